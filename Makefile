@@ -66,6 +66,7 @@ lint:
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOL) staticcheck ./...
 	$(TOOL) golangci-lint run ./...
+	$(GO) run ./test/prose -ceilings test/prose/ceilings.json
 
 # Benchmarks, and the start-up time of the whole process beside that of `true`.
 bench: build
@@ -78,7 +79,8 @@ bench-process: build
 	$(GO) build -o bin/process ./test/process
 	bin/process -evalrun $(BIN) -ratios test/process/ratios.json $(if $(ONLY),-only '$(ONLY)') $(if $(LONG),-long)
 
-# Public client libraries of this protocol family against the emulator; needs node and npm.
+# Public client libraries of npm and of Go against the emulator; needs node and npm, and for the first time some minutes and 2 GB of
+# memory, to compile the vendors' Go libraries.
 sdk: build
 	sh test/sdk/run.sh $(BIN)
 

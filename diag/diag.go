@@ -9,6 +9,7 @@ package diag
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -118,6 +119,11 @@ func (l *List) Merge(other List) {
 	for file, at := range other.included {
 		l.Included(file, at)
 	}
+}
+
+// Clone is a list of its own with the same in it.
+func (l *List) Clone() List {
+	return List{items: slices.Clone(l.items), seen: maps.Clone(l.seen), included: maps.Clone(l.included)}
 }
 
 // HasErrors reports whether any item is a mistake.

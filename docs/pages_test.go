@@ -2,6 +2,7 @@ package docs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,4 +64,42 @@ func TestAnchorsAreMadeAsGitHubMakesThem(t *testing.T) {
 	t.Parallel()
 	p := Page{Text: "# `evalrun run`, and more!\n##No heading\n## A_b - C (1.2)\n#### Größe 日本\n```\n# code\n```\n## Last\n"}
 	expect.Same(t, "anchors", p.Anchors(), []string{"evalrun-run-and-more", "a_b---c-12", "größe-日本", "last"})
+}
+
+var item = regexp.MustCompile(`^(?:-|\d+\.) `)
+
+// A page has one task or one subject: it is short outside of tables, and so are its paragraphs and lines. The page of scorers is made from
+// the table of kinds.
+func TestPagesAreShort(t *testing.T) {
+	t.Parallel()
+	const words, lines, columns = 1200, 5, 100
+	for file, text := range markdown(t) {
+		if strings.HasPrefix(file, "adr/") || strings.HasPrefix(file, "../CHANGELOG") || file == "reference/scorers.md" {
+			continue
+		}
+		prose := fenced.ReplaceAllString(text, "")
+		total, paragraph := 0, 0
+		for line := range strings.Lines(prose) {
+			line = strings.TrimRight(line, "\n")
+			if strings.HasPrefix(line, "|") {
+				continue
+			}
+			total += len(strings.Fields(line))
+			switch paragraph++; {
+			case line == "", strings.HasPrefix(line, "#"):
+				paragraph = 0
+			case item.MatchString(line):
+				paragraph = 1
+			}
+			if paragraph > lines {
+				t.Errorf("%s: a paragraph of more than %d lines: %s", file, lines, line)
+			}
+			if len([]rune(line)) > columns && !strings.Contains(line, "](") && !strings.Contains(line, "`") {
+				t.Errorf("%s: a line of %d columns: %s", file, len([]rune(line)), line)
+			}
+		}
+		if total > words {
+			t.Errorf("%s has %d words outside of tables and code, want at most %d", file, total, words)
+		}
+	}
 }

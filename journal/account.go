@@ -25,11 +25,11 @@ func (d *Document) Accounts(row Row) iter.Seq2[*Account, error] {
 	return func(yield func(*Account, error) bool) {
 		for place := range row.trials {
 			e := &d.index.entries[place]
-			outcome := eval.Outcome(d.index.words[e.outcome])
+			outcome := d.index.outcomeOf(e)
 			if outcome != eval.Fail && outcome != eval.Err {
 				continue
 			}
-			a := &Account{Place: place, Arm: d.index.words[e.arm], Outcome: outcome}
+			a := &Account{Place: place, Arm: d.index.shapes[e.shape].arm, Outcome: outcome}
 			data, err := d.lineAt(*e)
 			if err == nil {
 				err = a.scan(data)
@@ -78,7 +78,7 @@ type Measure struct {
 func (d *Document) Measures(yield func(Measure) bool) {
 	for i := range d.index.entries {
 		e := &d.index.entries[i]
-		if !yield(Measure{i, eval.Outcome(d.index.words[e.outcome]), float64(e.latencyMs), int(e.total)}) {
+		if !yield(Measure{i, d.index.outcomeOf(e), float64(e.latencyMs), int(e.total)}) {
 			return
 		}
 	}

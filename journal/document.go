@@ -135,8 +135,9 @@ type Known struct {
 
 // Known is what is known of a trial, by its place in the order of the plan.
 func (d *Document) Known(place int) Known {
-	e, w := &d.index.entries[place], d.index.words
-	return Known{int(e.n), e.id.String(), w[e.suite], w[e.caseName], w[e.arm], eval.Outcome(w[e.outcome])}
+	e := &d.index.entries[place]
+	s := &d.index.shapes[e.shape]
+	return Known{int(e.n), d.index.idOf(e), s.suite, d.index.caseOf(e), s.arm, eval.Outcome(s.outcome)}
 }
 
 // Len is the number of trials in the file.
@@ -199,7 +200,16 @@ func (d *Document) at(e entry) (*eval.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeTrial(data)
+}
+
+// decodeTrial decodes the line of a trial.
+func decodeTrial(data []byte) (*eval.Result, error) {
 	var r eval.Result
+	if isPlain(data) && wirejson.DecodeAnyCase(data, &r) == nil {
+		return &r, nil
+	}
+	r = eval.Result{}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, err
 	}

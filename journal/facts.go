@@ -56,7 +56,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.Stopped = e.flags&isQuarantined != 0, e.flags&isStopped != 0
 			f.Extra = e.flags&isExtra != 0
-			for _, m := range d.index.metrics[e.firstMetric:][:e.metricsLength] {
+			for _, m := range d.index.metricsOf(e) {
 				f.Scores = append(f.Scores, NamedScore{m.name, m.value})
 			}
 			if !yield(&f, nil) {
@@ -133,14 +133,9 @@ func (f *Facts) rating(_, v gjson.Result) bool {
 // not in quarantine, in milliseconds; false when there are none.
 func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool) {
 	var all []float32
-	s, okSuite := d.index.places[suite]
-	a, okArm := d.index.places[arm]
-	if !okSuite || !okArm {
-		return 0, false
-	}
 	for i := range d.index.entries {
 		e := &d.index.entries[i]
-		if e.suite == s && e.arm == a && d.index.isTimed(e) {
+		if s := &d.index.shapes[e.shape]; s.suite == suite && s.arm == arm && d.index.isTimed(e) {
 			all = append(all, e.latencyMs)
 		}
 	}
@@ -157,6 +152,6 @@ func (x *index) isTimed(e *entry) bool {
 	if e.flags&(isQuarantined|isExtra) != 0 || e.latencyMs <= 0 {
 		return false
 	}
-	outcome := eval.Outcome(x.words[e.outcome])
+	outcome := x.outcomeOf(e)
 	return outcome == eval.Pass || outcome == eval.Fail
 }

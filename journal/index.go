@@ -1,9 +1,12 @@
 package journal
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -11,30 +14,42 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// index locates the trials of a run in its file and keeps what the summary needs of them, in about a hundred bytes
+// index locates the trials of a run in its file and keeps what the summary needs of them, in less than a hundred bytes
 // a trial: a run may have a million.
 type index struct {
 	entries []entry
-	words   []string // suites, cases, arms, outcomes, kinds of errors: few, and each once
-	places  map[string]uint32
-	metrics []metric // of all entries
+	names   names   // of cases, metrics and models
+	shapes  []shape // few, and each once
+	shapeAt map[shape]uint32
+	shape   uint32 // of the last trial
+	metrics []metric
+	more    []more
+	judging []Judging          // of the trials of which judges were asked
+	odd     map[trialID]string // ids that evalrun did not write
 	finding *sync.Mutex
-	byID    []uint32  // places of entries in the order of their ids, once one was looked for; guarded by finding
-	judging []Judging // of the entries of which judges were asked
+	byID    []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
 }
 
 // entry is one trial.
 type entry struct {
-	offset                     int64
-	id                         trialID
-	n, length                  uint32
-	suite, caseName, arm       uint32 // places in words
-	outcome, errorKind         uint32 // the same
-	prompt, output, total      uint32 // tokens
-	latencyMs                  float32
-	firstMetric, metricsLength uint32
-	judging                    uint32 // place in judging, from 1; 0: no judge was asked
-	flags                      flags
+	offset                int64
+	id                    trialID
+	n, length             uint32
+	caseName              uint32 // place in names
+	shape                 uint32 // place in shapes
+	prompt, output, total uint32 // tokens
+	latencyMs             float32
+	more                  uint32 // place in more, from 1; 0: there is none
+	flags                 flags
+}
+
+// shape is what is the same over many trials.
+type shape struct{ suite, arm, outcome, errorKind string }
+
+// more is what some trials have.
+type more struct {
+	firstMetric, metrics uint32
+	judging              uint32 // place in judging, from 1; 0: no judge was asked
 }
 
 // flags are the yes and no of an entry.
@@ -49,20 +64,43 @@ const (
 	isCut // by the limit of tokens
 )
 
-// trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written.
-type trialID [16]byte
+// trialID is the id of a trial: sixteen hexadecimal digits, in files that evalrun has written, and a hash of others.
+type trialID uint64
 
-func newTrialID(s string) (id trialID) {
-	if len(s) > len(id) {
+func newTrialID(s string) trialID {
+	id, ok := hexID(s)
+	if !ok {
 		sum := sha256.Sum256([]byte(s))
-		copy(id[:], sum[:])
-		return id
+		return trialID(binary.BigEndian.Uint64(sum[:]))
 	}
-	copy(id[:], s)
 	return id
 }
 
-func (id trialID) String() string { return strings.TrimRight(string(id[:]), "\x00") }
+// hexID reads the id of a trial as evalrun writes it.
+func hexID(s string) (id trialID, ok bool) {
+	if len(s) != 16 {
+		return 0, false
+	}
+	for i := range len(s) {
+		switch b := s[i]; {
+		case isDigit(b):
+			id = id<<4 | trialID(b-'0')
+		case b >= 'a' && b <= 'f':
+			id = id<<4 | trialID(b-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return id, true
+}
+
+// idOf is the id of a trial as its line has it.
+func (x *index) idOf(e *entry) string {
+	if s, ok := x.odd[e.id]; ok {
+		return s
+	}
+	return fmt.Sprintf("%016x", uint64(e.id))
+}
 
 // digest is what a summary needs of a result.
 type digest struct {
@@ -80,21 +118,6 @@ type metric struct {
 	value float64
 }
 
-// word is the place of a word, which is added when it is new.
-func (x *index) word(s string) uint32 {
-	if at, ok := x.places[s]; ok {
-		return at
-	}
-	if x.places == nil {
-		x.places = map[string]uint32{}
-	}
-	s = strings.Clone(s)
-	at := uint32(len(x.words)) //nolint:gosec // bounded by the lines of a file
-	x.words = append(x.words, s)
-	x.places[s] = at
-	return at
-}
-
 // clip bounds a number to what an entry can hold.
 func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 
@@ -102,39 +125,98 @@ func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	e := entry{
 		offset: offset, length: clip(length), n: clip(r.n), id: newTrialID(r.id),
-		suite: x.word(r.suite), caseName: x.word(r.caseName), arm: x.word(r.arm), outcome: x.word(r.outcome), errorKind: x.word(r.errorKind),
+		caseName: x.names.place(r.caseName), shape: x.shapeOf(shape{r.suite, r.arm, r.outcome, r.errorKind}),
 		prompt: clip(r.usage.PromptTokens), output: clip(r.usage.OutputTokens), total: clip(r.usage.TotalTokens),
-		latencyMs: float32(r.latencyMs), firstMetric: clip(len(x.metrics)), metricsLength: clip(len(r.metrics)),
+		latencyMs: float32(r.latencyMs), flags: f | r.flags(), more: x.moreOf(r),
 	}
-	e.flags = f
-	if r.blocked {
-		e.flags |= isBlocked
-	}
-	for _, one := range []struct {
-		is   bool
-		flag flags
-	}{{r.stopped, isStopped}, {r.partlyBlocked, isPartlyBlocked}, {r.cut, isCut}} {
-		if one.is {
-			e.flags |= one.flag
+	if _, ok := hexID(r.id); !ok {
+		if x.odd == nil {
+			x.odd = map[trialID]string{}
 		}
-	}
-	for _, m := range r.metrics {
-		x.metrics = append(x.metrics, metric{x.words[x.word(m.name)], m.value})
-	}
-	if r.judging != (Judging{}) {
-		x.judging = append(x.judging, r.judging)
-		e.judging = clip(len(x.judging))
+		x.odd[e.id] = strings.Clone(r.id)
 	}
 	x.entries = append(x.entries, e)
 }
 
+// flags are those that the line says.
+func (r *indexed) flags() (f flags) {
+	for _, one := range []struct {
+		is   bool
+		flag flags
+	}{{r.blocked, isBlocked}, {r.stopped, isStopped}, {r.partlyBlocked, isPartlyBlocked}, {r.cut, isCut}} {
+		if one.is {
+			f |= one.flag
+		}
+	}
+	return f
+}
+
+// shapeOf is the place of a shape, which mostly is that of the last trial.
+func (x *index) shapeOf(s shape) uint32 {
+	if len(x.shapes) > 0 && x.shapes[x.shape] == s {
+		return x.shape
+	}
+	at, ok := x.shapeAt[s]
+	if !ok {
+		if x.shapeAt == nil {
+			x.shapeAt = map[shape]uint32{}
+		}
+		s = shape{strings.Clone(s.suite), strings.Clone(s.arm), strings.Clone(s.outcome), strings.Clone(s.errorKind)}
+		at = clip(len(x.shapes))
+		x.shapes = append(x.shapes, s)
+		x.shapeAt[s] = at
+	}
+	x.shape = at
+	return at
+}
+
+// moreOf keeps the metrics of a trial and what judges were asked, and gives their place.
+func (x *index) moreOf(r *indexed) uint32 {
+	if len(r.metrics) == 0 && r.judging == (Judging{}) {
+		return 0
+	}
+	m := more{firstMetric: clip(len(x.metrics)), metrics: clip(len(r.metrics))}
+	for _, one := range r.metrics {
+		x.metrics = append(x.metrics, metric{x.names.all[x.names.place(one.name)], one.value})
+	}
+	if r.judging != (Judging{}) {
+		x.judging = append(x.judging, r.judging)
+		m.judging = clip(len(x.judging))
+	}
+	x.more = append(x.more, m)
+	return clip(len(x.more))
+}
+
+// metricsOf are the metrics of a trial.
+func (x *index) metricsOf(e *entry) []metric {
+	if e.more == 0 {
+		return nil
+	}
+	m := &x.more[e.more-1]
+	return x.metrics[m.firstMetric:][:m.metrics]
+}
+
+// judgingOf is what judges were asked about a trial, nil for nothing.
+func (x *index) judgingOf(e *entry) *Judging {
+	if e.more == 0 || x.more[e.more-1].judging == 0 {
+		return nil
+	}
+	return &x.judging[x.more[e.more-1].judging-1]
+}
+
+// outcomeOf is the outcome of a trial.
+func (x *index) outcomeOf(e *entry) eval.Outcome { return eval.Outcome(x.shapes[e.shape].outcome) }
+
+// caseOf is the name of a trial's case.
+func (x *index) caseOf(e *entry) string { return x.names.all[e.caseName] }
+
 // digest is what is kept of a trial.
 func (x *index) digest(e *entry) digest {
+	s := &x.shapes[e.shape]
 	return digest{
-		suite: x.words[e.suite], caseName: x.words[e.caseName], arm: x.words[e.arm],
-		outcome: eval.Outcome(x.words[e.outcome]), errorKind: eval.ErrorKind(x.words[e.errorKind]),
+		suite: s.suite, caseName: x.caseOf(e), arm: s.arm, outcome: eval.Outcome(s.outcome), errorKind: eval.ErrorKind(s.errorKind),
 		usage:     eval.Usage{PromptTokens: int(e.prompt), OutputTokens: int(e.output), TotalTokens: int(e.total)},
-		latencyMs: float64(e.latencyMs), metrics: x.metrics[e.firstMetric:][:e.metricsLength], flags: e.flags,
+		latencyMs: float64(e.latencyMs), metrics: x.metricsOf(e), flags: e.flags,
 	}
 }
 
@@ -179,11 +261,28 @@ func (x *index) reserve(read, size int64) {
 
 // sort puts the trials in the order of the plan; of several lines with one id the last counts.
 func (x *index) sort() {
-	slices.SortFunc(x.entries, func(a, b entry) int {
-		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(b.offset, a.offset))
-	})
-	x.entries = slices.CompactFunc(x.entries, func(a, b entry) bool { return a.id == b.id })
+	if x.repeats() {
+		slices.SortFunc(x.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(b.offset, a.offset)) })
+		x.entries = slices.CompactFunc(x.entries, func(a, b entry) bool { return a.id == b.id })
+	}
 	slices.SortFunc(x.entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.offset, b.offset)) })
+}
+
+// repeats reports whether some id comes twice.
+func (x *index) repeats() bool {
+	size := 1 << bits.Len(uint(2*len(x.entries)))
+	seen, seed := make([]uint32, size), maphash.MakeSeed() // places from 1, by ids
+	for i := range x.entries {
+		id := x.entries[i].id
+		at := int(maphash.Comparable(seed, id)>>1) & (size - 1) //nolint:gosec // not negative
+		for ; seen[at] != 0; at = (at + 1) & (size - 1) {
+			if x.entries[seen[at]-1].id == id {
+				return true
+			}
+		}
+		seen[at] = clip(i + 1)
+	}
+	return false
 }
 
 // find is the place of the entry with an id.
@@ -195,10 +294,10 @@ func (x *index) find(id trialID) (place int, ok bool) {
 		for i := range x.byID {
 			x.byID[i] = clip(i)
 		}
-		slices.SortFunc(x.byID, func(a, b uint32) int { return bytes.Compare(x.entries[a].id[:], x.entries[b].id[:]) })
+		slices.SortFunc(x.byID, func(a, b uint32) int { return cmp.Compare(x.entries[a].id, x.entries[b].id) })
 	}
 	at, ok := slices.BinarySearchFunc(x.byID, id, func(place uint32, id trialID) int {
-		return bytes.Compare(x.entries[place].id[:], id[:])
+		return cmp.Compare(x.entries[place].id, id)
 	})
 	if !ok {
 		return 0, false

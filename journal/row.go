@@ -49,10 +49,11 @@ func (d *Document) Rows() iter.Seq[Row] {
 		all := d.index.entries
 		for from := 0; from < len(all); {
 			to := from
-			for to < len(all) && all[to].suite == all[from].suite && all[to].caseName == all[from].caseName {
+			suite := d.index.shapes[all[from].shape].suite
+			for to < len(all) && all[to].caseName == all[from].caseName && d.index.shapes[all[to].shape].suite == suite {
 				to++
 			}
-			row := Row{Suite: d.index.words[all[from].suite], Case: d.index.words[all[from].caseName], index: &d.index, from: from, to: to}
+			row := Row{Suite: suite, Case: d.index.caseOf(&all[from]), index: &d.index, from: from, to: to}
 			row.count()
 			if !yield(row) {
 				return
@@ -93,7 +94,7 @@ func (r Row) Unused() bool {
 func (r *Row) count() {
 	r.Counts = eval.Counts{}
 	for e := range r.each {
-		r.Counts.Add(eval.Outcome(r.index.words[e.outcome]))
+		r.Counts.Add(r.index.outcomeOf(e))
 	}
 }
 
@@ -101,7 +102,7 @@ func (r *Row) count() {
 func (r Row) On(arm string) (Row, bool) {
 	n, total := 0, 0
 	for e := range r.each {
-		if total++; r.index.words[e.arm] == arm {
+		if total++; r.index.shapes[e.shape].arm == arm {
 			n++
 		}
 	}
@@ -113,7 +114,7 @@ func (r Row) On(arm string) (Row, bool) {
 	}
 	places := make([]uint32, 0, n)
 	for i := r.from; i < r.to; i++ {
-		if r.index.words[r.index.entries[i].arm] == arm {
+		if r.index.shapes[r.index.entries[i].shape].arm == arm {
 			places = append(places, clip(i))
 		}
 	}
@@ -141,7 +142,7 @@ func (r Row) flagged(f flags) (n int) {
 func (r Row) ErrorKinds() []eval.ErrorKind {
 	var out []eval.ErrorKind
 	for e := range r.each {
-		if k := eval.ErrorKind(r.index.words[e.errorKind]); k != "" && !slices.Contains(out, k) {
+		if k := eval.ErrorKind(r.index.shapes[e.shape].errorKind); k != "" && !slices.Contains(out, k) {
 			out = append(out, k)
 		}
 	}

@@ -166,8 +166,8 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 	for i := range x.entries {
 		r := x.digest(&x.entries[i])
 		s.add(&r)
-		if at := x.entries[i].judging; at > 0 {
-			s.Judging.add(x.judging[at-1])
+		if j := x.judgingOf(&x.entries[i]); j != nil {
+			s.Judging.add(*j)
 		}
 		t, ok := suites[r.suite]
 		if !ok {

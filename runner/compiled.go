@@ -14,7 +14,7 @@ import (
 )
 
 // maxCompiled bounds the compiled scorers that a walk remembers, and the ways in which one list of scorers judges.
-const maxCompiled = 4096
+const maxCompiled = 512
 
 // known is a scorer, compiled, with what it adds to the hash of the scorers of a case.
 type known struct {
@@ -98,7 +98,7 @@ func (w *walk) compile(s *suite.Suite, spec *suite.Scorer) *known {
 	if !ok {
 		one = &known{Compiled: w.plan.table.Compile(spec)}
 		one.hashed = hashedScorer(s, spec, one.Compiled)
-		if len(w.compiled) > maxCompiled { // those with templates are made for one case and do not come again
+		if len(w.compiled) > maxCompiled { // those with templates are mostly made for one case and do not come again
 			clear(w.compiled)
 		}
 		w.compiled[spec] = one

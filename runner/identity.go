@@ -85,25 +85,27 @@ func appendTexts(dst []byte, r *eval.Request) (out []byte, plain bool) {
 	}
 	dst = append(dst, contentsKey+"["...)
 	for i, c := range r.Contents {
-		if c.Role == "" || c.Parts == nil {
+		if c.Role == "" || c.Parts == nil || slices.ContainsFunc(c.Parts, isMore) {
 			return nil, false
 		}
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = append(wirejson.AppendString(append(dst, `{"role":`...), c.Role), `,"parts":[`...)
-		for j, p := range c.Parts {
-			if p.Image != nil || p.Data != nil || p.Raw != nil || p.Result != nil || p.Withheld != nil || p.Text == "" {
-				return nil, false
-			}
+		for j := range c.Parts {
 			if j > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(wirejson.AppendString(append(dst, `{"text":`...), p.Text), '}')
+			dst = append(wirejson.AppendString(append(dst, `{"text":`...), c.Parts[j].Text), '}')
 		}
 		dst = append(dst, "]}"...)
 	}
 	return append(dst, ']'), true
+}
+
+// isMore reports whether a part is not a text alone, or has none.
+func isMore(p eval.Part) bool {
+	return p.Image != nil || p.Data != nil || p.Raw != nil || p.Result != nil || p.Withheld != nil || p.Text == ""
 }
 
 func trialID(base [16]byte, equal, repeat int) string {

@@ -11,13 +11,14 @@ import (
 
 func candidatesKind() Kind {
 	return Kind{
-		Name: "candidates", Summary: "so many candidates came, and they agree",
+		Name: "candidates", Summary: "this number of candidates came, and they agree",
 		Version: 2,
-		Doc: "Takes `{min, max}`, or the number alone, which must be met exactly; and `agreement: {min, by}`: the share of the candidates " +
-			"that have the same text as the most frequent one, which is also the value. " +
-			"`by: normalized` (default) compares without regard to case, white space and punctuation at the end; `by: exact` compares texts as " +
-			"they are. A candidate without text agrees with none; of a single candidate agreement is unscored. " +
-			"It looks at all candidates, whatever `candidate` says. Several are asked for by `generationConfig: {candidateCount: 3}`.",
+		Doc: "Takes `{min, max}`, or the number alone, which must be met exactly. Also takes `agreement: {min, " +
+			"by}`: the share of the candidates with the most frequent text, which is also the value. `by: " +
+			"normalized` (default) compares without regard to case, white space and punctuation at the end; `by: " +
+			"exact` compares texts as they are. A candidate without text agrees with none; of a single candidate " +
+			"agreement is unscored. It looks at all candidates, whatever `candidate` says. `generationConfig: " +
+			"{candidateCount: 3}` requests several.",
 		Example: "- candidates: {min: 3, agreement: {min: 0.6}}",
 		takes:   shape.Either(shape.Int(0, math.MaxInt16), candidatesKeys().Shape()), compile: compileCandidates,
 	}

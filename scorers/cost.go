@@ -10,11 +10,12 @@ import (
 
 func costKind() Kind {
 	return Kind{
-		Name: "cost", Summary: "the answer costs no more than so much",
-		Doc: "Takes `{max}` (and `min`), or the largest amount alone, in the currency of the price list: `prices: FILE` in the suite, or " +
-			"`--prices FILE`. Without one, or without a price for a model that is judged, nothing is asked. " +
-			"What is counted are the tokens of the prompt and of the answer, all candidates together, without attempts that failed; the reason " +
-			"says where the numbers come from: the service, countTokens, or an estimate from the number of bytes.",
+		Name: "cost", Summary: "the answer costs no more than this amount",
+		Doc: "Takes `{max}` (and `min`), or the largest amount alone, in the currency of the price list: `prices: " +
+			"FILE` in the suite, or `--prices FILE`. Without one, or without a price for a model that is judged, no " +
+			"request is sent. It counts the tokens of the prompt and of the answer, all candidates together, " +
+			"without attempts that failed. The reason says where the numbers come from: the service, countTokens, " +
+			"or an estimate from the number of bytes.",
 		Example: "- cost: {max: 0.002}", takes: shape.Either(price(), costKeys().Shape()), compile: compileCost,
 	}
 }
@@ -47,7 +48,8 @@ func price() shape.Shape { return shape.Number(0, math.MaxInt32) }
 func costKeys() shape.Block {
 	return shape.Block{
 		Some: []string{"min", "max"},
-		Keys: []shape.Key{{Name: "min", Is: price(), Doc: "At least so much."}, {Name: "max", Is: price(), Doc: "At most so much."}},
+		Keys: []shape.Key{{Name: "min", Is: price(), Doc: "The least amount."}, {Name: "max", Is: price(), Doc: "The " +
+			"largest amount."}},
 	}
 }
 

@@ -19,25 +19,25 @@ import (
 func exprKind() Kind {
 	return Kind{
 		Name: "expr", Version: 2, Summary: "an expression over the answer, its numbers and the variables of the case",
-		Doc: "Takes an expression of expr-lang that gives true or false, or a number from 0 to 1, which passes at 1 or from the `threshold` " +
-			"next to the kind on. It can name `answer` (the text of the chosen candidate), " +
-			"`candidates` (a list; each has `text`, `finishReason` and `safetyRatings` with `category`, `probability` and `blocked`), `vars` " +
-			"(the variables of the case: texts, and lists and mappings with the types of their values), " +
-			"`usage` (`promptTokens`, `outputTokens`, `totalTokens`, `cachedTokens`, `reasoningTokens`, `toolUseTokens`, `source`), `timing` " +
-			"(`latencyMs`, `firstTokenMs`, `queuedMs`, `attempts`), `safety` " +
-			"(the probability of each category, such as `safety.HARM_CATEGORY_HARASSMENT`), `calls` (the tool calls of the whole trial; each has " +
-			"`name` and `args`, a mapping, or nil where the arguments are not a JSON object), `steps` (how many calls of the model the answer " +
-			"took), `parts` (the pieces of the chosen candidate in their order; each has `text`, `reasoning`, `call` and `other`, of which one is " +
-			"set: the texts are \"\" and the others nil where they are not), " +
-			"`finishReason` (evalrun's word: TOOL_CALLS for an answer that ends in tool calls) and `blocked`. A `let` may hide any of these " +
-			"names. Any other name, and a variable that a case does not have, is a mistake before the first call; " +
-			"`vars.x ?? \"\"` copes with its absence. " +
-			"Write `vars.x` rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. A variable that is a number by " +
-			"itself is a text: `int(vars.n)`; inside a list or a mapping it is a number: `vars.limits.max + 1`, and a text where it " +
-			"is a whole one too long to count with. " +
-			"An answer without text fails where `answer` is named, and one that was blocked or never came where `calls` or `parts` is. A " +
-			"number outside 0 to 1, a missing rating and an expression that cannot be " +
-			"told (`int(\"many\")`) are unscored. " +
+		Doc: "Takes an expression of expr-lang that gives true or false, or a number from 0 to 1, which passes at 1 " +
+			"or from the `threshold` next to the kind on. It can name these. `answer` is the text of the chosen " +
+			"candidate. `candidates` is a list; each has `text`, `finishReason` and `safetyRatings` with " +
+			"`category`, `probability` and `blocked`. `vars` are the variables of the case: texts, and lists and " +
+			"mappings with the types of their values. `usage` has `promptTokens`, `outputTokens`, `totalTokens`, " +
+			"`cachedTokens`, `reasoningTokens`, `toolUseTokens` and `source`. `timing` has `latencyMs`, " +
+			"`firstTokenMs`, `queuedMs` and `attempts`. `safety` is the probability of each category, such as " +
+			"`safety.HARM_CATEGORY_HARASSMENT`. `calls` are the tool calls of the whole trial; each has `name` and " +
+			"`args`, a mapping, or nil where the arguments are not a JSON object. `steps` is how many calls of the " +
+			"model the answer took. `parts` are the pieces of the chosen candidate in their order; each has `text`, " +
+			"`reasoning`, `call` and `other`. One of them is set: the other texts are \"\", and the rest is nil. " +
+			"`finishReason` is evalrun's word: TOOL_CALLS for an answer that ends in tool calls. `blocked` is true " +
+			"for a block. A `let` may hide any of these names. Any other name, and a variable that a case does not " +
+			"have, is an error before the first call; `vars.x ?? \"\"` copes with its absence. Write `vars.x` " +
+			"rather than `\"{{.x}}\"`: what a variable holds then stays data, quotes and all. A variable that is a " +
+			"number by itself is a text: `int(vars.n)`. Inside a list or a mapping it is a number: `vars.limits.max " +
+			"+ 1`. A whole number that is too long to count with is a text. An answer without text fails where " +
+			"`answer` is named, and one that was blocked or never came where `calls` or `parts` is. A number " +
+			"outside 0 to 1, a missing rating and an expression without a value (`int(\"many\")`) are unscored. " +
 			fmt.Sprintf(
 				"Expressions have at most %d bytes and two loops inside each other, and what works on too much is unscored. There is no clock in them.",
 				expression.MaxText,

@@ -99,8 +99,8 @@ func boundsKeys() shape.Block {
 	return shape.Block{
 		Some: []string{"min", "max"},
 		Keys: []shape.Key{
-			{Name: "min", Is: naturalNumber(), Doc: "At least so many."},
-			{Name: "max", Is: naturalNumber(), Doc: "At most so many."},
+			{Name: "min", Is: naturalNumber(), Doc: "The least number."},
+			{Name: "max", Is: naturalNumber(), Doc: "The largest number."},
 		},
 	}
 }

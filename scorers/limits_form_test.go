@@ -65,8 +65,8 @@ func schemaFigures(t *testing.T) string {
 
 func xmlFigures(t *testing.T) string {
 	valid, invalid := documents(t, "xml", "- xml: wellFormed")
-	return fmt.Sprintf("It takes %s documents without a document type that XML 1.0 allows, and %s that it does not: it does not miss "+
-		"white space between attributes, nor the version of a declaration. Paths have at most %d elements.", valid, invalid, scorers.MaxNesting)
+	return fmt.Sprintf("It takes %s documents without a document type that XML 1.0 allows, and %s that it does not. It ignores missing "+
+		"white space between attributes, and a missing version of a declaration. Paths have at most %d elements.", valid, invalid, scorers.MaxNesting)
 }
 
 func numberFigures(t *testing.T) string {
@@ -89,11 +89,11 @@ func numberFigures(t *testing.T) string {
 			other++
 		}
 	}
-	return fmt.Sprintf("Of %d answers, it reads the number that a reader takes for the answer in %d, another one in %d and none in "+
-		"%d; it finds "+
-		"a number in %s answers without one. It takes the last number: not that before `as of 2024` or `(see page 7)`. Words, fractions, "+
-		"multiples such as `5 million`, and spaces between thousands are not read. A number of more than %d digits fails, or is unscored "+
-		"where `tolerance` decides.", read.all, read.right, other, none, invented, scorers.MaxDigits)
+	return fmt.Sprintf("Of %d answers, it reads the number that a reader takes for the answer in %d, another one in "+
+		"%d and none in %d. It finds a number in %s answers without one. It takes the last number: not that before "+
+		"`as of 2024` or `(see page 7)`. Words, fractions, multiples such as `5 million`, and spaces between "+
+		"thousands are not read. A number of more than %d digits fails, or is unscored where `tolerance` decides.",
+		read.all, read.right, other, none, invented, scorers.MaxDigits)
 }
 
 func listFigures(t *testing.T) string {

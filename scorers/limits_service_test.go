@@ -122,9 +122,8 @@ func rateds(t *testing.T, entry string, made func(probability string) *scorers.A
 			}
 		}
 	}
-	return fmt.Sprintf("%s combinations of bounds and ratings are judged as they should be, and %d of 10 with a rating that is not "+
-		"on the scale "+
-		"are unscored", n, unknown)
+	return fmt.Sprintf("%s combinations of bounds and ratings are judged as they should be. With a rating that is "+
+		"not on the scale, %d of 10 are unscored", n, unknown)
 }
 
 func blockFigures(t *testing.T) string {

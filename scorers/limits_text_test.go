@@ -38,9 +38,10 @@ func lookalikes(entry, how string) func(t *testing.T) string {
 			trimmed.add(passes(t, "- {"+one+", ignoreCase: true, trim: true}", pair[1]))
 			compatible.add(passes(t, "- {"+one+", ignoreCase: true, trim: true, normalize: nfkc}", pair[1]))
 		}
-		return fmt.Sprintf("It compares characters, not what a reader sees: of %d pairs that look the same or mean the same (quotes, dashes, "+
-			"letters of other scripts, invisible characters)%s, it takes %d for the same, with `ignoreCase` and `trim` %d, and with "+
-			"`normalize: nfkc` as well %d.", plain.all, how, plain.right, trimmed.right, compatible.right)
+		return fmt.Sprintf("It compares characters, not what a reader sees. There were %d pairs that look the same "+
+			"or mean the same (quotes, dashes, letters of other scripts, invisible characters). Of these%s, it "+
+			"takes %d for the same, with `ignoreCase` and `trim` %d, and with `normalize: nfkc` as well %d.",
+			plain.all, how, plain.right, trimmed.right, compatible.right)
 	}
 }
 
@@ -98,9 +99,9 @@ func counted(t *testing.T) string {
 	for _, pair := range corpus(t, "words") {
 		words.add(passes(t, "- length: {words: "+pair[0]+"}", pair[1]))
 	}
-	return fmt.Sprintf("It counts as a reader does in %s texts for characters, and in %s for words: emoji and letters with several marks "+
-		"are several characters, invisible characters count, and words without white space between them, as in Chinese, Japanese and Thai, "+
-		"are one.", characters, words)
+	return fmt.Sprintf("It counts as a reader does in %s texts for characters, and in %s for words. Emoji and "+
+		"letters with several marks are several characters, and invisible characters count. Words without white "+
+		"space between them, as in Chinese, Japanese and Thai, are one.", characters, words)
 }
 
 // grouped writes a number with commas.

@@ -20,16 +20,15 @@ func listKind() Kind {
 	return Kind{
 		Name: "list", Summary: "the answer lists these items", Options: listOptions(),
 		Version: 2,
-		Doc: "Takes a list of texts, or `{items, order, recall}`. The answer's items are those of a JSON array; else the lines with bullets, " +
-			"numbers or letters before them, when there are any; else the lines, when there are several; " +
-			"else what commas, semicolons and a last `and` (in other languages their own, such as `und`, `、`, `،`) separate. A line or a " +
-			"beginning that ends with a colon leads in and is no item. White space, emphasis, quotes and final stops " +
-			"around an item are left out; beyond that an item must be the whole text: `Red (warm)` is not `Red`. Order and repetition do not " +
-			"matter; `order: true` wants the order given. " +
-			"It passes when the answer has all the items and no others; with `recall`, when it has at least that share of them, whatever else " +
-			"it has. " +
-			"The value is the share of the items of both sides that both have or, with `recall`, the share that was found; under `order`, of " +
-			"the longest run in order. " +
+		Doc: "Takes a list of texts, or `{items, order, recall}`. The answer's items are those of a JSON array. " +
+			"Without one they are the lines with bullets, numbers or letters before them, or else the lines, when " +
+			"there are several. Otherwise commas, semicolons and a last `and` (in other languages `und`, `、`, `،` " +
+			"and others) separate them. A line or a beginning that ends with a colon leads in and is no item. White " +
+			"space, emphasis, quotes and final stops around an item are left out; beyond that an item must be the " +
+			"whole text: `Red (warm)` is not `Red`. Order and repetition do not matter; `order: true` wants the " +
+			"order given. It passes when the answer has all the items and no others; with `recall`, when it has at " +
+			"least that share of them, whatever else it has. The value is the share of the items of both sides that " +
+			"both have or, with `recall`, the share that was found; under `order`, of the longest run in order. " +
 			"Options next to it: `ignoreCase: true`, `normalize: nfc | nfkc | none` (default nfc).",
 		Example: "- list: {items: [red, green, blue], order: true}\n  ignoreCase: true",
 		takes:   shape.Either(texts(), listKeys().Shape()), compile: compileList,

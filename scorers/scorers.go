@@ -203,8 +203,10 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 
 // Check reports mistakes in the arguments of a scorer, and gives what it needs.
 func (t Table) Check(s *suite.Scorer) suite.Needs {
-	_, found := t.build(s, nil)
-	return found
+	scorer, found := t.build(s, nil)
+	needs := found
+	needs.Compiled = &Compiled{s, found, scorer, t}
+	return needs
 }
 
 // build compiles a scorer, which is inside the outer one when that is not nil. The scorer of the suite is only read, since several
@@ -267,17 +269,24 @@ type Compiled struct {
 	spec   *suite.Scorer
 	needs  suite.Needs
 	scorer Scorer
+	by     Table
 }
 
 // Compile makes a scorer that Check found no mistake in. What Check warned of is not repeated.
 func (t Table) Compile(s *suite.Scorer) *Compiled {
+	if made, ok := s.Needs.Compiled.(*Compiled); ok && made.spec == s && made.by.is(t) {
+		return made
+	}
 	var reported diag.List
 	quiet := *s
 	yaml := s.Source.(entry.YAML)
 	quiet.Source = entry.YAML{Args: yaml.Args.WithDiags(&reported), Entry: yaml.Entry.WithDiags(&reported).Map()}
 	scorer, found := t.build(&quiet, nil)
-	return &Compiled{s, found, scorer}
+	return &Compiled{s, found, scorer, t}
 }
+
+// is reports whether two tables are one.
+func (t Table) is(other Table) bool { return len(t) > 0 && len(t) == len(other) && &t[0] == &other[0] }
 
 // References are the texts that the scorer compares with by their embeddings.
 func (c *Compiled) References() []string { return c.needs.References }

@@ -25,15 +25,16 @@ func serviceKinds() []Kind {
 		},
 		{
 			Name: "safety", Summary: "the safety ratings stay within bounds",
-			Doc: "Takes `max` and `min` on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH, for one `category`, a list of them, or every rating that " +
-				"came. `of: prompt` reads the ratings of the prompt instead of the answer's. " +
-				"A rating that is missing or not on the scale is unscored, which makes the trial an error; with `absent: true` it passes. `absent: " +
-				"true` alone asks that there is no rating.",
+			Doc: "Takes `max` and `min` on the scale NEGLIGIBLE < LOW < MEDIUM < HIGH, for one `category`, a list " +
+				"of them, or every rating that came. `of: prompt` reads the ratings of the prompt instead of the " +
+				"answer's. A rating that is missing or not on the scale is unscored, which makes the trial an " +
+				"error; with `absent: true` it passes. `absent: true` alone requires that no rating came.",
 			Example: "- safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}", takes: safetyKeys().Shape(), compile: compileSafety,
 		},
 		{
 			Name: "blocked", Summary: "the prompt or the answer was blocked, or was not",
-			Doc: "Takes true, false, or a `reason` (one or several): a block is a blockReason of the prompt, or a finish reason of " + strings.Join(
+			Doc: "Takes true, false, or a `reason` (one or several). A block is a blockReason of the prompt, or one " +
+				"of these finish reasons: " + strings.Join(
 				eval.BlockReasons, ", ",
 			) + ". " +
 				"`{reason: SAFETY}` passes for a block for that reason; `by: prompt` or `by: answer` narrows it.",
@@ -48,20 +49,20 @@ func serviceKinds() []Kind {
 		{
 			Name: "firstToken", Summary: "the first text of a streamed answer came within a time",
 			Version: 2,
-			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first chunk that holds text. " +
-				"The target must have `stream: true`; of an answer that came in one piece it cannot be told, which is unscored. A streamed answer " +
-				"without text fails.",
+			Doc: "Takes `{max}` (and `min`), or the longest duration alone: the time from the request to the first " +
+				"chunk that holds text. The target must have `stream: true`; an answer that came in one piece is " +
+				"unscored. A streamed answer without text fails.",
 			Example: "- firstToken: {max: 800ms}", takes: timeBounds(), compile: compileFirstToken, stream: true,
 		},
 		{
-			Name: "chunks", Summary: "a streamed answer came in so many chunks",
+			Name: "chunks", Summary: "a streamed answer came in this number of chunks",
 			Doc: "Takes `{min, max}`, or the largest number alone. The target must have `stream: true`; an answer that came in one piece is " +
 				"unscored.",
 			Example: "- chunks: {min: 2}", takes: shape.Either(shape.Int(1, math.MaxInt32), boundsKeys().Shape()),
 			compile: compileChunks, stream: true,
 		},
 		{
-			Name: "tokens", Summary: "the answer, the prompt or both have so many tokens",
+			Name: "tokens", Summary: "the answer, the prompt or both have this number of tokens",
 			Doc: "Takes `{min, max}` with `of: output | prompt | total` (default output), or the largest number alone. The reason says where " +
 				"the number comes from: " +
 				"the service, countTokens, or an estimate from the number of bytes.",

@@ -10,17 +10,18 @@ import (
 
 func stepsKind() Kind {
 	return Kind{
-		Name: "steps", Summary: "the answer took so many calls of the model",
-		Doc: "Takes `{max}` (and `min`), or the largest number alone. A step is one call of the model: where the suite answers tool calls " +
-			"(`toolResults`), each answer with calls is a step and the last answer is one more, which is what `maxSteps` bounds. In a live chat " +
-			"the steps of all turns count, or those of the `turn` that is chosen. An answer of one call, and one of an application, is one step.",
+		Name: "steps", Summary: "the answer took this number of calls of the model",
+		Doc: "Takes `{max}` (and `min`), or the largest number alone. A step is one call of the model, and " +
+			"`maxSteps` bounds them. Where the suite answers tool calls (`toolResults`), each answer with calls is " +
+			"a step and the last answer is one more. In a live chat the steps of all turns count, or those of the " +
+			"`turn` that is chosen. An answer of one call, and one of an application, is one step.",
 		Example: "- steps: {max: 4}", takes: countBounds(), compile: compileSteps,
 	}
 }
 
 func toolErrorsKind() Kind {
 	return Kind{
-		Name: "toolErrors", Summary: "so many tool calls came to an error",
+		Name: "toolErrors", Summary: "this number of tool calls ended in an error",
 		Doc: "Takes `{max}` (and `min`), or the largest number alone. What counts are the results that the suite gave to the model as an " +
 			"error: a command of `toolResults` that failed, or a template that could not be filled in.",
 		Example: "- toolErrors: {max: 0}", takes: countBounds(), compile: compileToolErrors,

@@ -18,12 +18,12 @@ func xmlKind() Kind {
 	return Kind{
 		Name: "xml", Summary: "the answer is well-formed XML, with these elements",
 		Version: 2,
-		Doc: "`xml: wellFormed` passes when the whole answer, but for white space around it, is one well-formed XML document. `xml: " +
-			"{required: [PATHS]}` wants elements in it too: `order/items/item` is the path from the " +
-			"root, by local names whatever the namespace; `*` stands for one element, and `order/@id` asks for an attribute. The value is the " +
-			"share of the paths that are there. `fence: true` reads the first fenced block (```) of the answer, " +
-			"when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is expanded but `&lt;` and its like. " +
-			"Nothing is checked against a schema.",
+		Doc: "`xml: wellFormed` passes when the whole answer, but for white space around it, is one well-formed XML " +
+			"document. `xml: {required: [PATHS]}` wants elements in it too: `order/items/item` is the path from the " +
+			"root, by local names whatever the namespace; `*` is one element, and `order/@id` is an attribute. The " +
+			"value is the share of the paths that are there. `fence: true` reads the first fenced block (```) of " +
+			"the answer, when there is one. A document type (`<!DOCTYPE`) fails: nothing is loaded and no entity is " +
+			"expanded but `&lt;` and its like. Nothing is checked against a schema.",
 		Example: "- xml: {required: [order/id, order/items/item]}",
 		takes:   shape.Either(shape.Word("wellFormed"), shape.Some(xmlKeys().Shape())), compile: compileXML,
 	}

@@ -30,6 +30,7 @@ type caseDef struct {
 	arms     glob.Patterns
 	isolated *eval.Quarantine
 	scorers  [][]*scorerDef // in layers, of which a later one replaces scorers of the same name
+	every    []*Scorer      // those of all its cases, once these were checked; nil: not known, or each case has others
 	alone    bool           // inheritScorers: false
 	rows     *rows          // nil: no data file
 	grid     []combination  // what `each` and `matrix` make of it; none: one case
@@ -134,6 +135,7 @@ func (l *loader) readDefaults() {
 // readCases reads the cases and has them checked: with thrift each before the next one is read.
 func (l *loader) readCases() {
 	c := newChecker(l)
+	l.usual = l.newExpansion(&caseDef{})
 	if l.thrift.sharing {
 		l.shared = newShared()
 	}
@@ -149,7 +151,7 @@ func (l *loader) readCases() {
 			continue
 		}
 		c.definition(def)
-		l.cases = append(l.cases, def.freeze())
+		l.cases = append(l.cases, def.freeze(l.shared))
 	}
 	if !l.thrift.used() {
 		for _, kept := range l.cases {

@@ -86,6 +86,7 @@ func (l *checker) definition(def *caseDef) {
 		}
 	}
 	l.count += cases
+	def.every = x.shared
 	switch {
 	case cases == 0:
 		l.noRows(def)

@@ -20,7 +20,8 @@ type expansion struct {
 	open   []setting
 	tags   []string       // those of set, with those of the suite before them
 	layers [][]*scorerDef // of scorers, none of them twice
-	shared []*Scorer      // those of every case; nil: not known, or each case has others
+	made   map[*scorerDef]*remembered
+	shared []*Scorer // those of every case; nil: not known, or each case has others
 }
 
 // setting is a setting with templates in it.
@@ -30,6 +31,23 @@ type setting struct {
 }
 
 func (s *Suite) expansion(def *caseDef) *expansion {
+	if !def.isUsual() {
+		return s.newExpansion(def)
+	}
+	x := *s.usual
+	x.def, x.at, x.shared = def, def.at, def.every
+	if x.shared == nil || def.rows != nil {
+		x.layers = s.layers(def)
+	}
+	return &x
+}
+
+// isUsual reports whether a definition sets nothing but its name, its variables and its scorers.
+func (def *caseDef) isUsual() bool {
+	return def.given == nil && def.arms == nil && def.isolated == nil && !def.alone
+}
+
+func (s *Suite) newExpansion(def *caseDef) *expansion {
 	x := &expansion{Suite: s, def: def, at: def.at, set: def.settings}
 	arms := def.arms
 	if arms == nil {
@@ -158,7 +176,7 @@ func (x *expansion) layer(layer []*scorerDef, out []*Scorer, c *Case, diags *dia
 	before := len(out)
 	var taken map[string]bool
 	for _, d := range layer {
-		sc := d.expand(x.Suite, c, diags)
+		sc := x.scorer(d, c, diags)
 		if sc == nil {
 			continue
 		}

@@ -1,7 +1,10 @@
 package suite
 
 import (
+	"slices"
+
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -19,25 +22,33 @@ type plainCase struct {
 	name     string
 	at       diag.Pos
 	vars     []variable.Member
-	scorers  [][]*scorerDef
+	judged   *judgedBy
 	settings *settings // nil: it has none
 }
 
-// freeze is what is kept of a definition that was checked. It lets go of what was read, scorers and templates aside.
-func (def *caseDef) freeze() keptCase {
+// judgedBy are the scorers of a case.
+type judgedBy struct {
+	own   [][]*scorerDef
+	every []*Scorer // those of the defaults too, where all of them stand in other cases as well; nil: not so
+}
+
+// freeze is what is kept of a definition that was checked. It lets go of what was read, templates and scorers of several cases aside.
+func (def *caseDef) freeze(known *shared) keptCase {
 	if def.rows != nil || def.grid != nil {
 		return def
 	}
 	def.node, def.vars = yamlnode.Map{}, nil
 	for _, layer := range def.scorers {
 		for i, d := range layer {
-			layer[i] = d.pack()
+			if layer[i] = d.pack(); layer[i].packed != nil {
+				def.every = nil
+			}
 		}
 	}
-	if !def.name.t.IsConstant() || def.open != nil || def.arms != nil || def.isolated != nil || def.alone {
+	if tmpl.HasActions(def.name.text) || def.open != nil || def.arms != nil || def.isolated != nil || def.alone {
 		return def
 	}
-	p := &plainCase{name: def.name.text, at: def.at, vars: def.values, scorers: def.scorers}
+	p := &plainCase{name: def.name.text, at: def.at, vars: def.values, judged: known.judgedBy(def)}
 	if def.given != nil {
 		p.settings = new(def.settings)
 	}
@@ -56,8 +67,29 @@ func (d *scorerDef) pack() *scorerDef {
 	return &scorerDef{packed: &packed}
 }
 
+// maxLists bounds the lists that are compared with one that may be the same.
+const maxLists = 16
+
+// judgedBy is what judges a case: the same for all that have the same scorers.
+func (s *shared) judgedBy(def *caseDef) *judgedBy {
+	one := &judgedBy{def.scorers, def.every}
+	if len(def.every) == 0 {
+		return one
+	}
+	first := def.every[0]
+	for _, other := range s.lists[first] {
+		if slices.Equal(other.every, one.every) && slices.EqualFunc(other.own, one.own, slices.Equal) {
+			return other
+		}
+	}
+	if len(s.lists[first]) < maxLists {
+		s.lists[first] = append(s.lists[first], one)
+	}
+	return one
+}
+
 func (p *plainCase) thaw(s *Suite) *caseDef {
-	def := &caseDef{at: p.at, name: literally(p.name), values: p.vars, scorers: p.scorers}
+	def := &caseDef{at: p.at, name: literally(p.name), values: p.vars, scorers: p.judged.own, every: p.judged.every}
 	if p.settings != nil {
 		def.settings = *p.settings
 	}

@@ -237,20 +237,29 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 // value is what the template gives for a case: where it is one action over a list, a mapping or what is inside one,
 // that with its type, else a text.
 func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
-	v, err := s.t.Value(tmpl.Data{Vars: c.vars}, c.budget)
+	v, err := s.evaluate(c)
 	if err != nil {
 		var e *tmpl.Error
 		errors.As(err, &e)
 		s.report(c, e, diags)
 		return "", false
 	}
-	switch v := v.(type) {
-	case variable.List, variable.Object, variable.Number, variable.Null:
-		return v, true
-	case bool:
-		return variable.Boolean(strconv.FormatBool(v)), true
+	return v, true
+}
+
+// evaluate is value with its mistake, a *tmpl.Error.
+func (s source) evaluate(c *Case) (variable.Value, error) {
+	v, err := s.t.Value(tmpl.Data{Vars: c.vars}, c.budget)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprint(v), true
+	switch v := v.(type) {
+	case string, variable.List, variable.Object, variable.Number, variable.Null:
+		return v, nil
+	case bool:
+		return variable.Boolean(strconv.FormatBool(v)), nil
+	}
+	return fmt.Sprint(v), nil
 }
 
 // report puts what is wrong with the template for a case at its place.

@@ -44,6 +44,9 @@ type Needs struct {
 	Tries     []func(vars variable.Dict, diags *diag.List)
 	Versions  []string // of its kind and those inside, from 2 on: choice.2
 	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
+	// Compiled is what Kinds.Check has made of the scorer, for the package that does so. It is nil for scorers that are the same for every
+	// case: they are kept long before they are needed.
+	Compiled any
 }
 
 // CandidatePick says which of several candidates a scorer looks at.
@@ -181,6 +184,7 @@ func candidate(n yamlnode.Node) CandidatePick {
 type rendering struct {
 	node      yamlnode.Node
 	templates map[string]source
+	texts     []string // of the templates, in order
 	broken    bool
 }
 
@@ -195,6 +199,9 @@ func (l *loader) rendering(n yamlnode.Node) rendering {
 		before := l.diags.Len()
 		s.t = parseIn(&tmpl.Dialect{Values: true}, s, l.diags)
 		r.broken = r.broken || l.diags.Len() > before
+		if _, twice := r.templates[text]; !twice {
+			r.texts = append(r.texts, text)
+		}
 		r.templates[text] = s
 	})
 	return r
@@ -238,7 +245,9 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 		globs(arms, "arm", l.names)
 	}
 	if len(d.templates) == 0 {
-		d.fixed = l.checked(n)
+		if d.fixed = l.checked(n); d.fixed != nil {
+			d.fixed.Needs.Compiled = nil
+		}
 		d.broken = d.broken || d.fixed == nil
 	}
 	return d
@@ -260,24 +269,4 @@ func (s *Suite) checked(n yamlnode.Node) *Scorer {
 		}
 	}
 	return sc
-}
-
-// expand renders the entry for a case; nil when that cannot be done.
-func (d *scorerDef) expand(s *Suite, c *Case, diags *diag.List) *Scorer {
-	if d.broken || d.fixed != nil {
-		return d.fixed
-	}
-	if d.packed != nil {
-		return s.checked(d.packed.Node().WithDiags(diags))
-	}
-	var own diag.List
-	defer c.tell(&own, diags)
-	rendered, ok := d.render(c, &own)
-	if !ok {
-		return nil
-	}
-	if arms := rendered.Map().Get("arms"); !arms.IsZero() {
-		globs(arms, "arm", s.armNames())
-	}
-	return s.checked(rendered)
 }

@@ -31,15 +31,16 @@ const (
 
 // shared finds the scorers that stand in several cases.
 type shared struct {
-	seed maphash.Seed
-	met  map[uint64]bool       // what scorers say that came once, hashed
-	defs map[string]*scorerDef // of those that came again, by what they say
-	text []byte                // of the scorer that is looked for
-	hits int
+	seed  maphash.Seed
+	met   map[uint64]bool         // what scorers say that came once, hashed
+	defs  map[string]*scorerDef   // of those that came again, by what they say
+	lists map[*Scorer][]*judgedBy // by their first scorers
+	text  []byte                  // of the scorer that is looked for
+	hits  int
 }
 
 func newShared() *shared {
-	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}}
+	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, lists: map[*Scorer][]*judgedBy{}}
 }
 
 // find is the definition of a scorer that reads like this one; nil when none is known. again says that one came before.

@@ -47,6 +47,7 @@ type Suite struct {
 	arms       []Arm
 	defaults   caseDef
 	cases      []keptCase
+	usual      *expansion  // of a definition that has no scorers and sets nothing
 	scoreNames []string    // names of scorers, in the order of the file
 	unnamed    bool        // some names of scorers show only when a case is expanded
 	count      int         // of cases
@@ -359,15 +360,20 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	begin := func() *Suite { return &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds} }
-	var first diag.List
-	if s := begin(); s.load(lean(), &first) {
-		diags.Merge(first)
+	s := &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds}
+	return s.loadBy(lean(), diags)
+}
+
+// loadBy reads and checks the suite with thrift, and once more without where that has to be.
+func (s *Suite) loadBy(first thrift, diags *diag.List) *Suite {
+	again := &Suite{File: s.File, files: newFiles(s.files.fsys, s.files.suite), opts: s.opts, kinds: s.kinds}
+	own := diags.Clone() // other suites may have left mistakes in it
+	if s.load(first, &own) {
+		*diags = own
 		return s
 	}
-	s := begin()
-	s.load(thrift{}, diags)
-	return s
+	again.load(thrift{}, diags)
+	return again
 }
 
 // load reads and checks the suite; false when that has to be done again without thrift.

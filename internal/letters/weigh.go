@@ -8,11 +8,12 @@ import (
 )
 
 // Limits says how well Named reads, for the documentation; a test holds its figures.
-const Limits = "Measured on phrasings that were written before they were tried, and then left alone: it read 69 of 69 plain answers " +
-	"(English 50, German 7, French 6, Spanish 6) and took a letter wrongly in 0 of 172 adversarial ones (109, 21, 21, 21). Of the five " +
-	"harder lists before that one, it first read 916 of 974 plain answers and took a letter wrongly in 33 of 2,747: most " +
-	"were answers that a later remark takes back in unusual words. Those lists are now part of the 5,846 phrasings that the tests hold. " +
-	"Other languages have only the words for `answer`, `is` and `not`."
+const Limits = "It was measured on phrasings that were written before they were tried, and then left alone. It read " +
+	"69 of 69 plain answers (English 50, German 7, French 6, Spanish 6) and took a letter wrongly in 0 of 172 " +
+	"adversarial ones (109, 21, 21, 21). Of the five harder lists before that one, it first read 916 of 974 plain " +
+	"answers and took a letter wrongly in 33 of 2,747. Most were answers that a later remark takes back in unusual " +
+	"words. Those lists are now part of the 5,846 phrasings that the tests hold. Other languages have only the " +
+	"words for `answer`, `is` and `not`."
 
 // maxMentions bounds the letters that are looked at: more are no choice.
 const maxMentions = 1000

@@ -75,7 +75,7 @@ func TestCutListsAreTheSameAfterMutations(t *testing.T) {
 	seeds := append(suites(t), handmade()...)
 	cut := 0
 	for range 6_000 {
-		src := mutated(random, seeds[random.IntN(len(seeds))])
+		src := hostile.Mutated(random, seeds[random.IntN(len(seeds))])
 		if sameCut(t, src, 1+random.IntN(400)) {
 			cut++
 		}
@@ -91,29 +91,6 @@ func FuzzCut(f *testing.F) {
 		f.Add(src, 1)
 	}
 	f.Fuzz(func(t *testing.T, src string, piece int) { sameCut(t, src, piece) })
-}
-
-// mutated changes a few places of a text: bytes that mean something to YAML come and go, and lines are swapped, repeated and indented.
-func mutated(random *rand.Rand, src string) string {
-	lines := strings.SplitAfter(src, "\n")
-	for range 1 + random.IntN(3) {
-		i := random.IntN(len(lines))
-		at := random.IntN(len(lines[i]) + 1)
-		switch line := lines[i]; random.IntN(6) {
-		case 0, 1:
-			signs := []string{"\"", "'", "#", "-", "- ", ":", " ", "  ", "\t", "\n", "|\n", "&x ", "*x", "{", "}", "[", "]", ",", "?", "!a ", "---\n", "\r"}
-			lines[i] = line[:at] + signs[random.IntN(len(signs))] + line[at:]
-		case 2:
-			lines[i] = line[:at] + line[min(at+1, len(line)):]
-		case 3:
-			lines[i] = lines[random.IntN(len(lines))]
-		case 4:
-			lines[i] = strings.Repeat(" ", random.IntN(4)) + line
-		case 5:
-			lines[i] = strings.TrimPrefix(line, " ")
-		}
-	}
-	return strings.Join(lines, "")
 }
 
 // sameCut compares both ways to read a file, and reports whether its list was cut.

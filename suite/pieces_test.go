@@ -1,0 +1,206 @@
+package suite_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/internal/layers"
+	"github.com/evalrun/evalrun/scorers"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// A suite that is read in pieces, with scorers of several cases as one, tells the same and makes the same cases as one that was read as a
+// whole: the suites of this repository do,
+func TestPiecesAreTheWhole(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for _, file := range suiteFiles(t) {
+		root, text := opened(t, file)
+		if samePieces(t, root, filepath.Base(file), text, 100) {
+			tried++
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d suites were read in pieces", tried)
+	}
+}
+
+// and so do these suites with accidents in them,
+func TestPiecesAreTheWholeAfterMutations(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(20, 5)) //nolint:gosec // reproducible
+	tried := 0
+	for _, file := range suiteFiles(t) {
+		root, text := opened(t, file)
+		for range 5 {
+			if samePieces(t, root, filepath.Base(file), hostile.Mutated(random, text), 1+random.IntN(300)) {
+				tried++
+			}
+		}
+	}
+	if tried < 30 {
+		t.Errorf("only %d suites were read in pieces", tried)
+	}
+}
+
+// and suites with many cases that have much in common.
+func TestPiecesOfManyCasesAreTheWhole(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(21, 5)) //nolint:gosec // reproducible
+	tried, failed := 0, 0
+	for range 60 {
+		text := manyAlike(random)
+		if samePieces(t, fstest.MapFS{}, "s.yaml", text, 1+random.IntN(2000)) {
+			tried++
+		} else {
+			failed++
+		}
+	}
+	if tried < 15 || failed < 15 {
+		t.Errorf("%d suites were read in pieces, and %d as a whole", tried, failed)
+	}
+}
+
+func suiteFiles(t *testing.T) (out []string) {
+	t.Helper()
+	for _, pattern := range []string{"testdata/*/*.yaml", "../examples/*/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, files...)
+	}
+	return out
+}
+
+// opened is the folder of a suite, and its text.
+func opened(t *testing.T, file string) (folder fs.FS, text string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root.FS(), string(data)
+}
+
+// manyAlike makes a suite of cases with scorers out of a short list. Some have something that is told of, rarely a mistake.
+func manyAlike(random *rand.Rand) string {
+	var b strings.Builder
+	b.WriteString("version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m}]\n" +
+		"prompts:\n  - {name: p, text: \"{{.q}}\", tools: [{name: f, description: d}]}\n" +
+		"scorerSets:\n  both: [{contains: a}, {contains: b}]\n" +
+		"defaults:\n  vars: {q: 1, r: 2}\n  scorers: [{contains: a}, {finishReason: STOP}, {use: both}]\ncases:\n")
+	common := []string{
+		"{contains: a}", "{contains: a}", "{contains: b, name: n%d}", "{finishReason: STOP}", "{length: {words: {max: 3}}}", "{use: both}",
+		"{contains: \"{{.q}}\"}", "{not: {contains: z%d}}", "{contains: z%d, weight: 2}", "{expr: \"len(answer) > 1\"}", "{regex: a.c}",
+	}
+	told := []string{ // warnings first
+		"{contains: a, arms: u/p}", "{contains: \" \"}", "{toolCalls: {calls: [{name: g}]}}", "{contains: a, arms: x/*}", "{expr: \"vars.q + 1 > 'a'\"}", "{expr: \"vars.zz == 'a'\"}",
+		"{contains: \"{{.nothing}}\"}", "{contians: a}", "{contains: a, turn: 1}", "{firstToken: 1s}", "{length: {max: -1}}", "{contains: a, name: b}",
+	}
+	mood := random.IntN(3) // 0: nothing is told; 1: warnings; 2: all of it
+	for i := range 20 + random.IntN(60) {
+		fmt.Fprintf(&b, "  - name: c%d\n", i-random.IntN(200)/199)
+		if random.IntN(3) == 0 {
+			fmt.Fprintf(&b, "    vars: {q: %d}\n", random.IntN(3))
+		}
+		if mood > 0 && random.IntN(20) == 0 {
+			b.WriteString([]string{"    each: [{x: 1}]\n", "    cluster: x\n", "    vars2: {x: 1}\n", "    id: same\n"}[random.IntN(2*mood)])
+		}
+		if random.IntN(4) == 0 {
+			b.WriteString([]string{"    tags: [a, b]\n", "    repeats: 2\n", "    inheritScorers: false\n", "    arms: t/*\n"}[random.IntN(4)])
+		}
+		b.WriteString("    scorers:\n")
+		for range 1 + random.IntN(4) {
+			list := common
+			switch {
+			case mood == 1 && random.IntN(6) == 0:
+				list = told[:3]
+			case mood == 2 && random.IntN(60) == 0:
+				list = told
+			}
+			one := list[random.IntN(len(list))]
+			if strings.Contains(one, "%d") {
+				one = fmt.Sprintf(one, random.IntN(1000))
+			}
+			b.WriteString("      - " + one + "\n")
+		}
+	}
+	return b.String()
+}
+
+// samePieces compares both ways to read a suite, and reports whether reading it in pieces was enough.
+func samePieces(t *testing.T, folder fs.FS, name, text string, piece int) bool {
+	t.Helper()
+	fsys := layers.With{FS: folder, Name: name, Text: []byte(text)}
+	var wanted, diags diag.List
+	want, _ := suite.LoadBy(fsys, name, scorers.Builtin(), 0, &wanted)
+	got, tried := suite.LoadBy(fsys, name, scorers.Builtin(), piece, &diags)
+	if diff := cmp.Diff(wanted.Sorted(), diags.Sorted()); diff != "" {
+		t.Errorf("%s\nproblems (-whole +pieces):\n%s", text, diff)
+		return tried
+	}
+	if wanted.HasErrors() {
+		return tried
+	}
+	for range 2 { // what is kept does not change
+		if diff := cmp.Diff(allTold(want), allTold(got)); diff != "" {
+			t.Fatalf("%s\ncases (-whole +pieces):\n%s", text, diff)
+		}
+	}
+	return tried
+}
+
+// allTold is all that a suite says of its cases.
+func allTold(s *suite.Suite) (out []string) {
+	metrics, open := s.Metrics()
+	out = append(out, fmt.Sprint(s.CaseCount(), metrics, open, s.Embeds(), s.Hash()))
+	for c := range s.Outlines() {
+		out = append(out, caseTold(c))
+	}
+	for c := range s.Cases() {
+		out = append(out, caseTold(c))
+		for _, a := range c.Arms {
+			r, err := s.Render(c, a)
+			out = append(out, fmt.Sprint(a.Name(), asJSON(r), err))
+			for _, sc := range c.ScorersFor(a) {
+				turn, _ := sc.Turn.Number()
+				out = append(out, fmt.Sprint(
+					sc.Kind, sc.Name, sc.Weight, sc.Required, asJSON(sc.Threshold), sc.Arms, sc.Candidate, turn, sc.Turn.All(), string(sc.JSON()),
+				))
+			}
+		}
+	}
+	return slices.Clip(out)
+}
+
+func caseTold(c *suite.Case) string {
+	return fmt.Sprint(
+		c.Name, c.ID, c.VarsHash, c.Tags, c.Cluster, c.Repeats, asJSON(c.Threshold), asJSON(c.Quarantine), len(c.Arms), c.Pos, c.Vars(),
+	)
+}
+
+func asJSON(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
