@@ -23,10 +23,10 @@ type doctorOptions struct {
 func (a *app) doctorCommand() *cobra.Command {
 	var o doctorOptions
 	cmd := &cobra.Command{
-		Use: "doctor [SUITE...]", Short: "Tell whether the set-up is right, and what to do if not",
-		Long: "Tells what holds and who said so (a flag, a variable, a suite), whether there is a key or a login,\n" +
-			"whether the service answers and has the models that the suites name, and what else may be in the\n" +
-			"way. It asks for the list of models and nothing that costs. No secret is shown.\n\n" +
+		Use: "doctor [SUITE...]", Short: "Check the set-up, and say what to do if it is wrong",
+		Long: "Shows the effective settings and where each comes from (a flag, a variable, a suite), whether there is a key\n" +
+			"or a login, and whether the service answers and has the models of the suites. It requests the list of models\n" +
+			"and nothing that costs. It shows no secret.\n\n" +
 			"It exits 0, 2 when the configuration is wrong, 4 when the service cannot be used.",
 		Example: "  evalrun doctor\n  evalrun doctor suite.yaml --base-url https://service.example",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,7 +38,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd.Flags().Lookup("attempts").Usage = "attempts per call at most (default 1)"
 	cmd.Flags().Lookup("timeout").Usage = "time of one attempt, body included (default 10s)"
 	flags.Untrusted(cmd.Flags(), &o.Flags)
-	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "table or json, to standard output")
+	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "print `FORMAT`: table or json")
 	flags.ConfigSuites(cmd, &o.Flags)
 	return cmd
 }

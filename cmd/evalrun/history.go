@@ -26,24 +26,23 @@ var historyFormats = []string{"table", "json"}
 func (a *app) historyCommand() *cobra.Command {
 	o := historyOptions{}
 	cmd := &cobra.Command{
-		Use: "history [SELECTOR... | --rebuild [DIR...]]", Short: "List past runs, and how their numbers moved",
-		Long: "Lists the runs that ended in this folder, and the course of each metric from run to run; with\n" +
-			"--case that of single cases. Selectors such as branch:main and label:nightly choose runs.\n" +
-			"The history is an index over run directories: --rebuild makes it again from those below .evalrun/runs,\n" +
-			"those that it knew, and those below DIR.",
+		Use: "history [SELECTOR... | --rebuild [DIR...]]", Short: "List past runs and the trends of their metrics",
+		Long: "Lists the runs of this folder and the trend of each metric from run to run; with --case, of single cases.\n" +
+			"Selectors such as branch:main and label:nightly choose runs. The history is an index of run directories:\n" +
+			"--rebuild rebuilds it from those below .evalrun/runs, those that it had, and those below DIR.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.history(args, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.Suites, "suite", nil, "only suites that fit the glob; repeat it for several")
-	fs.StringArrayVar(&o.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
-	fs.StringArrayVar(&o.Cases, "case", nil, "the course of cases that fit the glob; repeat it for several")
+	fs.StringArrayVar(&o.Suites, "suite", nil, "select suites that match `GLOB` (repeatable)")
+	flags.Arms(fs, &o.Arms)
+	fs.StringArrayVar(&o.Cases, "case", nil, "show the trend of cases that match `GLOB` (repeatable)")
 	fs.StringArrayVar(
 		&o.Metrics, "metric", nil,
-		strings.Join(runs.HistoryMetrics(), ", ")+", or the name of a scorer, as a glob; repeat it for several",
+		"select metrics and scorers that match `GLOB` (repeatable): "+strings.Join(runs.HistoryMetrics(), ", "),
 	)
 	o.Limit = 20
-	flags.Positive(fs, &o.Limit, "limit", "how many of the newest runs")
-	fs.BoolVar(&o.rebuild, "rebuild", false, "make the history again from the run directories")
+	flags.Positive(fs, &o.Limit, "limit", "show the newest `N` runs")
+	fs.BoolVar(&o.rebuild, "rebuild", false, "rebuild the history from the run directories")
 	fs.StringVarP(&o.report, "report", "o", "table", strings.Join(historyFormats, " or "))
 	return cmd
 }

@@ -27,8 +27,8 @@ func (a *app) judgeCheckCommand() *cobra.Command {
 		Args:    exactly(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.judgeCheck(args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.labels, "labels", "", "the file with the labels")
-	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "table or json")
+	cmd.Flags().StringVar(&o.labels, "labels", "", "take people's labels from `FILE` (required)")
+	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "print `FORMAT`: table or json")
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd
 }

@@ -30,7 +30,7 @@ func (a *app) modelsCommand() *cobra.Command {
 	}
 	flags.Service(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
-	cmd.Flags().StringArrayVar(&of, "suite", nil, "suite whose services are asked, each for its own models; repeatable")
+	cmd.Flags().StringArrayVar(&of, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	flags.Config(cmd, &o.Flags)
 	return cmd

@@ -24,8 +24,8 @@ func (a *app) showCommand() *cobra.Command {
 			return a.runs.Show(args[0], args[1], arms, a.screen(), verbose)
 		},
 	}
-	cmd.Flags().StringArrayVar(&arms, "arm", nil, "only arms that fit the glob; repeat it for several")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show the declarations of tools and answers as they came")
+	flags.Arms(cmd.Flags(), &arms)
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show the declarations of tools and the raw answers")
 	cmd.ValidArgsFunction = flags.CompleteCases
 	return cmd
 }

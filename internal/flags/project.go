@@ -14,10 +14,9 @@ import (
 
 // Identity are what a run is found again by.
 func Identity(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.Var((*runName)(&f.Name), "name", "name of the run, for name:NAME where a run is named")
+	fs.Var((*runName)(&f.Name), "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
-	fs.Var(labels(f.Labels), "label", "WORD or KEY=VALUE: label of the run, for label:WORD where a run is named; "+
-		"repeatable")
+	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
 }
 
 // Config lets a command use the project file: what it says is the default of the command's flags.
@@ -54,7 +53,7 @@ func ConfigSuites(cmd *cobra.Command, f *harness.Flags) {
 func configFlags(cmd *cobra.Command) *harness.ProjectChoice {
 	var c harness.ProjectChoice
 	cmd.Flags().StringVar(&c.File, "config", "",
-		"project file (default "+project.FileName+" of this folder or one above it)")
+		"use the project file `FILE` (default "+project.FileName+" of this folder or one above it)")
 	cmd.Flags().BoolVar(&c.None, "no-config", false, "use no project file")
 	return &c
 }
