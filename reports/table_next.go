@@ -249,7 +249,7 @@ func (t *tableReport) again(flags []string, repeats int) []string {
 		args = append(args, t.d.Run.Suites[i].File)
 	}
 	args = append(args, flags...)
-	args = append(args, serviceFlags(f, t.d.Run.Emulator)...)
+	args = append(args, serviceFlags(f)...)
 	if f.Untrusted {
 		args = append(args, "--untrusted")
 	}
@@ -265,14 +265,21 @@ func (t *tableReport) again(flags []string, repeats int) []string {
 	return args
 }
 
-// serviceFlags are the flags of a run that name its service.
-func serviceFlags(f *eval.Options, emulator bool) []string {
+// serviceFlags are the flags of a run that name its services. An emulator that was reached by its address has that address.
+func serviceFlags(f *eval.Options) []string {
 	var args []string
-	switch {
-	case f.Emulator == eval.DemoScript || f.Emulator == "" && emulator:
+	switch f.Emulator {
+	case "":
+	case eval.DemoScript:
 		args = append(args, "--emulator")
-	case f.Emulator != "":
+	default:
 		args = append(args, "--emulator="+f.Emulator)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Services)) {
+		args = append(args, "--service", name+".baseUrl="+f.Services[name])
+	}
+	for _, name := range f.AllowEnv {
+		args = append(args, "--allow-env", name)
 	}
 	for _, flag := range []struct{ name, value string }{
 		{"--base-url", f.BaseURL},

@@ -130,10 +130,11 @@ func manyAlike(random *rand.Rand) string {
 		b.WriteString("    scorers:\n")
 		for range 1 + random.IntN(4) {
 			list := common
-			if mood > 0 && random.IntN(60) == 0 {
-				if list = told; mood == 1 {
-					list = told[:3]
-				}
+			switch {
+			case mood == 1 && random.IntN(6) == 0:
+				list = told[:3]
+			case mood == 2 && random.IntN(60) == 0:
+				list = told
 			}
 			one := list[random.IntN(len(list))]
 			if strings.Contains(one, "%d") {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -57,6 +59,9 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		_, err := fmt.Fprintf(a.out, "%7d  %s%s\n", one.Tokens, diag.CleanLine(one.Name), note)
 		return err
 	})
+	if errors.Is(err, syscall.EPIPE) {
+		return err
+	}
 	if err != nil {
 		return exit.Incomplete("the tokens could not be counted: %w", err)
 	}

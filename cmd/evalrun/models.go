@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -78,6 +80,9 @@ func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOpt
 		default:
 			fmt.Fprintln(a.out, diag.CleanLine(one.String()))
 			err = term.WriteModels(a.out, one.Models, a.outWidth)
+		}
+		if errors.Is(err, syscall.EPIPE) {
+			return err
 		}
 		a.explain(err)
 		code = max(code, exit.Of(err))

@@ -73,13 +73,31 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	if f.Trials == 0 {
 		return job.Nothing("")
 	}
+	f.Concurrency = job.AtOnce()
 	if err := f.Outlooks(plan, &o.Options, a.runs.Dir, job.Suites); err != nil {
 		return err
 	}
 	if o.json {
 		return a.screen().JSON(f)
 	}
-	return writeForecast(a.out, f)
+	var text strings.Builder
+	if err := writeForecast(&text, f); err != nil {
+		return err
+	}
+	return writeWrapped(a.out, text.String(), a.outWidth)
+}
+
+// writeWrapped writes lines, those that are longer than a terminal is wide divided between words.
+func writeWrapped(w io.Writer, text string, width int) error {
+	p := &term.Printer{W: w}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		for _, part := range term.Wrap(strings.TrimLeft(line, " "), width-len(indent)) {
+			p.Printf("%s%s\n", indent, part)
+		}
+	}
+	return p.Err
 }
 
 // writeOutlook tells what the gate of an arm can see, with how many cases.
