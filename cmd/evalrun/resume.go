@@ -34,7 +34,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	flags.Reports(fs, &o.Flags)
 	o.Vars = map[string]string{}
 	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, for a run with --no-content, which does not keep them (repeatable)")
-	flags.Positive(fs, &o.MaxFailures, "max-failures", "stop after `N` more failed trials")
+	flags.Failures(fs, &o.MaxFailures, "more ")
 	fs.BoolVar(&o.errors, "errors", false, "run the errors of a complete run again")
 	quietFlags(fs, &o.runOptions)
 	flags.CompleteFormats(cmd)

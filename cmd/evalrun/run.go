@@ -56,7 +56,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Untrusted(fs, &o.Flags)
 	flags.Gate(fs, &o.Flags)
 	flags.Baseline(fs, &o.Flags)
-	flags.Positive(fs, &o.MaxFailures, "max-failures", "stop after `N` failed trials")
+	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	quietFlags(fs, &o)
 	flags.CompleteFormats(cmd)

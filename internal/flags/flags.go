@@ -80,6 +80,13 @@ func Attempts(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.Var((*Duration)(&f.Timeout), "timeout", "end an attempt after this long, body included (default 60s)")
 }
 
+// Failures end a run that fails, more says "more " where the failures of an earlier run do not count.
+func Failures(fs *pflag.FlagSet, p *int, more string) {
+	fs.Var((*failFast)(p), "fail-fast", "stop sending requests after the first "+more+"trial that fails")
+	fs.Lookup("fail-fast").NoOptDefVal = "true"
+	Positive(fs, p, "max-failures", "stop sending requests after `N` "+more+"failed trials")
+}
+
 // Select choose trials.
 func Select(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "run each case `N` times (overrides the suite)")

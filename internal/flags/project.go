@@ -66,9 +66,16 @@ func useProject(cmd *cobra.Command, f *harness.Flags, c harness.ProjectChoice, s
 	return preset(cmd.Flags(), f.ProjectFile)
 }
 
-// answers are flags that say where answers are kept: one of them on the command line replaces all of them in a project
-// file.
-var answers = []string{"record", "replay", "replay-or-record", "answers"}
+// together are flags of which one on the command line replaces all in a project file: where answers are kept, and when
+// a run that fails ends.
+var together = [][]string{{"record", "replay", "replay-or-record", "answers"}, {"fail-fast", "max-failures"}}
+
+// replaced reports whether the value that a project file has for a flag gives way to the command line.
+func replaced(fs *pflag.FlagSet, name string) bool {
+	return slices.ContainsFunc(together, func(names []string) bool {
+		return slices.Contains(names, name) && slices.ContainsFunc(names, fs.Changed)
+	})
+}
 
 // preset gives flags that were not given the values of a project file.
 func preset(fs *pflag.FlagSet, file *project.File) error {
@@ -77,7 +84,7 @@ func preset(fs *pflag.FlagSet, file *project.File) error {
 	}
 	for _, one := range file.Flags {
 		flag := fs.Lookup(one.Name)
-		if flag == nil || flag.Changed || slices.Contains(answers, one.Name) && slices.ContainsFunc(answers, fs.Changed) {
+		if flag == nil || flag.Changed || replaced(fs, one.Name) {
 			continue
 		}
 		for _, value := range one.Values {

@@ -151,6 +151,24 @@ func (b *boundedInt) Set(s string) error {
 	return nil
 }
 
+// failFast is a flag that makes 1 the limit of failures.
+type failFast int
+
+func (f *failFast) String() string   { return strconv.FormatBool(*f == 1) }
+func (f *failFast) Type() string     { return "bool" }
+func (f *failFast) IsBoolFlag() bool { return true }
+func (f *failFast) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	if err != nil {
+		return fmt.Errorf("it takes true or false")
+	}
+	*f = 0
+	if on {
+		*f = 1
+	}
+	return nil
+}
+
 // share is a flag of a number between 0 and 1, both left out.
 type share float64
 
