@@ -15,6 +15,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/runs"
 	"github.com/evalrun/evalrun/internal/term"
@@ -32,6 +33,7 @@ type app struct {
 	// resized tells the columns of standard error as they are now; optional.
 	resized func() int
 	browse  func(address string) error
+	global  flags.Global
 	runs    runs.Folder // where relative paths begin
 }
 
@@ -125,7 +127,7 @@ func messages(err error) (out []string) {
 }
 
 func (a *app) color(width int) bool {
-	return width > 0 && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+	return a.global.Color.On(width > 0, a.getenv)
 }
 
 // errColumns is how wide standard error is now.
@@ -196,6 +198,7 @@ func (a *app) root() *cobra.Command {
 			a.explain(err)
 		}
 	})
+	a.global.Add(root)
 	root.AddCommand(
 		a.runCommand(),
 		a.resumeCommand(),
