@@ -161,7 +161,7 @@ func (a *app) statusCommand() *cobra.Command {
 	flags.Address(cmd.Flags(), &o.Flags)
 	flags.Project(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	flags.JSON(cmd.Flags(), &o.json)
 	return cmd
 }
 

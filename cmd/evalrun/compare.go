@@ -16,7 +16,7 @@ import (
 // compareOptions are the flags of `evalrun compare`.
 type compareOptions struct {
 	runs.CompareOptions
-	format string
+	json   bool
 	choose string // a judge, anyJudge, or "" for none
 }
 
@@ -50,7 +50,7 @@ func (a *app) compareCommand() *cobra.Command {
 	fs := cmd.Flags()
 	flags.Rule(fs, &o.Rule)
 	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt), of one run or of two: `BASE-ARM HEAD-ARM`")
-	fs.StringVarP(&o.format, "report", "o", "table", "print `FORMAT`: table or json")
+	flags.JSON(fs, &o.json)
 	chooseFlags(fs, &o)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd
@@ -86,9 +86,6 @@ func twoArms(args []string) []string {
 
 // check wants flags and arguments that go together.
 func (o *compareOptions) check(args []string) error {
-	if o.format != "table" && o.format != "json" {
-		return exit.BadInput("-o takes table or json")
-	}
 	if len(o.Arms) != 0 && len(o.Arms) != 2 {
 		return exit.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM")
 	}
@@ -114,7 +111,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if err != nil {
 		return err
 	}
-	if o.format == "json" {
+	if o.json {
 		err = c.WriteJSON(a.out)
 	} else {
 		err = c.Write(a.screen())

@@ -8,7 +8,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/doctor"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/term"
@@ -17,7 +16,7 @@ import (
 // doctorOptions are the flags of `evalrun doctor`.
 type doctorOptions struct {
 	harness.Flags
-	format string
+	json bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -35,19 +34,16 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 	flags.Service(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
-	cmd.Flags().Lookup("attempts").Usage = "attempts per call at most (default 1)"
-	cmd.Flags().Lookup("timeout").Usage = "time of one attempt, body included (default 10s)"
+	cmd.Flags().Lookup("attempts").Usage = "try each call at most `N` times (default 1)"
+	cmd.Flags().Lookup("timeout").Usage = "end an attempt after this long, body included (default 10s)"
 	flags.Untrusted(cmd.Flags(), &o.Flags)
-	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "print `FORMAT`: table or json")
+	flags.JSON(cmd.Flags(), &o.json)
 	flags.ConfigSuites(cmd, &o.Flags)
 	return cmd
 }
 
 // doctor is `evalrun doctor` from top to bottom.
 func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) error {
-	if o.format != "table" && o.format != "json" {
-		return exit.BadInput("-o takes table or json, not %q", o.format)
-	}
 	examined := doctor.Doctor{
 		Suites:  suites,
 		Flags:   o.Flags,
@@ -58,7 +54,7 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	}
 	found := examined.Examine(ctx)
 	write := a.writeCheckup
-	if o.format == "json" {
+	if o.json {
 		write = func(c *doctor.Checkup) error { return a.screen().JSON(c) }
 	}
 	if err := write(found); err != nil {

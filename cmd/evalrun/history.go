@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/runs"
 )
@@ -17,11 +15,8 @@ import (
 type historyOptions struct {
 	runs.HistoryOptions
 	rebuild bool
-	report  string
+	json    bool
 }
-
-// historyFormats are what -o takes.
-var historyFormats = []string{"table", "json"}
 
 func (a *app) historyCommand() *cobra.Command {
 	o := historyOptions{}
@@ -43,15 +38,12 @@ func (a *app) historyCommand() *cobra.Command {
 	o.Limit = 20
 	flags.Positive(fs, &o.Limit, "limit", "show the newest `N` runs")
 	fs.BoolVar(&o.rebuild, "rebuild", false, "rebuild the history from the run directories")
-	fs.StringVarP(&o.report, "report", "o", "table", strings.Join(historyFormats, " or "))
+	flags.JSON(fs, &o.json)
 	return cmd
 }
 
 // history is `evalrun history` from top to bottom.
 func (a *app) history(dirs []string, o historyOptions) error {
-	if !slices.Contains(historyFormats, o.report) {
-		return exit.BadInput("there is no format %q of the history; %s", o.report, diag.DidYouMean(o.report, historyFormats))
-	}
 	if !o.rebuild {
 		o.Named = dirs
 	}
@@ -66,8 +58,8 @@ func (a *app) history(dirs []string, o historyOptions) error {
 	case err != nil:
 		return err
 	case h == nil:
-		return a.runs.WriteNoHistory(a.screen(), o.report == "json")
-	case o.report == "json":
+		return a.runs.WriteNoHistory(a.screen(), o.json)
+	case o.json:
 		return a.screen().JSON(h)
 	}
 	return h.Write(a.screen())

@@ -33,7 +33,7 @@ func (a *app) modelsCommand() *cobra.Command {
 	flags.Service(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
 	cmd.Flags().StringArrayVar(&of, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	flags.JSON(cmd.Flags(), &o.json)
 	flags.Config(cmd, &o.Flags)
 	return cmd
 }

@@ -28,7 +28,7 @@ func (a *app) selfTestCommand() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&o.against, "against", "", "use the repeats of `RUN` (required)")
 	flags.Rule(fs, &o.Rule)
-	fs.BoolVar(&o.json, "json", false, "print JSON")
+	flags.JSON(fs, &o.json)
 	flags.Config(cmd, &o.Flags)
 	return cmd
 }

@@ -137,6 +137,13 @@ func Reports(fs *pflag.FlagSet, f *harness.Flags) {
 			"; without FILE to standard output (default table; repeatable)")
 }
 
+// JSON lets a command that lists something print it for programs. -o json is the same, as it is for reports of a run.
+func JSON(fs *pflag.FlagSet, p *bool) {
+	fs.BoolVar(p, "json", false, "print JSON")
+	fs.VarP((*jsonFormat)(p), "report", "o", "print as table or json")
+	fs.Lookup("report").Hidden = true
+}
+
 // Untrusted is for suites of people who must not choose where the key goes.
 func Untrusted(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.BoolVar(

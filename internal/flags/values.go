@@ -151,6 +151,19 @@ func (b *boundedInt) Set(s string) error {
 	return nil
 }
 
+// jsonFormat is --json, written as a format.
+type jsonFormat bool
+
+func (j *jsonFormat) String() string { return "" }
+func (j *jsonFormat) Type() string   { return "FORMAT" }
+func (j *jsonFormat) Set(s string) error {
+	if s != "json" && s != "table" {
+		return fmt.Errorf("it takes table or json")
+	}
+	*j = s == "json"
+	return nil
+}
+
 // failFast is a flag that makes 1 the limit of failures.
 type failFast int
 
