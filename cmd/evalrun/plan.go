@@ -256,9 +256,19 @@ func writeReplies(p *term.Printer, f *forecast.Forecast) {
 
 // counting says who counts the tokens of prompts.
 func counting(f *forecast.Forecast) string {
+	estimated, counted := 0, 0
+	for _, a := range models(f.Arms) {
+		if a.Estimated {
+			estimated++
+		} else {
+			counted++
+		}
+	}
 	switch {
-	case !f.Counted || f.GenerateCalls == 0:
+	case !f.Counted || counted == 0:
 		return "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
+	case estimated > 0:
+		return "counted where the service can, the others estimated"
 	case f.AppCalls > 0:
 		return "counted by the service, those of applications estimated"
 	}
