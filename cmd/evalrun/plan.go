@@ -39,8 +39,8 @@ func (a *app) planCommand() *cobra.Command {
 	flags.CompleteSelection(cmd)
 	flags.Untrusted(cmd.Flags(), &o.Flags)
 	flags.Baseline(cmd.Flags(), &o.Flags)
-	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the prompts' tokens (countTokens calls)")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the tokens of the prompts (countTokens calls)")
+	flags.JSON(cmd.Flags(), &o.json)
 	flags.ConfigSuites(cmd, &o.Flags)
 	return cmd
 }
