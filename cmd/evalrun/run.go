@@ -21,7 +21,7 @@ import (
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
 	harness.Flags
-	dryRun, quiet, verbose bool
+	dryRun, quiet, verbose, open bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -58,6 +58,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Baseline(fs, &o.Flags)
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
+	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
 	quietFlags(fs, &o)
 	flags.CompleteFormats(cmd)
 	flags.CompleteSelection(cmd)
@@ -114,6 +115,9 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	result, err := evalrun.Run(ctx, job)
 	if errors.Is(err, evalrun.ErrNothing) {
 		err = exit.Incomplete("%w; --allow-empty makes this no error", err)
+	}
+	if result != nil && o.open {
+		a.explain(a.open(result))
 	}
 	return a.ended(result, err, o)
 }

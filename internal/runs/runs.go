@@ -4,6 +4,7 @@ package runs
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -55,6 +56,12 @@ func (f Folder) Report(name string, formats []string, screen term.Screen, verbos
 	options.Verbose = verbose
 	_, err = output.Write(doc, outputs, screen, options)
 	return err
+}
+
+// HTML writes the HTML report of a run into its run directory, and returns the path.
+func (f Folder) HTML(name string, screen term.Screen) (path string, err error) {
+	path = filepath.Join(name, journal.ReportName)
+	return path, f.Report(name, []string{"html=" + path}, screen, false)
 }
 
 // ReportBaseline writes reports of the run that has a name. It may be an exported file, to which no gate applies.
