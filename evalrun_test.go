@@ -172,7 +172,7 @@ func TestErrors(t *testing.T) {
 		"no suite":       {evalrun.Options{}, 2, "no suite is named"},
 		"no such suite":  {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
 		"no such format": {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
-		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service to ask"},
+		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service is configured"},
 		"nothing selected": {
 			evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}},
 			4, "did you mean france",

@@ -109,14 +109,14 @@ func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 	t.Helper()
 	if testing.Short() && o.Emulator == "" && o.Sources.Replay == "" {
 		t.Skip(
-			"-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by " +
+			"-short sends no requests: record answers with Options.Record, which -short then replays, name a folder of recorded ones in " +
 				"Options.Replay, or use Options.Emulator",
 		)
 	}
 	if job.NeedsService() && job.Service().BaseURL == "" && o.Sources.Replay == "" {
 		t.Fatal(
-			"no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
-				"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers",
+			"no service is configured: set EVALRUN_BASE_URL (and the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the " +
+				"suite; without a service, set Options.Emulator (such as evaltest.Demo) or Options.Replay",
 		)
 	}
 }

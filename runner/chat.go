@@ -149,7 +149,7 @@ func (a *asked) follow() (following, error) {
 		return done, nil
 	case blank.Is(last.Text()):
 		return done, a.during(n, eval.Errorf(
-			eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on",
+			eval.KindNoCandidates, "the answer has no text (finish reason %s), so the chat cannot continue",
 			last.Candidates[0].FinishReason,
 		))
 	}

@@ -89,7 +89,7 @@ func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair s
 			break
 		}
 		if out.Err = r.consult(ctx, a); out.Err != nil {
-			out.Choice = scorers.Choice{Why: "the judge could not be asked: " + out.Err.Error()}
+			out.Choice = scorers.Choice{Why: "no reply from the judge: " + out.Err.Error()}
 			break
 		}
 	}

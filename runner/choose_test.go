@@ -81,7 +81,7 @@ func TestChooseThatFails(t *testing.T) {
 		if one.Err != nil {
 			failed++
 		}
-		if (one.Err != nil) != (one.Preferred == "") || one.Err != nil && !strings.Contains(one.Why, "the judge could not be asked: 500: boom") {
+		if (one.Err != nil) != (one.Preferred == "") || one.Err != nil && !strings.Contains(one.Why, "no reply from the judge: 500: boom") {
 			t.Errorf("%+v", one)
 		}
 	}

@@ -152,7 +152,7 @@ func (a *asked) refuse(q *scorers.Question, e *eval.Error) {
 	why := e.Message
 	if e.Kind != eval.KindReplayMiss {
 		a.denied = e
-		why = fmt.Sprintf("the judge `%s` could not be asked: %s", q.Judge.Name, unasked(e))
+		why = fmt.Sprintf("no reply from the judge `%s`: %s", q.Judge.Name, unasked(e))
 	}
 	a.answer.Context.Judgements.Refused[q.Key] = why
 }
@@ -160,7 +160,7 @@ func (a *asked) refuse(q *scorers.Question, e *eval.Error) {
 // unasked is why a judge could not be asked, in words.
 func unasked(e *eval.Error) string {
 	if e.Kind == eval.KindCanceled {
-		return "the run was stopped before the judge could be asked"
+		return "the run was stopped before the judge replied"
 	}
 	return e.Error()
 }

@@ -145,7 +145,7 @@ func TestJudgesThatFail(t *testing.T) {
 			&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"}, true, false,
 			"the answer could not be judged: the budget of 3 calls is spent",
 		},
-		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, false, false, "the run was stopped before the judge could be asked"},
+		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, false, false, "the run was stopped before the judge replied"},
 	} {
 		t.Run(string(test.err.Kind), func(t *testing.T) {
 			var n int
@@ -203,7 +203,7 @@ func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
 
 // othersScored reports whether the scorer beside the judge has told, and that of the judge says why it cannot.
 func othersScored(r *eval.Result) bool {
-	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "the judge `j` could not be asked: ") &&
+	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "no reply from the judge `j`: ") &&
 		r.Scores[1].Passed
 }
 

@@ -375,7 +375,7 @@ func (r *run) call(ctx context.Context, a *asked) error {
 	t := a.trial
 	a.result.Request, a.result.Timing = &t.Request, &eval.Timing{}
 	if t.Problem != nil {
-		return eval.Errorf(eval.KindScorer, "the trial cannot be asked any more: %s", t.Problem)
+		return eval.Errorf(eval.KindScorer, "the trial cannot run any more: %s", t.Problem)
 	}
 	for _, text := range t.References() { // an answer that could not be judged is money lost
 		if err := t.Embedding.check(text); err != nil {

@@ -142,7 +142,7 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	case ConsentAuto:
 		a.grant(w, r, g)
 	case ConsentDeny:
-		g.refuse(w, r, "access_denied", "the emulator was told to deny")
+		g.refuse(w, r, "access_denied", "the emulator is set to deny logins")
 	default:
 		ticket := newToken("")
 		a.mu.Lock()
@@ -182,7 +182,7 @@ func (g *grant) unknownScope() string {
 		}
 	}
 	if len(scopes) == 0 {
-		return "(none was asked for)"
+		return "(the request names none)"
 	}
 	return ""
 }
@@ -222,7 +222,7 @@ func (a *authServer) decide(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	switch {
 	case g == nil:
-		page(w, http.StatusBadRequest, "This question was answered already, or never asked.", "")
+		page(w, http.StatusBadRequest, "This login was answered already, or does not exist.", "")
 	case r.PostFormValue("decision") == "allow":
 		a.grant(w, r, g)
 	default:

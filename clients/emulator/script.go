@@ -271,5 +271,5 @@ func (f *fault) words() string {
 	if f.message != "" {
 		return f.message
 	}
-	return "the emulator's script asks for this fault"
+	return "this fault comes from the emulator's script"
 }

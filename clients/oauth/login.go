@@ -196,7 +196,7 @@ func (a *attempt) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch {
 	case r.Host != a.host:
-		a.page(w, http.StatusMisdirectedRequest, "This address is not the one that was asked for.")
+		a.page(w, http.StatusMisdirectedRequest, "evalrun does not listen under this host name.")
 	case r.URL.EscapedPath() != path || !query.Has("code") && !query.Has("error"):
 		a.page(w, http.StatusNotFound, "There is nothing here: evalrun waits for the answer of the authorization server.")
 	case r.Method != http.MethodGet:

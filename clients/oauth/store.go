@@ -30,7 +30,7 @@ func UserStore() (*Store, error) {
 }
 
 // ErrNoLogin is returned by Load when nobody has logged in.
-var ErrNoLogin = errors.New("nobody is logged in: evalrun auth login --client-secrets FILE")
+var ErrNoLogin = errors.New("not logged in: evalrun auth login --client-secrets FILE")
 
 // storeVersion is the version of the file.
 const storeVersion = 1
@@ -54,8 +54,7 @@ func (s *Store) Load() (*Token, error) {
 	case runtime.GOOS == "windows": // where modes say nothing
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf(
-			"%s can be read by others (mode %04o): whoever did has the login; log out and in again, or, if you are sure that nobody did, chmod "+
-				"600 it",
+			"%s can be read by others (mode %04o): if another user may have read it, log out and in again; otherwise chmod 600 it",
 			s.Path, info.Mode().Perm(),
 		)
 	default:

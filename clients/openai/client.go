@@ -119,7 +119,7 @@ func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 			i = *d.Index
 		}
 		if i < 0 || i >= len(lists) || lists[i] != nil {
-			return nil, eval.Errorf(eval.KindMalformed, "embedding %d of %d texts came twice, or was not asked for", i+1,
+			return nil, eval.Errorf(eval.KindMalformed, "embedding %d of %d texts came twice, or was not requested", i+1,
 				len(lists))
 		}
 		lists[i] = d.Embedding

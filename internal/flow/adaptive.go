@@ -107,7 +107,7 @@ func (a *Adaptive) wait(ctx context.Context, timing *eval.Timing, d time.Duratio
 	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
 	what := "a service that has too much to do"
 	if d > 0 {
-		what = "the time that the service asked for"
+		what = "the pause that the service requested"
 	}
 	defer a.waits.begin(what, d)()
 	return pause(ctx, a.stop, d, changed)

@@ -30,7 +30,7 @@ func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	case a == nil && call.Judge != "":
 		return nil, miss("the judge `%s` %s: its reply is not among the recorded answers", call.Judge, eval.NeverAsked)
 	case a == nil:
-		return nil, miss("there is no recorded answer for this trial: what it asks is not what was recorded")
+		return nil, miss("there is no recorded answer for this trial: its request differs from the recorded ones")
 	}
 	return a.Replay(call), nil
 }

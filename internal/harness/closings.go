@@ -135,7 +135,7 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 		reason += fmt.Sprintf(" (model %s)", what.model)
 	}
 	if s.closed.add(what, reason) {
-		s.Notice("warning: " + reason + "; what needs it is skipped, the rest goes on")
+		s.Notice("warning: " + reason + "; what needs it is skipped, the rest continues")
 	}
 	return true
 }

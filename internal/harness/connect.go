@@ -342,7 +342,7 @@ func (s *Session) priced(p *runner.Plan) error {
 		default:
 			s.Diags.Errorf(
 				at, "add it, or narrow `arms` of the scorer",
-				"the price list has no price for the model %s, of which the cost is judged", model,
+				"the price list has no price for the model %s, whose cost is judged", model,
 			)
 		}
 	}

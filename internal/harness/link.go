@@ -60,7 +60,7 @@ func (l byLogin) refusal(at *eval.RunService, e *eval.Error) string {
 	case e.Status == unauthorized:
 		return fmt.Sprintf("%s refuses the login: %s; %s", url, e, oauth.LoginAgain)
 	}
-	return fmt.Sprintf("%s refuses what was asked in the name of the project %s: %s", at.BaseURL, at.Project, e)
+	return fmt.Sprintf("%s refuses requests for the project %s: %s", at.BaseURL, at.Project, e)
 }
 
 func (l byLogin) Close() {
@@ -87,8 +87,8 @@ func (s *Session) dial() (dialed, error) {
 		return byEmulator{byKey{generative.New(config)}}, nil
 	case s.Settings.Service.BaseURL == "":
 		return nil, exit.BadInput(
-			"no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help " +
-				"suite#the-service-block` tells more",
+			"no service is configured: set --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; see `evalrun " +
+				"help suite#the-service-block`",
 		)
 	case s.oauth():
 		return s.useLogin()

@@ -166,12 +166,12 @@ func (s *Session) openOrigin() (*origin, error) {
 		switch {
 		case s.embeds():
 			return nil, exit.BadInput(
-				"scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set " +
-					"EVALRUN_API_KEY; no answer is asked for",
+				"scorers that compare meanings (similar) need embeddings from a service: set --base-url and EVALRUN_API_KEY; rescore " +
+					"requests no answers",
 			)
 		case s.asksJudges():
 			return nil, exit.BadInput(
-				"with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for",
+				"--ask-judges needs a service: set --base-url and EVALRUN_API_KEY; rescore requests no answers",
 			)
 		}
 	}
@@ -195,7 +195,7 @@ func (s *Session) openOrigin() (*origin, error) {
 // admit wants a run that has ended, is as it was written, and is the user's own or does nothing that needs trust.
 func (s *Session) admit(o *origin) error {
 	if o.doc.Running {
-		return exit.BadInput("%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
+		return exit.BadInput("%s is still in progress: rescore it when it finishes", s.Flags.Rescore)
 	}
 	if err := trust.Intact(o.doc); err != nil {
 		return err
@@ -255,17 +255,17 @@ func (o *origin) Check(plan *runner.Plan) error {
 	}
 	if found == 0 && o.doc.Len() > 0 && plan.Size() > 0 {
 		return exit.BadInput(
-			"nothing that the suites ask was asked in %s: %d of its trials ask something else now, %d are new; scorers may change freely, "+
+			"no trial of the suites has an answer in %s: %d have a different request now, %d are new; scorers may change freely, "+
 				"prompts, targets and variables may not",
 			o.doc.Run.ID, changed, added,
 		)
 	}
 	if changed+added > 0 {
-		o.notice(fmt.Sprintf("warning: %s without an answer in %s: %d ask something else now, %d are new; `%s` asks them",
+		o.notice(fmt.Sprintf("warning: %s without an answer in %s: %d have a different request now, %d are new; `%s` runs them",
 			diag.Count(changed+added, "trial"), o.doc.Run.ID, changed, added, o.remedy))
 	}
 	if gone := o.doc.Len() - found - changed; gone > 0 {
-		o.notice(fmt.Sprintf("%s of %s left out: the suites do not ask that any more", diag.Count(gone, "trial"), o.doc.Run.ID))
+		o.notice(fmt.Sprintf("%s of %s left out: the suites no longer have them", diag.Count(gone, "trial"), o.doc.Run.ID))
 	}
 	return nil
 }
@@ -279,14 +279,14 @@ func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	}
 	place, ok := selection.FindTrial(o.doc, &t.Trial)
 	if !ok {
-		return never("never asked: " + o.doc.Run.ID + " has no answer to what the suite asks now")
+		return never("not run: " + o.doc.Run.ID + " has no answer to the current request")
 	}
 	r, err := o.doc.Trial(place)
 	switch {
 	case err != nil:
 		return never("its answer in " + o.doc.Run.ID + " cannot be read")
 	case r.Outcome == eval.Skip && r.SkipReason == eval.SkipEarly: // which would say that nobody needs it
-		return never("never asked: the verdict was known")
+		return never("not run: the verdict was known")
 	case r.Outcome == eval.Skip:
 		return never(r.SkipReason)
 	case r.Response != nil && (r.Error == nil || r.Error.Kind != eval.KindNoCandidates):
@@ -331,11 +331,11 @@ func (o judgingAgain) Generate(ctx context.Context, call *eval.Call) (*eval.Resp
 		return o.Service.Generate(ctx, call)
 	case call.Judge != "":
 		return nil, eval.Errorf(
-			eval.KindReplayMiss, "the judge `%s` %s, and rescore asks no judge: `evalrun rescore RUN --ask-judges` does",
+			eval.KindReplayMiss, "the judge `%s` %s, and rescore calls no judge: `evalrun rescore RUN --ask-judges` does",
 			call.Judge, eval.NeverAsked,
 		)
 	}
-	return nil, eval.Errorf(eval.KindReplayMiss, "no answer is asked for when answers are judged again")
+	return nil, eval.Errorf(eval.KindReplayMiss, "rescore requests no answers")
 }
 
 func (o judgingAgain) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {

@@ -63,7 +63,7 @@ func (m *merger) defined(moved map[string]string) (map[string]*Named, error) {
 			}
 			if key := one.DiffersFrom(known.NamedService); key != "" && (key != "baseUrl" || moved[one.Name] == "") {
 				return nil, exit.BadInput(
-					"the suites of one run share their services, but %s and %s differ in `%s` of the service `%s`: "+
+					"%s and %s differ in `%s` of the service `%s`, which the suites of one run share: "+
 						"make them agree, rename one, "+
 						"or run the suites one by one", from[one.Name], s.File, key, one.Name,
 				)

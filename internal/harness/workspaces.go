@@ -54,7 +54,7 @@ func (s *Session) checkPlace(dir string) error {
 		of := t.App.Program
 		if isWithin(dir, filepath.Join(of.Dir, filepath.FromSlash(of.Workspace))) {
 			return exit.BadInput(
-				"the run directory would be inside the workspace %s, of which each trial gets a copy: name another with --out", of.Workspace,
+				"the run directory would be inside the workspace %s, and each trial gets a copy of that: name another with --out", of.Workspace,
 			)
 		}
 	}

@@ -110,7 +110,7 @@ func progress(d *journal.Document) string {
 	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
 	switch {
 	case d.Running:
-		return fmt.Sprintf("The run still goes on: %d of %d trials so far.", has, planned)
+		return fmt.Sprintf("The run is still in progress: %d of %d trials so far.", has, planned)
 	case d.End == nil:
 		return fmt.Sprintf("The run was killed: it has %d of %d trials.", has, planned)
 	case d.End.Reason != eval.EndCompleted:

@@ -75,7 +75,7 @@ func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 		return 0, err
 	}
 	if animated(data, mimeType) {
-		return 0, errors.New("the image is an animation, of which only one frame would be left")
+		return 0, errors.New("the image is an animation, and resizing it keeps only one frame")
 	}
 	return config.Width * config.Height, nil
 }

@@ -229,7 +229,7 @@ func (c *Conn) decoded(ctx context.Context, resp *http.Response) (io.Reader, err
 		return &roomy{Reader: plain, ctx: ctx}, err
 	default:
 		return nil, eval.Errorf(
-			eval.KindMalformed, "the answer is encoded as %q, which was not asked for",
+			eval.KindMalformed, "the answer is encoded as %q, which evalrun does not accept",
 			cutRunes(c.Secrets().OutOf(encoding), 50),
 		)
 	}
