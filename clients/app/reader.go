@@ -165,8 +165,8 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	return text.response(), nil
 }
 
-// Reread reads an answer from before again, from the whole of the response that is kept with it: the expressions may be others than those
-// with which it was read first. The error is an *eval.Error.
+// Reread reads an earlier answer again, from the whole response that is kept with it. The expressions may have changed
+// since then. The error is an *eval.Error.
 func (r *Reader) Reread(before *eval.Response) (*eval.Response, error) {
 	if len(before.Candidates) != 1 || before.Blocked() != "" && before.Candidates[0].Raw == nil {
 		return before, nil

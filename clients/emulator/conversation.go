@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// question is what a request to the application asks.
+// question is the content of a request to the application.
 type question struct {
 	text    string
 	session string     // "": nothing is kept

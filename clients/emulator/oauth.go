@@ -18,7 +18,7 @@ import (
 
 // Ways in which the emulator's authorization server gets consent.
 const (
-	ConsentPage = "page" // a page asks the person
+	ConsentPage = "page" // a page lets the person decide
 	ConsentAuto = "auto" // granted without a question, for tests
 	ConsentDeny = "deny" // denied without a question
 )
@@ -39,9 +39,8 @@ const (
 // scopes that the emulator grants, by what they end in.
 var knownScopes = []string{"/auth/generative-language.retriever", "/auth/cloud-platform"}
 
-// authServer is an OAuth 2.0 authorization server (RFC 6749) with PKCE (RFC 7636), for loopback
-// redirects (RFC 8252): codes are for one use, refresh tokens rotate, and a second use of either ends the
-// login.
+// authServer is an OAuth 2.0 authorization server (RFC 6749) with PKCE (RFC 7636), for loopback redirects (RFC 8252).
+// Codes are for one use, refresh tokens rotate, and a second use of either ends the login.
 type authServer struct {
 	consent  string
 	lifetime time.Duration
@@ -54,7 +53,7 @@ type authServer struct {
 	refresh map[string]*grant  // used ones too
 }
 
-// grant is what a person has granted, or is asked to.
+// grant is what a person has granted, or may grant on the consent page.
 type grant struct {
 	redirect, challenge, state, scope string
 	made                              time.Time
@@ -108,7 +107,7 @@ func (a *authServer) clientSecrets(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-// token is a text that cannot be guessed; the prefix tells people what it is.
+// newToken returns a text that cannot be guessed; the prefix shows people what it is.
 func newToken(prefix string) string {
 	var b [24]byte
 	_, _ = rand.Read(b[:]) // it never fails

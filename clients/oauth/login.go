@@ -27,11 +27,11 @@ const DefaultWait = 120 * time.Second
 type Login struct {
 	Client *Client
 	Scopes []string
-	// Show is told the address that the person opens. Required.
+	// Show gets the address that the person opens. Required.
 	Show func(address string)
 	// Open opens the address in a browser. Optional: without it the person does.
 	Open func(address string) error
-	// Notice is told what goes wrong without ending the login. Required.
+	// Notice gets warnings about failures that do not end the login. Required.
 	Notice func(text string)
 	// Pasted is where the person may paste the address to which the browser was sent, for
 	// a machine without a browser. Optional.
@@ -95,7 +95,7 @@ type attempt struct {
 	*Login
 	state, verifier string
 	host, redirect  string
-	answers         chan answer   // from whoever got one to finish
+	answers         chan answer   // from the request that gets one to finish
 	ended           chan struct{} // closed when none is waited for any more
 
 	mu    sync.Mutex
@@ -115,7 +115,7 @@ func (a *attempt) begin() {
 		oauth2.S256ChallengeOption(a.verifier), oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent"))
 	a.Show(address)
 	if a.Open != nil {
-		go func() { // some browsers return when they are closed; nobody waits for that
+		go func() { // some browsers return only when they are closed, so the login does not wait for them
 			if err := a.Open(address); err != nil {
 				a.Notice("no browser could be opened; open the address yourself")
 			}
@@ -202,7 +202,7 @@ func (a *attempt) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet:
 		a.page(w, http.StatusMethodNotAllowed, "Only GET is understood here.")
 	case strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose")+r.Header.Get("X-Moz"), "prefetch"):
-		w.WriteHeader(http.StatusServiceUnavailable) // the browser asks again when the person does
+		w.WriteHeader(http.StatusServiceUnavailable) // the browser sends another request when the person reloads
 	default:
 		if err := a.take(r.Context(), query); err != nil {
 			a.page(w, http.StatusBadRequest, "The login failed: "+err.Error()+".")
@@ -322,5 +322,5 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 func (a *attempt) page(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = pageTemplate().Execute(w, text) // the browser may have gone; there is nobody to tell
+	_ = pageTemplate().Execute(w, text) // the browser may have gone, and an error has no other reader
 }

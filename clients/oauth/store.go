@@ -29,7 +29,7 @@ func UserStore() (*Store, error) {
 	return &Store{filepath.Join(dir, "evalrun", "token.json")}, nil
 }
 
-// ErrNoLogin is returned by Load when nobody has logged in.
+// ErrNoLogin is returned by Load when there is no login.
 var ErrNoLogin = errors.New("not logged in: evalrun auth login --client-secrets FILE")
 
 // storeVersion is the version of the file.
@@ -66,7 +66,7 @@ func (s *Store) Load() (*Token, error) {
 	return s.parse()
 }
 
-// parse reads the file, whoever else can.
+// parse reads the file and does not check its mode.
 func (s *Store) parse() (*Token, error) {
 	data, err := regular.ReadFile(s.Path, maxSecretsFile)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Store) parse() (*Token, error) {
 	return file.Token, nil
 }
 
-// Keep puts a new login in the place of what was there.
+// Keep writes a new login over the old one.
 func (s *Store) Keep(ctx context.Context, t *Token) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
