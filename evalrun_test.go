@@ -26,7 +26,8 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Runs in several folders go on at once, and each keeps to its own: relative suites, scripts, reports, run directories and history.
+// Runs in several folders run at once, and each keeps to its own: relative suites, scripts, reports, run directories
+// and history.
 func TestFoldersAtOnce(t *testing.T) {
 	t.Parallel()
 	before := runsHere(t) // of make demo, if any

@@ -218,7 +218,7 @@ func TestShortReplays(t *testing.T) {
 	}
 }
 
-// A run directory holds the whole run. It stays where it was asked for, in the artifacts, and when a test fails.
+// A run directory holds the whole run. It is kept where the options name one, in the artifacts, and when a test fails.
 func TestRunDirectories(t *testing.T) {
 	for _, c := range []struct {
 		test, where  string
@@ -267,7 +267,7 @@ func runsIn(t *testing.T, dir string) []string {
 	return found
 }
 
-// ended wants a complete run file with so many trials.
+// ended wants a complete run file with this number of trials.
 func ended(t *testing.T, path string, trials int) {
 	t.Helper()
 	d, err := journal.Open(path)

@@ -43,13 +43,13 @@ type cell struct {
 func (s *suiteTest) run() {
 	s.t.Helper()
 	s.begin()
-	defer s.end() // whatever happens, none stands still for ever
+	defer s.end() // whatever happens, none waits for ever
 	if s.narrow() {
 		s.ask()
 	}
 }
 
-// begin begins the subtests. Those that are selected then stand still.
+// begin begins the subtests. The selected ones then wait for their results.
 func (s *suiteTest) begin() {
 	s.t.Helper()
 	for t := range s.job.Trials {
@@ -70,7 +70,7 @@ func (s *suiteTest) begin() {
 	}
 }
 
-// end lets the subtests that have not told anything yet end.
+// end lets the subtests end that have no result yet.
 func (s *suiteTest) end() {
 	for _, c := range s.cells {
 		c.tell(func(t *testing.T) { t.Skip("not run: " + s.suite.Name + " says why") })
