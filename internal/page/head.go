@@ -18,7 +18,8 @@ type head struct {
 	Notices []string `json:"notices"`
 	// Readings are the arms of the comparison in words.
 	Readings []overview.Reading `json:"readings,omitempty"`
-	// OtherBaseline says that the comparison is not that of the run's gate, of which the notes of trials tell.
+	// OtherBaseline says that the comparison is not the one of the run's gate. The notes of trials are about the
+	// gate's.
 	OtherBaseline bool `json:"otherBaseline,omitempty"`
 	NoContent     bool `json:"noContent"`
 	Running       bool `json:"running"`

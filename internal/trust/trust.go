@@ -1,5 +1,5 @@
-// Package trust signs what a run directory says of itself, so that a directory that somebody else made is not taken for the user's own:
-// resuming it would send the user's key to its address and start its programs.
+// Package trust signs what a run directory says of itself, so that a directory of somebody else is not taken for the
+// user's own. Resuming such a directory would send the user's key to its address and start its programs.
 //
 // The usual order: Load, then Sign for a new run, or Verify for one that is there.
 package trust
