@@ -76,7 +76,7 @@ func (j *Job) SettleLike(d *journal.Document, doing string) error {
 	return c.check(doing)
 }
 
-// CheckJudge asks for the judge's model, and for its price when there is a budget of money.
+// CheckJudge requests the judge's model, and looks for its price when there is a budget of money.
 func (s *Session) CheckJudge(ctx context.Context, p *runner.Plan, j *suite.Judge) error {
 	if err := p.CheckJudge(ctx, j, s.service, &s.Diags, s.Notice); err != nil {
 		return s.Refused(err)

@@ -19,7 +19,7 @@ type link interface {
 	Emulated() bool
 	// Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
 	Skew() (skew time.Duration, ok bool)
-	// refusal says what it means that the service, or the way to it, refuses who asks.
+	// refusal says what it means that the service, or the way to it, refuses the caller.
 	refusal(at *eval.RunService, e *eval.Error) string
 	Close()
 }

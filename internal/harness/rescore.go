@@ -127,9 +127,10 @@ func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, er
 	return files, nil
 }
 
-// serviceOf takes the service of a run where none is given. Only embeddings, and judges with --ask-judges, are asked of it.
+// serviceOf takes the service of a run where none is given. It gets requests only for embeddings, and for judges with
+// --ask-judges.
 func (f *Flags) serviceOf(run *eval.Run, begun eval.Options) {
-	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // it is a part of what is asked
+	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // it is a part of the request
 	if f.BaseURL != "" || f.Emulator != "" {
 		return
 	}
@@ -156,7 +157,7 @@ type origin struct {
 	doc     *journal.Document
 	trusted bool
 	notice  func(string)
-	remedy  string // the command that asks what has no answer
+	remedy  string // the command that runs what has no answer
 }
 
 // openOrigin opens the run whose answers are judged again.
@@ -211,12 +212,12 @@ func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
 	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return slices.ContainsFunc(one.Versions(), holds) })
 }
 
-// asksJudges reports whether there are judges that may be asked about answers that are judged again.
+// asksJudges reports whether the rescore may send requests to judges.
 func (s *Session) asksJudges() bool {
 	return s.Flags.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
 }
 
-// head tells where the answers are from.
+// head records where the answers are from.
 func (o *origin) head(run *eval.Run, askJudges bool) {
 	was := &o.doc.Run
 	run.Emulator = was.Emulator || askJudges && run.Emulator // what an emulated judge says is from a script too
@@ -231,7 +232,7 @@ func (o *origin) around(next flow.Service, askJudges bool, of string) flow.Servi
 	return judgingAgain{next, o.doc.Run.Models, askJudges, of}
 }
 
-// Check tells of trials without an answer, and of answers without a trial.
+// Check reports trials without an answer, and answers without a trial.
 func (o *origin) Check(plan *runner.Plan) error {
 	var there map[selection.ArmCase]bool // made when it is wanted: mostly every trial has an answer
 	found, changed, added := 0, 0, 0
@@ -272,7 +273,8 @@ func (o *origin) Check(plan *runner.Plan) error {
 
 func (o *origin) known(t *runner.Planned) (runner.Recorded, bool) { return o.answer(t), true }
 
-// answer is the one to judge again. Without one, the trial stays what it was, and one that was not there was never asked.
+// answer is the one to judge again. Without one, the trial stays what it was, and a trial that the run does not have
+// is a skip.
 func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	never := func(why string) runner.Recorded {
 		return runner.Recorded{Kept: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
@@ -285,7 +287,7 @@ func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	switch {
 	case err != nil:
 		return never("its answer in " + o.doc.Run.ID + " cannot be read")
-	case r.Outcome == eval.Skip && r.SkipReason == eval.SkipEarly: // which would say that nobody needs it
+	case r.Outcome == eval.Skip && r.SkipReason == eval.SkipEarly: // whose reason would say that the trial is not needed
 		return never("not run: the verdict was known")
 	case r.Outcome == eval.Skip:
 		return never(r.SkipReason)
@@ -311,11 +313,11 @@ func (o *origin) workspace(r *eval.Result) string {
 	return dir
 }
 
-// judgingAgain is the service of a run that judges again: it embeds, asks judges if it may, and no model for an answer.
+// judgingAgain is the service of a rescore: it embeds, calls judges if it may, and calls no model for an answer.
 type judgingAgain struct {
 	flow.Service
-	models []eval.Model // as the service described them when it was asked
-	judges bool         // may be asked
+	models []eval.Model // as the service described them then
+	judges bool         // may get requests
 	of     string       // the service, by name
 }
 

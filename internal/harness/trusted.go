@@ -63,7 +63,7 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 	return s.Settings.trust.SignRun(run, dir)
 }
 
-// claims are what a run does that nobody but its head and its suites has asked for.
+// claims are what a run does because of its head and its suites alone.
 type claims struct {
 	run       *journal.Document
 	address   string // to which the key goes; "": to the user's own, or nowhere
