@@ -297,7 +297,7 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 	if before.Run.ID == after.Run.ID {
 		side := compare.Compared{Run: before.Run.ID, StartedAt: before.Run.StartedAt}
 		return &Comparison{
-			Base: side, Head: side, Verdict: eval.Invalid, Why: "a run is compared with itself", Arms: []compare.ArmComparison{},
+			Base: side, Head: side, Verdict: eval.Invalid, Why: "a run cannot be compared with itself", Arms: []compare.ArmComparison{},
 		}, nil
 	}
 	return verdict.Compare(before, after, verdict.Comparing{

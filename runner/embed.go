@@ -287,7 +287,7 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 			return a.result
 		}
 	}
-	return a.failed(eval.Errorf(eval.KindScorer, "the scorers want ever more judges or embeddings"))
+	return a.failed(eval.Errorf(eval.KindScorer, "the scorers never stop requesting judges or embeddings"))
 }
 
 // embed gets the vectors that scorers want of an answer. The error is why some are missing, and is noted with the answer.

@@ -66,7 +66,7 @@ func (r *replies) take(id string) (one *reply, first bool) {
 	if one, ok := r.known[id]; ok {
 		return one, false
 	}
-	one = &reply{done: make(chan struct{}), err: eval.Errorf(eval.KindScorer, "asking the judge failed")} // until it has not
+	one = &reply{done: make(chan struct{}), err: eval.Errorf(eval.KindScorer, "the call to the judge failed")} // until it has not
 	r.known[id] = one
 	r.order = append(r.order, id)
 	if len(r.order) > maxReplies {

@@ -21,7 +21,7 @@ func (p *Plan) CheckLimits(limits *suite.Limits, diags *diag.List) {
 		}
 		diags.Errorf(
 			t.ModelPos, "set `maxOutputTokens` in its `generationConfig`, or remove the limit",
-			"`%s` is set, and how long an answer of target `%s` may be is not known: nothing says so of the model `%s`", name, t.Name, t.Model,
+			"`%s` is set, and answers of target `%s` have no known bound: the model `%s` does not say one", name, t.Name, t.Model,
 		)
 	}
 }

@@ -86,7 +86,7 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 		return 0, err
 	}
 	if answer.InputTokens == nil || *answer.InputTokens < 0 {
-		return 0, eval.Errorf(eval.KindMalformed, "the answer to count_tokens has no input_tokens that could be true")
+		return 0, eval.Errorf(eval.KindMalformed, "the answer to count_tokens has no valid input_tokens")
 	}
 	return int(*answer.InputTokens), nil
 }

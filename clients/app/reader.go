@@ -106,7 +106,7 @@ func (e *expression) failed(err error, data []byte) error {
 func (e *expression) written(err error, room int) error {
 	switch {
 	case err != nil:
-		return e.error("gives what cannot be written: %s", err)
+		return e.error("gives a value that cannot be written: %s", err)
 	case room < 0:
 		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
 	}

@@ -219,7 +219,7 @@ func denied(message, reason string) *problem {
 func (e *Emulator) checkToken(token, project string) *problem {
 	switch {
 	case !e.auth.good(token):
-		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the access token is not valid, or not any more", "ACCESS_TOKEN_EXPIRED"}
+		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the access token is not valid, or has expired", "ACCESS_TOKEN_EXPIRED"}
 	case project == "":
 		return denied("the request names no project: send the header "+e.opts.HeaderPrefix+"-user-project", "USER_PROJECT_MISSING")
 	case e.opts.Project != "" && project != e.opts.Project:
@@ -265,7 +265,7 @@ func pageOf(query url.Values, n int) (from, to int, p *problem) {
 	}
 	if v := cmp.Or(query.Get("pageToken"), query.Get("page_token")); v != "" {
 		if from, err = strconv.Atoi(strings.TrimPrefix(v, "from-")); err != nil || from < 0 || from > n {
-			return 0, 0, badRequest("the pageToken is not one that was handed out")
+			return 0, 0, badRequest("the pageToken is not known")
 		}
 	}
 	return from, min(n, from+cmp.Or(size, defaultPage)), nil

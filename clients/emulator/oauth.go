@@ -304,9 +304,9 @@ func (a *authServer) useCode(r *http.Request) (*grant, string) {
 	case time.Since(g.made) > codeLifetime:
 		return nil, "the code has expired"
 	case g.redirect != r.PostFormValue("redirect_uri"):
-		return nil, "the redirect_uri is another one than that of the code"
+		return nil, "the redirect_uri is not the one of the code"
 	case subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(g.challenge)) != 1:
-		return nil, "the code_verifier does not fit the code_challenge"
+		return nil, "the code_verifier does not match the code_challenge"
 	}
 	return g, ""
 }

@@ -138,12 +138,12 @@ func (a *attempt) finish(ctx context.Context) (*Token, error) {
 	case <-timer.C:
 		if a.sawWrong() {
 			return nil, fmt.Errorf(
-				"%w within %s that belongs to this login: what came carried another state, as of an older tab; try again",
+				"%w within %s that belongs to this login: the one that came is of another login, perhaps in an older tab; try again",
 				ErrTimeout, a.Wait,
 			)
 		}
 		return nil, fmt.Errorf(
-			"%w within %s: was the tab closed? Try again; and if the page there spoke of a redirect address, give the registered one by "+
+			"%w within %s: was the tab closed? Try again; if the page mentioned a redirect address, set the registered one with "+
 				"--redirect-uri",
 			ErrTimeout, a.Wait,
 		)
@@ -178,7 +178,7 @@ func (a *attempt) exchange(ctx context.Context, got answer) (*Token, error) {
 		if errors.As(err, &refused) && refused.Code == "invalid_grant" {
 			return nil, fmt.Errorf("the code was refused (%w): it may have expired or been used before; try again", err)
 		}
-		return nil, fmt.Errorf("%s did not trade the code for a token: %w", a.Client.tokenHost(), err)
+		return nil, fmt.Errorf("%s did not exchange the code for a token: %w", a.Client.tokenHost(), err)
 	}
 	return t, a.Keep(ctx, t)
 }
@@ -285,9 +285,9 @@ func (a *attempt) readPasted() {
 	default:
 	}
 	if lines.Err() == nil {
-		a.Notice("the input has ended, so that nothing can be pasted; the browser's answer is still waited for")
+		a.Notice("the input has ended, so nothing can be pasted; evalrun still waits for the browser")
 	} else {
-		a.Notice("what was pasted is too long, and no more is read; the browser's answer is still waited for")
+		a.Notice("what was pasted is too long, and no more is read; evalrun still waits for the browser")
 	}
 }
 

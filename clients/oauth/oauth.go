@@ -273,7 +273,7 @@ func (c *Client) explain(err error, sent ...string) error {
 	case errors.Is(err, errToken):
 		return err
 	}
-	return errors.New("its answer is not what the standard says")
+	return errors.New("its answer does not follow the standard")
 }
 
 func (c *Client) refusal(code, description string, sent ...string) *Refusal {

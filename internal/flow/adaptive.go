@@ -105,7 +105,7 @@ func (a *Adaptive) enter(ctx context.Context, model string, timing *eval.Timing)
 func (a *Adaptive) wait(ctx context.Context, timing *eval.Timing, d time.Duration, changed <-chan struct{}) bool {
 	started := time.Now()
 	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
-	what := "a service that has too much to do"
+	what := "an overloaded service"
 	if d > 0 {
 		what = "the pause that the service requested"
 	}

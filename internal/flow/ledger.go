@@ -274,7 +274,7 @@ type room struct {
 func (l *Ledger) await(ctx context.Context, r room) error {
 	why := "tokens per minute"
 	if r.wait == 0 {
-		why = "what calls under way leave of the budget"
+		why = "the part of the budget that calls under way reserve"
 	}
 	slept := l.sleep(ctx, why, r.wait, r.changed)
 	l.mu.Lock()

@@ -43,7 +43,7 @@ func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 	case call.To == nil:
 		return r.Service.Generate(ctx, call)
 	case call.Recorded:
-		return nil, eval.Errorf(eval.KindReplayMiss, "the answers of the chat from before are not all there")
+		return nil, eval.Errorf(eval.KindReplayMiss, "some earlier answers of the chat are missing")
 	}
 	return r.applications[call.To].Generate(ctx, call)
 }

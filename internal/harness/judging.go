@@ -29,7 +29,7 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 	for i, one := range of.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(snapshotDir(i))))
 		if err != nil {
-			return nil, exit.BadInput("%s keeps no copy of its suite, which would name the judge: name one by --suite FILE", of.Run.ID)
+			return nil, exit.BadInput("%s has no copy of its suite, which names the judge: name one with --suite FILE", of.Run.ID)
 		}
 		files := layers.Overlay{regular.FS(snapshot)}
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {

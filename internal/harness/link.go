@@ -95,7 +95,7 @@ func (s *Session) dial() (dialed, error) {
 	case s.Settings.key == "":
 		return nil, exit.BadInput(
 			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; " +
-				"`evalrun doctor` looks at the whole set-up",
+				"`evalrun doctor` checks the whole set-up",
 		)
 	}
 	return byKey{generative.New(s.clientConfig())}, nil

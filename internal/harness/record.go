@@ -90,11 +90,11 @@ func (f *Flags) checkRecorded() error {
 	}
 	switch {
 	case f.Cache && f.NoContent:
-		return exit.BadInput("--no-content keeps answers out of files, and --cache is keeping them: choose one")
+		return exit.BadInput("--no-content keeps answers out of files, and --cache keeps them: choose one")
 	case given > 1:
 		return exit.BadInput("--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
 	case given == 1 && f.NoContent && f.Replay == "":
-		return exit.BadInput("--no-content keeps answers out of files, and recording is keeping them: choose one")
+		return exit.BadInput("--no-content keeps answers out of files, and recording keeps them: choose one")
 	}
 	return nil
 }

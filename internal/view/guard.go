@@ -80,7 +80,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			refuse(w, http.StatusMisdirectedRequest, "this is not the host name of the server: open "+s.URL)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			head.Set("Allow", "GET, HEAD")
-			refuse(w, http.StatusMethodNotAllowed, "this server only shows")
+			refuse(w, http.StatusMethodNotAllowed, "this server is read-only")
 		case foreign(r):
 			refuse(w, http.StatusForbidden, "requests of other pages are not allowed")
 		default:

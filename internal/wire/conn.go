@@ -366,7 +366,7 @@ func guarded(find func(*http.Request) (*url.URL, error)) func(*http.Request) (*u
 	return func(req *http.Request) (*url.URL, error) {
 		proxy, err := find(req)
 		if err != nil {
-			return nil, errors.New("the address of the proxy in the environment is not one") // the error shows it, password and all
+			return nil, errors.New("the address of the proxy in the environment is invalid") // the error shows it, password and all
 		}
 		if proxy != nil && req.URL.Scheme == "http" && req.URL.Query().Has("key") {
 			return nil, errKeyToProxy
