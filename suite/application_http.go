@@ -72,7 +72,7 @@ func httpBlock() shape.Block {
 			{
 				Name: "stream",
 				Is:   shape.Word(streamSSE),
-				Doc:  "sse: the answer is a stream of server-sent events, to each of which `answer` is applied.",
+				Doc:  "sse: the answer is a stream of server-sent events; `answer` is applied to each event.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one attempt may take, instead of `limits.timeout`."},
 			{Name: "tls", Is: tlsBlock().Shape(), Doc: "Certificates, PEM files of the suite's folder."},

@@ -94,7 +94,7 @@ func (one part) file(name string, c *Case, files *files, diags *diag.List, load 
 	case strings.HasPrefix(found.MIMEType, "image/"):
 		return fail("write `image:` instead of `data:`", "%s is %s, an image", name, found.MIMEType)
 	case one.mimeType.IsZero() && found.MIMEType == "":
-		return fail("add `mimeType`, such as text/plain or audio/L16", "the bytes of %s do not tell its type", name)
+		return fail("add `mimeType`, such as text/plain or audio/L16", "the bytes of %s do not show its type", name)
 	case one.mimeType.IsZero():
 		return &found.Image
 	}

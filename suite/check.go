@@ -35,7 +35,7 @@ func (l *checker) finish() {
 		if l.trials[arm] > 0 {
 			l.checkArm(arm)
 		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
-			l.diags.Warnf(arm.Prompt.Pos, "", "no case is asked of the arm %s", arm.Name())
+			l.diags.Warnf(arm.Prompt.Pos, "", "no case runs on the arm %s", arm.Name())
 		}
 	}
 	l.checkVars()
@@ -93,7 +93,7 @@ func (l *checker) definition(def *caseDef) {
 	case example != nil:
 		l.numbered = true
 		l.unused.Warnf(
-			def.at, "a column that tells them apart makes better names",
+			def.at, "a column with a different value in each row makes better names",
 			"%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered),
 			example.Name, example.Pos,
 		)
@@ -297,7 +297,7 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 		if sc == nil || d.shared || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
 			continue
 		}
-		warnings.Warnf(sc.yaml().Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)
+		warnings.Warnf(sc.yaml().Entry.Get("arms").Pos(), "", "case `%s` runs on no arm that this scorer is for", c.Name)
 	}
 }
 

@@ -67,7 +67,7 @@ func (l *loader) gateBaseline(rule yamlnode.Node) {
 	l.checkGateArm(rule, l.Gate.Baseline.Arm)
 	if l.opts.Untrusted && l.Gate.Baseline.Run != "" && !l.opts.OwnBaseline {
 		rule.Map().Get("run").
-			Errorf("name it by --baseline, or add --no-baseline", "a suite that is not trusted cannot name a run to compare with")
+			Errorf("name it by --baseline, or add --no-baseline", "an untrusted suite cannot name a run to compare with")
 	}
 }
 
@@ -229,7 +229,7 @@ func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
 	}
 	if !m.Has("margin") && !m.Has("metrics") {
 		n.Errorf(
-			"`margin: 0.05` lets the pass rate be 5 points lower; there is no default, since nobody else can know what you can bear",
+			"`margin: 0.05` lets the pass rate be 5 points lower; there is no default: only you know what you can accept",
 			"a comparison without a margin has no verdict",
 		)
 	}
@@ -276,7 +276,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 			case margin == 0:
 				item.Errorf("`margin: 0.05` next to `metrics`", "the metric has no margin")
 			case slices.ContainsFunc(out, func(g eval.MetricMargin) bool { return g.Name == name }):
-				item.Errorf("", "the metric `%s` stands here twice", name)
+				item.Errorf("", "duplicate metric `%s`", name)
 			}
 			out = append(out, eval.MetricMargin{Name: name, Margin: margin})
 		}
@@ -339,7 +339,7 @@ func (l *loader) quarantine(n yamlnode.Node) *eval.Quarantine {
 	case err != nil:
 		until.Errorf("such as 2027-01-31", "`%s` is not a day", q.Until)
 	case day.Sub(now) > longestQuarantine:
-		until.Warnf("by "+now.Add(longestQuarantine).Format(time.DateOnly)+" at the latest", "a quarantine of more than 90 days is forgotten")
+		until.Warnf("by "+now.Add(longestQuarantine).Format(time.DateOnly)+" at the latest", "a quarantine of more than 90 days tends to be forgotten")
 	case !q.Holds(now.Format(time.DateOnly)):
 		until.Warnf("repair the case, or say until when", "the quarantine is over since %s: the case counts again", q.Until)
 	}

@@ -126,13 +126,13 @@ func (j *Judge) besides(panel []*Judge) (problem, hint string) {
 	for _, other := range panel {
 		switch {
 		case other == j:
-			return fmt.Sprintf("the judge `%s` is in the panel twice", j.Name), "`repeats` asks one judge several times"
+			return fmt.Sprintf("the judge `%s` is in the panel twice", j.Name), "`repeats` calls one judge several times"
 		case other.Asks(j) && other.Own.Text() == j.Own.Text():
 			return fmt.Sprintf("the judges `%s` and `%s` are the same model with the same settings", other.Name, j.Name),
-				"they would be asked once: give one another model, or use `repeats`"
+				"one call would serve for both: give one another model, or use `repeats`"
 		case (other.Own == nil) != (j.Own == nil) || j.Own != nil && !slices.Equal(j.Own.Choices, other.Own.Choices):
-			return fmt.Sprintf("the judges `%s` and `%s` are asked different things", other.Name, j.Name),
-				"a panel has one question: with `template`, the same `choices`"
+			return fmt.Sprintf("the judges `%s` and `%s` have different questions", other.Name, j.Name),
+				"all judges of a panel have the same question: with `template`, the same `choices`"
 		}
 	}
 	return "", ""
@@ -176,7 +176,7 @@ func (l *loader) checkJudges() {
 	}
 	for _, j := range l.Judges {
 		if !j.used && !j.Chooses {
-			l.diags.Warnf(j.pos, "", "no scorer asks the judge `%s`", j.Name)
+			l.diags.Warnf(j.pos, "", "no scorer uses the judge `%s`", j.Name)
 		}
 	}
 }

@@ -281,7 +281,7 @@ func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 	}
 	hint := fmt.Sprintf("set it in `vars` of the case on line %d, or for all cases in `defaults`", c.Pos.Line)
 	if near := diag.Nearest(name, names(c.vars), 1); len(near) > 0 {
-		hint = fmt.Sprintf("did you mean `%s`, or is that the slip, in the case on line %d?", near[0], c.Pos.Line)
+		hint = fmt.Sprintf("did you mean `%s`, or is the name misspelled in the case on line %d?", near[0], c.Pos.Line)
 	}
 	diags.Errorf(at, hint, "case `%s` has no variable `%s`", c.Name, name)
 }

@@ -139,7 +139,7 @@ func reportNoKind(m yamlnode.Map, known []string, beside *shape.Block) {
 	}
 	hint := cmp.Or(diag.DidYouMean(slip.Name(), known), "`evalrun help scorers` lists the kinds")
 	if slip.Name() == useKey {
-		hint = "`use` stands in a list of `scorers`, not inside another scorer"
+		hint = "`use` belongs in a list of `scorers`, not inside another scorer"
 	}
 	slip.Key.Errorf(hint, "unknown scorer kind `%s`", slip.Name())
 }

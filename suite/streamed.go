@@ -57,7 +57,7 @@ func (l *loader) tellUnstreamed() {
 		}
 		l.diags.Errorf(
 			at, hint,
-			"`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind,
+			"`%s` needs streamed answers, and the target `%s` %s not stream", one.kind,
 			strings.Join(one.targets, "`, `"), verb,
 		)
 	}

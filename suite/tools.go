@@ -207,10 +207,10 @@ func (t *toolReader) advise(m yamlnode.Map) {
 		m.Key("maxSteps").Warnf("add `toolResults`, or remove it", "`maxSteps` has no effect without `toolResults`: the model is called once")
 	case choice == nil || !answered:
 	case choice.Mode == tool.None:
-		m.Key("toolResults").Warnf("", "`toolChoice: none` lets the model call no function, so that these are never used")
+		m.Key("toolResults").Warnf("", "`toolChoice: none` lets the model call no function, so these are never used")
 	case choice.Mode == tool.Required || choice.Name != "":
 		m.Key("toolChoice").Warnf(
-			"`auto` lets the model give an answer", "the model has to call a function in every step, so that each trial goes on until `maxSteps`",
+			"`auto` lets the model give an answer", "the model has to call a function in every step, so each trial runs until `maxSteps`",
 		)
 	}
 }

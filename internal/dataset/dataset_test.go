@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 		{"twice", dataset.CSV, "a, a\n1,2\n", "! line 1: the columns 1 and 2 have the same name, \"a\"\n"},
 		{"no name", dataset.CSV, "a,,b\n1,2,3\n", "! line 1: column 2 has no name\n"},
 		{"semicolons", dataset.CSV, "a;b\n1;2\n", "! line 1: the cells seem to be separated by something else than ','\n"},
-		{"stray quote", dataset.CSV, "a,b\n1,x\"y\n", "! line 2: a quote stands inside a cell that is not quoted\n"},
+		{"stray quote", dataset.CSV, "a,b\n1,x\"y\n", "! line 2: a quote inside a cell that is not quoted\n"},
 		{"open quote", dataset.CSV, "a,b\n1,2\n3,\"x\ny\n", "2 {\"a\":\"1\",\"b\":\"2\"}\n! line 3: a quoted cell does not end, or goes on " +
 			"after its quote\n"},
 		{"not UTF-8", dataset.CSV, "a\n\xff\nx\n", "! line 2: the text is not UTF-8\n3 {\"a\":\"x\"}\n"},

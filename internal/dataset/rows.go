@@ -119,7 +119,7 @@ func (d *document) items(list gjson.Result, in *node, keys []string) (more bool)
 		in = &node{raw: list, in: in}
 	case !list.IsArray():
 		return d.yield(Row{}, &Error{
-			Line: d.lineAt(list.Index), Message: fmt.Sprintf("`rows` takes the items of .%s, which is no list",
+			Line: d.lineAt(list.Index), Message: fmt.Sprintf("`rows` takes the items of .%s, which is not a list",
 				strings.Join(keys, ".")),
 		})
 	}

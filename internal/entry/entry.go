@@ -42,8 +42,8 @@ var BesideKeys = shape.Block{Keys: []shape.Key{
 	{
 		Name: "onError",
 		Is:   shape.Word("fail", "unscored"),
-		Doc: "What becomes of a check that gives no result: the answer fails, or the score is unscored. Scorers inside " +
-			"take it over.",
+		Doc: "What a check without a result means: the answer fails, or the score is unscored. Nested " +
+			"scorers inherit it.",
 	},
 	{
 		Name: "select",

@@ -64,7 +64,7 @@ func (s *surveyor) loop(n *ast.PredicateNode) {
 	inside := &deepest{of: s.nesting}
 	ast.Walk(&n.Node, inside)
 	if s.nesting[n] = inside.n + 1; s.nesting[n] > maxNesting {
-		s.refuse(n, fmt.Sprintf("at most %d loops may stand inside each other", maxNesting))
+		s.refuse(n, fmt.Sprintf("loops can be nested at most %d deep", maxNesting))
 	}
 }
 

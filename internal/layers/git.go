@@ -222,7 +222,7 @@ func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 func (g Git) Prefix() (string, error) {
 	out, err := git(g.Dir, nil, "rev-parse", "--show-prefix")
 	if err != nil {
-		return "", fmt.Errorf("git cannot say where %s is in its repository%s", g.Dir, said(out))
+		return "", fmt.Errorf("git cannot find where %s is in its repository%s", g.Dir, said(out))
 	}
 	return filepath.FromSlash(strings.TrimSpace(string(out))), nil
 }
