@@ -21,7 +21,7 @@ type attached struct {
 	detected *mimetype.MIME
 }
 
-// attached reads a file and tells its type from its bytes. Without load its bytes are not returned.
+// attached reads a file and finds its type in its bytes. Without load its bytes are not returned.
 func (f *files) attached(name string, load bool) (*attached, error) {
 	clean := path.Clean(name)
 	f.mu.Lock()
@@ -57,7 +57,7 @@ func tellsType(found *mimetype.MIME) bool {
 	return isMedia(found.String()) && !found.Is("application/ogg")
 }
 
-// isMedia reports whether a type is one of those that bytes tell for sure.
+// isMedia reports whether a type is one that the bytes of a file show for sure.
 func isMedia(mimeType string) bool {
 	kind, _, _ := strings.Cut(mimeType, "/")
 	return kind == "image" || kind == "audio" || kind == "video" || mimeType == "application/pdf"

@@ -21,7 +21,7 @@ import (
 type caseDef struct {
 	settings
 	node     yamlnode.Map // see freeze
-	at       diag.Pos     // where it is told of
+	at       diag.Pos     // where it is reported
 	name     source       // without a template when rows go by their own names
 	vars     []yamlnode.Map
 	values   []variable.Member     // vars as values
@@ -29,7 +29,7 @@ type caseDef struct {
 	open     map[string]*rendering // settings with templates in them, by their keys
 	arms     glob.Patterns
 	isolated *eval.Quarantine
-	scorers  [][]*scorerDef // in layers, of which a later one replaces scorers of the same name
+	scorers  [][]*scorerDef // in layers: a later one replaces scorers of the same name
 	every    []*Scorer      // those of all its cases, once these were checked; nil: not known, or each case has others
 	alone    bool           // inheritScorers: false
 	rows     *rows          // nil: no data file
@@ -105,7 +105,8 @@ func (def *caseDef) opens(key string, r *rendering) {
 	def.open[key] = r
 }
 
-// readDefaults reads the defaults of every file of the suite, of which a later one wins over those that it includes.
+// readDefaults reads the defaults of every file of the suite. The defaults of a file win over the ones of files that it
+// includes.
 func (l *loader) readDefaults() {
 	for _, root := range l.roots {
 		n := root.Get("defaults")
@@ -290,9 +291,8 @@ func splitTags(texts []string) []string {
 	return out
 }
 
-// varsHash hashes what makes a case the same from run to run: its variables and the bytes
-// of the images and other files that its variables choose. Those that a prompt always shows
-// belong to the prompt.
+// varsHash hashes what makes a case the same from run to run: its variables and the bytes of the images and other files
+// that its variables choose. Files that a prompt always shows belong to the prompt.
 func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 	text := variable.AppendTexts(make([]byte, 0, 256), vars)
 	var sums []string

@@ -24,7 +24,7 @@ func newChecker(l *loader) *checker {
 	}
 }
 
-// finish tells what is known once all cases were checked.
+// finish reports what is known once all cases were checked.
 func (l *checker) finish() {
 	l.tellUnstreamed()
 	if !l.diags.HasErrors() {
@@ -52,7 +52,7 @@ type checker struct {
 	expected expectations
 }
 
-// maxBadRows is after how many mistakes the rows that follow are not looked at: nobody reads more of the same.
+// maxBadRows is the number of rows with a problem after which the rest is not checked: more of the same would not help.
 const maxBadRows = 20
 
 // definition checks the cases of a definition.
@@ -151,7 +151,7 @@ func (l *checker) noRows(def *caseDef) {
 	l.diags.Errorf(def.rows.node.Pos(), "", "there are no rows, so there would be no case")
 }
 
-// try tells what is wrong of the scorers with the variables of the case.
+// try reports problems of the scorers with the variables of the case.
 func (c *Case) try(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, try := range sc.Needs.Tries {
@@ -160,7 +160,7 @@ func (c *Case) try(diags *diag.List) {
 	}
 }
 
-// checkGrid reports variables of `each` and `matrix` that are columns too: what stands in the rows would be passed over.
+// checkGrid reports variables of `each` and `matrix` that are columns too: the cells of the rows would be ignored.
 func (l *checker) checkGrid(def *caseDef, v variant) {
 	if v.row == nil {
 		return
@@ -195,7 +195,7 @@ func beVerb(n int) string {
 	return "are"
 }
 
-// oneCase checks a case and what it asks of its arms.
+// oneCase checks a case and its requests to the arms.
 func (l *checker) oneCase(def *caseDef, c *Case) {
 	if c.ID != "" { // it was given, and the cell was not empty
 		l.checkID(def, c)
@@ -254,7 +254,7 @@ func (l *checker) checkName(c *Case) (numbered bool) {
 	return false
 }
 
-// place names a position for a message that stands at another.
+// place names a position for a message that is reported at another.
 func place(p, from diag.Pos) string {
 	if p.File == from.File {
 		return fmt.Sprintf("on line %d", p.Line)
@@ -262,8 +262,8 @@ func place(p, from diag.Pos) string {
 	return fmt.Sprintf("in %s:%d", p.File, p.Line)
 }
 
-// caseNames are the names that are taken, by their hashes, each with the last number that was given to one like it: there may be
-// millions, all of them the same.
+// caseNames are the names that are taken, by their hashes, each with the last number that was given to one like it.
+// There may be millions of one name.
 type caseNames struct {
 	taken map[uint64]int
 	seed  maphash.Seed

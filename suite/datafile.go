@@ -29,7 +29,7 @@ type data struct {
 	loaded  bool              // from then on nothing new is learned
 	kept    int64             // bytes
 	digests map[string]string // of files that are too large to be kept, as far as they were read
-	hashed  map[string]int64  // so many bytes of them
+	hashed  map[string]int64  // how many bytes of them
 	globs   map[string][]string
 	stamps  map[string]stamp // of all of them
 	failure error            // why rows could not be read after all

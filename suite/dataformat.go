@@ -83,8 +83,7 @@ func columnNames(n yamlnode.Node) []string {
 	return names
 }
 
-// rowsPath compiles the expression that selects rows, nil when there is none. It reports whether there is no mistake in
-// it.
+// rowsPath compiles the expression that selects rows, nil when there is none. ok is false when it is invalid.
 func (l *loader) rowsPath(n yamlnode.Node) (_ *jq.Rows, ok bool) {
 	const hint = "such as .data[].questions[]"
 	if n.IsZero() {

@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// LoadBy is Load of a suite by its text files, in one of the two ways in which it reads: as a whole, or with a first attempt that cuts every
-// list of cases into pieces of so many bytes. Tried says that the first attempt was enough.
+// LoadBy is Load of a suite by its text files. It reads the suite as a whole, or with a first attempt that cuts every
+// list of cases into pieces of piece bytes. The result tried says that the first attempt was enough.
 func LoadBy(fsys fs.FS, path string, kinds Kinds, piece int, diags *diag.List) (s *Suite, tried bool) {
 	how := thrift{yamlnode.Cutting{Key: "cases", Piece: piece}, true}
 	if piece == 0 {

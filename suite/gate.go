@@ -87,8 +87,8 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 	}
 }
 
-// Metrics are the names that a gate can compare: those that every comparison has, the named scorers, and those derived from
-// them. open says that some names are templates, so that there may be others.
+// Metrics are the names that a gate can compare: the metrics of every comparison, the named scorers, and the derived
+// metrics. When open is true, some names are templates, and there may be others.
 func (s *Suite) Metrics() (names []string, open bool) {
 	names = builtInMetrics()
 	names = append(names, s.scoreNames...)

@@ -24,7 +24,7 @@ type httpHeader struct {
 
 var headerName = lazy.Regexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// ownHeaders are those that belong to the connection.
+// ownHeaders are the headers that belong to the connection.
 func ownHeaders() []string {
 	return []string{
 		"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", "accept-encoding",
@@ -138,7 +138,7 @@ func (h *httpHeader) render(in *rendered, out *app.HTTP) {
 		return
 	}
 	if strings.ContainsFunc(value, isControl) {
-		in.told(h.value, &tmpl.Error{Message: h.broken()})
+		in.report(h.value, &tmpl.Error{Message: h.broken()})
 		return
 	}
 	out.Headers = append(out.Headers, app.Header{Name: h.name, Value: value, Secret: h.secret, Data: h.data})

@@ -17,11 +17,11 @@ import (
 // requestFunctions are what the templates of a request can name besides the variables of the case.
 func requestFunctions() []string { return []string{"prompt", "messages", "system", "trial", "attempt"} }
 
-// rendered is what templates of a request are rendered with, and where mistakes go.
+// rendered is what templates of a request are rendered with, and where problems go.
 type rendered struct {
 	data   tmpl.Data
 	budget *tmpl.Budget
-	told   func(s source, err *tmpl.Error)
+	report func(s source, err *tmpl.Error)
 }
 
 // unnamed is written for the name of a trial in a request that is only hashed or shown, so that readers see where the name goes.
@@ -52,7 +52,7 @@ func (r *rendered) fine(s source, err error) bool {
 	}
 	var e *tmpl.Error
 	errors.As(err, &e)
-	r.told(s, e)
+	r.report(s, e)
 	return false
 }
 

@@ -117,8 +117,7 @@ func (p *ownPrompt) Names() []string {
 	return out
 }
 
-// Uses are the variables of the case that the template names, but for those that are given, with their places in the
-// file.
+// Uses are the variables of the case that the template names, without the given ones, with their places in the file.
 func (p *ownPrompt) Uses(given []string) []VariableUse {
 	own := append([]string{entry.JudgeAnswer, entry.JudgeQuestion, entry.JudgeConversation}, given...)
 	var out []VariableUse

@@ -55,7 +55,7 @@ func (def *caseDef) freeze(known *shared) keptCase {
 	return p
 }
 
-// pack is what is kept of a scorer that stands in one case alone, and has no templates.
+// pack is what is kept of a scorer that belongs to one case alone, and has no templates.
 func (d *scorerDef) pack() *scorerDef {
 	if d.fixed == nil || d.shared || d.common {
 		return d

@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
-// The tables of keys. The loader knows the keys of a block from here, and so does the JSON Schema: a key that is added to a table is known
-// to both, and one that is not, to neither.
+// The tables of keys. Both the loader and the JSON Schema take the keys of a block from here, so both know the same
+// keys.
 
 func aName() shape.Shape { return shape.Matching(plainName().String()) }
 
@@ -388,7 +388,7 @@ func useBlock() shape.Block {
 	}
 }
 
-// scorerItem is an item of a list of scorers. What a scorer is, the table of kinds tells.
+// scorerItem is an item of a list of scorers. The table of kinds defines the scorers themselves.
 func scorerItem() shape.Shape { return shape.When(useKey, useBlock().Shape(), shape.Ref("scorer")) }
 
 // Shape is that of a suite. It refers to `scorers`, which is ScorersShape, and that to `scorer`, which the table of kinds gives.

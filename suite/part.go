@@ -16,7 +16,7 @@ type part struct {
 	mimeType yamlnode.Node
 }
 
-// partForms are the keys of which a part has one.
+// partForms are the keys for the content of a part, which has exactly one of them.
 func partForms() []string { return []string{"text", "image", "data", "raw"} }
 
 func (l *loader) parts(n yamlnode.Node) []part {
@@ -121,7 +121,7 @@ func (one part) renderRaw(c *Case, diags *diag.List) (out eval.Part, ok bool) {
 	return out, !own.HasErrors()
 }
 
-// wish is what a part asks of an image when there is room for it.
+// wish is the image that a part shows when there is room for it.
 func (one part) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
 
 // wishWithin is the image of a part, which has at most limit bytes if it may be resized.

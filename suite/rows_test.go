@@ -27,7 +27,7 @@ func checkData(t *testing.T, tests []dataTest) {
 			if diff := cmp.Diff(test.said, said); diff != "" {
 				t.Errorf("said (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.want, told(s)); diff != "" {
+			if diff := cmp.Diff(test.want, outline(s)); diff != "" {
 				t.Errorf("cases (-want +got):\n%s", diff)
 			}
 			if n := len(slices.Collect(s.Outlines())); n != s.CaseCount() || n != strings.Count(test.want, "\n") {

@@ -33,9 +33,9 @@ type Scorer struct {
 // Needs is what a scorer takes to look at an answer, nested scorers included.
 type Needs struct {
 	References []string   // texts whose embeddings it compares with
-	Judges     []JudgeUse // the judges that it asks, one for each call
-	Stream     string     // the kind that tells something only of streamed answers, "" when there is none
-	Price      bool       // it tells something only of answers that have a price
+	Judges     []JudgeUse // the judges that it uses, one for each call
+	Stream     string     // the kind that needs streamed answers, "" when there is none
+	Price      bool       // it needs answers that have a price
 	Programs   []string   // what it runs: commands with the digests of their files. A program is given all variables
 	Turns      []TurnPick // the turns that it names
 	Tools      []ToolUse  // the tools whose calls it lists
@@ -70,18 +70,18 @@ func (s *Scorer) yaml() entry.YAML { return s.Source.(entry.YAML) }
 // is nil when there is no kind to speak of.
 func Nested(source any, kinds Kinds) *Scorer { return parseScorer(source.(yamlnode.Node), kinds, true) }
 
-// parseScorer reads an entry of a scorers list; mistakes in what is next to the kind
-// go to the node's list, and the kind's arguments are left to Kinds.Check.
+// parseScorer reads an entry of a scorers list. Problems of the keys next to the kind go to the node's list, and the
+// kind's arguments are left to Kinds.Check.
 func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	m := n.Map()
 	if !n.IsMapping() {
 		return nil
 	}
-	beside := entry.BesideKeys
+	allowed := entry.BesideKeys
 	if nested {
-		beside = entry.NestedKeys
+		allowed = entry.NestedKeys
 	}
-	kind := kindOf(m, kinds, &beside)
+	kind := kindOf(m, kinds, &allowed)
 	if kind == "" {
 		return nil
 	}
@@ -103,7 +103,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 }
 
 // kindOf finds the key of an entry that names its kind.
-func kindOf(m yamlnode.Map, kinds Kinds, beside *shape.Block) string {
+func kindOf(m yamlnode.Map, kinds Kinds, allowed *shape.Block) string {
 	kind := ""
 	for e := range m.Entries() {
 		if !kinds.Has(e.Name()) {
@@ -116,16 +116,16 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside *shape.Block) string {
 		kind = e.Name()
 	}
 	if kind == "" {
-		reportNoKind(m, kinds.Names(), beside)
+		reportNoKind(m, kinds.Names(), allowed)
 	}
 	return kind
 }
 
 // reportNoKind says which key of a scorer is the slip: the one that looks most like a kind; the others may be its options.
-func reportNoKind(m yamlnode.Map, known []string, beside *shape.Block) {
+func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 	var strange []yamlnode.Entry
 	for e := range m.Entries() {
-		if !beside.Has(e.Name()) {
+		if !allowed.Has(e.Name()) {
 			strange = append(strange, e)
 		}
 	}
@@ -147,15 +147,15 @@ func reportNoKind(m yamlnode.Map, known []string, beside *shape.Block) {
 // CheckBeside reports the keys of the entry that are neither the kind, nor allowed next to
 // every kind, nor among the options of this one.
 func (s *Scorer) CheckBeside(nested bool, options []string) {
-	beside := &entry.BesideKeys
+	allowed := &entry.BesideKeys
 	if nested {
-		beside = &entry.NestedKeys
+		allowed = &entry.NestedKeys
 	}
 	for e := range s.yaml().Entry.Entries() {
-		if name := e.Name(); name == s.Kind || slices.Contains(options, name) || beside.Has(name) {
+		if name := e.Name(); name == s.Kind || slices.Contains(options, name) || allowed.Has(name) {
 			continue
 		}
-		hint := diag.DidYouMean(e.Name(), slices.Concat([]string{s.Kind}, options, beside.Names()))
+		hint := diag.DidYouMean(e.Name(), slices.Concat([]string{s.Kind}, options, allowed.Names()))
 		if nested && entry.BesideKeys.Has(e.Name()) {
 			hint = "write it next to the outermost scorer"
 		}

@@ -20,7 +20,7 @@ type scorerSet struct {
 	defs []*scorerDef
 }
 
-// scorerSets reads the sets of all files; those that others use come first, whatever their order.
+// scorerSets reads the sets of all files. A set comes before the ones that use it, whatever their order.
 func (l *loader) scorerSets() {
 	l.sets = map[string]*scorerSet{}
 	taken := map[string]diag.Pos{}
@@ -91,7 +91,7 @@ func (l *loader) fromSets(item yamlnode.Node, within []string) []*scorerDef {
 		name := n.Str()
 		set := l.sets[name]
 		switch {
-		case name == "": // which was told
+		case name == "": // which is reported already
 		case set == nil:
 			n.Errorf(diag.DidYouMean(name, names(l.sets)), "there is no scorer set `%s`", name)
 		case slices.Contains(within, name):

@@ -1,13 +1,10 @@
-// Package suite reads a suite file into a checked Suite: what is asked, of what,
-// and what a good answer is. Load finds every mistake at once, each with its
-// position; a Suite that came out of it without errors can be run.
+// Package suite reads a suite file into a checked Suite: what is sent, to which targets, and what a good answer is.
+// Load finds every problem at once, each with its position; a Suite that was loaded without errors can be run.
 //
-// Cases expand lazily: a Suite keeps what the file says, and Cases yields one
-// expanded Case at a time. Files are opened through the fs.FS given to Load and nowhere
-// else.
+// Cases expand lazily: a Suite keeps what the file says, and Cases yields one expanded Case at a time. Files are opened
+// through the fs.FS given to Load and nowhere else.
 //
-// The usual order: Load, then Arms, then Cases and, for each case and arm,
-// Suite.Render.
+// The usual order: Load, then Arms, then Cases and, for each case and arm, Suite.Render.
 package suite
 
 import (
@@ -53,7 +50,7 @@ type Suite struct {
 	count      int         // of cases
 	numbered   bool        // some rows have a name that is taken
 	trials     map[Arm]int // as Load has counted them; see Trials
-	whole      bool        // Load has found no mistake
+	whole      bool        // Load has found no error
 	files      *files
 	opts       Options
 	kinds      Kinds
@@ -61,7 +58,7 @@ type Suite struct {
 	budget     *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
 	costs      map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
 	derived    []*Metric
-	beside     *beside // the names of both versions; nil without an earlier one
+	pairing    *pairing // the names of both versions; nil without an earlier one
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -148,7 +145,7 @@ type Arm struct {
 	Prompt *Prompt
 
 	ref         string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
-	name, plain string // Name, and the same without the version: they are asked for with every trial
+	name, plain string // Name, and the same without the version, kept since every trial needs them
 }
 
 func newArm(t *Target, p *Prompt, ref string) Arm {
@@ -201,8 +198,8 @@ type Options struct {
 	Now time.Time
 }
 
-// Kinds is what a suite needs to know about scorers, so that a wrong argument is
-// found together with all other mistakes.
+// Kinds is what a suite needs to know about scorers, so that a wrong argument is found together with all other
+// problems.
 type Kinds interface {
 	// Names lists the kinds there are, and Has reports whether there is one.
 	Names() []string
@@ -247,11 +244,12 @@ func (s *Suite) Embeds() bool { return s.embeds }
 // CaseCount is the number of cases.
 func (s *Suite) CaseCount() int { return s.count }
 
-// Cases yields the cases in the order of the file, each expanded when it is asked for.
-// Scorers without templates are the same pointers from case to case. When Err says something afterwards, some are missing.
+// Cases yields the cases in the order of the file, each expanded as it is yielded. Scorers without templates are the
+// same pointers from case to case. When Err is not nil afterwards, some are missing.
 func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
 
-// Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for whoever only counts and chooses.
+// Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for callers that only count
+// and choose.
 func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
 
 func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
@@ -284,9 +282,8 @@ func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 // Vars are the variables of the case, those of the command line included. They are not to be changed.
 func (c *Case) Vars() variable.Dict { return c.vars }
 
-// Render makes what the prompt says of the request that arm asks for this case: its contents and its system text. The error
-// is a *diag.Mistakes; after a Load without errors it means that a file has changed
-// since.
+// Render makes the contents and the system text of the request of arm for this case. The error is a *diag.Mistakes;
+// after a Load without errors it means that a file has changed since.
 func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 	var diags diag.List
 	out, _ := arm.Prompt.rendered(c, s.files, &diags, true)
@@ -353,9 +350,8 @@ const (
 	templatePerByte = 4
 )
 
-// Load reads and checks the suite file path in fsys. shown is how the user named the file,
-// for messages. Mistakes and warnings go to diags; the Suite is not to be run when
-// diags has errors.
+// Load reads and checks the suite file path in fsys. shown is how the user named the file, for messages. Errors and
+// warnings go to diags; the Suite is not to be run when diags has errors.
 func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag.List) *Suite {
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
@@ -367,7 +363,7 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 // loadBy reads and checks the suite with thrift, and once more without where that has to be.
 func (s *Suite) loadBy(first thrift, diags *diag.List) *Suite {
 	again := &Suite{File: s.File, files: newFiles(s.files.fsys, s.files.suite), opts: s.opts, kinds: s.kinds}
-	own := diags.Clone() // other suites may have left mistakes in it
+	own := diags.Clone() // other suites may have left errors in it
 	if s.load(first, &own) {
 		*diags = own
 		return s
@@ -397,7 +393,7 @@ func (s *Suite) load(how thrift, diags *diag.List) bool {
 		return false
 	}
 	if s.opts.Base != nil && !diags.HasErrors() {
-		s.beside = newBeside(s)
+		s.pairing = newPairing(s)
 	}
 	return true
 }

@@ -21,7 +21,7 @@ const (
 
 func permitNames() []string { return []string{permitProgram, permitHTTP, permitServices} }
 
-// permit is one thing that --allow lifts: a name, with a host for those that reach the network.
+// permit is one thing that --allow lifts: a name, with a host for access to the network.
 type permit struct{ name, host string }
 
 // CheckAllow says what is wrong with a value of --allow, such as `program` or `http=HOST,HOST`; nil when nothing is.

@@ -132,7 +132,8 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 	return warnings
 }
 
-// unusedColumns warns of the columns of a table that nothing names. Other files give more than anybody asked for.
+// unusedColumns warns of the columns of a table that nothing names. Other files often have more keys than a suite
+// needs.
 func (l *loader) unusedColumns(def *caseDef, r *row, used map[string]bool, warnings *diag.List) {
 	if !r.of.isTable() {
 		return
