@@ -23,7 +23,7 @@ type Target interface {
 type Input struct {
 	Vars   variable.Dict // of the case
 	System string        // the system text
-	// Messages are the turns so far, the last of which is the user's.
+	// Messages are the turns so far. The last one is the user's.
 	Messages []Message
 	// Trial is unique to the run and the trial; Attempt counts the attempts of a call, from 1. Both are zero where a request is only
 	// hashed or shown.
@@ -79,7 +79,7 @@ type Header struct {
 	// Value is empty in run files for a header that is secret.
 	Value  string `json:"value,omitempty"`
 	Secret bool   `json:"secret,omitempty"`
-	// Data says that the value has data of the case in it, so that it is a part of what is asked.
+	// Data says that the value has data of the case in it, so that it is a part of the request.
 	Data bool `json:"-"`
 }
 

@@ -37,9 +37,8 @@ func Clean(s string) string {
 // in a line.
 func noCommand(s string) string { return strings.ReplaceAll(s, "##[", `##\x5b`) }
 
-// CleanLine is Clean for a place that holds one line: line breaks and tabs become
-// spaces, and a start that continuous-integration logs would take for a
-// command ("::", white space before it or not) is broken up.
+// CleanLine is Clean for a place that holds one line: line breaks and tabs become spaces. It also breaks up a start
+// that continuous-integration logs would take for a command ("::", with or without white space before it).
 func CleanLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch r {

@@ -43,8 +43,8 @@ type Result struct {
 	Failed bool `json:"failed,omitempty"`
 }
 
-// Response is the result as the model gets it: the text where it is a JSON object, else an object with the text as `result`, or as
-// `error` of a call that failed.
+// Response is the result as the model gets it. A text that is a JSON object stays one; any other is in an object, as
+// `result`. The text of a failed call is its `error`.
 func (r *Result) Response() json.RawMessage {
 	var object map[string]json.RawMessage
 	if !r.Failed && json.Unmarshal([]byte(r.Text), &object) == nil && object != nil {

@@ -131,8 +131,8 @@ func (d Dict) MarshalJSON() ([]byte, error) { return form{}.append(nil, d), nil 
 // JSON is a value as JSON. Objects keep their order, a Dict is sorted.
 func JSON(v Value) string { return string(form{}.append(nil, v)) }
 
-// Texts is a value in the form by which cases are known from run to run, whatever types their values have: JSON with
-// sorted keys, in which all that is no list and no object is a text as it is written.
+// Texts is a value in the form that identifies cases from run to run, whatever types their values have. It is JSON with
+// sorted keys, where everything but lists and objects is a text as it is written.
 func Texts(v Value) string { return string(AppendTexts(nil, v)) }
 
 // AppendTexts appends what Texts gives.
