@@ -55,7 +55,7 @@ func (f *Foreign) Hint() string {
 	return rename + "convert it with: " + command
 }
 
-// ForeignName is the error of a file whose name shows that there are no rows of text in it, nil for others.
+// ForeignName is the error of a file whose name shows that it has no rows of text, nil for others.
 func ForeignName(name string) *Foreign {
 	for _, one := range foreignFormats() {
 		if one.named(name) {

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// table reads records, the first of which names the columns unless the caller does.
+// table reads records. The first one names the columns unless the caller does.
 func table(in *source, o Options, yield func(Row, error) bool) {
 	r := csv.NewReader(in)
 	r.Comma, r.ReuseRecord, r.FieldsPerRecord = cmp.Or(o.Separator, ','), true, -1
