@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text    string

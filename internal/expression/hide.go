@@ -6,7 +6,8 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// hider lets a `let` hide a name of the environment, which the library refuses: it gives the local one a name that nobody can write.
+// hider lets a `let` hide a name of the environment, which the library refuses: it gives the local one a name that no
+// text can spell.
 type hider struct{ names []string }
 
 // Visit renames what a declaration makes; those inside it were visited before.

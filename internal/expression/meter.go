@@ -15,7 +15,7 @@ import (
 // budget is what an evaluation may spend: about a byte looked at each, so that the longest takes about a second.
 const budget = 1 << 26
 
-// perItem is what an item of a list or a mapping costs beside its content, and what a step of a loop costs.
+// perItem is what an item of a list or a mapping costs in addition to its content, and what a step of a loop costs.
 const perItem = 64
 
 var errTooMuch = errors.New("the expression works on too much: texts or lists are too long for it")

@@ -7,7 +7,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// surveyor takes down what stands in an expression.
+// surveyor records what an expression uses.
 type surveyor struct {
 	text    string
 	chains  map[ast.Node]*Read // by the outermost node of each
@@ -17,7 +17,7 @@ type surveyor struct {
 	mistake *Error
 }
 
-// survey walks an expression in which the library found no mistake.
+// survey walks an expression that the library has accepted.
 func survey(text string, n ast.Node) ([]Read, *Error) {
 	s := &surveyor{
 		text:    text,
