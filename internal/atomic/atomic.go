@@ -1,5 +1,6 @@
-// Package atomic replaces files as a whole or not at all. A temporary file next to the target takes its place once it is complete; what a
-// killed process left of one is removed by the next that writes there, since a file that is being written is locked.
+// Package atomic replaces files as a whole or not at all. A temporary file next to the target takes its place once it
+// is complete. A killed process may leave one behind; the next writer in the folder removes it, since a file that is
+// being written is locked.
 package atomic
 
 import (
@@ -72,8 +73,8 @@ func create(dir string) (temp *os.File, release func(), err error) {
 	}
 }
 
-// hold waits for the lock of a temporary file, by which no other process takes it for a left-over one. Where files cannot be locked,
-// nobody sweeps them either.
+// hold waits for the lock of a temporary file, which keeps other processes from taking it for a left-over one. Where
+// files cannot be locked, no process sweeps them either.
 func hold(path string) (release func()) {
 	if runtime.GOOS == "windows" { // where a locked file could not be renamed
 		return func() {}

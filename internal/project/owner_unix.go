@@ -34,8 +34,8 @@ func changeable(info fs.FileInfo) bool {
 	return !ok || mode&allWrite != 0 || mode&groupWrites != 0 && !isOwnGroup(stat.Gid)
 }
 
-// replaceable reports whether others may replace the files of a folder: it belongs to another user than the system's, or they may write
-// to it and it keeps no file to its owner.
+// replaceable reports whether others may replace the files of a folder. That is so when it belongs to another user than
+// the system's, or when others may write to it and it has no sticky bit.
 func replaceable(folder fs.FileInfo) bool {
 	stat, ok := folder.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid != 0 && !owned(folder) {

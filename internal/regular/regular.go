@@ -61,7 +61,7 @@ func kind(mode fs.FileMode) string {
 	return "something else"
 }
 
-// FS is the file system below a folder, of which nothing but regular files and folders can be opened.
+// FS is the file system below a folder. It opens nothing but regular files and folders.
 func FS(root *os.Root) fs.FS { return confined{root, root.FS()} }
 
 type confined struct {

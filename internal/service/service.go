@@ -6,7 +6,7 @@ package service
 const (
 	// DefaultHeaderPrefix begins the service's own headers: x-svc-api-key.
 	DefaultHeaderPrefix = "x-svc"
-	// TrialHeader tells evalrun's own emulator which trial a request is. It is sent nowhere else.
+	// TrialHeader names the trial of a request, for evalrun's own emulator. It is sent nowhere else.
 	TrialHeader = "X-Evalrun-Trial"
 	// EmulatorName is how evalrun's emulator calls itself in the Server header.
 	EmulatorName = "evalrun-emulator"
