@@ -97,7 +97,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 	return def
 }
 
-// opens takes down a setting with templates in it.
+// opens records a setting with templates in it.
 func (def *caseDef) opens(key string, r *rendering) {
 	if def.open == nil {
 		def.open = map[string]*rendering{}
@@ -133,7 +133,7 @@ func (l *loader) readDefaults() {
 	l.noteMetrics(&l.defaults)
 }
 
-// readCases reads the cases and has them checked: with thrift each before the next one is read.
+// readCases reads the cases and checks them. With thrift, it checks each before it reads the next one.
 func (l *loader) readCases() {
 	c := newChecker(l)
 	l.usual = l.newExpansion(&caseDef{})
@@ -162,7 +162,7 @@ func (l *loader) readCases() {
 	c.finish()
 }
 
-// readCase reads an item of the list of cases, nil when it is none.
+// readCase reads an item of the list of cases, nil when it is invalid.
 func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
 	m := item.Map(keys...)
 	if !item.IsMapping() {
@@ -256,7 +256,7 @@ func (x *expansion) settle(c *Case, diags *diag.List) (set settings, tags []stri
 // fill sets a setting of a case; false where it is not set.
 func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bool {
 	var own diag.List
-	defer c.tell(&own, diags)
+	defer c.pass(&own, diags)
 	n, ok := o.render(c, &own)
 	if !ok || n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
 		return false
@@ -265,8 +265,8 @@ func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bo
 	return true
 }
 
-// tell passes on what is said about a case, with the row that it is of.
-func (c *Case) tell(own, diags *diag.List) {
+// pass adds the problems of a case to diags, with the row that the case is of.
+func (c *Case) pass(own, diags *diag.List) {
 	if c.row == nil {
 		diags.Merge(*own)
 		return

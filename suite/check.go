@@ -26,7 +26,7 @@ func newChecker(l *loader) *checker {
 
 // finish reports what is known once all cases were checked.
 func (l *checker) finish() {
-	l.tellUnstreamed()
+	l.reportUnstreamed()
 	if !l.diags.HasErrors() {
 		l.diags.Merge(l.unused)
 		l.checkUnusedDefaults()
@@ -47,7 +47,7 @@ type checker struct {
 	names  *caseNames
 	first  map[string]diag.Pos // of cases that are no rows, by their names
 	ids    map[string]diag.Pos // that were given
-	unused diag.List           // worth telling only when nothing is wrong
+	unused diag.List           // reported only when there are no errors
 
 	expected expectations
 }
@@ -231,7 +231,7 @@ func (l *checker) checkID(def *caseDef, c *Case) {
 	l.ids[c.ID] = at
 }
 
-// checkName reports a name that is none or is taken. That of a row gets a number instead.
+// checkName reports a name that is none or is taken. A taken name of a row gets a number instead.
 func (l *checker) checkName(c *Case) (numbered bool) {
 	switch {
 	case strings.TrimSpace(c.Name) == "":

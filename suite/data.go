@@ -74,7 +74,7 @@ func sizeOf(v variable.Value) (n int) {
 	return n
 }
 
-// missing says that a row lacks a column. All rows of a table lack it alike.
+// missing says that a row lacks a column. Of a table it is reported once, since all rows lack it.
 func (r *row) missing(column string) string {
 	if r.of.isTable() {
 		return fmt.Sprintf("%s has no column `%s`", r.pos.File, column)

@@ -56,7 +56,7 @@ func (f *files) stamp(name string) (stamp, bool) {
 	return stamp{info.Size(), info.ModTime()}, true
 }
 
-// note takes down the stamp of a data file before it is first read.
+// note records the stamp of a data file before it is first read.
 func (f *files) note(name string) {
 	if _, known := f.data.stamps[name]; known || f.data.loaded {
 		return

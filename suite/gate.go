@@ -98,7 +98,7 @@ func (s *Suite) Metrics() (names []string, open bool) {
 	return names, s.unnamed
 }
 
-// noteMetrics takes down the names of the scorers of a definition.
+// noteMetrics records the names of the scorers of a definition.
 func (l *loader) noteMetrics(def *caseDef) {
 	l.unnamed = l.unnamed || def.rows != nil && def.rows.scorers != ""
 	for _, layer := range def.scorers {
@@ -179,7 +179,7 @@ func builtInMetrics() []string {
 // MaxRatio is the largest limit of latency and tokens.
 const MaxRatio = 100
 
-// MaxAlpha is the largest error rate of a verdict: one that is wrong more often says nothing.
+// MaxAlpha is the largest error rate of a verdict: one that is wrong more often is useless.
 const MaxAlpha = 0.2
 
 // baseline reads what a run is compared with.
@@ -212,7 +212,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	return b
 }
 
-// checkCompared wants a run or an arm to compare with, and not both.
+// checkCompared reports a rule without a run or an arm to compare with, or with both.
 func checkCompared(n yamlnode.Node, m yamlnode.Map, b *eval.BaselineRule) {
 	if strings.TrimSpace(b.Run) == "" && b.Arm == "" {
 		n.Errorf("`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one", "there is nothing to compare with")
@@ -236,7 +236,7 @@ func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
 	return 0
 }
 
-// checkGated wants metrics that the rule can judge.
+// checkGated reports metrics that the rule cannot judge.
 func checkGated(m yamlnode.Map, b *eval.BaselineRule) {
 	for _, g := range b.Metrics {
 		if b.StopEarly && eval.IsRatio(g.Name) {
@@ -319,7 +319,8 @@ func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
 	return out
 }
 
-// longestQuarantine is how long a case should be out of the gate: what is broken for longer belongs repaired or deleted.
+// longestQuarantine is how long a case may be out of the gate without a warning. A case that is broken for longer
+// should be repaired or deleted.
 const longestQuarantine = 90 * 24 * time.Hour
 
 // quarantine reads why a case is out of the gate.

@@ -127,7 +127,7 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 	return one
 }
 
-// broken says that the value would be more than one line, or is otherwise no text.
+// broken says that the value would be more than one line, or is otherwise not a text.
 func (h *httpHeader) broken() string {
 	return fmt.Sprintf("the value of the header `%s` has a line break or another control character", h.name)
 }

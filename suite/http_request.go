@@ -63,7 +63,7 @@ func (l *loader) in(d *tmpl.Dialect, n yamlnode.Node) source {
 	return s
 }
 
-// environment takes down the variables of the environment that a text names, and gives what puts their values into it.
+// environment records the variables of the environment that a text names, and gives what puts their values into it.
 func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (values map[string]string) {
 	values = map[string]string{}
 	text := n.Str()
@@ -76,7 +76,7 @@ func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (val
 		case slices.Contains([]string{"EVALRUN_API_KEY", trustKey}, name):
 			n.ErrorfAt(at[0], "use another variable, such as EVALRUN_APP_TOKEN", "%s is a secret of evalrun itself", name)
 			continue
-		case l.opts.Untrusted: // an allowed host is no reason to send it every secret there is
+		case l.opts.Untrusted: // an allowed host must not get every secret of the environment
 			n.ErrorfAt(at[0], "write the value, or leave it out", "an untrusted suite cannot read the environment")
 			*missing = append(*missing, unset{name, n.Offset(at[0]), inURL})
 			continue

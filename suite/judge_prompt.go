@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// ownPrompt is a prompt of the suite's own for a judge, with labels of its own.
+// ownPrompt is the suite's own prompt for a judge, with the suite's own labels.
 type ownPrompt struct {
 	Choices []ownChoice // none: the judge replies with a number
 

@@ -29,10 +29,11 @@ type plainCase struct {
 // judgedBy are the scorers of a case.
 type judgedBy struct {
 	own   [][]*scorerDef
-	every []*Scorer // those of the defaults too, where all of them stand in other cases as well; nil: not so
+	every []*Scorer // those of the defaults too, when other cases have all of them as well; nil: not so
 }
 
-// freeze is what is kept of a definition that was checked. It lets go of what was read, templates and scorers of several cases aside.
+// freeze is what is kept of a definition that was checked. It drops what was read, except templates and scorers of
+// several cases.
 func (def *caseDef) freeze(known *shared) keptCase {
 	if def.rows != nil || def.grid != nil {
 		return def

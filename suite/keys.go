@@ -85,7 +85,8 @@ func suiteBlock() shape.Block {
 	}
 }
 
-// partBlock is a file that another includes. What a run is, where it goes and what it may cost is the business of the suite alone.
+// partBlock is a file that another includes. Only the suite itself says what a run is, where its requests go and what
+// it may cost.
 func partBlock() shape.Block {
 	return suiteBlock().Only(
 		"version",
@@ -380,7 +381,7 @@ func quarantineBlock() shape.Block {
 	}
 }
 
-// useBlock is an item of a list of scorers that stands for those of sets.
+// useBlock is an item of a list of scorers that adds the scorers of sets.
 func useBlock() shape.Block {
 	return shape.Block{
 		Need: []string{useKey},

@@ -115,7 +115,7 @@ func (one part) renderRaw(c *Case, diags *diag.List) (out eval.Part, ok bool) {
 	if !ok {
 		return out, false
 	}
-	var own diag.List // what JSON cannot say is wrong in every case alike
+	var own diag.List // what JSON cannot express is wrong in every case
 	out.Raw = n.WithDiags(&own).JSON(nil)
 	diags.Merge(own)
 	return out, !own.HasErrors()

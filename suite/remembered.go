@@ -12,7 +12,8 @@ import (
 // maxRendered bounds the scorers that are remembered of an entry with templates.
 const maxRendered = 256
 
-// remembered are the scorers that an entry with templates has come to, by the texts in it: rows often have a label of few.
+// remembered are the scorers that an entry with templates has come to, by the texts in it: rows often share a few
+// labels.
 type remembered struct {
 	by   map[string]*Scorer
 	hits int
@@ -61,7 +62,7 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	if sc != nil && key != "" && own.Len() == 0 {
 		known.keep(key, sc)
 	}
-	c.tell(&own, diags)
+	c.pass(&own, diags)
 	return sc
 }
 

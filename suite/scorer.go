@@ -40,7 +40,7 @@ type Needs struct {
 	Turns      []TurnPick // the turns that it names
 	Tools      []ToolUse  // the tools whose calls it lists
 	Variables  []VariableUse
-	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
+	// Tries report problems of the scorer with the variables of a case, independent of the answer.
 	Tries     []func(vars variable.Dict, diags *diag.List)
 	Versions  []string // of its kind and those inside, from 2 on: choice.2
 	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
@@ -66,8 +66,8 @@ func (s *Scorer) JSON() []byte { return s.yaml().Entry.JSON(nil) }
 
 func (s *Scorer) yaml() entry.YAML { return s.Source.(entry.YAML) }
 
-// Nested reads an entry inside any, all or not, which has no name, weight or arms of its own. source is the node in which it is. The result
-// is nil when there is no kind to speak of.
+// Nested reads an entry inside any, all or not, which has no name, weight or arms of its own. source is the node in
+// which it is. The result is nil when no kind is named.
 func Nested(source any, kinds Kinds) *Scorer { return parseScorer(source.(yamlnode.Node), kinds, true) }
 
 // parseScorer reads an entry of a scorers list. Problems of the keys next to the kind go to the node's list, and the
@@ -121,7 +121,8 @@ func kindOf(m yamlnode.Map, kinds Kinds, allowed *shape.Block) string {
 	return kind
 }
 
-// reportNoKind says which key of a scorer is the slip: the one that looks most like a kind; the others may be its options.
+// reportNoKind reports the key of a scorer that is probably a misspelled kind: the one that looks most like a kind. The
+// others may be its options.
 func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 	var strange []yamlnode.Entry
 	for e := range m.Entries() {

@@ -363,7 +363,7 @@ func (s *Suite) AllServices() []*NamedService {
 	return out
 }
 
-// usedServices are the names of services that are there for something.
+// usedServices are the names of services that are in use.
 func (l *loader) usedServices() []string {
 	used := map[string]bool{}
 	for _, t := range l.Targets {

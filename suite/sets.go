@@ -59,7 +59,7 @@ func (l *loader) readSet(name string, within []string) []*scorerDef {
 	return set.defs
 }
 
-// scorerList reads a list of scorers, in which `use` stands for the scorers of sets. One that comes in twice counts once.
+// scorerList reads a list of scorers, in which `use` adds the scorers of sets. One that comes in twice counts once.
 func (l *loader) scorerList(n yamlnode.Node, within []string) []*scorerDef {
 	var out []*scorerDef
 	for _, item := range n.Seq() {

@@ -41,8 +41,8 @@ func (t *Target) streamKey() string {
 	return ""
 }
 
-// tellUnstreamed reports them, once nothing else is wrong: a slip in `stream` itself would make many.
-func (l *loader) tellUnstreamed() {
+// reportUnstreamed reports them when there are no other errors: a misspelled `stream` itself would make many.
+func (l *loader) reportUnstreamed() {
 	if l.diags.HasErrors() {
 		return
 	}

@@ -128,7 +128,7 @@ type Target struct {
 	Name             string
 	Model            string
 	APIVersion       string // "" for the run's
-	Stream           bool   // ask for answers in chunks
+	Stream           bool   // answers come in chunks
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
 	Extra            eval.Extra    // fields at the top level of its requests
@@ -173,7 +173,7 @@ type Options struct {
 	Getenv         func(string) string // for ${env:EVALRUN_...} in service; nil: nothing is set
 	// Dir is the folder of the suite on this machine, in which its programs run. Optional: without it none do.
 	Dir string
-	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
+	// Untrusted says that the suite comes from an author who must not choose where the key goes.
 	Untrusted bool
 	// Allow lifts what an untrusted suite may not do, as --allow takes it: `program`, `http=HOST`,
 	// `services=HOST`. CheckAllow checks a value.
@@ -186,7 +186,8 @@ type Options struct {
 	// Can reports whether a protocol of named services has one of the methods in package service, such as countTokens.
 	// Optional: without it every protocol has all of them.
 	Can func(protocol, method string) bool
-	// OwnBaseline says that the user named a baseline, or wants none: that of an untrusted suite, which could be any file, does not matter.
+	// OwnBaseline says that the user named a baseline, or none. The baseline of an untrusted suite, which could be any
+	// file, is then not used.
 	OwnBaseline bool
 	// Expected are the files of expected answers as they were at another time. Optional: those of the suite's folder.
 	Expected fs.FS
@@ -257,7 +258,7 @@ func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Se
 		names := newCaseNames()
 		for _, kept := range s.cases {
 			def := kept.thaw(s)
-			var ignored diag.List // Load has reported whatever there is to report
+			var ignored diag.List // Load has reported everything
 			x := s.expansion(def)
 			for v := range s.variants(def, &ignored) {
 				c := expand(x, v, &ignored)
@@ -276,7 +277,7 @@ func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Se
 // the hash. The error is for people.
 func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name) }
 
-// Untrusted reports whether the suite comes from somebody who must not choose what runs here and where the key goes.
+// Untrusted reports whether the suite comes from an author who must not choose what runs here and where the key goes.
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 
 // Vars are the variables of the case, those of the command line included. They are not to be changed.
@@ -342,8 +343,8 @@ func (s *Suite) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Templates are bounded over a whole load, since a matrix of a few hundred bytes makes many cases: a base, and so much for each case on
-// each arm. What the rows of data files hold counts for itself.
+// Templates are bounded over a whole load, since a matrix of a few hundred bytes makes many cases. The bound is a base,
+// and an amount for each case on each arm. The content of data files is added to it.
 const (
 	templateBase    = 64 << 20
 	templatePerCase = 4 << 10
@@ -360,7 +361,7 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	return s.loadBy(lean(), diags)
 }
 
-// loadBy reads and checks the suite with thrift, and once more without where that has to be.
+// loadBy reads and checks the suite with thrift, and again without thrift when that is needed.
 func (s *Suite) loadBy(first thrift, diags *diag.List) *Suite {
 	again := &Suite{File: s.File, files: newFiles(s.files.fsys, s.files.suite), opts: s.opts, kinds: s.kinds}
 	own := diags.Clone() // other suites may have left errors in it
@@ -372,7 +373,7 @@ func (s *Suite) loadBy(first thrift, diags *diag.List) *Suite {
 	return again
 }
 
-// load reads and checks the suite; false when that has to be done again without thrift.
+// load reads and checks the suite; false when it must be loaded again without thrift.
 func (s *Suite) load(how thrift, diags *diag.List) bool {
 	src, err := s.files.text(s.files.suite)
 	if err != nil {

@@ -155,7 +155,7 @@ func isToolName(n yamlnode.Node) bool {
 	return false
 }
 
-// isParameters reports what is no schema of arguments.
+// isParameters reports anything but a schema of arguments.
 func isParameters(n yamlnode.Node) bool {
 	if !n.IsMapping() {
 		n.Errorf("such as {type: object, properties: {id: {type: string}}}", "`parameters` is a JSON Schema, a mapping, found %s", n.Describe())
@@ -199,7 +199,7 @@ func (t *toolReader) declares(name yamlnode.Node) bool {
 	return false
 }
 
-// advise warns of what is allowed and hardly meant.
+// advise warns of what is allowed and hardly intended.
 func (t *toolReader) advise(m yamlnode.Map) {
 	choice, answered := t.prompt.ToolChoice, m.Has("toolResults")
 	switch {

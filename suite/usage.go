@@ -15,9 +15,9 @@ import (
 type VariableUse struct {
 	Name string
 	Pos  diag.Pos // where the scorer names it
-	// Optional says that the scorer copes with there being none.
+	// Optional says that the scorer works without the variable.
 	Optional bool
-	// All says that it is all variables rather than one: which, only shows when an answer is scored.
+	// All says that the scorer looks at all variables; which ones is known only when an answer is scored.
 	All bool
 	// Known are names in addition to those of the case, for hints.
 	Known []string
