@@ -1,5 +1,5 @@
-// Package app holds the nouns of applications under test: what a target that is no model of a service is sent. An application is an
-// HTTP endpoint, a program, or an echo of the prompt.
+// Package app holds the nouns of applications under test: what a target that is not a model of a service gets. An
+// application is an HTTP endpoint, a program, or an echo of the prompt.
 package app
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Target is an application under test, as its suite describes it. Two targets of one run are never the same value.
 type Target interface {
-	// Render makes the request for a case. The error is for people: a value that does not fit where its template is.
+	// Render makes the request for a case. The error, for people, is a value that does not fit where its template is.
 	Render(in *Input) (*Request, error)
 }
 

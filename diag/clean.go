@@ -65,9 +65,9 @@ func isClean(s string) bool {
 	return true
 }
 
-// plain reports whether r shows as itself and changes nothing around it. Controls, format
-// characters (bidi controls, zero-width marks, tags) and what is assigned to no character are not
-// plain, but the joiners that emoji and several scripts need are.
+// plain reports whether r shows as itself and changes nothing around it. Controls, format characters (bidi controls,
+// zero-width marks, tags) and unassigned code points are not plain. The joiners that emoji and several scripts need
+// are.
 func plain(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d':

@@ -47,7 +47,7 @@ type Diagnostic struct {
 	Pos      Pos
 	Message  string // what is wrong
 	Hint     string // what to do about it; optional
-	// Placed says that the message names a place of its own, such as the row of a dataset.
+	// Placed says that the message names another place itself, such as the row of a dataset.
 	Placed bool
 	// Private says that the source line is not shown: it may hold a secret.
 	Private bool
@@ -92,7 +92,7 @@ func (l *List) Warnf(pos Pos, hint, format string, args ...any) {
 	l.Add(Diagnostic{Severity: Warning, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// PlacedErrorf adds a problem whose message names a place of its own.
+// PlacedErrorf adds an error whose message names another place itself.
 func (l *List) PlacedErrorf(pos Pos, hint, format string, args ...any) {
 	l.Add(Diagnostic{Severity: Error, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint, Placed: true})
 }
