@@ -3,8 +3,8 @@
 // whose rows an expression selects is held as a whole. A bad row is an Error with its line, after which reading
 // continues at the next row that begins for sure.
 //
-// It refuses what would silently become something else: text that is not UTF-8, columns without a name of their own,
-// rows with more or fewer cells than the header, duplicate keys.
+// It refuses what would silently change: text that is not UTF-8, columns without a name of their own, rows with more or
+// fewer cells than the header, duplicate keys.
 package dataset
 
 import (

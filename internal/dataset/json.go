@@ -11,8 +11,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// lines reads an object a line, or a document a line from which an expression selects rows; empty lines are passed
-// over.
+// lines reads an object a line, or a document a line from which an expression selects rows; empty lines are skipped.
 func lines(in *source, rows *jq.Rows, yield func(Row, error) bool) {
 	r := bufio.NewReaderSize(in, bufferSize)
 	var row []byte
