@@ -74,7 +74,7 @@ func (e *Error) Error() string { return e.Message }
 type Read struct {
 	Path   []string
 	Offset int // of the last name in the text
-	// Optional says that the expression copes with there being none: vars?.country, or vars.country ?? "".
+	// Optional says that the expression works without the value: vars?.country, or vars.country ?? "".
 	Optional bool
 }
 
@@ -202,7 +202,7 @@ type RunError struct {
 	Message string
 	// OfTexts says that a text was where a number or another type is needed.
 	OfTexts bool
-	// OfTypes says that an operator stood between values of types that do not go together.
+	// OfTypes says that an operator does not work on the types of its values.
 	OfTypes bool
 }
 

@@ -31,7 +31,7 @@ func survey(text string, n ast.Node) ([]Read, *Error) {
 	return reads, s.mistake
 }
 
-// Visit takes down a node; those inside it were visited before.
+// Visit records a node. The nodes inside it were visited before.
 func (s *surveyor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -113,7 +113,7 @@ func (s *surveyor) reads() []Read {
 	return out
 }
 
-// deepest is how deep loops stand in each other.
+// deepest is how deep loops are nested.
 type deepest struct {
 	of map[*ast.PredicateNode]int
 	n  int

@@ -83,8 +83,8 @@ func expressionOf(query *gojq.Query) (out *Expression, err error) {
 	return out, err
 }
 
-// OnlyPicks reports whether the expression only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and parentheses. What it gives is then
-// no more than what it was given, as often as there are steps; what grows within a step cannot be bounded.
+// OnlyPicks reports whether the expression only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and parentheses. Each
+// result is then a part of the input. Growth within a step of any other expression cannot be bounded.
 func (e *Expression) OnlyPicks() bool { return e.onlyPicks }
 
 var undefined = lazy.Regexp(`not defined: (\$?[\w:@]+)`)

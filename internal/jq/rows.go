@@ -79,7 +79,7 @@ func splitTerm(t *gojq.Term) (keys []string, rest *gojq.Query) {
 	for len(suffixes) > 0 && suffixes[0].Index != nil && suffixes[0].Index.Name != "" {
 		keys, suffixes = append(keys, suffixes[0].Index.Name), suffixes[1:]
 	}
-	// `.a[]?` is quiet where there is no list
+	// `.a[]?` gives no error where there is no list
 	if len(suffixes) == 0 || !suffixes[0].Iter || len(suffixes) > 1 && suffixes[1].Optional {
 		return nil, nil
 	}
