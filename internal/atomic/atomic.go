@@ -79,14 +79,15 @@ func hold(path string) (release func()) {
 	if runtime.GOOS == "windows" { // where a locked file could not be renamed
 		return func() {}
 	}
-	lock := flock.New(path, flock.SetFlag(os.O_RDWR)) // which makes no file where it is gone
+	lock := flock.New(path, flock.SetFlag(os.O_RDWR)) // which makes no file when it has gone
 	if err := lock.Lock(); err != nil {
 		return func() {}
 	}
 	return func() { _ = lock.Unlock() } // the file has another name by now, or none
 }
 
-// Sweep removes temporary files in a folder that no process writes. What cannot be removed only takes up room.
+// Sweep removes temporary files in a folder that no process writes. A failure is ignored: what is left only takes up
+// room.
 func Sweep(dir string) {
 	if runtime.GOOS == "windows" {
 		return

@@ -24,7 +24,8 @@ type Git struct {
 	Filtered bool
 }
 
-// Commit is the full name of the version, which stays when a branch moves on. The error says why there is no such version.
+// Commit is the full name of the version, which stays when a branch moves. The error says why the version cannot be
+// found.
 func (g Git) Commit() (string, error) {
 	out, err := git(g.Dir, nil, "rev-parse", "--verify", "--quiet", g.Ref+"^{commit}")
 	if err != nil {

@@ -44,8 +44,8 @@ func replaceable(folder fs.FileInfo) bool {
 	return folder.Mode()&fs.ModeSticky == 0 && changeable(folder)
 }
 
-// isOwnGroup reports whether a group is that of the user alone, as many systems make one for each user, whose files the
-// group may write then.
+// isOwnGroup reports whether the user is the only member of a group. Many systems make such a group for each user, and
+// let it write the user's files.
 func isOwnGroup(gid uint32) bool {
 	me, err := user.Current()
 	if err != nil {

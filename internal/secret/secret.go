@@ -227,7 +227,7 @@ func escapedCode(data []byte) uint64 {
 }
 
 // OfProxies are the passwords in the addresses of proxies in the environment, which some errors show and proxies may
-// repeat; where there is a user alone, that is the password.
+// repeat. A user without a password counts as one.
 func OfProxies() []string {
 	var out []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {

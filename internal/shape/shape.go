@@ -14,7 +14,8 @@ import (
 	"strconv"
 )
 
-// Schema is a JSON Schema, draft 2020-12. Only such keywords are used that draft 7 has too, since editors are slow to learn.
+// Schema is a JSON Schema, draft 2020-12. It uses only keywords that draft 7 has too, since many editors know no later
+// one.
 type Schema = map[string]any
 
 // Shape makes the Schema of a value. With templates a text that holds a template may stand for any scalar.
