@@ -35,7 +35,7 @@ func (t *tableReport) extremes() {
 
 // extreme names the judged trials with the largest values, when these are well above the median and at least so large.
 func (t *tableReport) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
-	var all []float32 // a run may have a million
+	all := make([]float32, 0, t.d.Len()) // a run may have a million
 	top := largest{value: value}
 	for m := range t.d.Measures {
 		if v := value(m); v > 0 && (m.Outcome == eval.Pass || m.Outcome == eval.Fail) {

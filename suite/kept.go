@@ -39,13 +39,7 @@ func (def *caseDef) freeze(known *shared) keptCase {
 		return def
 	}
 	def.node, def.vars = yamlnode.Map{}, nil
-	for _, layer := range def.scorers {
-		for i, d := range layer {
-			if layer[i] = d.pack(); layer[i].packed != nil {
-				def.every = nil
-			}
-		}
-	}
+	def.packScorers()
 	if tmpl.HasActions(def.name.text) || def.open != nil || def.arms != nil || def.isolated != nil || def.alone {
 		return def
 	}
@@ -54,6 +48,17 @@ func (def *caseDef) freeze(known *shared) keptCase {
 		p.settings = new(def.settings)
 	}
 	return p
+}
+
+// packScorers packs the scorers that only this definition has.
+func (def *caseDef) packScorers() {
+	for _, layer := range def.scorers {
+		for i, d := range layer {
+			if layer[i] = d.pack(); layer[i].packed != nil {
+				def.every = nil // each walk reads them again
+			}
+		}
+	}
 }
 
 // pack is what is kept of a scorer that belongs to one case alone, and has no templates.

@@ -26,7 +26,8 @@ func (a *app) countCommand() *cobra.Command {
 	flags.Limits(cmd.Flags(), &o.Flags)
 	flags.Select(cmd.Flags(), &o.Flags)
 	flags.CompleteSelection(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object a line")
+	flags.JSON(cmd.Flags(), &o.json)
+	cmd.Flags().Lookup("json").Usage = "print JSON, one object a line"
 	flags.ConfigSuites(cmd, &o.Flags)
 	return cmd
 }

@@ -32,8 +32,8 @@ func (a *app) modelsCommand() *cobra.Command {
 	}
 	flags.Service(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
-	cmd.Flags().StringArrayVar(&of, "suite", nil, "suite whose services are asked, each for its own models; repeatable")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	cmd.Flags().StringArrayVar(&of, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
+	flags.JSON(cmd.Flags(), &o.json)
 	flags.Config(cmd, &o.Flags)
 	return cmd
 }

@@ -21,16 +21,19 @@ import (
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
 	harness.Flags
-	dryRun, quiet, verbose bool
+	dryRun, quiet, verbose, open bool
 }
 
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use: "run [SUITE...]", Short: "Ask, score, report, and apply the gate", Args: suites,
-		Long: "Runs suites. Without a name it runs those that the project file lists, evalrun.yaml in this folder or one\n" +
-			"above it; a suite that is named runs alone. What the project file says holds where neither a flag nor a\n" +
-			"variable nor the suite says anything (`evalrun help project`).",
+		Use: "run [SUITE...]", Short: "Run suites, score the answers, and apply the gate", Args: suites,
+		Long: "Without a suite it runs those that the project file lists: evalrun.yaml in this folder or one above it. A\n" +
+			"setting comes from the flag, else the variable, else the suite, else the project file (`evalrun help project`).",
+		Example: "  evalrun run suite.yaml --emulator\n" +
+			"  evalrun run suite.yaml --case 'refund-*' -v\n" +
+			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
+			"  evalrun run suite.yaml --failed-in latest -o html=report.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dryRun {
 				return a.dryRun(args, o)
@@ -45,16 +48,17 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Reports(fs, &o.Flags)
 	flags.Out(fs, &o.Flags)
 	flags.Identity(fs, &o.Flags)
-	fs.StringVar(&o.Record, "record", "", "folder in which the answers are kept, to be replayed and reviewed")
-	fs.StringVar(&o.Replay, "replay", "", "folder of recorded answers to use instead of the service; a trial without one is an error")
-	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "folder of recorded answers; what is missing there is asked, and recorded")
-	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for what asks the same to the letter")
-	fs.StringVar(&o.Answers, "answers", "", "JSON lines of answers that were made elsewhere, to be judged without a service")
+	fs.StringVar(&o.Record, "record", "", "keep the answers in `DIR`, for reviews and --replay")
+	fs.StringVar(&o.Replay, "replay", "", "use the answers recorded in `DIR` instead of the service; a missing one is an error")
+	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "use the answers recorded in `DIR`; request and record missing ones")
+	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
+	fs.StringVar(&o.Answers, "answers", "", "score the answers in a JSON lines `FILE` that was made elsewhere, without a service")
 	flags.Untrusted(fs, &o.Flags)
 	flags.Gate(fs, &o.Flags)
 	flags.Baseline(fs, &o.Flags)
-	flags.Positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests, one JSON object a line, and ask nothing")
+	flags.Failures(fs, &o.MaxFailures, "")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
+	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
 	quietFlags(fs, &o)
 	flags.CompleteFormats(cmd)
 	flags.CompleteSelection(cmd)
@@ -111,6 +115,9 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	result, err := evalrun.Run(ctx, job)
 	if errors.Is(err, evalrun.ErrNothing) {
 		err = exit.Incomplete("%w; --allow-empty makes this no error", err)
+	}
+	if result != nil && o.open {
+		a.explain(a.open(result))
 	}
 	return a.ended(result, err, o)
 }
