@@ -80,6 +80,8 @@ type Options struct {
 	Errors bool
 	// Scorers are custom kinds, in addition to the built-in ones.
 	Scorers []scorers.Kind
+	// Reading receives the name of a suite file and the path of each file that the suite is about to read, from any goroutine.
+	Reading func(suite, path string)
 	// Getenv replaces os.Getenv for the EVALRUN_* variables.
 	Getenv func(name string) string
 	// Version is recorded in the run file and sent as user agent.
@@ -99,7 +101,7 @@ func (o *Options) flags() harness.Flags {
 			GateOptions: o.Gate, Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted,
 			Allow: o.Allow, NoContent: o.NoContent, Name: o.Name, Labels: maps.Clone(o.Labels),
 		},
-		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory,
+		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading,
 	}
 	if o.Emulator != "" {
 		f.Emulator = o.Emulator

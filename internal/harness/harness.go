@@ -36,6 +36,8 @@ type Flags struct {
 
 	// Trust says that a run which others made may send the key to its address and start its programs.
 	Trust bool
+	// Reading is called with the path of each file before a suite reads it; nil is fine.
+	Reading func(suite, path string)
 	// NoHistory leaves the run out of the history.
 	NoHistory bool
 
@@ -224,7 +226,15 @@ func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.
 		}
 	}
 	opts.Dir = dir // programs run there
-	return j.take(regular.FS(root), filepath.Base(real), file, opts), nil
+	return j.take(j.Flags.below(root, file), filepath.Base(real), file, opts), nil
+}
+
+// below are the files of a suite's folder.
+func (f *Flags) below(root *os.Root, suite string) fs.FS {
+	if f.Reading == nil {
+		return regular.FS(root)
+	}
+	return regular.Noting(root, func(name string) { f.Reading(suite, filepath.Join(root.Name(), filepath.FromSlash(name))) })
 }
 
 // standardInput loads the suite that is on standard input, whose folder is the working directory.
