@@ -165,15 +165,15 @@ func samePieces(t *testing.T, folder fs.FS, name, text string, piece int) bool {
 		return tried
 	}
 	for range 2 { // what is kept does not change
-		if diff := cmp.Diff(allTold(want), allTold(got)); diff != "" {
+		if diff := cmp.Diff(allOf(want), allOf(got)); diff != "" {
 			t.Fatalf("%s\ncases (-whole +pieces):\n%s", text, diff)
 		}
 	}
 	return tried
 }
 
-// allTold is all that a suite says of its cases.
-func allTold(s *suite.Suite) (out []string) {
+// allOf is everything that a suite reports of its cases.
+func allOf(s *suite.Suite) (out []string) {
 	metrics, open := s.Metrics()
 	out = append(out, fmt.Sprint(s.CaseCount(), metrics, open, s.Embeds(), s.Hash()))
 	for c := range s.Outlines() {

@@ -73,7 +73,7 @@ func TestFailures(t *testing.T) {
 	fails(t, "no program", err, "cannot be started: exec format error")
 }
 
-// fails wants an error with these words in it, or none for "".
+// fails checks for an error with these words in it, or none for "".
 func fails(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
