@@ -64,7 +64,7 @@ func kind(mode fs.FileMode) string {
 // FS is the file system below a folder. It opens nothing but regular files and folders.
 func FS(root *os.Root) fs.FS { return confined{root, root.FS(), func(string) {}} }
 
-// Noting is FS that calls note with the name of each file before it is opened or described.
+// Noting is FS for a caller that wants to know the names of files before they are read.
 func Noting(root *os.Root, note func(name string)) fs.FS { return confined{root, root.FS(), note} }
 
 type confined struct {
