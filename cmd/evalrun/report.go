@@ -17,7 +17,7 @@ func (a *app) reportCommand() *cobra.Command {
 		},
 	}
 	flags.Reports(cmd.Flags(), &f)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "list every case in a table")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print arms, cases and settings in a table")
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd

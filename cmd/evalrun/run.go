@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,7 +16,9 @@ import (
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/forecast"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // runOptions are the flags of `evalrun run`.
@@ -62,18 +65,17 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-// quietFlags say how much is told on the way.
+// quietFlags say how much is printed.
 func quietFlags(fs *pflag.FlagSet, o *runOptions) {
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, a verdict that is not good, and what -o wants")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial as it ends and of each retry, and list every case")
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print one line, the verdict, and what -o adds")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial as it ends and each retry, and print arms, cases and settings")
 }
 
-// reports are the values of -o. A quiet run prints no table that was not wanted.
-func (o *runOptions) reports() []string {
-	if o.quiet {
-		return o.Reports
-	}
-	return flags.WithTable(o.Reports)
+// tabled reports whether the table goes to standard output.
+func (o *runOptions) tabled() bool {
+	return slices.ContainsFunc(flags.WithTable(o.Reports), func(format string) bool {
+		return format == "table" || format == "table="+regular.Standard
+	})
 }
 
 // options are the flags as package evalrun takes them.
@@ -81,14 +83,16 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 	options := evalrun.Options{
 		Suites: files, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions,
 		Gate: o.GateOptions,
-		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: o.reports(), Stdout: a.out,
+		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: flags.WithTable(o.Reports), Stdout: a.out,
 		Untrusted: o.Untrusted, Allow: o.Allow, Trust: o.Trust, NoContent: o.NoContent, Name: o.Name, Labels: o.Labels,
 		Getenv: a.getenv, Version: buildVersion(), Interrupt: signals,
 	}
 	if o.ProjectFile != nil {
 		options.ProjectFile = o.ProjectFile.Path
 	}
-	options.Layout.Width, options.Layout.Color, options.Layout.Verbose = a.outWidth, a.color(a.outWidth), o.verbose
+	options.Layout = reports.Options{
+		Width: a.outWidth, Color: a.color(a.outWidth), Verbose: o.verbose, Quiet: o.quiet && !flags.ToStandard(o.Reports),
+	}
 	return options
 }
 
@@ -159,6 +163,8 @@ func (s *shown) event(e evalrun.Event) {
 		s.Finish()
 	case evalrun.EventWritten: // a signal ends what follows as usual
 		s.release()
+	case evalrun.EventReports: // so that the verdict is the last line
+		s.app.cutShort(e.Run)
 	case evalrun.EventProblem:
 		s.app.explain(e.Err)
 	}
@@ -204,26 +210,34 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// ended says where the run is and how to continue it, and gives the exit code. err is why there is no result, or what failed next to it.
+// cutShort says why a run ended before its plan did, where it is, and how to continue it.
+func (a *app) cutShort(r *evalrun.Result) {
+	if r.End.Completed() {
+		return
+	}
+	if why := r.End.Stopped(); why != "" {
+		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
+	}
+	fmt.Fprintf(a.err, "run: %s\nto continue: evalrun resume %s\n", r.Name, r.Name)
+}
+
+// ended says where the run is, unless the table does, and gives the exit code. err is why there is no result, or what failed next to it.
 func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	if r == nil {
 		return err
 	}
 	a.explain(err)
 	switch {
-	case !o.quiet:
+	case o.tabled():
+	case o.quiet:
+		fmt.Fprintf(a.err, "evalrun: %s\n", r.Verdict)
+	default:
 		for _, line := range r.Reports {
 			fmt.Fprintln(a.err, line)
 		}
-		fmt.Fprintf(a.err, "run: %s\n", r.Name)
-	case r.Exit != exit.CodeOK && !flags.ToStandard(o.reports()):
-		fmt.Fprintf(a.err, "evalrun: %s\n", r.Verdict)
-	}
-	if why := r.End.Stopped(); why != "" {
-		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
-	}
-	if !r.End.Completed() {
-		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", r.Name)
+		if r.End.Completed() {
+			fmt.Fprintf(a.err, "run: %s\n", r.Name)
+		}
 	}
 	return exitWith(r.Exit)
 }

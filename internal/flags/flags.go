@@ -87,7 +87,7 @@ func Select(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringArrayVar(&f.Cases, "case", nil, "only cases whose name fits the glob; repeat it for several")
 	fs.StringArrayVar(&f.Tags, "tag", nil, "only cases with a tag that fits the glob; repeat it for several")
 	fs.StringArrayVar(&f.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
-	fs.StringVar(&f.FailedIn, "failed-in", "", "a run: only what failed there or ended in an error, each case on those arms on which it did")
+	fs.StringVar(&f.FailedIn, "failed-in", "", "run whose failures and errors to run again, each case on its arms (without SUITE: the suites, --var and --repeats of that run)")
 	fs.StringVar(&f.ChangedSince, "changed-since", "", "a run: only what it did not ask as it stands now (prompt, target, variables, scorers)")
 	Positive(fs, &f.Sample, "sample", "so many cases of each suite, drawn by --seed; the same seed draws the same")
 	fs.Var((*shardFlag)(&f.Shard), "shard", "I/N: ask only the I-th of N parts; evalrun merge joins their runs")

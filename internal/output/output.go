@@ -90,6 +90,7 @@ func Write(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Op
 			written = append(written, fmt.Sprintf("%s: %s", out.Format.Name, out.Path))
 		}
 	}
+	o.Files = written
 	for _, out := range outputs {
 		if out.Path == "" {
 			w := bufio.NewWriter(reports.Guarded(out.Format.Name, stdout))
