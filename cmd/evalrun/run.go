@@ -124,10 +124,11 @@ type shown struct {
 	*term.Progress
 	app     *app
 	release func() // gives signals back
+	tabled  bool   // the table goes to standard output
 }
 
 func (a *app) shown(o runOptions, release func()) *shown {
-	return &shown{Progress: a.progress(o), app: a, release: release}
+	return &shown{Progress: a.progress(o), app: a, release: release, tabled: o.tabled()}
 }
 
 func (a *app) progress(o runOptions) *term.Progress {
@@ -164,7 +165,7 @@ func (s *shown) event(e evalrun.Event) {
 	case evalrun.EventWritten: // a signal ends what follows as usual
 		s.release()
 	case evalrun.EventReports: // so that the verdict is the last line
-		s.app.cutShort(e.Run)
+		s.begin(e.Run)
 	case evalrun.EventProblem:
 		s.app.explain(e.Err)
 	}
@@ -210,18 +211,22 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// cutShort says why a run ended before its plan did, where it is, and how to continue it.
-func (a *app) cutShort(r *evalrun.Result) {
-	if r.End.Completed() {
-		return
-	}
+// begin says where the run is before its reports are written, unless a table on the same terminal does; and of a run that ended before its
+// plan did why it ended, and how to continue it.
+func (s *shown) begin(r *evalrun.Result) {
+	a := s.app
 	if why := r.End.Stopped(); why != "" {
 		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
 	}
-	fmt.Fprintf(a.err, "run: %s\nto continue: evalrun resume %s\n", r.Name, r.Name)
+	if !s.Quiet && (a.outWidth == 0 || !s.tabled) {
+		fmt.Fprintf(a.err, "run: %s\n", r.Name)
+	}
+	if !r.End.Completed() {
+		fmt.Fprintf(a.err, "to continue: evalrun resume %s\n", r.Name)
+	}
 }
 
-// ended says where the run is, unless the table does, and gives the exit code. err is why there is no result, or what failed next to it.
+// ended names the reports, unless the table does, and gives the exit code. err is why there is no result, or what failed next to it.
 func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	if r == nil {
 		return err
@@ -229,15 +234,12 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	a.explain(err)
 	switch {
 	case o.tabled():
-	case o.quiet:
-		fmt.Fprintf(a.err, "evalrun: %s\n", r.Verdict)
-	default:
+	case !o.quiet:
 		for _, line := range r.Reports {
 			fmt.Fprintln(a.err, line)
 		}
-		if r.End.Completed() {
-			fmt.Fprintf(a.err, "run: %s\n", r.Name)
-		}
+	case r.Exit != exit.CodeOK:
+		fmt.Fprintf(a.err, "evalrun: %s\n", r.Verdict)
 	}
 	return exitWith(r.Exit)
 }
