@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/clients/emulator"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -37,6 +38,19 @@ func (s *Session) startEmulator() error {
 	}
 	s.Settings.Service.BaseURL, s.Settings.key = s.server.URL, emulatorKey
 	return nil
+}
+
+// noteEchoes says that prompts were echoed, of suites that the emulator's own script does not know. Who names a script knows what it echoes.
+func (s *Session) noteEchoes() {
+	if s.server == nil || s.Flags.Emulator != eval.DemoScript {
+		return
+	}
+	if n := s.server.Echoed(); n > 0 {
+		s.Notice(fmt.Sprintf(
+			"the emulator has no reply for %s, so it echoed the prompt; to give it replies: evalrun help emulator",
+			diag.Count(int(n), "call"),
+		))
+	}
 }
 
 // readScript reads an emulator script; eval.DemoScript is the one that evalrun brings.
