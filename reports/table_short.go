@@ -54,15 +54,15 @@ func (t *tableReport) against() {
 	t.out.WriteString("\n")
 }
 
-// figures are the numbers on which the verdict of a comparison rests, of the first arms.
+// figures are the verdicts on the first arms with the numbers on which they rest.
 func (t *tableReport) figures() {
-	left := maxBriefs
-	for i := range t.d.Comparison.Arms {
-		a := &t.d.Comparison.Arms[i]
+	arms := t.d.Comparison.Arms
+	for i := range arms[:min(len(arms), maxBriefs)] {
+		a := &arms[i]
+		t.armVerdict(a)
 		for k := range a.Metrics {
-			if m := &a.Metrics[k]; m.Gated && left > 0 {
-				t.wrapped("  ", a.Suite+" on "+a.HeadArm+": "+metricFigures(m))
-				left--
+			if m := &a.Metrics[k]; m.Gated {
+				t.wrapped("  ", metricFigures(m))
 			}
 		}
 	}
@@ -149,9 +149,18 @@ func (t *tableReport) where() {
 	if t.d.Dir != "" {
 		t.out.WriteString("run:  " + diag.CleanLine(t.d.Dir) + "\n")
 	}
-	for _, file := range t.o.Files {
-		t.out.WriteString(diag.CleanLine(file) + "\n")
+	if len(t.o.Files) == 0 {
+		return
 	}
+	separator := "  "
+	if displaywidth.String(strings.Join(t.o.Files, separator)) > t.o.Width {
+		separator = "\n"
+	}
+	var files []string
+	for _, file := range t.o.Files {
+		files = append(files, diag.CleanLine(file))
+	}
+	t.out.WriteString(strings.Join(files, separator) + "\n")
 }
 
 // summary is the verdict on the run in one line, with as much of what was run as there is room for.

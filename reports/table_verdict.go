@@ -155,7 +155,8 @@ func (t *tableReport) gate() {
 		case !r.Holds:
 			t.wrapped("", "gate: "+ruleWords(r))
 		case r.Warned:
-			t.wrapped("", "gate: warning, which counts as holding: "+ruleWords(r))
+			t.line("gate: warning, which counts as holding:")
+			t.wrapped("     ", ruleWords(r))
 		}
 	}
 }
