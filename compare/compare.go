@@ -230,7 +230,7 @@ func tooFew(p *Pairing, minPaired float64) string {
 		return ""
 	}
 	return fmt.Sprintf(
-		"%d of %d cases of the baseline are compared, less than %g %%: --min-paired %.2f bears it",
+		"%d of %d cases of the baseline are compared, less than %g %%: --min-paired %.2f accepts it",
 		p.Compared, p.Of, 100*minPaired, math.Floor(100*share)/100,
 	)
 }

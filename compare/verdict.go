@@ -90,7 +90,7 @@ func stopped(m *MetricComparison, stop *eval.Stop) {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
 	case stop.Verdict == eval.Inconclusive:
-		m.Verdict, m.Flags, m.Test = eval.Inconclusive, nil, "not asked to the end: the gate's pass rate could not be reached any more"
+		m.Verdict, m.Flags, m.Test = eval.Inconclusive, nil, "stopped before the end: the gate's pass rate was out of reach"
 		return
 	case stop.Metric == m.Name:
 		m.Verdict = eval.Regressed
@@ -210,8 +210,9 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 	more := float64(m.MoreCases)
 	m.Advice = fmt.Sprintf(
-		"%d more cases, %d in all (about %.0f calls and %.0f tokens more), would tell with a power of %.0f %% if nothing changed",
-		m.MoreCases, need, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power,
+		"with about %d cases (%d more: about %.0f calls and %.0f tokens) there is a chance of %.0f %% to show \"not worse\" "+
+			"if nothing changed",
+		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power,
 	)
 	switch {
 	case m.Repeats < 0:

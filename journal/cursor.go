@@ -1,8 +1,11 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"strings"
+	"time"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -281,10 +284,34 @@ func (c *cursor) skipObject() {
 			c.finishReason()
 		case "blockReason":
 			c.giveUp()
+		case startedAt:
+			c.time()
 		default:
+			if len(key) == len(startedAt) && strings.EqualFold(string(key), startedAt) { // decoders take it for the same
+				c.giveUp()
+			}
 			c.skip()
 		}
 	}
+}
+
+// startedAt is the key of the one time that the line of a trial has.
+const startedAt = "startedAt"
+
+// time passes a time as Append writes it: decoders differ in what else they take for one.
+func (c *cursor) time() {
+	text := c.text()
+	var t time.Time
+	if !bytes.HasSuffix(text, []byte("Z")) || t.UnmarshalText(text) != nil {
+		c.giveUp()
+	}
+}
+
+// isPlain reports whether a line is as Append writes lines, so that all decoders agree on it.
+func isPlain(data []byte) bool {
+	c := cursor{data: data}
+	c.skip()
+	return !c.strange && c.at == len(data)
 }
 
 // finishReason passes a finish reason that is no block.

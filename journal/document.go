@@ -200,7 +200,16 @@ func (d *Document) at(e entry) (*eval.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return decodeTrial(data)
+}
+
+// decodeTrial decodes the line of a trial.
+func decodeTrial(data []byte) (*eval.Result, error) {
 	var r eval.Result
+	if isPlain(data) && wirejson.DecodeAnyCase(data, &r) == nil {
+		return &r, nil
+	}
+	r = eval.Result{}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, err
 	}

@@ -32,10 +32,13 @@ func Hold(dir string) (release func() error, err error) {
 	return func() error { return errors.Join(file.Unlock(), letGo()) }, nil
 }
 
+// ReportName is the name of the HTML report inside a run directory, where there is one.
+const ReportName = "report.html"
+
 // IsOwn reports whether a name is one that evalrun gives to a file or a folder at the top of a run directory.
 func IsOwn(name string) bool {
 	switch name {
-	case FileName, headName, lockName, copiesDir, "workspaces", FileName + newSuffix, FileName + partSuffix:
+	case FileName, headName, lockName, copiesDir, "workspaces", ReportName, FileName + newSuffix, FileName + partSuffix:
 		return true
 	}
 	return isTemporary(name)

@@ -77,7 +77,7 @@ func newTrialID(s string) trialID {
 }
 
 // hexID reads the id of a trial as evalrun writes it.
-func hexID(s string) (id trialID, ok bool) {
+func hexID[T string | []byte](s T) (id trialID, ok bool) {
 	if len(s) != 16 {
 		return 0, false
 	}
@@ -124,16 +124,16 @@ func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 // add takes up a trial whose line has length bytes from offset.
 func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	e := entry{
-		offset: offset, length: clip(length), n: clip(r.n), id: newTrialID(r.id),
+		offset: offset, length: clip(length), n: clip(r.n), id: r.id,
 		caseName: x.names.place(r.caseName), shape: x.shapeOf(shape{r.suite, r.arm, r.outcome, r.errorKind}),
 		prompt: clip(r.usage.PromptTokens), output: clip(r.usage.OutputTokens), total: clip(r.usage.TotalTokens),
 		latencyMs: float32(r.latencyMs), flags: f | r.flags(), more: x.moreOf(r),
 	}
-	if _, ok := hexID(r.id); !ok {
+	if r.odd {
 		if x.odd == nil {
 			x.odd = map[trialID]string{}
 		}
-		x.odd[e.id] = strings.Clone(r.id)
+		x.odd[e.id] = strings.Clone(r.oddID)
 	}
 	x.entries = append(x.entries, e)
 }
@@ -177,7 +177,7 @@ func (x *index) moreOf(r *indexed) uint32 {
 	}
 	m := more{firstMetric: clip(len(x.metrics)), metrics: clip(len(r.metrics))}
 	for _, one := range r.metrics {
-		x.metrics = append(x.metrics, metric{x.names.all[x.names.place(one.name)], one.value})
+		x.metrics = append(x.metrics, metric{x.names.at(x.names.place(one.name)), one.value})
 	}
 	if r.judging != (Judging{}) {
 		x.judging = append(x.judging, r.judging)
@@ -208,7 +208,7 @@ func (x *index) judgingOf(e *entry) *Judging {
 func (x *index) outcomeOf(e *entry) eval.Outcome { return eval.Outcome(x.shapes[e.shape].outcome) }
 
 // caseOf is the name of a trial's case.
-func (x *index) caseOf(e *entry) string { return x.names.all[e.caseName] }
+func (x *index) caseOf(e *entry) string { return x.names.at(e.caseName) }
 
 // digest is what is kept of a trial.
 func (x *index) digest(e *entry) digest {

@@ -68,19 +68,18 @@ func minus(a, b eval.Usage) eval.Usage {
 
 func (r *indexed) paid() paid {
 	p := paid{model: r.model, attempts: r.attempts, usage: r.usage}
-	if r.startedAt != "" {
+	if len(r.startedAt) > 0 {
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(r.startedAt))
+		_, _ = h.Write(r.startedAt)
 		p.began = h.Sum64()
 	}
 	return p
 }
 
-func (d *Document) pendingOf(id string) *pending {
+func (d *Document) pendingOf(key trialID) *pending {
 	if d.pending == nil {
 		d.pending = map[trialID]*pending{}
 	}
-	key := newTrialID(id)
 	p := d.pending[key]
 	if p == nil {
 		p = &pending{}
@@ -123,13 +122,13 @@ func (d *Document) keptJudgement(data []byte, at int64) {
 	for _, j := range one.judges {
 		d.spend(j.model, j.attempts, j.usage)
 	}
-	p := d.pendingOf(gjson.GetBytes(data, "trial").String())
+	p := d.pendingOf(newTrialID(gjson.GetBytes(data, "trial").String()))
 	p.judgements = append(p.judgements, place{at, clip(len(data))})
 }
 
 // settled takes account of a trial's line, and gives what it has cost beyond what was counted before.
 func (d *Document) settled(r *indexed, answered bool) paid {
-	id := newTrialID(r.id)
+	id := r.id
 	delete(d.pending, id)
 	all := r.paid()
 	rest := all.since(d.counted[id])

@@ -274,7 +274,7 @@ func (d *Document) spend(model string, attempts int, usage eval.Usage) {
 	if d.Unpriced == nil {
 		d.Unpriced = map[string]eval.Usage{}
 	}
-	model = d.index.names.all[d.index.names.place(model)]
+	model = d.index.names.at(d.index.names.place(model))
 	u := d.Unpriced[model]
 	u.Add(&usage)
 	d.Unpriced[model] = u

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -12,33 +13,40 @@ import (
 // indexed is what the index reads of a trial's line. Its strings are parts of a copy of the line: what is kept of
 // them has to be cloned.
 type indexed struct {
-	n                               int
-	id, suite, caseName, arm, model string
-	outcome, errorKind              string
-	until                           string // of the quarantine
-	blocked                         bool   // the answer, or its prompt
-	partlyBlocked, cut              bool   // after some text; by the limit of tokens
-	answered                        bool   // there is an answer, or a turn of a chat
-	stopped                         bool   // never asked, since the verdict was known
-	clustered                       bool   // it belongs to a cluster
-	usage                           eval.Usage
-	attempts                        int
-	latencyMs                       float64
-	startedAt                       string // when the first attempt was made
-	metrics                         []metric
-	judging                         Judging
-	judges                          []judgeUsage // of the calls to judges
-	last                            texts        // of the last line
+	n                           int
+	id                          trialID
+	odd                         bool
+	oddID                       string // the id, if it is odd: evalrun did not write it
+	suite, caseName, arm, model string
+	outcome, errorKind          string
+	until                       string // of the quarantine
+	blocked                     bool   // the answer, or its prompt
+	partlyBlocked, cut          bool   // after some text; by the limit of tokens
+	answered                    bool   // there is an answer, or a turn of a chat
+	stopped                     bool   // never asked, since the verdict was known
+	clustered                   bool   // it belongs to a cluster
+	usage                       eval.Usage
+	attempts                    int
+	latencyMs                   float64
+	startedAt                   []byte    // when the first attempt was made
+	started                     time.Time // the same, zero when it is no time
+	metrics                     []metric
+	judging                     Judging
+	judges                      []judgeUsage // of the calls to judges
+	last                        texts        // of the last line
 }
 
 // scan reads a line without decoding what is between, the prompts and answers, which are most of it. That the
 // line is JSON was checked before.
 func (r *indexed) scan(data []byte) {
 	r.empty()
+	r.setID("")
 	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "n":
 			r.n = int(v.Int())
+		case "id":
+			r.setID(v.String())
 		case "skipReason":
 			r.stopped = v.Str == eval.SkipEarly
 		case "quarantine":
@@ -58,11 +66,15 @@ func (r *indexed) scan(data []byte) {
 	})
 }
 
+// setID takes up the id of the trial.
+func (r *indexed) setID(s string) {
+	_, hex := hexID(s)
+	r.id, r.odd, r.oddID = newTrialID(s), !hex, s
+}
+
 // text is where a text of the line is kept, nil for what is none.
 func (r *indexed) text(key string) *string {
 	switch key {
-	case "id":
-		return &r.id
 	case "suite":
 		return &r.suite
 	case "case":
@@ -89,7 +101,9 @@ func (r *indexed) part(key string, v gjson.Result) {
 	case "judgements":
 		v.ForEach(r.judgement)
 	case "timing":
-		r.attempts, r.latencyMs, r.startedAt = int(v.Get("attempts").Int()), v.Get("latencyMs").Float(), v.Get("startedAt").String()
+		r.attempts, r.latencyMs = int(v.Get("attempts").Int()), v.Get("latencyMs").Float()
+		at := v.Get("startedAt").String()
+		r.startedAt, r.started = append(r.startedAt[:0], at...), parseTime(at)
 	case "response":
 		r.blocked, r.partlyBlocked = blocked(v)
 		r.answer(v)

@@ -9,12 +9,15 @@ import "strconv"
 func (r *indexed) scanFast(data []byte) bool {
 	r.empty()
 	c := cursor{data: data}
+	named := false
 	for key := range c.members {
 		switch string(key) {
 		case "n":
 			r.n = c.count()
 		case "id":
-			r.id = string(c.text())
+			if r.id, named = hexID(c.text()); !named {
+				c.giveUp()
+			}
 		case "suite":
 			r.suite = recall(&r.last.suite, c.text())
 		case "case":
@@ -33,14 +36,16 @@ func (r *indexed) scanFast(data []byte) bool {
 			r.partFast(&c, key)
 		}
 	}
-	return !c.strange && c.at == len(data)
+	return !c.strange && c.at == len(data) && named
 }
 
 // texts are those of a line that mostly are the same in the next one.
 type texts struct{ suite, caseName, arm, model, outcome string }
 
 // empty forgets the last line, but for room and texts.
-func (r *indexed) empty() { *r = indexed{metrics: r.metrics[:0], judges: r.judges[:0], last: r.last} }
+func (r *indexed) empty() {
+	*r = indexed{metrics: r.metrics[:0], judges: r.judges[:0], startedAt: r.startedAt[:0], last: r.last}
+}
 
 // recall is a text, the last one of its kind if it is the same.
 func recall(last *string, text []byte) string {
@@ -125,7 +130,10 @@ func (r *indexed) timingFast(c *cursor) {
 		at := -1
 		switch string(key) {
 		case "startedAt":
-			at, r.startedAt = 0, string(c.text())
+			at, r.startedAt = 0, append(r.startedAt[:0], c.text()...)
+			if r.started.UnmarshalText(r.startedAt) != nil {
+				c.giveUp()
+			}
 		case "latencyMs":
 			at, r.latencyMs = 1, c.float()
 		case "attempts":

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -52,8 +53,11 @@ func sameScans(t testing.TB, data []byte) bool {
 	if (did || didFacts) && !gjson.ValidBytes(data) {
 		t.Fatalf("read fast, and no JSON: %s", data)
 	}
+	if gjson.ValidBytes(data) {
+		sameResults(t, data)
+	}
 	if slow.scan(data); did {
-		fast.last, slow.last = texts{}, texts{}
+		fast.last, slow.last, slow.oddID = texts{}, texts{}, ""
 		if !reflect.DeepEqual(sparse(fast), sparse(slow)) {
 			t.Fatalf("%s\nfast: %+v\nslow: %+v", data, fast, slow)
 		}
@@ -64,6 +68,17 @@ func sameScans(t testing.TB, data []byte) bool {
 	return did && didFacts
 }
 
+// sameResults holds that a line is decoded as encoding/json decodes it.
+func sameResults(t testing.TB, data []byte) {
+	t.Helper()
+	want := &eval.Result{}
+	got, errGot := decodeTrial(data)
+	errWant := json.Unmarshal(data, want)
+	if fmt.Sprint(errGot) != fmt.Sprint(errWant) || errWant == nil && !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s\ngot %+v, %v\nwant %+v, %v", data, got, errGot, want, errWant)
+	}
+}
+
 // sparse makes what is empty nil.
 func sparse(r indexed) indexed {
 	if len(r.metrics) == 0 {
@@ -72,19 +87,24 @@ func sparse(r indexed) indexed {
 	if len(r.judges) == 0 {
 		r.judges = nil
 	}
+	if len(r.startedAt) == 0 {
+		r.startedAt = nil
+	}
 	return r
 }
 
 // oddities are put into lines.
 var oddities = []string{
-	`,"n":7`, `,"n":-1`, `,"n":1.5`, `,"n":null`, `,"n":01`, `,"n":99999999999999999999`, `,"suite":"other"`, `,"case":"a\"b"`, `,"case":null`,
+	`,"n":7`, `,"n":-1`, `,"n":1.5`, `,"n":null`, `,"n":01`, `,"n":99999999999999999999`, `,"suite":"other"`, `,"case":"a\"b"`,
+	`,"case":null`,
 	`,"finishReason":"SAFETY"`, `,"finishReason":"MAX_TOKENS"`, `,"finishReason":7`, `,"blockReason":"OTHER"`, `"blockReason"`,
 	`,"promptFeedback":{"blockReason":"OTHER"}`, `,"attempts":9`, `,"latencyMs":1e3`, `,"latencyMs":"x"`, `,"value":null`, `,"value":-0.25e-2`,
 	`,"value":1e999`, `,"value":true`, `,"name":""`, `,"error":{"kind":"timeout"}`, `,"quarantine":{"until":"2999-01-01"}`, `,"tags":["z"]`,
 	`,"tags":{}`, `,"tags":[1]`, `,"response":null`, `,"turns":[{"finishReason":"MAX_TOKENS"}]`, `,"usage":{"totalTokens":1}`, `,"repeat":3`,
 	`,"metrics":{"f":0.5}`, `,"skipReason":"earlyStop"`, `,"x\"finishReason":"MAX_TOKENS"`, `,"blocked":true`, `,"blocked":null`,
-	`,"category":"X"`, `[[[{}]]]`, `{}`, `[]`, ` `, "\t", "\x00", "\x1f", "\x7f", `\`, `\u12`, `\u00e9`, `"`, `,`, `:`, `{`, `}`, `[`, `]`, `tru`,
-	`true`, `null`, `-`, `-0`, `1.`, `.5`, `1e`, `1e+`, "\xff", "\u2028",
+	`,"Outcome":"fail"`, `,"SEQ":9`, `,"startedAt":"2026-11-22"`, `,"startedAt":"2026-11-22T19:48:18+02:00"`, `,"STARTEDAT":"2026-11-22"`,
+	`,"category":"X"`, `[[[{}]]]`, `{}`, `[]`, ` `, "\t", "\x00", "\x1f", "\x7f", `\`, `\u12`, `\u00e9`, `"`, `,`, `:`, `{`, `}`, `[`,
+	`]`, `tru`, `true`, `null`, `-`, `-0`, `1.`, `.5`, `1e`, `1e+`, "\xff", "\u2028",
 }
 
 // odd changes a line in some places: bytes, parts that go or come twice, and oddities.

@@ -34,7 +34,7 @@ func (d *Document) resumed(r *Resumed) {
 // goneOn takes up that a trial came.
 func (d *Document) goneOn(r *indexed) {
 	d.End = nil // a run that went on
-	if at := parseTime(r.startedAt); !at.IsZero() {
+	if at := r.started; !at.IsZero() {
 		if at = at.Add(time.Duration(r.latencyMs * float64(time.Millisecond))); at.After(d.sessions.until) {
 			d.sessions.until = at
 		}

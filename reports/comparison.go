@@ -146,7 +146,7 @@ func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
 		interval = overview.Level(&metrics[0]) + " interval"
 	}
 	header, rows := t.fold([]string{"metric", "base", "head", "difference", interval, "n", "verdict"}, body)
-	t.render(header, rows)
+	t.render(t.grid(), header, rows)
 	if len(levels) > 1 {
 		t.paragraph("levels of the intervals: " + strings.Join(levels, ", "))
 	}
@@ -179,7 +179,7 @@ func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]stri
 		for c := range header {
 			widest := displaywidth.String(header[c])
 			for _, r := range rows {
-				widest = max(widest, cellWidth(r[c]))
+				widest = max(widest, displaywidth.String(ansi().ReplaceAllString(r[c], "")))
 			}
 			width += widest + 2
 		}

@@ -45,7 +45,7 @@ func Grid(width int, columns []Column, rows [][]string) []byte {
 	}
 	cut(columns, header, cells, tooWide(header, cells)-width)
 	t := tableReport{o: Options{Width: width}}
-	t.render(header, cells)
+	t.render(t.grid(), header, cells)
 	return trimLines(bytes.TrimRight(t.out.Bytes(), "\n"))
 }
 

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -90,8 +93,8 @@ type tableReport struct {
 
 func (t *tableReport) line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if cellWidth(text) > t.o.Width {
-		text = displaywidth.TruncateString(ansi().ReplaceAllString(text, ""), t.o.Width, "...")
+	if plain := ansi().ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
+		text = displaywidth.TruncateString(plain, t.o.Width, "...")
 	}
 	t.out.WriteString(text + "\n")
 }
@@ -161,24 +164,39 @@ func (t *tableReport) progress() {
 	}
 }
 
-// render draws a table in the style of the report, in which columns are as wide as their widest cell.
-func (t *tableReport) render(header []string, rows [][]string) {
-	widths := columnWidths(header, rows)
-	t.row(widths, header)
-	for _, width := range widths {
-		t.out.WriteString(strings.Repeat("─", width+2))
-	}
-	t.out.WriteByte('\n')
-	for _, r := range rows {
-		t.row(widths, r)
-	}
+// grid makes a table in the style of the report.
+func (t *tableReport) grid() *tablewriter.Table {
+	return tablewriter.NewTable(&t.out,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
+			Symbols: tw.NewSymbols(tw.StyleLight),
+			Settings: tw.Settings{
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.On},
+			},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithTrimSpace(tw.Off),
+	)
 }
 
-func (t *tableReport) row(widths []int, cells []string) {
-	for i, cell := range cells {
-		t.out.WriteString(" " + cell + strings.Repeat(" ", widths[i]-cellWidth(cell)+1))
+func (t *tableReport) render(g *tablewriter.Table, header []string, rows [][]string) {
+	var in standIns
+	begin := t.out.Len()
+	g.Header(in.hide(header))
+	for _, r := range rows {
+		if err := g.Append(in.hide(r)); err != nil { // rows of strings always fit
+			panic(err)
+		}
 	}
-	t.out.WriteByte('\n')
+	if err := g.Render(); err != nil { // it goes into a buffer
+		panic(err)
+	}
+	if len(in) > 0 {
+		drawn := string(t.out.Bytes()[begin:])
+		t.out.Truncate(begin)
+		in.show(&t.out, drawn)
+	}
 }
 
 // order gives the rows of a suite that are shown: failing and erring, and skipped and passing where there are few. What is left is counted.
@@ -301,7 +319,7 @@ func (t *tableReport) matrix(rows []journal.Row, arms []journal.Arm) bool {
 		}
 		body = append(body, cells)
 	}
-	t.render(header, body)
+	t.render(t.grid(), header, body)
 	return true
 }
 
@@ -396,7 +414,7 @@ func (t *tableReport) list(rows []journal.Row, arms []journal.Arm) {
 			t.paint(line.outcome, line.cells[2]), displaywidth.TruncateString(line.reason, max(0, reason), "..."),
 		}, several, reason >= 12))
 	}
-	t.render(pick([]string{"case", "arm", "outcome", "reason"}, several, reason >= 12), shown)
+	t.render(t.grid(), pick([]string{"case", "arm", "outcome", "reason"}, several, reason >= 12), shown)
 }
 
 // listLine is a case on an arm: case, arm, outcome in words.

@@ -34,7 +34,7 @@ func (t *tableReport) extremes() {
 
 // extreme names the judged trials with the largest values, when these are well above the median and at least so large.
 func (t *tableReport) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
-	var all []float32 // a run may have a million
+	all := make([]float32, 0, t.d.Len()) // a run may have a million
 	top := largest{value: value}
 	for m := range t.d.Measures {
 		if v := value(m); v > 0 && (m.Outcome == eval.Pass || m.Outcome == eval.Fail) {
@@ -269,11 +269,10 @@ func (t *tableReport) twoArms() []string {
 // rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests. The suites and what
 // was asked of them are those of the run.
 func (t *tableReport) rerun(run string) []string {
-	f := t.d.Run.Options()
 	if t.sentNothing() {
 		return nil
 	}
-	return append([]string{"run", "--failed-in", run}, serviceFlags(f, t.d.Run.Emulator)...)
+	return append([]string{"run", "--failed-in", run}, serviceFlags(t.d.Run.Options())...)
 }
 
 // sentNothing reports whether the answers come from files, or another program wrote the run.
@@ -292,7 +291,7 @@ func (t *tableReport) again(flags []string, repeats int) []string {
 		args = append(args, t.d.Run.Suites[i].File)
 	}
 	args = append(args, flags...)
-	args = append(args, serviceFlags(f, t.d.Run.Emulator)...)
+	args = append(args, serviceFlags(f)...)
 	if f.Untrusted {
 		args = append(args, "--untrusted")
 	}
@@ -308,14 +307,21 @@ func (t *tableReport) again(flags []string, repeats int) []string {
 	return args
 }
 
-// serviceFlags are the flags of a run that name its service.
-func serviceFlags(f *eval.Options, emulator bool) []string {
+// serviceFlags are the flags of a run that name its services. An emulator that was reached by its address has that address.
+func serviceFlags(f *eval.Options) []string {
 	var args []string
-	switch {
-	case f.Emulator == eval.DemoScript || f.Emulator == "" && emulator:
+	switch f.Emulator {
+	case "":
+	case eval.DemoScript:
 		args = append(args, "--emulator")
-	case f.Emulator != "":
+	default:
 		args = append(args, "--emulator="+f.Emulator)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Services)) {
+		args = append(args, "--service", name+".baseUrl="+f.Services[name])
+	}
+	for _, name := range f.AllowEnv {
+		args = append(args, "--allow-env", name)
 	}
 	for _, flag := range []struct{ name, value string }{
 		{"--base-url", f.BaseURL},

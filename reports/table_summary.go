@@ -25,7 +25,7 @@ func (t *tableReport) arms() {
 		}
 	}
 	header := []string{"arm", "pass", "fail", "error", "skip", "pass rate", "90 % interval", "tokens", "latency"}
-	t.render(t.narrow(header, rows), rows)
+	t.render(t.grid(), t.narrow(header, rows), rows)
 	t.metrics()
 	t.out.WriteString("\n")
 }
@@ -48,6 +48,17 @@ func (t *tableReport) narrow(header []string, rows [][]string) []string {
 		rows[i] = r[:n]
 	}
 	return header[:n]
+}
+
+func columnWidths(header []string, rows [][]string) []int {
+	out := make([]int, len(header))
+	for c := range header {
+		out[c] = displaywidth.String(header[c])
+		for _, r := range rows {
+			out[c] = max(out[c], displaywidth.String(r[c]))
+		}
+	}
+	return out
 }
 
 func armRow(a *journal.Arm) []string {

@@ -91,7 +91,7 @@ func labelsOf(n yamlnode.Node) []string {
 		case !choiceLabel().MatchString(label) || strings.ContainsFunc(label, unspaced):
 			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
 		case foldedIndex(of, label) >= 0:
-			item.Errorf("", "`%s` stands twice among the choices", label)
+			item.Errorf("", "`%s` is twice among the choices", label)
 		}
 		of = append(of, label)
 	}

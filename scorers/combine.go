@@ -24,14 +24,14 @@ func combinators() []Kind {
 		},
 		{
 			Name: "all", Summary: "every scorer inside passes",
-			Doc: "Takes a list of scorers. The value is the least of theirs. Unscored only when none fails and one could " +
-				"not tell.",
+			Doc: "Takes a list of scorers. The value is the least of theirs. Unscored only when none fails and one is " +
+				"unscored.",
 			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}", takes: shape.Filled(aNested()),
 			compile: compileAll, nests: true,
 		},
 		{
 			Name: "any", Summary: "at least one scorer inside passes",
-			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one could not tell.",
+			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one is unscored.",
 			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'", takes: shape.Filled(aNested()),
 			compile: compileAny, nests: true,
 		},

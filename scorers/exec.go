@@ -111,7 +111,7 @@ func execKeys() shape.Block {
 			{
 				Name: "env",
 				Is:   shape.Either(shape.Map(shape.Text), shape.List(shape.Text)),
-				Doc:  "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun.",
+				Doc:  "Variables of its environment, or names of private variables that it gets nevertheless.",
 			},
 		},
 	}
@@ -198,7 +198,7 @@ func (x execScorer) Score(a *Answer) Finding {
 	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
-		return Finding{Broken: fmt.Sprintf("the program %s wrote what is no result: %s: %s", quote(x.shown), err, quote(string(out)))}
+		return Finding{Broken: fmt.Sprintf("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))}
 	}
 	if f.Reason == "" {
 		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.Value)
@@ -243,7 +243,7 @@ func readFinding(out []byte) (Finding, error) {
 	}
 	switch score := string(reply.Score); {
 	case score == "null" && reply.object:
-		return unscored("%s", cmp.Or(reason, "the program could not tell")), nil
+		return unscored("%s", cmp.Or(reason, "the program gave no score")), nil
 	case score == "" && reply.Passed == nil:
 		return Finding{}, errors.New("it has no `score`")
 	case score == "":

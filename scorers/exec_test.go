@@ -90,9 +90,9 @@ func TestExec(t *testing.T) {
 		"- exec: [./say.sh, '{\"score\": true, \"more\": [1]}']":                             `p 1 "./say.sh" says 1`,
 		"- exec: [./say.sh, '{\"passed\": false, \"reason\": \"שלום\"}']":                    `f 0 שלום`,
 		"- exec: [./say.sh, '{\"score\": null, \"reason\": \"no idea\"}']":                   `u no idea`,
-		"- exec: [./say.sh, '{\"score\": null}']":                                            `u the program could not tell`,
+		"- exec: [./say.sh, '{\"score\": null}']":                                            `u the program gave no score`,
 		"- exec: [printf, 'true']":                                                           `p 1 "printf" says 1`,
-		"- exec: 'true'": `the program "true" wrote what is no result: ` +
+		"- exec: 'true'": `the program "true" wrote something that is not a result: ` +
 			`nothing at all`,
 		"- exec: ./say.sh":                                                `nothing at all: ""`,
 		"- exec: [./say.sh, yes]":                                         `it is not JSON: "yes"`,

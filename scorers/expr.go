@@ -134,7 +134,7 @@ func (c exprCheck) ofTexts(err error) string {
 	if !c.program.Uses("vars") || !errors.As(err, &e) || !e.OfTexts {
 		return ""
 	}
-	return "; variables are texts, of which int(vars.x) or float(vars.x) makes numbers"
+	return "; variables are texts: int(vars.x) or float(vars.x) makes numbers of them"
 }
 
 // missing tells of what the expression names and the answer does not have.

@@ -139,7 +139,7 @@ func (j *judging) warnOfRepeats(m yamlnode.Map) {
 		if g := judge.GenerationConfig; g == nil || g.Temperature == nil {
 			m.Key("repeats").Warnf(
 				"set `generationConfig: {temperature: 0.8}` of the judge",
-				"the judge `%s` is asked %d times at temperature 0, the default of judges",
+				"the judge `%s` judges %d times at temperature 0, the default of judges",
 				judge.Name, j.repeats,
 			)
 		}
@@ -156,7 +156,7 @@ func deref(s *string) string {
 // readForm reads which question is asked.
 func readForm(m yamlnode.Map) (f form, ok bool) {
 	if m.Has("with") {
-		m.Key("with").Errorf("set `template: FILE` of the judge", "`with` is for a judge with a template of its own")
+		m.Key("with").Errorf("set `template: FILE` of the judge", "`with` is for a judge with its own template")
 		return f, false
 	}
 	given := formsIn(m)

@@ -36,8 +36,8 @@ func cosineFigures(t *testing.T) string {
 		got, ok := scorers.Cosine(c.A, c.B)
 		n.add(ok == (c.Cosine != nil) && (!ok || math.Abs(got-*c.Cosine) < 1e-12))
 	}
-	return fmt.Sprintf("The cosine agrees with exact arithmetic on %s pairs of vectors, zero and very large ones " +
-		"included. What it says of meaning depends on the model alone: measure it on answers that you have read. " +
+	return fmt.Sprintf("The cosine agrees with exact arithmetic on %s pairs of vectors, zero and very large ones "+
+		"included. What it says of meaning depends on the model alone: measure it on answers that you have read. "+
 		"Sentences that differ in a `not` or in a number are often near each other.", n)
 }
 

@@ -82,7 +82,7 @@ func (c *listCheck) read(items yamlnode.Node) {
 		text := textOf(n)
 		key := c.key(text)
 		if _, twice := c.place[key]; twice {
-			n.Errorf("", "the item %s stands twice", quote(text))
+			n.Errorf("", "the item %s is listed twice", quote(text))
 		}
 		if blank.Is(key) {
 			n.Errorf("", "an empty item is never listed")

@@ -60,7 +60,7 @@ func (c snapshotCheck) score(a *Answer) Finding {
 		return missing
 	}
 	if a.Context == nil || c.home == nil {
-		return unscored("of which trial the answer is, is not known")
+		return unscored("the trial of the answer is not known")
 	}
 	trial := a.Context.Trial
 	trial.Suite = c.home.Name // an earlier version may have another name than the suite that it runs next to

@@ -85,7 +85,7 @@ func (a args) checkValid(m yamlnode.Map) {
 		}
 	}
 	if m.IsMapping() && m.Len() == 0 {
-		a.Args.Errorf("`json: valid` asks for any JSON", "`json` needs `equals` or `valid`")
+		a.Args.Errorf("`json: valid` accepts any JSON", "`json` needs `equals` or `valid`")
 	}
 }
 

@@ -46,7 +46,7 @@ func compileXML(a args) Scorer {
 		m := a.Args.Map(xmlKeys().Names()...)
 		x.fence = m.Get("fence").Bool()
 		if m.IsMapping() && m.Len() == 0 {
-			a.Args.Errorf("`xml: wellFormed` asks for any XML", "`xml` needs `required` or `fence`")
+			a.Args.Errorf("`xml: wellFormed` accepts any XML", "`xml` needs `required` or `fence`")
 		}
 		x.paths = xmlPaths(m.Get("required"))
 	}
@@ -193,7 +193,7 @@ func (r *xmlReader) start(t xml.StartElement, line int) error {
 	}
 	for i, a := range t.Attr {
 		if slices.ContainsFunc(t.Attr[:min(i, 100)], func(b xml.Attr) bool { return a.Name == b.Name }) {
-			return fmt.Errorf("line %d: the attribute %s stands twice", line, a.Name.Local)
+			return fmt.Errorf("line %d: the attribute %s appears twice", line, a.Name.Local)
 		}
 	}
 	if !within {

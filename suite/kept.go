@@ -32,19 +32,14 @@ type judgedBy struct {
 	every []*Scorer // those of the defaults too, where all of them stand in other cases as well; nil: not so
 }
 
-// freeze is what is kept of a definition that was checked. It lets go of what was read, templates and scorers of several cases aside.
+// freeze is what is kept of a definition that was checked. It lets go of what was read, templates and scorers of several cases
+// aside.
 func (def *caseDef) freeze(known *shared) keptCase {
 	if def.rows != nil || def.grid != nil {
 		return def
 	}
 	def.node, def.vars = yamlnode.Map{}, nil
-	for _, layer := range def.scorers {
-		for i, d := range layer {
-			if layer[i] = d.pack(); layer[i].packed != nil {
-				def.every = nil
-			}
-		}
-	}
+	def.packScorers()
 	if tmpl.HasActions(def.name.text) || def.open != nil || def.arms != nil || def.isolated != nil || def.alone {
 		return def
 	}
@@ -53,6 +48,17 @@ func (def *caseDef) freeze(known *shared) keptCase {
 		p.settings = new(def.settings)
 	}
 	return p
+}
+
+// packScorers keeps the scorers of the definition alone in little memory.
+func (def *caseDef) packScorers() {
+	for _, layer := range def.scorers {
+		for i, d := range layer {
+			if layer[i] = d.pack(); layer[i].packed != nil {
+				def.every = nil // each walk reads them again
+			}
+		}
+	}
 }
 
 // pack is what is kept of a scorer that stands in one case alone, and has no templates.

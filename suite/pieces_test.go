@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +22,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// A suite that is read in pieces, with scorers of several cases as one, tells the same and makes the same cases as one that was read as a
-// whole: the suites of this repository do,
+// A suite that is read in pieces, with scorers of several cases as one, tells the same and makes the same cases as one that was
+// read as a whole: the suites of this repository do,
 func TestPiecesAreTheWhole(t *testing.T) {
 	t.Parallel()
 	tried := 0
@@ -62,7 +63,7 @@ func TestPiecesOfManyCasesAreTheWhole(t *testing.T) {
 	tried, failed := 0, 0
 	for range 60 {
 		text := manyAlike(random)
-		if samePieces(t, fstest.MapFS{}, "s.yaml", text, 1+random.IntN(2000)) {
+		if samePieces(t, fstest.MapFS{}, "s.yaml", text, max(-1, random.IntN(2000)-400)) {
 			tried++
 		} else {
 			failed++
@@ -108,12 +109,15 @@ func manyAlike(random *rand.Rand) string {
 		"scorerSets:\n  both: [{contains: a}, {contains: b}]\n" +
 		"defaults:\n  vars: {q: 1, r: 2}\n  scorers: [{contains: a}, {finishReason: STOP}, {use: both}]\ncases:\n")
 	common := []string{
-		"{contains: a}", "{contains: a}", "{contains: b, name: n%d}", "{finishReason: STOP}", "{length: {words: {max: 3}}}", "{use: both}",
-		"{contains: \"{{.q}}\"}", "{not: {contains: z%d}}", "{contains: z%d, weight: 2}", "{expr: \"len(answer) > 1\"}", "{regex: a.c}",
+		"{contains: a}", "{contains: a}", "{contains: b, name: n%d}", "{finishReason: STOP}",
+		"{length: {words: {max: 3}}}", "{use: both}", "{contains: \"{{.q}}\"}", "{not: {contains: z%d}}",
+		"{contains: z%d, weight: 2}", "{expr: \"len(answer) > 1\"}", "{regex: a.c}",
 	}
 	told := []string{ // warnings first
-		"{contains: a, arms: u/p}", "{contains: \" \"}", "{toolCalls: {calls: [{name: g}]}}", "{contains: a, arms: x/*}", "{expr: \"vars.q + 1 > 'a'\"}", "{expr: \"vars.zz == 'a'\"}",
-		"{contains: \"{{.nothing}}\"}", "{contians: a}", "{contains: a, turn: 1}", "{firstToken: 1s}", "{length: {max: -1}}", "{contains: a, name: b}",
+		"{contains: a, arms: u/p}", "{contains: \" \"}", "{toolCalls: {calls: [{name: g}]}}",
+		"{contains: a, arms: x/*}", "{expr: \"vars.q + 1 > 'a'\"}", "{expr: \"vars.zz == 'a'\"}",
+		"{contains: \"{{.nothing}}\"}", "{contians: a}", "{contains: a, turn: 1}", "{firstToken: 1s}",
+		"{length: {max: -1}}", "{contains: a, name: b}",
 	}
 	mood := random.IntN(3) // 0: nothing is told; 1: warnings; 2: all of it
 	for i := range 20 + random.IntN(60) {
@@ -130,10 +134,11 @@ func manyAlike(random *rand.Rand) string {
 		b.WriteString("    scorers:\n")
 		for range 1 + random.IntN(4) {
 			list := common
-			if mood > 0 && random.IntN(60) == 0 {
-				if list = told; mood == 1 {
-					list = told[:3]
-				}
+			switch {
+			case mood == 1 && random.IntN(6) == 0:
+				list = told[:3]
+			case mood == 2 && random.IntN(60) == 0:
+				list = told
 			}
 			one := list[random.IntN(len(list))]
 			if strings.Contains(one, "%d") {
@@ -202,4 +207,49 @@ func asJSON(v any) string {
 		return err.Error()
 	}
 	return string(data)
+}
+
+// inline is a suite of so many cases, the last of which has a scorer that none has: alone it is told of.
+func inline(cases int, last string) string {
+	return "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n" +
+		numbered("  - {name: case %[1]d, vars: {q: %[1]d}, scorers: [{contains: Paris}, {not: {contains: London %[1]d}}]}\n", cases-1) +
+		"  - {name: last, vars: {q: x}, scorers: [" + last + "]}\n"
+}
+
+func TestMistakesInLongSuitesHaveTheirPlaces(t *testing.T) {
+	t.Parallel()
+	for last, want := range map[string]string{
+		"{contians: x}":                  "s.yaml:3005:43: unknown scorer kind `contians`",
+		"{contains: \"{{.nothing}}\"}":   "s.yaml:3005:56: case `last` has no variable `nothing`",
+		"{contains: Paris}, {contains: ": "s.yaml:3005:3: not valid YAML: did not find expected node content",
+	} {
+		_, diags := fromText(inline(3000, last), suite.Options{})
+		if err := diags.Err(); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", last, err, want)
+		}
+	}
+}
+
+// What is kept of an inline case is a few hundred bytes, however it was written.
+func TestInlineCasesAreKeptSmall(t *testing.T) { //nolint:paralleltest // it looks at the memory of the process
+	const cases, most = 10_000, 600 // bytes of a case, with its line in the file
+	text := inline(cases, "{contains: x}")
+	before := liveHeap()
+	s, diags := fromText(text, suite.Options{})
+	kept := (liveHeap() - before) / cases
+	if err := diags.Err(); err != nil || s.CaseCount() != cases {
+		t.Fatalf("got %d cases (%v), want %d", s.CaseCount(), err, cases)
+	}
+	if kept > most {
+		t.Errorf("a case is kept in %d bytes, want at most %d", kept, most)
+	}
+	runtime.KeepAlive(s)
+}
+
+func liveHeap() int {
+	runtime.GC()
+	runtime.GC() // what finalizers have freed
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc) //nolint:gosec // memory has an end
 }

@@ -364,28 +364,27 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	return s.loadBy(lean(), diags)
 }
 
-// loadBy reads and checks the suite with thrift, and once more without where that has to be.
-func (s *Suite) loadBy(first thrift, diags *diag.List) *Suite {
-	again := &Suite{File: s.File, files: newFiles(s.files.fsys, s.files.suite), opts: s.opts, kinds: s.kinds}
+// loadBy reads and checks the suite with thrift, and again with less where that has to be.
+func (s *Suite) loadBy(how thrift, diags *diag.List) *Suite {
 	own := diags.Clone() // other suites may have left mistakes in it
-	if s.load(first, &own) {
-		*diags = own
-		return s
+	one := &Suite{File: s.File, files: newFiles(s.files.fsys, s.files.suite), opts: s.opts, kinds: s.kinds}
+	if less, again := one.load(how, &own); again {
+		return s.loadBy(less, diags)
 	}
-	again.load(thrift{}, diags)
-	return again
+	*diags = own
+	return one
 }
 
-// load reads and checks the suite; false when that has to be done again without thrift.
-func (s *Suite) load(how thrift, diags *diag.List) bool {
+// load reads and checks the suite, and says whether that has to be done again, and how.
+func (s *Suite) load(how thrift, diags *diag.List) (less thrift, again bool) {
 	src, err := s.files.text(s.files.suite)
 	if err != nil {
 		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
-		return true
+		return less, false
 	}
 	root, ok := how.cutting.Parse(s.File, src, diags)
 	if !ok {
-		return true
+		return less, false
 	}
 	l := loader{Suite: s, diags: diags, thrift: how}
 	s.budget = &tmpl.Budget{}
@@ -393,11 +392,11 @@ func (s *Suite) load(how thrift, diags *diag.List) bool {
 	l.load(root)
 	s.budget, s.whole = nil, !diags.HasErrors()
 	s.files.freeze()
-	if l.mustRepeat() {
-		return false
+	if less, again = l.less(); again {
+		return less, true
 	}
 	if s.opts.Base != nil && !diags.HasErrors() {
 		s.beside = newBeside(s)
 	}
-	return true
+	return less, false
 }

@@ -36,8 +36,8 @@ func (a *app) acceptCommand() *cobra.Command {
 			return atMost(2)(cmd, args)
 		},
 		Long: "Shows each answer that a snapshot scorer finds new or changed next to what is expected and, on yes,\n" +
-			"writes it into the folder `expected` next to the suite, which is meant to be committed. Nothing is\n" +
-			"asked of a model. In continuous integration (CI is set) nothing can be accepted.",
+			"writes it into the folder `expected` next to the suite, for you to commit. It calls no model. In\n" +
+			"continuous integration (CI is set) it accepts nothing.",
 		Example: "  evalrun accept latest\n  evalrun accept latest 'fran*' --arm 'pro/*'\n  evalrun accept latest --dry-run",
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Cases = append(o.Cases, args[1:]...)
@@ -45,13 +45,13 @@ func (a *app) acceptCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.BoolVarP(&o.yes, "yes", "y", false, "accept all without asking, but for answers that contradict each other")
-	fs.BoolVarP(&o.showOnly, "dry-run", "n", false, "show what would change, write nothing, and exit 1 if there is something")
-	fs.StringArrayVar(&o.Cases, "case", nil, "only cases whose name fits the glob; repeat it for several")
-	fs.StringArrayVar(&o.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
+	fs.BoolVarP(&o.yes, "yes", "y", false, "accept all without a question, but for answers that contradict each other")
+	fs.BoolVarP(&o.showOnly, "dry-run", "n", false, "show what would change and write nothing; exit 1 if something would")
+	flags.Cases(fs, &o.Cases)
+	flags.Arms(fs, &o.Arms)
 	fs.StringArrayVar(
 		&o.suites, "suite", nil,
-		"suite to accept the answers for (default those of the run, as they stand now); repeat it for several",
+		"accept the answers for the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
 	flags.Untrusted(fs, &o.Flags)
 	flags.AllowEnv(fs, &o.Flags)

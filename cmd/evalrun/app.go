@@ -15,6 +15,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/runs"
 	"github.com/evalrun/evalrun/internal/term"
@@ -32,6 +33,7 @@ type app struct {
 	// resized tells the columns of standard error as they are now; optional.
 	resized func() int
 	browse  func(address string) error
+	global  flags.Global
 	runs    runs.Folder // where relative paths begin
 }
 
@@ -125,7 +127,7 @@ func messages(err error) (out []string) {
 }
 
 func (a *app) color(width int) bool {
-	return width > 0 && a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb"
+	return a.global.Color.On(width > 0, a.getenv)
 }
 
 // errColumns is how wide standard error is now.
@@ -176,11 +178,11 @@ func (a *app) loaded(job *harness.Job, err error) (*harness.Job, error) {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "evalrun",
-		Short: "Evaluate prompts: a verdict you can act on",
-		Long: "evalrun asks a generative-language service what YAML suites list, scores the answers and\n" +
-			"says by its exit code whether they are good enough.\n\n" +
-			"Begin with `evalrun init`, then `evalrun run suite.yaml --emulator`. `evalrun help suite`\n" +
-			"and the other pages that `evalrun help help` lists tell the rest.",
+		Short: "evalrun tests prompts: it sends them to your model, scores the answers, and fails the build when quality drops.",
+		Long:  "`evalrun help help` lists the pages of the documentation.",
+		Example: "  evalrun init                              write a first suite\n" +
+			"  evalrun run suite.yaml --emulator         run it without a service or a key\n" +
+			"  evalrun help tutorial                     learn the rest in fifteen minutes",
 		Version: buildVersion(), SilenceUsage: true, SilenceErrors: true, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -191,6 +193,12 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("evalrun {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		if err := a.usage(cmd); !errors.Is(err, syscall.EPIPE) { // a reader has seen enough
+			a.explain(err)
+		}
+	})
+	a.global.Add(root)
 	root.AddCommand(
 		a.runCommand(),
 		a.resumeCommand(),

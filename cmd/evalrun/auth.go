@@ -22,8 +22,8 @@ import (
 func (a *app) authCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "auth", Short: "Log in to the service by OAuth 2.0",
-		Long: "Logs in to the service by OAuth 2.0 for desktop applications, for `--auth oauth`. How to get a\n" +
-			"client secrets file, and what else to set up, stands in `evalrun help oauth`.",
+		Long: "Logs in to the service by OAuth 2.0 for desktop applications, for `--auth oauth`. `evalrun help oauth`\n" +
+			"says how to get a client secrets file and what else to set up.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -49,29 +49,29 @@ func (a *app) loginCommand() *cobra.Command {
 	var o loginOptions
 	cmd := &cobra.Command{
 		Use: "login --client-secrets FILE [SUITE...]", Short: "Log in through the browser",
-		Long: "Opens the browser, where you grant access, and keeps what comes of it in a file of your\n" +
-			"own. Suites may be named for what their `service` block says of the deployment.",
+		Long: "Opens the browser, where you grant access, and keeps the login in a file that only you can read.\n" +
+			"Name a suite to use the deployment of its `service` block.",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.login(cmd.Context(), args, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.secrets, "client-secrets", "", "the client secrets file that you downloaded (required)")
+	fs.StringVar(&o.secrets, "client-secrets", "", "client secrets `FILE` that you downloaded (required)")
 	fs.StringVar(
 		&o.ScopeBase, "auth-scope-base", "",
-		"prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE, service.authScopeBase)",
+		"`PREFIX` of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE, service.authScopeBase)",
 	)
 	fs.StringArrayVar(
 		&o.scopes, "scope", nil,
-		"retriever (the default), cloud-platform, or the whole identifier of a scope; repeat it for several",
+		"request `SCOPE`: retriever, cloud-platform, or a whole identifier (default retriever; repeatable)",
 	)
-	fs.StringVar(&o.Project, "project", "", "cloud project, if another one than that of the client secrets file")
-	fs.BoolVar(&o.noBrowser, "no-browser", false, "open no browser; paste the address to which one on another machine is sent")
+	fs.StringVar(&o.Project, "project", "", "cloud project `ID` (default the one of the client secrets file)")
+	fs.BoolVar(&o.noBrowser, "no-browser", false, "open no browser; log in on another machine and paste the address that it ends at")
 	fs.StringVar(
 		&o.redirect, "redirect-uri", "",
-		"redirect address on this machine that the client has registered, where the server wants it to the letter; the port is free "+
-			"(default: 127.0.0.1, with the path in the client secrets file)",
+		"redirect `URL` on this machine that the client has registered; the port is free "+
+			"(default 127.0.0.1, with the path in the client secrets file)",
 	)
 	o.Timeout = login.DefaultWait
-	fs.Var((*flags.Duration)(&o.Timeout), "timeout", "how long to wait for the browser")
+	fs.Var((*flags.Duration)(&o.Timeout), "timeout", "wait this long for the browser")
 	return cmd
 }
 
@@ -151,9 +151,9 @@ type statusOptions struct {
 func (a *app) statusCommand() *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
-		Use: "status", Short: "Tell who is logged in, and try it", Args: atMost(0),
-		Long: "Tells of which client, project and scopes the login is, and when it expires. With the address\n" +
-			"of a service it asks that for its models.",
+		Use: "status", Short: "Show who is logged in, and try the login", Args: atMost(0),
+		Long: "Shows the client, project and scopes of the login, and when it expires. With the address of a\n" +
+			"service it also lists that service's models.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.status(ctx, o) })
 		},
@@ -161,7 +161,7 @@ func (a *app) statusCommand() *cobra.Command {
 	flags.Address(cmd.Flags(), &o.Flags)
 	flags.Project(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	flags.JSON(cmd.Flags(), &o.json)
 	return cmd
 }
 
@@ -232,8 +232,7 @@ func (a *app) logoutCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.logout(cmd.Context(), revokeURL) },
 	}
 	cmd.Flags().
-		StringVar(&revokeURL, "revoke-url", "", "address of the server's revocation endpoint (default: revoke_uri of the client secrets "+
-			"file, if any)")
+		StringVar(&revokeURL, "revoke-url", "", "`URL` of the server's revocation endpoint (default revoke_uri of the client secrets file)")
 	return cmd
 }
 

@@ -15,8 +15,8 @@ import (
 func (a *app) baselineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "baseline", Short: "Name the runs that others are compared with",
-		Long: "Names stand in baselines.json, which is meant to be committed. Choose a baseline before you see its\n" +
-			"score: the best of many runs is too good to be met again (evalrun help verdicts).",
+		Long: "Keeps names in baselines.json, for you to commit. Choose a baseline before you see its score: the best of\n" +
+			"many runs is too good to be met again (`evalrun help verdicts`).",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -94,6 +94,6 @@ func (a *app) exportCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "the file to write")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`")
 	return cmd
 }

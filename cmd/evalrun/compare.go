@@ -16,7 +16,7 @@ import (
 // compareOptions are the flags of `evalrun compare`.
 type compareOptions struct {
 	runs.CompareOptions
-	format string
+	json   bool
 	choose string // a judge, anyJudge, or "" for none
 }
 
@@ -27,9 +27,9 @@ func (a *app) compareCommand() *cobra.Command {
 	var o compareOptions
 	cmd := &cobra.Command{
 		Use: "compare BASE HEAD", Short: "Compare two runs, or two arms of one, case by case",
-		Long: "Pairs the cases of two runs and tells what changed, with intervals. With a margin there is a\n" +
-			"verdict, and the exit code is its: 0 improved or not worse, 1 regressed, 3 cannot tell yet, 4 not\n" +
-			"comparable. BASE is a named baseline, a run or an exported file.",
+		Long: "Pairs the cases of two runs and reports what changed, with intervals. With a margin there is a verdict and\n" +
+			"its exit code: 0 improved or not worse, 1 regressed, 3 inconclusive, 4 not comparable. BASE is a named\n" +
+			"baseline, a run or an exported file.",
 		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun " +
 			"compare latest --arms pro/old pro/new --choose",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -49,8 +49,8 @@ func (a *app) compareCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	flags.Rule(fs, &o.Rule)
-	fs.StringSliceVar(&o.Arms, "arms", nil, "BASE-ARM HEAD-ARM: compare these arms (target/prompt), of one run or of two")
-	fs.StringVarP(&o.format, "report", "o", "table", "table or json")
+	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt), of one run or of two: `BASE-ARM HEAD-ARM`")
+	flags.JSON(fs, &o.json)
 	chooseFlags(fs, &o)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd
@@ -58,19 +58,19 @@ func (a *app) compareCommand() *cobra.Command {
 
 // chooseFlags have a judge choose between the answers.
 func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
-	fs.StringVar(&o.choose, "choose", "", "ask a judge which of both answers is better; =JUDGE names one of several")
+	fs.StringVar(&o.choose, "choose", "", "let a judge choose the better of both answers; `JUDGE` names one of several")
 	fs.Lookup("choose").NoOptDefVal = anyJudge
 	flags.Trust(fs, &o.Judge.Flags)
 	fs.StringVar(
 		&o.Judge.Criteria, "criteria", "",
-		"with --choose: what makes an answer better (default what the suite says next to the judge)",
+		"with --choose, `TEXT` that says what makes an answer better (default the judge's in the suite)",
 	)
-	fs.StringVar(&o.Judge.Suite, "suite", "", "with --choose: suite that names the judge (default that of HEAD, as it was)")
+	fs.StringVar(&o.Judge.Suite, "suite", "", "with --choose, take the judge from the suite `FILE` (default that of HEAD, as it was)")
 	f := &o.Judge.Flags
 	flags.Service(fs, f)
 	flags.Limits(fs, f)
-	fs.StringVar(&f.Record, "record", "", "with --choose: folder in which the judge's replies are kept")
-	fs.StringVar(&f.Replay, "replay", "", "with --choose: folder of recorded replies to use instead of the service")
+	fs.StringVar(&f.Record, "record", "", "with --choose, keep the judge's replies in `DIR`")
+	fs.StringVar(&f.Replay, "replay", "", "with --choose, use the replies recorded in `DIR` instead of the service")
 	flags.Untrusted(fs, f)
 }
 
@@ -86,9 +86,6 @@ func twoArms(args []string) []string {
 
 // check wants flags and arguments that go together.
 func (o *compareOptions) check(args []string) error {
-	if o.format != "table" && o.format != "json" {
-		return exit.BadInput("-o takes table or json")
-	}
 	if len(o.Arms) != 0 && len(o.Arms) != 2 {
 		return exit.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM")
 	}
@@ -114,7 +111,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if err != nil {
 		return err
 	}
-	if o.format == "json" {
+	if o.json {
 		err = c.WriteJSON(a.out)
 	} else {
 		err = c.Write(a.screen())

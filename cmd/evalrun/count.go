@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +26,8 @@ func (a *app) countCommand() *cobra.Command {
 	flags.Limits(cmd.Flags(), &o.Flags)
 	flags.Select(cmd.Flags(), &o.Flags)
 	flags.CompleteSelection(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object a line")
+	flags.JSON(cmd.Flags(), &o.json)
+	cmd.Flags().Lookup("json").Usage = "print JSON, one object a line"
 	flags.ConfigSuites(cmd, &o.Flags)
 	return cmd
 }
@@ -57,6 +60,9 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		_, err := fmt.Fprintf(a.out, "%7d  %s%s\n", one.Tokens, diag.CleanLine(one.Name), note)
 		return err
 	})
+	if errors.Is(err, syscall.EPIPE) {
+		return err
+	}
 	if err != nil {
 		return exit.Incomplete("the tokens could not be counted: %w", err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/doctor"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/term"
@@ -17,16 +16,16 @@ import (
 // doctorOptions are the flags of `evalrun doctor`.
 type doctorOptions struct {
 	harness.Flags
-	format string
+	json bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
 	var o doctorOptions
 	cmd := &cobra.Command{
-		Use: "doctor [SUITE...]", Short: "Tell whether the set-up is right, and what to do if not",
-		Long: "Tells what holds and who said so (a flag, a variable, a suite), whether there is a key or a login,\n" +
-			"whether the service answers and has the models that the suites name, and what else may be in the\n" +
-			"way. It asks for the list of models and nothing that costs. No secret is shown.\n\n" +
+		Use: "doctor [SUITE...]", Short: "Check the set-up, and say what to do if it is wrong",
+		Long: "Shows the effective settings and where each comes from (a flag, a variable, a suite), whether there is a key\n" +
+			"or a login, and whether the service answers and has the models of the suites. It requests the list of models\n" +
+			"and nothing that costs. It shows no secret.\n\n" +
 			"It exits 0, 2 when the configuration is wrong, 4 when the service cannot be used.",
 		Example: "  evalrun doctor\n  evalrun doctor suite.yaml --base-url https://service.example",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,19 +34,16 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 	flags.Service(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
-	cmd.Flags().Lookup("attempts").Usage = "attempts per call at most (default 1)"
-	cmd.Flags().Lookup("timeout").Usage = "time of one attempt, body included (default 10s)"
+	cmd.Flags().Lookup("attempts").Usage = "try each call at most `N` times (default 1)"
+	cmd.Flags().Lookup("timeout").Usage = "end an attempt after this long, body included (default 10s)"
 	flags.Untrusted(cmd.Flags(), &o.Flags)
-	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "table or json, to standard output")
+	flags.JSON(cmd.Flags(), &o.json)
 	flags.ConfigSuites(cmd, &o.Flags)
 	return cmd
 }
 
 // doctor is `evalrun doctor` from top to bottom.
 func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) error {
-	if o.format != "table" && o.format != "json" {
-		return exit.BadInput("-o takes table or json, not %q", o.format)
-	}
 	examined := doctor.Doctor{
 		Suites:  suites,
 		Flags:   o.Flags,
@@ -58,7 +54,7 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	}
 	found := examined.Examine(ctx)
 	write := a.writeCheckup
-	if o.format == "json" {
+	if o.json {
 		write = func(c *doctor.Checkup) error { return a.screen().JSON(c) }
 	}
 	if err := write(found); err != nil {

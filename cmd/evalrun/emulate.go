@@ -21,8 +21,8 @@ func (a *app) emulateCommand() *cobra.Command {
 		Long: "Serves the generative-language service without a model behind it: answers come from a\n" +
 			"script. The first line on standard output is the base URL; a signal ends it. An OAuth\n" +
 			"authorization server is part of it: /emulator/client-secrets is its client secrets file.\n\n" +
-			"With --app it serves a small HTTP application instead, for tries of http targets: POST /chat,\n" +
-			"/stream and /text answer questions, and /fail/STATUS, /hang, /redirect and /empty misbehave.",
+			"With --app it serves a small HTTP application instead, to try http targets: POST /chat, /stream and /text\n" +
+			"answer questions, and /fail/STATUS, /hang, /redirect and /empty misbehave.",
 		Example: "  evalrun emulate --script script.yaml\n  evalrun emulate --app --listen 127.0.0.1:8080",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if app {
@@ -33,18 +33,18 @@ func (a *app) emulateCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&app, "app", false, "serve a small HTTP application for tries instead of the service")
-	fs.StringVar(&o.Listen, "listen", o.Listen, "address to listen on; port 0 takes a free one")
-	fs.StringVar(&o.Script, "script", o.Script, "script of answers")
-	fs.StringVar(&o.Key, "key", "", "the one good API key (default: any key is good, none is not); with --app, the bearer token")
-	fs.StringVar(&o.HeaderPrefix, "header-prefix", o.HeaderPrefix, "prefix of the service's headers")
-	fs.Var(flags.Vars(o.Alias), "alias", "NAME=MODEL: another name for a model; repeat it for several")
-	fs.Uint64Var(&o.Seed, "seed", 0, "seed of what is drawn")
+	fs.StringVar(&o.Listen, "listen", o.Listen, "listen on `ADDRESS`; port 0 takes a free one")
+	fs.StringVar(&o.Script, "script", o.Script, "take the answers from the script `FILE`")
+	fs.StringVar(&o.Key, "key", "", "accept this `KEY` only (default any, but not none); with --app, the bearer token")
+	fs.StringVar(&o.HeaderPrefix, "header-prefix", o.HeaderPrefix, "begin the service's headers with `PREFIX`")
+	fs.Var(flags.Vars(o.Alias), "alias", "give a model another name: `NAME=MODEL` (repeatable)")
+	fs.Uint64Var(&o.Seed, "seed", 0, "draw from seed `N`")
 	fs.StringVar(
 		&o.Consent, "consent", o.Consent,
-		"how OAuth logins are granted: page asks in the browser, auto grants, deny denies",
+		"grant OAuth logins by `MODE`: page (a page in the browser), auto or deny",
 	)
-	fs.Var((*flags.Duration)(&o.Lifetime), "token-lifetime", "how long OAuth access tokens are good (default 1h)")
-	fs.StringVar(&o.Project, "project", "", "the one cloud project in which the API is enabled (default: every one)")
+	fs.Var((*flags.Duration)(&o.Lifetime), "token-lifetime", "let OAuth access tokens expire after this long (default 1h)")
+	fs.StringVar(&o.Project, "project", "", "enable the API in the cloud project `ID` only (default all)")
 	return cmd
 }
 

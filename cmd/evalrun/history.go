@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/runs"
 )
@@ -17,42 +15,35 @@ import (
 type historyOptions struct {
 	runs.HistoryOptions
 	rebuild bool
-	report  string
+	json    bool
 }
-
-// historyFormats are what -o takes.
-var historyFormats = []string{"table", "json"}
 
 func (a *app) historyCommand() *cobra.Command {
 	o := historyOptions{}
 	cmd := &cobra.Command{
-		Use: "history [SELECTOR... | --rebuild [DIR...]]", Short: "List past runs, and how their numbers moved",
-		Long: "Lists the runs that ended in this folder, and the course of each metric from run to run; with\n" +
-			"--case that of single cases. Selectors such as branch:main and label:nightly choose runs.\n" +
-			"The history is an index over run directories: --rebuild makes it again from those below .evalrun/runs,\n" +
-			"those that it knew, and those below DIR.",
+		Use: "history [SELECTOR... | --rebuild [DIR...]]", Short: "List past runs and the trends of their metrics",
+		Long: "Lists the runs of this folder and the trend of each metric from run to run; with --case, of single cases.\n" +
+			"Selectors such as branch:main and label:nightly choose runs. The history is an index of run directories:\n" +
+			"--rebuild rebuilds it from those below .evalrun/runs, those that it had, and those below DIR.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.history(args, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.Suites, "suite", nil, "only suites that fit the glob; repeat it for several")
-	fs.StringArrayVar(&o.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
-	fs.StringArrayVar(&o.Cases, "case", nil, "the course of cases that fit the glob; repeat it for several")
+	fs.StringArrayVar(&o.Suites, "suite", nil, "select suites that match `GLOB` (repeatable)")
+	flags.Arms(fs, &o.Arms)
+	fs.StringArrayVar(&o.Cases, "case", nil, "show the trend of cases that match `GLOB` (repeatable)")
 	fs.StringArrayVar(
 		&o.Metrics, "metric", nil,
-		strings.Join(runs.HistoryMetrics(), ", ")+", or the name of a scorer, as a glob; repeat it for several",
+		"select metrics and scorers that match `GLOB` (repeatable): "+strings.Join(runs.HistoryMetrics(), ", "),
 	)
 	o.Limit = 20
-	flags.Positive(fs, &o.Limit, "limit", "how many of the newest runs")
-	fs.BoolVar(&o.rebuild, "rebuild", false, "make the history again from the run directories")
-	fs.StringVarP(&o.report, "report", "o", "table", strings.Join(historyFormats, " or "))
+	flags.Positive(fs, &o.Limit, "limit", "show the newest `N` runs")
+	fs.BoolVar(&o.rebuild, "rebuild", false, "rebuild the history from the run directories")
+	flags.JSON(fs, &o.json)
 	return cmd
 }
 
 // history is `evalrun history` from top to bottom.
 func (a *app) history(dirs []string, o historyOptions) error {
-	if !slices.Contains(historyFormats, o.report) {
-		return exit.BadInput("there is no format %q of the history; %s", o.report, diag.DidYouMean(o.report, historyFormats))
-	}
 	if !o.rebuild {
 		o.Named = dirs
 	}
@@ -67,8 +58,8 @@ func (a *app) history(dirs []string, o historyOptions) error {
 	case err != nil:
 		return err
 	case h == nil:
-		return a.runs.WriteNoHistory(a.screen(), o.report == "json")
-	case o.report == "json":
+		return a.runs.WriteNoHistory(a.screen(), o.json)
+	case o.json:
 		return a.screen().JSON(h)
 	}
 	return h.Write(a.screen())

@@ -49,7 +49,7 @@ func (a *app) importPromptfooCommand() *cobra.Command {
 	}
 	cmd.Flags().
 		StringVar(&o.out, "out", "",
-			"folder for the suite, empty or new (default \""+authoring.ImportFolder+"\" next to the configuration)")
+			"write the suite into `DIR`, empty or new (default "+authoring.ImportFolder+" next to the configuration)")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "exit 1 if the suite cannot express a key")
 	return cmd
 }

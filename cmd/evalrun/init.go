@@ -39,12 +39,12 @@ func (a *app) initCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.Model, "model", "", "model to ask (default "+authoring.FirstModel+")")
-	fs.StringVar(&o.Prompt, "prompt", "", "prompt to ask it; {{.name}} stands for what differs from case to case")
-	fs.StringVar(&o.Name, "name", "", "name of the suite (default "+authoring.FirstName+")")
-	fs.BoolVarP(&o.yes, "yes", "y", false, "ask nothing, and take the defaults")
+	fs.StringVar(&o.Model, "model", "", "test the model `NAME` (default "+authoring.FirstModel+")")
+	fs.StringVar(&o.Prompt, "prompt", "", "test the prompt `TEXT`; {{.name}} is a variable of each case")
+	fs.StringVar(&o.Name, "name", "", "call the suite `NAME` (default "+authoring.FirstName+")")
+	fs.BoolVarP(&o.yes, "yes", "y", false, "take the defaults without questions")
 	fs.BoolVar(&o.project, "project-file", false,
-		"write a project file too, so that `evalrun run` needs no name of a suite")
+		"write a project file too, so that evalrun run needs no suite")
 	return cmd
 }
 

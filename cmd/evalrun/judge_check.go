@@ -12,7 +12,7 @@ import (
 // judgeCheckOptions are the flags of `evalrun judge-check`.
 type judgeCheckOptions struct {
 	labels string
-	format string
+	json   bool
 }
 
 func (a *app) judgeCheckCommand() *cobra.Command {
@@ -27,17 +27,14 @@ func (a *app) judgeCheckCommand() *cobra.Command {
 		Args:    exactly(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.judgeCheck(args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.labels, "labels", "", "the file with the labels")
-	cmd.Flags().StringVarP(&o.format, "report", "o", "table", "table or json")
+	cmd.Flags().StringVar(&o.labels, "labels", "", "take people's labels from `FILE` (required)")
+	flags.JSON(cmd.Flags(), &o.json)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd
 }
 
 // judgeCheck is `evalrun judge-check` from top to bottom.
 func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
-	if o.format != "table" && o.format != "json" {
-		return exit.BadInput("-o takes table or json")
-	}
 	if o.labels == "" {
 		return exit.BadInput("say what people think of the answers: --labels FILE")
 	}
@@ -45,7 +42,7 @@ func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.format == "json" {
+	if o.json {
 		return a.screen().JSON(report)
 	}
 	if emulated {

@@ -11,12 +11,13 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
 )
 
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man FOLDER", Short: "Write the manual pages", Args: exactly(1),
-		Long:    "Writes a manual page for each command into a folder, which is made when it is not there.",
+		Long:    "Writes a manual page for each command into a folder, which it makes if needed.",
 		Example: "  evalrun man ~/.local/share/man/man1\n  man evalrun-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := writeManual(cmd.Root(), args[0])
@@ -102,17 +103,9 @@ func writeFlag(b *strings.Builder, f *pflag.Flag) {
 	if f.Hidden {
 		return
 	}
-	value, usage := pflag.UnquoteUsage(f)
-	name := "--" + f.Name
-	if f.Shorthand != "" {
-		name = "-" + f.Shorthand + ", " + name
-	}
-	if f.NoOptDefVal != "" && value != "" && f.Value.Type() != "bool" {
-		value = "[=" + value + "]"
-	} else if value != "" {
-		value = " " + value
-	}
-	fmt.Fprintf(b, ".TP\n\\fB%s\\fR%s\n%s\n", roff(name), roff(value), roff(usage))
+	name := strings.TrimSpace(flags.Named(f))
+	end := strings.Index(name, "--"+f.Name) + len("--"+f.Name)
+	fmt.Fprintf(b, ".TP\n\\fB%s\\fR%s\n%s\n", roff(name[:end]), roff(name[end:]), roff(flags.Phrase(f)))
 }
 
 // roff is a text that troff prints as it is.

@@ -35,7 +35,7 @@ func (a *app) mergeCommand() *cobra.Command {
 		},
 	}
 	flags.Reports(cmd.Flags(), &f)
-	cmd.Flags().StringVar(&f.Out, "out", "", "run directory (default .evalrun/runs/ID)")
+	flags.OutDir(cmd.Flags(), &f)
 	flags.CompleteFormats(cmd)
 	return cmd
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -30,8 +32,8 @@ func (a *app) modelsCommand() *cobra.Command {
 	}
 	flags.Service(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
-	cmd.Flags().StringArrayVar(&of, "suite", nil, "suite whose services are asked, each for its own models; repeatable")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	cmd.Flags().StringArrayVar(&of, "suite", nil, "list the models of the services of the suite `FILE` (repeatable)")
+	flags.JSON(cmd.Flags(), &o.json)
 	flags.Config(cmd, &o.Flags)
 	return cmd
 }
@@ -78,6 +80,9 @@ func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOpt
 		default:
 			fmt.Fprintln(a.out, diag.CleanLine(one.String()))
 			err = term.WriteModels(a.out, one.Models, a.outWidth)
+		}
+		if errors.Is(err, syscall.EPIPE) {
+			return err
 		}
 		a.explain(err)
 		code = max(code, exit.Of(err))

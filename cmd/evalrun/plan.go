@@ -39,8 +39,8 @@ func (a *app) planCommand() *cobra.Command {
 	flags.CompleteSelection(cmd)
 	flags.Untrusted(cmd.Flags(), &o.Flags)
 	flags.Baseline(cmd.Flags(), &o.Flags)
-	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the prompts' tokens (countTokens calls)")
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the tokens of the prompts (countTokens calls)")
+	flags.JSON(cmd.Flags(), &o.json)
 	flags.ConfigSuites(cmd, &o.Flags)
 	return cmd
 }
@@ -73,13 +73,31 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	if f.Trials == 0 {
 		return job.Nothing("")
 	}
+	f.Concurrency = job.AtOnce()
 	if err := f.Outlooks(plan, &o.Options, a.runs.Dir, job.Suites); err != nil {
 		return err
 	}
 	if o.json {
 		return a.screen().JSON(f)
 	}
-	return writeForecast(a.out, f)
+	var text strings.Builder
+	if err := writeForecast(&text, f); err != nil {
+		return err
+	}
+	return writeWrapped(a.out, text.String(), a.outWidth)
+}
+
+// writeWrapped writes lines, those that are longer than a terminal is wide divided between words.
+func writeWrapped(w io.Writer, text string, width int) error {
+	p := &term.Printer{W: w}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		for _, part := range term.Wrap(strings.TrimLeft(line, " "), width-len(indent)) {
+			p.Printf("%s%s\n", indent, part)
+		}
+	}
+	return p.Err
 }
 
 // writeOutlook tells what the gate of an arm can see, with how many cases.
@@ -238,9 +256,19 @@ func writeReplies(p *term.Printer, f *forecast.Forecast) {
 
 // counting says who counts the tokens of prompts.
 func counting(f *forecast.Forecast) string {
+	estimated, counted := 0, 0
+	for _, a := range models(f.Arms) {
+		if a.Estimated {
+			estimated++
+		} else {
+			counted++
+		}
+	}
 	switch {
-	case !f.Counted || f.GenerateCalls == 0:
+	case !f.Counted || counted == 0:
 		return "estimated: UTF-8 bytes / 4, rounded up, 258 an image"
+	case estimated > 0:
+		return "counted where the service can, the others estimated"
 	case f.AppCalls > 0:
 		return "counted by the service, those of applications estimated"
 	}

@@ -29,10 +29,10 @@ func (a *app) pruneCommand() *cobra.Command {
 		RunE:    func(*cobra.Command, []string) error { return a.prune(o) },
 	}
 	fs := cmd.Flags()
-	flags.Positive(fs, &o.Keep, "keep", "keep the newest N runs")
+	flags.Positive(fs, &o.Keep, "keep", "keep the newest `N` runs")
 	fs.Var((*flags.Age)(&o.Older), "older", "delete only runs that began longer ago than this, such as 90d, 2w or 12h")
 	fs.BoolVarP(&o.DryRun, "dry-run", "n", false, "show what would be deleted, and delete nothing")
-	fs.BoolVar(&o.json, "json", false, "print JSON")
+	flags.JSON(fs, &o.json)
 	return cmd
 }
 

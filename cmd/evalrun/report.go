@@ -11,13 +11,13 @@ func (a *app) reportCommand() *cobra.Command {
 	var f harness.Flags
 	verbose := false
 	cmd := &cobra.Command{
-		Use: "report RUN", Short: "Report a run that has ended, was interrupted, or still goes on", Args: exactly(1),
+		Use: "report RUN", Short: "Report a run, finished or not", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.runs.Report(args[0], flags.WithTable(f.Reports), a.screen(), verbose)
 		},
 	}
 	flags.Reports(cmd.Flags(), &f)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print arms, cases and settings in a table")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "with arms, cases and settings in the table")
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd

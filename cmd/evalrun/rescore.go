@@ -17,23 +17,21 @@ type rescoreOptions struct {
 func (a *app) rescoreCommand() *cobra.Command {
 	var o rescoreOptions
 	cmd := &cobra.Command{
-		Use: "rescore RUN", Short: "Judge the answers of a run again, by the scorers as they stand now", Args: exactly(1),
-		Long: "Judges what a run has recorded by the scorers of its suites as they stand now, into a new run that\n" +
-			"names its origin. No model is asked for an answer; only scorers that compare meanings ask for\n" +
-			"embeddings. What judges replied counts as long as they are asked the same; for a changed rubric\n" +
-			"--ask-judges asks them, and nobody else, within the limits and budgets. What is selected,\n" +
-			"and what --var gave, is as it was in RUN. A trial that asks something else than was recorded is\n" +
-			"not judged: it is told, and the new run is incomplete.",
+		Use: "rescore RUN", Short: "Score the answers of a run again, by the current scorers", Args: exactly(1),
+		Long: "Scores the recorded answers of a run by the current scorers of its suites, into a new run that names its\n" +
+			"origin. It requests no answers; only scorers that compare meanings request embeddings. A judge's reply counts\n" +
+			"as long as its request is the same. For a changed rubric, --ask-judges calls the judges within the limits and\n" +
+			"budgets. The selection and --var are those of RUN. A trial whose request has changed is reported and not\n" +
+			"scored, and the new run is incomplete.",
 		Example: "  evalrun rescore latest\n  evalrun rescore main-run --suite stricter.yaml --out again\n  evalrun rescore main-run " +
 			"--ask-judges\n  evalrun compare main-run again",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescore(cmd.Context(), args[0], o) },
 	}
 	fs := cmd.Flags()
 	fs.StringArrayVar(
-		&o.suites, "suite", nil,
-		"suite to take the scorers from (default those of the run, as they stand now); repeat it for several",
+		&o.suites, "suite", nil, "take the scorers from the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
-	fs.BoolVar(&o.AskJudges, "ask-judges", false, "ask judges what they were not asked yet, as after a change of a rubric")
+	fs.BoolVar(&o.AskJudges, "ask-judges", false, "call judges for what they have not judged yet, as after a change of a rubric")
 	flags.Service(fs, &o.Flags)
 	flags.Limits(fs, &o.Flags)
 	flags.Reports(fs, &o.Flags)

@@ -20,11 +20,11 @@ type resumeOptions struct {
 func (a *app) resumeCommand() *cobra.Command {
 	var o resumeOptions
 	cmd := &cobra.Command{
-		Use: "resume RUN", Short: "Go on with a run that was interrupted", Args: exactly(1),
-		Long: "Asks what is missing in a run: trials that were never asked, and those that ended in an\n" +
-			"error. What was judged is not asked again. Suites, service and flags are those of the run;\n" +
-			"limits can be given anew. A run that is complete makes no call.",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
+		Use: "resume RUN", Short: "Continue a run that was interrupted", Args: exactly(1),
+		Long: "Runs the trials that are missing and those that ended in an error. `resume` never repeats a judged trial.\n" +
+			"Suites, service and flags are those of the run; limits can be set again. A complete run makes no call.",
+		Example: "  evalrun resume latest\n  evalrun resume latest --errors -j 2",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
 	}
 	fs := cmd.Flags()
 	flags.Limits(fs, &o.Flags)
@@ -33,9 +33,9 @@ func (a *app) resumeCommand() *cobra.Command {
 	flags.Trust(fs, &o.Flags)
 	flags.Reports(fs, &o.Flags)
 	o.Vars = map[string]string{}
-	fs.Var(flags.Vars(o.Vars), "var", "K=V: a variable again, for a run with --no-content, which does not keep them")
-	flags.Positive(fs, &o.MaxFailures, "max-failures", "stop after so many more failed trials")
-	fs.BoolVar(&o.errors, "errors", false, "ask the errors of a complete run again")
+	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, for a run with --no-content, which does not keep them (repeatable)")
+	flags.Failures(fs, &o.MaxFailures, "more ")
+	fs.BoolVar(&o.errors, "errors", false, "run the errors of a complete run again")
 	quietFlags(fs, &o.runOptions)
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,24 +15,25 @@ import (
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/forecast"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/term"
-	"github.com/evalrun/evalrun/reports"
 )
 
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
 	harness.Flags
-	dryRun, quiet, verbose bool
+	dryRun, quiet, verbose, open bool
 }
 
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use: "run [SUITE...]", Short: "Ask, score, report, and apply the gate", Args: suites,
-		Long: "Runs suites. Without a name it runs those that the project file lists, evalrun.yaml in this folder or one\n" +
-			"above it; a suite that is named runs alone. What the project file says holds where neither a flag nor a\n" +
-			"variable nor the suite says anything (`evalrun help project`).",
+		Use: "run [SUITE...]", Short: "Run suites, score the answers, and apply the gate", Args: suites,
+		Long: "Without a suite it runs those that the project file lists: evalrun.yaml in this folder or one above it. A\n" +
+			"setting comes from the flag, else the variable, else the suite, else the project file (`evalrun help project`).",
+		Example: "  evalrun run suite.yaml --emulator\n" +
+			"  evalrun run suite.yaml --case 'refund-*' -v\n" +
+			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
+			"  evalrun run --failed-in latest -o html=report.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.dryRun {
 				return a.dryRun(args, o)
@@ -48,16 +48,17 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Reports(fs, &o.Flags)
 	flags.Out(fs, &o.Flags)
 	flags.Identity(fs, &o.Flags)
-	fs.StringVar(&o.Record, "record", "", "folder in which the answers are kept, to be replayed and reviewed")
-	fs.StringVar(&o.Replay, "replay", "", "folder of recorded answers to use instead of the service; a trial without one is an error")
-	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "folder of recorded answers; what is missing there is asked, and recorded")
-	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for what asks the same to the letter")
-	fs.StringVar(&o.Answers, "answers", "", "JSON lines of answers that were made elsewhere, to be judged without a service")
+	fs.StringVar(&o.Record, "record", "", "keep the answers in `DIR`, for reviews and --replay")
+	fs.StringVar(&o.Replay, "replay", "", "use the answers recorded in `DIR` instead of the service; a missing one is an error")
+	fs.StringVar(&o.ReplayOr, "replay-or-record", "", "use the answers recorded in `DIR`; request and record missing ones")
+	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
+	fs.StringVar(&o.Answers, "answers", "", "score the answers in a JSON lines `FILE` that was made elsewhere, without a service")
 	flags.Untrusted(fs, &o.Flags)
 	flags.Gate(fs, &o.Flags)
 	flags.Baseline(fs, &o.Flags)
-	flags.Positive(fs, &o.MaxFailures, "max-failures", "stop after so many failed trials")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests, one JSON object a line, and ask nothing")
+	flags.Failures(fs, &o.MaxFailures, "")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
+	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
 	quietFlags(fs, &o)
 	flags.CompleteFormats(cmd)
 	flags.CompleteSelection(cmd)
@@ -67,15 +68,8 @@ func (a *app) runCommand() *cobra.Command {
 
 // quietFlags say how much is printed.
 func quietFlags(fs *pflag.FlagSet, o *runOptions) {
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print one line, the verdict, and what -o adds")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial as it ends and each retry, and print arms, cases and settings")
-}
-
-// tabled reports whether the table goes to standard output.
-func (o *runOptions) tabled() bool {
-	return slices.ContainsFunc(flags.WithTable(o.Reports), func(format string) bool {
-		return format == "table" || format == "table="+regular.Standard
-	})
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print the verdict alone, in one line")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends, and print arms, cases and settings")
 }
 
 // options are the flags as package evalrun takes them.
@@ -90,9 +84,8 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 	if o.ProjectFile != nil {
 		options.ProjectFile = o.ProjectFile.Path
 	}
-	options.Layout = reports.Options{
-		Width: a.outWidth, Color: a.color(a.outWidth), Verbose: o.verbose, Quiet: o.quiet && !flags.ToStandard(o.Reports),
-	}
+	options.Layout.Width, options.Layout.Color = a.outWidth, a.color(a.outWidth)
+	options.Layout.Verbose, options.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
 	return options
 }
 
@@ -116,6 +109,9 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if errors.Is(err, evalrun.ErrNothing) {
 		err = exit.Incomplete("%w; --allow-empty makes this no error", err)
 	}
+	if result != nil && o.open {
+		a.explain(a.open(result))
+	}
 	return a.ended(result, err, o)
 }
 
@@ -128,7 +124,7 @@ type shown struct {
 }
 
 func (a *app) shown(o runOptions, release func()) *shown {
-	return &shown{Progress: a.progress(o), app: a, release: release, tabled: o.tabled()}
+	return &shown{Progress: a.progress(o), app: a, release: release, tabled: flags.Tabled(o.Reports)}
 }
 
 func (a *app) progress(o runOptions) *term.Progress {
@@ -233,7 +229,7 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	}
 	a.explain(err)
 	switch {
-	case o.tabled():
+	case flags.Tabled(o.Reports):
 	case !o.quiet:
 		for _, line := range r.Reports {
 			fmt.Fprintln(a.err, line)

@@ -261,7 +261,7 @@ var onlyLoader = []string{
 	"turns alternate between user and model", "are judged at the end$", "^the key `limit` is missing$",
 	"^the key `(targets|prompts|cases)` is missing$",
 	// Whether the judge of a scorer has a template.
-	"; found nothing of that$", "is for a judge with a template of its own$", "^`choices` takes from 2 to", "^`choices` needs a `template`$",
+	"; found nothing of that$", "is for a judge with its own template$", "^`choices` takes from 2 to", "^`choices` needs a `template`$",
 	"^the template of the judge `mine` does not use `zzz`$", "^the suite has 2 judges, and the scorer names none$",
 	// What a variable holds, which a template passes on.
 	"`contains` takes one text$", "^expected a whole number, found a list$",

@@ -6,19 +6,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/internal/authoring"
+	"github.com/evalrun/evalrun/internal/flags"
 )
 
 func (a *app) scorersCommand() *cobra.Command {
-	return &cobra.Command{
+	json := false
+	cmd := &cobra.Command{
 		Use: "scorers [KIND]", Short: "List the kinds of scorers, or explain one", Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeKinds,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if json {
+				described, err := authoring.DescribeKinds(args)
+				if err != nil {
+					return err
+				}
+				return a.screen().JSON(described)
+			}
 			if len(args) == 0 {
 				return authoring.WriteKinds(a.out)
 			}
 			return authoring.ExplainKind(a.out, args[0])
 		},
 	}
+	flags.JSON(cmd.Flags(), &json)
+	return cmd
 }
 
 // completeKinds lists them when it is asked, so that a start of the program does not make them.

@@ -18,17 +18,17 @@ type selfTestOptions struct {
 func (a *app) selfTestCommand() *cobra.Command {
 	var o selfTestOptions
 	cmd := &cobra.Command{
-		Use: "selftest SUITE --against RUN", Short: "Tell how often the suite's gate is wrong, and what it can see",
-		Long: "Compares a run with itself, again and again: of each case's recorded repeats one stands for the\n" +
-			"baseline and another for the candidate, so that nothing changed but the draw of the answers.",
+		Use: "selftest SUITE --against RUN", Short: "Measure how often the suite's gate is wrong, and what it can detect",
+		Long: "Compares a run with itself many times: one recorded repeat of each case is the baseline and another the\n" +
+			"candidate, so that only chance differs.",
 		Example: "  evalrun run suite.yaml --repeats 5 --no-baseline\n  evalrun selftest suite.yaml --against latest",
 		Args:    exactly(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.selfTest(args[0], o) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.against, "against", "", "the run with the repeats")
+	fs.StringVar(&o.against, "against", "", "use the repeats of `RUN` (required)")
 	flags.Rule(fs, &o.Rule)
-	fs.BoolVar(&o.json, "json", false, "print JSON")
+	flags.JSON(fs, &o.json)
 	flags.Config(cmd, &o.Flags)
 	return cmd
 }

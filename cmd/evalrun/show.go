@@ -8,7 +8,7 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	var arms []string
-	var verbose bool
+	var verbose, json bool
 	cmd := &cobra.Command{
 		Use: "show RUN [CASE]", Short: "Show one case of a run in full, or list the cases",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -17,15 +17,21 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			return atMost(2)(cmd, args)
 		},
+		Example: "  evalrun show latest\n  evalrun show latest 'refund-*' --arm 'pro/*'\n  evalrun show latest france --json",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 {
+			switch {
+			case json:
+				return a.runs.ShowJSON(args[0], append(args, "")[1], arms, a.screen())
+			case len(args) == 1:
 				return a.runs.List(args[0], a.screen())
 			}
 			return a.runs.Show(args[0], args[1], arms, a.screen(), verbose)
 		},
 	}
-	cmd.Flags().StringArrayVar(&arms, "arm", nil, "only arms that fit the glob; repeat it for several")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show the declarations of tools and answers as they came")
+	flags.Arms(cmd.Flags(), &arms)
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show the declarations of tools and the raw answers")
+	flags.JSON(cmd.Flags(), &json)
+	cmd.Flags().Lookup("json").Usage = "print JSON, one case or trial a line"
 	cmd.ValidArgsFunction = flags.CompleteCases
 	return cmd
 }

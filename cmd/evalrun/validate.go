@@ -17,7 +17,7 @@ func (a *app) validateCommand() *cobra.Command {
 	var f harness.Flags
 	var format string
 	cmd := &cobra.Command{
-		Use: "validate [SUITE...]", Short: "Check suites without asking anything", Args: suites,
+		Use: "validate [SUITE...]", Short: "Check suites without a request", Args: suites,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch format {
 			case "text":
@@ -28,7 +28,7 @@ func (a *app) validateCommand() *cobra.Command {
 			return exit.BadInput("there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json (for editors) or github (annotations of GitHub Actions)")
+	cmd.Flags().StringVar(&format, "format", "text", "report as `FORMAT`: text, json (for editors) or github (annotations of GitHub Actions)")
 	flags.Select(cmd.Flags(), &f)
 	flags.Seed(cmd.Flags(), &f)
 	flags.CompleteSelection(cmd)

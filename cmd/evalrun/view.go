@@ -20,15 +20,14 @@ func (a *app) viewCommand() *cobra.Command {
 	var o viewOptions
 	cmd := &cobra.Command{
 		Use: "view [RUN|DIR...]", Short: "Show runs in the browser, on this machine",
-		Long: "Serves the pages of the HTML report for the runs that belong to this folder, and those that are\n" +
-			"named or below a folder that is: a list of runs, trends of their metrics, comparisons of any two,\n" +
-			"and runs that still go on as they grow. It only reads. The first line on standard output is the\n" +
-			"address, which a terminal also opens in the browser; Ctrl-C ends it.",
+		Long: "Serves the pages of the HTML report for the runs of this folder and those that you name: a list of runs,\n" +
+			"trends of their metrics, comparisons of any two, and runs in progress. It only reads. The first line on\n" +
+			"standard output is the address, which evalrun also opens in the browser from a terminal; Ctrl-C ends it.",
 		Example: "  evalrun view\n  evalrun view latest\n  evalrun view downloaded/artifacts --no-open",
 		RunE:    func(_ *cobra.Command, args []string) error { return a.view(args, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
+	fs.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen on `ADDRESS`; port 0 takes a free one")
 	fs.BoolVar(&o.noOpen, "no-open", false, "open no browser")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
 		return flags.CompleteRuns(cmd, nil, text)

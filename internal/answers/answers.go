@@ -111,7 +111,7 @@ func (l *answerLine) check() error {
 	case l.Turns != nil && len(l.Turns) == 0:
 		return errors.New("`turns` is empty")
 	case l.Text == nil && l.ToolCalls == nil && l.FinishReason != "":
-		return errors.New("`finishReason` goes with `text` or `toolCalls`; in a `response` it stands with its candidate")
+		return errors.New("`finishReason` goes with `text` or `toolCalls`; in a `response` it is a part of the candidate")
 	}
 	return checkCalls(l.ToolCalls)
 }

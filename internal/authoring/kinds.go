@@ -23,14 +23,49 @@ func WriteKinds(w io.Writer) error {
 	return p.Err
 }
 
-// ExplainKind explains one of them.
-func ExplainKind(w io.Writer, name string) error {
+// KindDescription is a kind of scorers for programs.
+type KindDescription struct {
+	Kind    string   `json:"kind"`
+	Summary string   `json:"summary"`
+	Doc     string   `json:"doc"`
+	Limits  string   `json:"limits"`
+	Example string   `json:"example"` // YAML, an entry of a scorers list
+	Options []string `json:"options"` // keys that may be next to the kind
+}
+
+// DescribeKinds describes the kinds of scorers with these names, or all without a name.
+func DescribeKinds(names []string) ([]KindDescription, error) {
+	if len(names) == 0 {
+		names = Kinds()
+	}
+	var out []KindDescription
+	for _, name := range names {
+		k, err := kind(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, KindDescription{k.Name, k.Summary, k.Doc, k.Limits, k.Example, append([]string{}, k.Options...)})
+	}
+	return out, nil
+}
+
+// kind is the kind of scorers with a name.
+func kind(name string) (*scorers.Kind, error) {
 	table := scorers.Builtin()
 	k := table.Lookup(name)
 	if k == nil {
-		return exit.BadInput("there is no scorer kind %q; %s", name, diag.DidYouMean(name, table.Names()))
+		return nil, exit.BadInput("there is no scorer kind %q; %s", name, diag.DidYouMean(name, table.Names()))
 	}
-	_, err := fmt.Fprintf(
+	return k, nil
+}
+
+// ExplainKind explains one of them.
+func ExplainKind(w io.Writer, name string) error {
+	k, err := kind(name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(
 		w, "%s: %s\n\n%s\n\nKnown limits:\n%s\n\nscorers:\n  %s\n", k.Name, k.Summary, fill(k.Doc, 80), fill(k.Limits, 80),
 		strings.ReplaceAll(k.Example, "\n", "\n  "),
 	)

@@ -77,7 +77,7 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	err := job.Settle()
 	if err != nil {
 		d.problem(
-			"settings", exit.CodeBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite",
+			"settings", exit.CodeBadInput, err.Error(), "correct it where it is set: a flag, a variable, or the suite",
 			"running#environment",
 		)
 	}
@@ -110,7 +110,7 @@ func (d *Doctor) answering(ctx context.Context, job *harness.Job) {
 	if d.credentials(job) && ready {
 		d.service(ctx, job)
 	} else {
-		d.warning("service", "it was not asked", "settle the problems above first", "")
+		d.warning("service", "not checked", "settle the problems above first", "")
 	}
 }
 
@@ -157,12 +157,12 @@ func (d *Doctor) suites() *harness.Job {
 		return none
 	case job.Bad() != nil:
 		d.problem(
-			"suites", exit.CodeBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "),
+			"suites", exit.CodeBadInput, "there are problems in "+strings.Join(d.Suites, ", "),
 			"`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite",
 		)
 		return none
 	}
-	d.ok("suites", "%s without mistakes", diag.Count(len(job.Suites), "suite"))
+	d.ok("suites", "%s without problems", diag.Count(len(job.Suites), "suite"))
 	return job
 }
 
@@ -273,7 +273,7 @@ func (d *Doctor) login(job *harness.Job) bool {
 		)
 		return false
 	}
-	d.ok("login", "somebody is logged in, for the project %s; %s", project, state)
+	d.ok("login", "logged in, for the project %s; %s", project, state)
 	return true
 }
 
@@ -384,9 +384,9 @@ func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []
 	case len(named) > 0:
 		d.ok("models", "the service lists %d; there is %s", len(listed), strings.Join(named, ", "))
 	case len(listed) == 0:
-		d.warning("models", "the service lists none", "ask whoever runs it whether this key may use any", "services")
+		d.warning("models", "the service lists none", "ask the operator of the service whether this key may use any", "services")
 	default:
-		d.ok("models", "the service lists %d; name a suite to have its own looked up", len(listed))
+		d.ok("models", "the service lists %d; name a suite to look up the models that it uses", len(listed))
 	}
 }
 
@@ -419,7 +419,7 @@ func (d *Doctor) runFolder() {
 func (d *Doctor) terminal() {
 	switch {
 	case d.Width == 0:
-		d.ok("terminal", "standard output is no terminal: reports are plain")
+		d.ok("terminal", "standard output is not a terminal: reports are plain")
 	case d.Color:
 		d.ok("terminal", "%s, with colours", diag.Count(d.Width, "column"))
 	default:

@@ -20,11 +20,11 @@ func Service(fs *pflag.FlagSet, f *harness.Flags) {
 	Address(fs, f)
 	fs.StringVar(
 		&f.Auth, "auth", "",
-		"apiKey, in a header, apiKeyQuery, or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY",
+		"authenticate by `KIND`: apiKey, apiKeyQuery or oauth (EVALRUN_AUTH; default apiKey); the key itself is EVALRUN_API_KEY",
 	)
 	Project(fs, f)
-	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "prefix of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
-	fs.StringVar(&f.Emulator, "emulator", "", "ask the embedded emulator; =SCRIPT gives its answers")
+	fs.StringVar(&f.ScopeBase, "auth-scope-base", "", "`PREFIX` of the deployment's OAuth scopes (EVALRUN_AUTH_SCOPE_BASE)")
+	fs.StringVar(&f.Emulator, "emulator", "", "use the built-in emulator; answers come from the file `SCRIPT`")
 	fs.Lookup("emulator").NoOptDefVal = eval.DemoScript
 	Services(fs, f)
 	Seed(fs, f)
@@ -32,87 +32,116 @@ func Service(fs *pflag.FlagSet, f *harness.Flags) {
 
 // Services are about the named services.
 func Services(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.Var(&services{&f.Services}, "service",
-		"NAME.baseUrl=URL: address of a named service (services.NAME.baseUrl); repeatable")
+	fs.Var(&services{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
 	AllowEnv(fs, f)
 }
 
 // AllowEnv lets suites name further variables of the environment.
 func AllowEnv(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringArrayVar(
-		&f.AllowEnv, "allow-env", nil, "let `keyEnv` name this variable, which is neither EVALRUN_* nor *_API_KEY; "+
-			"repeatable",
+		&f.AllowEnv, "allow-env", nil,
+		"let suites take a key from the variable `NAME`, which is neither EVALRUN_* nor *_API_KEY (repeatable)",
 	)
 }
 
 // Seed is the seed of what is drawn.
 func Seed(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.Uint64Var(&f.Seed, "seed", 0, "seed of --sample, and of what the emulator draws (default 0)")
+	fs.Uint64Var(&f.Seed, "seed", 0, "draw --sample and the emulator's answers from seed `N` (default 0)")
 }
 
 // Address name the service.
 func Address(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.StringVar(&f.BaseURL, "base-url", "", "address of the service (EVALRUN_BASE_URL, service.baseUrl)")
-	fs.StringVar(&f.APIVersion, "api-version", "", "v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)")
-	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "prefix of the service's headers (EVALRUN_HEADER_PREFIX; default x-svc)")
+	fs.StringVar(&f.BaseURL, "base-url", "", "send requests to the service at `URL` (EVALRUN_BASE_URL, service.baseUrl)")
+	fs.StringVar(&f.APIVersion, "api-version", "", "use `VERSION` v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)")
+	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "begin the service's headers with `PREFIX` (EVALRUN_HEADER_PREFIX; default x-svc)")
 }
 
 // Project names the cloud project.
 func Project(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.StringVar(&f.Project, "project", "", "cloud project, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
+	fs.StringVar(&f.Project, "project", "", "cloud project `ID`, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
 }
 
-// Limits bound what is asked.
+// Limits bound what is sent.
 func Limits(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.Var(&boundedInt{&f.Concurrency, suite.MaxConcurrency}, "concurrency", "calls under way at once (default 8)")
-	Positive(fs, &f.RPM, "rpm", "requests per minute")
-	Positive(fs, &f.TPM, "tpm", "tokens per minute")
-	Positive(fs, &f.BudgetTokens, "budget-tokens", "tokens to spend at most")
-	Positive(fs, &f.BudgetCalls, "budget-calls", "calls to make at most, retries included")
-	fs.Var((*positiveFloat)(&f.BudgetMoney), "budget-money", "money to spend at most, in the currency of the price list")
-	fs.Var((*Duration)(&f.BudgetTime), "budget-time", "time after which nothing more is asked")
-	fs.StringVar(&f.Prices, "prices", "", "price list: what tokens of each model cost (YAML; default the suite's)")
+	fs.VarP(&boundedInt{&f.Concurrency, suite.MaxConcurrency}, "concurrency", "j", "keep `N` calls in progress at once (default 8)")
+	Positive(fs, &f.RPM, "rpm", "send at most `N` requests per minute")
+	Positive(fs, &f.TPM, "tpm", "send at most `N` tokens per minute")
+	Positive(fs, &f.BudgetTokens, "budget-tokens", "spend at most `N` tokens")
+	Positive(fs, &f.BudgetCalls, "budget-calls", "make at most `N` calls, retries included")
+	fs.Var((*positiveFloat)(&f.BudgetMoney), "budget-money", "spend at most this `AMOUNT`, in the currency of the price list")
+	fs.Var((*Duration)(&f.BudgetTime), "budget-time", "stop sending requests after this long")
+	fs.StringVar(&f.Prices, "prices", "", "take the price of each model's tokens from a YAML `FILE` (default the suite's)")
 	Attempts(fs, f)
 }
 
 // Attempts are about a single call.
 func Attempts(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "attempts per call at most (default 5)")
-	fs.Var((*Duration)(&f.Timeout), "timeout", "time of one attempt, body included (default 60s)")
+	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "try each call at most `N` times (default 5)")
+	fs.Var((*Duration)(&f.Timeout), "timeout", "end an attempt after this long, body included (default 60s)")
+}
+
+// Failures end a run that fails, more says "more " where the failures of an earlier run do not count.
+func Failures(fs *pflag.FlagSet, p *int, more string) {
+	fs.Var((*failFast)(p), "fail-fast", "stop sending requests after the first "+more+"trial that fails")
+	fs.Lookup("fail-fast").NoOptDefVal = "true"
+	Positive(fs, p, "max-failures", "stop sending requests after `N` "+more+"failed trials")
 }
 
 // Select choose trials.
 func Select(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "ask each case so often, whatever the suite says")
-	fs.StringArrayVar(&f.Cases, "case", nil, "only cases whose name fits the glob; repeat it for several")
-	fs.StringArrayVar(&f.Tags, "tag", nil, "only cases with a tag that fits the glob; repeat it for several")
-	fs.StringArrayVar(&f.Arms, "arm", nil, "only arms (target/prompt) that fit the glob; repeat it for several")
-	fs.StringVar(&f.FailedIn, "failed-in", "", "run whose failures and errors to run again, each case on its arms (without SUITE: the suites, --var and --repeats of that run)")
-	fs.StringVar(&f.ChangedSince, "changed-since", "", "a run: only what it did not ask as it stands now (prompt, target, variables, scorers)")
-	Positive(fs, &f.Sample, "sample", "so many cases of each suite, drawn by --seed; the same seed draws the same")
-	fs.Var((*shardFlag)(&f.Shard), "shard", "I/N: ask only the I-th of N parts; evalrun merge joins their runs")
+	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "run each case `N` times (overrides the suite)")
+	Cases(fs, &f.Cases)
+	fs.StringArrayVar(&f.Tags, "tag", nil, "select cases with a tag that matches `GLOB` (repeatable)")
+	Arms(fs, &f.Arms)
+	fs.StringVar(&f.FailedIn, "failed-in", "", "select what failed or ended in an error in `RUN` (without SUITE: its suites, --var and --repeats)")
+	fs.StringVar(&f.ChangedSince, "changed-since", "", "select what changed since `RUN`: prompt, target, variables or scorers")
+	Positive(fs, &f.Sample, "sample", "run a random sample of `N` cases per suite (reproducible with --seed)")
+	fs.Var((*shardFlag)(&f.Shard), "shard", "run the I-th of N parts (evalrun merge joins the runs)")
 	f.Vars = map[string]string{}
-	fs.Var(Vars(f.Vars), "var", "K=V: set a variable of every case; repeat it for several")
+	fs.Var(Vars(f.Vars), "var", "set the variable NAME of every case (repeatable)")
+}
+
+// Cases choose cases by their names.
+func Cases(fs *pflag.FlagSet, p *[]string) {
+	fs.StringArrayVar(p, "case", nil, "select cases whose name matches `GLOB` (repeatable)")
+}
+
+// Arms choose arms by their names.
+func Arms(fs *pflag.FlagSet, p *[]string) {
+	fs.StringArrayVar(p, "arm", nil, "select arms (target/prompt) that match `GLOB` (repeatable)")
 }
 
 // Out are about the run directory.
 func Out(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.StringVar(&f.Out, "out", "", "run directory (default .evalrun/runs/ID)")
+	OutDir(fs, f)
 	fs.BoolVar(&f.NoContent, "no-content", false, "keep prompts and answers out of all files; hashes, lengths and scores stay")
+}
+
+// OutDir names the run directory.
+func OutDir(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.StringVar(&f.Out, "out", "", "write the run into `DIR` (default .evalrun/runs/ID)")
 }
 
 // Gate are rules of the gate.
 func Gate(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "the least pass rate of each arm, whatever the gates of the suites say")
-	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "the largest share of errors, whatever the gates of the suites say")
-	fs.Var(&optionalShare{&f.MaxBlocked}, "max-blocked", "the largest share of blocked answers, whatever the gates of the suites say")
-	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "nothing selected is no error")
+	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "require this pass rate of each arm (overrides the suites)")
+	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "allow this share of errors (overrides the suites)")
+	fs.Var(&optionalShare{&f.MaxBlocked}, "max-blocked", "allow this share of blocked answers (overrides the suites)")
+	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept an empty selection: it is no error")
 }
 
 // Reports names reports and where they go.
 func Reports(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringArrayVarP(&f.Reports, "report", "o", nil,
-		"FORMAT[=PATH], repeatable: "+strings.Join(reports.Names(), ", ")+"; without PATH to standard output (default table)")
+		"write a report as `FORMAT[=FILE]`: "+strings.Join(reports.Names(), ", ")+
+			"; without FILE to standard output (default table; repeatable)")
+}
+
+// JSON lets a command that lists something print it for programs. -o json is the same, as it is for reports of a run.
+func JSON(fs *pflag.FlagSet, p *bool) {
+	fs.BoolVar(p, "json", false, "print JSON")
+	fs.VarP((*jsonFormat)(p), "report", "o", "print as table or json")
+	fs.Lookup("report").Hidden = true
 }
 
 // Untrusted is for suites of people who must not choose where the key goes.
@@ -122,8 +151,7 @@ func Untrusted(fs *pflag.FlagSet, f *harness.Flags) {
 		"treat the suite as untrusted: it cannot name the service, read the environment, start programs or call other hosts",
 	)
 	fs.Var((*allow)(&f.Allow), "allow",
-		"with --untrusted: `program`, http=HOST[,HOST] or services=HOST[,HOST], which the suite may use nevertheless; "+
-			"repeatable")
+		"with --untrusted, let the suite use `WHAT`: program, http=HOST[,HOST] or services=HOST[,HOST] (repeatable)")
 }
 
 // Trust accepts a run that others made.
@@ -133,12 +161,12 @@ func Trust(fs *pflag.FlagSet, f *harness.Flags) {
 
 // Rule are the flags that decide a comparison.
 func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
-	fs.Var((*share)(&r.Margin), "margin", "how much lower a rate may be and still count as not worse, such as 0.05")
+	fs.Var((*share)(&r.Margin), "margin", "count a rate that is lower by up to this much as not worse, such as 0.05")
 	fs.Var((*share)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
-	fs.StringVar(&r.OnInconclusive, "on-inconclusive", "", "fail (default), warn or pass, when there are too few cases to tell")
-	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "the least share of the baseline's cases that must be compared (default 0.9)")
-	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "suites or arms (globs) that only the baseline may have")
-	fs.StringArrayVar(&r.Metrics, "metric", nil, "NAME or NAME=MARGIN: a metric that must not get worse (default pass); repeat it for several")
+	fs.StringVar(&r.OnInconclusive, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
+	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "require this share of the baseline's cases in the comparison (default 0.9)")
+	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "accept that suites or arms that match `GLOB` are gone (repeatable)")
+	fs.StringArrayVar(&r.Metrics, "metric", nil, "require that the metric `NAME[=MARGIN]` is not worse (default pass; repeatable)")
 }
 
 // Baseline are the flags that compare a run with a baseline.
@@ -146,21 +174,21 @@ func Baseline(fs *pflag.FlagSet, f *harness.Flags) {
 	Against(fs, f)
 	fs.StringVar(
 		&f.Interleave, "interleave", "",
-		"SUITE@REF: run an earlier version of a suite (in git), with its own cases and scorers, side by side, and compare with it",
+		"run an earlier version of a suite (in git) side by side and compare with it: `SUITE@REF`",
 	)
-	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "ask no more once the verdict is known")
+	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "stop sending requests when the verdict is known")
 }
 
 // Against say what a run is compared with, and by which rule.
 func Against(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.StringVar(&f.Baseline, "baseline", "", "compare with this: a named baseline, a run, or an exported file")
-	fs.BoolVar(&f.NoBaseline, "no-baseline", false, "do not compare with the baseline of the suite's gate")
+	fs.StringVar(&f.Baseline, "baseline", "", "compare with `RUN`: a named baseline, a run, or an exported file")
+	fs.BoolVar(&f.NoBaseline, "no-baseline", false, "skip the comparison that the suite's gate has")
 	Rule(fs, &f.Rule)
 }
 
 // EmbeddingModel names the model that embeds.
 func EmbeddingModel(fs *pflag.FlagSet, model *string) {
-	fs.StringVar(model, "model", service.DefaultEmbeddingModel, "model that makes the vectors")
+	fs.StringVar(model, "model", service.DefaultEmbeddingModel, "make the vectors with the model `NAME`")
 }
 
 // WithTable adds the table to the values of -o where nothing else goes to standard output.
@@ -169,6 +197,13 @@ func WithTable(formats []string) []string {
 		return formats
 	}
 	return append(slices.Clone(formats), "table")
+}
+
+// Tabled reports whether the table is what goes to standard output.
+func Tabled(formats []string) bool {
+	return slices.ContainsFunc(WithTable(formats), func(format string) bool {
+		return format == "table" || format == "table="+regular.Standard
+	})
 }
 
 // ToStandard reports whether one of the values of -o goes to standard output.

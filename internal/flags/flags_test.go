@@ -41,6 +41,7 @@ func TestEachFlagSetsItsChoice(t *testing.T) {
 		"--emulator=own.yaml":             func(f *harness.Flags) { f.Emulator = "own.yaml" },
 		"--seed=7":                        func(f *harness.Flags) { f.Seed = 7 },
 		"--concurrency=3":                 func(f *harness.Flags) { f.Concurrency = 3 },
+		"-j 3":                            func(f *harness.Flags) { f.Concurrency = 3 },
 		"--rpm=60":                        func(f *harness.Flags) { f.RPM = 60 },
 		"--tpm=600":                       func(f *harness.Flags) { f.TPM = 600 },
 		"--budget-tokens=5":               func(f *harness.Flags) { f.BudgetTokens = 5 },

@@ -14,10 +14,9 @@ import (
 
 // Identity are what a run is found again by.
 func Identity(fs *pflag.FlagSet, f *harness.Flags) {
-	fs.Var((*runName)(&f.Name), "name", "name of the run, for name:NAME where a run is named")
+	fs.Var((*runName)(&f.Name), "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
-	fs.Var(labels(f.Labels), "label", "WORD or KEY=VALUE: label of the run, for label:WORD where a run is named; "+
-		"repeatable")
+	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
 }
 
 // Config lets a command use the project file: what it says is the default of the command's flags.
@@ -61,7 +60,7 @@ func ConfigSuites(cmd *cobra.Command, f *harness.Flags) {
 func configFlags(cmd *cobra.Command) *harness.ProjectChoice {
 	var c harness.ProjectChoice
 	cmd.Flags().StringVar(&c.File, "config", "",
-		"project file (default "+project.FileName+" of this folder or one above it)")
+		"use the project file `FILE` (default "+project.FileName+" of this folder or one above it)")
 	cmd.Flags().BoolVar(&c.None, "no-config", false, "use no project file")
 	return &c
 }
@@ -74,9 +73,16 @@ func useProject(cmd *cobra.Command, f *harness.Flags, c harness.ProjectChoice, s
 	return preset(cmd.Flags(), f.ProjectFile)
 }
 
-// answers are flags that say where answers are kept: one of them on the command line replaces all of them in a project
-// file.
-var answers = []string{"record", "replay", "replay-or-record", "answers"}
+// together are flags of which one on the command line replaces all in a project file: where answers are kept, and when
+// a run that fails ends.
+var together = [][]string{{"record", "replay", "replay-or-record", "answers"}, {"fail-fast", "max-failures"}}
+
+// replaced reports whether the value that a project file has for a flag gives way to the command line.
+func replaced(fs *pflag.FlagSet, name string) bool {
+	return slices.ContainsFunc(together, func(names []string) bool {
+		return slices.Contains(names, name) && slices.ContainsFunc(names, fs.Changed)
+	})
+}
 
 // preset gives flags that were not given the values of a project file.
 func preset(fs *pflag.FlagSet, file *project.File) error {
@@ -85,7 +91,7 @@ func preset(fs *pflag.FlagSet, file *project.File) error {
 	}
 	for _, one := range file.Flags {
 		flag := fs.Lookup(one.Name)
-		if flag == nil || flag.Changed || slices.Contains(answers, one.Name) && slices.ContainsFunc(answers, fs.Changed) {
+		if flag == nil || flag.Changed || replaced(fs, one.Name) {
 			continue
 		}
 		for _, value := range one.Values {

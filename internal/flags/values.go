@@ -23,7 +23,7 @@ func (p *positiveFloat) String() string {
 	}
 	return strconv.FormatFloat(float64(*p), 'g', -1, 64)
 }
-func (p *positiveFloat) Type() string { return "number" }
+func (p *positiveFloat) Type() string { return "N" }
 func (p *positiveFloat) Set(s string) error {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(v > 0) || v > math.MaxInt32 {
@@ -44,7 +44,7 @@ func (p *Duration) String() string {
 }
 
 // Type is what help calls the value.
-func (p *Duration) Type() string { return "duration" }
+func (p *Duration) Type() string { return "DURATION" }
 
 // Set takes a time.
 func (p *Duration) Set(s string) error {
@@ -75,7 +75,7 @@ type Vars map[string]string
 func (v Vars) String() string { return "" }
 
 // Type is what help calls the value.
-func (v Vars) Type() string { return "K=V" }
+func (v Vars) Type() string { return "NAME=VALUE" }
 
 // Set takes a variable; the last value of one counts.
 func (v Vars) Set(s string) error {
@@ -112,7 +112,7 @@ func (s *services) Set(text string) error {
 type allow []string
 
 func (a *allow) String() string { return strings.Join(*a, ",") }
-func (a *allow) Type() string   { return "what" }
+func (a *allow) Type() string   { return "WHAT" }
 func (a *allow) Set(s string) error {
 	if err := suite.CheckAllow(s); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (b *boundedInt) String() string {
 	}
 	return strconv.Itoa(*b.p)
 }
-func (b *boundedInt) Type() string { return "int" }
+func (b *boundedInt) Type() string { return "N" }
 func (b *boundedInt) Set(s string) error {
 	v, err := strconv.Atoi(s)
 	if err != nil || v < 1 {
@@ -151,6 +151,37 @@ func (b *boundedInt) Set(s string) error {
 	return nil
 }
 
+// jsonFormat is --json, written as a format.
+type jsonFormat bool
+
+func (j *jsonFormat) String() string { return "" }
+func (j *jsonFormat) Type() string   { return "FORMAT" }
+func (j *jsonFormat) Set(s string) error {
+	if s != "json" && s != "table" {
+		return fmt.Errorf("it takes table or json")
+	}
+	*j = s == "json"
+	return nil
+}
+
+// failFast is a flag that makes 1 the limit of failures.
+type failFast int
+
+func (f *failFast) String() string   { return strconv.FormatBool(*f == 1) }
+func (f *failFast) Type() string     { return "bool" }
+func (f *failFast) IsBoolFlag() bool { return true }
+func (f *failFast) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	if err != nil {
+		return fmt.Errorf("it takes true or false")
+	}
+	*f = 0
+	if on {
+		*f = 1
+	}
+	return nil
+}
+
 // share is a flag of a number between 0 and 1, both left out.
 type share float64
 
@@ -160,7 +191,7 @@ func (s *share) String() string {
 	}
 	return strconv.FormatFloat(float64(*s), 'g', -1, 64)
 }
-func (s *share) Type() string { return "share" }
+func (s *share) Type() string { return "RATE" }
 func (s *share) Set(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0 && v < 1) {
@@ -179,7 +210,7 @@ func (s *optionalShare) String() string {
 	}
 	return strconv.FormatFloat(**s.value, 'g', -1, 64)
 }
-func (s *optionalShare) Type() string { return "share" }
+func (s *optionalShare) Type() string { return "RATE" }
 func (s *optionalShare) Set(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if inRange := v >= 0 && v <= 1; err != nil || !inRange {
@@ -195,7 +226,7 @@ type Age time.Duration
 func (a *Age) String() string { return (*Duration)(a).String() }
 
 // Type is what help calls the value.
-func (a *Age) Type() string { return "age" }
+func (a *Age) Type() string { return "AGE" }
 
 // Set takes a time.
 func (a *Age) Set(s string) error {

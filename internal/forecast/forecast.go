@@ -55,6 +55,7 @@ type ArmForecast struct {
 	APIVersion      string `json:"apiVersion"`
 	Service         string `json:"service,omitempty"` // the name of the model's service, "" for the unnamed one
 	Stream          bool   `json:"stream"`
+	Estimated       bool   `json:"estimated,omitempty"` // the prompts of other arms are counted, and this service cannot count
 	Trials          int    `json:"trials"`
 	Calls           int    `json:"calls"`     // to generate, or of the application; at least
 	MostCalls       int    `json:"mostCalls"` // at most: with all steps of tool loops
@@ -248,7 +249,7 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 	if !ok {
 		a = &ArmForecast{
 			Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Service: t.Request.Service,
-			Stream: t.Request.Stream,
+			Stream: t.Request.Stream, Estimated: s.Counted && t.Request.App == nil && !t.Counts(),
 		}
 		s.arms[key] = a
 	}

@@ -81,10 +81,11 @@ func (s *Session) reasonOf(name string, e *eval.Error) string {
 	if e.Kind == eval.KindQuota {
 		return fmt.Sprintf("the quota of %s is used up for longer than waiting makes sense: %s", runner.Served(name), e)
 	}
-	if name == "" {
+	who := runner.Served(name)
+	if name == "" || strings.HasPrefix(e.Message, who) { // the breaker names it itself
 		return e.Error()
 	}
-	return runner.Served(name) + ": " + e.Error()
+	return who + ": " + e.Error()
 }
 
 // linkOf is the link to a service.

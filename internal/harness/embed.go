@@ -133,11 +133,15 @@ func (s *Session) described() (source runner.ModelSource, apiVersion string) {
 // known of it, since the service lists no models.
 func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
 	source, version := s.described()
+	who := runner.Served("")
+	if s.only != nil {
+		who = runner.Served(*s.only)
+	}
 	missing := runner.Missing(ctx, source, runner.Wanted{APIVersion: version, ID: id, Method: method}, e)
 	if missing.Unlisted {
-		return exit.Incomplete("the service reports no metadata of models%s", missing.Words()), true
+		return exit.Incomplete("%s reports no metadata of models%s", who, missing.Words()), true
 	}
-	return exit.BadInput("the service has no model %s%s; %s", id, missing.Words(), missing.Hint), false
+	return exit.BadInput("%s has no model %s%s; %s", who, id, missing.Words(), missing.Hint), false
 }
 
 // batchOf is how many of the texts go into one call.

@@ -342,7 +342,7 @@ func (c *consumer) decide(r *eval.Result) {
 		}
 	case eval.Fail:
 		if c.failures++; s.Flags.MaxFailures > 0 && c.failures >= s.Flags.MaxFailures {
-			c.halt(eval.EndMaxFailures, fmt.Sprintf("--max-failures %d is reached", s.Flags.MaxFailures))
+			c.halt(eval.EndMaxFailures, tooMany(s.Flags.MaxFailures))
 		}
 	case eval.Err:
 		if r.OverBudget {
@@ -356,6 +356,14 @@ func (c *consumer) decide(r *eval.Result) {
 			c.decideOnError(c.whose(r), e)
 		}
 	}
+}
+
+// tooMany says that a limit of failures is reached.
+func tooMany(limit int) string {
+	if limit == 1 {
+		return "1 trial failed (--fail-fast)"
+	}
+	return fmt.Sprintf("%d trials failed (--max-failures)", limit)
 }
 
 // whose is the application whose trouble an error is, nil when it is that of the service.

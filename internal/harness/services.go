@@ -188,6 +188,28 @@ func (j *Job) calling(underTest bool) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// AtOnce is how many calls of the plan may be in progress at once: each service has a share of its own, and a limit that was given caps
+// them all.
+func (j *Job) AtOnce() int {
+	limits := &j.Settings.Limits
+	sum := 0
+	for _, name := range j.used() {
+		if own, named := limits.Services[name]; named {
+			sum += own.Concurrency
+		} else {
+			sum += limits.Concurrency
+		}
+	}
+	isApp := func(t *suite.Target) bool { return t.App != nil }
+	if !slices.Contains(j.used(), "") && slices.ContainsFunc(slices.Collect(j.targets), isApp) {
+		sum += limits.Concurrency
+	}
+	if j.Settings.capped || sum == 0 {
+		return limits.Concurrency
+	}
+	return sum
+}
+
 // Asks says that a judge is asked although no scorer of the suites does.
 func (j *Job) Asks(judge *suite.Judge) { j.chosen = append(j.chosen, judge) }
 

@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// Mutated is a file in YAML of which a few places were changed as by accident: signs that mean something come and go, and lines are repeated
-// elsewhere, and indented differently.
+// Mutated is a file in YAML of which a few places were changed as by accident: signs that mean something come and go, and lines
+// are repeated elsewhere, and indented differently.
 func Mutated(random *rand.Rand, src string) string {
 	signs := []string{
-		"\"", "'", "#", "-", "- ", ":", " ", "  ", "\t", "\n", "|\n", "&x ", "*x", "{", "}", "[", "]", ",", "?", "!a ", "---\n", "\r", "{{", "x",
+		"\"", "'", "#", "-", "- ", ":", " ", "  ", "\t", "\n", "|\n", "&x ", "*x", "{", "}", "[", "]", ",", "?", "!a ", "---\n", "\r",
+		"{{", "x",
 	}
 	lines := strings.SplitAfter(src, "\n")
 	for range 1 + random.IntN(3) {

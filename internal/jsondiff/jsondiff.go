@@ -2,14 +2,15 @@
 package jsondiff
 
 import (
-	"cmp"
-	"encoding/json"
-	"maps"
+	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// list is a JSON array by position, as a JSON Pointer knows it. One whose items were paired may have holes.
+// list is a JSON array by position. go-cmp aligns slices, in time exponential in their nesting, and
+// a JSON Pointer knows positions alone.
 type list map[int]any
 
 // object is a decoded JSON object.
@@ -109,14 +110,13 @@ func (r Rules) Compare(want, got any, maxFields int) (d *Diff, fields int) {
 		p := &pairing{rules: r, same: Within(r.Tolerance), left: maxPairing}
 		right = p.fit(nil, left, right).value
 	}
-	c := &comparison{rules: r, same: Within(r.Tolerance)}
-	switch { // an answer that is null as a whole has nothing
-	case left == nil && right != nil:
-		left = Missing{}
-	case right == nil && left != nil:
-		right = Missing{}
+	c := &comparison{rules: r}
+	ignored := func(p cmp.Path) bool { return r.Ignore.Match(pointer(p)) }
+	opts := cmp.Options{cmp.Reporter(c), cmp.Comparer(Within(r.Tolerance))}
+	if len(r.Ignore) > 0 {
+		opts = append(opts, cmp.FilterPath(ignored, cmp.Ignore()))
 	}
-	c.walk(nil, left, right)
+	cmp.Equal(left, right, opts)
 	return &c.Diff, fields
 }
 
@@ -151,73 +151,76 @@ func orOne(fields, items int) int {
 	return fields
 }
 
-// comparison is two values on the way to their difference.
+// comparison is a Reporter of package cmp.
 type comparison struct {
 	Diff
 	rules Rules
-	same  func(a, b json.Number) bool
+	path  cmp.Path
 }
 
-// walk compares what is at a place, where both sides have something.
-func (c *comparison) walk(at []string, want, got any) {
-	if c.rules.Ignore.Match(at) {
+// pointer is the place of a path.
+func pointer(p cmp.Path) []string {
+	var out []string
+	for _, step := range p {
+		if s, ok := step.(cmp.MapIndex); ok {
+			key := s.Key()
+			if key.Kind() == reflect.Int {
+				out = append(out, strconv.FormatInt(key.Int(), 10))
+			} else {
+				out = append(out, key.String())
+			}
+		}
+	}
+	return out
+}
+
+// PushStep goes down one step.
+func (c *comparison) PushStep(s cmp.PathStep) {
+	c.path = append(c.path, s)
+	want, got := s.Values()
+	if empty(want) && empty(got) && want.Type() == got.Type() && !c.rules.Ignore.Match(pointer(c.path)) {
+		c.Equal++
+	}
+}
+
+func empty(v reflect.Value) bool { return v.Kind() == reflect.Map && v.Len() == 0 }
+
+// PopStep goes back up.
+// PopStep goes up one step.
+func (c *comparison) PopStep() { c.path = c.path[:len(c.path)-1] }
+
+// Report takes in a pair of values.
+func (c *comparison) Report(r cmp.Result) {
+	switch {
+	case r.ByIgnore():
 		return
-	}
-	switch w := want.(type) {
-	case object:
-		if g, ok := got.(object); ok {
-			walkParts(c, at, w, g, func(key string) string { return key })
-			return
-		}
-	case list:
-		if g, ok := got.(list); ok {
-			walkParts(c, at, w, g, strconv.Itoa)
-			return
-		}
-	}
-	if sameScalar(want, got, c.same) {
+	case r.Equal():
 		c.Equal++
 		return
 	}
-	c.report(at, want, got)
-}
-
-// walkParts compares the parts of two objects, or of two lists, in the order of their keys.
-func walkParts[K cmp.Ordered](c *comparison, at []string, want, got map[K]any, name func(K) string) {
-	if len(want)+len(got) == 0 {
-		c.Equal++
-		return
+	place := pointer(c.path)
+	d := Difference{place, Missing{}, Missing{}}
+	fields := 1
+	want, got := c.path.Last().Values()
+	if want.IsValid() {
+		part := valueOf(want)
+		fields, d.Want = max(fields, c.rules.fields(place, part)), part
 	}
-	keys := slices.AppendSeq(slices.Collect(maps.Keys(want)), maps.Keys(got))
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		w, wanted := want[key]
-		g, there := got[key]
-		place := below(at, name(key))
-		switch {
-		case wanted && there:
-			c.walk(place, w, g)
-		case c.rules.Ignore.Match(place):
-		case wanted:
-			c.report(place, w, Missing{})
-		default:
-			c.report(place, Missing{}, g)
-		}
+	if got.IsValid() {
+		part := valueOf(got)
+		fields, d.Got = max(fields, c.rules.fields(place, part)), part
 	}
-}
-
-// report takes in a pair of values that differ.
-func (c *comparison) report(at []string, want, got any) {
-	c.Unequal += max(c.fields(at, want), c.fields(at, got), 1)
+	c.Unequal += fields
 	if c.Total++; c.Total <= MaxDifferences {
-		c.Differences = append(c.Differences, Difference{at, arrays(want), arrays(got)})
+		d.Want, d.Got = arrays(d.Want), arrays(d.Got)
+		c.Differences = append(c.Differences, d)
 	}
 }
 
-// fields counts those of a side, which has none where it is missing.
-func (c *comparison) fields(at []string, v any) int {
-	if v == (Missing{}) {
-		return 0
+// valueOf is what cmp compares, nil for null.
+func valueOf(v reflect.Value) any {
+	if v.Kind() == reflect.Interface && v.IsNil() {
+		return nil
 	}
-	return c.rules.fields(at, v)
+	return v.Interface()
 }

@@ -30,7 +30,7 @@ func (f *fit) add(part fit) {
 	f.unequal += part.unequal
 }
 
-// fit compares as a comparison does, and counts only.
+// fit compares as go-cmp does with the same rules, but much faster.
 func (p *pairing) fit(at []string, want, got any) fit {
 	p.left--
 	if p.rules.Ignore.Match(at) {
@@ -46,7 +46,7 @@ func (p *pairing) fit(at []string, want, got any) fit {
 			return p.fitLists(at, w, g)
 		}
 	default:
-		if sameScalar(want, got, p.same) {
+		if p.sameScalar(want, got) {
 			return fit{got, 1, 0}
 		}
 	}
@@ -56,13 +56,13 @@ func (p *pairing) fit(at []string, want, got any) fit {
 }
 
 // sameScalar compares what is neither an object nor a list.
-func sameScalar(want, got any, same func(a, b json.Number) bool) bool {
+func (p *pairing) sameScalar(want, got any) bool {
 	w, ok := want.(json.Number)
 	if !ok {
 		return want == got
 	}
 	g, ok := got.(json.Number)
-	return ok && same(w, g)
+	return ok && p.same(w, g)
 }
 
 func (p *pairing) fitObjects(at []string, want, got object) fit {

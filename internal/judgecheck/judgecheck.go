@@ -100,7 +100,7 @@ func Check(d *journal.Document, file string) (*Report, error) {
 		c.trial(r)
 	}
 	if !c.asked && len(labels.all)+len(labels.mistakes) > 0 {
-		return nil, exit.BadInput("this run asked no judge: there is nothing to measure against the labels")
+		return nil, exit.BadInput("this run has no scores of judges: there is nothing to measure against the labels")
 	}
 	c.unmatched(d)
 	c.unknownWords()
@@ -208,7 +208,7 @@ func (c *labelCheck) take(l *label, r *eval.Result, s *eval.Score) {
 		return
 	}
 	if own := s.Judged.Choices; choice && own != nil && !slices.Contains(own, word) {
-		c.mistake(l, "`%s` is no choice of `%s`: %s", l.Label, k.scorer, strings.Join(own, ", "))
+		c.mistake(l, "`%s` is not a choice of `%s`: %s", l.Label, k.scorer, strings.Join(own, ", "))
 		return
 	}
 	c.pair(k, labelled{r.Case, word, said(choice, s.Judged.Choice, s.Passed)}, choice)
@@ -250,7 +250,7 @@ func inWords(label string, words []string) string {
 func (c *labelCheck) unknownWords() {
 	for _, l := range c.labels.all {
 		if word := inWords(l.Label, c.words); !slices.Contains(c.words, word) {
-			c.mistake(l, "`%s` is no label: %s", l.Label, strings.Join(c.words, ", "))
+			c.mistake(l, "`%s` is not a label: %s", l.Label, strings.Join(c.words, ", "))
 		}
 	}
 }

@@ -153,7 +153,7 @@ func (l *labels) row(line int, cell func(string) string) {
 	repeat := cell("repeat")
 	var err error
 	if one.Repeat, err = strconv.Atoi(cmp.Or(repeat, "0")); err != nil || one.Repeat < 1 && repeat != "" {
-		l.mistake(line, "`%s` is no repeat: they count from 1", repeat)
+		l.mistake(line, "`%s` is not a repeat: they count from 1", repeat)
 		return
 	}
 	l.add(one)
@@ -215,7 +215,7 @@ func (l *label) choose(r *eval.Result) (score *eval.Score, problem string) {
 	switch {
 	case len(names) > 1:
 		return nil, fmt.Sprintf(
-			"several judges' scores stand with the answer to case `%s`: say which by `scorer`: %s", l.Case,
+			"the answer to case `%s` has scores of several judges: name one by `scorer`: %s", l.Case,
 			strings.Join(names, ", "),
 		)
 	case score != nil || r.Outcome == eval.Err || r.Outcome == eval.Skip:
@@ -223,5 +223,5 @@ func (l *label) choose(r *eval.Result) (score *eval.Score, problem string) {
 	case l.Scorer != "":
 		return nil, fmt.Sprintf("case `%s` has no judge's score named `%s`", l.Case, l.Scorer)
 	}
-	return nil, fmt.Sprintf("no judge was asked about case `%s`", l.Case)
+	return nil, fmt.Sprintf("no judge scored case `%s`", l.Case)
 }

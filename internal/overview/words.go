@@ -76,7 +76,7 @@ func Incomplete(end *eval.End) string {
 	what := map[eval.EndReason]string{
 		eval.EndInterrupted: "the run was interrupted",
 		eval.EndBudget:      "the run stopped: its budget is spent",
-		eval.EndMaxFailures: "the run stopped after too many failures",
+		eval.EndMaxFailures: "the run stopped because of failures",
 		eval.EndStopped:     "the run could not be completed", // other services may have gone on
 	}[end.Reason]
 	if what == "" {

@@ -66,7 +66,7 @@ func TestIncompleteInWords(t *testing.T) {
 	for want, end := range map[string]eval.End{
 		"the run was interrupted":                             {Reason: eval.EndInterrupted},
 		"the run stopped: its budget is spent: 3 of 3 calls":  {Reason: eval.EndBudget, Message: "3 of 3 calls"},
-		"the run stopped after too many failures":             {Reason: eval.EndMaxFailures},
+		"the run stopped because of failures":                 {Reason: eval.EndMaxFailures},
 		"the run could not be completed: the key was refused": {Reason: eval.EndStopped, Message: "the key was refused"},
 		"the run ended: laterVersion":                         {Reason: "laterVersion"},
 	} {

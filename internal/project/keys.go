@@ -45,7 +45,7 @@ func Shape(templates bool) shape.Schema {
 func chosenPerRun() []string {
 	return []string{
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "var", "emulator", "answers", "untrusted",
-		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv",
+		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv", "open", "watch", "color", "directory",
 	}
 }
 
@@ -196,6 +196,7 @@ func flagSettings() []setting {
 		toggle("allowEmpty", "allow-empty", "Whether an empty selection is no error."),
 		toggle("quiet", "quiet", "Whether to print errors and failed verdicts only."),
 		toggle("verbose", "verbose", "Whether to report each trial and each retry."),
+		toggle("failFast", "fail-fast", "Whether to stop after the first failed trial."),
 		number("maxFailures", "max-failures", 1, "Stop after this many failed trials."),
 		number("seed", "seed", 0, "The seed of --sample."),
 		{

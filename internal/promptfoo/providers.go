@@ -265,7 +265,7 @@ func (c *converter) agent(t *target, id string) {
 func standIn(name string) string { return name + ".sh" }
 
 func standInScript(id string) string {
-	return "#!/bin/sh\n# Stands in for " + strings.Join(
+	return "#!/bin/sh\n# A placeholder for " + strings.Join(
 		strings.Fields(id),
 		" ",
 	) + ". It gets the prompt as JSON on standard input and writes the answer.\n" +

@@ -4,8 +4,10 @@ package runs
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/judgecheck"
@@ -56,6 +58,12 @@ func (f Folder) Report(name string, formats []string, screen term.Screen, verbos
 	return err
 }
 
+// HTML writes the HTML report of a run into its run directory, and returns the path.
+func (f Folder) HTML(name string, screen term.Screen) (path string, err error) {
+	path = filepath.Join(name, journal.ReportName)
+	return path, f.Report(name, []string{"html=" + path}, screen, false)
+}
+
 // ReportBaseline writes reports of the run that has a name. It may be an exported file, to which no gate applies.
 func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen) error {
 	doc, err := f.OpenBaseline(name)
@@ -91,16 +99,83 @@ func (f Folder) Show(name, pattern string, arms []string, screen term.Screen, ve
 	options := layout(screen)
 	options.Verbose = verbose
 	found, err := reports.Cases(screen, doc, glob.Pattern(pattern), glob.New(arms), options)
-	switch {
-	case err != nil || found:
+	if err != nil || found {
 		return err
-	case len(arms) > 0:
+	}
+	return notShown(doc, pattern, arms)
+}
+
+// notShown is the error of a pattern that no case fits.
+func notShown(doc *journal.Document, pattern string, arms []string) error {
+	if len(arms) > 0 {
 		return exit.BadInput(
 			"no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", pattern,
 			strings.Join(arms, " or "),
 		)
 	}
 	return exit.BadInput("the run has no case %q%s", pattern, output.NearestCase(doc, pattern))
+}
+
+// listedCase is a case as ShowJSON lists it.
+type listedCase struct {
+	Suite   string       `json:"suite"`
+	Case    string       `json:"case"`
+	Outcome eval.Outcome `json:"outcome"`
+	Counts  eval.Counts  `json:"counts"`
+}
+
+// ShowJSON writes what List and Show do as JSON lines: the cases of a run with their outcomes or, where a pattern is given, the trials of
+// the cases that fit it, as they are in the run file.
+func (f Folder) ShowJSON(name, pattern string, arms []string, screen term.Screen) error {
+	doc, err := f.open(name)
+	if err != nil {
+		return err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	if pattern == "" {
+		return listJSON(doc, screen)
+	}
+	found := false
+	on := glob.New(arms)
+	for row := range doc.Rows() {
+		if glob.Pattern(pattern).Match(row.Case) {
+			n, err := trialsJSON(doc, row, on, screen)
+			if err != nil {
+				return err
+			}
+			found = found || n > 0
+		}
+	}
+	if !found {
+		return notShown(doc, pattern, arms)
+	}
+	return nil
+}
+
+func listJSON(doc *journal.Document, screen term.Screen) error {
+	for row := range doc.Rows() {
+		if err := screen.JSON(listedCase{row.Suite, row.Case, journal.Fold(row.Counts), row.Counts}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trialsJSON writes the trials of a case on some arms, and counts them.
+func trialsJSON(doc *journal.Document, row journal.Row, on glob.Patterns, screen term.Screen) (n int, err error) {
+	for r, err := range doc.Read(row) {
+		if err != nil {
+			return n, err
+		}
+		if !on.Match(r.Arm) {
+			continue
+		}
+		n++
+		if err := screen.JSON(r); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // CheckJudges compares the judges of a run with the labels in a file.

@@ -2,9 +2,11 @@ package term
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/schollz/progressbar/v3"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -124,14 +126,18 @@ func few(n int) string {
 
 // bar is the bar itself with the percentage before it, in frame more columns.
 func (p *Progress) bar(size int) string {
-	part := float64(min(p.counts.Total(), p.total)) / float64(p.total)
-	filled := int(float64(int(100*part)) / 100 * float64(size)) // a step for each whole percent
-	head := ">"
-	if filled == 0 || filled == size {
-		head = ""
+	bar := progressbar.NewOptions(p.total,
+		progressbar.OptionSetWriter(io.Discard),
+		progressbar.OptionSetWidth(size),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+	)
+	if bar.Set(min(p.counts.Total(), p.total)) != nil || bar.RenderBlank() != nil {
+		return "" // a bar that cannot be drawn is no reason to stop
 	}
-	done := strings.Repeat("=", filled-len(head)) + head
-	return fmt.Sprintf("%3d%% [%s%s] ", 100*p.counts.Total()/p.total, done, strings.Repeat(" ", size-filled))
+	_, drawn, _ := strings.Cut(bar.String(), "[")
+	return fmt.Sprintf("%3d%% [%s ", 100*p.counts.Total()/p.total, strings.TrimRight(drawn, " "))
 }
 
 func (p *Progress) paint(outcome eval.Outcome, text string) string {

@@ -133,10 +133,10 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	arm := compare.Compare(p.base, p.head, o)
 	arm.Why = cmp.Or(byOutcome(base, head), arm.Why)
 	if base != head && base.Stopped(p.base.Suite, p.base.Arm) {
-		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not ask all of its cases")
+		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")
 	}
 	if stop != nil && o.Stopped == nil {
-		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its "+
+		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not run all of its "+
 			"cases: another comparison cannot use it")
 	}
 	explainVersions(c, &arm)
@@ -191,9 +191,9 @@ func byOutcome(base, head *journal.Document) string {
 	}{{"the baseline", base}, {"the run", head}} {
 		switch {
 		case side.doc.Run.Options().FailedIn != "":
-			return side.name + " asked only what had failed before (--failed-in): such cases pass more often the next time, whatever changed"
+			return side.name + " ran only what had failed before (--failed-in): such cases pass more often the next time, whatever changed"
 		case side.doc.End != nil && side.doc.End.Reason == eval.EndMaxFailures:
-			return side.name + " ended after too many failures (--max-failures): what it asked was chosen by its outcomes"
+			return side.name + " ended after too many failures (--max-failures): what it ran was chosen by its outcomes"
 		}
 	}
 	return ""

@@ -105,8 +105,8 @@ func TestASideChosenByItsOutcomesIsInvalid(t *testing.T) {
 		want             string // how the reason begins; "" for a verdict
 	}{
 		"neither":                      {},
-		"the run by --failed-in":       {head: failedIn, want: "the run asked only what had failed before (--failed-in)"},
-		"the baseline by --failed-in":  {base: failedIn, want: "the baseline asked only what had failed before (--failed-in)"},
+		"the run by --failed-in":       {head: failedIn, want: "the run ran only what had failed before (--failed-in)"},
+		"the baseline by --failed-in":  {base: failedIn, want: "the baseline ran only what had failed before (--failed-in)"},
 		"the run by --max-failures":    {headEnd: maxFailures, want: "the run ended after too many failures (--max-failures)"},
 		"the baseline, --max-failures": {baseEnd: maxFailures, want: "the baseline ended after too many failures (--max-failures)"},
 		"by content":                   {head: changedSince, base: changedSince},

@@ -240,7 +240,7 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 		t,
 		"why",
 		got.Why,
-		"the run stopped early, once its verdict against base was known, and did not ask all of its cases: "+
+		"the run stopped early, once its verdict against base was known, and did not run all of its cases: "+
 			"another comparison cannot use it",
 	)
 	got = onlyArm(t, compared(t, head, base, byRule(rule)))
@@ -248,6 +248,6 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 		t,
 		"as a baseline",
 		got.Why,
-		"the baseline stopped early, once its own verdict was known: it did not ask all of its cases",
+		"the baseline stopped early, once its own verdict was known: it did not run all of its cases",
 	)
 }

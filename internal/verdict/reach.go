@@ -188,7 +188,7 @@ func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*com
 	case d.Partial():
 		problem = "is not complete"
 	case d.Summary.Counts.Asked() == 0:
-		problem = "is blank: nothing was asked"
+		problem = "is blank: no trial ran"
 	case len(d.Stops) > 0:
 		problem = "stopped early, once its own verdict was known"
 	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
@@ -254,7 +254,7 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 		suite, arm.name, what, metric, m.Margin, need,
 	)
 	if n := len(arm.Duplicates); n > 0 {
-		text += fmt.Sprintf("; %s ask the same as another, which counts once", diag.Count(duplicates(arm.Duplicates), "case"))
+		text += fmt.Sprintf("; %s with the same request as another, which counts once", diag.Count(duplicates(arm.Duplicates), "case"))
 	}
 	if n := len(arm.Added) + len(arm.Changed); n > 0 {
 		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)

@@ -98,7 +98,7 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 			return err
 		}
 		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == one.Name }) {
-			return exit.BadInput("--metric %s stands here twice", one.Name)
+			return exit.BadInput("--metric %s is given twice", one.Name)
 		}
 		rule.Metrics = append(rule.Metrics, one)
 	}

@@ -63,8 +63,13 @@ func Append(dst []byte, v any) ([]byte, error) {
 
 // Decode is json.Unmarshal in a quarter of the time, for texts whose keys are known. It has fewer words for what is wrong, which
 // encoding/json has to say. What it takes is checked against encoding/json by fuzzing.
-func Decode(data []byte, v any) error {
-	rest, err := fastjson.Parse(data, v, fastjson.DontMatchCaseInsensitiveStructFields)
+func Decode(data []byte, v any) error { return decode(data, v, fastjson.DontMatchCaseInsensitiveStructFields) }
+
+// DecodeAnyCase is Decode with keys in any case, as json.Unmarshal takes them.
+func DecodeAnyCase(data []byte, v any) error { return decode(data, v, 0) }
+
+func decode(data []byte, v any, flags fastjson.ParseFlags) error {
+	rest, err := fastjson.Parse(data, v, flags)
 	if err == nil && len(bytes.TrimSpace(rest)) > 0 {
 		return errors.New("more than one value")
 	}

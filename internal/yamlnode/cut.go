@@ -17,9 +17,9 @@ type Cutting struct {
 	Piece int    // bytes that a piece has at least, the last one aside. A parser costs about as much as some items
 }
 
-// Parse is Parse for a file whose list under the key may be long: it is cut into pieces, which Node.Each parses one after the other, so that
-// the items are never in memory together. Where the file is not written so plainly that its pieces mean the same on their own, nothing is
-// cut. Mistakes inside a piece show only when it is read; see Node.Broken.
+// Parse is Parse for a file whose list under the key may be long: it is cut into pieces, which Node.Each parses one after
+// the other, so that the items are never in memory together. Where the file is not written so plainly that its pieces mean
+// the same on their own, nothing is cut. Mistakes inside a piece show only when it is read; see Node.Broken.
 func (of Cutting) Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	d := &doc{file: file, src: src, diags: diags}
 	src, ok := d.bounded()
@@ -168,25 +168,24 @@ func (s *cutter) sort() int {
 	rest := bytes.TrimLeft(s.text, " ")
 	indent := len(s.text) - len(rest)
 	rest = bytes.TrimRight(rest, "\r\n")
-	dash := len(rest) > 0 && rest[0] == '-' && (len(rest) == 1 || rest[1] == ' ')
-	switch {
-	case len(rest) == 0 || rest[0] == '#':
+	if len(rest) == 0 || rest[0] == '#' {
 		return inItem
-	case rest[0] == '\t':
-		return strange
-	case s.first < 0 && dash:
+	}
+	dash := rest[0] == '-' && (len(rest) == 1 || rest[1] == ' ')
+	if dash && s.first < 0 {
 		s.first, s.firstLine, s.indent = s.at, s.line, indent
-		return newItem
-	case s.first < 0:
+	}
+	switch {
+	case s.first < 0 || rest[0] == '\t':
 		return strange
 	case indent > s.indent:
 		return inItem
 	case indent == s.indent && dash:
 		return newItem
-	case indent > 0 || bytes.HasPrefix(rest, []byte("-")) || bytes.HasPrefix(rest, []byte("...")):
-		return strange
+	case indent == 0 && rest[0] != '-' && rest[0] != '.': // no end of a document either
+		return behind
 	}
-	return behind
+	return strange
 }
 
 // around parses the file with a single item, an empty one, in place of the list.
@@ -218,7 +217,10 @@ func (c *cut) standsIn(root *yaml.Node) bool {
 		if key.Value != c.Key {
 			continue
 		}
-		if c.list != nil || key.Line != c.keyLine || !c.begins(list, c.firstLine) || len(list.Content) != 1 || list.Content[0].Tag != "!!null" {
+		if c.list != nil || key.Line != c.keyLine || !c.begins(list, c.firstLine) {
+			return false
+		}
+		if len(list.Content) != 1 || list.Content[0].Tag != "!!null" {
 			return false
 		}
 		c.list = list

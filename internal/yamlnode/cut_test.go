@@ -38,17 +38,23 @@ func suites(t testing.TB) (out []string) {
 // handmade are lists that are written in ways that a cutter by lines could take for others.
 func handmade() []string {
 	return []string{
-		"cases:\n- {name: a}\n- {name: b}\nname: x\n", "a: 1\ncases:\n  - name: a\n    vars: {x: 1}\n\n  # b is next\n  - name: b\n# end\nz: 1",
-		"cases:\n  - |\n    - x\n    text\n  - >-\n   folded\n\n   text\n  - b", "cases:\n- |2\n   x\n- |+\n  x\n\n\n- c\n",
-		"cases:\n  - \"a\n  - b\"\n  - c\n", "cases:\n  - {a: 1,\n  b: 2}\n  - c\n", "cases:\n- [a,\n- b]\n",
-		"cases:\n  - a\n   - b\n", "cases:\n  - a\n - b\n", "cases:\n  - a\n\t- b\n", "cases:\n  - a\n---\n  - b\n", "cases:\n  - a\n...\n  - b\n",
-		"cases:\n  - &x a\n  - *x\n", "a: &x {k: v}\ncases:\n  - *x\n", "cases:\n  - {<<: {a: 1}, b: 2}\n", "cases:\n  - - a\n    - b\n  -\n    c: d\n  -\n",
-		"cases:\n  - a\ncases:\n  - b\n", "text: |\n cases:\n  - a\ncases:\n  - b\n", "text: \"x\ncases:\n  - a\"\n", "cases: # these\n  - a\n",
-		"cases:\n  - a: 1\n    a: 2\n", "cases:\n  - ? [a]\n    : b\n", "cases:\n  - !x a\n", "cases:\n  - !!str 1\n  - 2001-01-01\n  - 0o7\n",
-		"%YAML 1.2\n---\ncases:\n  - a\n  - b\n", "cases:\r\n  - a\r\n  - b\r\n", "cases:\n  - a\r  - b\n", "cases:\n  - \"a\u2028b\"\n  - c\n",
-		"\ufeffcases:\n  - a\n", "cases:\n  - a\nb:\n- c\n", "? cases\n: - a\n", "{cases:\n  - a}\n", "cases:\n  - a\n }", "- cases:\n  - a\n",
-		"cases:\n\n  # first\n\n  - a\n\n\n  - b\n\n", "cases:\n  -a\n  -b\n", "cases:\n  - a\n  -\tb\n", "cases:\n  - a #\n  #\n  - b\n  c: d\n", "cases:\n",
-		"cases:\n  - " + strings.Repeat("[", 62) + strings.Repeat("]", 62) + "\n", "cases:\n  - " + strings.Repeat("[", 63) + strings.Repeat("]", 63) + "\n",
+		"cases:\n- {name: a}\n- {name: b}\nname: x\n",
+		"a: 1\ncases:\n  - name: a\n    vars: {x: 1}\n\n  # b is next\n  - name: b\n# end\nz: 1",
+		"cases:\n  - |\n    - x\n    text\n  - >-\n   folded\n\n   text\n  - b",
+		"cases:\n- |2\n   x\n- |+\n  x\n\n\n- c\n", "cases:\n  - \"a\n  - b\"\n  - c\n",
+		"cases:\n  - {a: 1,\n  b: 2}\n  - c\n", "cases:\n- [a,\n- b]\n", "cases:\n  - a\n   - b\n",
+		"cases:\n  - a\n - b\n", "cases:\n  - a\n\t- b\n", "cases:\n  - a\n---\n  - b\n",
+		"cases:\n  - a\n...\n  - b\n", "cases:\n  - &x a\n  - *x\n", "a: &x {k: v}\ncases:\n  - *x\n",
+		"cases:\n  - {<<: {a: 1}, b: 2}\n", "cases:\n  - - a\n    - b\n  -\n    c: d\n  -\n",
+		"cases:\n  - a\ncases:\n  - b\n", "text: |\n cases:\n  - a\ncases:\n  - b\n", "text: \"x\ncases:\n  - a\"\n",
+		"cases: # these\n  - a\n", "cases:\n  - a: 1\n    a: 2\n", "cases:\n  - ? [a]\n    : b\n",
+		"cases:\n  - !x a\n", "cases:\n  - !!str 1\n  - 2001-01-01\n  - 0o7\n",
+		"%YAML 1.2\n---\ncases:\n  - a\n  - b\n", "cases:\r\n  - a\r\n  - b\r\n", "cases:\n  - a\r  - b\n",
+		"cases:\n  - \"a\u2028b\"\n  - c\n", "\ufeffcases:\n  - a\n", "cases:\n  - a\nb:\n- c\n", "? cases\n: - a\n",
+		"{cases:\n  - a}\n", "cases:\n  - a\n }", "- cases:\n  - a\n", "cases:\n\n  # first\n\n  - a\n\n\n  - b\n\n",
+		"cases:\n  -a\n  -b\n", "cases:\n  - a\n  -\tb\n", "cases:\n  - a #\n  #\n  - b\n  c: d\n", "cases:\n",
+		"cases:\n  - " + strings.Repeat("[", 62) + strings.Repeat("]", 62) + "\n",
+		"cases:\n  - " + strings.Repeat("[", 63) + strings.Repeat("]", 63) + "\n",
 	}
 }
 
@@ -141,4 +147,31 @@ func dump(n Node) []string {
 	}
 	walk(n)
 	return slices.Clip(out)
+}
+
+// A value that was packed is the same in the same places, and one that is more than its values is not packed.
+func TestPackedValuesAreTheSame(t *testing.T) {
+	t.Parallel()
+	for _, src := range append(suites(t), handmade()...) {
+		var diags diag.List
+		n, ok := Parse("f.yaml", []byte(src), &diags)
+		if !ok {
+			continue
+		}
+		packed, ok := n.Pack()
+		if ok == linked(n.y) {
+			t.Errorf("%q: packed %v", src, ok)
+		}
+		if !ok {
+			continue
+		}
+		if diff := cmp.Diff(dump(n), dump(packed.Node())); diff != "" {
+			t.Errorf("%q, packed (-want +got):\n%s", src, diff)
+		}
+	}
+}
+
+// linked reports whether there are anchors or aliases in a value.
+func linked(y *yaml.Node) bool {
+	return y.Anchor != "" || y.Kind == yaml.AliasNode || slices.ContainsFunc(y.Content, linked)
 }

@@ -26,5 +26,5 @@ if ! "$bin" report fails -o html=report.html 2>/dev/null; then
   exit 0
 fi
 browser=$(command -v chromium-headless-shell || command -v chromium || command -v google-chrome) || { echo "no chromium: the picture of the report is left as it is" >&2; exit 1; }
-"$browser" --headless --no-sandbox --hide-scrollbars --window-size=1200,800 --screenshot="$root/docs/pictures/report.png" "file://$work/report.html" 2>/dev/null
+"$browser" --headless --no-sandbox --hide-scrollbars --timeout=20000 --virtual-time-budget=20000 --window-size=1200,800 --screenshot="$root/docs/pictures/report.png" "file://$work/report.html" 2>/dev/null
 echo "docs/pictures/report.png"

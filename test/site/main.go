@@ -155,7 +155,7 @@ func (s *site) save(name string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(file, text, 0o644)
+	return os.WriteFile(file, text, 0o644) //nolint:gosec // files of the repository, below the folder of the website
 }
 
 // group is a part in the navigation.

@@ -2,16 +2,15 @@
 const box = document.getElementById("search"), found = document.getElementById("found"), root = document.body.dataset.root;
 const folded = sections.map((s) => ({ ...s, words: [s.heading, s.page, s.text].map((t) => t.toLowerCase()) }));
 
-// rank is 0 where a word is missing; a heading counts more than a title, and a title more than the text.
+// rank is 0 where a word is missing; a heading counts more than a title, a title more than the text, and a whole heading most.
 function rank(section, words) {
   let sum = 0;
   for (const word of words) {
     const [heading, page, text] = section.words.map((t) => t.includes(word));
     if (!heading && !page && !text) return 0;
     sum += heading ? 9 : page ? 4 : 1;
-    if (section.words[0] === word) sum += 9;
   }
-  return sum;
+  return section.words[0] === words.join(" ") ? sum + 9 : sum;
 }
 
 function excerpt(text, word) {

@@ -8,14 +8,15 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// thrift is how a suite of thousands of cases is read with little memory and time. The zero thrift reads all of it and then checks all of
-// it.
+// thrift is how a suite of thousands of cases is read with little memory and time. The zero thrift reads all of it and then
+// checks all of it.
 type thrift struct {
 	cutting yamlnode.Cutting // of the list of cases
 	sharing bool             // scorers that read alike are one
 }
 
-// lean is the thrift of a first attempt. Where it could change what is told of mistakes, or their places, the suite is read again without.
+// lean is the thrift of a first attempt. Where it could change what is told of mistakes, or their places, the suite is read again
+// with less.
 func lean() thrift {
 	return thrift{yamlnode.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10}, true}
 }
@@ -57,8 +58,8 @@ func (s *shared) find(n yamlnode.Node) (d *scorerDef, again bool) {
 	return nil, again
 }
 
-// ownScorer reads a scorer, which stands in a list behind others. In a case, one that reads like others before it, and of which no warning
-// ever tells the place, is one with them.
+// ownScorer reads a scorer, which is in a list behind others. In a case, one that reads like others before it, and of which no
+// warning ever tells the place, is one with them.
 func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	if l.shared == nil {
 		return l.scorerDef(n)
@@ -90,16 +91,19 @@ func (d *scorerDef) isPlain() bool {
 	return len(n.Tools) == 0 && len(n.Snapshots) == 0 && len(n.Tries) == 0
 }
 
-// mustRepeat reports whether the suite has to be read without thrift: when there are mistakes that it may have misplaced, and when the list of
-// cases cannot be read in pieces after all.
-func (l *loader) mustRepeat() bool {
+// less is the thrift with which the suite has to be read again: without pieces when its cases cannot be read so after all, and
+// without any when there are mistakes that it may have misplaced. False says that the suite was read well.
+func (l *loader) less() (how thrift, again bool) {
 	if !l.thrift.used() {
-		return false
+		return how, false
 	}
 	cut, broken := false, false
 	for _, root := range l.roots {
 		cut, broken = cut || root.IsCut(), broken || root.Broken()
 	}
+	if broken {
+		return thrift{sharing: true}, true
+	}
 	shared := l.shared != nil && l.shared.hits > 0
-	return broken || l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared)
+	return how, l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared)
 }

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/internal/term"
+)
+
+// Help is as wide as the terminal, within bounds that keep lines easy to read.
+const narrowestHelp, usualHelp, widestHelp = 40, 80, 100
+
+// besideName is from which width a phrase begins in the line of its flag, and flagColumn where it begins then.
+const besideName, flagColumn = 72, 32
+
+// usage writes the help of a command: what it does, how it is called, examples, and its commands and flags.
+func (a *app) usage(cmd *cobra.Command) error {
+	width := usualHelp
+	if a.outWidth > 0 {
+		width = max(narrowestHelp, min(a.outWidth, widestHelp))
+	}
+	u := usageWriter{width: width, color: a.color(a.outWidth)}
+	u.paragraph(cmd.Short)
+	u.heading("Usage")
+	if cmd.HasAvailableSubCommands() {
+		u.line("  " + cmd.CommandPath() + " COMMAND [flags]")
+	} else {
+		u.line("  " + cmd.UseLine())
+	}
+	if cmd.Example != "" {
+		u.heading("Examples")
+		u.line(strings.TrimRight(cmd.Example, "\n"))
+	}
+	if cmd.Long != "" {
+		u.line("")
+		u.text(cmd.Long)
+	}
+	u.commands(cmd)
+	for _, g := range flags.Grouped(cmd.LocalFlags()) {
+		u.flags(g)
+	}
+	u.flags(flags.Common(cmd))
+	_, err := fmt.Fprint(a.out, u.out.String())
+	return err
+}
+
+// usageWriter collects the help of a command.
+type usageWriter struct {
+	out   strings.Builder
+	width int
+	color bool
+}
+
+func (u *usageWriter) line(text string) { u.out.WriteString(text + "\n") }
+
+func (u *usageWriter) heading(title string) {
+	if u.color {
+		title = "\x1b[1m" + title + ":\x1b[0m"
+	} else {
+		title += ":"
+	}
+	u.line("\n" + title)
+}
+
+// paragraph writes a text that is wrapped.
+func (u *usageWriter) paragraph(text string) {
+	for _, line := range term.Wrap(text, u.width) {
+		u.line(line)
+	}
+}
+
+// text writes paragraphs. Lines with an indent are a table or code and stay as they are.
+func (u *usageWriter) text(text string) {
+	var open []string
+	flush := func() {
+		if len(open) > 0 {
+			u.paragraph(strings.Join(open, " "))
+			open = nil
+		}
+	}
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		line = strings.TrimRight(line, "\n")
+		if line != "" && line[0] != ' ' && line[0] != '\t' {
+			open = append(open, line)
+			continue
+		}
+		flush()
+		u.line(line)
+	}
+	flush()
+}
+
+// commands lists the commands below one, by groups where there are some.
+func (u *usageWriter) commands(cmd *cobra.Command) {
+	group := func(title, id string) {
+		headed := false
+		for _, c := range cmd.Commands() {
+			if c.GroupID != id || !c.IsAvailableCommand() && c.Name() != "help" {
+				continue
+			}
+			if !headed {
+				u.heading(title)
+				headed = true
+			}
+			u.entry("  "+c.Name(), c.Short, cmd.NamePadding()+4)
+		}
+	}
+	for _, g := range cmd.Groups() {
+		group(strings.TrimSuffix(g.Title, ":"), g.ID)
+	}
+	group("Commands", "")
+}
+
+func (u *usageWriter) flags(g flags.Group) {
+	if len(g.Flags) == 0 {
+		return
+	}
+	title := g.Title
+	if title == "" {
+		title = "Flags"
+	}
+	u.heading(title)
+	column := flagColumn
+	if u.width < besideName {
+		column = 0
+	}
+	for _, f := range g.Flags {
+		u.entry("  "+flags.Named(f), flags.Phrase(f), column)
+	}
+}
+
+// entry writes a name and what is said of it from a column on, below the name where that is too long or there is no column.
+func (u *usageWriter) entry(name, phrase string, column int) {
+	const below = 8
+	if column == 0 {
+		u.line(name)
+		name, column = "", below
+	} else if len(name)+2 > column {
+		u.line(name)
+		name = ""
+	}
+	for _, line := range term.Wrap(phrase, u.width-column) {
+		u.line(strings.TrimRight(fmt.Sprintf("%-*s%s", column, name, line), " "))
+		name = ""
+	}
+}

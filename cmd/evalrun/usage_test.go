@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/evalrun/evalrun/internal/flags"
+)
+
+// commands are all commands of the program.
+func commands() (out []*cobra.Command) {
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		out = append(out, c)
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk((&app{}).root())
+	return out
+}
+
+// helpOf is the help of a command on a terminal.
+func helpOf(t *testing.T, c *cobra.Command, width int) string {
+	t.Helper()
+	var out bytes.Buffer
+	a := &app{out: &out, err: &out, outWidth: width, getenv: func(string) string { return "" }}
+	if code := a.main(t.Context(), append(strings.Fields(c.CommandPath())[1:], "--help")); code != 0 {
+		t.Errorf("%s: exit %d", c.CommandPath(), code)
+	}
+	return regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(out.String(), "")
+}
+
+// The help of every command fits the terminal, but for examples and words that are longer.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, c := range commands() {
+		for _, width := range []int{60, 80, 200} {
+			for line := range strings.Lines(helpOf(t, c, width)) {
+				line = strings.TrimRight(line, "\n")
+				code := strings.HasPrefix(line, "  evalrun") || strings.HasPrefix(line, "  #") || strings.HasPrefix(line, "\t")
+				if len([]rune(line)) > min(width, 100) && !code && c.Name() != "help" && len(strings.Fields(line)) > 1 {
+					t.Errorf("%s: %d columns of %d: %s", c.CommandPath(), len([]rune(line)), width, line)
+				}
+			}
+		}
+	}
+}
+
+// Every flag of run is in a group, and the examples come before the flags.
+func TestRunHelpHasGroupsAndExamples(t *testing.T) {
+	t.Parallel()
+	cmd, _, err := (&app{}).root().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var titles []string
+	for _, g := range flags.Grouped(cmd.LocalFlags()) {
+		titles = append(titles, g.Title)
+		if g.Title == "Other" && len(g.Flags) > 0 {
+			t.Errorf("--%s is in no group", g.Flags[0].Name)
+		}
+	}
+	if want := []string{"Selection", "Service", "Limits", "Gate", "Reports", "Recording", "Other"}; !slices.Equal(titles, want) {
+		t.Errorf("got the groups %v, want %v", titles, want)
+	}
+	if n := len(strings.Split(cmd.Example, "\n")); n != 4 {
+		t.Errorf("got %d examples, want 4", n)
+	}
+	text := helpOf(t, cmd, 80)
+	if examples, first := strings.Index(text, "Examples:"), strings.Index(text, "Selection:"); examples < 0 || first < examples {
+		t.Errorf("the examples do not come first:\n%s", text)
+	}
+}
+
+// A flag has a phrase without a full stop, and a value in words, not a type of Go.
+func TestFlagsAreWords(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile(`^(-\w, |    )--[a-z-]+( [A-Z][A-Za-z.@/=\[\]_ -]*|\[=[A-Z]+\])?$`)
+	for _, c := range commands() {
+		if c.Parent() != nil && c.Parent().Name() == "completion" { // cobra's own
+			continue
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden || f.Name == "help" || f.Name == "version" {
+				return
+			}
+			if name := flags.Named(f); !named.MatchString(name) {
+				t.Errorf("%s: the flag is shown as %q", c.CommandPath(), name)
+			}
+			if phrase := flags.Phrase(f); phrase == "" || strings.HasSuffix(phrase, ".") || strings.Contains(phrase, "`") {
+				t.Errorf("%s --%s: the phrase is %q", c.CommandPath(), f.Name, phrase)
+			}
+		})
+	}
+}

@@ -1,0 +1,77 @@
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// Global are the flags of all commands.
+type Global struct {
+	Color     Color
+	directory string
+}
+
+// Add lets all commands below one have the flags.
+func (g *Global) Add(root *cobra.Command) {
+	fs := root.PersistentFlags()
+	fs.Var(&g.Color, "color", "use colours `WHEN`: auto, always or never (default auto; also NO_COLOR, FORCE_COLOR)")
+	fs.StringVarP(&g.directory, "directory", "C", "", "run as if started in `DIR`")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return g.enter() }
+}
+
+// enter makes the folder of -C the working directory.
+func (g *Global) enter() error {
+	if g.directory == "" {
+		return nil
+	}
+	err := os.Chdir(g.directory)
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return exit.BadInput("-C %s: %w", g.directory, path.Err)
+	}
+	return err
+}
+
+// Color is when there are colours; "" is auto.
+type Color string
+
+const (
+	colorAuto, colorAlways, colorNever = "auto", "always", "never"
+)
+
+func (c *Color) String() string { return string(*c) }
+
+// Type is what help calls the value.
+func (c *Color) Type() string { return "WHEN" }
+
+// Set takes auto, always or never.
+func (c *Color) Set(s string) error {
+	if when := []string{colorAuto, colorAlways, colorNever}; !slices.Contains(when, s) {
+		return fmt.Errorf("it takes %s", strings.Join(when, ", "))
+	}
+	*c = Color(s)
+	return nil
+}
+
+// On reports whether there are colours. Without a word of the flag NO_COLOR turns them off and FORCE_COLOR or CLICOLOR_FORCE on; without
+// those a terminal has them, unless it is dumb.
+func (c *Color) On(terminal bool, getenv func(string) string) bool {
+	switch {
+	case *c == colorAlways || *c == colorNever:
+		return *c == colorAlways
+	case getenv("NO_COLOR") != "":
+		return false
+	case forced(getenv("FORCE_COLOR")), forced(getenv("CLICOLOR_FORCE")):
+		return true
+	}
+	return terminal && getenv("TERM") != "dumb"
+}
+
+// forced reports whether a variable asks for colours; 0 and false do not.
+func forced(value string) bool { return !slices.Contains([]string{"", "0", "false"}, value) }

@@ -1,0 +1,111 @@
+package flags
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// groups order the flags of commands with many: by what they are for.
+var groups = []struct{ title, flags string }{
+	{"Comparison", "arms choose criteria"},
+	{"Selection", "case tag arm failed-in changed-since sample shard repeats var seed suite"},
+	{"Service", "base-url emulator service auth project api-version header-prefix auth-scope-base allow-env " +
+		"untrusted allow trust config no-config"},
+	{"Limits", "concurrency rpm tpm budget-calls budget-tokens budget-money budget-time prices attempts timeout " +
+		"fail-fast max-failures"},
+	{"Gate", "min-pass-rate max-errors max-blocked allow-empty baseline no-baseline interleave stop-early margin alpha " +
+		"on-inconclusive min-paired allow-removed metric"},
+	{"Reports", "report quiet verbose open watch dry-run json out name label no-content"},
+	{"Recording", "cache record replay replay-or-record answers"},
+}
+
+// helpFlag is what every command has, so that help lists it with the flags of all commands.
+const helpFlag = "help"
+
+// few is how many flags are one list without headings.
+const few = 16
+
+// Group is flags under a heading.
+type Group struct {
+	Title string // "" where there is one list
+	Flags []*pflag.Flag
+}
+
+// Grouped are the flags that help shows, in its order: by groups if they are many, and those of none last.
+func Grouped(fs *pflag.FlagSet) []Group {
+	var shown []*pflag.Flag
+	fs.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != helpFlag {
+			shown = append(shown, f)
+		}
+	})
+	if len(shown) <= few {
+		return []Group{{Flags: shown}}
+	}
+	var out []Group
+	for _, g := range groups {
+		one := Group{Title: g.title}
+		for _, name := range strings.Fields(g.flags) {
+			if i := slices.IndexFunc(shown, func(f *pflag.Flag) bool { return f.Name == name }); i >= 0 {
+				one.Flags = append(one.Flags, shown[i])
+				shown = slices.Delete(shown, i, i+1)
+			}
+		}
+		if len(one.Flags) > 0 {
+			out = append(out, one)
+		}
+	}
+	return append(out, Group{Title: "Other", Flags: shown})
+}
+
+// Common are the flags that all commands have.
+func Common(cmd *cobra.Command) Group {
+	cmd.InitDefaultHelpFlag()
+	out := Group{Title: "All commands"}
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { out.Flags = append(out.Flags, f) })
+	return Group{out.Title, append(out.Flags, cmd.Flags().Lookup(helpFlag))}
+}
+
+// Named is how help writes a flag: -o, --report FORMAT[=FILE].
+func Named(f *pflag.Flag) string {
+	name := "    --" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", --" + f.Name
+	}
+	value, _ := pflag.UnquoteUsage(f)
+	switch {
+	case isSwitch(f):
+		return name
+	case f.NoOptDefVal != "":
+		return name + "[=" + word(value) + "]"
+	}
+	return name + " " + word(value)
+}
+
+func isSwitch(f *pflag.Flag) bool { return f.Value.Type() == "bool" }
+
+// word is what help calls a value, where a flag has no word of its own for it.
+func word(value string) string {
+	switch value {
+	case "int", "uint":
+		return "N"
+	case "string", "strings", "stringArray":
+		return "TEXT"
+	}
+	return value
+}
+
+// Phrase is what help says of a flag, with the default.
+func Phrase(f *pflag.Flag) string {
+	_, phrase := pflag.UnquoteUsage(f)
+	if isSwitch(f) {
+		phrase = f.Usage
+	}
+	if strings.Contains(phrase, "(default") || slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
+		return phrase
+	}
+	return phrase + " (default " + f.DefValue + ")"
+}

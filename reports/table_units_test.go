@@ -1,0 +1,77 @@
+package reports
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// drawnRun writes a run whose cases ask the same now and then, are in quarantine, or come from files that do not say what was asked.
+func drawnRun(t *testing.T, random *rand.Rand) *journal.Document {
+	t.Helper()
+	run := eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Plan: eval.RunPlan{Arms: []string{"t/p", "t/q"}}}
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := journal.Create(dir, &run, nil)
+	expect.OK(t, err)
+	questions, n := 1+random.IntN(40), 0
+	for kase := range random.IntN(60) {
+		for _, arm := range run.Plan.Arms[:1+random.IntN(2)] {
+			request := fmt.Sprint("asks ", random.IntN(questions))
+			if random.IntN(20) == 0 {
+				request = ""
+			}
+			quarantine := map[bool]*eval.Quarantine{true: {Until: "2027-01-01"}}[random.IntN(10) == 0]
+			for repeat := range 1 + random.IntN(3) {
+				expect.OK(t, w.Append(&eval.Result{
+					Trial: eval.Trial{
+						N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", kase), CaseID: fmt.Sprint("id ", kase), Arm: arm,
+						Repeat: repeat + 1, RequestHash: request, Quarantine: quarantine,
+					},
+					Outcome: eval.Pass,
+				}))
+				n++
+			}
+		}
+	}
+	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
+	d, err := journal.Open(dir)
+	expect.OK(t, err)
+	t.Cleanup(func() { _ = d.Close() }) // it was only read
+	return d
+}
+
+// Whether a run has enough independent cases is what a comparison of it with itself says, whose number is told where it has not.
+func TestQuestionsAreTheUnitsOfAComparison(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(19, 3))
+	few, many := 0, 0
+	for range 60 {
+		d := drawnRun(t, random)
+		sides := map[[2]string]*compare.Side{}
+		for f, err := range d.Facts() {
+			expect.OK(t, err)
+			addUnit(sides, f)
+		}
+		want := mostCounted
+		for _, s := range sides {
+			want = min(want, compare.NewPreview(s, s, nil).Effective)
+		}
+		const enough = 12
+		if want < enough {
+			few++
+		} else {
+			many, want = many+1, enough
+		}
+		report := tableReport{d: d}
+		expect.Same(t, "independent cases", min(report.units(enough), enough), want)
+	}
+	if few == 0 || many == 0 {
+		t.Errorf("%d runs have few independent cases, %d have many: both are to be drawn", few, many)
+	}
+}
