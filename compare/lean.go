@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Lean measures how far the place of the answers decided, over the cases of an arm: the interval of the judge's preference for the first
-// place, and whether it contradicts itself so often that its choices say nothing.
+// Lean measures how far the place of the answers decided, over the cases of an arm. It gives the interval of the
+// judge's preference for the first place, and whether the judge contradicts itself in most pairs.
 func (c *ArmChoice) Lean(base, head *Side, o Options) {
 	m := newMeasure(o, pairUp(base, head, nil).judged)
 	c.Level = 1 - 2*o.Alpha

@@ -11,8 +11,8 @@ import (
 // Path is the run file, as it was opened.
 func (d *Document) Path() string { return d.file.Name() }
 
-// Export writes a run file with what comparisons need: who was asked what is kept as hashes; prompts, answers, reasons
-// and whatever may quote them are left out.
+// Export writes a run file with what comparisons need. Hashes replace requests. Prompts, answers, reasons and
+// everything that may quote them are left out.
 func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run

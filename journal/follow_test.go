@@ -103,7 +103,7 @@ func TestFollowUnbroken(t *testing.T) {
 	sameAsOpened(t, d, dir)
 }
 
-// A run that is resumed says so; one that is damaged goes on; one that is replaced is an error.
+// A run that is resumed says so; a damaged one continues; one that is replaced is an error.
 func TestFollowTrouble(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -74,8 +74,8 @@ func isRecord(data []byte) bool {
 	return data[0] == '{' && data[len(data)-1] == '}'
 }
 
-// FuzzForeign holds that a file of lines with whatever members, but right checksums, is read or refused, that a trial's
-// line means the same to all that read it, and that reading one trial or all makes no difference.
+// FuzzForeign checks that a file of lines with any members, but right checksums, is read or refused. A trial's line
+// means the same to all that read it, and reading one trial or all makes no difference.
 func FuzzForeign(f *testing.F) {
 	const run = `{"type":"run","version":1,"seq":0`
 	for _, s := range []string{

@@ -23,7 +23,7 @@ type indexed struct {
 	blocked                     bool   // the answer, or its prompt
 	partlyBlocked, cut          bool   // after some text; by the limit of tokens
 	answered                    bool   // there is an answer, or a turn of a chat
-	stopped                     bool   // never asked, since the verdict was known
+	stopped                     bool   // not sent, since the verdict was known
 	clustered                   bool   // it belongs to a cluster
 	usage                       eval.Usage
 	attempts                    int

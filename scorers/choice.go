@@ -101,7 +101,7 @@ func labelsOf(n yamlnode.Node) []string {
 	return of
 }
 
-// unspaced tells the characters of scripts that put no space between words.
+// unspaced reports characters of scripts that put no space between words.
 func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
 // foldedIndex is where a label is in a list, whatever its case: -1 if it is not.

@@ -49,7 +49,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	}
 	spec.Suite = a.Suite
 	s, inner := a.table.build(spec, &a)
-	a.needs.add(inner, a.Kind != "any") // in which another may tell
+	a.needs.add(inner, a.Kind != "any") // in which another may have a score
 	if s == nil {
 		return nil
 	}

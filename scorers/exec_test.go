@@ -157,8 +157,8 @@ func TestExecInput(t *testing.T) {
 	if !strings.HasPrefix(input, `{"version":1,"answer":"say \"hi\"\r\n`) {
 		t.Error(input)
 	}
-	var told map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(input), &told); err != nil {
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(input), &sent); err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{
@@ -168,12 +168,12 @@ func TestExecInput(t *testing.T) {
 		"safetyRatings": `[{"category":"C","probability":"LOW"}]`,
 		"usage":         `{"outputTokens":3,"promptTokens":2,"source":"service","totalTokens":5}`,
 	} {
-		if diff := cmp.Diff(decoded(t, want), decoded(t, string(told[key]))); diff != "" {
+		if diff := cmp.Diff(decoded(t, want), decoded(t, string(sent[key]))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
 		}
 	}
-	if !strings.Contains(string(told["request"]), `"parts":[{"text":"ask"}]`) {
-		t.Error(string(told["request"]))
+	if !strings.Contains(string(sent["request"]), `"parts":[{"text":"ask"}]`) {
+		t.Error(string(sent["request"]))
 	}
 	if env, _ := os.ReadFile(filepath.Join(string(dir), "env")); strings.Contains(string(env), "canary") || len(env) == 0 {
 		t.Error(string(env))
@@ -198,7 +198,7 @@ func (f folder) input(t *testing.T, c *scorers.Compiled, a *scorers.Answer) stri
 	return string(input)
 }
 
-// A program is let go of when nobody waits for it any more.
+// A program is stopped when no caller waits for it any more.
 func TestExecAbandoned(t *testing.T) {
 	t.Parallel()
 	c := newFolder(t, nil).compile(t, "- exec: [sleep, '600']")

@@ -92,7 +92,7 @@ func (f *form) ownText(a *Answer, j *suite.Judge) (text, problem string) {
 	for _, p := range f.parts {
 		vars[p.name] = p.text
 	}
-	vars[entry.JudgeAnswer], vars[entry.JudgeQuestion], vars[entry.JudgeConversation] = a.Candidate.Text, f.asked(a),
+	vars[entry.JudgeAnswer], vars[entry.JudgeQuestion], vars[entry.JudgeConversation] = a.Candidate.Text, f.questionFor(a),
 		"shown"
 	var fences [][]part
 	text, err := j.Own.Render(vars, func(name, text string) string {

@@ -18,16 +18,17 @@ const (
 	ownTemplate = "Compare with {{.ref}}.\n\n{{.question}}\n\n{{.answer}}\nA is best."
 )
 
-// A prompt of one's own has the texts in fences, whatever is in them, and the suite's labels are what counts, in any case.
+// A prompt of the suite has the texts in fences, whatever is in them, and the suite's labels are what counts, in any
+// case.
 func TestOwnTemplate(t *testing.T) {
 	t.Parallel()
-	c, kase := compileJudged(t, ownJudge, "judge: {judge: mine}", map[string]string{"judge.md": ownTemplate})
+	c, oneCase := compileJudged(t, ownJudge, "judge: {judge: mine}", map[string]string{"judge.md": ownTemplate})
 	for _, text := range attacks() {
 		if blank.Is(text) {
 			continue
 		}
 		a := answer(text)
-		a.Vars = kase.Vars()
+		a.Vars = oneCase.Vars()
 		a.Request = &eval.Request{Contents: []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: "Which {{.x}}?"}}}}}
 		s, asked := ruled(t, c, a, alwaysSays(`{"reason": "so", "choice": "b"}`))
 		if *s.Value != 0.5 || s.Judged.Choice != "B" || len(asked) != 1 {
@@ -67,9 +68,9 @@ func TestOwnTemplateWithActions(t *testing.T) {
 		braces + "{{.answer}}\nend":  "{{\n<<<answer X\nThe Answer.\nanswer X>>>\nend",
 		"{{.map.k}} and {{.answer}}": "<<<map X\nv\nmap X>>>\n and \n<<<answer X\nThe Answer.\nanswer X>>>",
 	} {
-		c, kase := compileJudged(t, ownJudge, "judge: {}", map[string]string{"judge.md": template})
+		c, oneCase := compileJudged(t, ownJudge, "judge: {}", map[string]string{"judge.md": template})
 		a := answer("The Answer.")
-		a.Vars = kase.Vars()
+		a.Vars = oneCase.Vars()
 		_, asked := ruled(t, c, a, alwaysSays("no"))
 		code := opening.FindStringSubmatch(asked[0].Prompt())[1]
 		_, after, _ := strings.Cut(asked[0].Prompt(), "a text that says so.\n\n")
@@ -81,12 +82,12 @@ func TestOwnTemplateWithActions(t *testing.T) {
 // `with` gives texts under names of the template, in place of variables; the conversation comes with `sees`.
 func TestOwnTemplateIsGivenTexts(t *testing.T) {
 	t.Parallel()
-	c, kase := compileJudged(
+	c, oneCase := compileJudged(
 		t, ownJudge, `judge: {with: {ref: "not {{.ref}}", question: "Really?"}, sees: conversation}`,
 		map[string]string{"judge.md": ownTemplate + "\n{{.conversation}}"},
 	)
 	a := aConversation(eval.Piece{Text: "You are welcome."})
-	a.Vars = kase.Vars()
+	a.Vars = oneCase.Vars()
 	_, asked := ruled(t, c, a, alwaysSays("no"))
 	texts := inFences(t, asked[0].Prompt())
 	for i, want := range []string{"ref: not Paris", "question: Really?"} {
@@ -99,7 +100,7 @@ func TestOwnTemplateIsGivenTexts(t *testing.T) {
 	}
 }
 
-// What is wrong with a template of one's own is found when the suite is loaded, at its place.
+// What is wrong with a template of the suite is found when it is loaded, at its place.
 func TestOwnTemplateMistakes(t *testing.T) {
 	t.Parallel()
 	judge := func(more string) string { return "judges: [{name: mine, model: m, template: judge.md" + more + "}]\n" }
@@ -168,13 +169,13 @@ func FuzzOwnTemplateFence(f *testing.F) {
 	for _, s := range attacks() {
 		f.Add(s)
 	}
-	c, kase := compileJudged(f, ownJudge, "judge: {}", map[string]string{"judge.md": ownTemplate})
+	c, oneCase := compileJudged(f, ownJudge, "judge: {}", map[string]string{"judge.md": ownTemplate})
 	f.Fuzz(func(t *testing.T, text string) {
 		if blank.Is(text) {
 			return
 		}
 		a := answer(text)
-		a.Vars = kase.Vars()
+		a.Vars = oneCase.Vars()
 		_, asked := ruled(t, c, a, func(scorers.Question) string { return `{"reason": "x", "choice": "A"}` })
 		if len(asked) == 0 {
 			return

@@ -66,7 +66,7 @@ func TestNumber(t *testing.T) {
 		{"- number: 1234567", "1_234_567", "p"},
 		{"- number: 1234567", "1.234.567 €", "p"},
 		{"- number: 1234.5", "1.234,5 €", "p"},
-		{"- number: 5", "3,5", "p"}, // a list, unless told otherwise
+		{"- number: 5", "3,5", "p"}, // a list by default
 		{"- number: {is: 3.5, decimal: comma}", "3,5", "p"},
 		{"- number: {is: 3.5, decimal: comma}", "3.5", "p"},
 		{"- number: {is: 1234, decimal: comma}", "1.234", "p"},
@@ -344,7 +344,7 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// Mistakes in arguments stand at their place.
+// Problems of arguments are reported at their place.
 func TestShapeMistakes(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{

@@ -95,7 +95,7 @@ func jsonValid() Scorer {
 		if failed == nil {
 			return yes("the answer is valid JSON")
 		}
-		failed.NoText = false // whether it can be read is what is asked
+		failed.NoText = false // the scorer checks whether it can be read
 		return *failed
 	})
 }

@@ -65,7 +65,7 @@ func (x xmlCheck) check(got string) Finding {
 	}
 	missing, err := readXML(strings.TrimSpace(text), x.paths)
 	switch {
-	case err != nil && len(x.paths) == 0: // whether it can be read is what is asked
+	case err != nil && len(x.paths) == 0: // the scorer checks whether it can be read
 		return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
 	case err != nil:
 		return without("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))

@@ -13,8 +13,9 @@ import (
 	"github.com/evalrun/evalrun/internal/estimate"
 )
 
-// App is a small HTTP application for tries of http targets. It answers without a model: capitals of some countries, orders that it
-// looks up, what was asked before in a session, and for everything else the question itself. Further paths misbehave. Use NewApp.
+// App is a small HTTP application to try http targets on. It answers without a model: capitals of some countries,
+// orders that it looks up, the last question of a session, and for everything else the question itself. Further paths
+// misbehave. Use NewApp.
 type App struct {
 	key      string
 	mux      *http.ServeMux
@@ -66,7 +67,7 @@ func (a *App) handle(path string, next http.HandlerFunc) {
 // ServeHTTP serves one request.
 func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
-// Stats are the requests so far by endpoint, those that were refused included.
+// Stats are the requests so far by endpoint, refused ones included.
 func (a *App) Stats() map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range a.served {

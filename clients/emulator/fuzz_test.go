@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
-// FuzzScript holds that a script has mistakes, or that each of its rules answers with JSON, in a time that is not
+// FuzzScript checks that a script has problems, or that each of its rules answers with JSON, in a time that is not
 // negative.
 func FuzzScript(f *testing.F) {
 	f.Add(string(demo), "hello")
@@ -61,7 +61,7 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// FuzzCut holds that the pieces of a text are the text, and as many as was asked for.
+// FuzzCut checks that the pieces of a text add up to the text, and that their number is right.
 func FuzzCut(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add(s, 0)

@@ -69,8 +69,8 @@ func checkVector(t *testing.T, v []float64, n int) {
 	}
 }
 
-// FuzzModels holds that a list of models is read or is an error that says of which kind it is, and that a page that
-// comes again and again ends.
+// FuzzModels checks that a list of models is read or is an error with a kind, and that reading ends when a page comes
+// again and again.
 func FuzzModels(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(), `{"models":[{"name":"models/a","input_token_limit":5,"temperature":0}]}`,

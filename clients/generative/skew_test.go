@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The clock of the service is read off the Date of its answers, good or bad; what is no date tells nothing.
+// The clock of the service is read off the Date of its answers, good or bad; an invalid date is ignored.
 func TestSkew(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

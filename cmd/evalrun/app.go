@@ -34,7 +34,10 @@ type app struct {
 	resized func() int
 	browse  func(address string) error
 	global  flags.Global
-	runs    runs.Folder // where relative paths begin
+	args    []string
+	// watching is the state of `run --watch`; nil without it.
+	watching *watching
+	runs     runs.Folder // where relative paths begin
 }
 
 // version is set by the linker in releases.
@@ -77,7 +80,8 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 		}
 	}()
 	root := a.root()
-	root.SetArgs(twoArms(args))
+	a.args = twoArms(args)
+	root.SetArgs(a.args)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)

@@ -21,7 +21,7 @@ import (
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
 	harness.Flags
-	dryRun, quiet, verbose, open bool
+	dryRun, quiet, verbose, open, watch bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -35,10 +35,16 @@ func (a *app) runCommand() *cobra.Command {
 			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
 			"  evalrun run --failed-in latest -o html=report.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.dryRun {
+			switch {
+			case o.watch && a.watching == nil:
+				if err := o.checkWatch(args); err != nil {
+					return err
+				}
+				return a.watch(cmd.Context(), o.quiet)
+			case o.dryRun:
 				return a.dryRun(args, o)
 			}
-			return a.run(cmd.Context(), args, o)
+			return a.run(cmd.Context(), a.watches(args, &o), o)
 		},
 	}
 	fs := cmd.Flags()
@@ -59,6 +65,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
+	fs.BoolVar(&o.watch, "watch", false, "run again what a change of a file affects, with the answers in the cache; Ctrl-C ends it")
 	quietFlags(fs, &o)
 	flags.CompleteFormats(cmd)
 	flags.CompleteSelection(cmd)
@@ -83,6 +90,9 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 	}
 	if o.ProjectFile != nil {
 		options.ProjectFile = o.ProjectFile.Path
+	}
+	if a.watching != nil {
+		options.Reading = a.watching.note
 	}
 	options.Layout.Width, options.Layout.Color = a.outWidth, a.color(a.outWidth)
 	options.Layout.Verbose, options.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)

@@ -65,7 +65,7 @@ func (d *Doctor) opens(one *harness.Named) bool {
 	return fine
 }
 
-// lists asks a service for its models, and wants those of the suites to be among them.
+// lists gets the models of a service, and reports models of the suites that are not among them.
 func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *harness.Named) {
 	started := time.Now()
 	models, err := session.Models(ctx)

@@ -16,6 +16,7 @@ import (
 type Global struct {
 	Color     Color
 	directory string
+	entered   bool // so that a second command of this process stays there
 }
 
 // Add lets all commands below one have the flags.
@@ -28,9 +29,10 @@ func (g *Global) Add(root *cobra.Command) {
 
 // enter makes the folder of -C the working directory.
 func (g *Global) enter() error {
-	if g.directory == "" {
+	if g.directory == "" || g.entered {
 		return nil
 	}
+	g.entered = true
 	err := os.Chdir(g.directory)
 	if path, ok := errors.AsType[*os.PathError](err); ok {
 		return exit.BadInput("-C %s: %w", g.directory, path.Err)

@@ -151,7 +151,7 @@ func TestStopEndsWaiting(t *testing.T) {
 	})
 }
 
-// run sends so many calls by so many workers.
+// run sends the call once per trial, by several workers.
 func run(t *testing.T, s Service, trials, workers int, call eval.Call) (errs []error) {
 	t.Helper()
 	work := make(chan int)

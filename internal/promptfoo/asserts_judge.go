@@ -195,7 +195,7 @@ func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *sc
 	return &scorer{kind: "judge", value: m, note: note}
 }
 
-// ownPrompt makes a judge that asks in the author's words.
+// ownPrompt makes a judge with the author's prompt.
 func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 	i := slices.IndexFunc(c.judges.all, func(j *mapping) bool { return j.get("name") == judge })
 	if m.get("rubric") == nil || i < 0 {

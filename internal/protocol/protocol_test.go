@@ -207,7 +207,7 @@ func TestExtraFieldsAreSent(t *testing.T) {
 	bodies{`{"model":"m","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"x":1}}`}.check(t, &r)
 }
 
-// keys are those that a protocol refuses.
+// keys are the keys that a protocol refuses.
 func keys(t *testing.T, p Protocol, r *eval.Request) string {
 	t.Helper()
 	err := p.Check(r)

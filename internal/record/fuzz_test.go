@@ -63,7 +63,7 @@ func FuzzStoreFile(f *testing.F) {
 	})
 }
 
-// FuzzPut holds that an answer of whatever texts is kept below the folder, in a file of its case alone, and is read as
+// FuzzPut checks that an answer of any texts is kept below the folder, in a file of its case alone. It reads back as
 // it was put, in the cache too.
 func FuzzPut(f *testing.F) {
 	for group := range slices.Chunk(hostile.Strings(), 20) { // files each

@@ -62,11 +62,15 @@ func kind(mode fs.FileMode) string {
 }
 
 // FS is the file system below a folder, of which nothing but regular files and folders can be opened.
-func FS(root *os.Root) fs.FS { return confined{root, root.FS()} }
+func FS(root *os.Root) fs.FS { return confined{root, root.FS(), func(string) {}} }
+
+// Noting is FS for a caller who wants to know the names of files before they are looked at.
+func Noting(root *os.Root, note func(name string)) fs.FS { return confined{root, root.FS(), note} }
 
 type confined struct {
 	root *os.Root
 	all  fs.FS
+	note func(name string)
 }
 
 // Open opens a regular file or a folder.
@@ -74,6 +78,7 @@ func (c confined) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
+	c.note(name)
 	file, err := c.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, err
@@ -86,7 +91,10 @@ func (c confined) Open(name string) (fs.File, error) {
 }
 
 // Stat looks at a file of any kind.
-func (c confined) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.all, name) }
+func (c confined) Stat(name string) (fs.FileInfo, error) {
+	c.note(name)
+	return fs.Stat(c.all, name)
+}
 
 // Lstat looks at a file of any kind, links included.
 func (c confined) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(c.all, name) }

@@ -18,7 +18,8 @@ import (
 // Comparing is what to compare, and what to decide.
 type Comparing struct {
 	Suite string // the only one to compare; "" compares all
-	// Gate says that the run's own rule is applied: an arm that is not in the baseline is invalid, and not just told.
+	// Gate says that the run's own rule is applied: an arm that is not in the baseline is invalid, and not just
+	// reported.
 	Gate bool
 	// NoContent leaves answers out.
 	NoContent bool
@@ -35,7 +36,7 @@ type Comparing struct {
 	Choose func(base, head *compare.Side) (*compare.ArmChoice, error)
 }
 
-// leastMaxErrors is the share of errors that a comparison bears at least.
+// leastMaxErrors is the share of errors that a comparison always accepts.
 const leastMaxErrors = 0.01
 
 // comparisonSeed is that of the tests that draw samples: the same data have the same verdict.
@@ -123,7 +124,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	rule := what.Rules(p.head.Suite)
 	o := optionsFor(rule, head, p.head.Suite)
-	if base != head { // what an arm of the run itself was not to ask, it did not
+	if base != head { // an arm of the run itself has the same selection
 		o.Selected = selectedBy(head, p.head)
 	}
 	stop := stopOf(head, p.head)
@@ -214,8 +215,8 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 	return o
 }
 
-// addChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: those that a judge cannot tell are
-// not like the rest.
+// addChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: pairs that a judge
+// leaves unscored are not like the rest.
 func addChoice(arm *compare.ArmComparison, choice *compare.ArmChoice, o compare.Options) {
 	arm.Choice = choice
 	for i := range arm.Metrics {

@@ -161,7 +161,7 @@ func TestAPassRateOutOfReachEndsTheArm(t *testing.T) {
 	_, plan := load(t, earlySuite(40, "p", nil), runner.Filter{})
 	for name, test := range map[string]struct {
 		min  float64
-		fail int // the first so many fail
+		fail int // the first ones fail, up to this number
 		want []string
 	}{
 		"just within reach": {0.9, 4, nil},

@@ -22,7 +22,7 @@ type ArmOutlook struct {
 	Ratios          []compare.RatioOutlook `json:"ratios,omitempty"`
 }
 
-// outlook is that of the metrics of which something is known before.
+// outlook is that of the metrics about which something is known before the run.
 func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook {
 	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly}
 	for _, m := range rule.Metrics {

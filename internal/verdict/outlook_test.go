@@ -66,7 +66,7 @@ func TestABaselineWithoutTheSuiteIsAProblem(t *testing.T) {
 	expect.Same(t, "problems", problems, []string{want})
 }
 
-// repeated are cases of two repeats, of which those that say so fail.
+// repeated are cases of two repeats, which fail where fails says so.
 func repeated(cases int, fails func(c, k int) bool) (out []*eval.Result) {
 	for c := range cases {
 		for k := range 2 {

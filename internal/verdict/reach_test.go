@@ -138,7 +138,7 @@ func TestRulesThatNothingBacks(t *testing.T) {
 	}
 }
 
-// A baseline that no run can use is told before anything is sent.
+// A baseline that no run can use is reported before anything is sent.
 func TestBaselinesThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	text := withGate(earlySuite(60, "p", nil), "run: main, margin: 0.05")

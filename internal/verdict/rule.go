@@ -163,7 +163,7 @@ func merge(whole, one *compare.Comparison) {
 	for i := range one.Arms {
 		a := &one.Arms[i]
 		if !slices.ContainsFunc(whole.Arms, func(o compare.ArmComparison) bool { return o.Suite == a.Suite && o.HeadArm == a.HeadArm }) {
-			whole.Arms = append(whole.Arms, *a) // a suite that was lost is told of once
+			whole.Arms = append(whole.Arms, *a) // a suite that was lost is reported once
 		}
 	}
 	for _, warning := range one.Warnings {

@@ -99,7 +99,7 @@ func byLot(trials []*eval.Result, seed uint64) []*eval.Result {
 	return trials
 }
 
-// A sample expects the cases whose lots are not above its own, and misses one that was deleted to be out of the way.
+// A sample expects the cases whose lots are not above its own, and misses one that was deleted.
 func TestASampleExpectsTheCasesThatItWouldDraw(t *testing.T) {
 	t.Parallel()
 	const seed, size = 7, 10
@@ -179,7 +179,7 @@ func TestALostArmSaysHowToAllowIt(t *testing.T) {
 	expect.Same(t, "why", c.Arms[1].Why, want)
 }
 
-// Estimates alone, without a rule, do not ask for what is gone.
+// Estimates alone, without a rule, need nothing that is gone.
 func TestWithoutARuleNothingIsLost(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "base", nil, slices.Concat(row("pppp"), row("pp", on("s", "t/q")))...)

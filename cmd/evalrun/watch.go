@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// pollEvery is how often the files are looked at. A change counts when two looks in a row see the same: an editor may replace several files.
+const pollEvery = 200 * time.Millisecond
+
+// watching is the state of `run --watch` between its runs.
+type watching struct {
+	watched
+	only []string // the suites that the next run needs; nil: all
+	ran  []string // those of the last one
+	// before are files of suites of the last run, from the run before it.
+	before map[string]map[string]stamp
+	runs   int
+}
+
+// watch runs suites, and again what a change of their files affects, until a signal ends it. The exit code is that of the last run.
+func (a *app) watch(ctx context.Context, quiet bool) error {
+	signals, release := a.signals()
+	defer release()
+	w := &watching{watched: watched{files: map[string]map[string]stamp{}}}
+	a.watching = w
+	defer func() { a.watching = nil }()
+	for {
+		code := a.once(ctx)
+		if code == exit.CodeBadInput {
+			w.keep(w.before)
+		}
+		files := w.count()
+		if code > exit.CodeIncomplete || files == 0 { // a signal, or nothing that could be mended
+			return exitWith(code)
+		}
+		if !quiet {
+			fmt.Fprintf(a.err, "watching %s; Ctrl-C ends it\n", diag.Count(files, "file"))
+		}
+		changed, suites := w.wait(ctx, signals)
+		if changed == nil {
+			return exitWith(code)
+		}
+		if !quiet {
+			fmt.Fprintf(a.err, "\nchanged: %s\n", diag.CleanLine(strings.Join(shownFiles(changed), ", ")))
+		}
+		w.next(suites, code)
+	}
+}
+
+// once runs the command line as it is, with a fresh set of flags.
+func (a *app) once(ctx context.Context) int {
+	root := a.root()
+	root.SetArgs(a.args)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	a.explain(err)
+	return exit.Of(err)
+}
+
+// narrowed are the suites that a run of --watch needs, out of all that are named.
+func (w *watching) narrowed(suites []string) []string {
+	if w.only != nil {
+		suites = slices.DeleteFunc(slices.Clone(suites), func(s string) bool { return !slices.Contains(w.only, s) })
+	}
+	w.runs++
+	w.ran = suites
+	w.before = w.begin(suites)
+	for _, s := range suites {
+		w.note(s, s)
+	}
+	return suites
+}
+
+// next chooses the suites of the next run: those that read what changed, and those that could not be read.
+func (w *watching) next(suites map[string]bool, code int) {
+	if suites[""] {
+		w.only = nil
+		return
+	}
+	w.only = slices.Sorted(maps.Keys(suites))
+	if code == exit.CodeBadInput {
+		w.only = append(w.only, w.ran...)
+	}
+}
+
+// wait waits until files have changed and stay as they are; nil when a signal ends it.
+func (w *watching) wait(ctx context.Context, signals <-chan os.Signal) (files map[string]stamp, suites map[string]bool) {
+	look := time.NewTicker(pollEvery)
+	defer look.Stop()
+	var before map[string]stamp
+	for {
+		select {
+		case <-signals:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, nil
+		case <-look.C:
+		}
+		files, suites = w.changes()
+		if len(files) > 0 && maps.Equal(files, before) {
+			return files, suites
+		}
+		before = files
+	}
+}
+
+// watches prepares a run for --watch: its suites, the files that it reads, and answers out of the cache. The emulator costs nothing, and
+// its script may have changed.
+func (a *app) watches(suites []string, o *runOptions) []string {
+	w := a.watching
+	if w == nil {
+		return suites
+	}
+	suites = w.narrowed(suites)
+	if o.ProjectFile != nil {
+		w.note("", o.ProjectFile.Path)
+	}
+	for _, path := range []string{o.Prices, o.Emulator, o.Answers} {
+		if path != "" {
+			w.note("", path)
+		}
+	}
+	o.Cache = o.Emulator == ""
+	o.open = o.open && w.runs == 1
+	return suites
+}
+
+// checkWatch wants flags that go with --watch.
+func (o *runOptions) checkWatch(suites []string) error {
+	switch {
+	case o.dryRun:
+		return exit.BadInput("--watch runs suites, and --dry-run does not: choose one")
+	case o.NoContent:
+		return exit.BadInput("--watch keeps answers in the cache, and --no-content keeps them out of files: choose one")
+	case o.Out != "" && !strings.Contains(o.Out, "{id}"):
+		return exit.BadInput("--watch makes a run of each change: write {id} into --out, as in --out %s/{id}", o.Out)
+	case slices.Contains(suites, "-"):
+		return exit.BadInput("--watch needs files: a suite on standard input cannot change")
+	}
+	return nil
+}

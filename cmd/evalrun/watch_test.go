@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// watcher is a `run --watch` under way.
+type watcher struct {
+	*box
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	calls atomic.Int64 // that generated an answer
+}
+
+// suiteOf is a suite whose prompt and data are files.
+func suiteOf(name string) string {
+	return "version: 1\nname: " + name + "\ntargets: [{name: t, model: m}]\nprompts: [{name: p, file: " + name + ".txt}]\n" +
+		"cases:\n  - {dataset: " + name + ".csv, name: \"{{.name}}\", scorers: [{equals: hi}]}\n"
+}
+
+func watchTwo(t *testing.T) *watcher {
+	t.Helper()
+	w := &watcher{}
+	w.box = newBox(t, http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(out, `{"name":"models/m"}`)
+			return
+		}
+		w.calls.Add(1)
+		fmt.Fprint(out, hi)
+	}), map[string]string{
+		"a.yaml": suiteOf("a"), "a.txt": "first {{.q}}\n", "a.csv": "name,q\none,1\ntwo,2\n",
+		"b.yaml": suiteOf("b"), "b.txt": "second {{.q}}\n", "b.csv": "name,q\none,1\ntwo,2\n",
+	})
+	w.cmd = w.command("run", "--watch", "a.yaml", "b.yaml")
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cmd.Stderr = w.cmd.Stdout
+	w.lines = bufio.NewScanner(out)
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
+	return w
+}
+
+// until reads what the program prints, up to the line that says what it waits for, and wants words in it and calls so far.
+func (w *watcher) until(calls int64, words ...string) {
+	w.t.Helper()
+	var text strings.Builder
+	for w.lines.Scan() {
+		text.WriteString(w.lines.Text() + "\n")
+		if strings.HasPrefix(w.lines.Text(), "watching ") {
+			break
+		}
+	}
+	for _, word := range append(words, "Ctrl-C ends it") {
+		if !strings.Contains(text.String(), word) {
+			w.t.Fatalf("no %q in\n%s", word, text.String())
+		}
+	}
+	if got := w.calls.Load(); got != calls {
+		w.t.Errorf("after %v: got %d calls, want %d\n%s", words, got, calls, text.String())
+	}
+}
+
+// replace writes a file as editors do: another one takes its place.
+func (w *watcher) replace(name, text string) {
+	w.t.Helper()
+	w.write(name+".swp", text)
+	if err := os.Rename(w.path(name+".swp"), w.path(name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// ends interrupts the program and wants an exit code.
+func (w *watcher) ends(code int) {
+	w.t.Helper()
+	if err := w.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		w.t.Fatal(err)
+	}
+	var rest strings.Builder
+	for w.lines.Scan() {
+		rest.WriteString(w.lines.Text() + "\n")
+	}
+	_ = w.cmd.Wait()
+	if got := w.cmd.ProcessState.ExitCode(); got != code {
+		w.t.Errorf("got exit %d, want %d\n%s", got, code, rest.String())
+	}
+}
+
+// A change runs the suites that read the file again, and calls the service for what is new only. A broken file is reported and waited for.
+func TestWatchRunsWhatAChangeAffects(t *testing.T) {
+	t.Parallel()
+	w := watchTwo(t)
+	w.until(4, "4 ", "watching 6 files")
+
+	w.replace("a.csv", "name,q\none,1\ntwo,2\nthree,3\n") // one more case
+	w.until(5, "changed: a.csv")
+
+	w.replace("b.txt", "third {{.q}}\n") // every request of a suite
+	w.until(7, "changed: b.txt")
+
+	w.replace("a.yaml", strings.Replace(suiteOf("a"), "equals: hi", "equals: bye", 1)) // a scorer, and no request
+	w.until(7, "changed: a.yaml", "bye")
+
+	w.write("a.yaml", "version: 1\nnam: a\n")
+	w.until(7, "changed: a.yaml", "unknown key")
+
+	w.replace("b.txt", "second {{.q}}\n") // that answer is known; the broken suite is still waited for
+	w.until(7, "changed: b.txt", "unknown key")
+
+	if err := os.Remove(w.path("a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	w.until(7, "changed: a.yaml", "there is no file a.yaml")
+
+	w.replace("a.yaml", suiteOf("a"))
+	w.until(7, "changed: a.yaml")
+	w.ends(0)
+}
+
+// Ctrl-C between runs gives the exit code of the last one.
+func TestWatchEndsWithTheCodeOfTheLastRun(t *testing.T) {
+	t.Parallel()
+	w := watchTwo(t)
+	w.until(4)
+	w.replace("b.yaml", strings.Replace(suiteOf("b"), "equals: hi", "equals: bye", 1))
+	w.until(4, "changed: b.yaml")
+	w.ends(1)
+}
+
+// What cannot be watched is refused, and a suite that is not there at first ends it at once.
+func TestWatchRefuses(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
+	for args, want := range map[string]string{
+		"suite.yaml --emulator --dry-run":    "choose one",
+		"suite.yaml --emulator --no-content": "choose one",
+		"suite.yaml --emulator --out here":   "--out here/{id}",
+		"- --emulator":                       "standard input",
+		"nothing.yaml --emulator":            "there is no file nothing.yaml",
+	} {
+		b.exits(2, append([]string{"run", "--watch"}, strings.Fields(args)...)...)
+		b.says(want)
+	}
+}
