@@ -46,10 +46,7 @@ func (s *Session) noteEchoes() {
 		return
 	}
 	if n := s.server.Echoed(); n > 0 {
-		s.Notice(fmt.Sprintf(
-			"the emulator has no reply for %s, so it echoed the prompt; to give it replies: evalrun help emulator",
-			diag.Count(int(n), "call"),
-		))
+		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") + " that it has no reply for (evalrun help emulator)")
 	}
 }
 
