@@ -257,7 +257,7 @@ func TestEventsInOrder(t *testing.T) {
 	}
 	want := []evalrun.EventKind{
 		evalrun.EventStarted, evalrun.EventTrial, evalrun.EventTrial, evalrun.EventFinished,
-		evalrun.EventWritten, evalrun.EventEnded, evalrun.EventRead,
+		evalrun.EventWritten, evalrun.EventEnded, evalrun.EventRead, evalrun.EventReports,
 	}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("events %v, want %v", kinds, want)

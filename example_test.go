@@ -66,7 +66,7 @@ func Example() {
 	fmt.Println(result.Verdict)
 	// Output:
 	// japan fail
-	// FAILED: 1 trial failed (exit 1)
+	// FAIL: 1 trial failed (exit 1)
 }
 
 // A run whose budget is spent is incomplete. Resuming it sends what is missing.

@@ -33,6 +33,8 @@ type Event struct {
 	Todo *Todo
 	// Err is what failed, at EventProblem.
 	Err error
+	// Run is what is known of the run before its reports are written, at EventReports.
+	Run *Result
 }
 
 // EventKind says what has happened.
@@ -51,6 +53,7 @@ const (
 	EventWritten                   // the run file is as complete as it gets; recording answers and reports follow
 	EventEnded                     // the run file is about to be read for the reports
 	EventRead                      // it was read
+	EventReports                   // the reports are about to be written
 )
 
 // Todo is what is left of a run that is resumed.
@@ -241,15 +244,19 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 	if stdout == nil {
 		stdout = io.Discard
 	}
-	written, err := output.Write(doc, j.outputs, stdout, o.Layout)
+	result := &Result{
+		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: reports.Verdict(doc),
+		Counts: doc.Summary.Counts, End: doc.End, part: j.part, in: in,
+	}
+	o.emit(Event{Kind: EventReports, Run: result})
+	layout := o.Layout
+	layout.Latest = in.IsLatest(doc.Dir)
+	written, err := output.Write(doc, j.outputs, stdout, layout)
+	result.Reports = written
 	if !o.NoHistory {
 		if problem := in.Remember(doc); problem != nil { // nothing depends on it
 			o.emit(Event{Kind: EventProblem, Err: problem})
 		}
-	}
-	result := &Result{
-		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: reports.Verdict(doc),
-		Counts: doc.Summary.Counts, End: doc.End, Reports: written, part: j.part, in: in,
 	}
 	if err != nil {
 		result.Exit = exit.Worst(result.Exit, exit.CodeIncomplete)

@@ -25,7 +25,7 @@ func CaseList(w io.Writer, d *journal.Document, o Options) error {
 			t.line("%s", diag.CleanLine(s.Name))
 		}
 		rows, _ := t.order(s)
-		t.names(rows)
+		t.caseNames(rows)
 	}
 	if len(d.Summary.Suites) == 0 {
 		t.line("no trials")
@@ -34,8 +34,8 @@ func CaseList(w io.Writer, d *journal.Document, o Options) error {
 	return err
 }
 
-// names lists the first cases, and counts the others.
-func (t *tableReport) names(rows []journal.Row) {
+// caseNames lists the first cases, and counts the others.
+func (t *tableReport) caseNames(rows []journal.Row) {
 	var left eval.Counts
 	for n, row := range rows {
 		outcome := journal.Fold(row.Counts)

@@ -66,7 +66,11 @@ func (t *tableReport) comparison(c *compare.Comparison) {
 	if c.Head.Name != "" && c.Head.Name != c.Head.Run {
 		head = sideName(&c.Head) + " "
 	}
-	t.wrapped("", head+"compared with "+sideName(&c.Base))
+	head += "compared with " + sideName(&c.Base)
+	if t.d != nil && c.Verdict != "" { // of a run
+		head += ": " + verdictWords[c.Verdict]
+	}
+	t.wrapped("", head)
 	for _, warning := range c.Warnings {
 		t.wrapped("  ", "warning: "+warning)
 	}
@@ -97,18 +101,7 @@ func sideName(c *compare.Compared) string {
 
 func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	t.out.WriteString("\n")
-	name := a.HeadArm
-	if a.BaseArm != a.HeadArm && a.BaseArm != "" {
-		name = a.BaseArm + " -> " + a.HeadArm
-	}
-	head := diag.CleanLine(a.Suite + " on " + name)
-	if a.Verdict != "" {
-		head += ": " + t.verdict(a.Verdict)
-	}
-	t.line("%s", head)
-	if a.Why != "" {
-		t.wrapped("  ", a.Why)
-	}
+	t.armVerdict(a)
 	r := overview.ReadingOf(a)
 	for _, line := range r.Cases {
 		t.paragraph(line)
@@ -121,6 +114,22 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	t.flips(a.Flips, r.Changes)
 	t.slices(a.Slices)
 	t.safety(a.Safety)
+}
+
+// armVerdict names what is compared, with the verdict and why.
+func (t *tableReport) armVerdict(a *compare.ArmComparison) {
+	name := a.HeadArm
+	if a.BaseArm != a.HeadArm && a.BaseArm != "" {
+		name = a.BaseArm + " -> " + a.HeadArm
+	}
+	head := diag.CleanLine(a.Suite + " on " + name)
+	if a.Verdict != "" {
+		head += ": " + t.verdict(a.Verdict)
+	}
+	t.line("%s", head)
+	if a.Why != "" {
+		t.wrapped("  ", a.Why)
+	}
 }
 
 func (t *tableReport) metricTable(metrics []compare.MetricComparison) {

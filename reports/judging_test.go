@@ -90,7 +90,7 @@ func TestJudging(t *testing.T) {
 			t.Errorf("%v, want %v", test.got, test.want)
 		}
 	}
-	table := written(t, "table", d, reports.Options{Width: 100})
+	table := written(t, "table", d, reports.Options{Width: 100, Verbose: true})
 	missing(t, strings.Join(strings.Fields(table), " "), "judging: 9 calls, 45 tokens",
 		"tone on t/p: 3 replies of the judge tone to each of 3 answers agree on 77.8 %, kappa 0.550")
 }

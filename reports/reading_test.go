@@ -155,7 +155,7 @@ func TestFailuresAreToldFromThoseOfTheBaseline(t *testing.T) {
 			`message="also failed in the baseline: has: no"`, `message="newly failing: has: no"`, `message="not in the baseline: has: no"`,
 		},
 	} {
-		got := written(t, format, d, reports.Options{})
+		got := written(t, format, d, reports.Options{Verbose: true})
 		at := 0
 		for _, want := range wants {
 			i := strings.Index(got[at:], want)
@@ -262,7 +262,7 @@ func TestNextFitsTheCases(t *testing.T) {
 			ID: "r", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}}, Plan: eval.RunPlan{Trials: n},
 		}, completed, all...)
 		d.Dir = dir
-		return written(t, "table", d, reports.Options{})
+		return written(t, "table", d, reports.Options{Verbose: true})
 	}
 	got := green(2, nil)
 	missing(t, got,

@@ -19,7 +19,11 @@ import (
 type Options struct {
 	Width   int  // columns of the terminal; 0: 100
 	Color   bool // ANSI colours, where the format has any
-	Verbose bool // in a table every case, however many there are
+	Verbose bool // a table with the arms, every case, and the settings
+	Quiet   bool // a table of one line, the verdict
+
+	Latest bool     // `latest` names the run, so that a table need not give its id
+	Files  []string // the reports that were written to files, each as FORMAT: PATH; a table names them
 }
 
 // Format is a way to draw a run.
@@ -32,7 +36,7 @@ type Format struct {
 // Formats lists the formats there are.
 func Formats() []Format {
 	return []Format{
-		{"table", "for people: verdict, arms, failures by reason, cases, what to run next", Table},
+		{"table", "for people: suites, failures by reason, what to run next, verdict; with -v arms and cases", Table},
 		{"json", "for programs: everything in one JSON object", JSON},
 		{"jsonl", "for programs: one trial a line", JSONLines},
 		{"junit", "for continuous integration: JUnit XML", JUnit},

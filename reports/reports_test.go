@@ -51,6 +51,7 @@ func TestGoldens(t *testing.T) {
 		got := written(t, "table", d, reports.Options{Width: width})
 		testrun.Golden(t, fmt.Sprintf("table-%d.golden", width), []byte(got))
 	}
+	testrun.Golden(t, "table-verbose.golden", []byte(written(t, "table", d, reports.Options{Verbose: true})))
 	var b bytes.Buffer
 	if _, err := reports.Cases(&b, d, "h*", nil, reports.Options{}); err != nil {
 		t.Fatal(err)

@@ -26,29 +26,50 @@ const (
 	minCell      = 7  // columns of an arm
 )
 
-// Table writes the run for people, the most wanted first: the verdict, a line per arm, what failed and what could not be judged, each
-// grouped by reason, what changed against the baseline, the cases, what took longest, what it cost, and what to run next.
+// Table writes the run for people: what a reader must know before believing a number, a line per suite, what failed and what could not be
+// judged, each grouped by reason, what decided against the run, where the run is, what to run next, and the verdict as the last line. A
+// verbose table also has the arms, the cases, what took longest, what it cost, and the settings. A quiet one is its last line.
 func Table(w io.Writer, d *journal.Document, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	t := tableReport{d: d, o: o, failures: overview.NewFailures(d)}
-	t.heading()
-	t.verdictOfRun()
+	t := tableReport{d: d, o: o}
+	if !o.Quiet {
+		t.failures = overview.NewFailures(d)
+		body := t.short
+		if o.Verbose {
+			body = t.full
+		}
+		if err := body(); err != nil {
+			return err
+		}
+		t.where()
+		t.next()
+	}
+	t.summary()
+	_, err := w.Write(trimLines(t.out.Bytes()))
+	return err
+}
+
+// full writes everything but the end of a table.
+func (t *tableReport) full() error {
+	t.names()
+	t.notices()
+	t.out.WriteString("\n")
+	t.findings()
 	t.arms()
 	if err := t.reasons(); err != nil {
 		return err
 	}
-	if c := d.Comparison; c != nil && !c.NotCompared {
+	if c := t.d.Comparison; c != nil && !c.NotCompared {
 		t.comparison(c)
 		t.out.WriteString("\n")
 	}
 	t.suites()
 	t.extremes()
 	t.closing()
-	t.next()
-	_, err := w.Write(trimLines(t.out.Bytes()))
-	return err
+	t.out.WriteString("\n")
+	return nil
 }
 
 // trimLines takes the spaces at the ends of lines away.
@@ -95,13 +116,17 @@ func Paint(color bool, outcome eval.Outcome, s string) string {
 	return "\x1b[" + colors[outcome] + "m" + s + "\x1b[0m"
 }
 
-// heading says what was run, and what a reader must know before believing a number.
-func (t *tableReport) heading() {
+// names lists what was run.
+func (t *tableReport) names() {
 	var names []string
 	for _, s := range t.d.Run.Suites {
 		names = append(names, s.Name)
 	}
 	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
+}
+
+// notices say what a reader must know before believing a number.
+func (t *tableReport) notices() {
 	if t.d.Run.Emulator {
 		t.wrapped("", overview.FromEmulator(&t.d.Run))
 	}
@@ -124,7 +149,6 @@ func (t *tableReport) heading() {
 	for _, line := range overview.Damage(t.d) {
 		t.line("%s", line)
 	}
-	t.out.WriteString("\n")
 }
 
 // progress says how far a run is that is not complete.

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/evalrun/evalrun/compare"
@@ -40,11 +41,14 @@ func (t *tableReport) comparing(run string) []step {
 		all = append(all, step{args, "is the second arm worse?"})
 	}
 	if passed {
-		next := "latest"
-		if run == t.d.Dir { // made with --out, and so may be the next one, which latest does not find
+		base, next := run, latest
+		switch run {
+		case t.d.Dir: // made with --out, and so may be the next one, which latest does not find
 			next = "NEXT-RUN"
+		case latest: // not any more then
+			base = filepath.Base(t.d.Dir)
 		}
-		all = append(all, step{[]string{"compare", run, next, "--margin", "0.05"}, "after the next run: is it worse?"})
+		all = append(all, step{[]string{"compare", base, next, "--margin", "0.05"}, "after the next run: is it worse?"})
 	}
 	return all
 }

@@ -20,7 +20,6 @@ const (
 	outstanding = 2   // times the median
 	slowEnough  = 100 // milliseconds: less is noise
 	maxExtremes = 3
-	manyLines   = 40 // of a report, after which its verdict is said again at its end
 )
 
 // extremes names the slowest and the costliest trials, where they differ much from the rest.
@@ -84,15 +83,15 @@ type step struct {
 	why  string
 }
 
-// next lists the commands that make sense now.
+// next gives the command that makes most sense now, or all of them.
 func (t *tableReport) next() {
 	steps := t.steps()
-	if len(steps) == 0 {
+	if !t.o.Verbose {
+		t.nextStep(steps)
 		return
 	}
-	t.out.WriteString("\n")
-	if strings.Count(t.out.String(), "\n") > manyLines { // its head has scrolled away
-		t.verdictLine()
+	if len(steps) == 0 {
+		return
 	}
 	t.line("next:")
 	column := 0 // where comments begin
@@ -107,6 +106,27 @@ func (t *tableReport) next() {
 	for _, s := range steps {
 		t.step(s, column)
 	}
+}
+
+// nextStep gives the first command that fits in a line.
+func (t *tableReport) nextStep(steps []step) {
+	const label = "next: "
+	for _, s := range steps {
+		command := s.text()
+		if len(s.args) > 0 && displaywidth.String(label+command) <= t.o.Width {
+			t.out.WriteString(label + command + "\n")
+			return
+		}
+	}
+}
+
+// text is the command as a shell takes it.
+func (s *step) text() string {
+	words := []string{"evalrun"}
+	for _, arg := range s.args {
+		words = append(words, shellWord(arg))
+	}
+	return strings.Join(words, " ")
 }
 
 // step writes a command so that it can be copied: what it is for behind it where there is room, else before it.
@@ -173,7 +193,14 @@ func (t *tableReport) steps() []step {
 	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || t.d.Summary.Counts.Total() == 0 && t.d.End != nil {
 		return nil
 	}
-	all := slices.Concat(t.completing(run), t.improving(run), t.comparing(run))
+	all := slices.Concat(t.completing(run), t.improving(run))
+	switch {
+	case t.o.Verbose:
+		all = append(all, t.comparing(run)...)
+	case len(all) == 0 && (t.d.Comparison != nil || t.twoArms() != nil): // else it is for a later run
+		all = t.comparing(run)
+		all = all[:min(1, len(all))]
+	}
 	return slices.DeleteFunc(all, func(s step) bool { return !copyable(s.args) })
 }
 
@@ -199,11 +226,11 @@ func (t *tableReport) completing(run string) []step {
 func (t *tableReport) improving(run string) []step {
 	var all []step
 	failed := t.d.Summary.Counts.Fail > 0
-	if t.show != "" {
-		all = append(all, step{[]string{"show", run, t.show}, "one case in full"})
-	}
 	if args := t.rerun(run); failed && args != nil {
 		all = append(all, step{args, "after a change: only what failed"})
+	}
+	if t.show != "" {
+		all = append(all, step{[]string{"show", run, t.show}, "one case in full"})
 	}
 	if why := t.help.rescoring(failed); why != "" {
 		all = append(all, step{[]string{"rescore", run}, why})
@@ -216,9 +243,15 @@ func (t *tableReport) unfinished() bool {
 	return t.d.End == nil || t.d.End.Reason != eval.EndCompleted || t.d.Summary.Counts.Total() < t.d.Run.Plan.Trials
 }
 
+// latest names the newest run on the command line.
+const latest = "latest"
+
 // runName is what the run is called on the command line.
 func (t *tableReport) runName() string {
 	if id := filepath.Base(t.d.Dir); t.d.Dir == filepath.Join(".evalrun", "runs", id) {
+		if t.o.Latest {
+			return latest
+		}
 		return id
 	}
 	return t.d.Dir
@@ -233,15 +266,24 @@ func (t *tableReport) twoArms() []string {
 	return []string{arms[0].Name, arms[1].Name}
 }
 
-// rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests.
+// rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests. The suites and what
+// was asked of them are those of the run.
 func (t *tableReport) rerun(run string) []string {
-	return t.again([]string{"--failed-in", run}, t.d.Run.Options().Repeats)
+	if t.sentNothing() {
+		return nil
+	}
+	return append([]string{"run", "--failed-in", run}, serviceFlags(t.d.Run.Options())...)
+}
+
+// sentNothing reports whether the answers come from files, or another program wrote the run.
+func (t *tableReport) sentNothing() bool {
+	return t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || t.d.Run.Options().Unreadable != nil
 }
 
 // again is the command that runs the suites once more, against the same service; nil when the run sent no requests.
 func (t *tableReport) again(flags []string, repeats int) []string {
 	f := t.d.Run.Options()
-	if t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || f.Unreadable != nil { // another program wrote the file
+	if t.sentNothing() {
 		return nil
 	}
 	args := []string{"run"}

@@ -114,11 +114,16 @@ func (t *tableReport) targets() {
 	}
 }
 
-// closing shows what the run took, how steady its cases are, and what its targets are.
-func (t *tableReport) closing() {
+// saved counts the calls that an early verdict saved.
+func (t *tableReport) saved() {
 	if n := t.d.Summary.Stopped; n > 0 {
 		t.line("%s saved: the verdict was known", diag.Count(n, "call"))
 	}
+}
+
+// closing shows what the run took, how steady its cases are, and what its targets are.
+func (t *tableReport) closing() {
+	t.saved()
 	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
 	t.judging()
 	if t.d.End != nil && t.d.End.Spent != nil {
@@ -128,13 +133,14 @@ func (t *tableReport) closing() {
 		t.budget(t.d.End.Spent)
 	}
 	t.repeats()
+	t.quarantined()
 	t.targets()
 }
 
 // manyQuarantined is the share of cases in quarantine from which on it is worth a warning.
 const manyQuarantined = 0.05
 
-// repeats shows how steady repeated cases are, and counts the cases in quarantine.
+// repeats shows how steady repeated cases are.
 func (t *tableReport) repeats() {
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
@@ -142,6 +148,12 @@ func (t *tableReport) repeats() {
 				t.wrapped("", fmt.Sprintf("%s on %s: %s", s.Name, s.Arms[i].Name, r))
 			}
 		}
+	}
+}
+
+// quarantined counts the cases in quarantine.
+func (t *tableReport) quarantined() {
+	for _, s := range t.d.Summary.Suites {
 		if s.Quarantined > 0 {
 			text := fmt.Sprintf("%s: %d of %s in quarantine, out of the gate", s.Name, s.Quarantined, diag.Count(s.OwnCases(), "case"))
 			if float64(s.Quarantined) > manyQuarantined*float64(s.OwnCases()) {
@@ -180,12 +192,24 @@ func (t *tableReport) tokensNote(s *eval.Spent) string {
 
 // duration is how long the run was worked on.
 func (t *tableReport) duration() string {
+	if took := t.took(); took != "" {
+		return " in " + took
+	}
+	return ""
+}
+
+// took is how long the run was worked on, in as many digits as matter; "" when that is not known.
+func (t *tableReport) took() string {
 	d := t.d.Worked()
-	if t.d.End == nil || d == 0 {
+	switch {
+	case t.d.End == nil || d == 0:
 		return ""
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
 	}
-	if d > 10*time.Second {
-		return " in " + d.Round(time.Second).String()
-	}
-	return " in " + d.Round(time.Millisecond).String()
+	return d.Round(time.Second).String()
 }

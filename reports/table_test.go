@@ -2,6 +2,7 @@ package reports_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -184,7 +186,7 @@ func present(t *testing.T, table string, unwanted ...string) {
 	}
 }
 
-// Of many cases the table lists the ones that did not pass, and with Verbose all; of very many it stays short.
+// A verbose table lists every case; the usual one of very many cases that fail for different reasons stays short.
 func TestManyCases(t *testing.T) {
 	t.Parallel()
 	var many []brief
@@ -196,17 +198,68 @@ func TestManyCases(t *testing.T) {
 		many = append(many, one)
 	}
 	few := many[:50]
-	got := tableOf(t, reports.Options{}, few...)
-	missing(t, got, "\n case 13  FAIL", "\n 45 cases not listed: 45 passed\n")
-	present(t, got, "\n case 12 ")
-	got = tableOf(t, reports.Options{Verbose: true}, few...)
-	missing(t, got, "\n case 12  pass")
-	present(t, got, "not listed")
+	got := tableOf(t, reports.Options{Verbose: true}, few...)
+	missing(t, got, "\n case 12  pass", "\n case 13  FAIL")
 	got = tableOf(t, reports.Options{}, many...)
-	missing(t, got, " 960 cases not listed: 60 failed, 900 passed\n", " for other reasons\n")
-	if lines := strings.Count(got, "\n"); lines > 120 {
-		t.Errorf("%d lines, want at most 120", lines)
+	missing(t, got, "\n... and 43 failures for other reasons\n", "\nFAIL  1000 trials: 900 pass, 100 fail, 1 suite (exit 1)\n")
+	present(t, got, "case 12 ")
+	if lines := strings.Count(got, "\n"); lines > 60 {
+		t.Errorf("%d lines, want at most 60", lines)
 	}
+}
+
+// A case that failed is named once, and the verdict is the last line, whatever the width.
+func TestFailuresAreShownOnce(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{0, 60, 80, 120} {
+		got := tableOf(
+			t, reports.Options{Width: width}, fails("legs", "x/p", `equals: expected "8", got "6"`),
+			brief{name: "fine", arm: "x/p", outcome: eval.Pass},
+		)
+		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+		expect.Same(t, fmt.Sprint("first at ", width), lines[0], "s  1 of 2 pass, 50.0 % (90 % interval 12.1-87.9)")
+		expect.Same(t, fmt.Sprint("last at ", width), lines[len(lines)-1], "FAIL  2 trials: 1 pass, 1 fail, 1 suite (exit 1)")
+		expect.Same(t, fmt.Sprint("times at ", width), strings.Count(got, "legs"), 1)
+		expect.Same(t, fmt.Sprint("lines at ", width), len(lines), 8)
+		present(t, got, "fine")
+	}
+}
+
+// A green run takes a line per suite; a quiet one is the verdict, and says where answers came from that no model gave.
+func TestGreenRunsAreShort(t *testing.T) {
+	t.Parallel()
+	d := testrun.Record(t, &eval.Run{
+		ID: "r", StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}},
+		Plan: eval.RunPlan{Trials: 1},
+	}, completed, brief{name: "a", arm: "x/p", outcome: eval.Pass}.trial(0))
+	d.Dir = filepath.Join(".evalrun", "runs", "r")
+	const notice = "against evalrun's emulator: no model was asked, the answers come from a script\n"
+	got := written(t, "table", d, reports.Options{Latest: true, Files: []string{"html: page.html"}})
+	expect.Same(t, "usual", got, notice+"s  1 pass\nrun:  "+d.Dir+"\nhtml: page.html\nPASS  1 trial, 1 suite\n")
+	expect.Same(t, "quiet", written(t, "table", d, reports.Options{Quiet: true}), "PASS  1 trial, 1 suite, emulator\n")
+}
+
+// Of many suites only those have a line that did not pass.
+func TestManySuites(t *testing.T) {
+	t.Parallel()
+	run := &eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z"}
+	var all []*eval.Result
+	for n := range 100 {
+		name := fmt.Sprint("suite-", n)
+		run.Suites = append(run.Suites, eval.RunSuite{Name: name, File: name + ".yaml"})
+		one := brief{name: "a", arm: "x/p", outcome: eval.Pass}
+		if n == 70 {
+			one = fails("a", "x/p", "has: no")
+		}
+		r := one.trial(n)
+		r.Suite = name
+		all = append(all, r)
+	}
+	run.Plan.Trials = len(all)
+	d := testrun.Record(t, run, completed, all...)
+	got := written(t, "table", d, reports.Options{})
+	missing(t, got, "suite-70  0 of 1 pass, 0.0 % (90 % interval 0.0-73.0)\n... and 99 more suites passed\n", "FAIL suite-70: a on x/p\n")
+	present(t, got, "suite-71")
 }
 
 // What took much more than the rest is named, and nothing when nothing did.
@@ -216,9 +269,10 @@ func TestExtremes(t *testing.T) {
 	for i := range 20 {
 		trials = append(trials, brief{name: fmt.Sprint("c", i), arm: "x/p", outcome: eval.Pass, latencyMs: 300 + float64(i), tokens: 50 + i})
 	}
-	present(t, tableOf(t, reports.Options{}, trials...), "slowest", "costliest")
+	present(t, tableOf(t, reports.Options{Verbose: true}, trials...), "slowest", "costliest")
 	trials[4].latencyMs, trials[7].latencyMs, trials[9].tokens = 4000, 5000, 900
-	missing(t, tableOf(t, reports.Options{}, trials...),
+	present(t, tableOf(t, reports.Options{}, trials...), "slowest", "costliest")
+	missing(t, tableOf(t, reports.Options{Verbose: true}, trials...),
 		"\nslowest: c7 on x/p (5000 ms), c4 on x/p (4000 ms); the median is 312 ms\n"+
 			"costliest: c9 on x/p (900 tokens); the median is 61 tokens\n")
 }
@@ -230,12 +284,14 @@ func TestNextCommands(t *testing.T) {
 		{name: "what's $HOME?", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}},
 		{name: "b", arm: "y/p", outcome: eval.Pass},
 	}
-	missing(t, tableOf(t, reports.Options{Width: 120}, trials...),
-		`  evalrun show 'it'\''s' 'what'\''s $HOME?'  `, `  evalrun run 'my suite.yaml' --failed-in 'it'\''s'  `,
+	missing(t, tableOf(t, reports.Options{Width: 120, Verbose: true}, trials...),
+		`  evalrun show 'it'\''s' 'what'\''s $HOME?'  `, `  evalrun run --failed-in 'it'\''s'  `,
 		`  evalrun rescore 'it'\''s'  `, `  evalrun compare 'it'\''s' --arms x/p y/p  `)
-	missing(t, tableOf(t, reports.Options{Width: 40}, trials...), "  evalrun run 'my suite.yaml' \\\n    --failed-in 'it'\\''s'\n")
+	missing(t, tableOf(t, reports.Options{Width: 30, Verbose: true}, trials...), "  evalrun run --failed-in \\\n    'it'\\''s'\n")
+	missing(t, tableOf(t, reports.Options{Width: 60}, trials...), "\nnext: evalrun run --failed-in 'it'\\''s'\n")
+	missing(t, tableOf(t, reports.Options{Width: 32}, trials...), "\nnext: evalrun rescore 'it'\\''s'\n") // the first that fits
 	trials[0].name = "a\x1b[31mb"
-	got := tableOf(t, reports.Options{}, trials...)
+	got := tableOf(t, reports.Options{Verbose: true}, trials...)
 	missing(t, got, "evalrun rescore")
 	present(t, got, "evalrun show")
 }
@@ -259,7 +315,7 @@ func TestNextAfterErrors(t *testing.T) {
 		{eval.KindOverLimit, "too long", nil},
 	} {
 		got := tableOf(
-			t, reports.Options{Width: 120},
+			t, reports.Options{Width: 120, Verbose: true},
 			brief{name: "a", arm: "x/p", outcome: eval.Err, reasons: []string{string(test.kind) + ": " + test.reason}},
 		)
 		var steps []string
@@ -287,7 +343,7 @@ func TestColumnsAlign(t *testing.T) {
 		}
 	}
 	for width := 60; width <= 200; width += 10 {
-		got := tableOf(t, reports.Options{Width: width}, trials...)
+		got := tableOf(t, reports.Options{Width: width, Verbose: true}, trials...)
 		at := -1
 		for _, line := range strings.Split(got, "\n") {
 			if w := displaywidth.String(line); w > width {

@@ -12,21 +12,27 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// verdictOfRun is what people need first: whether the run is good enough, the counts, the rules that do not hold, and what a
-// comparison says.
-func (t *tableReport) verdictOfRun() {
-	t.verdictLine()
+// findings are the counts of a run, the rules that do not hold, and what a comparison says.
+func (t *tableReport) findings() {
 	c := t.d.Summary.Counts
-	trials := diag.Count(c.Total(), "trial")
-	if planned := t.d.Run.Plan.Trials; planned > c.Total() {
-		trials = fmt.Sprintf("%d of %s", c.Total(), diag.Count(planned, "trial"))
-	}
-	t.line("%s: %s, %s, %s, %s", trials,
+	t.line("%s: %s, %s, %s, %s", t.trials(),
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
+	t.cutAnswers()
+	t.gate()
+	t.held()
+	t.compared()
+	t.out.WriteString("\n")
+}
+
+// cutAnswers counts the answers that are not whole.
+func (t *tableReport) cutAnswers() {
 	if words := overview.CutAnswers(&t.d.Summary); words != "" {
 		t.wrapped("", words)
 	}
-	t.gate()
+}
+
+// compared is what a comparison says, in short.
+func (t *tableReport) compared() {
 	switch c := t.d.Comparison; {
 	case c == nil:
 	case c.NotCompared:
@@ -37,7 +43,6 @@ func (t *tableReport) verdictOfRun() {
 			t.paragraph(line)
 		}
 	}
-	t.out.WriteString("\n")
 }
 
 // briefs say next to the verdict of a comparison how many cases it rests on, each once: arms of a suite have the same cases.
@@ -60,17 +65,6 @@ func briefs(c *compare.Comparison) []string {
 
 // maxBriefs is how many arms are shown next to the verdict; all of them are below.
 const maxBriefs = 3
-
-// verdictLine says what the exit code means.
-func (t *tableReport) verdictLine() {
-	f := verdictOn(t.d)
-	if len(f.word)+2+len(f.why) > t.o.Width {
-		t.line("%s:", t.strong(f.outcome, f.word))
-		t.wrapped("  ", f.why)
-		return
-	}
-	t.line("%s: %s", t.strong(f.outcome, f.word), f.why)
-}
 
 // Verdict is the verdict on a run in one line.
 func Verdict(d *journal.Document) string {
@@ -98,16 +92,16 @@ func findingOf(d *journal.Document) finding {
 	case 0:
 		return passed(d)
 	case 3:
-		return finding{"CANNOT TELL YET", "there are too few cases for a verdict, and the gate says that this fails", eval.Skip}
+		return finding{"INCONCLUSIVE", "there are too few cases for a verdict, and the gate says that this fails", eval.Skip}
 	case 4:
 		return notJudged(d)
 	case 130, 143:
 		return finding{"INTERRUPTED", "not every trial of the plan was judged", eval.Err}
 	}
 	if broken(&d.Gate) {
-		return finding{"FAILED", "the gate does not hold", eval.Fail}
+		return finding{"FAIL", "the gate does not hold", eval.Fail}
 	}
-	return finding{"FAILED", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
+	return finding{"FAIL", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
 }
 
 func passed(d *journal.Document) finding {
@@ -115,9 +109,9 @@ func passed(d *journal.Document) finding {
 	case d.Run.Plan.Shard != nil:
 		return finding{"NO VERDICT", "a shard applies no gate", eval.Skip}
 	case len(d.Gate.Rules) > 0:
-		return finding{"PASSED", "the gate holds", eval.Pass}
+		return finding{"PASS", "the gate holds", eval.Pass}
 	}
-	return finding{"PASSED", "nothing that counts failed", eval.Pass}
+	return finding{"PASS", "nothing that counts failed", eval.Pass}
 }
 
 func notJudged(d *journal.Document) finding {
@@ -125,9 +119,9 @@ func notJudged(d *journal.Document) finding {
 	case d.Partial():
 		return finding{"INCOMPLETE", "not every trial of the plan was judged", eval.Err}
 	case broken(&d.Gate):
-		return finding{"NOT JUDGED", "the gate does not hold", eval.Err}
+		return finding{"ERROR", "the gate does not hold", eval.Err}
 	}
-	return finding{"NOT JUDGED", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}
+	return finding{"ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}
 }
 
 func broken(g *eval.Gate) bool {
@@ -151,34 +145,27 @@ func (t *tableReport) tally(outcome eval.Outcome, n int) string {
 	return t.paint(outcome, text)
 }
 
-// gate shows the rules that do not hold, and counts the others.
+// gate shows the rules that do not hold, and those that count as holding with a warning.
 func (t *tableReport) gate() {
-	rules := t.d.Gate.Rules
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
 	}
-	held := 0
-	for _, r := range rules {
-		if r.Holds {
-			held++
-			continue
-		}
-		t.rule(r)
-	}
-	for _, r := range rules {
-		if r.Holds && r.Warned {
+	for _, r := range t.d.Gate.Rules {
+		switch {
+		case !r.Holds:
+			t.wrapped("", "gate: "+ruleWords(r))
+		case r.Warned:
 			t.line("gate: warning, which counts as holding:")
-			t.rule(r)
+			t.wrapped("     ", ruleWords(r))
 		}
-	}
-	if len(rules) > 0 && !t.d.Partial() {
-		t.held(held, len(rules))
 	}
 }
 
 // held counts the rules that hold.
-func (t *tableReport) held(held, of int) {
+func (t *tableReport) held() {
+	held, of := t.rules()
 	switch {
+	case of == 0 || t.d.Partial():
 	case held == of:
 		t.line("gate: %s", t.paint(eval.Pass, allHold(of)))
 	case held == 1:
@@ -188,15 +175,22 @@ func (t *tableReport) held(held, of int) {
 	}
 }
 
+// rules counts the rules of the gate, and those that hold.
+func (t *tableReport) rules() (held, of int) {
+	for _, r := range t.d.Gate.Rules {
+		if r.Holds {
+			held++
+		}
+	}
+	return held, len(t.d.Gate.Rules)
+}
+
 func allHold(n int) string {
 	if n == 1 {
 		return "1 rule holds"
 	}
 	return fmt.Sprintf("%d rules hold", n)
 }
-
-// rule shows a rule.
-func (t *tableReport) rule(r eval.GateRule) { t.wrapped("     ", ruleWords(r)) }
 
 // ruleWords are a rule that was applied, with what was found.
 func ruleWords(r eval.GateRule) string {

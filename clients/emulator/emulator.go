@@ -46,6 +46,7 @@ type Emulator struct {
 	models []eval.Model
 	mux    *http.ServeMux
 	served map[string]*atomic.Int64
+	echoed atomic.Int64
 	draws  draws
 	auth   *authServer
 	stop   chan struct{}
@@ -122,6 +123,9 @@ func (e *Emulator) Stats() map[string]int64 {
 	}
 	return out
 }
+
+// Echoed is how many calls got their prompt back, because no rule of the script is for it.
+func (e *Emulator) Echoed() int64 { return e.echoed.Load() }
 
 func (e *Emulator) stats(w http.ResponseWriter, _ *http.Request) { reply(w, e.Stats()) }
 

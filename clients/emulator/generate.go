@@ -117,6 +117,9 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 // serve answers a request that was read and checked.
 func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *asked) {
 	rule, n := e.opts.Script.match(q.request, q.real)
+	if n == 0 {
+		e.echoed.Add(1)
+	}
 	rng := e.draws.source(e.opts.Seed, r, q.request)
 	if !e.wait(r, rule.latency(rng)) {
 		return

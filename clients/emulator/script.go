@@ -196,15 +196,14 @@ func (f *fault) readMalformed(v yamlnode.Node) {
 	}
 }
 
-// match finds the rule for a request, an empty one when none matches, and how often
-// it has matched by now.
+// match finds the rule for a request, and how often it has matched by now. Where none matches, that is an empty rule, which echoes, and 0.
 func (s *Script) match(req *request, model string) (*rule, int64) {
 	prompt := req.prompt()
 	i := slices.IndexFunc(s.rules, func(r *rule) bool {
 		return (r.anyModel || r.model.Match(model)) && r.says(prompt) && r.fits(req)
 	})
 	if i < 0 {
-		return &rule{}, 1
+		return &rule{}, 0
 	}
 	return s.rules[i], s.rules[i].matches.Add(1)
 }

@@ -31,7 +31,7 @@ func (a *app) mergeCommand() *cobra.Command {
 			}
 			a.explain(merged.Problem)
 			r := &evalrun.Result{Name: merged.Name, Exit: merged.Exit, End: merged.End, Reports: merged.Reports}
-			return a.ended(r, err, runOptions{})
+			return a.ended(r, err, runOptions{Flags: f})
 		},
 	}
 	flags.Reports(cmd.Flags(), &f)

@@ -17,7 +17,7 @@ func (a *app) reportCommand() *cobra.Command {
 		},
 	}
 	flags.Reports(cmd.Flags(), &f)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "list every case in the table")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "with arms, cases and settings in the table")
 	flags.CompleteFormats(cmd)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd

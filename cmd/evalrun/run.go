@@ -33,7 +33,7 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  evalrun run suite.yaml --emulator\n" +
 			"  evalrun run suite.yaml --case 'refund-*' -v\n" +
 			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
-			"  evalrun run suite.yaml --failed-in latest -o html=report.html",
+			"  evalrun run --failed-in latest -o html=report.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.watch && a.watching == nil:
@@ -73,18 +73,10 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-// quietFlags say how much is told on the way.
+// quietFlags say how much is printed.
 func quietFlags(fs *pflag.FlagSet, o *runOptions) {
-	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, a verdict that is not good, and what -o wants")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "tell of each trial as it ends and of each retry, and list every case")
-}
-
-// reports are the values of -o. A quiet run prints no table that was not wanted.
-func (o *runOptions) reports() []string {
-	if o.quiet {
-		return o.Reports
-	}
-	return flags.WithTable(o.Reports)
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print the verdict alone, in one line")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends, and print arms, cases and settings")
 }
 
 // options are the flags as package evalrun takes them.
@@ -92,7 +84,7 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 	options := evalrun.Options{
 		Suites: files, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions,
 		Gate: o.GateOptions,
-		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: o.reports(), Stdout: a.out,
+		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: flags.WithTable(o.Reports), Stdout: a.out,
 		Untrusted: o.Untrusted, Allow: o.Allow, Trust: o.Trust, NoContent: o.NoContent, Name: o.Name, Labels: o.Labels,
 		Getenv: a.getenv, Version: buildVersion(), Interrupt: signals,
 	}
@@ -102,7 +94,8 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 	if a.watching != nil {
 		options.Reading = a.watching.note
 	}
-	options.Layout.Width, options.Layout.Color, options.Layout.Verbose = a.outWidth, a.color(a.outWidth), o.verbose
+	options.Layout.Width, options.Layout.Color = a.outWidth, a.color(a.outWidth)
+	options.Layout.Verbose, options.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
 	return options
 }
 
@@ -137,10 +130,11 @@ type shown struct {
 	*term.Progress
 	app     *app
 	release func() // gives signals back
+	tabled  bool   // the table goes to standard output
 }
 
 func (a *app) shown(o runOptions, release func()) *shown {
-	return &shown{Progress: a.progress(o), app: a, release: release}
+	return &shown{Progress: a.progress(o), app: a, release: release, tabled: flags.Tabled(o.Reports)}
 }
 
 func (a *app) progress(o runOptions) *term.Progress {
@@ -176,6 +170,8 @@ func (s *shown) event(e evalrun.Event) {
 		s.Finish()
 	case evalrun.EventWritten: // a signal ends what follows as usual
 		s.release()
+	case evalrun.EventReports: // so that the verdict is the last line
+		s.begin(e.Run)
 	case evalrun.EventProblem:
 		s.app.explain(e.Err)
 	}
@@ -221,26 +217,35 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// ended says where the run is and how to continue it, and gives the exit code. err is why there is no result, or what failed next to it.
+// begin says where the run is before its reports are written, unless a table on the same terminal does; and of a run that ended before its
+// plan did why it ended, and how to continue it.
+func (s *shown) begin(r *evalrun.Result) {
+	a := s.app
+	if why := r.End.Stopped(); why != "" {
+		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
+	}
+	if !s.Quiet && (a.outWidth == 0 || !s.tabled) {
+		fmt.Fprintf(a.err, "run: %s\n", r.Name)
+	}
+	if !r.End.Completed() {
+		fmt.Fprintf(a.err, "to continue: evalrun resume %s\n", r.Name)
+	}
+}
+
+// ended names the reports, unless the table does, and gives the exit code. err is why there is no result, or what failed next to it.
 func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	if r == nil {
 		return err
 	}
 	a.explain(err)
 	switch {
+	case flags.Tabled(o.Reports):
 	case !o.quiet:
 		for _, line := range r.Reports {
 			fmt.Fprintln(a.err, line)
 		}
-		fmt.Fprintf(a.err, "run: %s\n", r.Name)
-	case r.Exit != exit.CodeOK && !flags.ToStandard(o.reports()):
+	case r.Exit != exit.CodeOK:
 		fmt.Fprintf(a.err, "evalrun: %s\n", r.Verdict)
-	}
-	if why := r.End.Stopped(); why != "" {
-		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
-	}
-	if !r.End.Completed() {
-		fmt.Fprintf(a.err, "go on with it by: evalrun resume %s\n", r.Name)
 	}
 	return exitWith(r.Exit)
 }

@@ -30,12 +30,19 @@ func Config(cmd *cobra.Command, f *harness.Flags) {
 	}
 }
 
-// ConfigSuites is Config for a command whose arguments are suites: without any they are those of the project file.
+// ConfigSuites is Config for a command whose arguments are suites: without any they are those of the run of --failed-in, if that is given,
+// else those of the project file.
 func ConfigSuites(cmd *cobra.Command, f *harness.Flags) {
 	c, run, check := configFlags(cmd), cmd.RunE, cmd.Args
 	cmd.Args = cobra.ArbitraryArgs // they are checked when they are known
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		err := useProject(cmd, f, *c, args)
+		var err error
+		if len(args) == 0 && f.FailedIn != "" {
+			if args, err = f.LikeFailed(); err != nil {
+				return err
+			}
+		}
+		err = useProject(cmd, f, *c, args)
 		if err == nil && len(args) == 0 {
 			args, err = f.ProjectSuites()
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/clients/emulator"
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -37,6 +38,16 @@ func (s *Session) startEmulator() error {
 	}
 	s.Settings.Service.BaseURL, s.Settings.key = s.server.URL, emulatorKey
 	return nil
+}
+
+// noteEchoes says that prompts were echoed, of suites that the emulator's own script does not know. Who names a script knows what it echoes.
+func (s *Session) noteEchoes() {
+	if s.server == nil || s.Flags.Emulator != eval.DemoScript {
+		return
+	}
+	if n := s.server.Echoed(); n > 0 {
+		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") + " that it has no reply for (evalrun help emulator)")
+	}
 }
 
 // readScript reads an emulator script; eval.DemoScript is the one that evalrun brings.

@@ -127,6 +127,37 @@ func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, er
 	return files, nil
 }
 
+// LikeFailed takes from the run of --failed-in what a command does not give that names no suite: the suites, as they are now, the
+// variables and the repeats, and whether the suites are untrusted.
+func (f *Flags) LikeFailed() (files []string, err error) {
+	run, err := journal.Head(f.Dir.Path(f.FailedIn))
+	switch {
+	case errors.Is(err, journal.ErrNoRun):
+		return nil, f.Dir.NoRun(f.FailedIn)
+	case err != nil:
+		return nil, exit.BadInput("the run cannot be read: %w", err)
+	}
+	begun := run.Options()
+	f.allowLike(begun)
+	f.Repeats = cmp.Or(f.Repeats, begun.Repeats)
+	for name, value := range begun.Vars {
+		if _, given := f.Vars[name]; !given {
+			if f.Vars == nil {
+				f.Vars = map[string]string{}
+			}
+			f.Vars[name] = value
+		}
+	}
+	for _, one := range run.Suites {
+		file := suiteFile(f.Dir, one)
+		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
+			return nil, exit.BadInput("the suite %s of the run %s is not where it was: %w; name the suite", one.Name, f.FailedIn, err)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
 // serviceOf takes the service of a run where none is given. It gets requests only for embeddings, and for judges with
 // --ask-judges.
 func (f *Flags) serviceOf(run *eval.Run, begun eval.Options) {

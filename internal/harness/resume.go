@@ -367,6 +367,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	s.moved(r.doc.Run.Models, plan.Models)
 	progress = &resumedProgress{progress, s.ledger.Spent()}
 	progress.Start(todo.Ask + todo.Judge)
+	defer s.noteEchoes()
 	return c.carryOut(ctx, progress, signals)
 }
 

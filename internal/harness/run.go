@@ -81,6 +81,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		return known
 	}
 	progress.Start(plan.Size())
+	defer s.noteEchoes()
 	return dir, c.carryOut(ctx, progress, signals)
 }
 

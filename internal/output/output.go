@@ -85,11 +85,12 @@ func Write(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Op
 		if out.Path == "" {
 			continue
 		}
-		err := rundir.WriteFile(out.Path, func(w io.Writer) error { return out.Format.Write(w, d, reports.Options{}) })
+		err := rundir.WriteFile(out.Path, func(w io.Writer) error { return out.Format.Write(w, d, reports.Options{Verbose: o.Verbose}) })
 		if failed = append(failed, seenEnough(err, "the report "+out.Path)); err == nil {
 			written = append(written, fmt.Sprintf("%s: %s", out.Format.Name, out.Path))
 		}
 	}
+	o.Files = written
 	for _, out := range outputs {
 		if out.Path == "" {
 			w := bufio.NewWriter(reports.Guarded(out.Format.Name, stdout))

@@ -165,6 +165,12 @@ func (d Dir) hint() string {
 	return fmt.Sprintf("; there is none below %s", Runs)
 }
 
+// IsLatest reports whether `latest` names a run.
+func (d Dir) IsLatest(dir string) bool {
+	id := d.latest()
+	return id != "" && d.Join(dir) == d.Join(filepath.Join(Runs, id))
+}
+
 // latest is the id of the newest run, "" when there is none. Ids begin with the time.
 func (d Dir) latest() string {
 	if ids := d.IDs(); len(ids) > 0 {

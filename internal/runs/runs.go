@@ -53,7 +53,7 @@ func (f Folder) Report(name string, formats []string, screen term.Screen, verbos
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
 	options := layout(screen)
-	options.Verbose = verbose
+	options.Verbose, options.Latest = verbose, f.IsLatest(doc.Dir)
 	_, err = output.Write(doc, outputs, screen, options)
 	return err
 }

@@ -1,0 +1,269 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// fewSuites is how many suites have a line each, whatever became of them. Of more, only those do that did not pass as a whole.
+const fewSuites = 30
+
+// short writes the run so that a green one takes a line per suite, and one that is not shows each failure once.
+func (t *tableReport) short() error {
+	t.notices()
+	t.scores()
+	t.cutAnswers()
+	t.quarantined()
+	t.saved()
+	before := t.out.Len()
+	t.out.WriteString("\n")
+	if err := t.reasons(); err != nil {
+		return err
+	}
+	if t.out.Len() == before+1 { // nothing failed
+		t.out.Truncate(before)
+	}
+	t.against()
+	t.gate()
+	return nil
+}
+
+// against is what a comparison says: in short where it does not decide against the run.
+func (t *tableReport) against() {
+	c := t.d.Comparison
+	if c == nil {
+		return
+	}
+	if c.NotCompared || t.d.Gate.Exit == 0 && (c.Verdict == eval.NotWorse || c.Verdict == eval.Improved) {
+		t.compared()
+		t.figures()
+		return
+	}
+	t.comparison(c)
+	for _, line := range overview.Repeated(c) {
+		t.paragraph(line)
+	}
+	t.out.WriteString("\n")
+}
+
+// figures are the verdicts on the first arms with the numbers on which they rest.
+func (t *tableReport) figures() {
+	arms := t.d.Comparison.Arms
+	for i := range arms[:min(len(arms), maxBriefs)] {
+		a := &arms[i]
+		t.armVerdict(a)
+		for k := range a.Metrics {
+			if m := &a.Metrics[k]; m.Gated {
+				t.wrapped("  ", metricFigures(m))
+			}
+		}
+	}
+}
+
+// score is a line about a suite or an arm.
+type score struct {
+	name, text string
+	brief      string // the text where there is less room
+	outcome    eval.Outcome
+}
+
+// scores draws a line per suite, and one per arm where a suite with several did not pass as a whole.
+func (t *tableReport) scores() {
+	all, passed := t.scored()
+	widest := 0
+	for _, s := range all {
+		widest = max(widest, displaywidth.String(s.name))
+	}
+	widest = min(widest, max(minCell, t.o.Width/2))
+	for _, s := range all {
+		name := displaywidth.TruncateString(s.name, widest, "...")
+		text := s.text
+		if widest+2+displaywidth.String(text) > t.o.Width && s.brief != "" {
+			text = s.brief
+		}
+		t.line("%s%s  %s", name, strings.Repeat(" ", widest-displaywidth.String(name)), t.paint(s.outcome, text))
+	}
+	if passed > 0 {
+		t.line("... and %s passed", diag.Count(passed, "more suite"))
+	}
+	if len(t.d.Summary.Suites) == 0 {
+		t.line("no trials")
+	}
+}
+
+// scored lists the lines, and counts the suites that have none.
+func (t *tableReport) scored() (all []score, passed int) {
+	several := len(t.d.Summary.Suites) > fewSuites
+	for i := range t.d.Summary.Suites {
+		s := &t.d.Summary.Suites[i]
+		name := diag.CleanLine(s.Name)
+		switch {
+		case s.Counts.Pass == s.Counts.Total() && several:
+			passed++
+		case s.Counts.Pass == s.Counts.Total():
+			text := fmt.Sprintf("%d pass", s.Counts.Pass)
+			if len(s.Arms) > 1 {
+				text += fmt.Sprintf(" on %d arms", len(s.Arms))
+			}
+			all = append(all, score{name: name, text: text, outcome: eval.Pass})
+		case len(s.Arms) == 1:
+			all = append(all, scoreOf(name, &s.Arms[0]))
+		default:
+			all = append(all, score{name: name})
+			for k := range s.Arms {
+				all = append(all, scoreOf("  "+diag.CleanLine(s.Arms[k].Name), &s.Arms[k]))
+			}
+		}
+	}
+	return all, passed
+}
+
+// scoreOf is the line of an arm.
+func scoreOf(name string, a *journal.Arm) score {
+	c := a.Counts
+	passed, interval, rest := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()), "", ""
+	if p, ok := a.PassRate(); ok && c.Fail > 0 {
+		lo, hi := overview.Interval(p, a.Judged)
+		passed += fmt.Sprintf(", %.1f %%", 100*p)
+		interval = fmt.Sprintf(" (90 %% interval %.1f-%.1f)", 100*lo, 100*hi)
+	}
+	if c.Error > 0 {
+		rest += fmt.Sprintf(", %d error", c.Error)
+	}
+	if c.Skip > 0 {
+		rest += fmt.Sprintf(", %d skip", c.Skip)
+	}
+	return score{name: name, text: passed + interval + rest, brief: passed + rest, outcome: journal.Fold(c)}
+}
+
+// where says where the run is, and the reports that were written with it. A path is never cut: it is there to be copied.
+func (t *tableReport) where() {
+	if t.d.Dir != "" {
+		t.out.WriteString("run:  " + diag.CleanLine(t.d.Dir) + "\n")
+	}
+	if len(t.o.Files) == 0 {
+		return
+	}
+	separator := "  "
+	if displaywidth.String(strings.Join(t.o.Files, separator)) > t.o.Width {
+		separator = "\n"
+	}
+	var files []string
+	for _, file := range t.o.Files {
+		files = append(files, diag.CleanLine(file))
+	}
+	t.out.WriteString(strings.Join(files, separator) + "\n")
+}
+
+// summary is the verdict on the run in one line, with as much of what was run as there is room for.
+func (t *tableReport) summary() {
+	f := verdictOn(t.d)
+	end := ""
+	if t.d.Gate.Exit != 0 && !t.d.Running {
+		end = fmt.Sprintf(" (exit %d)", t.d.Gate.Exit)
+	}
+	parts := append(t.parts(), part{partExit, end})
+	for _, optional := range []string{partCost, partTime, partSuites, partRules, partExit} {
+		if len(f.word)+2+displaywidth.String(joined(parts)) <= t.o.Width {
+			break
+		}
+		parts = slices.DeleteFunc(parts, func(p part) bool { return p.what == optional })
+	}
+	t.line("%s  %s", t.strong(f.outcome, f.word), joined(parts))
+}
+
+// part is one thing that a summary says.
+type part struct{ what, text string }
+
+// What a summary says where there is room.
+const (
+	partSuites = "suites"
+	partRules  = "rules"
+	partTime   = "time"
+	partCost   = "cost"
+	partExit   = "exit"
+)
+
+func joined(parts []part) string {
+	text := ""
+	for i, p := range parts {
+		if i > 0 && p.what != partExit {
+			text += ", "
+		}
+		text += p.text
+	}
+	return text
+}
+
+// parts are what the summary of the run says.
+func (t *tableReport) parts() []part {
+	all := []part{{"", t.counted()}, {partSuites, diag.Count(len(t.d.Run.Suites), "suite")}}
+	switch held, of := t.rules(); {
+	case of == 0 || t.d.Partial():
+	case held < of:
+		all = append(all, part{partRules, fmt.Sprintf("%d of %s broken", of-held, diag.Count(of, "rule"))})
+	default:
+		all = append(all, part{partRules, diag.Count(of, "rule")})
+	}
+	if took := t.took(); took != "" {
+		all = append(all, part{partTime, took})
+	}
+	if t.d.End != nil && t.d.End.Spent != nil && t.d.End.Spent.Currency != "" {
+		all = append(all, part{partCost, fmt.Sprintf("%.4f %s", t.d.End.Spent.Money, diag.CleanLine(t.d.End.Spent.Currency))})
+	}
+	if t.o.Quiet {
+		for _, source := range t.sources() {
+			all = append(all, part{"", source})
+		}
+	}
+	return all
+}
+
+// sources are where answers came from that no model gave to this run.
+func (t *tableReport) sources() (all []string) {
+	run := &t.d.Run
+	for _, one := range []struct {
+		holds bool
+		word  string
+	}{{run.Emulator, "emulator"}, {run.Cache, "cache"}, {run.Replay != "", "replay"}, {run.RescoredFrom != "", "rescored"}} {
+		if one.holds {
+			all = append(all, one.word)
+		}
+	}
+	return all
+}
+
+// counted is how many trials there are, and what became of them unless all passed.
+func (t *tableReport) counted() string {
+	c := t.d.Summary.Counts
+	if c.Pass == c.Total() {
+		return t.trials()
+	}
+	text := fmt.Sprintf("%s: %d pass", t.trials(), c.Pass)
+	for _, one := range []struct {
+		n       int
+		outcome eval.Outcome
+	}{{c.Fail, eval.Fail}, {c.Error, eval.Err}, {c.Skip, eval.Skip}} {
+		if one.n > 0 {
+			text += fmt.Sprintf(", %d %s", one.n, one.outcome)
+		}
+	}
+	return text
+}
+
+// trials counts the trials, of all that were planned.
+func (t *tableReport) trials() string {
+	has := t.d.Summary.Counts.Total()
+	if planned := t.d.Run.Plan.Trials; planned > has {
+		return fmt.Sprintf("%d of %s", has, diag.Count(planned, "trial"))
+	}
+	return diag.Count(has, "trial")
+}
