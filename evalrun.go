@@ -1,6 +1,6 @@
-// Package evalrun tests prompts: it sends the cases of YAML suites to a model, scores the answers, compares runs, and says by an exit code
-// whether the result is good enough. It is the command evalrun without a terminal; both run suites the same way, with retries, limits,
-// resuming and the gate.
+// Package evalrun tests prompts. It sends the cases of YAML suites to a model, scores the answers, compares runs, and
+// says by an exit code whether the result is good enough. It is the command evalrun without a terminal; both run
+// suites the same way, with retries, limits, resuming and the gate.
 //
 // The usual order: Load, then Run, then Report or Compare. Resume continues a run that was interrupted.
 //
@@ -213,8 +213,8 @@ func (j *Job) NeedsService() bool { return j.job.NeedsService() }
 type Result struct {
 	// Dir is the run directory, absolute, and Name the same as it was named or chosen, for commands.
 	Dir, Name string
-	// Exit is the exit code of the command: 0 the gate holds, 1 it does not, 3 it cannot be decided, 4 the run is incomplete, 130 or 143 a
-	// signal ended it. Failed trials without a gate are 1, errors 4.
+	// Exit is the exit code of the command: 0 the gate holds, 1 it does not, 3 it cannot be decided. 4 means that the
+	// run is incomplete, 130 or 143 that a signal ended it. Failed trials without a gate are 1, errors 4.
 	Exit int
 	// Verdict is that in words, on one line.
 	Verdict string
@@ -299,7 +299,7 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 	if before.Run.ID == after.Run.ID {
 		side := compare.Compared{Run: before.Run.ID, StartedAt: before.Run.StartedAt}
 		return &Comparison{
-			Base: side, Head: side, Verdict: eval.Invalid, Why: "a run is compared with itself", Arms: []compare.ArmComparison{},
+			Base: side, Head: side, Verdict: eval.Invalid, Why: "a run cannot be compared with itself", Arms: []compare.ArmComparison{},
 		}, nil
 	}
 	return verdict.Compare(before, after, verdict.Comparing{

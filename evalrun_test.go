@@ -26,7 +26,8 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Runs in several folders go on at once, and each keeps to its own: relative suites, scripts, reports, run directories and history.
+// Runs in several folders run at once, and each keeps to its own: relative suites, scripts, reports, run directories
+// and history.
 func TestFoldersAtOnce(t *testing.T) {
 	t.Parallel()
 	before := runsHere(t) // of make demo, if any
@@ -172,7 +173,7 @@ func TestErrors(t *testing.T) {
 		"no suite":       {evalrun.Options{}, 2, "no suite is named"},
 		"no such suite":  {evalrun.Options{Suites: []string{"none.yaml"}}, 2, "there is no file none.yaml"},
 		"no such format": {evalrun.Options{Suites: []string{"suite.yaml"}, Reports: []string{"jsn=x"}}, 2, "did you mean `json`"},
-		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service to ask"},
+		"no service":     {evalrun.Options{Suites: []string{"suite.yaml"}, Getenv: none}, 2, "no service is configured"},
 		"nothing selected": {
 			evalrun.Options{Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Selection: eval.SelectionOptions{Cases: []string{"frnace"}}},
 			4, "did you mean france",

@@ -58,15 +58,15 @@ type Todo struct {
 	Send    int      // trials to send
 	Judge   int      // recorded answers that only have to be judged again
 	Settled int      // trials that stay as they are
-	Twice   int      // calls that were under way when the run was killed: they may be made twice, at most so many
+	Twice   int      // calls that were under way when the run was killed: at most these may be made twice
 	Dropped []string // recorded trials, by case and arm, that the suites do not have any more
 }
 
 // ErrNothing is wrapped by the error of a job whose options select no trial. Selection.AllowEmpty makes that no error.
 var ErrNothing = errors.New("no trial is selected")
 
-// Run runs a job. A gate that does not hold is a Result; the error says that nothing was sent, or that the run broke off, in which case
-// there is a Result too if there is a run file.
+// Run runs a job. A gate that does not hold is a Result. An error says that nothing was sent, or that the run broke
+// off; then there is a Result too if there is a run file.
 func Run(ctx context.Context, j *Job) (*Result, error) {
 	o := &j.options
 	if err := j.job.Flags.Dir.Check(o.Out); err != nil {

@@ -10,9 +10,10 @@ import (
 // Tests of a weighted mean of independent units whose values are bounded below. Weights are those of clusters, with the mean 1; the tests
 // hold for the sizes that the clusters have.
 
-// atMostZero is the p of the hypothesis that the mean is 0 or less, where no value lies below floor, which is negative. It is Student's
-// where the units are many and even enough (stats.UseT), and Gaffke's bound elsewhere. Student's test has seen no rare loss that it was not
-// shown, so it must also be unlikely that one of the size of floor, often enough to make the mean 0, was missed.
+// atMostZero is the p of the hypothesis that the mean is 0 or less, where no value lies below floor, which is
+// negative. It is Student's where the units are many and even enough (stats.UseT), and Gaffke's bound elsewhere.
+// Student's test knows only the losses in the data. So it must also be unlikely that the data missed a loss of the
+// size of floor that is frequent enough to make the mean 0.
 func atMostZero(x, weights []float64, floor float64) float64 {
 	mean := weightedMean(x, weights)
 	if e := residuals(x, weights, mean); stats.UseT(e) {

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Negative controls: what evalrun does not do, done here on purpose. Each must go wrong as often as the design says, or the
-// scenarios could not tell right from wrong, and the promises above would prove nothing.
+// Negative controls: what evalrun does not do, done here on purpose. Each must go wrong as often as the design says,
+// or the scenarios could not separate right from wrong, and the tests above would prove nothing.
 
 // drawClusters draws clusters of five cases that share their fate: cases of a cluster that is hit flip together, four of five.
 func drawClusters(rng *rand.Rand, clusters int, lost, gained float64) path {
@@ -90,8 +90,8 @@ func peeking(p path, margin float64) outcome {
 	return outcome{eval.Inconclusive, 1}
 }
 
-// TestControlPeeking is section A1.4: tests of a fixed number of cases that are repeated while the cases come must err in more than
-// 10 %; the e-processes, which look after every case, are in TestSequentialRates.
+// TestControlPeeking is section A1.4: tests of a fixed number of cases that are repeated while the cases come must
+// err in more than 10 %. TestSequentialRates has the e-processes, which look after every case.
 func TestControlPeeking(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
@@ -105,7 +105,8 @@ func TestControlPeeking(t *testing.T) {
 	atLeast(t, "control: peeking: false not_worse", worse.notWorse(), 0.10)
 }
 
-// completed is the path in the order in which so many workers get their answers, when one case in five takes twenty times as long.
+// completed is the path in the order in which a number of workers get their answers, when one case in five takes
+// twenty times as long.
 func completed(p path, slow []bool, workers int, rng *rand.Rand) path {
 	free := make([]float64, workers) // when each worker takes its next case
 	type done struct {
@@ -135,9 +136,9 @@ func completed(p path, slow []bool, workers int, rng *rand.Rand) path {
 	return out
 }
 
-// TestControlCompletionOrder is section A1.5: where losses sit in slow cases, answers that are taken as they come look better than
-// they are, and the same e-process must tell more than half of the losses as "not worse" with 64 workers. In the order of the schedule
-// its promise holds, whatever the latencies.
+// TestControlCompletionOrder is section A1.5: where losses sit in slow cases, answers in the order of their
+// completion look better than they are. With 64 workers the same e-process must call more than half of the losses
+// "not worse". In the order of the schedule its promise holds, whatever the latencies.
 func TestControlCompletionOrder(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(50)
@@ -176,7 +177,7 @@ func TestControlCompletionOrder(t *testing.T) {
 	}
 }
 
-// answers are one run over cases of which some are shaky.
+// answers are one run over cases, some of them shaky.
 func answers(rng *rand.Rand, n int, pass float64) (out []bool, passed int) {
 	for i := range n {
 		ok := i%10 >= 3 || rng.Float64() < pass
@@ -224,8 +225,8 @@ func TestControlBestBaseline(t *testing.T) {
 	}
 }
 
-// TestControlAskingAgain is section A1.7: asking failed cases once more hides a loss of ten points almost always, where without it the
-// gate never lets it through.
+// TestControlAskingAgain is section A1.7: running failed cases once more hides a loss of ten points almost always,
+// where without it the gate never lets it through.
 func TestControlAskingAgain(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)

@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// calibrating says whether this is the long form, `make calibrate`, which measures what docs promise instead of only looking
-// for gross mistakes.
+// calibrating says whether this is the long form, `make calibrate`, which measures what docs promise instead of only
+// looking for gross errors.
 func calibrating() bool { return os.Getenv("EVALRUN_CALIBRATE") != "" }
 
 // pathsFor is how many paths of a scenario are drawn: 4,000 in the long form, so few in every other test run.
@@ -24,7 +24,7 @@ func pathsFor(short int) int {
 	return short
 }
 
-// nominal is the error rate that all scenarios ask for.
+// nominal is the error rate of all scenarios.
 const nominal = 0.05
 
 // most is what a rate that is nominal at most may measure in n paths: three standard errors above. The draws are seeded, so
@@ -45,7 +45,7 @@ var caseNames = func() (names [scenarioCases]string) {
 // path is what a run and its baseline made of the cases, in the order of the schedule.
 type path struct{ base, head []Case }
 
-// newPath has n cases that nobody has judged yet.
+// newPath has n cases without a result.
 func newPath(n int) path {
 	p := path{make([]Case, n), make([]Case, n)}
 	for i := range n {
@@ -133,8 +133,8 @@ type outcome struct {
 	used    float64
 }
 
-// early is the verdict as a run with stopEarly comes by it: EarlyShare of the error rate is for looking early, at units in the order of the
-// schedule, and the rest for the tests at the end.
+// early is the verdict of a run with stopEarly. EarlyShare of the error rate is for looking early, at units in the
+// order of the schedule, and the rest for the tests at the end.
 func (p path) early(g eval.MetricMargin) outcome {
 	s := NewSequential([]eval.MetricMargin{g}, nominal, 1)
 	base, head := p.sides()
@@ -199,7 +199,7 @@ func (t tally) notWorse() float64 { return t.rate(eval.NotWorse, eval.Improved) 
 // regressed is the share of paths that a gate refuses for good.
 func (t tally) regressed() float64 { return t.rate(eval.Regressed) }
 
-// saved is the share of the cases that need not be asked.
+// saved is the share of the cases that need not run.
 func (t tally) saved() float64 { return 1 - t.used/float64(t.paths) }
 
 // simulate draws paths on all processors, each from a source of its own, so that what comes out depends on the seed alone. No path
@@ -249,7 +249,8 @@ func passAt(margin float64) eval.MetricMargin {
 	return eval.MetricMargin{Name: eval.MetricPass, Margin: margin}
 }
 
-// drawFlips draws n pairs of which the share psi flips, so that the pass rate is lower by loss: the model of sections A1.1 and A3.
+// drawFlips draws n pairs and flips the share psi of them, so that the pass rate is lower by loss: the model of
+// sections A1.1 and A3.
 func drawFlips(rng *rand.Rand, n int, loss, psi float64) path {
 	p := newPath(n)
 	for i := range n {

@@ -57,7 +57,7 @@ func drawWindfall(p path, i int, rng *rand.Rand) {
 	}
 }
 
-// explosions make a share of the answers so many times as long, in tokens of 100 each (C6).
+// explosions multiply the length of a share of the answers, which have 100 tokens each (C6).
 func explosions(share, times float64) func(path, int, *rand.Rand) {
 	return func(p path, i int, rng *rand.Rand) {
 		p.flip(i, 0)
@@ -86,7 +86,7 @@ func drawUneven(lost, gained float64) func(*rand.Rand, int) path {
 	}
 }
 
-// drawDuplicates asks each question three times, with the same outcome (C3).
+// drawDuplicates has each question three times, with the same outcome (C3).
 func drawDuplicates(lost, gained float64) func(*rand.Rand, int) path {
 	return func(rng *rand.Rand, questions int) path {
 		p := newPath(0)
@@ -125,7 +125,7 @@ var (
 	scoreMargin5 = eval.MetricMargin{Name: scored, Margin: 0.05}
 )
 
-// tokensUpTo lets a fifth more tokens pass, each case counting so many at most.
+// tokensUpTo lets a fifth more tokens pass, with a cap for each case.
 func tokensUpTo(most float64) eval.MetricMargin {
 	return eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.2, Cap: most, Strict: true}
 }

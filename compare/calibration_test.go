@@ -13,8 +13,8 @@ import (
 // sizeBound is what an exact size may be: the tests keep to 5 %, but for the grid on which the worst discordance is searched.
 const sizeBound = 0.0505
 
-// exactSizes are the sizes that are enumerated: the smallest that the program accepts at each margin, with an early stop and without, and
-// others above; the last ones only in the long form.
+// exactSizes are the sizes that are enumerated: the smallest that the program accepts at each margin, with an early
+// stop and without, and larger ones. The last ones are only in the long form.
 func exactSizes(margin float64) []int {
 	least, early := stats.MinCasesConstant(nominal, margin), stats.MinCasesConstant(nominal*(1-EarlyShare), margin)
 	sizes := []int{least, early}
@@ -30,8 +30,9 @@ func exactSizes(margin float64) []int {
 	return sizes
 }
 
-// TestExactSizes is section C5 without sampling: every table of n pairs has a verdict, and the probabilities are summed. Whatever share of
-// the cases flips, a loss as large as the margin is told as "not worse" with 5 % at most, and no loss as "regressed" with 5 %.
+// TestExactSizes is section C5 without sampling: every table of n pairs has a verdict, and the probabilities are
+// summed. Whatever share of the cases flips, a loss as large as the margin is called "not worse" with 5 % at most,
+// and no loss "regressed" with 5 % at most.
 func TestExactSizes(t *testing.T) {
 	t.Parallel()
 	t.Log("   D    n   worst false not_worse, worst false regressed")
@@ -89,7 +90,7 @@ type region struct {
 	logs     []float64
 }
 
-// regionOf asks the product for the limits.
+// regionOf gets the limits from the product.
 func regionOf(n int, margin, alpha float64) *region {
 	return newRegion(n, func(gained, regressed int) eval.Verdict { return sharedVerdict(n, gained, regressed, margin, alpha) })
 }
@@ -136,7 +137,7 @@ func (r *region) probability(lost, gained float64, part func(regressed int) (fir
 	for regressed := range r.n + 1 {
 		fixed := r.logs[r.n] - r.logs[regressed] + lose.to(regressed)
 		if fixed-r.logs[r.n-regressed]+keep.to(r.n-regressed) < -45 {
-			continue // so many regress with less than 1e-19
+			continue // a larger number regresses with less than 1e-19
 		}
 		first, last := part(regressed)
 		for g := first; g <= last; g++ {
@@ -165,8 +166,8 @@ type sequentialRow struct {
 	leastSaved                         float64
 }
 
-// sequentialRows are that table. The design says the share of flipping cases only where nothing changed; the other shares are
-// those that fit its numbers.
+// sequentialRows are that table. The design says the share of flipping cases only where nothing changed; the other
+// shares fit its numbers.
 var sequentialRows = []sequentialRow{
 	{2000, 0.05, 0, 0.10, 1, 0, 0, 0.23, 0.70},
 	{2000, 0.05, 0, 0.03, 1, 0, 0, 0.10, 0},
@@ -180,8 +181,9 @@ var sequentialRows = []sequentialRow{
 	{200, 0.10, 0.10, 0.15, 0.043, 0.955, 0.002, 0.95, 0},
 }
 
-// TestSequentialRates is the table "Measured" of section A3, through Sequential, Compare and Decide as a run combines them: looking
-// after every case and testing at the end must together err no more often than alpha, and must save what makes it worth while.
+// TestSequentialRates is the table "Measured" of section A3, through Sequential, Compare and Decide as a run combines
+// them. Looking after every case and testing at the end must together err no more often than alpha. They must also
+// save enough calls.
 func TestSequentialRates(t *testing.T) {
 	t.Parallel()
 	t.Log("    N    D  loss  psi   not_worse    regressed    inconclusive cases used   (design in brackets)")
@@ -210,8 +212,8 @@ func TestSequentialRates(t *testing.T) {
 	}
 }
 
-// scoreRow is a scenario of means: whatever the scores look like, a loss as large as the margin must not be told as "not worse" more
-// often than alpha. Where the design knows of more, limit says how much.
+// scoreRow is a scenario of means: whatever the scores look like, a loss as large as the margin must not be called
+// "not worse" more often than alpha. Where the design knows of more, limit says how much.
 type scoreRow struct {
 	name   string
 	n      int
@@ -234,7 +236,7 @@ func drawRepeats(p path, i int, rng *rand.Rand) { // three repeats; three in ten
 	}
 }
 
-// drawLevels is a judge with five levels, of which six in ten cases get the same from both sides.
+// drawLevels is a judge with five levels, which gives six in ten cases the same level on both sides.
 func drawLevels(p path, i int, rng *rand.Rand) {
 	d := 0.0
 	if u := rng.Float64(); u < 0.4 {

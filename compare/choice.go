@@ -1,6 +1,6 @@
 package compare
 
-// Choice tells of a judge that chose between the answers of both sides of a comparison.
+// Choice is what a judge chose between the answers of both sides of a comparison.
 type Choice struct {
 	Judge    string `json:"judge"`
 	Model    string `json:"model"`
@@ -8,7 +8,7 @@ type Choice struct {
 	Emulator bool   `json:"emulator"` // the judge is evalrun's emulator
 	// Counts are those of all arms together.
 	ChoiceCounts
-	Calls  int `json:"calls"`  // to the judge, retries included; what it said before is not asked again
+	Calls  int `json:"calls"`  // to the judge, retries included, without choices that were known before
 	Tokens int `json:"tokens"` // of those
 	// Incomplete says why pairs were not put to the judge, "" when all were.
 	Incomplete string `json:"incomplete,omitempty"`
@@ -21,7 +21,7 @@ type ChoiceCounts struct {
 	Losses   int `json:"losses"`
 	Ties     int `json:"ties"` // those of the same answers included
 	Unjudged int `json:"unjudged"`
-	// Same are pairs of one and the same answer, which nobody was asked about.
+	// Same are pairs of one and the same answer, for which no call is made.
 	Same int `json:"same"`
 	// Contradicted are ties of different answers where the judge chose another answer in each order.
 	Contradicted int `json:"contradicted"`

@@ -1,8 +1,9 @@
-// Package compare pairs the cases of two arms and says whether one is worse than the other: with an estimate, an
-// interval, and, where a margin is stated, a verdict whose error rates are bounded.
+// Package compare pairs the cases of two arms and decides whether one is worse than the other. The result is an
+// estimate, an interval, and, with a margin, a verdict whose error rates are bounded.
 //
 // The case is the unit: its repeats are averaged first, and cases of one cluster count as one. Cases are paired by
-// what they ask, never by their place. It refuses to compare what is not comparable, and says why; it reads no files.
+// their requests, never by their place. It refuses to compare what is not comparable, and says why; it reads no
+// files.
 //
 // The usual order: a Side for each arm, Compare for each pair of arms, Decide over all of them.
 package compare
@@ -24,19 +25,19 @@ type Side struct {
 	Metrics         []string
 	Cases           []Case // in the order of the plan
 	Categories      []Category
-	Versions        []string // of the models that answered, as they told
+	Versions        []string // of the models that answered, as they report them
 }
 
 // Case is a case on an arm, its repeats added up.
 type Case struct {
 	Name, ID, Scorers, Cluster string
 	Vars                       string // hash of its variables, and
-	Request                    string // of what is sent, rendered; both "" where a run does not tell
+	Request                    string // of what is sent, rendered; both "" where a run does not record it
 	Tags                       []string
 	Quarantined                bool
 	Passed, Failed, Errors     int
 	Asked, Blocked             int
-	Unused                     int // trials that were not asked, or not used, since the verdict was known
+	Unused                     int // trials that did not run, or were not used, since the verdict was known
 	LatencyMs, Tokens          Sum
 	Metrics                    []Sum  // in the order of Side.Metrics
 	Chosen                     Sum    // of its answers by a judge, against those of the other side: 1, 0, or a half for a tie
@@ -45,7 +46,7 @@ type Case struct {
 	Trial                      string // the id of one that failed, or else of the first
 }
 
-// Sum is a total over so many trials.
+// Sum is a total over N trials.
 type Sum struct {
 	Total float64
 	N     int
@@ -90,9 +91,10 @@ type Options struct {
 	Seed      uint64              // of the resampling tests
 	// Stopped is the early stop of head's arm that this comparison is to answer; nil for most.
 	Stopped *eval.Stop
-	// MinPaired is the least share of the baseline's cases that must be compared, of those that head was to ask; 0 is none.
+	// MinPaired is the least share of the baseline's cases that must be compared, among the cases that head has to
+	// cover; 0 is none.
 	MinPaired float64
-	// Selected says which cases of the baseline head was to ask, by their names and tags there; nil: all.
+	// Selected says which cases of the baseline head has to cover, by their names and tags there; nil: all.
 	Selected func(*Case) bool
 }
 
@@ -220,7 +222,7 @@ func tooManyErrors(base, head *Side, most float64) string {
 	return ""
 }
 
-// tooFew says that too few cases of the baseline are compared, and what bears it; "" when they are enough.
+// tooFew says that too few cases of the baseline are compared, and which flag accepts it; "" when they are enough.
 func tooFew(p *Pairing, minPaired float64) string {
 	share, ok := Sum{float64(p.Compared), p.Of}.Mean()
 	switch {
@@ -230,7 +232,7 @@ func tooFew(p *Pairing, minPaired float64) string {
 		return ""
 	}
 	return fmt.Sprintf(
-		"%d of %d cases of the baseline are compared, less than %g %%: --min-paired %.2f bears it",
+		"%d of %d cases of the baseline are compared, less than %g %%: --min-paired %.2f accepts it",
 		p.Compared, p.Of, 100*minPaired, math.Floor(100*share)/100,
 	)
 }
@@ -245,7 +247,7 @@ func errorsOf(s *Side) (out Sum) {
 	return out
 }
 
-// safety puts the categories of both sides beside each other.
+// safety pairs the categories of both sides.
 func safety(base, head []Category) []CategoryComparison {
 	var out []CategoryComparison
 	at := func(name string) *CategoryComparison {

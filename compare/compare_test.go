@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// side makes an arm whose cases have these passes of so many repeats.
+// side makes an arm whose cases have these passes out of the repeats.
 func side(run string, repeats int, passed ...int) *Side {
 	s := &Side{Run: run, Suite: "s", Arm: "t/p"}
 	for i, p := range passed {
@@ -31,7 +31,7 @@ func side(run string, repeats int, passed ...int) *Side {
 	return s
 }
 
-// flipped makes two sides of n cases of which so many were gained and lost.
+// flipped makes two sides of n cases, with gained and lost ones.
 func flipped(n, gained, regressed int) (base, head *Side) {
 	before, after := make([]int, n), make([]int, n)
 	for i := range n {
@@ -80,8 +80,8 @@ func vectors[T any](t *testing.T, family string) []T {
 	return out
 }
 
-// The values of the tests of large numbers are those of an independent program, and so are the verdicts, but where too few cases, or the
-// exact tests, make them more careful (sections C4 and C5).
+// The values of the tests of large numbers are those of an independent program. So are the verdicts, except where too
+// few cases, or the exact tests, make them more careful (sections C4 and C5).
 func TestPairedBinaryVerdicts(t *testing.T) {
 	t.Parallel()
 	for _, v := range vectors[struct {
@@ -205,7 +205,7 @@ func TestSequentialStops(t *testing.T) {
 	}
 }
 
-// Cases are paired by what they ask; what cannot be paired is told.
+// Cases are paired by their requests; what cannot be paired is reported.
 func TestPairing(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 1, 1, 1, 1), side("head", 1, 1, 0, 1, 1, 1)
@@ -226,7 +226,7 @@ func TestPairing(t *testing.T) {
 	}
 }
 
-// Cases that ask the same are told apart by their names, then by their order.
+// Cases with the same request are paired by their names, then by their order.
 func TestPairingOfEqualCases(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 1, 0, 1)

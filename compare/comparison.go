@@ -12,7 +12,7 @@ type Comparison struct {
 	// Why says what makes the comparison invalid as a whole, "" when it is not.
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Choice tells of the judge that chose between the answers, nil when none was asked.
+	// Choice is what a judge chose between the answers, nil without a judge.
 	Choice *Choice `json:"choice,omitempty"`
 	// Repeated are the suites that this folder's runs have compared with the same baseline before.
 	Repeated []Repeated `json:"repeated,omitempty"`
@@ -43,13 +43,13 @@ type ArmComparison struct {
 	Why     string       `json:"why,omitempty"` // of an invalid one
 	// Stopped says that the verdict was known early; the metrics are of what was used.
 	Stopped *eval.Stop `json:"stopped,omitempty"`
-	// Estimand says what the intervals are about: `population`, of which the cases are a sample.
+	// Estimand says what the intervals are about: `population`, and the cases are a sample of it.
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
 	Metrics  []MetricComparison `json:"metrics"`
-	// Choice is what a judge chose, nil when none was asked.
+	// Choice is what a judge chose, nil without a judge.
 	Choice *ArmChoice `json:"choice,omitempty"`
-	// Flips are the cases whose outcome changed, those that got worse first.
+	// Flips are the cases whose outcome changed, the worsened ones first.
 	Flips  []Flip  `json:"flips,omitempty"`
 	Slices []Slice `json:"slices,omitempty"` // by tag, advisory
 	// Safety compares the ratings of answers, by category.
@@ -60,14 +60,15 @@ type ArmComparison struct {
 type Pairing struct {
 	Paired int `json:"paired"`
 	Units  int `json:"units"` // independent ones: clusters, where cases have them
-	// Compared of Of cases of the baseline are among them: of those not in quarantine that the run was to ask. An early stop takes none away.
+	// Compared of Of cases of the baseline are among them: of the cases out of quarantine that the run has to cover.
+	// An early stop takes none away.
 	Compared int `json:"compared"`
 	Of       int `json:"of"`
-	// MinPaired is the least share of them that a verdict takes; 0: no verdict was asked for.
+	// MinPaired is the least share of them that a verdict takes; 0 without a verdict.
 	MinPaired float64 `json:"minPaired,omitempty"`
-	// Unselected are cases of the baseline that the run was not to ask.
+	// Unselected are cases of the baseline that the run leaves out by its filters.
 	Unselected int `json:"unselected,omitempty"`
-	// PassedBefore are those that were removed, changed or quarantined and had passed.
+	// PassedBefore are the removed, changed or quarantined cases that had passed.
 	PassedBefore []string `json:"passedBefore,omitempty"`
 	Unjudged     []string `json:"unjudged,omitempty"` // paired, but on one side there is no pass and no fail
 	Changed      []string `json:"changed,omitempty"`  // the same name, but other variables or scorers
@@ -75,8 +76,9 @@ type Pairing struct {
 	ScorerVersions []ScorerVersion `json:"scorerVersions,omitempty"`
 	Added          []string        `json:"added,omitempty"`
 	Removed        []string        `json:"removed,omitempty"`
-	Unused         int             `json:"unused,omitempty"` // not asked, or not used, since the verdict was known
-	// Duplicates are the names of cases that sent one and the same request: each list counts as one case that was asked several times.
+	Unused         int             `json:"unused,omitempty"` // not run, or not used, since the verdict was known
+	// Duplicates are the names of cases that sent one and the same request: each list counts as one case with several
+	// repeats.
 	Duplicates [][]string `json:"duplicates,omitempty"`
 	// CallsPerCase and TokensPerCase are what a case costs on the head's side, on average.
 	CallsPerCase  float64 `json:"callsPerCase"`
@@ -118,15 +120,15 @@ type MetricComparison struct {
 	Cap *float64 `json:"cap,omitempty"`
 	// Needs is from how many units on a ratio within the limit can be shown; 0 of other metrics.
 	Needs int `json:"needs,omitempty"`
-	// Advisory says that there are fewer, and that the gate bears it.
+	// Advisory says that the cases are fewer, and that the gate accepts it.
 	Advisory bool         `json:"advisory,omitempty"`
 	Verdict  eval.Verdict `json:"verdict,omitempty"`
 	Flags    []string     `json:"flags,omitempty"`
 	// Advice says in words what it would take to know.
 	Advice string `json:"advice,omitempty"`
-	// MoreCases are those that are missing for a power of 80 %, 0 when there are enough.
+	// MoreCases is how many cases are missing for a power of 80 %, 0 when there are enough.
 	MoreCases int `json:"moreCases,omitempty"`
-	// Repeats are how many of each case would do in the place of more cases; -1: no number of repeats would.
+	// Repeats is how many repeats of each case would do instead of more cases; -1: no number of repeats would.
 	Repeats int `json:"repeats,omitempty"`
 }
 
@@ -166,7 +168,7 @@ type Slice struct {
 	Interval *[2]float64 `json:"interval"`
 	// P is the adjusted one-sided p value (Benjamini-Hochberg) of having got worse.
 	P float64 `json:"p"`
-	// Stands out at a false discovery rate of 0.1.
+	// Significant at a false discovery rate of 0.1.
 	StandsOut bool `json:"standsOut"`
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Lean measures how far the place of the answers decided, over the cases of an arm: the interval of the judge's preference for the first
-// place, and whether it contradicts itself so often that its choices say nothing.
+// Lean measures how far the place of the answers decided, over the cases of an arm. It gives the interval of the
+// judge's preference for the first place, and whether the judge contradicts itself in most pairs.
 func (c *ArmChoice) Lean(base, head *Side, o Options) {
 	m := newMeasure(o, pairUp(base, head, nil).judged)
 	c.Level = 1 - 2*o.Alpha
@@ -20,9 +20,8 @@ func (c *ArmChoice) Lean(base, head *Side, o Options) {
 	turned := m.shares(func(c *Case) (float64, bool) { return c.Contradicted.Mean() })
 	if least := turned.atLeast(eval.DefaultAlpha); least > 0.5 {
 		c.Unreliable = fmt.Sprintf(
-			"the judge contradicts itself in most pairs: in %d of %d pairs of different answers it chose the other answer when the order "+
-				"was turned (%.0f %% sure: in at least %.1f %%); its choices say nothing about the answers (`evalrun help "+
-				"judges#choosing-between-two-answers`)",
+			"the judge contradicts itself: in %d of %d pairs of different answers, the other order changed its choice "+
+				"(%.0f %% sure: at least %.1f %%); its choices say nothing (`evalrun help judges#choosing-between-two-answers`)",
 			c.Contradicted, c.Pairs-c.Same-c.Unjudged, 100*(1-eval.DefaultAlpha), math.Floor(1000*least)/10,
 		)
 	}

@@ -15,7 +15,7 @@ type measure struct {
 	pairs     []pair
 	groups    groups
 	worst     bool // errors of head count as the worst value
-	advisory  bool // one of many that nobody decides by
+	advisory  bool // one of many, and no rule decides by it
 	testsOnly bool // the intervals, which take most of the time, are not looked at
 }
 
@@ -90,7 +90,8 @@ func (m *measure) differences(c *MetricComparison, u units, margin float64, bett
 	}
 }
 
-// binary compares questions that passed or failed once, by counts: those that are gated by exact tests, where these can be computed.
+// binary compares questions that passed or failed once, by counts. Gated ones use exact tests, where these can be
+// computed.
 func (m *measure) binary(c *MetricComparison, margin float64, better direction) {
 	n, gained, regressed := c.N, c.Gained, c.Regressed
 	i := stats.Tango(n, gained, regressed, c.Level)
@@ -188,7 +189,8 @@ func flipping(d []float64) (n int) {
 	return n
 }
 
-// mostFlipping is beyond which the t test stands in for drawing signs, which would take long and say the same.
+// mostFlipping is the number of units above which the t test replaces drawing signs, which would take long and say
+// the same.
 func (m *measure) mostFlipping() int {
 	if m.advisory {
 		return 100
@@ -199,8 +201,9 @@ func (m *measure) mostFlipping() int {
 // limits are where a verdict changes: at no change, and at the margin.
 type limits struct{ none, margin float64 }
 
-// agreed is an interval that says what the tests say that decide, of a quantity of which more is better. Its bounds are computed by tests
-// that order the data in another way, or less finely, and could lie on the other side of a limit by a hair.
+// agreed is an interval that agrees with the deciding tests, for a quantity where more is better. Its bounds are
+// computed by tests that order the data in another way, or less finely, and could lie on the other side of a limit by
+// a hair.
 func agreed(c *MetricComparison, lo, hi, alpha float64, l limits) [2]float64 {
 	side := func(p *float64, bound, limit float64, above bool) float64 {
 		switch {
@@ -225,14 +228,14 @@ func oriented(i [2]float64, better direction) *[2]float64 {
 	return &i
 }
 
-// fdr is the share of false discoveries among the slices that stand out.
+// fdr is the share of false discoveries among the significant slices.
 const fdr = 0.1
 
 // fewestInSlice is how many cases a slice needs to be shown.
 const fewestInSlice = 5
 
-// slices compares the pass rate among the cases with each tag. They are many and nobody planned for them: what stands
-// out after Benjamini-Hochberg is a hint, not a verdict.
+// slices compares the pass rate among the cases with each tag. They are many and were not planned: what is
+// significant after Benjamini-Hochberg is a hint, not a verdict.
 func (m *measure) slices() []Slice {
 	byTag := map[string][]pair{}
 	for _, p := range m.pairs {
@@ -264,9 +267,10 @@ func (m *measure) slices() []Slice {
 // mostRepeats is how many repeats of a case are worth a thought.
 const mostRepeats = 100
 
-// repeatsNeeded is how many repeats of each case, on both sides, would tell an unchanged pass rate to be not worse with a power of
-// 80 %, given how much the cases differ among each other and how much their repeats do: var_d = w^2 + sA^2/K + sB^2/K. -1 says that
-// no number would, 0 that it is not known, since the cases were asked once or belong to clusters.
+// repeatsNeeded is how many repeats of each case, on both sides, would show with a power of 80 % that an unchanged
+// pass rate is not worse. It depends on how much the cases differ among each other and how much their repeats do:
+// var_d = w^2 + sA^2/K + sB^2/K. -1 says that no number would, 0 that it is not known, since the cases ran once or
+// belong to clusters.
 //
 // Source: Miller 2024, arXiv 2411.00640; docs/explanation/verdicts.md.
 func (m *measure) repeatsNeeded(margin float64) int {
@@ -294,7 +298,7 @@ func (m *measure) repeatsNeeded(margin float64) int {
 	s := stats.NewSample(d)
 	between := max(0, s.SD*s.SD-within/(repeats/(2*n)))
 	z := stats.NormalQuantile(1-m.Alpha) + stats.NormalQuantile(power)
-	most := margin * margin * n / (z * z) // the variance that the margin bears
+	most := margin * margin * n / (z * z) // the variance that the margin allows
 	if between >= most {
 		return -1
 	}

@@ -14,13 +14,13 @@ type pair struct{ base, head *Case }
 // paired is which cases are on both sides.
 type paired struct {
 	Pairing
-	all     []pair // those that mean the same
+	all     []pair // cases that mean the same
 	judged  []pair // those of them that can be compared
 	errored []pair // judged in base, and nothing but errors in head
 }
 
-// Matcher finds the cases of a side that are the same as those of another, each once. Of several that ask the same, those
-// of one name belong together, then those that come first.
+// Matcher finds the cases of a side that are the same as those of another, each once. Of several with the same
+// request, those of one name belong together, then the first ones.
 type Matcher struct {
 	cases []Case
 	first map[string]int // the first case of an id, from 1
@@ -44,7 +44,7 @@ func NewMatcher(base *Side) *Matcher {
 	return m
 }
 
-// Match takes the case that asks the same, nil when there is none left.
+// Match takes the case with the same request, nil when there is none left.
 func (m *Matcher) Match(id, name string) *Case {
 	found := -1
 	for at := m.first[id]; at > 0; at = m.after(at) {
@@ -75,15 +75,15 @@ func (m *Matcher) after(at int) int {
 	return m.next[at-1]
 }
 
-// SameAs reports whether a case of a baseline is compared with one that has these scorers and variables: neither is in quarantine, and
-// both mean the same. What a run does not tell counts as the same.
+// SameAs reports whether a case of a baseline is compared with one that has these scorers and variables: neither is
+// in quarantine, and both mean the same. What a run does not record counts as the same.
 func (c *Case) SameAs(scorers, vars string, quarantined bool) bool {
 	return !c.Quarantined && !quarantined && alike(c.Scorers, scorers) && alike(c.Vars, vars)
 }
 
 func alike(a, b string) bool { return a == b || a == "" || b == "" }
 
-// pairUp pairs cases by what they ask. selected says which of base head was to ask; nil is all.
+// pairUp pairs cases by their requests. selected says which of base head has to cover; nil is all.
 func pairUp(base, head *Side, selected func(*Case) bool) paired {
 	var p paired
 	expected := func(b *Case) bool { return !b.Quarantined && (selected == nil || selected(b)) }
@@ -136,7 +136,8 @@ func (p *paired) lose(list *[]string, b *Case) {
 	}
 }
 
-// add takes up a case that asks the same on both sides. expected says that it counts for the share that is compared.
+// add takes up a case with the same request on both sides. expected says that it counts for the share that is
+// compared.
 func (p *paired) add(b, h *Case, expected bool) {
 	_, judgedBefore := b.PassRate()
 	_, judgedNow := h.PassRate()
@@ -151,7 +152,7 @@ func (p *paired) add(b, h *Case, expected bool) {
 		p.lose(&p.Changed, b)
 		p.addVersions(b, h)
 		return
-	case !expected: // what the run was to ask is said by names and tags in the baseline
+	case !expected: // the filters of the run take names and tags in the baseline
 		p.Unselected++
 		return
 	}

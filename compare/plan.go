@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Outlook is what a gate can be expected to do with so many units, before anything was asked. Flips are cases whose
-// outcome differs although nothing changed: models draw their answers.
+// Outlook is what a gate can be expected to do with a number of units, before a request is sent. Flips are cases
+// whose outcome differs although nothing changed: models draw their answers.
 type Outlook struct {
 	Units  int     `json:"units"`  // independent ones
 	Margin float64 `json:"margin"` // of the pass rate
@@ -23,13 +23,13 @@ type Outlook struct {
 // OutlookRow is the outlook at one share of flips.
 type OutlookRow struct {
 	Flips float64 `json:"flips"`
-	// Needed is how many units it takes to be told not worse with a power of 80 % when nothing changed.
+	// Needed is how many units a verdict of "not worse" takes with a power of 80 % when nothing changed.
 	Needed int `json:"needed"`
 	// Holds is the probability with which the gate holds on the arm when nothing changed.
 	Holds float64 `json:"holds"`
 	// Smallest is the smallest loss that is seen with a power of 80 % in the units there are.
 	Smallest float64 `json:"smallest"`
-	// Asked is the share of the units that an early stop asks when nothing changed; 1 without.
+	// Asked is the share of the units that a run with an early stop needs when nothing changed; 1 without.
 	Asked float64 `json:"asked"`
 }
 
@@ -39,7 +39,7 @@ var outlookFlips = []float64{0.05, 0.1, 0.2}
 // paths is how many runs are drawn for an expectation.
 const paths = 40
 
-// NewOutlook tells what a gate with a margin of the pass rate can do. single says that each case is asked once and none
+// NewOutlook says what a gate with a margin of the pass rate can do. single says that each case runs once and none
 // belongs to a cluster.
 func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early bool) Outlook {
 	end := alpha
@@ -68,7 +68,7 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 	return o
 }
 
-// expectedShare draws runs in which nothing changed and says which share of the units they ask until they stop.
+// expectedShare draws runs in which nothing changed and says which share of the units they run until they stop.
 func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64 {
 	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
 	asked := 0
@@ -101,8 +101,8 @@ type SelfTest struct {
 	FalseAlarms float64                  `json:"falseAlarms"` // share of `regressed`
 }
 
-// NewSelfTest compares an arm with itself: in each draw the cases are sampled anew, and of each case's recorded repeats one
-// stands for the baseline and another for the candidate. outcomes are the repeats of each case that passed.
+// NewSelfTest compares an arm with itself. Each draw samples the cases again. Of each case's recorded repeats, one is
+// the baseline and another the candidate. outcomes are the repeats of each case that passed.
 func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a simulation
 	t := SelfTest{Draws: draws, Units: len(outcomes), Verdicts: map[eval.Verdict]float64{}}

@@ -11,11 +11,12 @@ type Preview struct {
 	Pairing
 	// Effective is how many independent units count: one over the largest one's share of the cases.
 	Effective int
-	Single    bool // each case is asked once, and is a unit
+	Single    bool // each case runs once, and is a unit
 	Clustered bool // some units are clusters
 }
 
-// NewPreview pairs the cases of a plan with those of a baseline. selected says which of base the run asks; nil is all.
+// NewPreview pairs the cases of a plan with those of a baseline. selected says which of base are in the run; nil is
+// all.
 func NewPreview(base, head *Side, selected func(*Case) bool) Preview {
 	p := pairUp(base, head, selected)
 	g := groupsOf(p.all)
@@ -44,8 +45,9 @@ func (p *Preview) Why(minPaired float64) string { return tooFew(&p.Pairing, minP
 // Key names a case of a suite.
 func (c *Case) Key() string { return c.ID + "\x00" + c.Name }
 
-// Units says which cases belong to one independent unit, by the Key of each and that of the unit's first case: those that
-// send the same on some arm of head, and those that share a cluster on either side. Cases alone in their unit are left out.
+// Units says which cases belong to one independent unit, by the Key of each and that of the unit's first case. Cases
+// with the same request on some arm of head are one unit, and so are cases that share a cluster on either side. Cases
+// alone in their unit are left out.
 func Units(heads, bases []*Side) map[string]string {
 	var keys []string
 	var names [][]string

@@ -21,8 +21,8 @@ func amount(metric string, c *Case) Sum {
 	return c.Tokens
 }
 
-// DefaultCap is the cap of a ratio metric where a gate states none: five times the median over the cases of the baseline. 0 means that the
-// baseline has nothing of it.
+// DefaultCap is the cap of a ratio metric where a gate states none: five times the median over the cases of the
+// baseline. 0 means that the baseline has no value.
 func DefaultCap(metric string, base *Side) float64 {
 	var all []float64
 	for i := range base.Cases {
@@ -117,7 +117,7 @@ func RatioNeeds(base, most, limit, alpha float64) int {
 	return stats.MinCasesConstant(alpha, gain(base, most, limit))
 }
 
-// RatioOutlook is what a limit of latency or tokens takes, before anything was asked.
+// RatioOutlook is what a limit of latency or tokens takes, before a request is sent.
 type RatioOutlook struct {
 	Metric string  `json:"metric"`
 	Limit  float64 `json:"limit"`
@@ -125,7 +125,7 @@ type RatioOutlook struct {
 	Needed int     `json:"needed"` // units, when nothing changes and all cases cost the same
 }
 
-// NewRatioOutlook is false when the baseline has nothing of the metric.
+// NewRatioOutlook is false when the baseline has no value of the metric.
 func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlook, bool) {
 	out := RatioOutlook{Metric: g.Name, Limit: g.Margin, Cap: g.Cap}
 	if out.Cap == 0 {
@@ -145,7 +145,7 @@ func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlo
 	return out, true
 }
 
-// ratioTest tests the ratio of the means of units, none of which is above most.
+// ratioTest tests the ratio of the means of units, none above most.
 type ratioTest struct {
 	units
 	most float64
@@ -179,6 +179,6 @@ func (t ratioTest) interval(estimate, alpha float64) [2]float64 {
 	return [2]float64{lo, hi}
 }
 
-// reach is the probability that so many units all miss a loss of the whole range that a share of them has: below it nothing is ever
-// "not worse", on any route.
+// reach is the probability that all units of a sample miss a loss of the whole range that a share of all units has.
+// Below it nothing is ever "not worse", on any route.
 func reach(share, units float64) float64 { return math.Pow(1-min(share, 1), units) }

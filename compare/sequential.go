@@ -8,12 +8,12 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// EarlyShare is the share of alpha that is spent on looking early; the rest is left for the tests at the end, so that both
+// EarlyShare is the share of alpha that is spent on looking early. The rest is for the tests at the end, so that both
 // together err no more often than alpha.
 const EarlyShare = 0.2
 
-// Parameters of the e-processes (docs/explanation/verdicts.md): bets in a mixture, and the part of the margin that a loss must
-// exceed to be told early.
+// Parameters of the e-processes (docs/explanation/verdicts.md): bets in a mixture, and the part of the margin that a
+// loss must exceed to be reported early.
 const (
 	bets     = 24
 	failPart = 0.5
@@ -40,8 +40,9 @@ func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Se
 	return s
 }
 
-// Unit is what an independent unit says, by metric: the difference, head minus base, NaN when there is none, and the same with each error
-// of head at the worst value of its metric. The weight is, of clusters, the size over that of the largest.
+// Unit is what an independent unit says, by metric: the difference, head minus base, NaN when there is none. It also
+// has the difference with each error of head at the worst value of its metric. The weight is, of clusters, the size
+// over that of the largest.
 type Unit struct {
 	Differences, Worst []float64
 	Weight             float64

@@ -9,8 +9,8 @@ import (
 // value is what a case says of a metric, false when it says nothing.
 type value func(*Case) (float64, bool)
 
-// groups says which pairs belong together. Cases of one request are one question that was asked several times; questions of one cluster
-// tell the same thing, so that a cluster is one independent unit, with the weight of its questions.
+// groups says which pairs belong together. Cases of one request are one question with several repeats. The questions
+// of one cluster depend on each other, so a cluster is one independent unit, with the weight of its questions.
 type groups struct {
 	request []int // of each pair, the number of its request
 	unit    []int // of each request, the number of its unit
@@ -47,8 +47,9 @@ func groupsOf(pairs []pair) groups {
 	return g
 }
 
-// Question names what a case asks on both sides, "" where one does not tell. Cases that ask the same on one side alone are different
-// questions that depend on each other: a prompt that drops a variable must not make one case of a hundred.
+// Question names the request of a case on both sides, "" where one is not known. Cases with the same request on one
+// side alone are different questions that depend on each other. A prompt that drops a variable must not turn a
+// hundred cases into one.
 func Question(base, head string) string {
 	if base == "" || head == "" {
 		return ""
@@ -135,7 +136,7 @@ func (u *union) numbers() []int {
 	return out
 }
 
-// duplicates lists the names of cases that ask the same, where there are several.
+// duplicates lists the names of cases with the same request, where there are several.
 func (g groups) duplicates(pairs []pair) (out [][]string) {
 	if len(g.unit) == len(pairs) {
 		return nil
@@ -225,7 +226,7 @@ func (a *both) add(at int, base, head float64) int {
 	return s.base.N
 }
 
-// reserve makes room for so many units.
+// reserve makes room for n units.
 func (u *units) reserve(n int) {
 	u.base, u.head = make([]float64, 0, n), make([]float64, 0, n)
 	u.d, u.weights = make([]float64, 0, n), make([]float64, 0, n)

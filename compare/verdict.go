@@ -16,8 +16,9 @@ const (
 	beyondMargin      = "beyond_margin"       // worse by more than the margin
 )
 
-// Decide gives the verdicts: of every gated metric, of every arm, and of the whole. An arm is not worse only when all its gated metrics
-// are; that one of them regressed, or improved, is told with Holm's correction over all metrics of all arms.
+// Decide gives the verdicts: of every gated metric, of every arm, and of the whole. An arm is not worse only when all
+// its gated metrics are; whether one of them regressed, or improved, is tested with Holm's correction over all
+// metrics of all arms.
 func Decide(arms []ArmComparison, o Options) eval.Verdict {
 	decideMetrics(arms, o.Alpha)
 	whole := eval.Verdict("")
@@ -90,7 +91,7 @@ func stopped(m *MetricComparison, stop *eval.Stop) {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
 	case stop.Verdict == eval.Inconclusive:
-		m.Verdict, m.Flags, m.Test = eval.Inconclusive, nil, "not asked to the end: the gate's pass rate could not be reached any more"
+		m.Verdict, m.Flags, m.Test = eval.Inconclusive, nil, "stopped before the end: the gate's pass rate was out of reach"
 		return
 	case stop.Metric == m.Name:
 		m.Verdict = eval.Regressed
@@ -115,13 +116,14 @@ func withErrors(m *MetricComparison, p float64, which int) float64 {
 	return max(p, m.PWithErrors[which])
 }
 
-// tested are the p values of a metric: not inferior, with each error at its worst, and worse and better, each corrected for so many tests.
+// tested are the p values of a metric: not inferior, with each error at its worst, and worse and better, each
+// corrected for the number of tests.
 type tested struct {
 	notInferior, worse, better float64
 	tests                      int
 }
 
-// decide is the rule for one metric: by tests, each of which errs in one of 1/alpha cases at most.
+// decide is the rule for one metric: by tests that each err in one of 1/alpha cases at most.
 func decide(m *MetricComparison, p tested, alpha float64) {
 	flags := m.Flags
 	m.Flags = nil
@@ -162,7 +164,7 @@ func Worse(a, b eval.Verdict) eval.Verdict {
 	return b
 }
 
-// power is the share of the cases in which an equal candidate is told to be not worse, for which suites are sized.
+// power is the probability that an equal candidate is called not worse, for which suites are sized.
 const power = 0.8
 
 // Advise says what it would take to know, for each metric that Decide left open.
@@ -192,7 +194,7 @@ func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 }
 
-// adviseCases says how many more cases would tell, always with the condition under which they would. Where the loss that was seen uses up
+// adviseCases says how many more cases are needed, always with the condition. Where the loss that was seen uses up
 // the margin, no number can be named.
 func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	loss := -m.Estimate
@@ -210,8 +212,9 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 	more := float64(m.MoreCases)
 	m.Advice = fmt.Sprintf(
-		"%d more cases, %d in all (about %.0f calls and %.0f tokens more), would tell with a power of %.0f %% if nothing changed",
-		m.MoreCases, need, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power,
+		"with about %d cases (%d more: about %.0f calls and %.0f tokens) there is a chance of %.0f %% to show \"not worse\" "+
+			"if nothing changed",
+		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power,
 	)
 	switch {
 	case m.Repeats < 0:
@@ -221,14 +224,14 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 }
 
-// needed is how many cases it takes to show a difference of d, given how much the cases of m differ: by the exact power of the tests where
-// cases passed or failed once, by that of a t test elsewhere.
+// needed is how many cases it takes to show a difference of d, given how much the cases of m differ. It uses the
+// exact power of the tests where cases passed or failed once, and that of a t test elsewhere.
 func needed(m *MetricComparison, d, alpha float64) int {
 	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
 	if m.Asymptotic != nil || strings.HasPrefix(m.Test, "Tango") {
 		return stats.CasesForPower(variance, d, alpha, power)
 	}
-	if strings.HasPrefix(m.Test, "t ") && m.Interval != nil { // the half width of a t interval tells the standard deviation
+	if strings.HasPrefix(m.Test, "t ") && m.Interval != nil { // the half width of a t interval gives the standard deviation
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
 		variance = sd * sd

@@ -61,8 +61,8 @@ func splitVersions(scorers string) (hash string, versions map[string]int) {
 	return hash, versions
 }
 
-// Rescore says which scorers mean something else on both sides, and how to judge the answers of the older one again, given the ids of both
-// runs, that of head "" before there is one; "" when none does.
+// Rescore says which scorers mean something else on both sides, and how to judge the answers of the older one again;
+// "" when none does. It takes the ids of both runs; that of head is "" before there is one.
 func (p *Pairing) Rescore(base, head string) string {
 	if len(p.ScorerVersions) == 0 {
 		return ""

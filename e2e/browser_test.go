@@ -1,4 +1,4 @@
-// Package e2e_test opens reports in a real browser. It is a module of its own, so that nobody who uses evalrun has to fetch
+// Package e2e_test opens reports in a real browser. It is a separate module, so that users of evalrun need not fetch
 // the driver of a browser.
 package e2e_test
 
@@ -168,7 +168,7 @@ func (b *tab) unfold() {
 	evaluate[chromedp.Void](b, `void document.querySelectorAll('details').forEach(el => el.open = true)`)
 }
 
-// quiet holds that the page asked for nothing, opened no dialog and broke nowhere.
+// quiet holds that the page requested nothing, opened no dialog and broke nowhere.
 func (b *tab) quiet() {
 	b.t.Helper()
 	b.mu.Lock()

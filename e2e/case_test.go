@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// repeatedRun asks one case 300 times on each of two arms, and one whose texts were not kept.
+// repeatedRun has one case with 300 repeats on each of two arms, and one whose texts were not kept.
 func repeatedRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 	run := eval.Run{
 		ID: "r", StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Flags: &eval.Options{NoContent: true},
@@ -42,7 +42,7 @@ func repeatedRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 	}
 }
 
-// The page of a case shows each arm's worst repeat first, any repeat that is asked for, and what differs word by word.
+// The page of a case shows each arm's worst repeat first, any repeat on request, and what differs word by word.
 func TestCasePage(t *testing.T) {
 	run, trials := repeatedRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// chatRun has a live chat on two arms, of which one broke off and the other was judged, and failed.
+// chatRun has a live chat on two arms: one broke off, and the other was judged, and failed.
 func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 	run := eval.Run{
 		ID:        "r",
@@ -83,7 +83,7 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 
 const chatPage = "#/case/s/kettle"
 
-// A live chat stands turn by turn in its arm's card; what judges said is folded under the score.
+// A live chat is shown turn by turn in its arm's card; what judges said is folded under the score.
 func TestChatsAndJudges(t *testing.T) {
 	run, trials := chatRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")

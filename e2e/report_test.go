@@ -96,7 +96,7 @@ func TestFilters(t *testing.T) {
 	b.quiet()
 }
 
-// bigText is what the search looks at in a trial of bigRun, but for the reason of those that failed.
+// bigText is what the search looks at in a trial of bigRun, but for the reason of failed ones.
 func bigText(k int) string {
 	r := bigTrial(2 * k)
 	text := r.Case
@@ -320,7 +320,7 @@ func (b *tab) accessible(axe string, all []reportPage) {
 	}
 }
 
-// What a page asks for, and what its policy forbids, is seen by these tests.
+// These tests see what a page requests, and what its policy forbids.
 func TestWatched(t *testing.T) {
 	run, trials := bigRun(10)
 	for name, script := range map[string]string{
@@ -351,8 +351,8 @@ func TestWatched(t *testing.T) {
 	}
 }
 
-// The page of the comparison says which cases are compared, which were lost, and how many changed; the summary says it
-// next to the verdict, and tells failures that are new from those that the baseline has too.
+// The page of the comparison says which cases are compared, which were lost, and how many changed. The summary says
+// it next to the verdict, and separates new failures from those of the baseline.
 func TestComparisonInWords(t *testing.T) {
 	run, trials := bigRun(200)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")

@@ -34,7 +34,7 @@ func keep(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Re
 	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted, Counts: counts}))
 }
 
-// better are trials of which none fails.
+// better are trials without a failure.
 func better(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Result) bool) {
 	return func(yield func(*eval.Result) bool) {
 		trials(func(r *eval.Result) bool {
@@ -73,7 +73,7 @@ func keys(t *testing.T, s *view.Server) map[string]string {
 	return out
 }
 
-// own holds that the page asked nobody but its server, opened no dialog and broke nowhere.
+// own holds that the page sent requests to its server alone, opened no dialog and broke nowhere.
 func (b *tab) own(s *view.Server) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -142,7 +142,7 @@ func TestViewer(t *testing.T) {
 	b.own(s)
 }
 
-// A run that goes on grows on the page, in the order of its plan, and says when it has ended.
+// A run in progress grows on the page, in the order of its plan, and says when it has ended.
 func TestViewerLive(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, _ := bigRun(40)

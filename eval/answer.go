@@ -2,13 +2,13 @@ package eval
 
 import "github.com/evalrun/evalrun/tool"
 
-// Answer is what was paid for before its trial could be settled: an answer that waits for judges or embeddings, or one call of a trial of
-// several that goes on. It has a line of its own in the run file, so that a crash does not lose it.
+// Answer is an answer that was paid for before its trial could be settled. It waits for judges or embeddings, or it is
+// one call of a trial of several. It has a line of its own in the run file, so that a crash does not lose it.
 type Answer struct {
 	ID    string `json:"id"` // of the trial
 	N     int    `json:"n"`
 	Model string `json:"model"`
-	// Turn is the number of the call, from 1, of a trial that goes on; 0: the answer is whole.
+	// Turn is the number of the call, from 1, of a trial with further calls; 0: the answer is whole.
 	Turn     int       `json:"turn,omitempty"`
 	Request  *Request  `json:"request,omitempty"`
 	Response *Response `json:"response"`

@@ -10,14 +10,14 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Request is what is asked of a model.
+// Request is what a trial sends to a model.
 type Request struct {
 	Model            string            `json:"-"`
 	APIVersion       string            `json:"-"`
 	Contents         []Content         `json:"contents"`
 	GenerationConfig *GenerationConfig `json:"generationConfig,omitempty"`
 	SafetySettings   []SafetySetting   `json:"safetySettings,omitempty"`
-	// Stream asks for the answer in chunks, as it is generated.
+	// Stream requests the answer in chunks, as it is generated.
 	Stream bool `json:"stream,omitempty"`
 	// System is the system prompt, "" for none.
 	System     string             `json:"system,omitempty"`
@@ -29,16 +29,15 @@ type Request struct {
 	Extra Extra `json:"extra,omitempty"`
 	// App is what an application is sent instead of a model, without secrets; nil for a model.
 	App *app.Request `json:"app,omitempty"`
-	// Live says that this is a chat in which the model's own replies stand. In a plan the contents are the user's turns alone, each of
-	// which takes a call; After makes the requests of these.
+	// Live marks a chat that has the model's own replies in it. In a plan the contents are the user's turns alone, and
+	// each takes a call; After makes the requests of these.
 	Live bool `json:"live,omitempty"`
 	// Service is the name of the service that is called, "" for the unnamed one, and Protocol is what a named one speaks.
 	Service  string `json:"service,omitempty"`
 	Protocol string `json:"protocol,omitempty"`
 }
 
-// Call is one request on its way, and the record of how it went. Whoever carries it
-// out fills in Timing.
+// Call is one request on its way, and the record of how it went. The service that carries it out fills in Timing.
 type Call struct {
 	Request
 	// TrialID names the trial for evalrun's own emulator. Optional.
@@ -51,7 +50,7 @@ type Call struct {
 	Attempts int
 	// Session names the trial to an application: all calls of a trial share it, and one that runs again after a resume has another.
 	Session string
-	// Judge names the judge that is asked about an answer, "" when it is a model under test.
+	// Judge names the judge that gets the question, "" when the call is to a model under test.
 	Judge string
 	// PromptTokens are the tokens of the prompt, counted or estimated.
 	PromptTokens int
@@ -59,7 +58,7 @@ type Call struct {
 	OutputLimit int
 	// Results are what the suite answered to the calls of the model, where the answer is a recorded one that has them.
 	Results []tool.Result
-	// Anew says that an answer from before does not do, as long as there is somebody to ask.
+	// Anew says that an earlier answer does not count, as long as there is a service to call.
 	Anew bool
 	// Recorded says that only an answer from before does.
 	Recorded bool
@@ -100,12 +99,11 @@ type Error struct {
 	Status  int       `json:"status,omitempty"` // HTTP status, 0 when there was none
 	Code    string    `json:"code,omitempty"`   // the service's own code, such as INVALID_ARGUMENT
 	Message string    `json:"message"`
-	// RetryAfter is the least time to wait that the service asked for.
+	// RetryAfter is the least time to wait that the service requested.
 	RetryAfter time.Duration `json:"-"`
 	// Permanent says that no retry can help although the kind suggests it.
 	Permanent bool `json:"-"`
-	// Renewed says that the login with which this was asked has been replaced since: another try may go
-	// better.
+	// Renewed says that the login of this request has been replaced since: another try may go better.
 	Renewed bool `json:"-"`
 	// Gone says that the service is taken to be gone: nothing more is sent.
 	Gone bool `json:"-"`
@@ -130,11 +128,11 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// NotFound reports whether the service does not know what was asked for.
+// NotFound reports whether the service does not know what the request names.
 func (e *Error) NotFound() bool { return e.Status == 404 }
 
-// AsError is the *Error in err, nil for nil. An error of another type, which breaks the word of whoever
-// made it, becomes a transport error that no retry helps.
+// AsError is the *Error in err, nil for nil. An error of another type is a defect of the caller; it becomes a
+// transport error that no retry helps.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -146,10 +144,10 @@ func AsError(err error) *Error {
 	return e
 }
 
-// What reasons say of a score that could not be told, and reports know the way out of.
+// Reasons of a score that could not be determined; reports suggest a remedy for each.
 const (
 	NothingAccepted = "there is no expected answer yet"
-	NeverAsked      = "was never asked this question" // a judge, where none is asked
+	NeverAsked      = "was never asked this question" // a judge that gets no requests
 )
 
 // Errorf makes an Error without a status.

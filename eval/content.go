@@ -1,8 +1,6 @@
-// Package eval holds the nouns of evalrun: what is asked (Content, Part,
-// GenerationConfig, SafetySetting), what comes back (Response, Candidate), the Model
-// that answers, what evalrun makes of it (Trial, Score, Result, Run), and what decides about
-// it (Options of the command, GateConfig and Gate of the suite). What the service also knows is
-// spelled as on the wire.
+// Package eval holds the nouns of evalrun. A request has Content, Part, GenerationConfig and SafetySetting; an answer
+// has Response and Candidate, and a Model gives it. evalrun makes of it a Trial, Score, Result and Run. Options of the
+// command, GateConfig and Gate of the suite decide about it. What the service also knows is spelled as on the wire.
 //
 // It does no I/O and judges nothing.
 package eval

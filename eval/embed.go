@@ -1,6 +1,6 @@
 package eval
 
-// EmbedCall asks for the vectors of texts, in one call of the service.
+// EmbedCall requests the vectors of texts, in one call of the service.
 type EmbedCall struct {
 	Model      string
 	APIVersion string

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// What a run file holds can be read back, zero and unset told apart.
+// A run file reads back as it was written, and zero differs from unset.
 func TestRequestRoundTrip(t *testing.T) {
 	t.Parallel()
 	zero, k := 0.0, 3

@@ -5,10 +5,10 @@ import "strings"
 // GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing.
 type GateConfig struct {
 	PassRateMin *float64 `json:"passRateMin,omitempty"`
-	ErrorsMax   float64  `json:"errorsMax"` // share of the trials asked
+	ErrorsMax   float64  `json:"errorsMax"` // share of the trials that ran
 	// a suite's gate has no rule for errors, so that ErrorsMax is the default
 	ErrorsUnset  bool      `json:"-"`
-	BlockedMax   *float64  `json:"blockedMax,omitempty"` // share of the trials asked
+	BlockedMax   *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
 	Means        []MeanMin `json:"means,omitempty"`
 	LatencyP95Ms float64   `json:"latencyP95Ms,omitempty"` // of the trials judged; 0: no rule
 	// MaxQuarantined is the largest share of cases that may be in quarantine.
@@ -25,8 +25,8 @@ type MeanMin struct {
 // BaselineRule compares a run with a baseline.
 type BaselineRule struct {
 	Run string `json:"run,omitempty"` // a named baseline, a run, or a file that was exported
-	Arm string `json:"arm,omitempty"` // an arm of the run itself, in the place of Run
-	// Suffix makes the name of an arm's baseline of its own, which is an earlier version asked in the same run.
+	Arm string `json:"arm,omitempty"` // an arm of the run itself, instead of Run
+	// Suffix makes the name of the baseline of each arm, which is an earlier version in the same run.
 	Suffix string `json:"suffix,omitempty"`
 	// Path is where the baseline was found when the run began, and RunID which run that was.
 	Path  string `json:"path,omitempty"`
@@ -82,7 +82,7 @@ func (b *BaselineRule) Name() string {
 	return b.Run
 }
 
-// Within reports whether the baseline is asked in the run itself.
+// Within reports whether the baseline is a part of the run itself.
 func (b *BaselineRule) Within() bool { return b.Arm != "" || b.Suffix != "" }
 
 // MetricMargin is a metric that is not to get worse, with how much worse still counts as not worse: a difference, or
@@ -103,14 +103,14 @@ const (
 	OnPass = "pass"
 )
 
-// Stop says that the verdict on an arm was known before all of its cases were asked. It is final.
+// Stop says that the verdict on an arm was known before all of its cases ran. It is final.
 type Stop struct {
 	Suite   string  `json:"suite"`
 	Arm     string  `json:"arm"`
 	Verdict Verdict `json:"verdict"`
 	Metric  string  `json:"metric,omitempty"` // the one that regressed, or the rule that cannot hold any more
 	Units   int     `json:"units"`            // independent units that were used, in the order of the schedule
-	Of      int     `json:"of"`               // that there are
+	Of      int     `json:"of"`               // of all
 	// LogE are the logarithms of the e-values by metric: against being worse by the margin, or, of one that regressed,
 	// against not being worse.
 	LogE  map[string]float64 `json:"logE"`
@@ -126,13 +126,13 @@ type Stop struct {
 // DefaultAlpha is the one-sided error rate of a decision when none is given.
 const DefaultAlpha = 0.05
 
-// The metrics that every comparison has, beside the named ones of scorers.
+// The metrics that every comparison has, in addition to the named ones of scorers.
 const (
 	MetricPass    = "pass"
 	MetricBlocked = "blocked"
 	MetricLatency = "latency"
 	MetricTokens  = "tokens"
-	// MetricChoose is how far a judge prefers the answers of head; only where one is asked.
+	// MetricChoose is how far a judge prefers the answers of head; only with a judge that compares them.
 	MetricChoose = "choose"
 )
 
@@ -154,7 +154,7 @@ type GateRule struct {
 	Value *float64 `json:"value"`
 	Limit float64  `json:"limit"`
 	Holds bool     `json:"holds"`
-	// Verdict of a comparison with a baseline, in the place of Value.
+	// Verdict of a comparison with a baseline, instead of Value.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Why     string  `json:"why,omitempty"`
 	// Warned says that the rule holds only because its suite wants no more than a warning.

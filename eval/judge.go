@@ -2,10 +2,10 @@ package eval
 
 import "slices"
 
-// Judgement is what a judge replied to one question about an answer. It stands with the trial in the run file, so
-// that nobody pays for it again.
+// Judgement is what a judge replied to one question about an answer. It is kept with the trial in the run file, so
+// that a resumed run does not pay for it again.
 type Judgement struct {
-	ID     string `json:"id"`    // hash of what the judge was asked
+	ID     string `json:"id"`    // hash of the question to the judge
 	Judge  string `json:"judge"` // its name in the suite
 	Model  string `json:"model"`
 	Repeat int    `json:"repeat"` // of the judge, from 1
@@ -22,7 +22,7 @@ type Judgement struct {
 	LatencyMs    float64   `json:"latencyMs"`
 	// Noted says that the run file has the reply, and what it cost, in a line of its own as well.
 	Noted bool `json:"noted,omitempty"`
-	// Cached says that the same was asked for another trial of the run, which bears the cost.
+	// Cached says that another trial of the run got the reply to the same question, and bears the cost.
 	Cached bool `json:"cached,omitempty"`
 	// Error says why there is no reply; nil when there is one.
 	Error *Error `json:"error,omitempty"`
@@ -73,8 +73,8 @@ type Judged struct {
 	// Choice is what the rulings come to: a choice, or, of numbers, pass or fail.
 	Choice  string   `json:"choice"`
 	Rulings []Ruling `json:"rulings"` // one for each repeat, of a panel judge by judge
-	// Agreement is the share of pairs of repeats that say the same, of a panel that of pairs of its judges: of choices the
-	// choice, of numbers whether the answer passes. nil: there was one.
+	// Agreement is the share of pairs of repeats, or of judges of a panel, that say the same. For choices that is the
+	// choice, for numbers whether the answer passes. nil: there was one.
 	Agreement *float64 `json:"agreement,omitempty"`
 	// Panel is what each judge of a panel comes to over its repeats; nil for one judge.
 	Panel []Ruling `json:"panel,omitempty"`

@@ -15,7 +15,7 @@ type Places struct{ ranges []placeRange }
 // placeRange is from first to last, both among them.
 type placeRange struct{ first, last int }
 
-// Add takes up so many places from n on. Calls come in ascending order.
+// Add takes up length places from n on. Calls come in ascending order.
 func (p *Places) Add(n, length int) {
 	if end := len(p.ranges) - 1; end >= 0 && p.ranges[end].last == n-1 {
 		p.ranges[end].last += length

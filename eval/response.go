@@ -174,7 +174,7 @@ func (r *Response) Text() string {
 // Model is the service's description of a model.
 type Model struct {
 	Name string `json:"name"`
-	// APIVersion is the version of the interface that was asked; in run files only.
+	// APIVersion is the version of the interface in the request; in run files only.
 	APIVersion string `json:"apiVersion,omitempty"`
 	// Service is the name of the service that has the model, "" for the unnamed one; in run files only.
 	Service                    string   `json:"service,omitempty"`

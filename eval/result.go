@@ -4,11 +4,11 @@ import (
 	"cmp"
 )
 
-// Trial is one arm asked one case once. Together with Request it is fixed by
-// the suite; nothing in it depends on what the service answers.
+// Trial is one run of one case on one arm. Together with Request it is fixed by the suite; nothing in it depends on
+// what the service answers.
 type Trial struct {
 	N           int      `json:"n"`  // place in the plan, from 0
-	ID          string   `json:"id"` // hash of what is asked
+	ID          string   `json:"id"` // hash of the request
 	CaseID      string   `json:"caseId"`
 	ScorersHash string   `json:"scorersHash"`
 	Suite       string   `json:"suite"`
@@ -23,7 +23,7 @@ type Trial struct {
 	Threshold   *float64 `json:"threshold"` // nil: every scorer must pass
 	// Quarantine keeps the case out of the gate; nil for most.
 	Quarantine *Quarantine `json:"quarantine,omitempty"`
-	// At is where the case stands, as file:line:col or file:line; older run files do not say.
+	// At is the place of the case, as file:line:col or file:line; older run files do not say.
 	At string `json:"at,omitempty"`
 	// VarsHash is of the variables and images of the case, RequestHash of what is sent, rendered: the same for cases that ask the same.
 	// Older run files do not say.
@@ -43,7 +43,7 @@ func (q *Quarantine) Holds(at string) bool {
 	return q != nil && len(at) >= len(q.Until) && at[:len(q.Until)] <= q.Until
 }
 
-// SkipEarly is the reason of trials that nobody had to ask: the verdict was known.
+// SkipEarly is the reason of trials that did not have to run: the verdict was known.
 const SkipEarly = "earlyStop"
 
 // Outcome is what became of a trial. The zero Outcome is invalid.
@@ -54,7 +54,7 @@ const (
 	Pass Outcome = "pass"
 	Fail Outcome = "fail"  // judged and found wanting
 	Err  Outcome = "error" // could not be judged
-	Skip Outcome = "skip"  // never asked
+	Skip Outcome = "skip"  // did not run
 )
 
 // Score is what a scorer says of an answer.
@@ -70,7 +70,7 @@ type Score struct {
 	Unscored string `json:"unscored,omitempty"`
 	// Diff shows expected against actual over several lines. Optional.
 	Diff string `json:"diff,omitempty"`
-	// Judged tells how a judge came to the value; nil for other scorers.
+	// Judged says how a judge came to the value; nil for other scorers.
 	Judged *Judged `json:"judged,omitempty"`
 }
 
@@ -92,9 +92,9 @@ type Result struct {
 	TraceID string `json:"traceId,omitempty"`
 	// Workspace is the folder of a program that was kept, "" where there is none.
 	Workspace string `json:"workspace,omitempty"`
-	// Judgements are what judges replied for the scores, in the order in which they were asked.
+	// Judgements are what judges replied for the scores, in the order of the questions.
 	Judgements []Judgement `json:"judgements,omitempty"`
-	// Trouble is why a judge could not be asked, when it may keep others from being asked as well.
+	// Trouble is why there is no reply from a judge, when the reason may affect other questions as well.
 	Trouble *Error `json:"-"`
 	// OverBudget says that it was the budget for which the trial was skipped, or its answer not
 	// judged.
@@ -132,7 +132,7 @@ func (c Counts) Total() int { return c.Pass + c.Fail + c.Error + c.Skip }
 // Asked is the number of outcomes that are not skips.
 func (c Counts) Asked() int { return c.Pass + c.Fail + c.Error }
 
-// Run is the head of a run file: what was asked to run, and where.
+// Run is the head of a run file: what was to run, and where.
 type Run struct {
 	Version   int        `json:"version"`
 	ID        string     `json:"id"`
@@ -145,7 +145,7 @@ type Run struct {
 	Emulator bool                  `json:"emulator"`
 	// Replay is the folder of recorded answers that were used instead of the service's, "" when none were.
 	Replay string `json:"replay,omitempty"`
-	// RescoredFrom is the run that got the answers when these were judged again, "" when they were asked for.
+	// RescoredFrom is the run that got the answers when these were judged again, "" when this run got them.
 	RescoredFrom string `json:"rescoredFrom,omitempty"`
 	// Cache says that answers of earlier runs may be among these.
 	Cache  bool    `json:"cache,omitempty"`
@@ -179,7 +179,7 @@ func (r *Run) Options() *Options {
 // AnswersOf is the id of the run that got the answers: its own, unless they were judged again.
 func (r *Run) AnswersOf() string { return cmp.Or(r.RescoredFrom, r.ID) }
 
-// RunSuite names a suite of a run and the copy of it beside the run file.
+// RunSuite names a suite of a run and the copy of it next to the run file.
 type RunSuite struct {
 	Name     string `json:"name"`
 	File     string `json:"file"`
@@ -213,13 +213,13 @@ type RunService struct {
 type RunPlan struct {
 	Trials int      `json:"trials"`
 	Arms   []string `json:"arms"` // in the order of the suite
-	// Targets are those that are asked. Older runs name none.
+	// Targets are the targets of the trials. Older runs name none.
 	Targets []RunTarget `json:"targets,omitempty"`
-	// Shard is set when the run asks only a part of a plan.
+	// Shard is set when the run is only a part of a plan.
 	Shard *ShardOf `json:"shard,omitempty"`
 }
 
-// ShardOf tells of what a run is a shard.
+// ShardOf names the whole that a run is a shard of.
 type ShardOf struct {
 	Index  int    `json:"index"` // from 1
 	Of     int    `json:"of"`

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// secretText is in every text that filled makes where it is asked for.
+// secretText is in every text that filled makes when the caller wants it.
 const secretText = "canary-content"
 
 // filler gives every field a value of its own that JSON has to carry.

@@ -69,8 +69,8 @@ func (t *Turn) raw() []Part {
 	return out
 }
 
-// partsOf are the parts of a candidate as it came, which each protocol keeps elsewhere: in the parts of its content, in
-// a list of blocks, in a list of items; in a message, which goes back in one piece.
+// partsOf are the parts of a candidate as it came. Each protocol keeps them elsewhere: in the parts of its content, in
+// a list of blocks, or in a list of items. A message goes back in one piece.
 func partsOf(raw json.RawMessage) []json.RawMessage {
 	var came struct {
 		Content json.RawMessage   `json:"content"`
@@ -156,7 +156,8 @@ func (r *Request) After(answered []Turn) Request {
 	return next
 }
 
-// Turns is how many turns of the user the request of a plan has, each of which takes a call at least: one, but in a live chat.
+// Turns is how many turns of the user the request of a plan has: one, or several in a live chat. Each takes at least
+// one call.
 func (r *Request) Turns() int {
 	if r.Live {
 		return len(r.Contents)
@@ -164,8 +165,8 @@ func (r *Request) Turns() int {
 	return 1
 }
 
-// TurnID names the call of a trial that follows the answered ones: for the first it is the trial's own, and for a later one a hash that the
-// replies and results before it go into, since they are part of what is sent.
+// TurnID names the call of a trial that follows the answered ones. The first has the trial's own id. A later one has a
+// hash of the replies and results before it, since they are part of its request.
 func TurnID(trialID string, answered []Turn) string {
 	if len(answered) == 0 {
 		return trialID
@@ -199,8 +200,8 @@ func (u *Usage) Add(other *Usage) {
 	}
 }
 
-// Add adds the timing of a later call: times, attempts and chunks add up, the start and the first text stay what they are, and the
-// gaps between chunks are taken together.
+// Add adds the timing of a later call. Times, attempts and chunks add up, and the gaps between chunks are combined.
+// The start and the first text stay what they are.
 func (t *Timing) Add(later *Timing) {
 	gaps, more := max(0, t.Chunks-1), max(0, later.Chunks-1)
 	if gaps+more > 0 {

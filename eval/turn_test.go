@@ -139,7 +139,7 @@ func TestSums(t *testing.T) {
 		LatencyMs:    10,
 		Attempts:     1,
 		StreamTiming: StreamTiming{FirstTokenMs: 5, Chunks: 3, MeanGapMs: 2, MaxGapMs: 3},
-	} // replayed: nobody knows when it began
+	} // replayed: its start is not recorded
 	for _, one := range []Timing{
 		{
 			StartedAt: at("11:00"), QueuedMs: 2, LatencyMs: 20, Attempts: 2,

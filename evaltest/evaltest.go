@@ -5,11 +5,11 @@
 //	}
 //
 // A subtest is named SUITE/CASE/TARGET/PROMPT, and -run and -skip choose among them as among all others: `go test -run
-// 'TestPrompts/capitals/france'` asks only what is chosen. What is asked is asked as by `evalrun run`, as one run with one
-// ledger and in parallel; when it has ended, the subtests tell of it in the order of the plan.
+// 'TestPrompts/capitals/france'` runs only the chosen trials. They run as with `evalrun run`, as one run with one ledger
+// and in parallel. When the run has ended, the subtests report its results in the order of the plan.
 //
-// It is a thin layer over what the command does; it refuses to ask a service under -short, and never falls back to the
-// emulator by itself. For whatever else a test wants to know of a run there is Options.Report.
+// The package is a thin layer over the command. It refuses to send requests under -short, and never uses the emulator by
+// itself. Options.Report gives a test everything else about a run.
 package evaltest
 
 import (
@@ -32,9 +32,9 @@ import (
 // Demo is the value of Options.Emulator for the script that evalrun brings.
 const Demo = eval.DemoScript
 
-// Options say where answers come from, what is asked and within which limits. They mean what the flags of `evalrun run` of the
-// same names mean, and win over the EVALRUN_* variables, which win over the suite. The zero Options ask the service that
-// those name. The key is never an option: it is in EVALRUN_API_KEY. All fields are optional.
+// Options say where answers come from, which trials run and within which limits. They mean what the flags of `evalrun
+// run` of the same names mean. They win over the EVALRUN_* variables, which win over the suite. The zero Options use
+// the service that these name. The key is never an option: it is in EVALRUN_API_KEY. All fields are optional.
 type Options struct {
 	Emulator string // answers come from the embedded emulator: a file with a script, or Demo
 	Replay   string // answers come from this folder of recorded ones; a trial without one is an error
@@ -54,30 +54,31 @@ type Options struct {
 	Baseline   string // a run, a named one or an exported file, for the gate to compare with
 	NoBaseline bool
 
-	// Scorers are kinds of your own that the suite can name, made by scorers.New.
+	// Scorers are custom kinds that the suite can name, made by scorers.New.
 	Scorers []scorers.Kind
 	// Out is a folder in which each run gets a directory of its own, which is kept. Without it the run directory is in the
 	// test's artifacts (go test -artifacts), or else a temporary one, which is kept when the test fails.
 	Out string
 	// Getenv replaces os.Getenv for the EVALRUN_* variables.
 	Getenv func(name string) string
-	// Report is told of the run when it has ended: for a report of your own, or checks of numbers. t is the test of the suite. The
-	// gate is applied, unless -run or -skip chose only a part. The document is closed afterwards. When nothing was asked, it is not
-	// called.
+	// Report is called when the run has ended: for a custom report, or checks of numbers. t is the test of the suite.
+	// The gate is applied, unless -run or -skip chose only a part. The document is closed afterwards. Without a trial
+	// that ran it is not called.
 	Report func(t *testing.T, d *journal.Document)
 }
 
 // Run runs the suite in a file, with a subtest for each case on each arm.
 //
-// A subtest fails when a repeat of its case fails; one whose answer could not be judged fails too, and its text says so by
-// beginning with "could not be judged". Cases in quarantine that do not pass, and what was never asked, are skipped, with the
-// reason. In a suite with a `gate:` block the gate decides, as it does for the command: it is a subtest of its own, called
-// SUITE/gate, and a case that does not pass tells so in its log and fails nothing by itself. Where -run or -skip leaves out a
-// part, the gate is not applied, and each case stands for itself again.
+// A subtest fails when a repeat of its case fails. One whose answer could not be judged fails too, and its text begins with
+// "could not be judged". Cases in quarantine that do not pass, and trials that did not run, are skipped, with the reason.
 //
-// With -short no service is asked: answers come from Options.Replay, Options.Record or Options.Emulator, and with none of them
-// the suite is checked and skipped. -v tells of each answer when it comes. With -count each time is a run of its own. Mistakes
-// in the suite are fatal, each with its place and a hint.
+// In a suite with a `gate:` block the gate decides, as it does for the command. It is a subtest of its own, called
+// SUITE/gate. A case that does not pass then only says so in its log. Where -run or -skip leaves out a part, the gate is not
+// applied, and each case counts by itself again.
+//
+// With -short no request is sent: answers come from Options.Replay, Options.Record or Options.Emulator, and with none of them
+// the suite is checked and skipped. -v reports each answer when it comes. With -count each time is a run of its own. Problems
+// of the suite are fatal, each with its place and a hint.
 func Run(t *testing.T, file string, o Options) {
 	t.Helper()
 	options, err := o.options(file)
@@ -109,14 +110,14 @@ func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 	t.Helper()
 	if testing.Short() && o.Emulator == "" && o.Sources.Replay == "" {
 		t.Skip(
-			"-short asks no service: record answers by Options.Record, which -short then takes, name a folder of recorded ones by " +
+			"-short sends no requests: record answers with Options.Record, which -short then replays, name a folder of recorded ones in " +
 				"Options.Replay, or use Options.Emulator",
 		)
 	}
 	if job.NeedsService() && job.Service().BaseURL == "" && o.Sources.Replay == "" {
 		t.Fatal(
-			"no service to ask: name one by EVALRUN_BASE_URL (with the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the suite, " +
-				"or go without: Options.Emulator (evaltest.Demo) answers from a script, and Options.Replay from recorded answers",
+			"no service is configured: set EVALRUN_BASE_URL (and the key in EVALRUN_API_KEY), Options.BaseURL or service.baseUrl in the " +
+				"suite; without a service, set Options.Emulator (such as evaltest.Demo) or Options.Replay",
 		)
 	}
 }

@@ -110,7 +110,7 @@ func fixtureRuns() []fixtureRun {
 			"--- PASS: TestPassing/passing/france_again",
 		}, "#01"},
 		{"-test.run=TestPassing -test.short -test.v", 0, 0, []string{
-			"-short asks no service: record answers by Options.Record", "--- SKIP: TestPassing/passing",
+			"-short sends no requests: record answers with Options.Record", "--- SKIP: TestPassing/passing",
 		}, "FAIL"},
 		{"-test.run=TestGated -test.v", 0, 2, []string{
 			"does not pass, and the gate decides: equals:", "the gate holds", "gate: 2 rules hold",
@@ -120,7 +120,7 @@ func fixtureRuns() []fixtureRun {
 			"--- FAIL: TestGated/gated/japan/pro/direct",
 		}, "the gate"},
 		{"-test.run=TestGated/gated/gate -test.v", 0, 0, []string{
-			"the gate judges the whole suite, and that was not asked", "--- SKIP: TestGated/gated/gate",
+			"the gate judges the whole suite, and only a part of it ran", "--- SKIP: TestGated/gated/gate",
 		}, "france"},
 		{"-test.run=TestStrict", 1, 2, []string{
 			"--- FAIL: TestStrict/strict/gate", "the gate does not hold", "passRate at least 0.9; it is 0.5",
@@ -134,10 +134,10 @@ func fixtureRuns() []fixtureRun {
 		}, "PASS"},
 		{"-test.run=TestCompared/compared/france", 0, 1, nil, "FAIL"},
 		{"-test.run=TestBudget -test.v", 1, 1, []string{
-			"the run is incomplete: 1 of 6 trials asked: the budget of 1 calls is spent",
+			"the run is incomplete: 1 of 6 trials ran: the budget of 1 calls is spent",
 		}, "FAIL: TestBudget/outcomes/"},
 		{"-test.run=TestModel -test.v", 1, 0, []string{
-			"model.yaml:3:30: the service has no model", "did you mean", "not asked: unknown says why",
+			"model.yaml:3:30: the service has no model", "did you mean", "not run: unknown says why",
 			"--- FAIL: TestModel/unknown", "--- SKIP: TestModel/unknown/france",
 		}, "PASS"},
 		{"-test.run=TestBad", 1, 0, []string{
@@ -150,7 +150,7 @@ func fixtureRuns() []fixtureRun {
 			"no trial is selected: --case frnace fits none; did you mean france?",
 		}, "PASS"},
 		{"-test.run=TestNoService", 1, 0, []string{
-			"no service to ask", "EVALRUN_BASE_URL", "Options.Emulator", "Options.Replay",
+			"no service is configured", "EVALRUN_BASE_URL", "Options.Emulator", "Options.Replay",
 		}, "PASS"},
 		{"-test.run=TestEcho -test.v", 0, 0, []string{"--- PASS: TestEcho/echo/hello/mirror/direct"}, "FAIL"},
 		{"-test.run=TestEmulated -test.short -test.v", 0, 0, []string{
@@ -218,7 +218,7 @@ func TestShortReplays(t *testing.T) {
 	}
 }
 
-// A run directory holds the whole run. It stays where it was asked for, in the artifacts, and when a test fails.
+// A run directory holds the whole run. It is kept where the options name one, in the artifacts, and when a test fails.
 func TestRunDirectories(t *testing.T) {
 	for _, c := range []struct {
 		test, where  string
@@ -267,7 +267,7 @@ func runsIn(t *testing.T, dir string) []string {
 	return found
 }
 
-// ended wants a complete run file with so many trials.
+// ended wants a complete run file with this number of trials.
 func ended(t *testing.T, path string, trials int) {
 	t.Helper()
 	d, err := journal.Open(path)

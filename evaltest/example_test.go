@@ -33,7 +33,7 @@ func ExampleRun() {
 	})
 }
 
-// Two runs, of which the second asks another prompt.
+// Two runs; the second has another prompt.
 func ExampleCompare() {
 	dir, err := os.MkdirTemp("", "runs-*")
 	if err != nil {
@@ -72,8 +72,8 @@ func ExampleCompare() {
 	// pass of pro/direct: 0.00, was 1.00
 }
 
-// carryOut asks a suite with that prompt of an emulator, and writes the run down: what evaltest.Run and the command do, without
-// limits, retries and a gate.
+// carryOut runs a suite with that prompt against an emulator, and writes the run down. It is what evaltest.Run and the
+// command do, without limits, retries and a gate.
 func carryOut(dir, prompt string) (*journal.Document, error) {
 	text := fmt.Sprintf("version: 1\nname: capitals\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: direct, text: %q}]\n", prompt) +
 		"defaults: {scorers: [{contains: Paris}]}\ncases:\n"

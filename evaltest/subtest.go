@@ -8,12 +8,12 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// subtest is a subtest that begins before it is known what it tells. Only package testing knows which ones -run and -skip
-// select, and it tells by running their bodies or not; but what is selected must be known before anything is asked, since a
-// call costs money and the calls of all cases go out together. So each subtest is begun from a goroutine of its own, which
-// package testing allows, and its body stands still until there is something to tell.
+// subtest is a subtest that begins before its result is known. Only package testing knows which ones -run and -skip
+// select, and shows it by running their bodies or not. The selection must be known before anything is sent, since a
+// call costs money and the calls of all cases go out together. So each subtest begins in a goroutine of its own, which
+// package testing allows, and its body waits for a result.
 //
-// t.Parallel would do nearly the same, and would refuse to in a test that calls t.Setenv or t.Chdir.
+// The method t.Parallel would do nearly the same, but it refuses to in a test that calls t.Setenv or t.Chdir.
 type subtest struct {
 	name     string
 	selected bool // known once begin has returned
@@ -21,7 +21,7 @@ type subtest struct {
 	ended    chan struct{}
 }
 
-// begin begins the subtest, and returns when it stands still or was not selected.
+// begin begins the subtest, and returns when it waits or was not selected.
 func (s *subtest) begin(t *testing.T) {
 	begun := make(chan struct{})
 	s.telling, s.ended = make(chan func(*testing.T), 1), make(chan struct{})

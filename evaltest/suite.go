@@ -43,13 +43,13 @@ type cell struct {
 func (s *suiteTest) run() {
 	s.t.Helper()
 	s.begin()
-	defer s.end() // whatever happens, none stands still for ever
+	defer s.end() // whatever happens, none waits for ever
 	if s.narrow() {
 		s.ask()
 	}
 }
 
-// begin begins the subtests. Those that are selected then stand still.
+// begin begins the subtests. The selected ones then wait for their results.
 func (s *suiteTest) begin() {
 	s.t.Helper()
 	for t := range s.job.Trials {
@@ -70,13 +70,13 @@ func (s *suiteTest) begin() {
 	}
 }
 
-// end lets the subtests that have not told anything yet end.
+// end lets the subtests end that have no result yet.
 func (s *suiteTest) end() {
 	for _, c := range s.cells {
-		c.tell(func(t *testing.T) { t.Skip("not asked: " + s.suite.Name + " says why") })
+		c.tell(func(t *testing.T) { t.Skip("not run: " + s.suite.Name + " says why") })
 	}
 	if s.gate != nil {
-		s.gate.tell(func(t *testing.T) { t.Skip("the gate judges the whole suite, and that was not asked") })
+		s.gate.tell(func(t *testing.T) { t.Skip("the gate judges the whole suite, and only a part of it ran") })
 	}
 }
 
@@ -205,7 +205,7 @@ func (s *suiteTest) tellCase(c *cell, repeats []*eval.Result, d *journal.Documen
 		switch {
 		case outcome == eval.Pass:
 		case outcome == eval.Skip:
-			t.Skip("not asked: " + text)
+			t.Skip("not run: " + text)
 		case quarantine.Holds(d.Run.StartedAt):
 			t.Skip(
 				diag.CleanLine(fmt.Sprintf("in quarantine until %s (%s): %s", quarantine.Until, quarantine.Owner, quarantine.Reason)) + "\n" + text,
@@ -258,7 +258,7 @@ func gateWords() map[int]string {
 // incomplete says why trials are missing.
 func incomplete(d *journal.Document) string {
 	c := d.Summary.Counts
-	why := fmt.Sprintf("%d of %s asked", c.Pass+c.Fail+c.Error, diag.Count(d.Run.Plan.Trials, "trial"))
+	why := fmt.Sprintf("%d of %s ran", c.Pass+c.Fail+c.Error, diag.Count(d.Run.Plan.Trials, "trial"))
 	if d.End != nil && d.End.Message != "" {
 		why += ": " + diag.CleanLine(d.End.Message)
 	}

@@ -9,15 +9,16 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Account is what says why a trial did not pass. It is read without what was asked and answered, which is most of a line.
+// Account is what says why a trial did not pass. It is read without the request and the answer, which are most of a
+// line.
 type Account struct {
 	Place   int // of the trial in the order of the plan, for Document.Trial
 	Arm     string
 	Outcome eval.Outcome
 	Repeat  int
-	Scores  []eval.Score // those that did not pass
+	Scores  []eval.Score // the scores that did not pass
 	Error   *eval.Error
-	Judged  bool // judges were asked, and something came of it
+	Judged  bool // there are replies of judges
 }
 
 // Accounts yields why trials of a row failed or could not be judged.

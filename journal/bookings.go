@@ -33,8 +33,8 @@ func (d *Document) booked(data []byte) error {
 	return nil
 }
 
-// Booked reports whether the calls of the last session were written down before they were sent, so that Spent has those that were
-// under way when it was killed.
+// Booked reports whether the calls of the last session were written down before they were sent. Spent then has the
+// calls that were under way when it was killed.
 func (d *Document) Booked() bool { return d.books }
 
 // Workers is how many calls could be under way in the last session, 0 when the file does not say so.

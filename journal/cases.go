@@ -10,14 +10,14 @@ import (
 type Cell struct {
 	Suite, Case, Arm string
 	Counts           eval.Counts
-	Rated            eval.Counts // of the trials that count for a gate: not in quarantine, and asked before the verdict was known
+	Rated            eval.Counts // of the trials that count for a gate: not in quarantine, and sent before the verdict was known
 	LatencyMs        float64     // of the trials that were judged, added up
 	Tokens           Tokens
 	Metered          int         // trials that tell tokens
 	Metrics          []MetricSum // in the order in which they come first
 }
 
-// MetricSum adds up a named score over the trials of a cell in which it could be told.
+// MetricSum adds up a named score over the trials of a cell that have it.
 type MetricSum struct {
 	Name string
 	Sum  float64

@@ -25,7 +25,7 @@ type Document struct {
 	Dir  string
 	Run  eval.Run
 	End  *eval.End // nil: the run was killed, or is still running
-	Gate eval.Gate // filled in by whoever applied it
+	Gate eval.Gate // filled in by the caller that applied it
 	// Comparison is with the baseline of the gate, by the same; nil when there is none.
 	Comparison *compare.Comparison
 	Summary    Summary
@@ -34,7 +34,7 @@ type Document struct {
 
 	// Stops are the verdicts that were known early.
 	Stops []eval.Stop
-	// Spent is what the run has cost so far, as far as its file tells.
+	// Spent is what the run has cost so far, as far as its file says.
 	Spent eval.Spent
 	// Unpriced are the tokens by model that Spent.Money does not cover: those since the run ended last.
 	Unpriced map[string]eval.Usage
@@ -149,8 +149,8 @@ func (d *Document) Find(id string) (place int, ok bool) { return d.index.find(ne
 // Trial reads a trial by its place in the order of the plan.
 func (d *Document) Trial(i int) (*eval.Result, error) { return d.at(d.index.entries[i]) }
 
-// Trials yields the trials in the order of the plan. A line that cannot be read any more
-// is an error, and the cursor goes on.
+// Trials yields the trials in the order of the plan. A line that cannot be read any more is an error, and the cursor
+// continues.
 func (d *Document) Trials() iter.Seq2[*eval.Result, error] {
 	return func(yield func(*eval.Result, error) bool) {
 		for _, e := range d.index.entries {
@@ -173,7 +173,7 @@ func (d *Document) Lines() iter.Seq2[[]byte, error] {
 	}
 }
 
-// json is a trial as JSON, as it stands in the file but for what frames it.
+// json is a trial as JSON, as it is in the file without what frames it.
 func (d *Document) json(e entry) ([]byte, error) {
 	data, err := d.lineAt(e)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // Path is the run file, as it was opened.
 func (d *Document) Path() string { return d.file.Name() }
 
-// Export writes a run file with what comparisons need: who was asked what is kept as hashes; prompts, answers, reasons
-// and whatever may quote them are left out.
+// Export writes a run file with what comparisons need. Hashes replace requests. Prompts, answers, reasons and
+// everything that may quote them are left out.
 func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
@@ -43,8 +43,8 @@ func (d *Document) Export(out io.Writer) error {
 	return w.out.Flush()
 }
 
-// withhold leaves out of a result what an export is to be without. Of the scores a comparison wants the named ones, and
-// none of the words.
+// withhold removes from a result what an export must not have. A comparison wants the named scores, without their
+// reasons.
 func withhold(r *eval.Result) {
 	r.Withhold()
 	r.Request, r.Judgements = nil, nil

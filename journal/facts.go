@@ -20,12 +20,12 @@ type Facts struct {
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
-	Quarantined, Stopped, Extra             bool   // out of the gate; never asked, or not used, since the verdict was known
+	Quarantined, Stopped, Extra             bool   // out of the gate; not sent, or not used, since the verdict was known
 	Blocked                                 string // the reason of the first block, "" when nothing was
 	Tokens                                  int
 	LatencyMs                               float64
 	Ratings                                 []eval.SafetyRating // of the answer, or of a blocked prompt
-	Scores                                  []NamedScore        // those that have names and could be told
+	Scores                                  []NamedScore        // the scores with names and values
 }
 
 // NamedScore is the value of a named scorer.
@@ -129,8 +129,8 @@ func (f *Facts) rating(_, v gjson.Result) bool {
 	return true
 }
 
-// LatencyQuantile is the q-quantile, by nearest rank, of the service times of the trials of an arm that were judged and are
-// not in quarantine, in milliseconds; false when there are none.
+// LatencyQuantile is the q-quantile, by nearest rank, of service times in milliseconds; false when there are none. It
+// is over the trials of an arm that were judged and are not in quarantine.
 func (d *Document) LatencyQuantile(suite, arm string, q float64) (float64, bool) {
 	var all []float32
 	for i := range d.index.entries {

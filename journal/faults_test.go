@@ -67,7 +67,7 @@ func (f *faulty) Close() error {
 	return syscall.EIO
 }
 
-// carryOn begins a run of six trials, or goes on with it, and returns which appends were confirmed.
+// carryOn begins or resumes a run of six trials, and returns which appends were confirmed.
 func carryOn(dir string, on *disk) (confirmed []string, err error) {
 	run := head
 	w, err := create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte("version: 1")}, on.open, "")
@@ -97,8 +97,8 @@ func carryOn(dir string, on *disk) (confirmed []string, err error) {
 	return confirmed, w.Finish(&eval.End{Reason: eval.EndCompleted})
 }
 
-// Scenario R5: whichever operation fails, and while the run is being resumed too, it is told, what was confirmed is kept, and
-// once the disk is mended the run completes.
+// Scenario R5: any operation may fail, while the run is being resumed too. The failure is reported, what was confirmed
+// is kept, and once the disk works again the run completes.
 func TestEveryOperationFails(t *testing.T) {
 	t.Parallel()
 	for _, short := range []bool{false, true} {

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Mark is where a trial stands in the run file. It is good as long as the document is open, whatever Follow finds.
+// Mark is the place of a trial in the run file. It is good as long as the document is open, whatever Follow finds.
 type Mark struct {
 	offset int64
 	length uint32
@@ -43,7 +43,7 @@ type News struct {
 	Trials []Mark // in the order of the file; one may take the place of another with its N
 	// Resumed says that the run was gone on with, so that trials may have gone.
 	Resumed bool
-	Ended   bool // nobody writes any more
+	Ended   bool // no process writes any more
 }
 
 // Follow takes up what was written to the run file since it was opened, or followed last. A line that is not yet

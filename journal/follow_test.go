@@ -34,7 +34,7 @@ func places(t *testing.T, d *Document, news News) (out []int) {
 	return out
 }
 
-// However a file grows, cut anywhere, who follows it knows in the end what who opens it then does, and got each trial once.
+// However a file grows, cut anywhere, a follower ends with what a new reader of it has, and got each trial once.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	whole := write(
@@ -103,7 +103,7 @@ func TestFollowUnbroken(t *testing.T) {
 	sameAsOpened(t, d, dir)
 }
 
-// A run that is resumed says so; one that is damaged goes on; one that is replaced is an error.
+// A run that is resumed says so; a damaged one continues; one that is replaced is an error.
 func TestFollowTrouble(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -25,7 +25,7 @@ func sealed(body []byte) []byte {
 	return fmt.Appendf(body, `,"crc":"%08x"}`, checksum(body))
 }
 
-// FuzzLine holds that what frames a line is read as encoding/json reads it, and that its content is the same JSON
+// FuzzLine checks that what frames a line is read as encoding/json reads it, and that its content is the same JSON
 // without the frame.
 func FuzzLine(f *testing.F) {
 	for _, s := range hostile.Strings() {
@@ -74,8 +74,8 @@ func isRecord(data []byte) bool {
 	return data[0] == '{' && data[len(data)-1] == '}'
 }
 
-// FuzzForeign holds that a file of lines with whatever members, but right checksums, is read or refused, that a trial's
-// line means the same to all that read it, and that reading one trial or all makes no difference.
+// FuzzForeign checks that a file of lines with any members, but right checksums, is read or refused. A trial's line
+// means the same to all that read it, and reading one trial or all makes no difference.
 func FuzzForeign(f *testing.F) {
 	const run = `{"type":"run","version":1,"seq":0`
 	for _, s := range []string{
@@ -163,7 +163,7 @@ var (
 	spelled     = []string{`"id"`, `"caseId"`, `"response"`, `"candidates"`, `"finishReason"`, `"promptFeedback"`, `"blockReason"`}
 )
 
-// FuzzRoundTrip holds that a run of whatever texts is read back as it was written, nothing of it damaged.
+// FuzzRoundTrip checks that a run of whatever texts is read back as it was written, nothing of it damaged.
 func FuzzRoundTrip(f *testing.F) {
 	for group := range slices.Chunk(hostile.Strings(), 30) { // a file each
 		f.Add(strings.Join(group, " "), group[0])

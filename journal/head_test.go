@@ -26,7 +26,7 @@ func TestHead(t *testing.T) {
 	if _, err := Head(filepath.Join(dir, "nothing")); !errors.Is(err, ErrNoRun) {
 		t.Errorf("no run: %v", err)
 	}
-	// what is damaged is read from the copy beside it
+	// what is damaged is read from the copy next to it
 	data := read(t, path)
 	data[20] ^= 1
 	expect.OK(t, os.WriteFile(path, data, 0o600))

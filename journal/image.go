@@ -12,8 +12,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Image reads an image that a request held from the folder of its suite, if it is there still, is of at most most
-// bytes, and is the same by its hash: run files hold no images. Of one that was resized the whole is read.
+// Image reads an image of a request from the folder of its suite, since run files hold no images. The file must still
+// be there, be of at most `most` bytes, and be the same by its hash. Of an image that was resized the whole file is
+// read.
 func (d *Document) Image(suite string, img *eval.Image, most int64) ([]byte, error) {
 	at := slices.IndexFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Name == suite })
 	if at < 0 || d.Run.Suites[at].Dir == "" {

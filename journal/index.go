@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// index locates the trials of a run in its file and keeps what the summary needs of them, in less than a hundred bytes
-// a trial: a run may have a million.
+// index locates the trials of a run in its file and keeps what the summary needs of them. It takes less than a hundred
+// bytes per trial, since a run may have a million.
 type index struct {
 	entries []entry
 	names   names   // of cases, metrics and models
@@ -24,7 +24,7 @@ type index struct {
 	shape   uint32 // of the last trial
 	metrics []metric
 	more    []more
-	judging []Judging          // of the trials of which judges were asked
+	judging []Judging          // of the trials with questions to judges
 	odd     map[trialID]string // ids that evalrun did not write
 	finding *sync.Mutex
 	byID    []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
@@ -49,7 +49,7 @@ type shape struct{ suite, arm, outcome, errorKind string }
 // more is what some trials have.
 type more struct {
 	firstMetric, metrics uint32
-	judging              uint32 // place in judging, from 1; 0: no judge was asked
+	judging              uint32 // place in judging, from 1; 0: no questions to judges
 }
 
 // flags are the yes and no of an entry.
@@ -58,7 +58,7 @@ type flags uint8
 const (
 	isQuarantined flags = 1 << iota
 	isBlocked
-	isStopped // never asked, since the verdict was known
+	isStopped // not sent, since the verdict was known
 	isExtra   // answered, and not used, since the verdict was known
 	isPartlyBlocked
 	isCut // by the limit of tokens
@@ -138,7 +138,7 @@ func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	x.entries = append(x.entries, e)
 }
 
-// flags are those that the line says.
+// flags are the flags that the line has.
 func (r *indexed) flags() (f flags) {
 	for _, one := range []struct {
 		is   bool
@@ -170,7 +170,7 @@ func (x *index) shapeOf(s shape) uint32 {
 	return at
 }
 
-// moreOf keeps the metrics of a trial and what judges were asked, and gives their place.
+// moreOf keeps the metrics of a trial and the counts of its judges, and returns their place.
 func (x *index) moreOf(r *indexed) uint32 {
 	if len(r.metrics) == 0 && r.judging == (Judging{}) {
 		return 0
@@ -196,7 +196,7 @@ func (x *index) metricsOf(e *entry) []metric {
 	return x.metrics[m.firstMetric:][:m.metrics]
 }
 
-// judgingOf is what judges were asked about a trial, nil for nothing.
+// judgingOf counts the questions to judges about a trial, nil for none.
 func (x *index) judgingOf(e *entry) *Judging {
 	if e.more == 0 || x.more[e.more-1].judging == 0 {
 		return nil

@@ -1,9 +1,9 @@
-// Package journal keeps a run: run.jsonl in a run directory, the truth of which every report is a
-// view. Lines are appended as results come, each with a sequence number and a checksum; a killed
-// process loses no line that was written, and a damaged line is found and left out.
+// Package journal keeps a run: run.jsonl in a run directory, the truth that every report is a view of. Lines are
+// appended as results come, each with a sequence number and a checksum. A killed process loses no line that was
+// written, and a damaged line is found and left out.
 //
-// The usual order: Create (or Resume, to go on with a run), Append for each result, Finish; or, to look at a
-// run, Open and Document.Trials.
+// The usual order: Create (or Resume, to continue a run), Append for each result, Finish; or, to look at a run, Open
+// and Document.Trials.
 package journal
 
 import (
@@ -143,7 +143,7 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := w.place(w.path, head); err != nil { // nothing was asked: the directory is left as free as it was
+	if err := w.place(w.path, head); err != nil { // no trial ran: the directory is left as free as it was
 		return errors.Join(err, removeQuietly(w.path+newSuffix), removeQuietly(w.path))
 	}
 	w.seq = 1
@@ -193,7 +193,8 @@ func (w *Writer) place(path string, head []byte) error {
 	return err
 }
 
-// hold locks the run file itself: the lock beside it is a file that comes and goes, and could be another one for another process.
+// hold locks the run file itself. The lock next to it is a file that comes and goes, and could be another one for
+// another process.
 func (w *Writer) hold() error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -230,7 +231,7 @@ func (w *Writer) put(path string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Resume opens the run in dir to go on with it: it takes the lock, cuts off a last line that was torn, and goes on
+// Resume opens the run in dir to continue it: it takes the lock, cuts off a last line that was torn, and continues
 // with the numbers. The document is what the run has so far; the caller closes both.
 func Resume(dir string) (*Writer, *Document, error) { return resume(dir, openFile) }
 
@@ -274,7 +275,7 @@ func (w *Writer) reopen() (*Document, error) {
 	return d, nil
 }
 
-// Resumed is written when a run goes on.
+// Resumed is written when a run is resumed.
 type Resumed struct {
 	At string `json:"at"` // RFC 3339, UTC
 	// Dropped are the ids of recorded trials that the plan does not have any more.
@@ -283,7 +284,7 @@ type Resumed struct {
 	Workers int `json:"workers,omitempty"`
 }
 
-// Resumed writes that the run goes on.
+// Resumed writes that the run is resumed.
 func (w *Writer) Resumed(r *Resumed) error { return w.write("resume", r) }
 
 // Append writes the result of a trial. It is in the hands of the operating system when

@@ -167,7 +167,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Two runs in one file are the first one, damaged; a line twice is told once.
+// Two runs in one file are the first one, damaged; a line that comes twice counts once.
 func TestMixedJournals(t *testing.T) {
 	t.Parallel()
 	one := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Pass))
@@ -187,7 +187,7 @@ func TestMixedJournals(t *testing.T) {
 	}
 }
 
-// A run directory that is taken away is noticed while the run goes on.
+// A run directory that is taken away during the run is noticed.
 func TestTheFileIsTakenAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,10 +6,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Judging is what judges were asked, counted apart from what was asked of the models under test.
+// Judging counts requests to judges, apart from requests to the models under test.
 type Judging struct {
 	Replies int    `json:"replies"` // that scores rest on
-	Calls   int    `json:"calls"`   // HTTP attempts: fewer than replies where the same was asked about several answers
+	Calls   int    `json:"calls"`   // HTTP attempts: fewer than replies where several answers share a question
 	Tokens  Tokens `json:"tokens"`
 }
 
@@ -29,7 +29,7 @@ type judgeUsage struct {
 	noted    bool // it is counted by a line of its own
 }
 
-// judgement takes up what a judge replied. What was asked for another trial has cost nothing.
+// judgement adds what a judge replied. A reply that another trial requested has cost nothing.
 func (r *indexed) judgement(_, v gjson.Result) bool {
 	var one indexed // for its usage
 	j := judgeUsage{}

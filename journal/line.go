@@ -51,7 +51,7 @@ const (
 	seqPrefix  = `,"seq":`
 )
 
-// frame reads what stands at the ends of a line as this package writes it, without looking at what is between.
+// frame reads the ends of a line as this package writes it, without looking at what is between.
 func frame(body []byte) (l line, ok bool) {
 	rest, ok := bytes.CutPrefix(body, []byte(typePrefix))
 	at := bytes.LastIndex(body, []byte(seqPrefix))
@@ -122,7 +122,7 @@ func summed(data []byte) (body []byte, err error) {
 
 // checkJSON verifies that a line is JSON, and reads what is at its ends unless frame could.
 func checkJSON(data []byte, l line, framed bool) (line, error) {
-	if !gjson.ValidBytes(data) { // nobody who writes a run file writes that
+	if !gjson.ValidBytes(data) { // no version of evalrun writes that
 		return l, errors.New("the line is not JSON")
 	}
 	if framed {

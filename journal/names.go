@@ -36,7 +36,7 @@ func (n *names) place(s string) uint32 {
 	return n.table[at] - 1
 }
 
-// slot is where a text stands in the table, or would.
+// slot is the place of a text in the table, or the place for it.
 func (n *names) slot(s string) int {
 	mask := uint64(len(n.table) - 1) //nolint:gosec // not negative
 	at := maphash.String(n.seed, s) & mask

@@ -33,7 +33,7 @@ type pending struct {
 	last       uint64 // when the last of the calls was made, as in paid
 }
 
-// place is where a line stands.
+// place is the place of a line.
 type place struct {
 	offset int64
 	length uint32
@@ -133,7 +133,7 @@ func (d *Document) settled(r *indexed, answered bool) paid {
 	all := r.paid()
 	rest := all.since(d.counted[id])
 	delete(d.counted, id)
-	if r.errorKind != "" && answered && all.began != 0 { // it may be judged again, or its chat go on
+	if r.errorKind != "" && answered && all.began != 0 { // it may be judged again, or its chat continue
 		d.count(id, all)
 	}
 	return rest

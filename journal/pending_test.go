@@ -49,7 +49,7 @@ func TestPending(t *testing.T) {
 	expect.OK(t, w.Append(settled))
 	checkPending(t, dir, 2+1+2+2, 7+10+7+7, "id-1")
 
-	// A chat that broke off and goes on later costs what its turns cost beyond those that were counted.
+	// A chat that broke off and continues later costs what its turns cost beyond the ones that were counted.
 	chat := result(1, eval.Err)
 	chat.Turns = []eval.Turn{{Response: *answer}, {Response: *answer}}
 	chat.Timing, chat.Usage = &eval.Timing{StartedAt: began, Attempts: 4}, &eval.Usage{TotalTokens: 14, PromptTokens: 6, OutputTokens: 8}

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// resumed goes on with a copy of a run directory: it asks what is missing and finishes.
+// resumed resumes a copy of a run directory: it runs what is missing and finishes.
 func resumed(t *testing.T, source string, data []byte) *Document {
 	t.Helper()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func TestCutAnywhere(t *testing.T) {
 		if want := bytes.Count(data[:at], []byte("\n")) - 1; at < len(data)-len(lines[7]) && d.Summary.Counts.Pass < want {
 			t.Errorf("cut at %d: %d trials, %d lines", at, d.Summary.Counts.Pass, want)
 		}
-		if at%29 != 0 { // opening is quick, going on syncs the disk
+		if at%29 != 0 { // opening is quick, resuming syncs the disk
 			continue
 		}
 		whole := resumed(t, dir, data[:at])
@@ -79,7 +79,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// A changed bit anywhere is found. It costs the trial in whose line it is, which is asked again.
+// A changed bit anywhere is found. It costs the trial in whose line it is, which runs again.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -113,8 +113,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// Of two who write to one run the second is refused; a lock that a killed process left does not
-// count.
+// Of two processes that write to one run the second is refused; a lock that a killed process left does not count.
 func TestOneWriter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

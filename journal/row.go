@@ -14,7 +14,7 @@ type Row struct {
 	Counts      eval.Counts
 	index       *index
 	from, to    int      // its trials in the index
-	places      []uint32 // of those that count, nil for all of them: a case may have very many
+	places      []uint32 // of the trials that count, nil for all of them: a case may have very many
 }
 
 // each yields the trials of the row.
@@ -71,7 +71,7 @@ func (r Row) Quarantined() (yes bool) {
 	return false
 }
 
-// Stopped reports whether nothing of the case was asked, since the verdict was known.
+// Stopped reports whether no trial of the case ran, since the verdict was known.
 func (r Row) Stopped() bool {
 	for e := range r.each {
 		if e.flags&isStopped == 0 {
@@ -98,7 +98,7 @@ func (r *Row) count() {
 	}
 }
 
-// On is the part of the row that was asked of an arm; false when none was.
+// On is the part of the row for an arm; false when the arm has none.
 func (r Row) On(arm string) (Row, bool) {
 	n, total := 0, 0
 	for e := range r.each {

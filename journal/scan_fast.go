@@ -2,8 +2,8 @@ package journal
 
 import "strconv"
 
-// Most lines are of trials, and as Append writes them. They are read in one pass that decodes nothing but what the index keeps; of all
-// others, and of those with what is seldom there, the decoders of any JSON have the word.
+// Most lines are of trials, and as Append writes them. They are read in one pass that decodes nothing but what the
+// index keeps. All others, and those with rare members, go through the decoders of any JSON.
 
 // scanFast is scan with a check that the line is JSON. It is false, and says nothing, of a line that scan has to read.
 func (r *indexed) scanFast(data []byte) bool {
@@ -145,7 +145,7 @@ func (r *indexed) timingFast(c *cursor) {
 	}
 }
 
-// first wants the member of a number to come once, if it is one: of those that come twice, scan takes the first.
+// first wants the member of a number to come once, if it is one: of members that come twice, scan takes the first.
 func (c *cursor) first(once *[3]bool, at int) {
 	if at < 0 {
 		return

@@ -36,8 +36,8 @@ func withoutFrame(line []byte) []byte {
 	return line
 }
 
-// Signable is the head of the run as it was signed, read from its file, since a head of another version of evalrun may have fields
-// that this one does not know.
+// Signable is the head of the run as it was signed. It is read from the file, since a head of another version of
+// evalrun may have fields that this one does not know.
 func (d *Document) Signable() ([]byte, error) {
 	line, err := readHead(d.file)
 	if err != nil {

@@ -13,11 +13,12 @@ type Summary struct {
 	Counts eval.Counts
 	Cases  CaseCounts // every case of every suite and arm, repeats folded
 	Tokens Tokens
-	// Judging is what judges were asked; it is no part of Tokens.
+	// Judging counts requests to judges; it is no part of Tokens.
 	Judging Judging
-	// PartlyBlocked are the answers that were blocked after some text, and Cut those that reached their limit of tokens.
+	// PartlyBlocked are the answers that were blocked after some text, and Cut the answers that reached their limit of
+	// tokens.
 	PartlyBlocked, Cut int
-	// Stopped are the skips of trials that nobody had to ask: the verdict was known.
+	// Stopped are the skips of trials that did not have to run: the verdict was known.
 	Stopped int
 	Suites  []SuiteSummary // in the order of the plan
 }
@@ -70,15 +71,15 @@ type SuiteSummary struct {
 	Name   string
 	Counts eval.Counts
 	Arms   []Arm // in the order of the plan
-	// Gated are the counts without cases in quarantine and without what nobody had to ask.
+	// Gated are the counts without cases in quarantine and without trials that did not have to run.
 	Gated       eval.Counts
 	Blocked     int // of the trials that count for the gate
 	Quarantined int // cases
-	Cases       int // those that only an earlier version of the suite has, too
+	Cases       int // including cases that only an earlier version of the suite has
 	Earlier     int // those
 }
 
-// OwnCases are the cases of the suite without those that only an earlier version has.
+// OwnCases are the cases of the suite without the ones that only an earlier version has.
 func (s *SuiteSummary) OwnCases() int { return s.Cases - s.Earlier }
 
 // Arm is one arm of a run in numbers.
@@ -150,8 +151,7 @@ func (s *Summary) PassRate() (float64, bool) {
 	return sum / float64(max(1, judged)), judged > 0
 }
 
-// Metric is a named score over the cases in which it could be told, repeats averaged
-// inside.
+// Metric is a named score over the cases that have it, repeats averaged inside.
 type Metric struct {
 	Name string
 	Mean float64

@@ -31,7 +31,7 @@ func letters(text string) (out []*eval.Result) {
 	return out
 }
 
-// A case is folded into its worst repeat; its rate is the mean over those that were judged.
+// A case is folded into its worst repeat; its rate is the mean over its judged repeats.
 func TestTheSummaryIsByCase(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
@@ -57,7 +57,7 @@ func TestTheSummaryIsByCase(t *testing.T) {
 	}
 }
 
-// Arms come in the order of the plan, those that it does not name after them.
+// Arms come in the order of the plan, then arms that it does not name.
 func TestArmsAreInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	d := document(

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// windowSize is how much of a file is read at once: some hundreds of trials, as many as a run asks at the same time. What stands before
-// a line is read with it, since trials are not written in the order of the plan.
+// windowSize is how much of a file is read at once: some hundreds of trials, as many as a run sends at the same time.
+// What is before a line is read with it, since trials are not written in the order of the plan.
 const (
 	windowSize  = 1 << 19
 	windowStart = windowSize / 4

@@ -9,8 +9,8 @@ type sessions struct {
 	until  time.Time     // when it ended, as far as is known
 }
 
-// Worked is how long the run was worked on: what passed between a death or an end and going on does not count. A session
-// that was killed took until its last answer. It is 0 when the times cannot be read.
+// Worked is how long the run was worked on: what passed between a death or an end and a resume does not count. A
+// session that was killed took until its last answer. It is 0 when the times cannot be read.
 func (d *Document) Worked() time.Duration {
 	s, began := &d.sessions, d.sessions.began
 	if began.IsZero() {
@@ -24,7 +24,7 @@ func (d *Document) Worked() time.Duration {
 
 // resumed takes up that another session begins.
 func (d *Document) resumed(r *Resumed) {
-	d.End, d.unhealed = nil, false // what was lost was asked again
+	d.End, d.unhealed = nil, false // what was lost runs again
 	d.books, d.priced = false, false
 	d.workers = r.Workers
 	d.index.drop(r.Dropped)
@@ -33,7 +33,7 @@ func (d *Document) resumed(r *Resumed) {
 
 // goneOn takes up that a trial came.
 func (d *Document) goneOn(r *indexed) {
-	d.End = nil // a run that went on
+	d.End = nil // a resumed run
 	if at := r.started; !at.IsZero() {
 		if at = at.Add(time.Duration(r.latencyMs * float64(time.Millisecond))); at.After(d.sessions.until) {
 			d.sessions.until = at

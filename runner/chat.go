@@ -43,8 +43,8 @@ func (r *run) converse(ctx context.Context, a *asked) error {
 	return nil
 }
 
-// beginsAgain gives up the answers from before of a chat that an application keeps by itself, since the next one is not among them: it does
-// not know what was said.
+// beginsAgain gives up the earlier answers of a chat whose application keeps the session itself, when the next answer
+// is not among them. The application no longer knows what was said.
 func (a *asked) beginsAgain(err error) bool {
 	e := eval.AsError(err)
 	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsSessions() || len(a.result.Turns) == 0 {
@@ -84,7 +84,7 @@ func (a *asked) resume() (following, error) {
 	return a.follow()
 }
 
-// step makes the next call, and writes its answer down when the trial goes on.
+// step makes the next call, and writes its answer down when the trial continues.
 func (r *run) step(ctx context.Context, a *asked) (following, error) {
 	ctx, written := r.writing(ctx)
 	defer written()
@@ -127,7 +127,7 @@ func (r *run) keepStep(ctx context.Context, a *asked, next following) (following
 	return next, nil
 }
 
-// follow says what comes after the last answer. An answer with which the trial cannot go on is an error.
+// follow says what comes after the last answer. An answer with which the trial cannot continue is an error.
 func (a *asked) follow() (following, error) {
 	n := len(a.result.Turns)
 	last := &a.result.Turns[n-1]
@@ -149,7 +149,7 @@ func (a *asked) follow() (following, error) {
 		return done, nil
 	case blank.Is(last.Text()):
 		return done, a.during(n, eval.Errorf(
-			eval.KindNoCandidates, "the answer has no text (finish reason %s), so that the chat cannot go on",
+			eval.KindNoCandidates, "the answer has no text (finish reason %s), so the chat cannot continue",
 			last.Candidates[0].FinishReason,
 		))
 	}
@@ -168,7 +168,7 @@ func (a *asked) turnsLeft() int {
 	return left
 }
 
-// keepTurn writes down the last answer of a trial that goes on.
+// keepTurn writes down the last answer of a trial that continues.
 func (r *run) keepTurn(a *asked) {
 	t, n := &a.result, len(a.result.Turns)
 	one := &t.Turns[n-1]
@@ -205,7 +205,7 @@ func (t *Planned) turn(answered []eval.Turn) *Planned {
 	return &next
 }
 
-// render makes anew what an application is sent: in a plan it is made of the turns of the user alone.
+// render makes the request to an application again, since in a plan it has only the turns of the user.
 func (t *Planned) render() {
 	if t.to == nil || !t.Request.Live {
 		return

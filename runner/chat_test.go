@@ -42,7 +42,7 @@ func (answer talk) service() *fake {
 	}}
 }
 
-// converse asks the one trial of the chat.
+// converse runs the one trial of the chat.
 func converse(t *testing.T, scorers string, cfg runner.Config) eval.Result {
 	t.Helper()
 	var out []eval.Result
@@ -72,7 +72,7 @@ func TestLiveChat(t *testing.T) {
 		asked, ids = append(asked, spoken(call.Contents)), append(ids, call.TrialID)
 		r := says(fmt.Sprintf("reply %d", k), "STOP")
 		r.Usage = &eval.Usage{PromptTokens: k, OutputTokens: 10, TotalTokens: k + 10, Source: eval.UsageService}
-		if k == 2 { // cut short: the chat goes on all the same
+		if k == 2 { // cut short: the chat continues all the same
 			r.Candidates[0].FinishReason, r.Usage.Source = "MAX_TOKENS", eval.UsageCounted
 		}
 		return r, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// CheckJudge asks for the metadata of a judge's model, as CheckModels does for those that a plan asks.
+// CheckJudge requests the metadata of a judge's model, as CheckModels does for the models of a plan.
 func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source ModelSource, diags *diag.List, notice func(string)) error {
 	return (&modelCheck{p, source, diags, notice}).judge(ctx, j)
 }
@@ -20,9 +20,9 @@ func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source ModelSourc
 type Chosen struct {
 	Place int // of the pair, from 0
 	scorers.Choice
-	// Judgements are the judge's replies, in the order in which they were asked for.
+	// Judgements are the judge's replies, in the order of the requests.
 	Judgements []eval.Judgement
-	// Err says why the judge could not be asked; nil when it was.
+	// Err says why there is no reply from the judge; nil when there is one.
 	Err *eval.Error
 }
 
@@ -63,7 +63,7 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 		}()
 		defer func() {
 			cancel()
-			for range results { // whoever still sends must not wait for us
+			for range results { // workers that still send must not block
 			}
 		}()
 		for one := range results {
@@ -74,7 +74,7 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 	}
 }
 
-// choose asks about one pair until nothing more is wanted.
+// choose sends the questions about one pair until nothing more is wanted.
 func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair scorers.Pair) Chosen {
 	a := &asked{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
 	replies := &a.answer.Context.Judgements
@@ -89,7 +89,7 @@ func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair s
 			break
 		}
 		if out.Err = r.consult(ctx, a); out.Err != nil {
-			out.Choice = scorers.Choice{Why: "the judge could not be asked: " + out.Err.Error()}
+			out.Choice = scorers.Choice{Why: "no reply from the judge: " + out.Err.Error()}
 			break
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// pairsOf are pairs of which each two are alike.
+// pairsOf are n pairs; each two neighbours are alike.
 func pairsOf(n int) func(func(scorers.Pair) bool) {
 	return func(yield func(scorers.Pair) bool) {
 		for i := range n {
@@ -29,7 +29,7 @@ func choosing() *scorers.Choosing {
 	return scorers.NewChoosing(&suite.Judge{Name: "j", Model: "svc-pro"}, "")
 }
 
-// Every pair is judged once in each order, at any concurrency, and what is alike is asked once.
+// Every pair is judged once in each order, at any concurrency, and equal questions are sent once.
 func TestChoose(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, workers := range []int{1, 8, 64} {
@@ -81,7 +81,7 @@ func TestChooseThatFails(t *testing.T) {
 		if one.Err != nil {
 			failed++
 		}
-		if (one.Err != nil) != (one.Preferred == "") || one.Err != nil && !strings.Contains(one.Why, "the judge could not be asked: 500: boom") {
+		if (one.Err != nil) != (one.Preferred == "") || one.Err != nil && !strings.Contains(one.Why, "no reply from the judge: 500: boom") {
 			t.Errorf("%+v", one)
 		}
 	}

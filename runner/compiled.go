@@ -106,7 +106,7 @@ func (w *walk) compile(s *suite.Suite, spec *suite.Scorer) *known {
 	return one
 }
 
-// hashedScorer is what a scorer of a suite judges by, for a hash: what the suite says, and what it asks.
+// hashedScorer is what a scorer of a suite judges by, for a hash: what the suite says, and its questions.
 func hashedScorer(s *suite.Suite, spec *suite.Scorer, compiled *scorers.Compiled) []byte {
 	var h bytes.Buffer
 	h.Write(spec.JSON())

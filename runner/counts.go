@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// promptTokens tells how long a prompt is, by counting where it matters and by
-// estimate where it does not. A prompt over the limit is an error that names both numbers.
+// promptTokens returns how long a prompt is, by counting where it matters and by estimate where it does not. A prompt
+// over the limit is an error that names both numbers.
 func (r *run) promptTokens(ctx context.Context, t *Planned) (int, error) {
 	limit := t.InputLimit()
 	if !t.MustCount(r.CountTokens, r.TokensMatter) {

@@ -63,8 +63,8 @@ func TestPlanCountsAsTheCheckDid(t *testing.T) {
 	}
 }
 
-// A data file that has changed since the check is read again before anything is sent: a row that is broken now must not be found in
-// the middle of a run.
+// A data file that has changed since the check is read again before anything is sent. A row that is broken now must
+// not be found in the middle of a run.
 func TestPlanReadsAChangedDataFile(t *testing.T) {
 	t.Parallel()
 	for change, of := range map[string]func(fstest.MapFS){

@@ -35,7 +35,7 @@ func (m *EmbeddingModel) check(text string) error {
 const (
 	// batchDelay is how long a text may wait for others to be embedded with it.
 	batchDelay = 20 * time.Millisecond
-	// lastDelay is how long when no more answers are to come: those that are there already may just be on their way.
+	// lastDelay is the delay when no more answers are to come: earlier ones may just be on their way.
 	lastDelay = 2 * time.Millisecond
 	// maxVectors bounds the vectors that are remembered. What many answers are compared with is used
 	// all the time and stays.
@@ -44,7 +44,8 @@ const (
 	maxNumbers = 8 << 20
 )
 
-// MaxWaiting bounds the answers of a run that wait for vectors, and those that wait for judges. They are in the run file by then.
+// MaxWaiting bounds the answers of a run that wait for vectors, and also the answers that wait for judges. They are in
+// the run file by then.
 const MaxWaiting = 1024
 
 // vectors gets the vectors of texts from the service: in batches over trials, each text once while it
@@ -68,7 +69,7 @@ type vectorKey struct {
 	text  string
 }
 
-// vector is one that was asked for. Once done is closed, it is there, or err says why not.
+// vector is a requested vector. Once done is closed, it is there, or err says why not.
 type vector struct {
 	vectorKey
 	done  chan struct{}
@@ -194,9 +195,8 @@ func (v *vectors) ask(ctx context.Context, model EmbeddingModel, wanted []*vecto
 // smallBatch is the size up to which a batch is divided although both of its halves are refused.
 const smallBatch = 8
 
-// divide asks for the halves of a batch that was refused, so that one text that the service does not take costs
-// the others nothing but a few more calls. When both halves of a large one are refused, it is not one of
-// the texts.
+// divide requests the halves of a refused batch, so that one bad text costs the others nothing but a few more calls.
+// When both halves of a large batch are refused, the texts are not the cause.
 func (v *vectors) divide(ctx context.Context, model EmbeddingModel, refused []*vector) {
 	if len(refused) == 1 {
 		return
@@ -221,8 +221,8 @@ func dividing(err error) bool {
 		(e.Kind == eval.KindStatus && e.Status >= 400 && e.Status < 500 || e.Kind == eval.KindMalformed || e.Kind == eval.KindTooLarge)
 }
 
-// settle takes account of what a batch brought: texts that failed may be asked for again, and of the vectors the
-// oldest go when there are too many numbers.
+// settle takes account of what a batch brought. Texts that failed may be requested again, and the oldest vectors go
+// when there are too many numbers.
 func (v *vectors) settle(b *batch) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -264,8 +264,8 @@ func (v *vectors) hurry(ctx context.Context) {
 	}
 }
 
-// compare scores an answer of which scorers want judges or vectors. Those that cannot have them cannot tell; the others keep
-// their scores.
+// compare scores an answer whose scorers want judges or vectors. Scorers without them leave the score open; the others
+// keep their scores.
 func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 	var lost *eval.Error // why there are no vectors
 	for range maxRounds {
@@ -279,7 +279,7 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 		}
 		switch {
 		case !scored:
-		case a.denied != nil: // what other scorers make of it is not the last word: judges may yet be asked
+		case a.denied != nil: // other scores are not final: judges may get further questions
 			return a.unjudged(a.denied)
 		case lost != nil:
 			return a.failed(lost)
@@ -287,7 +287,7 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 			return a.result
 		}
 	}
-	return a.failed(eval.Errorf(eval.KindScorer, "the scorers want ever more judges or embeddings"))
+	return a.failed(eval.Errorf(eval.KindScorer, "the scorers never stop requesting judges or embeddings"))
 }
 
 // embed gets the vectors that scorers want of an answer. The error is why some are missing, and is noted with the answer.
@@ -306,8 +306,8 @@ func (r *run) embed(ctx context.Context, a *asked) (lost *eval.Error) {
 	return lost
 }
 
-// maxRounds is how often an answer is scored at most; each time all that is wanted is got. A judge is asked twice at most, and
-// both once more when what it replied before does not count.
+// maxRounds is how often an answer is scored at most; each time all that is wanted is got. A judge gets a question
+// twice at most, and both once more when its earlier replies do not count.
 const maxRounds = 6
 
 // unembedded is the error of an answer that could not be judged since there are no vectors.

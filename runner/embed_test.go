@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// embedder gives every text the same vector, but those that it was told to fail on.
+// embedder gives every text the same vector, and fails on chosen texts.
 type embedder struct {
 	mu    sync.Mutex
 	calls [][]string
@@ -68,7 +68,7 @@ func embeddingsInBatches(t *testing.T) {
 	e, asked := &embedder{}, &fake{}
 	asked.generate = func(_ context.Context, call *eval.Call) (*eval.Response, error) {
 		text := call.Contents[0].Parts[0].Text
-		if text == "question 249" { // the clock stands until all others wait for their vectors
+		if text == "question 249" { // the clock stops until all others wait for their vectors
 			time.Sleep(time.Minute)
 		}
 		return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}, nil
@@ -98,8 +98,7 @@ func embeddingsInBatches(t *testing.T) {
 	}
 }
 
-// A failed call makes errors of the trials that waited for it, with their answers kept, and is made
-// again for those that come later.
+// A failed call makes errors of the trials that waited for it, with their answers kept. Later trials make it again.
 func TestEmbeddingsThatFail(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, test := range []struct {
@@ -155,7 +154,7 @@ func TestOneRefusedText(t *testing.T) {
 			t.Errorf("%s: %s", r.Case, r.Outcome)
 		}
 	}
-	// When everything is refused, it is not asked text by text.
+	// A service that refuses everything does not get the texts one by one.
 	e = &embedder{fail: func(*eval.EmbedCall) error { return &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "no"} }}
 	cfg.Embedder = e
 	if counts, _ := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg); counts.Error != 180 || len(e.calls) > 120 {

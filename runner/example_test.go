@@ -14,8 +14,9 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// A plan is carried out by whatever generates answers: here the client of the service, which asks an emulator. Results come as they
-// are ready, here one by one. The client makes one attempt for each call; who wants retries and limits puts them around it.
+// A plan is carried out by anything that generates answers: here the client of the service, with an emulator. Results
+// come as they are ready, here one by one. The client makes one attempt for each call; callers that want retries and
+// limits put them around it.
 func ExampleRun() {
 	files := fstest.MapFS{"s.yaml": {Data: []byte(`
 version: 1

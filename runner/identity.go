@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// identity hashes what is asked, images by their content.
+// identity hashes a request, images by their content.
 func identity(r *eval.Request) [16]byte {
 	light := *r
 	light.Contents = slices.Clone(r.Contents)

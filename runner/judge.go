@@ -16,26 +16,26 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// replies gets what judges reply: the same question is put once in a run, however many answers come to it, and whoever comes while
-// it is under way waits.
+// replies gets what judges reply. A question is sent once in a run, however many answers need it; the others wait
+// while it is under way.
 type replies struct {
 	mu    sync.Mutex
 	known map[string]*reply
 	order []string
 }
 
-// reply is one that was asked for. Once done is closed, it is there, or err says why not.
+// reply is a requested reply. Once done is closed, it is there, or err says why not.
 type reply struct {
 	done   chan struct{}
 	value  eval.Judgement
 	err    *eval.Error
-	before bool // nobody was asked for it in this run
+	before bool // it comes from an earlier run
 }
 
 // maxReplies bounds the replies that are remembered; older ones are forgotten.
 const maxReplies = 4096
 
-// newReplies begins with those that are known from before, as far as there is room.
+// newReplies begins with the replies that are known from before, as far as there is room.
 func newReplies(before iter.Seq[eval.Judgement]) *replies {
 	r := &replies{known: map[string]*reply{}}
 	if before == nil {
@@ -66,7 +66,7 @@ func (r *replies) take(id string) (one *reply, first bool) {
 	if one, ok := r.known[id]; ok {
 		return one, false
 	}
-	one = &reply{done: make(chan struct{}), err: eval.Errorf(eval.KindScorer, "asking the judge failed")} // until it has not
+	one = &reply{done: make(chan struct{}), err: eval.Errorf(eval.KindScorer, "the call to the judge failed")} // until it has not
 	r.known[id] = one
 	r.order = append(r.order, id)
 	if len(r.order) > maxReplies {
@@ -76,7 +76,7 @@ func (r *replies) take(id string) (one *reply, first bool) {
 	return one, true
 }
 
-// settle lets those who wait go on. What failed may be asked again.
+// settle releases the workers that wait for the reply. What failed may be sent again.
 func (r *replies) settle(id string, one *reply) {
 	if one.err != nil {
 		r.mu.Lock()
@@ -98,7 +98,7 @@ func (r *replies) forget(id string) {
 			if one.before {
 				delete(r.known, id)
 			}
-		default: // it is being asked for
+		default: // it is under way
 		}
 	}
 }
@@ -113,8 +113,8 @@ func (a *asked) keep(before []eval.Judgement) {
 	}
 }
 
-// consult asks judges what scorers want to know, and gives the first reason why one could not be asked. What was not recorded may
-// be so of one question; after any other trouble only replies from before are taken.
+// consult sends the questions of scorers to judges, and returns the first reason why one has no reply. A reply that
+// was not recorded may concern one question only. After any other failure, consult takes only replies from before.
 func (r *run) consult(ctx context.Context, a *asked) (first *eval.Error) {
 	for _, q := range a.answer.Context.Judgements.Wanted {
 		if a.answer.Context.Judgements.Known[q.Key] != nil { // two scorers put the same question
@@ -152,15 +152,15 @@ func (a *asked) refuse(q *scorers.Question, e *eval.Error) {
 	why := e.Message
 	if e.Kind != eval.KindReplayMiss {
 		a.denied = e
-		why = fmt.Sprintf("the judge `%s` could not be asked: %s", q.Judge.Name, unasked(e))
+		why = fmt.Sprintf("no reply from the judge `%s`: %s", q.Judge.Name, unasked(e))
 	}
 	a.answer.Context.Judgements.Refused[q.Key] = why
 }
 
-// unasked is why a judge could not be asked, in words.
+// unasked is why a judge did not reply, in words.
 func unasked(e *eval.Error) string {
 	if e.Kind == eval.KindCanceled {
-		return "the run was stopped before the judge could be asked"
+		return "the run was stopped before the judge replied"
 	}
 	return e.Error()
 }
@@ -196,7 +196,7 @@ func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.J
 	return j, nil
 }
 
-// firstRuling asks the judge, and writes down what it replied.
+// firstRuling calls the judge, and writes down what it replied.
 func (r *run) firstRuling(ctx context.Context, a *asked, q *scorers.Question, t *Planned, one *reply) (eval.Judgement, *eval.Error) {
 	ctx, written := r.writing(ctx)
 	defer written()
@@ -235,7 +235,7 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 	}
 }
 
-// callJudge asks a judge. The error is an *eval.Error.
+// callJudge sends a question to a judge. The error is an *eval.Error.
 func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eval.Judgement) error {
 	var err error
 	if call.PromptTokens, err = r.promptTokens(ctx, t); err != nil {
@@ -284,9 +284,9 @@ func coolly(c *eval.GenerationConfig) *eval.GenerationConfig {
 	return &out
 }
 
-// question is a question to a judge, ready to be asked. Its id is a hash of what the suite asks, unlike that of any
-// trial. The default temperature is no part of it, so that replies that were recorded before there was one stay replies
-// to the same question.
+// question is a question to a judge, ready to be sent. Its id is a hash of what the suite says, unlike that of any
+// trial. The default temperature is no part of it, so that replies that were recorded before there was one stay
+// replies to the same question.
 func (p *Plan) question(q *scorers.Question) *Planned {
 	key := p.judgeKey(q.Judge)
 	request := judgeRequest(q.Judge, key.apiVersion, q.Contents)
@@ -318,7 +318,8 @@ func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
 	return nil
 }
 
-// unjudged makes an error of a trial of which a judge could not be asked: the answer came, and is kept with what other scorers say.
+// unjudged makes an error of a trial without the reply of a judge. Its answer came, and is kept with what other
+// scorers say.
 func (a *asked) unjudged(e *eval.Error) eval.Result {
 	switch e.Kind {
 	case eval.KindBudget:
@@ -338,8 +339,8 @@ func (a *asked) known(q *scorers.Question, id string) {
 	a.before[q.Key] = id
 }
 
-// doubt forgets replies from before that do not count, and the scores that want them, so that judges are asked anew. It reports
-// whether there were any.
+// doubt forgets replies from before that do not count, and the scores that want them, so that the questions are sent
+// again. It reports whether there were any.
 func (r *run) doubt(a *asked) bool {
 	found := false
 	for _, key := range a.answer.Context.Judgements.Useless {

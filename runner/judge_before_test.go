@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// What judges replied before is not asked again, as long as the question is the same.
+// A question with an earlier reply is not sent again, as long as it is the same.
 func TestRecordedJudgements(t *testing.T) {
 	t.Parallel()
 	b := newBench(replying(fine))
@@ -56,7 +56,7 @@ func TestRecordedJudgements(t *testing.T) {
 	}
 }
 
-// Replies from before that do not count are asked for again where that is wanted, once each, and those that count are kept.
+// Replies from before that do not count are requested again where that is wanted, once each, and the others are kept.
 func TestUselessRepliesAreAskedAnew(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(judgedSuite(2), "{contains: q}", "{judge: {rubric: other}, name: other}", 1)
@@ -156,7 +156,7 @@ func noneTwice(t *testing.T, all []eval.Judgement) {
 	}
 }
 
-// A useless reply that counts as a failure is asked for again as one that leaves the score open.
+// A useless reply that counts as a failure is requested again like one that leaves the score open.
 func TestUselessRepliesThatFailAreAskedAnew(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(judgedSuite(1), "name: quality", "name: quality, onError: fail", 1)

@@ -11,13 +11,13 @@ import (
 type Judging struct {
 	ModelRef
 	Calls int
-	// PromptTokens are those of all calls, with an answer as long as it may be, and OutputTokens those of replies as long as they may
-	// be. Known says that there are such bounds.
+	// PromptTokens are the tokens of all calls, with an answer as long as it may be, and OutputTokens those of replies
+	// as long as they may be. Known says whether both have a bound.
 	PromptTokens, OutputTokens int
 	Known                      bool
 }
 
-// Judging tells what judging the answer takes, estimated: UTF-8 bytes / 4.
+// Judging estimates what judging the answer takes: UTF-8 bytes / 4.
 func (p *Plan) Judging(t *Planned) []Judging {
 	var out []Judging
 	answer := t.OutputLimit() / t.candidates()

@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// bench is a service that answers questions with their text, and judges as it is told.
+// bench is a service that answers questions with their text, and judges as the test sets it.
 type bench struct {
 	fake
 	judge func(call *eval.Call, question string) (string, error)
@@ -51,7 +51,7 @@ func replying(reply string) func(*eval.Call, string) (string, error) {
 
 const fine, poor = `{"reason": "fine", "score": 1}`, `{"reason": "poor", "score": 0}`
 
-// judgedSuite has cases of which each two ask for the same answer, judged twice.
+// judgedSuite has pairs of cases with the same request, judged twice.
 func judgedSuite(cases int) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: \"{{.q}}\"}]\n" +
@@ -100,7 +100,7 @@ func checkJudged(t *testing.T, r *eval.Result, j eval.Judgement, repeat int) {
 	}
 }
 
-// What is asked of a judge is the judge's: its model, version and configuration.
+// The request to a judge has the judge's own model, version and configuration.
 func TestJudgeRequest(t *testing.T) {
 	t.Parallel()
 	b := newBench(func(call *eval.Call, _ string) (string, error) {
@@ -145,7 +145,7 @@ func TestJudgesThatFail(t *testing.T) {
 			&eval.Error{Kind: eval.KindBudget, Message: "the budget of 3 calls is spent"}, true, false,
 			"the answer could not be judged: the budget of 3 calls is spent",
 		},
-		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, false, false, "the run was stopped before the judge could be asked"},
+		{&eval.Error{Kind: eval.KindCanceled, Message: "canceled"}, false, false, "the run was stopped before the judge replied"},
 	} {
 		t.Run(string(test.err.Kind), func(t *testing.T) {
 			var n int
@@ -201,14 +201,14 @@ func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
 	}
 }
 
-// othersScored reports whether the scorer beside the judge has told, and that of the judge says why it cannot.
+// othersScored reports whether the other scorer has a score, and that of the judge says why it has none.
 func othersScored(r *eval.Result) bool {
-	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "the judge `j` could not be asked: ") &&
+	return len(r.Scores) == 2 && r.Scores[0].Value == nil && strings.HasPrefix(r.Scores[0].Unscored, "no reply from the judge `j`: ") &&
 		r.Scores[1].Passed
 }
 
-// A reply that is not among those that are recorded keeps one scorer from telling, and not the other judge, whose reply is there,
-// nor one that passes without.
+// A reply that is not recorded leaves one score open. The other judge, whose reply is there, keeps its score, and so
+// does a scorer without a judge.
 func TestJudgesThatWereNeverAsked(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const suite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: q}]\njudges: [{name: j, model: " +
@@ -232,7 +232,7 @@ func TestJudgesThatWereNeverAsked(t *testing.T) {
 	}
 }
 
-// A panic while a judge is asked costs the trials that wait for it, and no others.
+// A panic during a call to a judge costs the trials that wait for it, and no others.
 func TestPanicWhileJudging(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	b := newBench(func(_ *eval.Call, question string) (string, error) {
@@ -252,7 +252,7 @@ func TestPanicWhileJudging(t *testing.T) {
 	}
 }
 
-// Leaving the loop while judges are asked leaves nothing behind.
+// Leaving the loop during calls to judges leaves nothing behind.
 func TestLeavingWhileJudging(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	b := newBench(nil)
@@ -276,7 +276,7 @@ func TestLeavingWhileJudging(t *testing.T) {
 	}
 }
 
-// After a stop no judge is asked any more; answers that came keep what there is.
+// After a stop no judge is called any more; answers that came keep what there is.
 func TestStopBeforeJudging(t *testing.T) {
 	t.Parallel()
 	b := newBench(replying(fine))
@@ -335,7 +335,7 @@ func TestJudgePromptTooLong(t *testing.T) {
 	}
 }
 
-// Judges and embeddings go together, and each scorer is asked no more often than it has to be.
+// Judges and embeddings work together, and each scorer runs no more often than it has to.
 func TestJudgesAndEmbeddings(t *testing.T) {
 	t.Parallel()
 	b, e := newBench(replying(fine)), &embedder{}

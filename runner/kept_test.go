@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What is kept is neither asked nor judged, and belongs to the trial of this plan.
+// What is kept is neither sent nor judged again, and belongs to the trial of this plan.
 func TestKept(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	f := &fake{}

@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// lane is the way of the trials of one model, with workers of its own: where a model has to wait, for its limits or because the service
-// asks for it, the others go on. How many calls are under way together is bounded by whoever makes them.
+// lane is the way of the trials of one model, with workers of its own. Where a model has to wait, for its limits or
+// for a pause of the service, the others continue. The caller bounds how many calls are under way together.
 type lane struct {
 	jobs chan job
 	// workers is how many of its trials are under way at once.
@@ -24,8 +24,9 @@ type lane struct {
 // laneRoom is how many trials may wait in a lane before it holds up the walk over the plan.
 const laneRoom = 256
 
-// feeder hands out the trials of a schedule to the lanes of their models. One walk over the plan serves them all, as long as they keep
-// pace with each other; a lane that falls behind gets a walk of its own, so that what waits never takes more memory than laneRoom.
+// feeder hands out the trials of a schedule to the lanes of their models. One walk over the plan serves them all, as
+// long as they keep pace with each other. A lane that falls behind gets a walk of its own, so that what waits never
+// takes more memory than laneRoom.
 type feeder struct {
 	schedule iter.Seq[*Planned]
 	lanes    map[modelKey]*lane

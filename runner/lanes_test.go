@@ -57,7 +57,7 @@ func TestWalksAtOnce(t *testing.T) {
 	}
 }
 
-// A model that stands still holds up no other: the others get all of their trials, and each trial is sent once.
+// A model that hangs holds up no other: the others get all of their trials, and each trial is sent once.
 func TestLanes(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const cases = 1000
@@ -88,7 +88,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// Leaving the loop while a model stands still leaves nothing behind.
+// Leaving the loop while a model hangs leaves nothing behind.
 func TestLeavingLanes(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	f := &fake{generate: func(ctx context.Context, call *eval.Call) (*eval.Response, error) {

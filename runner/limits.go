@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// CheckLimits reports targets whose answers may be of any length, as far as anybody knows, although a limit on tokens is set: what a call
-// may cost has to be known before it is sent. CheckModels comes before.
+// CheckLimits reports targets whose answers have no known bound although a limit on tokens is set. What a call may
+// cost has to be known before it is sent. CheckModels comes before.
 func (p *Plan) CheckLimits(limits *suite.Limits, diags *diag.List) {
 	for _, t := range p.targets() {
 		name := tokenLimit(limits, t)
@@ -21,7 +21,7 @@ func (p *Plan) CheckLimits(limits *suite.Limits, diags *diag.List) {
 		}
 		diags.Errorf(
 			t.ModelPos, "set `maxOutputTokens` in its `generationConfig`, or remove the limit",
-			"`%s` is set, and how long an answer of target `%s` may be is not known: nothing says so of the model `%s`", name, t.Name, t.Model,
+			"`%s` is set, and answers of target `%s` have no known bound: the model `%s` does not say one", name, t.Name, t.Model,
 		)
 	}
 }

@@ -2,7 +2,8 @@ package runner
 
 import "github.com/evalrun/evalrun/eval"
 
-// derive computes the derived metrics. One that is no share makes the trial an error: nobody could say what its mean is.
+// derive computes the derived metrics. A value outside 0 to 1 makes the trial an error, since its mean would have no
+// meaning.
 func (a *asked) derive() {
 	a.result.Metrics = nil
 	for _, m := range a.trial.derived {

@@ -21,7 +21,7 @@ type modelKey struct {
 	app      *suite.Application
 }
 
-// keyOf names a model of a service. apiVersion is the one that is asked for, "" for that of the run.
+// keyOf names a model of a service. apiVersion is the version in the request, "" for that of the run.
 func (p *Plan) keyOf(of *suite.NamedService, apiVersion, id string) modelKey {
 	if of == nil {
 		return modelKey{apiVersion: cmp.Or(apiVersion, p.APIVersion), id: id, protocol: service.Generative}
@@ -59,7 +59,7 @@ func (p *Plan) key(t *suite.Target) modelKey {
 	return p.keyOf(t.Service, t.APIVersion, t.Model)
 }
 
-// targets are the targets that are asked.
+// targets are the targets of the plan.
 func (p *Plan) targets() []*suite.Target {
 	var out []*suite.Target
 	for _, a := range p.arms {
@@ -70,7 +70,7 @@ func (p *Plan) targets() []*suite.Target {
 	return out
 }
 
-// Targets are the targets that are asked, for the head of a run file.
+// Targets are the targets of the plan, for the head of a run file.
 func (p *Plan) Targets() []eval.RunTarget {
 	var out []eval.RunTarget
 	for _, t := range p.targets() {
@@ -92,7 +92,7 @@ func describe(a *suite.Application) string {
 	return a.String()
 }
 
-// modelCheck asks about the models of a plan.
+// modelCheck requests the models of a plan.
 type modelCheck struct {
 	*Plan
 	source ModelSource
@@ -119,7 +119,7 @@ func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.
 		}
 	}
 	for _, s := range p.Suites {
-		if !p.asks(s) {
+		if !p.hasTrials(s) {
 			continue
 		}
 		for _, version := range s.Versions() {
@@ -144,8 +144,8 @@ func (c *modelCheck) helpers(ctx context.Context, s *suite.Suite) error {
 	return nil
 }
 
-// asks reports whether something of the suite is asked.
-func (p *Plan) asks(s *suite.Suite) bool {
+// hasTrials reports whether the plan includes a trial of s.
+func (p *Plan) hasTrials(s *suite.Suite) bool {
 	for _, a := range p.arms {
 		if a.Suite == s.Name {
 			return true
@@ -194,7 +194,7 @@ func (c *modelCheck) sourceOf(name string) ModelSource {
 	return c.source
 }
 
-// without reports whether the plan makes sense without a service that cannot be asked, e being why.
+// without reports whether the plan makes sense without a service that does not answer, e being why.
 func (c *modelCheck) without(name string, e *eval.Error) bool {
 	all, ok := c.source.(ModelSources)
 	return ok && e.Kind != eval.KindCanceled && all.Lost(name, e)
@@ -323,8 +323,8 @@ func (p *Plan) newEmbedding(s *suite.Suite) *EmbeddingModel {
 	return m
 }
 
-// model is the metadata of the target's model as the service gave it, or, before it was
-// asked, as the specification names it; nil when nothing is known.
+// model is the metadata of the target's model as the service gave it, or, before that, as the specification names it;
+// nil when nothing is known.
 func (p *Plan) model(t *suite.Target) *eval.Model { return p.modelOf(p.key(t)) }
 
 func (p *Plan) modelOf(key modelKey) *eval.Model {

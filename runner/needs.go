@@ -50,7 +50,7 @@ func (t *Planned) References() []string {
 	return out
 }
 
-// Judges are the judges that are asked about the answer, one for each call.
+// Judges are the judges of the answer, one for each call.
 func (t *Planned) Judges() []suite.JudgeUse {
 	var out []suite.JudgeUse
 	for _, s := range t.scorers {

@@ -1,9 +1,8 @@
-// Package runner turns checked suites into a Plan of trials and carries it out: workers ask,
-// a pool scores, results come as an iterator in any order, each with its place in the
-// plan.
+// Package runner turns checked suites into a Plan of trials and carries it out. Workers send, a pool scores, and
+// results come as an iterator in any order, each with its place in the plan.
 //
-// It decides nothing about the run: whatever happens to a trial is data in its result, and
-// the consumer of the results says when to stop.
+// It decides nothing about the run: whatever happens to a trial is data in its result, and the consumer of the results
+// says when to stop.
 //
 // The usual order: NewPlan, then Run.
 package runner
@@ -42,16 +41,17 @@ func (f Filter) takes(c *suite.Case) bool {
 	return len(f.Tags) == 0 || slices.ContainsFunc(c.Tags, f.Tags.Match)
 }
 
-// takesAt reports whether a case that it takes is asked of an arm, its first repeat having the given place.
+// takesAt reports whether the plan has a trial of a case that it takes on an arm, its first repeat having the given
+// place.
 func (f Filter) takesAt(a suite.Arm, place int) bool {
 	return a.Matches(f.Arms) && (f.Places == nil || f.Places.Has(place))
 }
 
-// Plan is what a run asks, in the order of the suites: case by case, arm by arm, repeat
-// by repeat. Trials are made when they are asked for.
+// Plan holds the trials of a run, in the order of the suites: case by case, arm by arm, repeat by repeat. It makes
+// trials when the caller iterates over them.
 type Plan struct {
 	Suites     []*suite.Suite
-	Models     []eval.Model // metadata of the models asked, as known
+	Models     []eval.Model // metadata of the models of the plan, as known
 	APIVersion string       // for targets that name none
 	// Uncounted are the names of services that cannot count tokens.
 	Uncounted map[string]bool
@@ -87,7 +87,7 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 	return p
 }
 
-// AskedArms are the arms of which something is asked, in the order of the suites: those of a plan, whatever its shard.
+// AskedArms are the arms with at least one trial, in the order of the suites: those of a plan, whatever its shard.
 func AskedArms(suites []*suite.Suite, filter Filter) []PlannedArm {
 	p := &Plan{Suites: suites, filter: filter}
 	p.count()
@@ -136,7 +136,7 @@ func (f Filter) count(s *suite.Suite, n int, selected map[suite.Arm]int) int {
 	return n
 }
 
-// cutShard counts the trials of the shard, and takes down the identity of the plan of which it is one.
+// cutShard counts the trials of the shard, and records the identity of the whole plan.
 func (p *Plan) cutShard() {
 	h := sha256.New()
 	of := eval.ShardOf{Index: p.filter.Shard.Index, Of: p.filter.Shard.Of, Trials: p.size}
@@ -148,10 +148,10 @@ func (p *Plan) cutShard() {
 	p.shard = &of
 }
 
-// Shard tells of what the plan is a shard, nil when it is whole.
+// Shard names the whole that the plan is a shard of, nil when it is whole.
 func (p *Plan) Shard() *eval.ShardOf { return p.shard }
 
-// PlannedArm is an arm of a suite of which something is asked.
+// PlannedArm is an arm of a suite with at least one trial.
 type PlannedArm struct {
 	Suite string
 	suite.Arm
@@ -172,10 +172,10 @@ func (p *Plan) Err() error {
 // Size is the number of trials.
 func (p *Plan) Size() int { return p.size }
 
-// Arms are the arms that are asked, in the order of the suites.
+// Arms are the arms of the plan, in the order of the suites.
 func (p *Plan) Arms() []PlannedArm { return p.arms }
 
-// Planned is a trial that is ready to be asked.
+// Planned is a trial that is ready to run.
 type Planned struct {
 	eval.Trial
 	Request eval.Request
@@ -185,8 +185,7 @@ type Planned struct {
 	Metadata *eval.Model
 	// Embedding gives the vectors that scorers compare.
 	Embedding *EmbeddingModel
-	// Problem is why the trial cannot be asked after all: a file that it names has changed
-	// since the suite was checked.
+	// Problem is why the trial cannot run after all: a file that it names has changed since the suite was checked.
 	Problem error
 
 	scorers []*scorers.Compiled
@@ -202,10 +201,10 @@ type Planned struct {
 // IsApplication reports whether the trial is one of an application.
 func (t *Planned) IsApplication() bool { return t.to != nil }
 
-// KeepsSessions reports whether the trial is a chat of which an application keeps by itself what was said.
+// KeepsSessions reports whether the trial is a chat whose application keeps the session by itself.
 func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live && t.to.KeepsSessions() }
 
-// Program is the program of which it is a trial, nil where it is of something else.
+// Program is the program that the trial runs, nil for a trial of something else.
 func (t *Planned) Program() *suite.Program {
 	if t.to == nil {
 		return nil
@@ -245,8 +244,8 @@ type walk struct {
 	judging  judging
 	rests    map[suite.Arm]rest // of the requests of arms
 	models   map[*suite.Target]*eval.Model
-	seen     map[[16]byte]int  // how often the same was asked so far, repeats aside
-	whole    func(*eval.Trial) // told of every trial, those of other shards too; optional
+	seen     map[[16]byte]int  // how many trials so far have the same request, repeats aside
+	whole    func(*eval.Trial) // called with every trial, those of other shards too; optional
 }
 
 // visit yields the trials of a case on an arm, under the name of the suite that runs.

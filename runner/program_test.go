@@ -32,7 +32,7 @@ func programPlan(t *testing.T, dir, scorer string) *runner.Plan {
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
 }
 
-// A program judges each answer once, although the scorer beside it wants embeddings first, and knows which trial it is.
+// A program judges each answer once, although another scorer wants embeddings first, and knows which trial it is.
 func TestProgramsRunOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

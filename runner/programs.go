@@ -10,7 +10,8 @@ import (
 // programsPerCPU is how many answers may be scored by programs at once, for each CPU: programs may do nothing but wait.
 const programsPerCPU = 4
 
-// slots are the tokens of which scoring an answer takes one. Programs have their own, so that they hold up only each other.
+// slots holds the tokens for scoring; each answer takes one. Programs have their own, so that they hold up only each
+// other.
 func (r *run) slots(a *asked) chan struct{} {
 	if slices.ContainsFunc(a.trial.scorers, func(s *scorers.Compiled) bool { return len(s.Programs()) > 0 }) {
 		return r.programs

@@ -50,7 +50,8 @@ func TestIdentityOfRequests(t *testing.T) {
 		of("name: t,", "name: t, generationConfig: {extra: {seed: 1}},"))
 }
 
-// Prompts that differ in their system text are counted apart, and those that differ in what is not of the prompt once.
+// Prompts that differ in their system text are counted apart. Requests that differ only outside the prompt are counted
+// once.
 func TestCountingOfSystemTexts(t *testing.T) {
 	t.Parallel()
 	const text = `version: 1

@@ -27,19 +27,19 @@ type Config struct {
 	TokensMatter bool
 	Stop         *Stop
 	Prices       *pricing.List // of scorers that judge costs; nil: nothing has a price
-	// Schedule are the trials of the plan in the order in which they are asked. Optional: that of the plan.
+	// Schedule are the trials of the plan in the order in which they are sent. Optional: that of the plan.
 	Schedule iter.Seq[*Planned]
-	// Skip says why a trial need not be asked any more, "" when it must. Optional.
+	// Skip says why a trial need not run any more, "" when it must. Optional.
 	Skip func(*Planned) string
-	// Hold waits before a trial is asked, until one of the channels is closed at the latest. Optional.
+	// Hold waits before a trial is sent, until one of the channels is closed at the latest. Optional.
 	Hold func(t *Planned, stop, done <-chan struct{})
 	// Recorded says what is known of a trial from before. Optional.
 	Recorded func(*Planned) Recorded
-	// Replies are what judges replied before: what they were asked then is not asked again. Optional.
+	// Replies are earlier replies of judges: their questions are not sent again. Optional.
 	Replies iter.Seq[eval.Judgement]
-	// Anew has judges asked anew whose replies from before do not count.
+	// Anew repeats questions to judges whose earlier replies do not count.
 	Anew bool
-	// Keeper writes down answers that wait to be scored, turns of chats that go on, and replies of judges. Optional.
+	// Keeper writes down answers that wait to be scored, turns of unfinished chats, and replies of judges. Optional.
 	Keeper Keeper
 	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
 	Folder func(session string) string
@@ -57,7 +57,7 @@ type Config struct {
 
 // Recorded is what is known of a trial from before.
 type Recorded struct {
-	// Settled trials are neither asked nor yielded.
+	// Settled trials are neither sent nor yielded.
 	Settled bool
 	// Result, if any, holds an answer that only has to be judged. Its workspace is an absolute path.
 	Result *eval.Result
@@ -67,8 +67,8 @@ type Recorded struct {
 	Turns []eval.Turn
 }
 
-// Stop tells a run to begin no new trial. Trials that were not begun are skipped, with
-// the reason; what is under way is finished.
+// Stop keeps a run from beginning new trials. Trials that were not begun are skipped, with the reason; what is under
+// way is finished.
 type Stop struct {
 	once   sync.Once
 	closed chan struct{}
@@ -99,9 +99,10 @@ func (s *Stop) Reason() string {
 	}
 }
 
-// Run sends every trial of the plan and yields the results as they come. Each model has Concurrency workers, so that one that has to
-// wait holds up no other. A worker goes on when its result was taken, or its answer was kept to wait for judges or embeddings; MaxWaiting
-// answers may wait for each. Canceling ctx, or leaving the loop, abandons what is under way; no goroutine outlives the loop.
+// Run sends every trial of the plan and yields the results as they come. Each model has Concurrency workers, so that
+// one that has to wait holds up no other. A worker continues when its result was taken, or its answer was kept to wait
+// for judges or embeddings; MaxWaiting answers may wait for each. Canceling ctx, or leaving the loop, abandons what is
+// under way; no goroutine outlives the loop.
 func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 	return func(yield func(eval.Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -115,7 +116,7 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 		finished := r.start(ctx)
 		defer func() {
 			cancel()
-			for d := range r.results { // whoever still sends must not wait for us
+			for d := range r.results { // workers that still send must not block
 				d.release()
 			}
 			<-finished
@@ -154,8 +155,8 @@ type job struct {
 	turns []eval.Turn // of a live chat that are known
 }
 
-// delivery is a result on its way to the consumer. taken, if any, is told once the consumer has
-// made up its mind about it; it has room for that.
+// delivery is a result on its way to the consumer. taken, if any, gets a value once the consumer has decided about the
+// result; it has room for that.
 type delivery struct {
 	result eval.Result
 	taken  chan struct{}
@@ -176,10 +177,10 @@ type asked struct {
 	settled []bool                    // whether the score is final, and does not wait for embeddings or judges
 	kept    map[string]eval.Judgement // what judges replied before, by id
 	before  map[string]string         // ids of questions that were answered before, by their keys
-	anew    map[string]bool           // ids of those that are asked anew
+	anew    map[string]bool           // ids of questions that are sent again
 	noted   bool                      // the answer is written down
 	afresh  bool                      // a chat that an application keeps begins again, since its answers from before are not all there
-	denied  *eval.Error               // why no more judges are asked about the answer; nil while they are
+	denied  *eval.Error               // why judges get no more questions about the answer; nil while they do
 }
 
 // recorded takes an answer that is known from before.
@@ -252,8 +253,8 @@ func (r *run) skip(t *Planned) string {
 	return r.Skip(t)
 }
 
-// work brings a trial to its result, and waits until that is taken: it may be an error after which nothing more is to
-// be asked, such as a refused key.
+// work brings a trial to its result, and waits until that is taken. The result may be an error that ends the run, such
+// as a refused key.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Scores: []eval.Score{}, Turns: j.turns}}
 	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
@@ -266,7 +267,7 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 	pool := r.waiting(a)
 	select {
 	case pool <- struct{}{}:
-	case <-ctx.Done(): // nobody is asked any more: there is nothing to bound
+	case <-ctx.Done(): // no more calls are made: there is nothing to bound
 		pool = nil
 	}
 	r.comparing.Go(func() {
@@ -330,14 +331,14 @@ func (a *asked) guarded(judge func() bool) (scored bool) {
 	return judge()
 }
 
-// deliver sends a result and waits until it is taken, which does not last for ever: the consumer reads until all have
-// ended, and when it leaves early, what is still sent is thrown away for it.
+// deliver sends a result and waits until it is taken. That does not last for ever: the consumer reads until all have
+// ended, and when it leaves early, the remaining results are thrown away.
 func (r *run) deliver(result eval.Result, taken chan struct{}) {
 	r.results <- delivery{result, taken}
 	<-taken
 }
 
-// send delivers a result that nobody has to wait for.
+// send delivers a result without waiting for the consumer.
 func (r *run) send(result eval.Result) { r.results <- delivery{result: result} }
 
 func skipped(t *Planned, reason string) eval.Result {
@@ -370,12 +371,12 @@ func (r *run) ask(ctx context.Context, a *asked) bool {
 	return false
 }
 
-// call asks the model. The error is an *eval.Error.
+// call calls the model. The error is an *eval.Error.
 func (r *run) call(ctx context.Context, a *asked) error {
 	t := a.trial
 	a.result.Request, a.result.Timing = &t.Request, &eval.Timing{}
 	if t.Problem != nil {
-		return eval.Errorf(eval.KindScorer, "the trial cannot be asked any more: %s", t.Problem)
+		return eval.Errorf(eval.KindScorer, "the trial cannot run any more: %s", t.Problem)
 	}
 	for _, text := range t.References() { // an answer that could not be judged is money lost
 		if err := t.Embedding.check(text); err != nil {

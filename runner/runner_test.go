@@ -169,7 +169,7 @@ func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
 	}
 }
 
-// What a kill costs is bounded: no more trials are asked than run at once while their results were not taken.
+// What a kill costs is bounded: until their results are taken, no more trials are sent than run at once.
 func TestNoMoreIsAskedThanWasTaken(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 3} {
@@ -289,7 +289,7 @@ func TestCounting(t *testing.T) {
 	}
 }
 
-// source tells about models.
+// source has metadata of models.
 type source struct {
 	models map[string]eval.Model
 	err    error

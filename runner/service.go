@@ -6,18 +6,17 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Generator asks a model. The error is an *eval.Error.
+// Generator sends a call to a model. The error is an *eval.Error.
 type Generator interface {
 	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
 }
 
-// TokenCounter asks the service how many tokens the contents of a call are. The
-// error is an *eval.Error.
+// TokenCounter requests the number of tokens of the contents of a call. The error is an *eval.Error.
 type TokenCounter interface {
 	CountTokens(ctx context.Context, call *eval.Call) (int, error)
 }
 
-// ModelSource tells about models. The error is an *eval.Error.
+// ModelSource returns metadata of models. The error is an *eval.Error.
 type ModelSource interface {
 	Model(ctx context.Context, apiVersion, id string) (*eval.Model, error)
 	Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
@@ -39,8 +38,8 @@ type Embedder interface {
 	Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error)
 }
 
-// Keeper writes down what was paid for before its trial is settled. Its methods are called by several workers at once; each worker goes
-// on when they return.
+// Keeper writes down what was paid for before its trial is settled. Its methods are called by several workers at once;
+// each worker continues when they return.
 type Keeper interface {
 	KeepAnswer(a *eval.Answer)
 	// KeepJudgement takes what a judge replied about the answer of a trial.

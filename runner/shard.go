@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Shard is a part of a plan: every trial belongs to exactly one of so many. The zero Shard has all trials.
+// Shard is a part of a plan: every trial belongs to exactly one shard. The zero Shard has all trials.
 type Shard struct {
 	Index int // from 1
 	Of    int

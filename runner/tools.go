@@ -27,8 +27,8 @@ func (t *Planned) MaxCalls() int {
 	return t.tools.MaxSteps
 }
 
-// answers reports whether the suite answers what the model calls: it has an answer to every call, and after the next call of the model one
-// is left for each later turn of the user.
+// answers reports whether the suite answers what the model calls. It has an answer to every call, and after the next
+// call of the model one is left for each later turn of the user.
 func (a *asked) answers(c *eval.Candidate) bool {
 	return c.FinishReason == toolCalls && a.trial.tools.Answer(c.Calls()) && len(a.result.Turns)+a.turnsLeft() < a.trial.tools.MaxSteps
 }

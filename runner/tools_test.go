@@ -157,7 +157,8 @@ func (s *scripted) lasts() (out []string) {
 	return out
 }
 
-// A tool loop goes on to the model's answer. Results go back in the order of the calls, after the model's own turn as it came.
+// A tool loop continues to the model's answer. Results go back in the order of the calls, after the model's own turn
+// as it came.
 func TestToolLoop(t *testing.T) {
 	t.Parallel()
 	s := script(
@@ -339,8 +340,8 @@ func TestToolLoopOverBudget(t *testing.T) {
 	expect.Same(t, "the outcome", r.Outcome, eval.Skip)
 }
 
-// Steps are written down as they come: those that texts answer once, and those that take programs before these run and after. What is
-// known from before is not done again.
+// Steps are written down as they come: once where texts answer, before and after where programs run. What is known
+// from before is not done again.
 func TestStepsAreKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -423,7 +424,7 @@ func TestToolsAreAbandoned(t *testing.T) {
 	expect.Same(t, "lines", len(k.answers), 1)
 }
 
-// What the suite answers is a part of what is asked.
+// The answers of the suite to calls are a part of the request.
 func TestIdentityOfTools(t *testing.T) {
 	t.Parallel()
 	base := strings.NewReplacer("ASKED", askedOnce, "COMMAND", "[cat]", "SCORERS", "{contains: x}").Replace(toolSuite)

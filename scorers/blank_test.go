@@ -131,7 +131,7 @@ func TestNotOfWhatCannotBeRead(t *testing.T) {
 	huge := "The number is " + strings.Repeat("7", 500)
 	fine := "It is 1." + strings.Repeat("3", 500)
 	checkShapes(t, []shapeTest{
-		{"- not: {json: valid}", "Hello", "p"}, // that it cannot be read is what is asked
+		{"- not: {json: valid}", "Hello", "p"}, // the scorer checks whether it can be read
 		{"- not: {json: valid}", "{}", "f"},
 		{"- not: {json: {equals: 1}}", "Hello", "f"},
 		{"- not: {json: {equals: 1}}", "2", "p"},
@@ -212,7 +212,7 @@ func TestExpectedTextsThatShowNothing(t *testing.T) {
 		`- list: [a, "\u200b"]`:                   "8:19: an empty item is never listed",
 		`- refusal: {is: true, also: ["\u200b"]}`: "8:36: an empty phrase is found in every answer",
 	} {
-		checkTold(t, entry, want, told(entry, suite.Options{}, nil))
+		checkReported(t, entry, want, reported(entry, suite.Options{}, nil))
 	}
 }
 

@@ -91,7 +91,7 @@ func labelsOf(n yamlnode.Node) []string {
 		case !choiceLabel().MatchString(label) || strings.ContainsFunc(label, unspaced):
 			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
 		case foldedIndex(of, label) >= 0:
-			item.Errorf("", "`%s` stands twice among the choices", label)
+			item.Errorf("", "`%s` is twice among the choices", label)
 		}
 		of = append(of, label)
 	}
@@ -101,7 +101,7 @@ func labelsOf(n yamlnode.Node) []string {
 	return of
 }
 
-// unspaced tells the characters of scripts that put no space between words.
+// unspaced reports characters of scripts that put no space between words.
 func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
 // foldedIndex is where a label is in a list, whatever its case: -1 if it is not.

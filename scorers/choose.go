@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Choosing asks a judge which of two answers is better, twice: each of them stands first once.
+// Choosing sends two answers to a judge, which says which is better, twice: each of them comes first once.
 type Choosing struct {
 	judging
 	criteria string
@@ -21,7 +21,7 @@ func NewChoosing(j *suite.Judge, criteria string) *Choosing {
 	return &Choosing{judging{form: choosing(), judges: []*suite.Judge{j}}, criteria}
 }
 
-// Judge is who is asked.
+// Judge is the judge that chooses.
 func (c *Choosing) Judge() *suite.Judge { return c.judges[0] }
 
 // Criteria is by what the judge chooses, "" for nothing in particular.
@@ -46,7 +46,7 @@ const wordA, wordB, wordTie = "A", "B", "tie"
 // Pair are two answers to one case.
 type Pair struct{ Base, Head Told }
 
-// Told is an answer with what was asked.
+// Told is an answer with its question.
 type Told struct{ Question, Answer string }
 
 // NewTold reads a recorded trial: the conversation that was sent, and what came.
@@ -90,14 +90,14 @@ type Choice struct {
 	Why       string
 	// Firsts and Seconds are how often the answer that stood first, or second, was chosen.
 	Firsts, Seconds int
-	// Same says that the answers are one and the same, and nobody was asked.
+	// Same says that the answers are one and the same, and no call was made.
 	Same bool
 }
 
 // Contradicts reports whether the judge chose one answer in one order and the other answer in the other: the place decided.
 func (c *Choice) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
 
-// Choose says what comes of a pair, by the replies at hand. While some are wanted, there is no choice yet.
+// Choose says what a pair comes to, by the available replies. While some are wanted, there is no choice yet.
 func (c *Choosing) Choose(p Pair, replies *Judgements) Choice {
 	switch {
 	case blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer):
@@ -132,7 +132,7 @@ func preferred(first, second string) Preferred {
 	return Tie
 }
 
-// order asks with one order of the answers. It is "" while there is no reply that counts.
+// order sends the question with one order of the answers. It is "" while there is no reply that counts.
 func (c *Choosing) order(a, b Told, replies *Judgements) (word, problem string) {
 	var parts []part
 	if c.criteria != "" {

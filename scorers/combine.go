@@ -24,14 +24,14 @@ func combinators() []Kind {
 		},
 		{
 			Name: "all", Summary: "every scorer inside passes",
-			Doc: "Takes a list of scorers. The value is the least of theirs. Unscored only when none fails and one could " +
-				"not tell.",
+			Doc: "Takes a list of scorers. The value is the least of theirs. Unscored only when none fails and one is " +
+				"unscored.",
 			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}", takes: shape.Filled(aNested()),
 			compile: compileAll, nests: true,
 		},
 		{
 			Name: "any", Summary: "at least one scorer inside passes",
-			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one could not tell.",
+			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one is unscored.",
 			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'", takes: shape.Filled(aNested()),
 			compile: compileAny, nests: true,
 		},
@@ -49,7 +49,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	}
 	spec.Suite = a.Suite
 	s, inner := a.table.build(spec, &a)
-	a.needs.add(inner, a.Kind != "any") // in which another may tell
+	a.needs.add(inner, a.Kind != "any") // in which another may have a score
 	if s == nil {
 		return nil
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// A kind of scorer of one's own takes its argument from the suite, and can refuse it there. What is next to every scorer works
-// with it too, here `threshold`.
+// A custom kind of scorer takes its argument from the suite, and can refuse it there. What is next to every scorer
+// works with it too, here `threshold`.
 func ExampleNew() {
 	quiet := scorers.New("quiet", func(arg struct {
 		Marks string `json:"marks"`

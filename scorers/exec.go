@@ -111,7 +111,7 @@ func execKeys() shape.Block {
 			{
 				Name: "env",
 				Is:   shape.Either(shape.Map(shape.Text), shape.List(shape.Text)),
-				Doc:  "Variables of its environment, or names of those that it gets although it gets no key and nothing of evalrun.",
+				Doc:  "Variables of its environment, or names of private variables that it gets nevertheless.",
 			},
 		},
 	}
@@ -198,7 +198,7 @@ func (x execScorer) Score(a *Answer) Finding {
 	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
-		return Finding{Broken: fmt.Sprintf("the program %s wrote what is no result: %s: %s", quote(x.shown), err, quote(string(out)))}
+		return Finding{Broken: fmt.Sprintf("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))}
 	}
 	if f.Reason == "" {
 		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.Value)
@@ -243,7 +243,7 @@ func readFinding(out []byte) (Finding, error) {
 	}
 	switch score := string(reply.Score); {
 	case score == "null" && reply.object:
-		return unscored("%s", cmp.Or(reason, "the program could not tell")), nil
+		return unscored("%s", cmp.Or(reason, "the program gave no score")), nil
 	case score == "" && reply.Passed == nil:
 		return Finding{}, errors.New("it has no `score`")
 	case score == "":
@@ -265,29 +265,29 @@ type report struct {
 	object bool
 }
 
-func readReport(out []byte) (told report, err error) {
+func readReport(out []byte) (result report, err error) {
 	if len(bytes.TrimSpace(out)) == 0 {
-		return told, errors.New("nothing at all")
+		return result, errors.New("nothing at all")
 	}
 	dec := json.NewDecoder(bytes.NewReader(out))
 	var value json.RawMessage
 	if err := dec.Decode(&value); err != nil {
-		return told, errors.New("it is not JSON")
+		return result, errors.New("it is not JSON")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return told, errors.New("there is more than one JSON value")
+		return result, errors.New("there is more than one JSON value")
 	}
 	if value[0] != '{' {
 		return report{Score: value}, nil
 	}
-	told.object = true
-	if err := json.Unmarshal(value, &told); err != nil {
-		return told, errors.New("`passed` is true or false, and `reason` a text")
+	result.object = true
+	if err := json.Unmarshal(value, &result); err != nil {
+		return result, errors.New("`passed` is true or false, and `reason` a text")
 	}
-	return told, nil
+	return result, nil
 }
 
-// readScore reads true, false or a number from 0 to 1, of which 1 passes.
+// readScore reads true, false or a number from 0 to 1; the number 1 passes.
 func readScore(raw json.RawMessage) (Finding, error) {
 	var score any
 	if err := json.Unmarshal(raw, &score); err != nil {

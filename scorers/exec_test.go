@@ -90,9 +90,9 @@ func TestExec(t *testing.T) {
 		"- exec: [./say.sh, '{\"score\": true, \"more\": [1]}']":                             `p 1 "./say.sh" says 1`,
 		"- exec: [./say.sh, '{\"passed\": false, \"reason\": \"שלום\"}']":                    `f 0 שלום`,
 		"- exec: [./say.sh, '{\"score\": null, \"reason\": \"no idea\"}']":                   `u no idea`,
-		"- exec: [./say.sh, '{\"score\": null}']":                                            `u the program could not tell`,
+		"- exec: [./say.sh, '{\"score\": null}']":                                            `u the program gave no score`,
 		"- exec: [printf, 'true']":                                                           `p 1 "printf" says 1`,
-		"- exec: 'true'": `the program "true" wrote what is no result: ` +
+		"- exec: 'true'": `the program "true" wrote something that is not a result: ` +
 			`nothing at all`,
 		"- exec: ./say.sh":                                                `nothing at all: ""`,
 		"- exec: [./say.sh, yes]":                                         `it is not JSON: "yes"`,
@@ -157,8 +157,8 @@ func TestExecInput(t *testing.T) {
 	if !strings.HasPrefix(input, `{"version":1,"answer":"say \"hi\"\r\n`) {
 		t.Error(input)
 	}
-	var told map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(input), &told); err != nil {
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(input), &sent); err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{
@@ -168,12 +168,12 @@ func TestExecInput(t *testing.T) {
 		"safetyRatings": `[{"category":"C","probability":"LOW"}]`,
 		"usage":         `{"outputTokens":3,"promptTokens":2,"source":"service","totalTokens":5}`,
 	} {
-		if diff := cmp.Diff(decoded(t, want), decoded(t, string(told[key]))); diff != "" {
+		if diff := cmp.Diff(decoded(t, want), decoded(t, string(sent[key]))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
 		}
 	}
-	if !strings.Contains(string(told["request"]), `"parts":[{"text":"ask"}]`) {
-		t.Error(string(told["request"]))
+	if !strings.Contains(string(sent["request"]), `"parts":[{"text":"ask"}]`) {
+		t.Error(string(sent["request"]))
 	}
 	if env, _ := os.ReadFile(filepath.Join(string(dir), "env")); strings.Contains(string(env), "canary") || len(env) == 0 {
 		t.Error(string(env))
@@ -198,7 +198,7 @@ func (f folder) input(t *testing.T, c *scorers.Compiled, a *scorers.Answer) stri
 	return string(input)
 }
 
-// A program is let go of when nobody waits for it any more.
+// A program is stopped when no caller waits for it any more.
 func TestExecAbandoned(t *testing.T) {
 	t.Parallel()
 	c := newFolder(t, nil).compile(t, "- exec: [sleep, '600']")

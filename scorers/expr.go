@@ -91,8 +91,8 @@ func (a args) readsOf(r expression.Read) {
 	}
 }
 
-// try evaluates the expression for the variables of a case and an answer without a word, and tells of types that do not go
-// together: that is wrong of any answer.
+// try evaluates the expression for the variables of a case and an empty answer, and reports types that do not go
+// together: that is wrong for any answer.
 func (c exprCheck) try(vars variable.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
 	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}, c.program.Uses))
@@ -134,10 +134,10 @@ func (c exprCheck) ofTexts(err error) string {
 	if !c.program.Uses("vars") || !errors.As(err, &e) || !e.OfTexts {
 		return ""
 	}
-	return "; variables are texts, of which int(vars.x) or float(vars.x) makes numbers"
+	return "; variables are texts: int(vars.x) or float(vars.x) makes numbers of them"
 }
 
-// missing tells of what the expression names and the answer does not have.
+// missing reports what the expression names and the answer does not have.
 func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 	uses := c.program.Uses
 	if f, none := c.unanswered(a); none {

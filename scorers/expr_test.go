@@ -90,7 +90,8 @@ func compileExpr(t *testing.T, text string) *scorers.Compiled {
 	return nil
 }
 
-// Where there is no text, an expression over the answer fails like other text scorers, denied too; others go on.
+// Where there is no text, an expression over the answer fails like other text scorers, denied too; others are
+// evaluated.
 func TestExprWithoutText(t *testing.T) {
 	t.Parallel()
 	blocked := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}
@@ -201,7 +202,7 @@ func TestExprOfTypos(t *testing.T) {
 		"- expr: parts[0].txt == 'x'":    "there is no `txt` in it",
 		"- expr: steps contains 'x'":     "invalid operation: contains (mismatched types int and string)",
 	} {
-		got := told(entry, suite.Options{}, nil)
+		got := reported(entry, suite.Options{}, nil)
 		if len(got) != 1 || !strings.Contains(got[0], strings.TrimPrefix(want, "9:19: ")) {
 			t.Errorf("%s: %v, want %s", entry, got, want)
 		}

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// fencedBlock is the first fenced block of a text whose info string begins with the word (in whatever case), of any
-// when the word is empty, without the line break before the closing fence. Fences are CommonMark's
-// (spec 0.31, 4.5), but may be indented as far as they like, as inside lists; a block without an end
-// goes to the end of the text.
+// fencedBlock is the first fenced block of a text whose info string begins with the word (in whatever case), without
+// the line break before the closing fence. An empty word takes any block. Fences are CommonMark's (spec 0.31, 4.5),
+// but may be indented as far as they like, as inside lists; a block without an end goes to the end of the text.
 func fencedBlock(text, word string) (string, bool) {
 	var block []string
 	var fence string
@@ -49,7 +48,7 @@ func openFence(line string) (indent int, fence, info string, ok bool) {
 	return len(line) - len(rest), fence, strings.Trim(info, " \t"), fence[0] == '~' || !strings.Contains(info, "`")
 }
 
-// isClosing: a closing fence is at least as long as the one that it closes, and stands alone.
+// isClosing: a closing fence is at least as long as the one that it closes, and alone in its line.
 func isClosing(line, fence string) bool {
 	line = strings.Trim(line, " \t")
 	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""

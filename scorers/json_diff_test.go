@@ -220,7 +220,7 @@ func TestJSONMistakes(t *testing.T) {
 		"- json: {equals: 1, order: any}":   "8:34: expected true or false",
 		"- json: {equals: 1, partial: yes}": "8:36: expected true or false",
 	} {
-		checkTold(t, entry, want, toldPlain(entry))
+		checkReported(t, entry, want, reportedPlain(entry))
 	}
 }
 
@@ -234,7 +234,7 @@ func FuzzJSONDiff(f *testing.F) {
 	f.Add(`[1, [2, {"a": null}], {}]`, `[[2, {"a": 1}], 1]`)
 	f.Add(`{"a": {"b": [1, 2]}}`, `{"a": {"b": [2, 1, 3]}}`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if len(a) > 300 || !isLine(a) || !isLine(b) || len(toldPlain("- json: {equals: "+a+"}")) > 0 {
+		if len(a) > 300 || !isLine(a) || !isLine(b) || len(reportedPlain("- json: {equals: "+a+"}")) > 0 {
 			return
 		}
 		inOrder := false

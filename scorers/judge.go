@@ -48,8 +48,8 @@ func judgeKind() Kind {
 	}
 }
 
-// Judgements are the replies of judges at hand while an answer is scored. What is to be asked and not there is wanted:
-// whoever scores gets it and scores again.
+// Judgements are the available replies of judges while an answer is scored. Replies that are needed and not there are
+// wanted: the caller gets them and scores again.
 type Judgements struct {
 	Known  map[string]*eval.Judgement // by Question.Key
 	Wanted []Question
@@ -59,7 +59,7 @@ type Judgements struct {
 	Useless []string
 }
 
-// of is the reply to a question, nil when it is not at hand.
+// of is the reply to a question, nil when it is not available.
 func (j *Judgements) of(q Question) *eval.Judgement {
 	known := j.Known[q.Key]
 	if known == nil && j.Refused[q.Key] == "" {
@@ -83,7 +83,7 @@ type judging struct {
 	least   float64
 }
 
-// score asks the judges, or has them asked, and makes one finding of their rulings.
+// score reads the judges' replies, or says which it needs, and makes one finding of their rulings.
 func (j *judging) score(a *Answer) Finding {
 	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
 		return f
@@ -114,7 +114,7 @@ func (j *judging) score(a *Answer) Finding {
 	return j.finding(asked.rulings)
 }
 
-// asking is how far the judges of a scorer are.
+// asking is the progress of the judges of a scorer.
 type asking struct {
 	rulings [][]eval.Ruling // of each judge
 	pending string          // a judge that has not replied, "" for none
@@ -150,7 +150,7 @@ func (j *judging) rulings(replies *Judgements, p *posed) (out []eval.Ruling, pro
 	return out, problem
 }
 
-// ruling is what the judge says once: nil when it is yet to be asked, with a problem when it says nothing that counts.
+// ruling is what the judge says once: nil when there is no reply yet, with a problem when the reply does not count.
 func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem string) {
 	var asked []string
 	defer func() {

@@ -46,7 +46,7 @@ func (a args) passMark(m yamlnode.Map) float64 {
 	return passMark
 }
 
-// readQuestion reads what the judges are asked: a question of evalrun, or that of their own templates.
+// readQuestion reads the question to the judges: a question of evalrun, or that of their own templates.
 func (j *judging) readQuestion(a args, m yamlnode.Map) (ok bool) {
 	conversation := m.Get("sees").Word("answer", "conversation") == "conversation"
 	if len(j.judges) == 0 && len(formsIn(m)) == 0 { // the judge that was meant may have a template
@@ -91,7 +91,7 @@ func (j *judging) preview(judge *suite.Judge, r *eval.Request, vars variable.Dic
 	return p.contents[0].Parts[0].Text
 }
 
-// judges are those that a scorer names: one, or a panel.
+// judges are the judges that a scorer names: one, or a panel.
 func (a args) judges(m yamlnode.Map) []*suite.Judge {
 	named, panel := m.Get("judge"), m.Get("panel")
 	if panel.IsZero() {
@@ -139,7 +139,7 @@ func (j *judging) warnOfRepeats(m yamlnode.Map) {
 		if g := judge.GenerationConfig; g == nil || g.Temperature == nil {
 			m.Key("repeats").Warnf(
 				"set `generationConfig: {temperature: 0.8}` of the judge",
-				"the judge `%s` is asked %d times at temperature 0, the default of judges",
+				"the judge `%s` judges %d times at temperature 0, the default of judges",
 				judge.Name, j.repeats,
 			)
 		}
@@ -153,10 +153,10 @@ func deref(s *string) string {
 	return *s
 }
 
-// readForm reads which question is asked.
+// readForm reads which question the scorer has.
 func readForm(m yamlnode.Map) (f form, ok bool) {
 	if m.Has("with") {
-		m.Key("with").Errorf("set `template: FILE` of the judge", "`with` is for a judge with a template of its own")
+		m.Key("with").Errorf("set `template: FILE` of the judge", "`with` is for a judge with its own template")
 		return f, false
 	}
 	given := formsIn(m)

@@ -64,7 +64,7 @@ func inFences(t *testing.T, question string) []string {
 	return out
 }
 
-func asked(t *testing.T, entry string, a *scorers.Answer) []string {
+func questionTo(t *testing.T, entry string, a *scorers.Answer) []string {
 	t.Helper()
 	_, questions := judged(t, compile(t, entry), a, `{"reason": "fine", "score": 1}`)
 	if len(questions) != 1 {
@@ -82,28 +82,28 @@ func TestJudgeSeesTheConversation(t *testing.T) {
 		"result: get_order: shipped", "result: get_order failed: exit status 1", "model: One is on its way.", "user: Thanks.",
 	}
 	a := aConversation(eval.Piece{Text: "You are welcome."})
-	if diff := cmp.Diff(append(before, "answer: You are welcome."), asked(t, ofConversation, a)); diff != "" {
+	if diff := cmp.Diff(append(before, "answer: You are welcome."), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees (-want +got):\n%s", diff)
 	}
 	a = aConversation(eval.Piece{Call: &tool.Call{Name: "close"}})
-	if diff := cmp.Diff(append(before, "call: close()", "answer: "), asked(t, ofConversation, a)); diff != "" {
+	if diff := cmp.Diff(append(before, "call: close()", "answer: "), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees of an answer that is a call (-want +got):\n%s", diff)
 	}
 	want := []string{before[0], "question: Where are my orders?"}
 	want = append(append(want, before[2:12]...), "answer: One is on its way.")
-	if diff := cmp.Diff(want, asked(t, ofConversation+"\n  turn: 1", a)); diff != "" {
+	if diff := cmp.Diff(want, questionTo(t, ofConversation+"\n  turn: 1", a)); diff != "" {
 		t.Errorf("what the judge sees of the first turn (-want +got):\n%s", diff)
 	}
 	a = aConversation(eval.Piece{Text: "You are welcome."})
 	want = []string{before[0], before[1], "answer: You are welcome."}
 	for _, entry := range []string{byRubric, "- judge: {rubric: It is polite., sees: answer}"} {
-		if diff := cmp.Diff(want, asked(t, entry, a)); diff != "" {
+		if diff := cmp.Diff(want, questionTo(t, entry, a)); diff != "" {
 			t.Errorf("%s: what the judge sees (-want +got):\n%s", entry, diff)
 		}
 	}
 }
 
-// What is asked about an answer alone stays what it was, so that replies from before still count.
+// The question about an answer alone stays the same, so that replies from before still count.
 func TestJudgeThatSeesTheAnswerIsAskedAsBefore(t *testing.T) {
 	t.Parallel()
 	key := func(entry string) string {

@@ -17,7 +17,7 @@ import (
 // form is a question to a judge, filled in but for the answer.
 type form struct {
 	given    string   // what the judge is given; "" for an answer
-	task     string   // what the judge is told to do
+	task     string   // the instruction to the judge
 	needs    []string // keys of the texts to judge by; at least one of them
 	also     []string // further keys of texts, which may be there
 	lists    []string // those among both that take several texts
@@ -46,7 +46,7 @@ type choice struct {
 	value         float64
 }
 
-// Question is what a judge is to be asked.
+// Question is a request to a judge.
 type Question struct {
 	// Key is a hash of all else, by which a reply is known.
 	Key      string
@@ -105,7 +105,7 @@ func (f *form) texts(a *Answer) (parts []part, listed int) {
 			listed++
 		}
 	}
-	if q := f.asked(a); q != "" {
+	if q := f.questionFor(a); q != "" {
 		parts = append(parts, part{"question", q})
 	}
 	if f.conversation {
@@ -139,8 +139,8 @@ func oneTurn(text string) ([]eval.Content, bool) {
 	return contents, payload.Size(contents) <= service.MaxPromptBytes
 }
 
-// asked is the question that was answered: that of the suite, or the last turn of the user.
-func (f *form) asked(a *Answer) string {
+// questionFor is the question to the answer: that of the suite, or the last turn of the user.
+func (f *form) questionFor(a *Answer) string {
 	if f.question != nil {
 		return *f.question
 	}
@@ -247,8 +247,8 @@ func (p *posed) askAgain(reply string, bad *badReply) posed {
 	return again
 }
 
-// fenceCode is a code that stands in none of the texts. It is a hash of them, so that the same texts are always asked about
-// in the same words, and whoever wrote one of them cannot have known it.
+// fenceCode is a code that is in none of the texts. It is a hash of them, so that the same texts always make the same
+// request, and the author of one of them cannot have known it.
 func fenceCode(parts []part) string {
 	for n := 0; ; n++ {
 		h := sha256.New()

@@ -1,6 +1,6 @@
 package scorers
 
-// formNames are the questions that a judge can be asked, in the order of the docs.
+// formNames are the questions to a judge, in the order of the docs.
 func formNames() []string {
 	return []string{
 		"rubric", "factuality", "closedQA", "faithfulness", "relevance", "contextRecall", "contextPrecision",
@@ -49,9 +49,9 @@ func forms() map[string]form {
 	}
 }
 
-// contextRecall is RAGAS's context recall: the share of the statements of the reference that the context supports
-// (docs.ragas.io, "Context Recall"; Es et al., RAGAS, EACL 2024 demo, arXiv:2309.15217, describe the framework). RAGAS,
-// too, asks for all statements in one request and does not look at the answer.
+// contextRecall is RAGAS's context recall: the share of the statements of the reference that the context supports.
+// See docs.ragas.io, "Context Recall"; Es et al., RAGAS, EACL 2024 demo, arXiv:2309.15217, describe the framework.
+// RAGAS, too, gets all statements in one request and does not look at the answer.
 func contextRecall() form {
 	return form{
 		given: "Another system searched for texts that help to answer a question, and found the contexts.",
@@ -63,8 +63,8 @@ func contextRecall() form {
 }
 
 // contextPrecision is RAGAS's context precision: average precision, the mean over the useful contexts of the share of
-// useful ones among those up to it (docs.ragas.io, "Context Precision"): sum(precision@k × useful(k)) / number of
-// useful contexts, 0 without any. RAGAS sends one request for each context; here one has them all.
+// useful ones among those up to it. It is sum(precision@k × useful(k)) / number of useful contexts, 0 without any
+// (docs.ragas.io, "Context Precision"). RAGAS sends one request for each context; here one has them all.
 func contextPrecision() form {
 	return form{
 		given: "Another system searched for texts that help to answer a question, and found the contexts.",
@@ -74,9 +74,9 @@ func contextPrecision() form {
 	}
 }
 
-// answerCorrectness is RAGAS's answer correctness: the F1 of statements, TP / (TP + (FP + FN) / 2), and the cosine of
-// the embeddings of answer and reference, weighted .75 and .25 (docs.ragas.io, "Answer Correctness"). RAGAS splits both
-// texts into statements in requests of their own; here one request does it all.
+// answerCorrectness is RAGAS's answer correctness (docs.ragas.io, "Answer Correctness"). It is the F1 of statements,
+// TP / (TP + (FP + FN) / 2), and the cosine of the embeddings of answer and reference, weighted .75 and .25. RAGAS
+// splits both texts into statements in requests of their own; here one request does it all.
 func answerCorrectness() form {
 	return form{
 		task: "Split the answer and the reference into their statements. The reference is taken to be right. Each " +

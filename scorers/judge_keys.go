@@ -9,8 +9,8 @@ import (
 // judgeKeys are the keys of the kind judge.
 func judgeKeys() shape.Block {
 	b := shape.Block{Keys: []shape.Key{
-		{Name: "judge", Is: shape.Text, Doc: "The judge that is asked, where the suite has several."},
-		{Name: "panel", Is: shape.Filled(shape.Text), Doc: "Several judges that are asked, in place of one."},
+		{Name: "judge", Is: shape.Text, Doc: "The judge to use, where the suite has several."},
+		{Name: "panel", Is: shape.Filled(shape.Text), Doc: "Several judges, instead of one."},
 		{
 			Name: "combine", Is: shape.Word(combineMajority, combineMean),
 			Doc: "What a panel comes to: the majority (default for choices) or the mean (default for numbers).",
@@ -28,7 +28,7 @@ func judgeKeys() shape.Block {
 		},
 		{
 			Name: "with", Is: shape.Some(shape.Map(shape.Text)),
-			Doc: "For a judge with a `template`: texts for its variables, in place of those of the case.",
+			Doc: "For a judge with a `template`: texts for its variables, instead of those of the case.",
 		},
 	}}
 	for _, name := range formNames() {
@@ -56,7 +56,7 @@ func judgeShape() shape.Shape {
 func (f *form) keys() shape.Block {
 	b := shape.Block{
 		Some: f.needs,
-		Keys: []shape.Key{{Name: "question", Is: shape.Text, Doc: "The question, in the place of the last turn of the user."}},
+		Keys: []shape.Key{{Name: "question", Is: shape.Text, Doc: "The question, instead of the last turn of the user."}},
 	}
 	for _, name := range slices.Concat(f.needs, f.also) {
 		is := shape.Text

@@ -22,7 +22,7 @@ func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f form, ok bool) {
 	if given := formsIn(m); len(given) > 0 {
 		m.Key(given[0]).Errorf(
 			"leave it out; `with` gives texts to the template",
-			"the judge `%s` has a template of its own, and is not asked `%s`", judges[0].Name,
+			"the judge `%s` has its own template, and takes no `%s`", judges[0].Name,
 			given[0],
 		)
 		return f, false
@@ -92,7 +92,7 @@ func (f *form) ownText(a *Answer, j *suite.Judge) (text, problem string) {
 	for _, p := range f.parts {
 		vars[p.name] = p.text
 	}
-	vars[entry.JudgeAnswer], vars[entry.JudgeQuestion], vars[entry.JudgeConversation] = a.Candidate.Text, f.asked(a),
+	vars[entry.JudgeAnswer], vars[entry.JudgeQuestion], vars[entry.JudgeConversation] = a.Candidate.Text, f.questionFor(a),
 		"shown"
 	var fences [][]part
 	text, err := j.Own.Render(vars, func(name, text string) string {

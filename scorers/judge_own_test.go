@@ -18,16 +18,17 @@ const (
 	ownTemplate = "Compare with {{.ref}}.\n\n{{.question}}\n\n{{.answer}}\nA is best."
 )
 
-// A prompt of one's own has the texts in fences, whatever is in them, and the suite's labels are what counts, in any case.
+// A prompt of the suite has the texts in fences, whatever is in them, and the suite's labels are what counts, in any
+// case.
 func TestOwnTemplate(t *testing.T) {
 	t.Parallel()
-	c, kase := compileJudged(t, ownJudge, "judge: {judge: mine}", map[string]string{"judge.md": ownTemplate})
+	c, oneCase := compileJudged(t, ownJudge, "judge: {judge: mine}", map[string]string{"judge.md": ownTemplate})
 	for _, text := range attacks() {
 		if blank.Is(text) {
 			continue
 		}
 		a := answer(text)
-		a.Vars = kase.Vars()
+		a.Vars = oneCase.Vars()
 		a.Request = &eval.Request{Contents: []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: "Which {{.x}}?"}}}}}
 		s, asked := ruled(t, c, a, alwaysSays(`{"reason": "so", "choice": "b"}`))
 		if *s.Value != 0.5 || s.Judged.Choice != "B" || len(asked) != 1 {
@@ -67,9 +68,9 @@ func TestOwnTemplateWithActions(t *testing.T) {
 		braces + "{{.answer}}\nend":  "{{\n<<<answer X\nThe Answer.\nanswer X>>>\nend",
 		"{{.map.k}} and {{.answer}}": "<<<map X\nv\nmap X>>>\n and \n<<<answer X\nThe Answer.\nanswer X>>>",
 	} {
-		c, kase := compileJudged(t, ownJudge, "judge: {}", map[string]string{"judge.md": template})
+		c, oneCase := compileJudged(t, ownJudge, "judge: {}", map[string]string{"judge.md": template})
 		a := answer("The Answer.")
-		a.Vars = kase.Vars()
+		a.Vars = oneCase.Vars()
 		_, asked := ruled(t, c, a, alwaysSays("no"))
 		code := opening.FindStringSubmatch(asked[0].Prompt())[1]
 		_, after, _ := strings.Cut(asked[0].Prompt(), "a text that says so.\n\n")
@@ -81,12 +82,12 @@ func TestOwnTemplateWithActions(t *testing.T) {
 // `with` gives texts under names of the template, in place of variables; the conversation comes with `sees`.
 func TestOwnTemplateIsGivenTexts(t *testing.T) {
 	t.Parallel()
-	c, kase := compileJudged(
+	c, oneCase := compileJudged(
 		t, ownJudge, `judge: {with: {ref: "not {{.ref}}", question: "Really?"}, sees: conversation}`,
 		map[string]string{"judge.md": ownTemplate + "\n{{.conversation}}"},
 	)
 	a := aConversation(eval.Piece{Text: "You are welcome."})
-	a.Vars = kase.Vars()
+	a.Vars = oneCase.Vars()
 	_, asked := ruled(t, c, a, alwaysSays("no"))
 	texts := inFences(t, asked[0].Prompt())
 	for i, want := range []string{"ref: not Paris", "question: Really?"} {
@@ -99,7 +100,7 @@ func TestOwnTemplateIsGivenTexts(t *testing.T) {
 	}
 }
 
-// What is wrong with a template of one's own is found when the suite is loaded, at its place.
+// What is wrong with a template of the suite is found when it is loaded, at its place.
 func TestOwnTemplateMistakes(t *testing.T) {
 	t.Parallel()
 	judge := func(more string) string { return "judges: [{name: mine, model: m, template: judge.md" + more + "}]\n" }
@@ -114,7 +115,7 @@ func TestOwnTemplateMistakes(t *testing.T) {
 		{judge(""), "judge: {}", "{{.}}{{.answer}}", "judge.md:1:1: the template takes all variables at once"},
 		{judge(""), "judge: {}", "{{.answer}}\x00", "NUL"},
 		{judge(""), "judge: {}", "{{.answer}}\xff", "UTF-8"},
-		{judge(""), "judge: {rubric: x}", "{{.answer}}", "the judge `mine` has a template of its own, and is not asked `rubric`"},
+		{judge(""), "judge: {rubric: x}", "{{.answer}}", "the judge `mine` has its own template, and takes no `rubric`"},
 		{judge(""), "judge: {with: {refr: x}}", "{{.answer}}", "the template of the judge `mine` does not use `refr`"},
 		{judge(""), "judge: {with: {answer: x}}", "{{.answer}}", "`answer` is what the judge judges"},
 		{judge(""), "judge: {sees: conversation}", "{{.answer}}", "does not show the conversation, and the scorer gives it"},
@@ -125,7 +126,7 @@ func TestOwnTemplateMistakes(t *testing.T) {
 		{judge(", choices: {A: 1, \" B\": 0}"), "judge: {}", "{{.answer}}", "is not a word to choose"},
 		{judge(", choices: {A: 1, B: 0}"), "judge: {scale: [1, 5]}", "{{.answer}}", "a scale is for numbers"},
 		{oneJudge[:len(oneJudge)-3] + ", choices: {A: 1, B: 0}}]\n", "judge: {rubric: x}", "", "`choices` needs a `template`"},
-		{oneJudge, "judge: {rubric: x, with: {a: b}}", "", "`with` is for a judge with a template"},
+		{oneJudge, "judge: {rubric: x, with: {a: b}}", "", "`with` is for a judge with its own template"},
 		{strings.Replace(judge(""), "judge.md", "none.md", 1), "judge: {with: {a: b}}", "", "there is no file none.md"},
 
 		{threeJudges, "judge: {rubric: x, panel: [a]}", "", "a panel is a list of at least two judges"},
@@ -140,9 +141,9 @@ func TestOwnTemplateMistakes(t *testing.T) {
 		},
 		{
 			"judges: [{name: a, model: m}, {name: b, model: n, template: judge.md}]\n", "judge: {rubric: x, panel: [a, b]}", "{{.answer}}",
-			"`a` and `b` are asked different things",
+			"`a` and `b` have different questions",
 		},
-		{threeJudges, "judge: {rubric: x, judge: a, repeats: 3}", "", "the judge `a` is asked 3 times at temperature 0"},
+		{threeJudges, "judge: {rubric: x, judge: a, repeats: 3}", "", "the judge `a` judges 3 times at temperature 0"},
 		{oneJudge, "judge: {contextRecall: {context: x}}", "", "`contextRecall` needs `reference`"},
 		{oneJudge, "judge: {contextPrecision: {}}", "", "`contextPrecision` needs `reference` or `context`"},
 		{oneJudge, "judge: {contextPrecision: {context: []}}", "", "`context` needs at least one text"},
@@ -168,13 +169,13 @@ func FuzzOwnTemplateFence(f *testing.F) {
 	for _, s := range attacks() {
 		f.Add(s)
 	}
-	c, kase := compileJudged(f, ownJudge, "judge: {}", map[string]string{"judge.md": ownTemplate})
+	c, oneCase := compileJudged(f, ownJudge, "judge: {}", map[string]string{"judge.md": ownTemplate})
 	f.Fuzz(func(t *testing.T, text string) {
 		if blank.Is(text) {
 			return
 		}
 		a := answer(text)
-		a.Vars = kase.Vars()
+		a.Vars = oneCase.Vars()
 		_, asked := ruled(t, c, a, func(scorers.Question) string { return `{"reason": "x", "choice": "A"}` })
 		if len(asked) == 0 {
 			return

@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// threeJudges are judges of one suite, the third of which is asked by a template.
+// threeJudges are judges of one suite; the third has a template.
 const threeJudges = "judges: [{name: a, model: m}, {name: b, model: n}, {name: c, model: o}]\n"
 
 // loadJudged loads a suite of judges with one case and one scorer, with files next to it.
@@ -152,8 +152,8 @@ func isWhole(t *testing.T, j *eval.Judged, judges, rulings int) {
 	}
 }
 
-// A panel by majority passes an answer if and only if more than half of its judges do, whatever the numbers, the order and their number;
-// its mean is that of the numbers. Agreement counts pairs.
+// A panel by majority passes an answer if and only if more than half of its judges do, whatever the numbers, the
+// order and their number. Its mean is that of the numbers. Agreement counts pairs.
 func TestPanelProperties(t *testing.T) {
 	t.Parallel()
 	judges, names := "judges:\n", []string{}
@@ -222,7 +222,7 @@ func TestPanelSeesTheConversation(t *testing.T) {
 	}
 }
 
-// A reply of the wrong shape is asked for once more with what is wrong with it, and the next one counts.
+// A reply of the wrong shape is requested once more with what is wrong with it, and the next one counts.
 func TestJudgeOfTheWrongShapeIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	for reply, why := range map[string]string{

@@ -29,7 +29,7 @@ func notWanted(format string, args ...any) *badReply {
 // wholeFence is a reply that is one fenced block.
 var wholeFence = lazy.Regexp("(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$")
 
-// parse reads a reply: one JSON object with a reason and what else the form asks for, and nothing next to it but a
+// parse reads a reply: one JSON object with a reason and what else the form needs, and nothing next to it but a
 // fence.
 func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 	if reply.TooLong() {
@@ -162,7 +162,7 @@ func (o jsonObject) read(dec *json.Decoder) (twice string, err error) {
 	return twice, nil
 }
 
-// quoteLong is quote for a judge's reason, of which more is worth showing.
+// quoteLong is quote for a judge's reason, with a larger limit.
 func quoteLong(s string) string {
 	const most = 400
 	if len(s) > most {

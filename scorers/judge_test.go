@@ -107,7 +107,7 @@ func TestJudgeReplies(t *testing.T) {
 	}
 }
 
-// What is no JSON object is asked for once more, in the same conversation, and then it is over.
+// A reply that is not a JSON object is requested once more, in the same conversation, and then no more.
 func TestJudgeIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{
@@ -148,8 +148,8 @@ func TestJudgeThatIsBlocked(t *testing.T) {
 	}
 }
 
-// Several repeats: the mean of numbers, the most frequent choice, and how far they agree.
-// quotesReply wants a second question that goes on from the first: with the reply, and with what is asked for.
+// Several repeats: the mean of numbers, the most frequent choice, and how far they agree. The helper quotesReply
+// wants a second question that continues the first: with the reply, and with what is wrong.
 func quotesReply(t *testing.T, asked []scorers.Question) {
 	t.Helper()
 	turns := asked[1].Contents
@@ -214,7 +214,7 @@ func areRepeats(t *testing.T, asked []scorers.Question) {
 func TestRepeatsThatDoNotCount(t *testing.T) {
 	t.Parallel()
 	score := func(v float64) string { return fmt.Sprintf(`{"reason": "r%g", "score": %[1]g}`, v) }
-	// One that does not count leaves the whole untold.
+	// One that does not count leaves the whole unscored.
 	c := compile(t, "- judge: {rubric: x, repeats: 3}")
 	if s, _ := judged(t, c, answer("Paris"), score(1), score(7), score(1), score(7)); letter(s) != "u" {
 		t.Errorf("%+v, want it unscored", s)
@@ -224,7 +224,7 @@ func TestRepeatsThatDoNotCount(t *testing.T) {
 	}
 }
 
-// A judge is not asked about an answer that is not there.
+// A judge gets no answer that is not there.
 func TestJudgeWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for _, a := range []*scorers.Answer{
@@ -236,7 +236,7 @@ func TestJudgeWithoutAnAnswer(t *testing.T) {
 			}
 		}
 	}
-	if s := score(t, byRubric, answer("x")); letter(s) != "u" { // with no judge at hand
+	if s := score(t, byRubric, answer("x")); letter(s) != "u" { // without a judge
 		t.Errorf("%+v, want it unscored", s)
 	}
 	big := answer(strings.Repeat("x", 5<<20))
@@ -410,13 +410,13 @@ func TestJudgeMistakes(t *testing.T) {
 		if want := strings.TrimPrefix(test.want, "8:2: "); !strings.Contains(b.String(), want) {
 			t.Errorf("%s%s:\n%s\nwant %q", test.judges, test.scorer, b.String(), want)
 		}
-		if test.want == "8:2: warning" && (diags.HasErrors() || !strings.Contains(b.String(), "no scorer asks the judge `two`")) {
-			t.Errorf("%s\nwant a warning alone: no scorer asks the judge `two`", b.String())
+		if test.want == "8:2: warning" && (diags.HasErrors() || !strings.Contains(b.String(), "no scorer uses the judge `two`")) {
+			t.Errorf("%s\nwant a warning alone: no scorer uses the judge `two`", b.String())
 		}
 	}
 }
 
-// FuzzJudgeReply holds that any reply is a ruling in [0,1] or leaves the score untold, and never anything else.
+// FuzzJudgeReply holds that any reply is a ruling in [0,1] or leaves the trial unscored, and never anything else.
 func FuzzJudgeReply(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(),

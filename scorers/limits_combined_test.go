@@ -152,7 +152,7 @@ func expressionFigures(t *testing.T) string {
 		`count(1..20000, count(1..20000, true) > 0) > 0`, `len(map(1..1000000, answer)) > 0`, `len(join(map(1..100000, answer))) > 0`,
 		`reduce(1..100000, #acc + answer, "") == "x"`, `len(replace(answer, "w", answer)) > 0`, `int("many") > 0`, `[1][5] > 0`,
 	} {
-		if mistakes("- expr: "+quoted(text)) != "" {
+		if problemsOf("- expr: "+quoted(text)) != "" {
 			bounded.add(true)
 			continue
 		}

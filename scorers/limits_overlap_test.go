@@ -27,7 +27,7 @@ func overlapLimits() []limit {
 // comes reports whether the value of an entry is a reference value.
 func comes(t *testing.T, entry, text string, want, tolerance float64) bool {
 	t.Helper()
-	if strings.Contains(mistakes(entry), "an empty text") { // which shares nothing
+	if strings.Contains(problemsOf(entry), "an empty text") { // which shares nothing
 		return want == 0
 	}
 	s := score(t, entry, answer(text))

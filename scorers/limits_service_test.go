@@ -37,7 +37,7 @@ func serviceLimits() []limit {
 // boundary is where the numbers of an answer are tried.
 const boundary = 5
 
-// timed is an answer of so many milliseconds, chunks, steps and failed calls.
+// timed is an answer with these numbers of milliseconds, chunks, steps and failed calls.
 func timed(n int) *scorers.Answer {
 	var steps [][]string
 	for range n - 1 {
@@ -52,7 +52,7 @@ func timed(n int) *scorers.Answer {
 	return a
 }
 
-// spending is an answer of so many output tokens, of which a million cost one.
+// spending is an answer of this number of output tokens; a million cost one.
 func spending(n int) *scorers.Answer {
 	a := costing("m", 0, n)
 	a.Context.Prices.Models["m"] = pricing.Rate{Output: 1}

@@ -72,7 +72,7 @@ func hostileTexts(t *testing.T) string {
 func constructs(t *testing.T) string {
 	var n tally
 	for _, pair := range corpus(t, "constructs") {
-		n.add(mistakes("- regex: "+quoted(pair[0])) == "")
+		n.add(problemsOf("- regex: "+quoted(pair[0])) == "")
 	}
 	const entry = "- regex: 'x{250}'"
 	var steps int

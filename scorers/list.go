@@ -35,7 +35,7 @@ func listKind() Kind {
 	}
 }
 
-// maxItems bounds what a list may ask for.
+// maxItems bounds the items of a list.
 const maxItems = 1000
 
 // listCheck is a list scorer.
@@ -82,7 +82,7 @@ func (c *listCheck) read(items yamlnode.Node) {
 		text := textOf(n)
 		key := c.key(text)
 		if _, twice := c.place[key]; twice {
-			n.Errorf("", "the item %s stands twice", quote(text))
+			n.Errorf("", "the item %s is listed twice", quote(text))
 		}
 		if blank.Is(key) {
 			n.Errorf("", "an empty item is never listed")
@@ -119,7 +119,7 @@ func (c *listCheck) check(got string) Finding {
 	return graded(float64(found)/float64(union), found == union, "%s: %s", reason, quote(got))
 }
 
-// compare finds the places of the wanted items, in the order of the answer, those that are missing, and the others.
+// compare finds the places of the wanted items, in the order of the answer, the missing ones, and the others.
 func (c *listCheck) compare(items []string) (places []int, missing, others []string) {
 	seen := map[string]bool{}
 	for _, item := range items {

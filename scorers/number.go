@@ -96,8 +96,8 @@ func toleranceOf(m yamlnode.Map, is yamlnode.Node) float64 {
 // numberTail is how much of the end of an answer is searched before the whole of it is.
 const numberTail = 16 << 10
 
-// lastNumber is the last number in a text, as JSON writes it, and as the text does. hugeNumber and its
-// like are used for those that are too long to read.
+// lastNumber is the last number in a text, as JSON writes it, and as the text does. hugeNumber and its like are for
+// numbers that are too long to read.
 func lastNumber(text string, comma bool) (value json.Number, written string, ok bool) {
 	if cut := len(text) - numberTail; cut > 0 {
 		for !utf8.RuneStart(text[cut]) {
@@ -183,8 +183,8 @@ func longMark(text string) json.Number {
 	return ""
 }
 
-// shorterDigits leaves of very many digits the last numbers of a list; of one number that long it leaves out zeros that
-// mean nothing or, where that is not enough, leaves the end behind a mark.
+// shorterDigits shortens very many digits. Of a list it keeps the last numbers. Of one number that long it leaves out
+// zeros that mean nothing or, where that is not enough, keeps the end behind a mark.
 func shorterDigits(s string) string {
 	if len(s) <= maxDigits {
 		return s
@@ -256,7 +256,7 @@ func plainDigits(text string, comma bool) string {
 	}, text)
 }
 
-// digitValue is the value of a decimal digit: in Unicode they stand in runs of ten.
+// digitValue is the value of a decimal digit: in Unicode they are in runs of ten.
 func digitValue(r rune) rune {
 	for _, span := range unicode.Nd.R16 {
 		if lo := rune(span.Lo); r >= lo && r <= rune(span.Hi) {
@@ -299,8 +299,8 @@ func currencies() []string {
 	}
 }
 
-// signBefore reads what stands right before digits: a sign, perhaps with a currency next to it. Digits
-// that are glued to a word are no number of their own.
+// signBefore reads what is right before digits: a sign, perhaps with a currency next to it. Digits that are glued to
+// a word are no number of their own.
 func signBefore(text string, start int) (sign string, begins int, glued bool) {
 	begins, glued = currencyBefore(text, start)
 	if glued {

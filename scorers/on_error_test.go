@@ -137,6 +137,6 @@ func TestOnErrorMistakes(t *testing.T) {
 		"- {contains: {onError: fail}}":              "8:20: `contains` takes a text, found a mapping",
 		"- {json: {equals: 1, onError: fail}}":       "8:28: unknown key `onError`",
 	} {
-		checkTold(t, entry, want, told(entry, suite.Options{}, nil))
+		checkReported(t, entry, want, reported(entry, suite.Options{}, nil))
 	}
 }

@@ -40,7 +40,7 @@ type rule struct {
 	least float64 // -Inf when a threshold next to the kind decides
 }
 
-// overlapRule reads `to` and `min`. With mistakes the second is false.
+// overlapRule reads `to` and `min`. With problems the second is false.
 func (a args) overlapRule(m yamlnode.Map) (rule, bool) {
 	if !m.IsMapping() {
 		return rule{}, false
@@ -139,7 +139,7 @@ func (r rule) judge(value float64, what, against, got string) Finding {
 	return graded(value, value >= r.least-1e-12, "%s %s%s %s%s: %s", name, near(value, r.least), detail, against, bound, quote(got))
 }
 
-// near shows a value with three decimals, or with as many as tell it from the bound.
+// near shows a value with three decimals, or with as many as distinguish it from the bound.
 func near(value, bound float64) string {
 	if short := strconv.FormatFloat(value, 'f', 3, 64); math.Abs(value-bound) >= 5e-4 || value == bound {
 		return short

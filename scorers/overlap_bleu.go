@@ -68,7 +68,7 @@ type bleuDefinition interface {
 	Score(u textmetric.Units, shared []float64, refLen int) float64
 }
 
-// againstAll compares with all references together, in runs of up to so many words.
+// againstAll compares with all references together, in runs of up to order words.
 func againstAll(r rule, order int, b bleuDefinition, what string) Scorer {
 	type indexed struct {
 		refs   []textmetric.Units

@@ -105,7 +105,7 @@ func FuzzOverlap(f *testing.F) {
 			"jaroWinkler: {to: %s}", "tokenF1: {to: %s}", "levenshtein: {to: %s}",
 		} {
 			entry := "- {" + fmt.Sprintf(kind, quoted(ref)) + ", threshold: 0}"
-			if mistakes(entry) != "" {
+			if problemsOf(entry) != "" {
 				return // no words, or nothing that YAML takes
 			}
 			c := compile(t, entry)

@@ -123,7 +123,7 @@ func (r editRule) mayPass(a, b int) bool {
 	return float64(longer-apart) >= (r.reach-1e-12)*float64(longer)
 }
 
-// checkEditRule holds that there is one rule: max, ratio or a threshold.
+// checkEditRule reports an entry without a rule: max, ratio or a threshold.
 func (a args) checkEditRule(m yamlnode.Map) {
 	given := ""
 	for _, key := range []string{"ratio", "max"} {
@@ -141,7 +141,7 @@ func (a args) checkEditRule(m yamlnode.Map) {
 	}
 }
 
-// needsEditRule reports that there is none: a nested scorer has no threshold of its own.
+// needsEditRule reports a missing rule: a nested scorer has no threshold of its own.
 func (a args) needsEditRule() {
 	switch {
 	case a.nestedIn:

@@ -21,8 +21,8 @@ func quotedList(texts []string) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// mistakes are what is wrong with an entry.
-func mistakes(entry string) string {
+// problemsOf lists the problems of an entry.
+func problemsOf(entry string) string {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n    " +
 		"scorers:\n" +
 		"      " + strings.ReplaceAll(
@@ -50,8 +50,8 @@ func (o overlap) agree(t *testing.T, want, tolerance float64) {
 	t.Helper()
 	entry := fmt.Sprintf("- {%s: {to: %s%s}, threshold: 0}", o.kind, quotedList(o.refs), o.options)
 	if slices.Contains(o.refs, "") {
-		if want != 0 || !strings.Contains(mistakes(entry), "an empty text shares nothing") {
-			t.Errorf("%s: %s", entry, mistakes(entry))
+		if want != 0 || !strings.Contains(problemsOf(entry), "an empty text shares nothing") {
+			t.Errorf("%s: %s", entry, problemsOf(entry))
 		}
 		return
 	}
@@ -171,7 +171,7 @@ func TestROUGEVectors(t *testing.T) {
 	})
 }
 
-// eachROUGE calls check for the vectors of ROUGE, those that rouge-score made and those that it is tested with.
+// eachROUGE calls check for the vectors of ROUGE: vectors that rouge-score made and vectors of its tests.
 func eachROUGE(t *testing.T, check func(metric string, stem bool, hypothesis, reference string,
 	expect map[string]float64, tolerance float64),
 ) {
@@ -355,7 +355,7 @@ func TestOverlapMistakes(t *testing.T) {
 		"- {levenshtein: {to: x, ratio: 1}, threshold: 1}":           "two rules for one score",
 		"- levenshtein: {to: x, max: 1, definition: indel}":          "`definition` is of the ratio",
 	} {
-		if got := mistakes(entry); !strings.Contains(got, want) {
+		if got := problemsOf(entry); !strings.Contains(got, want) {
 			t.Errorf("%.60s: %q, want %q", entry, got, want)
 		}
 	}

@@ -25,7 +25,7 @@ func Graded(value float64, passed bool, format string, args ...any) Finding {
 	return graded(value, passed, format, args...)
 }
 
-// Unscored is the finding of a scorer that could not tell, which is neither a pass nor a failure: the trial is an error.
+// Unscored is the finding of a scorer without a score, which is neither a pass nor a failure: the trial is an error.
 func Unscored(format string, args ...any) Finding { return unscored(format, args...) }
 
 // OnText is a check of the text of an answer. An answer without text fails, and `not:` does not turn that into a pass.
@@ -38,11 +38,11 @@ func OnText(check func(text string) Finding) Func {
 	}
 }
 
-// New makes a kind of scorer of your own. T is what stands under its name in the suite: a string, a number, a bool, or,
-// for a mapping or a list, what encoding/json reads it into, unknown keys being mistakes. compile is called when the
-// suite is loaded, and again for a run; its error is a problem of the suite, reported at the place of the argument.
-// What it returns looks at answers, several at once. All that is next to every scorer (`select`, `threshold`, `not:`
-// and so on) works with it.
+// New makes a kind of scorer of your own. T is the type of its argument in the suite: a string, a number, a bool, or,
+// for a mapping or a list, what encoding/json reads it into. Unknown keys are problems. The function compile is
+// called when the suite is loaded, and again for a run. Its error is a problem of the suite, reported at the place of
+// the argument. What it returns looks at answers, several at once. All that is next to every scorer (`select`,
+// `threshold`, `not:` and so on) works with it.
 func New[T any](name string, compile func(arg T) (Func, error)) Kind {
 	return Kind{Name: name, Summary: "a scorer of your own", Example: "- " + name + ": ...", compile: func(a args) Scorer {
 		arg, ok := argument[T](a.Args)
@@ -64,7 +64,7 @@ func New[T any](name string, compile func(arg T) (Func, error)) Kind {
 	}}
 }
 
-// argument reads what stands under the name of a kind; mistakes go to the node.
+// argument reads the argument of a kind; problems are reported at the node.
 func argument[T any](n yamlnode.Node) (arg T, ok bool) {
 	if text, is := any(&arg).(*string); is { // as it is written: 1.10 stays 1.10
 		*text = n.Str()
@@ -109,7 +109,7 @@ func expected(t reflect.Type) string {
 
 var kindName = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// With is the table with kinds of your own in it. A name that means something else already is an error.
+// With is the table with custom kinds in it. A name that means something else already is an error.
 func (t Table) With(own Table) (Table, error) {
 	out := slices.Clone(t)
 	for _, k := range own {

@@ -20,7 +20,7 @@ type bounds struct {
 	Words []string `json:"words"`
 }
 
-// own are kinds as somebody makes them.
+// own are custom kinds.
 func own(t testing.TB) scorers.Table {
 	t.Helper()
 	found := func(format string, args ...any) (scorers.Func, error) {
@@ -59,8 +59,8 @@ func own(t testing.TB) scorers.Table {
 	return table
 }
 
-// judge loads a suite with a scorer of that entry, and scores an answer. The message is of the mistakes in the suite.
-func judge(t testing.TB, table scorers.Table, entry, text string) (score eval.Score, mistakes string, err error) {
+// judge loads a suite with a scorer of that entry, and scores an answer. The message is of the problems of the suite.
+func judge(t testing.TB, table scorers.Table, entry, text string) (score eval.Score, problems string, err error) {
 	t.Helper()
 	var diags diag.List
 	s := suite.Load(
@@ -107,9 +107,9 @@ func TestOwnKinds(t *testing.T) {
 		{"{aText: x, select: {regex: '<(.*)>'}}", "text x <y>", "there is no text x (of /<(.*)>/)"},
 		{"aText: x", "", "the answer has no text (finish reason STOP)"},
 	} {
-		score, mistakes, err := judge(t, table, c.entry, c.answer)
-		if err != nil || mistakes != "" || !strings.HasSuffix(score.Reason, c.reason) {
-			t.Errorf("%s: %q %v %q", c.entry, score.Reason, err, mistakes)
+		score, problems, err := judge(t, table, c.entry, c.answer)
+		if err != nil || problems != "" || !strings.HasSuffix(score.Reason, c.reason) {
+			t.Errorf("%s: %q %v %q", c.entry, score.Reason, err, problems)
 		}
 		if score.Passed != (saysPass(c.reason) || strings.HasPrefix(c.entry, "not")) {
 			t.Errorf("%s: passed is %t", c.entry, score.Passed)
@@ -128,8 +128,8 @@ func TestOwnKindsThatFail(t *testing.T) {
 		"aValue: 1": "its value is +Inf", "aValue: -1": "its value is -Inf", "aValue: 0": "its value is NaN",
 		"panics: x": "the scorer panics failed: oh",
 	} {
-		if _, mistakes, err := judge(t, table, entry, "x"); err == nil || mistakes != "" || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v %q", entry, err, mistakes)
+		if _, problems, err := judge(t, table, entry, "x"); err == nil || problems != "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v %q", entry, err, problems)
 		}
 	}
 	if score, _, err := judge(t, table, "unsure: x", "x"); err != nil || score.Value != nil || score.Unscored != "who knows" {
@@ -137,7 +137,7 @@ func TestOwnKindsThatFail(t *testing.T) {
 	}
 }
 
-// Mistakes in the arguments of a kind of one's own are told as those of the built-in ones are.
+// Problems of the arguments of a custom kind are reported like those of the built-in ones.
 func TestOwnKindsCheckArguments(t *testing.T) {
 	t.Parallel()
 	table := own(t)
@@ -158,8 +158,8 @@ func TestOwnKindsCheckArguments(t *testing.T) {
 		"{aText: x, ignoreCase: true}":     "unknown key `ignoreCase` next to `aText`",
 		"aTxet: x":                         "unknown scorer kind `aTxet`",
 	} {
-		if _, mistakes, err := judge(t, table, entry, "x"); err != nil || !strings.Contains(mistakes, want) {
-			t.Errorf("%s: %q %v", entry, mistakes, err)
+		if _, problems, err := judge(t, table, entry, "x"); err != nil || !strings.Contains(problems, want) {
+			t.Errorf("%s: %q %v", entry, problems, err)
 		}
 	}
 }

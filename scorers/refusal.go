@@ -29,7 +29,7 @@ func refusalKeys() shape.Block {
 		Need: []string{"is"},
 		Keys: []shape.Key{
 			{Name: "is", Is: shape.Bool, Doc: "Whether a refusal is wanted."},
-			{Name: "also", Is: shape.OneOrList(shape.Text), Doc: "Phrases of refusal beyond those that are known."},
+			{Name: "also", Is: shape.OneOrList(shape.Text), Doc: "Phrases of refusal in addition to the known ones."},
 		},
 	}
 }

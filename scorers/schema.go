@@ -106,7 +106,7 @@ func (refuse) Load(string) (any, error) { return nil, errRefused }
 // extension of every schema object, called whenever one is applied.
 type stepCounter struct{ left int }
 
-// A validation may take so many steps, and two more for each byte of the answer up to the second bound.
+// A validation may take minSteps steps, and two more for each byte of the answer up to maxSteps.
 const minSteps, maxSteps = 200_000, 1_000_000
 
 type tooManySteps struct{}

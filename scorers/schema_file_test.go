@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-func toldPlain(entry string) []string { return told(entry, suite.Options{}, nil) }
+func reportedPlain(entry string) []string { return reported(entry, suite.Options{}, nil) }
 
 func TestSchemaFile(t *testing.T) {
 	t.Parallel()
@@ -69,9 +69,9 @@ func TestSchemaFileMistakes(t *testing.T) {
 		strings.Repeat(`{"items":`, 600) + "{}" + strings.Repeat("}", 600): "x.json: the schema holds values nested deeper",
 		strings.Repeat("[", 100_000): "x.json:1:",
 	} {
-		checkTold(
+		checkReported(
 			t, content[:min(len(content), 99)], "8:28: "+want,
-			told("- jsonSchema: {file: x.json}", suite.Options{}, fstest.MapFS{"x.json": {Data: []byte(content)}}),
+			reported("- jsonSchema: {file: x.json}", suite.Options{}, fstest.MapFS{"x.json": {Data: []byte(content)}}),
 		)
 	}
 	for content, want := range map[string]string{
@@ -82,9 +82,9 @@ func TestSchemaFileMistakes(t *testing.T) {
 		"type: strnig\n":  "x.yaml: not a JSON Schema: /type",
 		"minimum: 0o17\n": "x.yaml:1:10: `0o17` is not a number",
 	} {
-		checkTold(
+		checkReported(
 			t, content, "8:28: "+want,
-			told("- jsonSchema: {file: x.yaml}", suite.Options{}, fstest.MapFS{"x.yaml": {Data: []byte(content)}}),
+			reported("- jsonSchema: {file: x.yaml}", suite.Options{}, fstest.MapFS{"x.yaml": {Data: []byte(content)}}),
 		)
 	}
 	for entry, want := range map[string]string{
@@ -95,10 +95,10 @@ func TestSchemaFileMistakes(t *testing.T) {
 		"- jsonSchema: {file: s.yaml, schema: 1}": "8:22: `schema` and `file` are both a schema",
 		"- jsonSchema: {fence: true}":             "8:21: the key `schema` is missing",
 	} {
-		got := toldPlain(entry)
+		got := reportedPlain(entry)
 		if len(got) > 1 { // expected a text, and then no name
 			got = got[:1]
 		}
-		checkTold(t, entry, want, got)
+		checkReported(t, entry, want, got)
 	}
 }

@@ -50,7 +50,7 @@ var (
 
 const templateVariable = `(?:[A-Za-z0-9_]|` + escaped + `)(?:\.?(?:[A-Za-z0-9_]|` + escaped + `))*(?::[1-9][0-9]{0,3}|\*)?`
 
-// strictFormats are those that replace the library's.
+// strictFormats replace the library's.
 func strictFormats() []*jsonschema.Format {
 	matching := func(pattern func() *regexp.Regexp, what string) func(string) error {
 		return func(s string) error {

@@ -88,14 +88,14 @@ var noteKeywords = strings.Fields(
 // keywordCheck looks for keys that are no keywords.
 type keywordCheck struct {
 	src   schemaSource
-	found bool // a mistake
+	found bool // a problem
 	// refers are the first steps of references such as #/components/schemas/x: keys of the root that are no keywords, but hold schemas.
 	refers map[string]bool
 }
 
 var rootReference = lazy.Regexp(`^#/([^/]+)/`)
 
-// checkKeywords reports keys that are no keywords, and whether there are none that are mistakes.
+// checkKeywords reports keys that are no keywords, and whether none of them is a problem.
 func (s schemaSource) checkKeywords() bool {
 	c := &keywordCheck{src: s, refers: map[string]bool{}}
 	c.references(s.doc)

@@ -10,18 +10,18 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// mistakesOf are the positions and messages that a suite with one scorer gets, with hints.
-func mistakesOf(entry string, files fstest.MapFS) []string {
+// problemLines are the positions and messages that a suite with one scorer gets, with hints.
+func problemLines(entry string, files fstest.MapFS) []string {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
 		"  - name: c\n    scorers:\n      " + entry + "\n"
 	files["s.yaml"] = &fstest.MapFile{Data: []byte(text)}
 	var diags diag.List
 	suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-	var told []string
+	var lines []string
 	for _, d := range diags.Sorted() {
-		told = append(told, map[diag.Severity]string{diag.Error: "error "}[d.Severity]+d.Pos.String()+": "+d.Message+" ("+d.Hint+")")
+		lines = append(lines, map[diag.Severity]string{diag.Error: "error "}[d.Severity]+d.Pos.String()+": "+d.Message+" ("+d.Hint+")")
 	}
-	return told
+	return lines
 }
 
 func TestMisspeltKeywords(t *testing.T) {
@@ -63,9 +63,9 @@ func TestMisspeltKeywords(t *testing.T) {
 		"{properties: {a: {discriminator: {}}}}":        "s.yaml:8:48: `discriminator`",
 		"{$id: 'http://x.test/', items: {fromat: uri}}": "`fromat`",
 	} {
-		told := mistakesOf(in+schema+"}", fstest.MapFS{})
-		if len(told) != 1 || !strings.Contains(told[0], want) {
-			t.Errorf("%s\n got %s\nwant %s", schema, strings.Join(told, "\n     "), want)
+		lines := problemLines(in+schema+"}", fstest.MapFS{})
+		if len(lines) != 1 || !strings.Contains(lines[0], want) {
+			t.Errorf("%s\n got %s\nwant %s", schema, strings.Join(lines, "\n     "), want)
 		}
 	}
 }
@@ -93,16 +93,16 @@ func TestKeysThatAreNoKeywords(t *testing.T) {
 		"{$schema: 'https://json-schema.org/draft/2019-09/schema', $recursiveAnchor: true, items: [{}], additionalItems: false}",
 		"{$dynamicAnchor: a, $dynamicRef: '#a', unevaluatedItems: false, prefixItems: [{}]}",
 	} {
-		if told := mistakesOf("- jsonSchema: {schema: "+schema+"}", fstest.MapFS{}); len(told) > 0 {
-			t.Errorf("%s\n%s", schema, strings.Join(told, "\n"))
+		if lines := problemLines("- jsonSchema: {schema: "+schema+"}", fstest.MapFS{}); len(lines) > 0 {
+			t.Errorf("%s\n%s", schema, strings.Join(lines, "\n"))
 		}
 	}
 }
 
-// All mistakes of a schema are reported at once, those of a file where the suite names it.
+// All problems of a schema are reported at once, those of a file where the suite names it.
 func TestMisspeltKeywordsOfAFile(t *testing.T) {
 	t.Parallel()
-	told := mistakesOf("- jsonSchema: {file: order.json}", fstest.MapFS{"order.json": {Data: []byte(
+	lines := problemLines("- jsonSchema: {file: order.json}", fstest.MapFS{"order.json": {Data: []byte(
 		`{"tpye": "object", "properties": {"a": {"fomat": "date"}, "b": {"anyOf": [{"enumm": [1]}]}}}`,
 	)}})
 	want := []string{
@@ -110,7 +110,7 @@ func TestMisspeltKeywordsOfAFile(t *testing.T) {
 		"error s.yaml:8:28: order.json: /properties/b/anyOf/0: `enumm` is no keyword of JSON Schema 2020-12 (did you mean `enum`?)",
 		"error s.yaml:8:28: order.json: (root): `tpye` is no keyword of JSON Schema 2020-12 (did you mean `type`?)",
 	}
-	if strings.Join(told, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	if strings.Join(lines, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// schemaSource is a schema, and where in the suite it stands or is named.
+// schemaSource is a schema, and where in the suite it is written or named.
 type schemaSource struct {
 	node yamlnode.Node
-	file string // "" when it stands in the suite
+	file string // "" when it is in the suite
 	doc  any
 }
 
-// schemaSource reads `schema` or `file`; the second result is false when a mistake was reported.
+// schemaSource reads `schema` or `file`; the second result is false when a problem was reported.
 func (a args) schemaSource(m yamlnode.Map) (schemaSource, bool) {
 	inline, file := m.Get("schema"), m.Get("file")
 	switch {
@@ -110,7 +110,7 @@ func (s schemaSource) errorAt(n yamlnode.Node, hint, format string, args ...any)
 	n.Errorf(hint, "%s%s", s.prefix(), fmt.Sprintf(format, args...))
 }
 
-// prefix names the file: a mistake in it is reported where the suite names it.
+// prefix names the file: a problem in it is reported where the suite names it.
 func (s schemaSource) prefix() string {
 	if s.file == "" {
 		return ""
@@ -118,7 +118,7 @@ func (s schemaSource) prefix() string {
 	return visibleText(s.file) + ": "
 }
 
-// report puts a mistake in a schema at its place in the suite.
+// report puts a problem of a schema at its place in the suite.
 func (s schemaSource) report(err error) {
 	node := s.node
 	var load *jsonschema.LoadURLError

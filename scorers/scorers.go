@@ -29,24 +29,24 @@ import (
 // was chosen.
 type Answer struct {
 	Response *eval.Response
-	// Candidate is nil when the response has none, or not the one asked for.
+	// Candidate is nil when the response has none, or not the chosen one.
 	Candidate *eval.Candidate
 	// Partial says that the text of an answer that was blocked after a part of it may be scored.
 	Partial bool
-	// Index is the place of the candidate that was asked for.
+	// Index is the place of the candidate that was chosen.
 	Index  int
 	Usage  eval.Usage
 	Timing eval.Timing
-	// Request is what was asked, and Vars are the variables of the case. Both are only read.
+	// Request is what was sent, and Vars are the variables of the case. Both are only read.
 	Request *eval.Request
 	Vars    variable.Dict
-	// Turns are the calls of the model that were answered, of a live chat and where the suite answers tool calls: all of them, or those of
-	// the user's turn that was chosen, as the rest of the Answer. Nil for an answer of one call.
+	// Turns are the answered calls of the model, of a live chat and where the suite answers tool calls. They are all
+	// of them, or those of the chosen turn of the user, as the rest of the Answer. Nil for an answer of one call.
 	Turns []eval.Turn
 	// earlier are those before the turn that was chosen, and chat is the whole chat; nil where no turn was.
 	earlier []eval.Turn
 	chat    *Answer
-	// Context is the run in which the answer came. Optional: without one, no judge, no vector and no price is at hand.
+	// Context is the run in which the answer came. Optional: without one there is no judge, no vector and no price.
 	Context *Context
 }
 
@@ -72,12 +72,12 @@ type Finding struct {
 	Passed   bool
 	Reason   string
 	Diff     string // expected against actual over several lines; optional
-	Unscored string // why the scorer could not tell; "" when it could
+	Unscored string // why there is no score; "" when there is one
 	// NoText marks a failure of an answer in which there is nothing to look at, or that cannot be read, which `not:` must
 	// not turn into a pass.
 	NoText bool
-	// Broken says why the scorer itself failed, which makes the trial an error whatever stands around the scorer; "" when it
-	// did not.
+	// Broken says why the scorer itself failed, which makes the trial an error whatever scorer is around it; "" when
+	// it did not.
 	Broken string
 	Judged *eval.Judged // how a judge came to the value; nil for other scorers
 }
@@ -120,15 +120,14 @@ type Kind struct {
 	Options []string // keys that may be next to the kind
 	// Version is that of the kind's meaning, 0 for the first. One that is raised makes cases of earlier runs count as changed.
 	Version int
-	stream  bool // it tells something only of streamed answers
+	stream  bool // it applies only to streamed answers
 	nests   bool // it takes other scorers
-	// textless says that it never looks at the text of an answer, so that there is nothing to select.
+	// textless says that it never looks at the text of an answer, so nothing can be selected.
 	textless bool
 	// takes is what the arguments look like, for the JSON Schema. The keys of a mapping come from the same Block by which compile knows
 	// them.
 	takes shape.Shape
-	// compile reads the arguments; mistakes go to their nodes. With mistakes the
-	// result may be nil.
+	// compile reads the arguments; problems are reported at their nodes. With problems the result may be nil.
 	compile func(a args) Scorer
 }
 
@@ -188,7 +187,7 @@ func (t Table) Lookup(name string) *Kind {
 // needs gathers what a scorer needs while it is compiled.
 type needs struct{ suite.Needs }
 
-// add takes over the needs of a scorer inside, that for a stream only if asked to.
+// add takes over the needs of a scorer inside, that for a stream only with stream.
 func (n *needs) add(inner suite.Needs, stream bool) {
 	n.References, n.Programs = append(n.References, inner.References...), append(n.Programs, inner.Programs...)
 	n.Judges, n.Variables = append(n.Judges, inner.Judges...), append(n.Variables, inner.Variables...)
@@ -201,7 +200,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	}
 }
 
-// Check reports mistakes in the arguments of a scorer, and gives what it needs.
+// Check reports problems of the arguments of a scorer, and gives what it needs.
 func (t Table) Check(s *suite.Scorer) suite.Needs {
 	scorer, found := t.build(s, nil)
 	needs := found
@@ -272,7 +271,7 @@ type Compiled struct {
 	by     Table
 }
 
-// Compile makes a scorer that Check found no mistake in. What Check warned of is not repeated.
+// Compile makes a scorer in which Check found no problem. What Check warned of is not repeated.
 func (t Table) Compile(s *suite.Scorer) *Compiled {
 	if made, ok := s.Needs.Compiled.(*Compiled); ok && made.spec == s && made.by.is(t) {
 		return made
@@ -291,7 +290,7 @@ func (t Table) is(other Table) bool { return len(t) > 0 && len(t) == len(other) 
 // References are the texts that the scorer compares with by their embeddings.
 func (c *Compiled) References() []string { return c.needs.References }
 
-// Judges are the judges that the scorer asks, one for each call, malformed replies aside.
+// Judges are the judges that the scorer calls, one for each call, malformed replies aside.
 func (c *Compiled) Judges() []suite.JudgeUse { return c.needs.Judges }
 
 // Programs are the commands that the scorer runs, with the digests of their files.
@@ -327,8 +326,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 	return score, nil
 }
 
-// overCandidates applies the scorer to the candidates that were chosen: one, or
-// all of them, of which the least counts.
+// overCandidates applies the scorer to the candidates that were chosen: one, or the least of all.
 func overCandidates(picked suite.CandidatePick, s Scorer, a *Answer) Finding {
 	candidates := len(a.Response.Candidates)
 	if !picked.All || candidates < 2 {

@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// compile reads one entry of a scorers list, as it would stand in a suite.
+// compile reads one entry of a scorers list, as it is written in a suite.
 func compile(t testing.TB, entry string) *scorers.Compiled {
 	t.Helper()
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
@@ -176,7 +176,7 @@ func TestCombinators(t *testing.T) {
 	})
 }
 
-// The value of all is the least, that of any the largest, over what could be told, in whatever order.
+// The value of all is the least, that of any the largest, over what was scored, in whatever order.
 func TestCombinedValues(t *testing.T) {
 	t.Parallel()
 	lev := func(to string, max int) string { return fmt.Sprintf("{levenshtein: {to: %s, max: %d}}", to, max) }
@@ -196,7 +196,7 @@ func TestCombinedValues(t *testing.T) {
 	}
 }
 
-// Arguments that would turn a check off, or into its opposite, are mistakes.
+// Arguments that would turn a check off, or into its opposite, are problems.
 func TestEmptyArgumentsAreMistakes(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{

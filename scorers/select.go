@@ -135,7 +135,7 @@ func selecting(steps []selectStep, s Scorer) Scorer {
 // it, looks at the text.
 func (t Table) looksAtText(entry yamlnode.Node) bool {
 	if !entry.IsMapping() {
-		return true // a mistake of its own
+		return true // reported separately
 	}
 	for e := range entry.Map().Entries() {
 		kind := t.Lookup(e.Name())
@@ -222,7 +222,7 @@ func fenceSelector(n yamlnode.Node) *selector {
 	}}
 }
 
-// written is an expression of the suite on one line, with its backslashes as they stand there.
+// written is an expression of the suite on one line, with its backslashes as they are there.
 func written(expression string) string {
 	return strings.ReplaceAll(visibleText(expression), `\\`, `\`)
 }

@@ -70,7 +70,7 @@ func runJQ(name string, expression *jq.Expression, value any, text string) (stri
 	return missing("%s finds nothing in %s", name, quote(text))
 }
 
-// failedJQ is for an expression that a bound or a mistake has ended.
+// failedJQ is for an expression that a bound or an error has ended.
 func failedJQ(name string, err error, text string) (string, *Finding) {
 	var bound jq.BoundError
 	if errors.As(err, &bound) {

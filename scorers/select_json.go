@@ -39,7 +39,8 @@ func jsonSelector(n yamlnode.Node) *selector {
 	}}
 }
 
-// jsonIn are the objects and arrays in a text that are not inside others, the first alone if asked to; false when the search took too long.
+// jsonIn are the objects and arrays in a text that are not inside others, the first alone if wanted; false when the
+// search took too long.
 func jsonIn(text string, first bool) (found []string, complete bool) {
 	room := maxSearched
 	for at := 0; at < len(text); {
@@ -65,7 +66,8 @@ func jsonIn(text string, first bool) (found []string, complete bool) {
 	return found, true
 }
 
-// jsonLength is how long the value is with which a text begins, 0 when it begins with none, and how many bytes told.
+// jsonLength is how long the value is with which a text begins, 0 when it begins with none, and how many bytes were
+// read.
 func jsonLength(text string) (length, read int) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var value json.RawMessage

@@ -92,8 +92,8 @@ func TestSelectFromTheResponseMistakes(t *testing.T) {
 		"- {finishReason: STOP, select: {response: .a}}":                               "8:30: `finishReason` does not look at the text",
 		"- {all: [{equals: x}, {equals: y, select: {jq: .c}}], select: {response: .}}": "",
 	} {
-		checkTold(t, entry, want, told(entry, suite.Options{}, nil))
+		checkReported(t, entry, want, reported(entry, suite.Options{}, nil))
 	}
-	checkTold(t, "untrusted", "8:40: in a suite that is not trusted, `jq` only takes paths",
-		told("- {equals: x, select: {response: '. + .'}}", suite.Options{Untrusted: true}, nil))
+	checkReported(t, "untrusted", "8:40: in a suite that is not trusted, `jq` only takes paths",
+		reported("- {equals: x, select: {response: '. + .'}}", suite.Options{Untrusted: true}, nil))
 }

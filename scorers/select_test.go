@@ -185,8 +185,8 @@ func TestSelectAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// told loads a suite with the entry on line 8 and lists the mistakes.
-func told(entry string, opts suite.Options, files fstest.MapFS) []string {
+// reported loads a suite with the entry on line 8 and lists its problems.
+func reported(entry string, opts suite.Options, files fstest.MapFS) []string {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
 		"  - name: c\n    scorers:\n      " + entry + "\n"
 	all := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
@@ -202,7 +202,7 @@ func told(entry string, opts suite.Options, files fstest.MapFS) []string {
 	return out
 }
 
-func checkTold(t *testing.T, entry, want string, got []string) {
+func checkReported(t *testing.T, entry, want string, got []string) {
 	t.Helper()
 	if want == "" && len(got) == 0 {
 		return
@@ -244,11 +244,11 @@ func TestSelectMistakes(t *testing.T) {
 		"- {all: [{tokens: 3, select: {jq: .a}}, {contains: x}]}":        "8:28: `tokens` does not look at the text",
 		"- {all: [{tokens: 3}, {contains: x}], select: {jq: .a}}":        "",
 	} {
-		checkTold(t, entry, want, told(entry, suite.Options{}, nil))
+		checkReported(t, entry, want, reported(entry, suite.Options{}, nil))
 	}
 }
 
-// A stranger's expression only goes down paths.
+// An untrusted suite's expression only goes down paths.
 func TestSelectUntrusted(t *testing.T) {
 	t.Parallel()
 	for jq, fine := range map[string]bool{
@@ -262,12 +262,12 @@ func TestSelectUntrusted(t *testing.T) {
 		if !fine {
 			want = "8:34: in a suite that is not trusted"
 		}
-		checkTold(t, entry, want, told(entry, suite.Options{Untrusted: true}, nil))
-		checkTold(t, entry, "", told(entry, suite.Options{}, nil))
+		checkReported(t, entry, want, reported(entry, suite.Options{Untrusted: true}, nil))
+		checkReported(t, entry, "", reported(entry, suite.Options{}, nil))
 	}
 }
 
-// FuzzSelect holds that no answer makes a selection fail, whatever it selects, and that what is found in a fence stands
+// FuzzSelect holds that no answer makes a selection fail, whatever it selects, and that what is found in a fence is
 // in the answer.
 func FuzzSelect(f *testing.F) {
 	for _, s := range hostile.Strings() {
@@ -282,7 +282,7 @@ func FuzzSelect(f *testing.F) {
 		if got.Passed && !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
 			t.Errorf("%q has no fence: %+v", text, got)
 		}
-		if entry := cheapJQ(jq); entry != "" && len(told(entry, suite.Options{Untrusted: true}, nil)) == 0 {
+		if entry := cheapJQ(jq); entry != "" && len(reported(entry, suite.Options{Untrusted: true}, nil)) == 0 {
 			saysWhy(t, compile(t, entry), text)
 		}
 	})

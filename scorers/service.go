@@ -386,10 +386,10 @@ func compileTokens(a args) Scorer {
 	}
 	return Func(func(a *Answer) Finding {
 		got := map[string]int{"output": a.Usage.OutputTokens, "prompt": a.Usage.PromptTokens, "total": a.Usage.TotalTokens}[of]
-		told := fmt.Sprintf("%d %s tokens (%s)", got, of, a.Usage.Source)
+		text := fmt.Sprintf("%d %s tokens (%s)", got, of, a.Usage.Source)
 		if s.holds(float64(got)) {
-			return yes("%s", told)
+			return yes("%s", text)
 		}
-		return no("%s, expected %s", told, s)
+		return no("%s, expected %s", text, s)
 	})
 }

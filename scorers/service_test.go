@@ -31,7 +31,7 @@ func promptRated(block string, ratings ...string) *scorers.Answer {
 	return a
 }
 
-// costing is an answer of so many tokens, by a price list of 10 and 70 per million.
+// costing is an answer of these tokens, by a price list of 10 and 70 per million.
 func costing(model string, input, output int) *scorers.Answer {
 	a := several("x")
 	a.Usage = eval.Usage{PromptTokens: input, OutputTokens: output, Source: eval.UsageService}
@@ -131,7 +131,7 @@ func TestWholeAnswerMistakes(t *testing.T) {
 		"- bleu: {to: x, min: 1, smoothing: method1}":               "`method1`",
 		"- bleu: {to: x, min: 1, definition: nltk, maxOrder: 10}":   "between 1 and 9",
 	} {
-		if got := mistakes(entry); !strings.Contains(got, want) {
+		if got := problemsOf(entry); !strings.Contains(got, want) {
 			t.Errorf("%s:\n got %s\nwant %s", entry, got, want)
 		}
 	}

@@ -66,7 +66,7 @@ func TestNumber(t *testing.T) {
 		{"- number: 1234567", "1_234_567", "p"},
 		{"- number: 1234567", "1.234.567 €", "p"},
 		{"- number: 1234.5", "1.234,5 €", "p"},
-		{"- number: 5", "3,5", "p"}, // a list, unless told otherwise
+		{"- number: 5", "3,5", "p"}, // a list by default
 		{"- number: {is: 3.5, decimal: comma}", "3,5", "p"},
 		{"- number: {is: 3.5, decimal: comma}", "3.5", "p"},
 		{"- number: {is: 1234, decimal: comma}", "1.234", "p"},
@@ -344,7 +344,7 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// Mistakes in arguments stand at their place.
+// Problems of arguments are reported at their place.
 func TestShapeMistakes(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
@@ -355,12 +355,12 @@ func TestShapeMistakes(t *testing.T) {
 		"- number: {is: 1, decimal: dot}":                         "8:34: `dot` is not known",
 		"- number: [1, 2]":                                        "8:17: expected a number",
 		"- choice: E":                                             "8:17: `E` is not one of the choices A, B, C, D",
-		"- choice: {is: A, of: [A, a]}":                           "8:33: `a` stands twice",
+		"- choice: {is: A, of: [A, a]}":                           "8:33: `a` is twice",
 		"- choice: {is: A, of: [A]}":                              "8:29: `of` needs at least two",
 		"- choice: {is: A, of: [A, the first]}":                   "8:33: `the first` is not the letter",
 		"- choice: {of: [A, B]}":                                  "8:17: the key `is` is missing",
 		"- list: []":                                              "8:15: `list` needs at least one item",
-		"- list: [a, a]":                                          "8:19: the item \"a\" stands twice",
+		"- list: [a, a]":                                          "8:19: the item \"a\" is listed twice",
 		"- list: [a, \"\"]":                                       "8:19: an empty item",
 		"- list: {items: [a], recall: 0}":                         "8:36: `recall: 0` always passes",
 		"- list: {items: [a], recall: 2}":                         "8:36: 2 is out of range",

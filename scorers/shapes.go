@@ -35,7 +35,8 @@ func (t Table) entry(beside shape.Block) shape.Shape {
 		}
 	}
 	b.Keys = append(b.Keys, textKeys().Only(slices.Sorted(maps.Keys(options))...).Keys...)
-	// A slip in the name of a kind is one mistake: only where all keys are known there must be a kind among them.
+	// A typing error in the name of a kind is one problem: only where all keys are known there must be a kind among
+	// them.
 	rules := []shape.Schema{
 		{"if": shape.Schema{"propertyNames": shape.Schema{"enum": b.Names()}}, "then": shape.Schema{"oneOf": shape.Wanting(t.Names()...)}},
 	}

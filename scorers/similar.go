@@ -22,8 +22,8 @@ func similarKind() Kind {
 	}
 }
 
-// Vectors are the embeddings at hand while an answer is scored. A text that is asked for and not
-// there is wanted: whoever scores gets it and scores again.
+// Vectors are the available embeddings while an answer is scored. A text whose vector is needed and not there is
+// wanted: the caller gets it and scores again.
 type Vectors struct {
 	Known  map[string][]float64
 	Wanted []string
@@ -31,7 +31,7 @@ type Vectors struct {
 	Refused string
 }
 
-// of is the vector of a text, nil when it is not at hand.
+// of is the vector of a text, nil when it is not available.
 func (v *Vectors) of(text string) []float64 {
 	known := v.Known[text]
 	if known == nil && v.Refused == "" {
@@ -119,10 +119,9 @@ func (v *Vectors) missing() Finding {
 	return unscored("the embeddings are not at hand")
 }
 
-// Cosine is the cosine of the angle between two vectors, a·b / (|a| |b|), from -1 to 1; false when it
-// is undefined: for a zero vector, vectors of different length, or a value that is no number. Both
-// are scaled by their largest value first, so that neither products nor sums leave the range of a
-// float64.
+// Cosine is the cosine of the angle between two vectors, a·b / (|a| |b|), from -1 to 1. It is false when undefined:
+// for a zero vector, vectors of different length, or a value that is no number. Both are scaled by their largest
+// value first, so that neither products nor sums leave the range of a float64.
 func Cosine(a, b []float64) (float64, bool) {
 	sa, sb := scale(a), scale(b)
 	if len(a) != len(b) || !(sa > 0 && sb > 0) || math.IsInf(sa, 0) || math.IsInf(sb, 0) {

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// The cosines are those that another program computed exactly.
+// Another program computed the cosines exactly.
 func TestCosine(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/vector_similarity.json")
@@ -105,7 +105,7 @@ func TestSimilarWithoutText(t *testing.T) {
 	}
 }
 
-// What streams tell: time to the first text, and chunks.
+// What streams show: time to the first text, and chunks.
 func TestStreamScorers(t *testing.T) {
 	t.Parallel()
 	streamed := func(first float64, chunks int, text string) *scorers.Answer {

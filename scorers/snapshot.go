@@ -60,7 +60,7 @@ func (c snapshotCheck) score(a *Answer) Finding {
 		return missing
 	}
 	if a.Context == nil || c.home == nil {
-		return unscored("of which trial the answer is, is not known")
+		return unscored("the trial of the answer is not known")
 	}
 	trial := a.Context.Trial
 	trial.Suite = c.home.Name // an earlier version may have another name than the suite that it runs next to
@@ -185,7 +185,8 @@ func cutAt(s string, most int) string {
 // Snapshots are the files below expected/ that the scorer reads, as suite.ExpectedFile takes them.
 func (c *Compiled) Snapshots() []string { return c.needs.Snapshots }
 
-// OnlySnapshots is the table for whoever wants to know what snapshot scorers look at: scorers of other kinds do nothing.
+// OnlySnapshots is the table for callers that need only what snapshot scorers look at: scorers of other kinds do
+// nothing.
 func (t Table) OnlySnapshots() Table {
 	out := slices.Clone(t)
 	for i := range out {

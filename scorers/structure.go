@@ -85,7 +85,7 @@ func (a args) checkValid(m yamlnode.Map) {
 		}
 	}
 	if m.IsMapping() && m.Len() == 0 {
-		a.Args.Errorf("`json: valid` asks for any JSON", "`json` needs `equals` or `valid`")
+		a.Args.Errorf("`json: valid` accepts any JSON", "`json` needs `equals` or `valid`")
 	}
 }
 
@@ -95,7 +95,7 @@ func jsonValid() Scorer {
 		if failed == nil {
 			return yes("the answer is valid JSON")
 		}
-		failed.NoText = false // whether it can be read is what is asked
+		failed.NoText = false // the scorer checks whether it can be read
 		return *failed
 	})
 }

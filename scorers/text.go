@@ -213,8 +213,8 @@ func whyEmpty(c *eval.Candidate) string {
 	return shown
 }
 
-// without is a failure that `not:` does not turn into a pass: of an answer in which there is nothing to look at, that
-// cannot be read, or that is not compared because its length alone decides.
+// without is a failure that `not:` does not turn into a pass. It is for an answer without anything to look at, one
+// that cannot be read, or one that is not compared because its length alone decides.
 func without(format string, args ...any) Finding {
 	f := no(format, args...)
 	f.NoText = true

@@ -33,7 +33,7 @@ func toolCallsKind() Kind {
 	}
 }
 
-// callMode says how the calls that came are compared with those that are listed.
+// callMode says how the calls that came are compared with the listed ones.
 type callMode string
 
 const (

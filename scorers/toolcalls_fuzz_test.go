@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// FuzzToolCalls holds that no call makes a scorer fail, that reasons are one line, that looser rules pass whatever stricter ones do, and
-// that arguments which are no JSON object match nothing but names.
+// FuzzToolCalls holds that no call makes a scorer fail, that reasons are one line, and that looser rules pass
+// whatever stricter ones do. Arguments which are no JSON object match nothing but names.
 func FuzzToolCalls(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add("f", `{"a": "`+s+`"}`, s)

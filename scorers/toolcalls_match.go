@@ -105,7 +105,7 @@ func (m *callMatcher) inOrder(want, got []readCall) bool {
 // callPairs are the calls that stay alone when as many of those listed as possible are paired with one that was made.
 type callPairs struct{ missing, surplus []readCall }
 
-// maxPairBits bounds the table of which calls fit, in bits.
+// maxPairBits bounds the table of calls that fit, in bits.
 const maxPairBits = 1 << 26
 
 // pair finds a largest set of pairs. With `args: subset` a call may fit several that are listed, so that to pair each with the first that

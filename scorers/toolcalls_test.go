@@ -29,7 +29,7 @@ func candidate(calls ...string) eval.Candidate {
 	return c
 }
 
-// looping is an answer of several steps, each of which but the last was given results; the last is a text.
+// looping is an answer of several steps: each but the last was given results; the last is a text.
 func looping(text string, steps ...[]string) *scorers.Answer {
 	a := &scorers.Answer{}
 	for _, calls := range steps {
@@ -360,7 +360,7 @@ func TestToolCallsMistakes(t *testing.T) {
 		"- {steps: 1, partial: allow}":                       "8:20: `steps` does not look at the text",
 		"- toolCalls: {calls: [{name: a, args: {n: 0x10}}]}": "8:49: `0x10` is not a number that JSON knows",
 	} {
-		checkTold(t, entry, want, told(entry, suite.Options{}, nil))
+		checkReported(t, entry, want, reported(entry, suite.Options{}, nil))
 	}
 }
 

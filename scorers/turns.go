@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// overTurns looks at the turns of a live chat that were chosen: one, or all that were answered, of which the least counts. Usage, timing
-// and request are then those of the turn. Without a pick it looks at the answer as it is.
+// overTurns looks at the turns of a live chat that were chosen: one, or the least of all that were answered. Usage,
+// timing and request are then those of the turn. Without a pick it looks at the answer as it is.
 func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Finding {
 	whole := cmp.Or(a.chat, a)
 	ends := turnEnds(whole)

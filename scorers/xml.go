@@ -46,7 +46,7 @@ func compileXML(a args) Scorer {
 		m := a.Args.Map(xmlKeys().Names()...)
 		x.fence = m.Get("fence").Bool()
 		if m.IsMapping() && m.Len() == 0 {
-			a.Args.Errorf("`xml: wellFormed` asks for any XML", "`xml` needs `required` or `fence`")
+			a.Args.Errorf("`xml: wellFormed` accepts any XML", "`xml` needs `required` or `fence`")
 		}
 		x.paths = xmlPaths(m.Get("required"))
 	}
@@ -65,7 +65,7 @@ func (x xmlCheck) check(got string) Finding {
 	}
 	missing, err := readXML(strings.TrimSpace(text), x.paths)
 	switch {
-	case err != nil && len(x.paths) == 0: // whether it can be read is what is asked
+	case err != nil && len(x.paths) == 0: // the scorer checks whether it can be read
 		return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
 	case err != nil:
 		return without("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
@@ -193,7 +193,7 @@ func (r *xmlReader) start(t xml.StartElement, line int) error {
 	}
 	for i, a := range t.Attr {
 		if slices.ContainsFunc(t.Attr[:min(i, 100)], func(b xml.Attr) bool { return a.Name == b.Name }) {
-			return fmt.Errorf("line %d: the attribute %s stands twice", line, a.Name.Local)
+			return fmt.Errorf("line %d: the attribute %s appears twice", line, a.Name.Local)
 		}
 	}
 	if !within {

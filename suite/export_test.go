@@ -8,14 +8,18 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// LoadBy is Load in one of the two ways in which it reads: as a whole (0), or with a first attempt that cuts every list of cases
-// into pieces of so many bytes. Tried says that the first attempt was enough.
+// LoadBy is Load in one of its ways of reading, by piece. 0 reads as a whole. A positive number first cuts every list of
+// cases into pieces of that many bytes, and -1 first only takes scorers that read alike for one. The result tried says
+// that the first attempt was enough.
 func LoadBy(fsys fs.FS, path string, kinds Kinds, piece int, diags *diag.List) (s *Suite, tried bool) {
 	how := thrift{yamlnode.Cutting{Key: "cases", Piece: piece}, true}
-	if piece == 0 {
+	switch {
+	case piece < 0:
+		how.cutting = yamlnode.Cutting{}
+	case piece == 0:
 		how = thrift{}
 	}
-	begin := &Suite{File: path, files: newFiles(fsys, path), opts: Options{Now: time.Unix(1_800_000_000, 0)}, kinds: kinds}
-	s = begin.loadBy(how, diags)
-	return s, s == begin
+	s = &Suite{File: path, files: newFiles(fsys, path), opts: Options{Now: time.Unix(1_800_000_000, 0)}, kinds: kinds}
+	_, again := s.load(how, &diag.List{})
+	return s.loadBy(how, diags), !again
 }

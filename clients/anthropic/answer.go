@@ -80,7 +80,7 @@ func candidate(blocks []json.RawMessage, reason string, f wire.Fields) (eval.Can
 	return out, nil
 }
 
-// block reads a block into the parts of the answer; more says that there is more in it than a text.
+// block reads a block into the parts of the answer; more reports whether the answer has more than text.
 func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 	f := wire.Fields{}
 	if wire.Read(raw, &f) != nil {

@@ -43,14 +43,15 @@ func (c *Client) Close() { c.caller.Close() }
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Client) Emulated() bool { return c.caller.Emulated() }
 
-// Skew is by how much the clock of the service is ahead of this machine's, to the second, by the Date of its last
-// answer; false when no answer had one. A proxy's answer counts too.
+// Skew is how far the clock of the service is ahead of this machine's, to the second. It comes from the Date of the
+// last answer; false when no answer had one. A proxy's answer counts too.
 func (c *Client) Skew() (time.Duration, bool) { return c.caller.Skew() }
 
 // Check finds what the protocol cannot express of a request, all of it in one error.
 func Check(r *eval.Request) error { return protocol.Anthropic().Check(r) }
 
-// Generate asks the model once, for a stream if the call says so. It fills in what call.Timing says of the attempt.
+// Generate sends the call to the model once, for a stream if the call says so. It fills in what call.Timing says of
+// the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	if err := Check(&call.Request); err != nil {
 		return nil, c.caller.Unsendable(err)
@@ -72,7 +73,7 @@ func explain(e *eval.Error) *eval.Response {
 	return nil
 }
 
-// CountTokens asks how many tokens the prompt of the call is, its system text and its tools included.
+// CountTokens requests the number of tokens of the prompt of the call, its system text and its tools included.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	var answer struct {
 		InputTokens *wire.Number `json:"input_tokens"`
@@ -85,7 +86,7 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 		return 0, err
 	}
 	if answer.InputTokens == nil || *answer.InputTokens < 0 {
-		return 0, eval.Errorf(eval.KindMalformed, "the answer to count_tokens has no input_tokens that could be true")
+		return 0, eval.Errorf(eval.KindMalformed, "the answer to count_tokens has no valid input_tokens")
 	}
 	return int(*answer.InputTokens), nil
 }
@@ -95,7 +96,7 @@ func (c *Client) Models(ctx context.Context, _ string) ([]eval.Model, error) {
 	return c.caller.Models(ctx, "v1/models")
 }
 
-// Model asks for one model's metadata. An unknown model is an error of status 404.
+// Model requests one model's metadata. An unknown model is an error of status 404.
 func (c *Client) Model(ctx context.Context, _, id string) (*eval.Model, error) {
 	return c.caller.Model(ctx, "v1/models", id)
 }

@@ -86,7 +86,7 @@ func TestThoughtsTextAndCalls(t *testing.T) {
 		`{"type":"text","text":"b"},{"type":"tool_use","id":"1","name":"f","input":{"n":1.0,"m":9007199254740993}}]`
 	body := `{"type":"message","role":"assistant","model":"m","content":` + content + `,"stop_reason":"tool_use",` +
 		`"usage":{"input_tokens":5,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`
-	for _, stream := range []bool{false, true} { // a server may send the whole of it although a stream was asked for
+	for _, stream := range []bool{false, true} { // a server may send the answer in one piece although the request is for a stream
 		got, err := ask(t, &replies.Canned{Body: []byte(body)}, stream)
 		expect.OK(t, err)
 		c := got.Candidates[0]

@@ -58,7 +58,7 @@ func (a *assembly) event(kind string, f wire.Fields) (text bool, err error) {
 			return false, err
 		}
 		return false, a.take(message)
-	case "message": // a whole one, although a stream was asked for
+	case "message": // a whole answer, although the request is for a stream
 		return true, a.take(f)
 	case "content_block_start", "content_block_delta":
 		return a.piece(f)

@@ -184,9 +184,9 @@ var usageKeys = [][]string{
 	{"reasoningTokens", "reasoning_tokens", "thoughtsTokenCount"},
 }
 
-// readUsage reads {inputTokens, outputTokens, totalTokens, cachedTokens, reasoningTokens}, promptTokens and
-// completionTokens being other words for the first two, all in camelCase or in snake_case, or in the service's own
-// words. nil when there is none of them. Its source is "" where the number of output tokens is missing.
+// readUsage reads {inputTokens, outputTokens, totalTokens, cachedTokens, reasoningTokens}, in camelCase, in snake_case
+// or in the service's own words. promptTokens and completionTokens are other words for the first two. It returns nil
+// when there is none of them. Its source is "" where the number of output tokens is missing.
 func readUsage(raw json.RawMessage) (*eval.Usage, error) {
 	if isNull(raw) {
 		return nil, nil

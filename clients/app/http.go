@@ -127,8 +127,9 @@ func (h *HTTP) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*h
 	return req, nil
 }
 
-// identify adds the headers of every request, as far as the suite has none of their names: the trace that the application may continue (W3C
-// Trace Context), and a key by which it can tell that a request is another attempt of one that it has seen.
+// identify adds the headers of every request, unless the suite sets one of the same name. One is the trace that the
+// application may continue (W3C Trace Context). The other is a key by which it recognizes another attempt of the same
+// request.
 func (h *HTTP) identify(call *eval.Call, to http.Header) {
 	set := func(name, value string) {
 		if value != "" && to[name] == nil {

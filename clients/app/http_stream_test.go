@@ -30,7 +30,7 @@ func events(pieces ...string) http.HandlerFunc {
 	}
 }
 
-// then is a handler that goes on with another after it.
+// then is a handler that calls first, then next.
 func then(first http.HandlerFunc, next func(w http.ResponseWriter, r *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		first(w, r)

@@ -268,7 +268,7 @@ func zipped(body string, is bool) http.HandlerFunc {
 	}
 }
 
-// A port where nobody listens, and a name that does not exist, are errors before anything left.
+// A closed port, and a name that does not exist, are errors before anything left.
 func TestHTTPDead(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -94,7 +94,8 @@ func (p *Program) failed(err error) error {
 // outputKeys are the keys of an answer that says more than a text. An object with none of them is a text.
 var outputKeys = []string{"text", "toolCalls", "usage", "error", "finishReason"}
 
-// readOutput reads what a program wrote: an object with one of outputKeys, or else a text, of which line breaks at the end are no part.
+// readOutput reads what a program wrote: an object with one of outputKeys, or else a text without the line breaks at
+// its end.
 func readOutput(out []byte, hidden *secret.Set) (*answer, error) {
 	out = bytes.TrimPrefix(out, []byte("\xEF\xBB\xBF"))
 	switch {
@@ -126,8 +127,8 @@ func objectOf(out []byte) (f wire.Fields, isAnswer bool) {
 	return f, false
 }
 
-// misspelled is the error of an object with a key such as `tool_calls`: read as a text, or left out, its calls would be
-// none, and the scorer `toolCalls: none` would pass.
+// misspelled is the error of an object with a key such as `tool_calls`. Read as a text, or left out, the answer would
+// have no calls, and the scorer `toolCalls: none` would pass.
 func misspelled(f wire.Fields) error {
 	for _, found := range slices.Sorted(maps.Keys(f)) {
 		for _, key := range outputKeys {

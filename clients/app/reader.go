@@ -106,7 +106,7 @@ func (e *expression) failed(err error, data []byte) error {
 func (e *expression) written(err error, room int) error {
 	switch {
 	case err != nil:
-		return e.error("gives what cannot be written: %s", err)
+		return e.error("gives a value that cannot be written: %s", err)
 	case room < 0:
 		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
 	}
@@ -165,8 +165,8 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	return text.response(), nil
 }
 
-// Reread reads an answer from before again, from the whole of the response that is kept with it: the expressions may be others than those
-// with which it was read first. The error is an *eval.Error.
+// Reread reads an earlier answer again, from the whole response that is kept with it. The expressions may have changed
+// since then. The error is an *eval.Error.
 func (r *Reader) Reread(before *eval.Response) (*eval.Response, error) {
 	if len(before.Candidates) != 1 || before.Blocked() != "" && before.Candidates[0].Raw == nil {
 		return before, nil

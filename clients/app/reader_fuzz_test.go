@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// FuzzReader holds that an answer which was kept in a file reads as it did when it came, in one piece and in a stream of two events, and
-// that what is no answer is an error of an *eval.Error.
+// FuzzReader checks that an answer reads the same from a file as it did when it came, in one piece and in a stream of
+// two events. Everything else is an error of type *eval.Error.
 func FuzzReader(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		quoted := string(wirejson.AppendString(nil, s))

@@ -62,7 +62,7 @@ func TestTheApplicationAnswers(t *testing.T) {
 		{"order no. z9", "I cannot find order Z9.", fmt.Sprintf(lookup, "Z9"), 3, 6},
 		{"hello", "hello", none, 2, 2},
 		{"capital of Atlantis", "capital of Atlantis", none, 5, 5},
-		{"What did I ask before?", "You asked nothing before.", none, 6, 7},
+		{"What did I ask before?", "This is your first question.", none, 6, 7},
 		{"in order to 3\n\"", "in order to 3\n\"", none, 4, 4},
 	} {
 		want := fmt.Sprintf(
@@ -84,15 +84,15 @@ func TestTheApplicationRemembersSessions(t *testing.T) {
 	replyTo(t, a, `{"question":"capital of Peru","session":"one"}`)
 	replyTo(t, a, `{"question":"hello","session":2}`)
 	for body, want := range map[string]string{
-		`{` + before + `,"session":"one"}`:   "You asked: capital of Peru",
-		`{` + before + `,"session":2}`:       "You asked: hello",
-		`{` + before + `,"session":"other"}`: "You asked nothing before.",
-		`{` + before + `,"session":null}`:    "You asked nothing before.",
+		`{` + before + `,"session":"one"}`:   "Your last question: capital of Peru",
+		`{` + before + `,"session":2}`:       "Your last question: hello",
+		`{` + before + `,"session":"other"}`: "This is your first question.",
+		`{` + before + `,"session":null}`:    "This is your first question.",
 		// a conversation that comes with the request counts instead of the session
 		`{"session":"one","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"},` +
-			`{"role":"user","content":[{"type":"text","text":"What did I ask before?"}]}]}`: "You asked: hi",
+			`{"role":"user","content":[{"type":"text","text":"What did I ask before?"}]}]}`: "Your last question: hi",
 		`{"messages":[{"role":"system","content":"s"},{"role":"user","parts":[{"text":"a"},{"text":"b"}]},{"role":"model","parts":[]}],` +
-			before + `}`: "You asked: ab",
+			before + `}`: "Your last question: ab",
 		`{"messages":[{"text":"capital of Kenya"}]}`: "Nairobi",
 	} {
 		expect.Same(t, body, replyTo(t, a, body), want)
@@ -100,7 +100,7 @@ func TestTheApplicationRemembersSessions(t *testing.T) {
 	// A retry with the same key is one question.
 	for range 3 {
 		expect.Same(t, "a retry", replyTo(t, a, `{"question":"What did I ask before?","session":"one"}`, "Idempotency-Key", "k"),
-			"You asked: What did I ask you before?")
+			"Your last question: What did I ask you before?")
 	}
 	in := asks(t, a, "/chat", `{"question":"x","session":"s"}`).body + asks(t, a, "/chat", `{"question":"x","session":"s"}`).body
 	if !strings.Contains(in, `"inputTokens":1,`) || strings.Count(in, `"inputTokens":1,`) != 2 {
@@ -122,8 +122,8 @@ func TestTheApplicationForgets(t *testing.T) {
 	ask("first", "two")
 	ask("last", "hello")
 	expect.Same(t, "sessions", len(a.sessions.open), maxSessions)
-	expect.Same(t, "the first session, used again", ask("first", "What did I ask before?"), "You asked: two")
-	expect.Same(t, "the one that was not used for longest", ask("0", "What did I ask before?"), "You asked nothing before.")
+	expect.Same(t, "the first session, used again", ask("first", "What did I ask before?"), "Your last question: two")
+	expect.Same(t, "the one that was not used for longest", ask("0", "What did I ask before?"), "This is your first question.")
 	for i := range 3 * maxExchanges {
 		ask("long", fmt.Sprint("question ", i))
 	}
@@ -251,7 +251,7 @@ func TestTheApplicationServesManyAtOnce(t *testing.T) {
 	expect.Same(t, "requests", a.Stats()["/chat"], int64(40))
 }
 
-// FuzzApp holds that the application answers whatever comes, an answer in JSON or a problem in JSON, and streams events of JSON.
+// FuzzApp checks that the application answers whatever comes, an answer in JSON or a problem in JSON, and streams events of JSON.
 func FuzzApp(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(), `{"question":"order A17","session":[{}]}`, `{"messages":[{"role":"user","content":[{"text":"x"}]},{"role":"model"}]}`,

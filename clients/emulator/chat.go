@@ -405,7 +405,7 @@ func (completions) malformed(how string) string {
 		strings.TrimSpace(
 			string(
 				encoded(
-					map[string]any{"error": openAIError(&problem{Status: 500, Message: "the emulator's script asks for this fault"})},
+					map[string]any{"error": openAIError(&problem{Status: 500, Message: "this fault comes from the emulator's script"})},
 				),
 			),
 		),

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// question is what a request to the application asks.
+// question is the content of a request to the application.
 type question struct {
 	text    string
 	session string     // "": nothing is kept
@@ -202,9 +202,9 @@ func answerTo(text string, before []exchange) exchange {
 			e.reply = "I cannot find order " + id + "."
 		}
 	} else if beforeQuestion().MatchString(text) {
-		e.reply = "You asked nothing before."
+		e.reply = "This is your first question."
 		if n := len(before); n > 0 {
-			e.reply = fmt.Sprintf("You asked: %s", before[n-1].question)
+			e.reply = fmt.Sprintf("Your last question: %s", before[n-1].question)
 		}
 	}
 	return e

@@ -90,7 +90,7 @@ func (r *embedRequest) check(m *eval.Model) *problem {
 		return badRequest("content.parts is required")
 	}
 	if id := strings.TrimPrefix(r.Model, "models/"); id != "" && id != m.ID() {
-		return badRequest("the model %q is another one than that of the path, %s", r.Model, m.Name)
+		return badRequest("the model %q is not that of the path, %s", r.Model, m.Name)
 	}
 	if slices.ContainsFunc(r.Content.Parts, func(p part) bool { return p.InlineData != nil }) {
 		return badRequest("only text can be embedded")

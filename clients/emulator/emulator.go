@@ -1,10 +1,9 @@
-// Package emulator is the generative-language service as an http.Handler, for demonstrations
-// and tests: the seven named models with their limits, the rules of the specification
-// enforced, answers from a script. No model is behind it. It speaks chat completions, Responses and
-// messages too, from the same script.
+// Package emulator is the generative-language service as an http.Handler, for demonstrations and tests. It has the
+// seven named models with their limits, enforces the rules of the specification, and answers from a script. No model
+// is behind it. It speaks chat completions, Responses and messages too, from the same script.
 //
-// It is deterministic per seed: what it draws comes from a hash of the seed, the trial (or the
-// request body) and how often that was asked before.
+// It is deterministic per seed: it draws from a hash of the seed, the trial (or the request body) and the number of
+// earlier requests for the same.
 //
 // The usual order: LoadScript (or DemoScript), New, Start.
 package emulator
@@ -175,7 +174,7 @@ func reply(w http.ResponseWriter, v any) {
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
-	_ = json.NewEncoder(w).Encode(v) // the client may have gone; there is nobody to tell
+	_ = json.NewEncoder(w).Encode(v) // the client may have gone, and an error has no other reader
 }
 
 // authorized lets a request pass that brings a good key, or a good token and a project.
@@ -220,7 +219,7 @@ func denied(message, reason string) *problem {
 func (e *Emulator) checkToken(token, project string) *problem {
 	switch {
 	case !e.auth.good(token):
-		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the access token is not valid, or not any more", "ACCESS_TOKEN_EXPIRED"}
+		return &problem{http.StatusUnauthorized, "UNAUTHENTICATED", "the access token is not valid, or has expired", "ACCESS_TOKEN_EXPIRED"}
 	case project == "":
 		return denied("the request names no project: send the header "+e.opts.HeaderPrefix+"-user-project", "USER_PROJECT_MISSING")
 	case e.opts.Project != "" && project != e.opts.Project:
@@ -266,7 +265,7 @@ func pageOf(query url.Values, n int) (from, to int, p *problem) {
 	}
 	if v := cmp.Or(query.Get("pageToken"), query.Get("page_token")); v != "" {
 		if from, err = strconv.Atoi(strings.TrimPrefix(v, "from-")); err != nil || from < 0 || from > n {
-			return 0, 0, badRequest("the pageToken is not one that was handed out")
+			return 0, 0, badRequest("the pageToken is not known")
 		}
 	}
 	return from, min(n, from+cmp.Or(size, defaultPage)), nil
@@ -282,8 +281,7 @@ func (e *Emulator) getModel(w http.ResponseWriter, r *http.Request) {
 	reply(w, m)
 }
 
-// model looks a model up by its id or an alias; the answer carries the name that was
-// asked for.
+// model looks a model up by its id or an alias; the answer carries the name in the request.
 func (e *Emulator) model(id string) *eval.Model {
 	real := id
 	if to, ok := e.opts.Alias[id]; ok {
@@ -301,7 +299,7 @@ func (e *Emulator) model(id string) *eval.Model {
 	return &m
 }
 
-// anyModel is a model of which nothing is known but its name.
+// anyModel is a model that is known by its name only.
 func anyModel(id string) *eval.Model {
 	return &eval.Model{
 		Name: "models/" + id, Version: "001", DisplayName: id, Description: "No model is behind this name: evalrun's emulator answers from a " +

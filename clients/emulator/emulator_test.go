@@ -256,8 +256,8 @@ rules:
 	}
 }
 
-// Draws depend on the seed and on what is asked, not on the order of arrival; temperature 0 takes
-// the heaviest reply, and more spreads.
+// Draws depend on the seed and on the request, not on the order of arrival; temperature 0 takes the heaviest reply,
+// and more spreads.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	script := "rules: [{replies: [{text: often, weight: 9}, {text: seldom, weight: 1}]}]"

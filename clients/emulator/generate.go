@@ -17,8 +17,8 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// draws hands out random sources that depend on nothing but the seed, what is asked,
-// and how often it was asked before.
+// draws hands out random sources. They depend only on the seed, the request, and the number of earlier requests for
+// the same.
 type draws struct {
 	mu   sync.Mutex
 	seen map[uint64]uint64

@@ -36,7 +36,7 @@ var ruleBlock = shape.Block{Keys: []shape.Key{
 	{Name: "reply", Is: shape.Text, Doc: "The text of the answer; a template with " + listed(replyVariables) + "."},
 	{Name: "toolCalls", Is: shape.List(callBlock.Shape()), Doc: "Functions that the answer calls, after the text if there is one."},
 	{Name: "reasoning", Is: shape.Text, Doc: "A thought before the answer, a template; calls are then signed."},
-	{Name: "replies", Is: shape.List(replyBlock.Shape()), Doc: "Answers of which one is drawn."},
+	{Name: "replies", Is: shape.List(replyBlock.Shape()), Doc: "The emulator draws one of these answers."},
 	{
 		Name: "raw",
 		Is:   shape.Either(shape.Text, shape.Map(shape.Any), shape.List(shape.Either(shape.Text, shape.Map(shape.Any)))),
@@ -68,7 +68,7 @@ var matchBlock = shape.Block{Keys: []shape.Key{
 		Is:   shape.Int(1, math.MaxInt16),
 		Doc:  "Which answer to the question this is: 1 before there are results of functions, 2 after the first ones.",
 	},
-	{Name: "result", Is: shape.Text, Doc: "A glob of functions, one of which has a result in the last turn."},
+	{Name: "result", Is: shape.Text, Doc: "A glob of functions; one of them has a result in the last turn."},
 	{Name: "resultText", Is: shape.Text, Doc: "A glob of that result as JSON."},
 }}
 
@@ -92,7 +92,7 @@ var replyBlock = shape.Block{
 		{Name: "text", Is: shape.Text, Doc: "The text of the answer."},
 		{Name: "toolCalls", Is: shape.List(callBlock.Shape()), Doc: "Functions that the answer calls."},
 		{Name: "reasoning", Is: shape.Text, Doc: "A thought before the answer."},
-		{Name: "weight", Is: shape.Number(1e-9, 1e9), Doc: "How often it is drawn, beside the others; 1 when not given."},
+		{Name: "weight", Is: shape.Number(1e-9, 1e9), Doc: "How often it is drawn, relative to the others (default 1)."},
 	},
 }
 
@@ -128,10 +128,10 @@ var faultBlock = shape.Block{
 		{Name: "hang", Is: shape.Bool, Doc: "The answer never comes."},
 		{Name: "cut", Is: shape.Bool, Doc: "The connection breaks within the answer."},
 		{Name: "endless", Is: shape.Either(shape.Bool, shape.Duration), Doc: "The answer never ends; a duration is the time between two pieces."},
-		{Name: "after", Is: shape.Int(0, math.MaxInt32), Doc: "The fault comes after so many chunks of a stream."},
+		{Name: "after", Is: shape.Int(0, math.MaxInt32), Doc: "The fault comes after N chunks of a stream."},
 		{Name: "malformed", Is: shape.Either(shape.Bool, shape.Word(malformations...)), Doc: "What is wrong with the answer."},
 		{Name: "rate", Is: shape.Number(0, 1), Doc: "The share of requests that it hits."},
-		{Name: "first", Is: shape.Int(1, math.MaxInt32), Doc: "It hits only so many requests, the first ones."},
+		{Name: "first", Is: shape.Int(1, math.MaxInt32), Doc: "It hits only the first N requests."},
 	},
 }
 

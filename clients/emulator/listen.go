@@ -34,7 +34,7 @@ func listen(h http.Handler, what, addr string) (*listening, error) {
 	return l, nil
 }
 
-// close ends the server and every request on it; stop ends those that hang.
+// close ends the server and every request on it; stop ends requests that hang.
 func (l *listening) close(stop chan struct{}) {
 	l.once.Do(func() {
 		close(stop)

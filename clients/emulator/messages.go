@@ -394,7 +394,7 @@ func (messages) malformed(how string) string {
 			encoded(
 				anthropicError(&problem{
 					Status:  http.StatusInternalServerError,
-					Message: "the emulator's script asks for this fault",
+					Message: "this fault comes from the emulator's script",
 				}),
 			),
 		),

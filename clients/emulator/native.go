@@ -48,7 +48,7 @@ func (native) endless() string {
 
 func (native) malformed(how string) string {
 	return misshaped(how, `{"candidates": [}`, `{"candidates": "none"}`, `{"candidates": []}`,
-		`{"error": {"code": 500, "message": "the emulator's script asks for this fault", "status": "INTERNAL"}}`)
+		`{"error": {"code": 500, "message": "this fault comes from the emulator's script", "status": "INTERNAL"}}`)
 }
 
 // misshaped is one of the bodies that a form has for what is wrong with an answer.

@@ -18,7 +18,7 @@ import (
 
 // Ways in which the emulator's authorization server gets consent.
 const (
-	ConsentPage = "page" // a page asks the person
+	ConsentPage = "page" // a page lets the person decide
 	ConsentAuto = "auto" // granted without a question, for tests
 	ConsentDeny = "deny" // denied without a question
 )
@@ -39,9 +39,8 @@ const (
 // scopes that the emulator grants, by what they end in.
 var knownScopes = []string{"/auth/generative-language.retriever", "/auth/cloud-platform"}
 
-// authServer is an OAuth 2.0 authorization server (RFC 6749) with PKCE (RFC 7636), for loopback
-// redirects (RFC 8252): codes are for one use, refresh tokens rotate, and a second use of either ends the
-// login.
+// authServer is an OAuth 2.0 authorization server (RFC 6749) with PKCE (RFC 7636), for loopback redirects (RFC 8252).
+// Codes are for one use, refresh tokens rotate, and a second use of either ends the login.
 type authServer struct {
 	consent  string
 	lifetime time.Duration
@@ -54,7 +53,7 @@ type authServer struct {
 	refresh map[string]*grant  // used ones too
 }
 
-// grant is what a person has granted, or is asked to.
+// grant is what a person has granted, or may grant on the consent page.
 type grant struct {
 	redirect, challenge, state, scope string
 	made                              time.Time
@@ -108,7 +107,7 @@ func (a *authServer) clientSecrets(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-// token is a text that cannot be guessed; the prefix tells people what it is.
+// newToken returns a text that cannot be guessed; the prefix shows people what it is.
 func newToken(prefix string) string {
 	var b [24]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -142,7 +141,7 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	case ConsentAuto:
 		a.grant(w, r, g)
 	case ConsentDeny:
-		g.refuse(w, r, "access_denied", "the emulator was told to deny")
+		g.refuse(w, r, "access_denied", "the emulator is set to deny logins")
 	default:
 		ticket := newToken("")
 		a.mu.Lock()
@@ -182,7 +181,7 @@ func (g *grant) unknownScope() string {
 		}
 	}
 	if len(scopes) == 0 {
-		return "(none was asked for)"
+		return "(the request names none)"
 	}
 	return ""
 }
@@ -222,7 +221,7 @@ func (a *authServer) decide(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	switch {
 	case g == nil:
-		page(w, http.StatusBadRequest, "This question was answered already, or never asked.", "")
+		page(w, http.StatusBadRequest, "This login was answered already, or does not exist.", "")
 	case r.PostFormValue("decision") == "allow":
 		a.grant(w, r, g)
 	default:
@@ -305,9 +304,9 @@ func (a *authServer) useCode(r *http.Request) (*grant, string) {
 	case time.Since(g.made) > codeLifetime:
 		return nil, "the code has expired"
 	case g.redirect != r.PostFormValue("redirect_uri"):
-		return nil, "the redirect_uri is another one than that of the code"
+		return nil, "the redirect_uri is not the one of the code"
 	case subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(g.challenge)) != 1:
-		return nil, "the code_verifier does not fit the code_challenge"
+		return nil, "the code_verifier does not match the code_challenge"
 	}
 	return g, ""
 }

@@ -49,7 +49,7 @@ type functionResponse struct {
 	Response json.RawMessage `json:"response,omitempty"`
 }
 
-// holds lists the members of which a part has one.
+// holds lists the kinds of content that a part has; a valid part has one.
 func (p *part) holds() []string {
 	var out []string
 	for _, m := range []struct {
@@ -197,8 +197,8 @@ func (f *functionResponse) unasked(at string, open []functionCall) *problem {
 	return badRequest("%s.id: the turn before has no call of %q with the id %q", at, f.Name, f.ID)
 }
 
-// checkSignatures wants the signatures back that came with the calls of turn i: what the emulator signed must be as it was, and the
-// first call after a thought is signed.
+// checkSignatures wants the signatures back that came with the calls of turn i. What the emulator signed must be
+// unchanged, and the first call after a thought is signed.
 func (c content) checkSignatures(i int) *problem {
 	thought := false
 	for j, p := range c.Parts {

@@ -18,8 +18,8 @@ type rawChunk struct {
 	json bool // made of YAML, so that it can be put on one line
 }
 
-// readRaw reads a literal reply: a text that is sent as it is, a mapping that is the JSON of a reply, or a list of the chunks of a
-// stream, each of them a mapping or a text.
+// readRaw reads a literal reply. A text is sent as it is, a mapping is the JSON of a reply, and a list has the chunks
+// of a stream, each a mapping or a text.
 func readRaw(n yamlnode.Node) *rawReply {
 	switch {
 	case n.IsZero():

@@ -33,7 +33,7 @@ type scriptedCall struct {
 	args     any // as decoded from JSON, with templates for texts
 }
 
-// replyVariables are those that templates of a script may name.
+// replyVariables are the names that templates of a script may use.
 var replyVariables = []string{"prompt", "model", "turns", "images", "groups", "system", "step", "result", "results"}
 
 func listed(words []string) string {
@@ -110,7 +110,7 @@ func decoded(data []byte) any {
 	return out
 }
 
-// replyTemplate reads a template of a script. Mistakes are reported at n.
+// replyTemplate reads a template of a script. Problems are reported at n.
 func replyTemplate(n yamlnode.Node) *tmpl.Template {
 	t, err := tmpl.Parse(n.Str())
 	if err == nil {

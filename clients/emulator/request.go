@@ -20,8 +20,8 @@ import (
 // maxBody bounds a request body: the largest prompt and room for the rest.
 const maxBody = service.MaxPromptBytes + 1<<20
 
-// request is what a client sends, as far as the emulator looks at it. Unknown fields are
-// ignored, unless the script lists those that are accepted.
+// request is what a client sends, as far as the emulator looks at it. Unknown fields are ignored, unless the script
+// lists the accepted ones.
 type request struct {
 	Model             string          `json:"model"`
 	Contents          []content       `json:"contents"`
@@ -245,7 +245,8 @@ var requestFields = []string{
 	"model", "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig", "cachedContent",
 }
 
-// checkFields wants no field in a body but the known ones and those that the script accepts. A script without a list accepts all.
+// checkFields refuses a body with fields other than the known ones and the ones that the script accepts. A script
+// without a list accepts all.
 func (s *Script) checkFields(body []byte, known []string) *problem {
 	if !s.listsFields {
 		return nil

@@ -75,7 +75,7 @@ func DemoScript() *Script {
 	return s
 }
 
-// LoadScript reads a script. Mistakes go to diags.
+// LoadScript reads a script. Problems go to diags.
 func LoadScript(file string, src []byte, diags *diag.List) *Script {
 	s := &Script{}
 	root, ok := yamlnode.Parse(file, src, diags)
@@ -242,8 +242,8 @@ func (r *rule) latency(rng *rand.Rand) time.Duration {
 	return time.Duration(float64(r.median) * math.Exp(sigma*rng.NormFloat64()))
 }
 
-// fault chooses the fault of the n-th match, nil for none. A fault with first applies to so
-// many matches of its rule, one with rate to that share, one with neither to all.
+// fault chooses the fault of the n-th match, nil for none. With `first`, a fault applies to the first matches of its
+// rule, with `rate` to that share, and with neither to all.
 func (r *rule) fault(rng *rand.Rand, n int64) *fault {
 	for i := range r.faults {
 		f := &r.faults[i]
@@ -255,8 +255,8 @@ func (r *rule) fault(rng *rand.Rand, n int64) *fault {
 	return nil
 }
 
-// inStream reports whether a fault shows in a stream that has begun well: what is malformed from the
-// first byte, such as a page of HTML, does only after some chunks.
+// inStream reports whether a fault shows in a stream that has begun well. What is malformed from the first byte, such
+// as a page of HTML, shows only after some chunks.
 func (f *fault) inStream() bool {
 	switch f.malformed {
 	case "json", "error":
@@ -271,5 +271,5 @@ func (f *fault) words() string {
 	if f.message != "" {
 		return f.message
 	}
-	return "the emulator's script asks for this fault"
+	return "this fault comes from the emulator's script"
 }

@@ -124,8 +124,9 @@ func quoted(s string) string { return string(wirejson.AppendString(nil, s)) }
 // wordsAChunk is how many words a chunk holds when the script does not say how many chunks there are.
 const wordsAChunk = 4
 
-// split divides an answer into chunks: the texts of the candidates in pieces and each call by itself, the reasons why they ended with
-// the last of them, the feedback of the prompt with the first, the usage with the last.
+// split divides an answer into chunks: the texts of the candidates in pieces, and each call by itself. The last chunk
+// of a candidate has its finish reason, the first of all has the feedback of the prompt, and the last of all has the
+// usage.
 func split(answer wireResponse, n int) []wireResponse {
 	pieces := make([][]part, len(answer.Candidates))
 	count := 1
@@ -186,8 +187,7 @@ func (c wireCandidate) piece(pieces []part, at int) wireCandidate {
 	return c
 }
 
-// cut divides a text into n pieces, of which some are empty when it is short; n 0 divides it
-// by words.
+// cut divides a text into n pieces, some of them empty when it is short; n 0 divides it by words.
 func cut(text string, n int) []string {
 	if n > 0 {
 		return cutEvenly(text, n)

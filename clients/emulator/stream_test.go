@@ -189,7 +189,7 @@ func TestRefusedEmbeddings(t *testing.T) {
 	for body, want := range map[string]string{
 		embeddable(""): "the text is empty", embeddable(strings.Repeat("x", 4*2048+1)): "takes at most 2048",
 		`{}`: "content.parts is required", `x`: "not the JSON",
-		`{"model":"models/other","content":{"parts":[{"text":"x"}]}}`:                                    "another one than that of the path",
+		`{"model":"models/other","content":{"parts":[{"text":"x"}]}}`:                                    "is not that of the path",
 		`{"content":{"parts":[{"inline_data":{"mime_type":"image/png","data":"AA=="}}]}}`:                "only text",
 		`{"model":"models/embedding-001","content":{"parts":[{"text":"a"},{"inlineData":{"data":""}}]}}`: "only text",
 	} {

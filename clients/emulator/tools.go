@@ -48,7 +48,7 @@ func (r *request) mode() string {
 	}
 }
 
-// allowed are the functions that an answer may call under ANY: those that are named, or all.
+// allowed are the functions that an answer may call under ANY: the named ones, or all.
 func (r *request) allowed() []string {
 	if names := r.ToolConfig.FunctionCallingConfig.AllowedFunctionNames; len(names) > 0 {
 		return names

@@ -17,7 +17,7 @@ func asking(question, fields string) string {
 	return strings.TrimSuffix(text(question), "}") + "," + fields + "}"
 }
 
-// loop is the body of a request with the turns of a tool loop: a question, the parts of the model, those that answer.
+// loop is the body of a request with the turns of a tool loop: a question, the parts of the model, and the results.
 func loop(model, results string) string {
 	return fmt.Sprintf(
 		`{"contents":[{"role":"user","parts":[{"text":"Where is A17?"}]},{"role":"model","parts":[%s]},{"role":"user","parts":[%s]}]}`,

@@ -15,7 +15,7 @@ type body []byte
 // member begins a member of the object, whose value follows.
 func (b body) member(name string) body { return body(wirejson.Object(b).Member(name)) }
 
-// requestBody encodes what a request asks.
+// requestBody encodes a request as JSON.
 func requestBody(r *eval.Request) []byte {
 	b := body(make([]byte, 0, 512))
 	b = append(b, '{')

@@ -78,11 +78,11 @@ func (c *Client) Close() { c.conn.Close() }
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Client) Emulated() bool { return c.conn.Emulated() }
 
-// Skew is by how much the clock of the service is ahead of this machine's, to the second, by the Date of its last answer; false when no
-// answer had one. A proxy's answer counts too.
+// Skew is how far the clock of the service is ahead of this machine's, to the second. It comes from the Date of the
+// last answer; false when no answer had one. A proxy's answer counts too.
 func (c *Client) Skew() (time.Duration, bool) { return c.conn.Skew() }
 
-// Generate asks the model once, for a stream if the call says so. It fills in what call.Timing says of
+// Generate sends the call to the model once, for a stream if the call says so. It fills in what call.Timing says of
 // the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	ctx, release := c.conn.Lease(ctx)
@@ -121,7 +121,7 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	return ParseResponse(data)
 }
 
-// CountTokens asks how many tokens the prompt of the call is, its system text and its tools included.
+// CountTokens requests the number of tokens of the prompt of the call, its system text and its tools included.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
@@ -140,12 +140,12 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 		return 0, wire.ErrorIn(data)
 	}
 	if out.TotalTokens == nil || !plausible(int(*out.TotalTokens)) {
-		return 0, eval.Errorf(eval.KindMalformed, "the answer to countTokens has no totalTokens that could be true: %s", wire.Excerpt(data))
+		return 0, eval.Errorf(eval.KindMalformed, "the answer to countTokens has no valid totalTokens: %s", wire.Excerpt(data))
 	}
 	return int(*out.TotalTokens), nil
 }
 
-// Model asks for one model's metadata. An unknown model is an error of status 404.
+// Model requests one model's metadata. An unknown model is an error of status 404.
 func (c *Client) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
 	data, err := c.get(ctx, c.below(apiVersion, "models/"+url.PathEscape(id)))
 	if err != nil {

@@ -110,7 +110,7 @@ func TestModelNamesAreOnePathSegment(t *testing.T) {
 	}
 }
 
-// An answer that belongs to another protocol is no answer, and holds nobody up.
+// A 101 that switches to another protocol is an error, and ends without a wait.
 func TestSwitchingProtocols(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// FuzzVectors holds that an answer with embeddings is an error, or one vector a text, of numbers, all of one length,
+// FuzzVectors checks that an answer with embeddings is an error, or one vector a text, of numbers, all of one length,
 // that are read the same when written again.
 func FuzzVectors(f *testing.F) {
 	for _, s := range append(
@@ -69,8 +69,8 @@ func checkVector(t *testing.T, v []float64, n int) {
 	}
 }
 
-// FuzzModels holds that a list of models is read or is an error that says of which kind it is, and that a page that
-// comes again and again ends.
+// FuzzModels checks that a list of models is read or is an error with a kind, and that reading ends when a page comes
+// again and again.
 func FuzzModels(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(), `{"models":[{"name":"models/a","input_token_limit":5,"temperature":0}]}`,
@@ -91,7 +91,7 @@ func FuzzModels(f *testing.F) {
 	})
 }
 
-// FuzzRequestBody holds that what is sent is JSON that decodes to the texts, whatever they are.
+// FuzzRequestBody checks that what is sent is JSON that decodes to the texts, whatever they are.
 func FuzzRequestBody(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add(s, s)

@@ -75,7 +75,7 @@ func pieces(marks []mark, text string) []eval.Piece {
 	return out
 }
 
-// rawParts appends the parts as they came in several chunks, those that are text or thought alone joined with their neighbours.
+// rawParts appends the parts as they came in several chunks, and joins neighbours that are only text or only thought.
 func rawParts(dst []byte, marks []mark, text string) []byte {
 	first := len(dst) + 1
 	dst = append(dst, '[')

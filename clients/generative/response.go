@@ -119,8 +119,8 @@ func ParseReply(data []byte) (*eval.Response, error) {
 	return whole.response(), nil
 }
 
-// parsed is an answer, or a chunk of one, with the indexes that its candidates carry and with what is in them; the latter is nil where
-// there is nothing but text.
+// parsed is an answer, or a chunk of one, with the indexes and the contents of its candidates. The contents are nil
+// where there is only text.
 type parsed struct {
 	*eval.Response
 	indexes []int

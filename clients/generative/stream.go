@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// stream asks for an answer in chunks and puts it together as they come.
+// stream requests an answer in chunks and joins them as they come.
 func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	var out assembly
 	request := func(ctx context.Context) (*http.Request, error) {
@@ -36,7 +36,7 @@ type assembly struct {
 	kept       int // bytes, about
 }
 
-// growing is a candidate of which more may come.
+// growing is a candidate that may get more chunks.
 type growing struct {
 	eval.Candidate
 	text   strings.Builder
@@ -157,8 +157,8 @@ func (a *assembly) keep(known, more eval.Extra) (eval.Extra, error) {
 // unspecified is the finish reason of a candidate that is not finished.
 const unspecified = "FINISH_REASON_UNSPECIFIED"
 
-// Finished reports whether every candidate says why it ended, or the prompt was blocked. It is
-// what tells a complete stream of events from a cut one, since events have no closing bracket.
+// Finished reports whether every candidate says why it ended, or the prompt was blocked. Only this distinguishes a
+// complete stream of events from a cut one, since events have no closing bracket.
 func (a *assembly) Finished() bool {
 	if a.head.PromptBlock() != "" {
 		return true

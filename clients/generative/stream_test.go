@@ -348,7 +348,7 @@ func TestNoHalfKeyInAnExcerpt(t *testing.T) {
 	}
 }
 
-// BenchmarkStream reads streams of 10,000 chunks, in both forms, beside decoding the same chunks from memory.
+// BenchmarkStream reads streams of 10,000 chunks, in both forms, next to decoding the same chunks from memory.
 func BenchmarkStream(b *testing.B) {
 	const n = 10_000
 	var array, events bytes.Buffer

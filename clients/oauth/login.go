@@ -27,11 +27,11 @@ const DefaultWait = 120 * time.Second
 type Login struct {
 	Client *Client
 	Scopes []string
-	// Show is told the address that the person opens. Required.
+	// Show gets the address that the person opens. Required.
 	Show func(address string)
 	// Open opens the address in a browser. Optional: without it the person does.
 	Open func(address string) error
-	// Notice is told what goes wrong without ending the login. Required.
+	// Notice gets warnings about failures that do not end the login. Required.
 	Notice func(text string)
 	// Pasted is where the person may paste the address to which the browser was sent, for
 	// a machine without a browser. Optional.
@@ -95,7 +95,7 @@ type attempt struct {
 	*Login
 	state, verifier string
 	host, redirect  string
-	answers         chan answer   // from whoever got one to finish
+	answers         chan answer   // from the request that gets one to finish
 	ended           chan struct{} // closed when none is waited for any more
 
 	mu    sync.Mutex
@@ -115,7 +115,7 @@ func (a *attempt) begin() {
 		oauth2.S256ChallengeOption(a.verifier), oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent"))
 	a.Show(address)
 	if a.Open != nil {
-		go func() { // some browsers return when they are closed; nobody waits for that
+		go func() { // some browsers return only when they are closed, so the login does not wait for them
 			if err := a.Open(address); err != nil {
 				a.Notice("no browser could be opened; open the address yourself")
 			}
@@ -138,12 +138,12 @@ func (a *attempt) finish(ctx context.Context) (*Token, error) {
 	case <-timer.C:
 		if a.sawWrong() {
 			return nil, fmt.Errorf(
-				"%w within %s that belongs to this login: what came carried another state, as of an older tab; try again",
+				"%w within %s that belongs to this login: the one that came is of another login, perhaps in an older tab; try again",
 				ErrTimeout, a.Wait,
 			)
 		}
 		return nil, fmt.Errorf(
-			"%w within %s: was the tab closed? Try again; and if the page there spoke of a redirect address, give the registered one by "+
+			"%w within %s: was the tab closed? Try again; if the page mentioned a redirect address, set the registered one with "+
 				"--redirect-uri",
 			ErrTimeout, a.Wait,
 		)
@@ -178,7 +178,7 @@ func (a *attempt) exchange(ctx context.Context, got answer) (*Token, error) {
 		if errors.As(err, &refused) && refused.Code == "invalid_grant" {
 			return nil, fmt.Errorf("the code was refused (%w): it may have expired or been used before; try again", err)
 		}
-		return nil, fmt.Errorf("%s did not trade the code for a token: %w", a.Client.tokenHost(), err)
+		return nil, fmt.Errorf("%s did not exchange the code for a token: %w", a.Client.tokenHost(), err)
 	}
 	return t, a.Keep(ctx, t)
 }
@@ -196,13 +196,13 @@ func (a *attempt) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch {
 	case r.Host != a.host:
-		a.page(w, http.StatusMisdirectedRequest, "This address is not the one that was asked for.")
+		a.page(w, http.StatusMisdirectedRequest, "evalrun does not listen under this host name.")
 	case r.URL.EscapedPath() != path || !query.Has("code") && !query.Has("error"):
 		a.page(w, http.StatusNotFound, "There is nothing here: evalrun waits for the answer of the authorization server.")
 	case r.Method != http.MethodGet:
 		a.page(w, http.StatusMethodNotAllowed, "Only GET is understood here.")
 	case strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose")+r.Header.Get("X-Moz"), "prefetch"):
-		w.WriteHeader(http.StatusServiceUnavailable) // the browser asks again when the person does
+		w.WriteHeader(http.StatusServiceUnavailable) // the browser sends another request when the person reloads
 	default:
 		if err := a.take(r.Context(), query); err != nil {
 			a.page(w, http.StatusBadRequest, "The login failed: "+err.Error()+".")
@@ -285,9 +285,9 @@ func (a *attempt) readPasted() {
 	default:
 	}
 	if lines.Err() == nil {
-		a.Notice("the input has ended, so that nothing can be pasted; the browser's answer is still waited for")
+		a.Notice("the input has ended, so nothing can be pasted; evalrun still waits for the browser")
 	} else {
-		a.Notice("what was pasted is too long, and no more is read; the browser's answer is still waited for")
+		a.Notice("what was pasted is too long, and no more is read; evalrun still waits for the browser")
 	}
 }
 
@@ -322,5 +322,5 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 func (a *attempt) page(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = pageTemplate().Execute(w, text) // the browser may have gone; there is nobody to tell
+	_ = pageTemplate().Execute(w, text) // the browser may have gone, and an error has no other reader
 }

@@ -1,9 +1,9 @@
-// Package oauth logs a person in to the service by OAuth 2.0 for desktop applications (RFC 8252): the
-// authorization-code flow with PKCE through the system's browser and a callback on this
-// machine. It keeps the tokens in a file of the user's, and refreshes them, once, however many
-// workers and processes notice that they have expired.
+// Package oauth logs a person in to the service by OAuth 2.0 for desktop applications (RFC 8252). It uses the
+// authorization-code flow with PKCE, through the system's browser and a callback on this machine. It keeps the tokens
+// in a file of the user's, and refreshes them once, even when several workers and processes notice that they have
+// expired.
 //
-// No token, code or secret stands in an error or in what is printed.
+// No error and no output contains a token, code or secret.
 //
 // The usual order: ReadClient, Login.Run, Store.Save; afterwards NewTokens for a generative.Client.
 package oauth
@@ -201,8 +201,8 @@ func direct() *http.Client {
 	}
 }
 
-// token asks the token endpoint by ask. A server that wants the secret as basic authentication says in one way or
-// another that it does not know who asks; it is asked once more that way.
+// token calls the token endpoint by ask. Servers that want the secret as basic authentication answer in various ways
+// that the client is unknown; token then repeats the request once with it.
 func (c *Client) token(
 	ctx context.Context,
 	ask func(context.Context, *oauth2.Config) (*oauth2.Token, error),
@@ -273,7 +273,7 @@ func (c *Client) explain(err error, sent ...string) error {
 	case errors.Is(err, errToken):
 		return err
 	}
-	return errors.New("its answer is not what the standard says")
+	return errors.New("its answer does not follow the standard")
 }
 
 func (c *Client) refusal(code, description string, sent ...string) *Refusal {
@@ -292,7 +292,7 @@ func (c *Client) shown(text string, sent []string) string {
 	return diag.CleanLine(text)
 }
 
-// hidden are the secrets of the client, of proxies, and those that were sent.
+// hidden are the secrets of the client, of proxies, and of the request.
 func (c *Client) hidden(sent []string) *secret.Set {
 	all := slices.Concat(
 		sent, secret.OfProxies(),

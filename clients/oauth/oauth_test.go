@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// authServer runs the emulator's authorization server and counts what its token endpoint is asked.
+// authServer runs the emulator's authorization server and counts the requests to its token endpoint.
 func authServer(t *testing.T, o emulator.Options) (c *Client, asked *atomic.Int64) {
 	t.Helper()
 	asked = new(atomic.Int64)
@@ -89,7 +89,7 @@ func endpoint(address, name string) string {
 	return before + name
 }
 
-// callback asks the authorization server and returns where it sends the browser, unvisited.
+// callback sends a request to the authorization server and returns where it sends the browser, unvisited.
 func callback(t *testing.T, address string) *url.URL {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Get(address)
@@ -221,7 +221,7 @@ func TestLoginFailures(t *testing.T) {
 			q.Set("state", "of another login")
 			u.RawQuery = q.Encode()
 			browse(t, u.String())
-		}, func(l *Login) { l.Wait = time.Second }, "carried another state"},
+		}, func(l *Login) { l.Wait = time.Second }, "is of another login"},
 		"replayed code": {emulator.ConsentAuto, func(t *testing.T, a string) {
 			u := callback(t, a)
 			resp, err := http.PostForm(endpoint(a, "token"), url.Values{

@@ -29,8 +29,8 @@ func UserStore() (*Store, error) {
 	return &Store{filepath.Join(dir, "evalrun", "token.json")}, nil
 }
 
-// ErrNoLogin is returned by Load when nobody has logged in.
-var ErrNoLogin = errors.New("nobody is logged in: evalrun auth login --client-secrets FILE")
+// ErrNoLogin is returned by Load when there is no login.
+var ErrNoLogin = errors.New("not logged in: evalrun auth login --client-secrets FILE")
 
 // storeVersion is the version of the file.
 const storeVersion = 1
@@ -54,8 +54,7 @@ func (s *Store) Load() (*Token, error) {
 	case runtime.GOOS == "windows": // where modes say nothing
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf(
-			"%s can be read by others (mode %04o): whoever did has the login; log out and in again, or, if you are sure that nobody did, chmod "+
-				"600 it",
+			"%s can be read by others (mode %04o): if another user may have read it, log out and in again; otherwise chmod 600 it",
 			s.Path, info.Mode().Perm(),
 		)
 	default:
@@ -67,7 +66,7 @@ func (s *Store) Load() (*Token, error) {
 	return s.parse()
 }
 
-// parse reads the file, whoever else can.
+// parse reads the file and does not check its mode.
 func (s *Store) parse() (*Token, error) {
 	data, err := regular.ReadFile(s.Path, maxSecretsFile)
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *Store) parse() (*Token, error) {
 	return file.Token, nil
 }
 
-// Keep puts a new login in the place of what was there.
+// Keep writes a new login over the old one.
 func (s *Store) Keep(ctx context.Context, t *Token) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Tokens hands out access tokens from a store and replaces those that have expired. It is safe for
-// concurrent use, by several processes too. Close it.
+// Tokens hands out access tokens from a store and replaces expired ones. It is safe for concurrent use, by several
+// processes too. Close it.
 type Tokens struct {
 	store  *Store
 	notice func(string)
@@ -31,7 +31,7 @@ type replace struct {
 	err  error
 }
 
-// NewTokens makes a source of access tokens. notice is told what goes wrong without harm to the call.
+// NewTokens makes a source of access tokens. notice gets warnings about failures that do no harm to the call.
 func NewTokens(store *Store, notice func(string)) *Tokens {
 	return &Tokens{store: store, notice: notice}
 }
@@ -113,8 +113,8 @@ func (r *replace) wait(ctx context.Context) error {
 	return ofLogin(eval.Errorf(eval.KindTimeout, "the login could not be refreshed in time"))
 }
 
-// begin starts to replace the token, unless that is under way. It goes on when those who wait for it
-// give up. The caller holds mu.
+// begin starts to replace the token, unless that is under way. It continues when its callers stop waiting. The caller
+// holds mu.
 func (t *Tokens) begin() *replace {
 	if t.replacing != nil {
 		return t.replacing
@@ -147,9 +147,9 @@ func (t *Tokens) read() error {
 	return nil
 }
 
-// replace gets a new access token: the one that another process got meanwhile, or one from the token
-// endpoint. The file is locked so that there is one refresh: where refresh tokens are for one use, a
-// second would end the login.
+// replace gets a new access token: the one that another process got meanwhile, or one from the token endpoint. The
+// file is locked so that only one process refreshes: where refresh tokens are for one use, a second refresh would end
+// the login.
 func (t *Tokens) replace(ctx context.Context, old *Token) (*Token, error) {
 	unlock, err := t.store.lock(ctx)
 	if err != nil {
@@ -189,7 +189,7 @@ func (t *Tokens) refresh(ctx context.Context, token *Token) error {
 	return nil
 }
 
-// refresh asks the token endpoint for a new access token.
+// refresh requests a new access token from the token endpoint.
 func (t *Token) refresh(ctx context.Context) error {
 	answer, err := t.Client.token(ctx, func(ctx context.Context, c *oauth2.Config) (*oauth2.Token, error) {
 		return c.TokenSource(ctx, &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
@@ -215,7 +215,7 @@ func passing(status int) bool {
 	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
-// Revoke tells the authorization server that the login is over (RFC 7009).
+// Revoke ends the login at the authorization server (RFC 7009).
 func (t *Token) Revoke(ctx context.Context, endpoint string) error {
 	if problem := checkEndpoint(endpoint); problem != "" {
 		return errors.New("the address for revocation " + problem)

@@ -106,7 +106,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// slowRefresh is a token endpoint that answers when it is told to.
+// slowRefresh is a token endpoint that answers when the test says so.
 func slowRefresh(t *testing.T) (s *Store, asked, answer chan struct{}) {
 	t.Helper()
 	asked, answer = make(chan struct{}, 8), make(chan struct{})
@@ -196,8 +196,8 @@ func TestOddTokens(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`:                       "characters",
 		`{"access_token":"a","token_type":"mac"}`:                                  "another type",
-		`{"token_type":"Bearer"}`:                                                  "not what the standard says",
-		`{"access_token":"a","token_type":"Bearer","expires_in":"soon"}`:           "not what the standard says",
+		`{"token_type":"Bearer"}`:                                                  "does not follow the standard",
+		`{"access_token":"a","token_type":"Bearer","expires_in":"soon"}`:           "does not follow the standard",
 		`{"access_token":"a","token_type":"bearer","expires_in":0,"scope":"x  y"}`: "",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -220,7 +220,7 @@ func TestOddTokens(t *testing.T) {
 	}
 }
 
-// A refresh that is refused asks for a new login; trouble of the server does not.
+// A refused refresh needs a new login; an outage of the server does not.
 func TestRefusedRefresh(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
@@ -250,7 +250,7 @@ func TestRefusedRefresh(t *testing.T) {
 	}
 }
 
-// A server that wants the secret as basic authentication gets it, and is asked so from then on.
+// A server that wants the secret as basic authentication gets it, also in all later requests.
 func TestSecretInHeader(t *testing.T) {
 	t.Parallel()
 	var ways []string

@@ -130,7 +130,7 @@ func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error)
 	return c.add(f)
 }
 
-// Finished reports whether as many choices as were asked for say why they ended. Usage may still come.
+// Finished reports whether every requested choice says why it ended. Usage may still come.
 func (a *assembly) Finished() bool {
 	for _, c := range a.choices {
 		if c.reason == "" {

@@ -34,14 +34,15 @@ func (c *Client) Close() { c.caller.Close() }
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Client) Emulated() bool { return c.caller.Emulated() }
 
-// Skew is by how much the clock of the service is ahead of this machine's, to the second, by the Date of its last
-// answer; false when no answer had one. A proxy's answer counts too.
+// Skew is how far the clock of the service is ahead of this machine's, to the second. It comes from the Date of the
+// last answer; false when no answer had one. A proxy's answer counts too.
 func (c *Client) Skew() (time.Duration, bool) { return c.caller.Skew() }
 
 // Check finds what the protocol cannot express of a request, all of it in one error.
 func Check(r *eval.Request) error { return protocol.Responses().Check(r) }
 
-// Generate asks the model once, for a stream if the call says so. It fills in what call.Timing says of the attempt.
+// Generate sends the call to the model once, for a stream if the call says so. It fills in what call.Timing says of
+// the attempt.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	if err := Check(&call.Request); err != nil {
 		return nil, c.caller.Unsendable(err)
@@ -68,7 +69,7 @@ func (c *Client) Models(ctx context.Context, _ string) ([]eval.Model, error) {
 	return c.caller.Models(ctx, "models")
 }
 
-// Model asks for one model's metadata. An unknown model is an error of status 404.
+// Model requests one model's metadata. An unknown model is an error of status 404.
 func (c *Client) Model(ctx context.Context, _, id string) (*eval.Model, error) {
 	return c.caller.Model(ctx, "models", id)
 }

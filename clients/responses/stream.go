@@ -62,7 +62,7 @@ func (a *assembly) event(kind string, f wire.Fields, data []byte) (text bool, er
 	case "response.output_text.delta", "response.function_call_arguments.delta":
 		return a.grow(f, kind == "response.output_text.delta")
 	case "":
-		if _, whole := f["output"]; whole { // a whole one, although a stream was asked for
+		if _, whole := f["output"]; whole { // a whole answer, although the request is for a stream
 			return true, a.end(f)
 		}
 	}

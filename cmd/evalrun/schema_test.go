@@ -241,7 +241,7 @@ func TestHints(t *testing.T) {
 var onlyLoader = []string{
 	// The rest of the suite.
 	"matches no (target|arm)$", "has no variable `", "there is no scorer set `", "there is no judge ",
-	"no arm of this scorer is a live chat", "is no live chat, so that it has no turn",
+	"no arm of this scorer is a live chat", "is not a live chat, so it has no turn",
 	"^`tools` has no function `", "has no scorer, so nothing would be judged", "^there are no (targets|prompts)$",
 	"takes prompts with an image", "takes text alone", "there is no service `", "is for the protocol openai, and",
 	"^the base URL ends in /v1: ", "^`path` needs {method}", "is not the name of an environment variable$",
@@ -261,7 +261,7 @@ var onlyLoader = []string{
 	"turns alternate between user and model", "are judged at the end$", "^the key `limit` is missing$",
 	"^the key `(targets|prompts|cases)` is missing$",
 	// Whether the judge of a scorer has a template.
-	"; found nothing of that$", "is for a judge with a template of its own$", "^`choices` takes from 2 to", "^`choices` needs a `template`$",
+	"; found nothing of that$", "is for a judge with its own template$", "^`choices` takes from 2 to", "^`choices` needs a `template`$",
 	"^the template of the judge `mine` does not use `zzz`$", "^the suite has 2 judges, and the scorer names none$",
 	// What a variable holds, which a template passes on.
 	"`contains` takes one text$", "^expected a whole number, found a list$",

@@ -117,7 +117,7 @@ cases: [{name: some, arms: ["b/*"]}, {name: many, repeats: %d, arms: ["a/*", "c/
 		t.Errorf("the refusing service got %d calls, want those that were under way at once", n)
 	}
 	refused := "the service `refusing` (" + refusing.URL + ") refuses the key in REFUSING_API_KEY: 401: no"
-	b.says("warning: "+refused+"; what needs it is skipped, the rest goes on", "evalrun: "+refused)
+	b.says("warning: "+refused+"; what needs it is skipped, the rest continues", "evalrun: "+refused)
 	report := strings.Join(strings.Fields(b.read("run.json")), "")
 	for _, want := range []string{`"arm":"c/p","pass":200,"fail":0,"error":0,"skip":0`, `"arm":"b/p","pass":0,"fail":0,"error":1,"skip":0`} {
 		if !strings.Contains(report, want) {

@@ -43,7 +43,7 @@ type Answers struct {
 // maxAnswerLine bounds a line.
 const maxAnswerLine = 32 << 20
 
-// Read reads a file of JSON lines. All mistakes are told at once.
+// Read reads a file of JSON lines. All problems are reported at once.
 func Read(path string) (*Answers, error) {
 	file, err := regular.Input(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func Read(path string) (*Answers, error) {
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	a := &Answers{file: path, by: map[string][]int{}}
-	var mistakes []error
+	var problems []error
 	in := bufio.NewScanner(file)
 	in.Buffer(nil, maxAnswerLine)
 	for number := 1; in.Scan(); number++ {
@@ -61,17 +61,17 @@ func Read(path string) (*Answers, error) {
 		}
 		one, err := newAnswerLine(line)
 		if err != nil {
-			mistakes = append(mistakes, fmt.Errorf("%s:%d: %w", path, number, err))
+			problems = append(problems, fmt.Errorf("%s:%d: %w", path, number, err))
 			continue
 		}
 		a.by[one.Case] = append(a.by[one.Case], len(a.lines))
 		a.lines = append(a.lines, one)
 	}
 	if err := in.Err(); err != nil {
-		mistakes = append(mistakes, fmt.Errorf("%s: %w", path, err))
+		problems = append(problems, fmt.Errorf("%s: %w", path, err))
 	}
-	if len(mistakes) > 0 {
-		return nil, exit.With(exit.CodeBadInput, errors.Join(mistakes...))
+	if len(problems) > 0 {
+		return nil, exit.With(exit.CodeBadInput, errors.Join(problems...))
 	}
 	a.used = make([]bool, len(a.lines))
 	return a, nil
@@ -111,7 +111,7 @@ func (l *answerLine) check() error {
 	case l.Turns != nil && len(l.Turns) == 0:
 		return errors.New("`turns` is empty")
 	case l.Text == nil && l.ToolCalls == nil && l.FinishReason != "":
-		return errors.New("`finishReason` goes with `text` or `toolCalls`; in a `response` it stands with its candidate")
+		return errors.New("`finishReason` goes with `text` or `toolCalls`; in a `response` it is a part of the candidate")
 	}
 	return checkCalls(l.ToolCalls)
 }
@@ -127,7 +127,8 @@ func (l *answerLine) forms() int {
 	return n
 }
 
-// checkTurns compares the form of an answer with what is asked: of a live chat it takes an answer to every turn, of anything else one.
+// checkTurns compares the form of an answer with the trial: a live chat takes an answer to every turn, any other
+// trial one.
 func (l *answerLine) checkTurns(t *runner.Planned) error {
 	switch {
 	case t.Request.Live && len(l.Turns) != t.Request.Turns():
@@ -155,10 +156,10 @@ func (l *answerLine) fits(t *eval.Trial) bool {
 	return l.Case == t.Case && max(1, l.Repeat) == t.Repeat && (l.Suite == "" || l.Suite == t.Suite) && (l.Arm == "" || l.Arm == t.Arm)
 }
 
-// Check compares the answers with the plan: one that belongs to no trial is a mistake.
+// Check compares the answers with the plan: one that belongs to no trial is a problem.
 func (a *Answers) Check(plan *runner.Plan) error {
 	var cases []string
-	var mistakes []error
+	var problems []error
 	for t := range plan.Trials() {
 		if t.First {
 			cases = append(cases, t.Case)
@@ -175,12 +176,12 @@ func (a *Answers) Check(plan *runner.Plan) error {
 		}
 		for _, l := range lines {
 			if err := l.checkTurns(t); err != nil {
-				mistakes = append(mistakes, fmt.Errorf("%s: %w", a.file, err))
+				problems = append(problems, fmt.Errorf("%s: %w", a.file, err))
 			}
 		}
 	}
-	if mistakes = append(mistakes, a.unused(cases)...); len(mistakes) > 0 {
-		return exit.With(exit.CodeBadInput, errors.Join(mistakes...))
+	if problems = append(problems, a.unused(cases)...); len(problems) > 0 {
+		return exit.With(exit.CodeBadInput, errors.Join(problems...))
 	}
 	return nil
 }

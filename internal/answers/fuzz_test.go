@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// FuzzAnswers holds that a file of answers is refused as bad input, with a line for each mistake, or that each of its
+// FuzzAnswers holds that a file of answers is refused as bad input, with a line for each problem, or that each of its
 // lines answers a case.
 func FuzzAnswers(f *testing.F) {
 	for _, s := range append(

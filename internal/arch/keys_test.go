@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// TestKeysStandInTables wants code that reads a YAML file to take the keys of a mapping from a shape.Block, of which the JSON Schema is
-// made too: a key that is written at the call would be missing there.
+// TestKeysStandInTables wants code that reads a YAML file to take the keys of a mapping from a shape.Block. The JSON
+// Schema is made from the same block: a key that is written at the call would be missing there.
 func TestKeysStandInTables(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"suite", "scorers", "clients/emulator"} {
@@ -43,7 +43,8 @@ func readsMapping(call *ast.CallExpr) bool {
 	return ok && len(call.Args) > 0 && method.Sel.Name == "Map" && !isPackage(method.X, "strings") && !isPackage(method.X, "shape")
 }
 
-// takesBlock reports whether the keys of a call are the names of a block, or a variable with those that are needed twice.
+// takesBlock reports whether the keys of a call are the names of a block, or a variable with names that are needed
+// twice.
 func takesBlock(call *ast.CallExpr) bool {
 	switch keys := call.Args[0].(type) {
 	case *ast.CallExpr:

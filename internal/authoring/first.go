@@ -72,7 +72,7 @@ func (f *First) check() error {
 	named := service.NamedModel(f.Model)
 	switch {
 	case f.Model != "" && !oneLine().MatchString(f.Model):
-		return exit.BadInput("%q is no name of a model", f.Model)
+		return exit.BadInput("invalid model name %q", f.Model)
 	case named != nil && !named.Supports(service.MethodGenerate):
 		return exit.BadInput(
 			"the model %s does not answer prompts; it supports %s", f.Model,
@@ -80,7 +80,8 @@ func (f *First) check() error {
 		)
 	case len(f.Prompt) > maxFirstPrompt || !oneLine().MatchString(f.Prompt):
 		return exit.BadInput(
-			"the prompt is longer than %d bytes or than a line: write it into a file, and let the suite name that (`file:` in the place of `text:`)",
+			"the prompt is longer than %d bytes or has several lines: write it to a file, and name the file in the suite "+
+				"(`file:` instead of `text:`)",
 			maxFirstPrompt,
 		)
 	}

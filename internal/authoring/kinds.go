@@ -72,7 +72,7 @@ func ExplainKind(w io.Writer, name string) error {
 	return err
 }
 
-// fill breaks a paragraph into lines of at most so many columns.
+// fill breaks a paragraph into lines of at most width columns.
 func fill(text string, width int) string {
 	var b strings.Builder
 	column := 0

@@ -38,7 +38,7 @@ func schemaOf(what string) []byte {
 	return shape.Document("A suite of evalrun", suite.Shape, suiteShapes())
 }
 
-// suiteShapes are those that suites refer to.
+// suiteShapes are the shapes that suites refer to.
 func suiteShapes() map[string]shape.Shape {
 	out := scorers.Builtin().Shapes()
 	out["scorers"] = suite.ScorersShape

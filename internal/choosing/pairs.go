@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// pairPlace is where the answers of a pair stand.
+// pairPlace is where the answers of a pair are.
 type pairPlace struct {
 	base, head  *compare.Case
 	suite, arms string
@@ -95,15 +95,15 @@ func (r *pairReader) pairs() iter.Seq[scorers.Pair] {
 				r.err = err
 				return
 			}
-			if !yield(scorers.Pair{Base: told(b), Head: told(h)}) {
+			if !yield(scorers.Pair{Base: answerOf(b), Head: answerOf(h)}) {
 				return
 			}
 		}
 	}
 }
 
-// told is an answer with what was asked; of runs without content there is none.
-func told(r *eval.Result) scorers.Told {
+// answerOf is an answer with its question; runs without content have none.
+func answerOf(r *eval.Result) scorers.Told {
 	if r.Response == nil {
 		return scorers.Told{}
 	}

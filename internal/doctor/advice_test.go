@@ -126,7 +126,7 @@ func TestEachFailureHasItsAdvice(t *testing.T) {
 	}
 }
 
-// The check-up costs nothing: it reads what models there are, and asks none.
+// The check-up costs nothing: it lists the models, and calls none.
 func TestTheCheckupGeneratesNothing(t *testing.T) {
 	t.Parallel()
 	service := emulator.New(emulator.Options{Key: goodKey})

@@ -77,7 +77,7 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	err := job.Settle()
 	if err != nil {
 		d.problem(
-			"settings", exit.CodeBadInput, err.Error(), "put it right where it is set: a flag, a variable, or the suite",
+			"settings", exit.CodeBadInput, err.Error(), "correct it where it is set: a flag, a variable, or the suite",
 			"running#environment",
 		)
 	}
@@ -97,7 +97,7 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	return &d.out
 }
 
-// answering looks at the service, unless the suites ask applications alone.
+// answering looks at the service, unless the suites test applications alone.
 func (d *Doctor) answering(ctx context.Context, job *harness.Job) {
 	for _, one := range job.Named() {
 		d.named(ctx, job, one)
@@ -110,11 +110,11 @@ func (d *Doctor) answering(ctx context.Context, job *harness.Job) {
 	if d.credentials(job) && ready {
 		d.service(ctx, job)
 	} else {
-		d.warning("service", "it was not asked", "settle the problems above first", "")
+		d.warning("service", "not checked", "settle the problems above first", "")
 	}
 }
 
-// applications names those that the suites test. None is called: that may cost, or change something.
+// applications names the applications that the suites test. None is called: that may cost, or change something.
 func (d *Doctor) applications(job *harness.Job) {
 	var named []string
 	for _, s := range job.Suites {
@@ -144,7 +144,7 @@ func (d *Doctor) problem(name string, code int, text, advice, page string) {
 	d.out.Checks = append(d.out.Checks, Check{Name: name, State: Problem, Text: text, Advice: advice, Page: page, exit: code})
 }
 
-// suites reads the suites. What one with mistakes says of the service does not count.
+// suites reads the suites. The service settings of a suite with problems do not count.
 func (d *Doctor) suites() *harness.Job {
 	none := harness.NewJob(d.Flags, d.Getenv)
 	if len(d.Suites) == 0 {
@@ -157,16 +157,16 @@ func (d *Doctor) suites() *harness.Job {
 		return none
 	case job.Bad() != nil:
 		d.problem(
-			"suites", exit.CodeBadInput, "there are mistakes in "+strings.Join(d.Suites, ", "),
+			"suites", exit.CodeBadInput, "there are problems in "+strings.Join(d.Suites, ", "),
 			"`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite",
 		)
 		return none
 	}
-	d.ok("suites", "%s without mistakes", diag.Count(len(job.Suites), "suite"))
+	d.ok("suites", "%s without problems", diag.Count(len(job.Suites), "suite"))
 	return job
 }
 
-// sources tells for each setting what holds and who said so.
+// sources gives the effective settings and where each comes from.
 func (d *Doctor) sources(job *harness.Job) []Setting {
 	service := job.Settings.Service
 	f := &d.Flags
@@ -207,7 +207,7 @@ func (d *Doctor) sources(job *harness.Job) []Setting {
 	return out
 }
 
-// addressed reports whether there is a service to ask.
+// addressed reports whether a service is named.
 func (d *Doctor) addressed(job *harness.Job) bool {
 	if job.Settings.Service.BaseURL == "" {
 		d.problem(
@@ -219,7 +219,7 @@ func (d *Doctor) addressed(job *harness.Job) bool {
 	return true
 }
 
-// credentials reports whether there is something to ask with. Of a key no more is told than its length.
+// credentials reports whether there is a key or a login. It reports only the length of a key.
 func (d *Doctor) credentials(job *harness.Job) bool {
 	switch key := job.Settings.Key(); {
 	case d.Flags.Emulator != "":
@@ -239,7 +239,7 @@ func (d *Doctor) credentials(job *harness.Job) bool {
 	return true
 }
 
-// login tells of the login that is kept in the user's folder.
+// login reports the login that is kept in the user's folder.
 func (d *Doctor) login(job *harness.Job) bool {
 	store, err := oauth.UserStore()
 	var login *oauth.Token
@@ -273,11 +273,11 @@ func (d *Doctor) login(job *harness.Job) bool {
 		)
 		return false
 	}
-	d.ok("login", "somebody is logged in, for the project %s; %s", project, state)
+	d.ok("login", "logged in, for the project %s; %s", project, state)
 	return true
 }
 
-// proxies tells which proxies the environment names, without who may use them.
+// proxies reports which proxies the environment names, without their credentials.
 func (d *Doctor) proxies() {
 	var found []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
@@ -307,7 +307,7 @@ func (d *Doctor) proxies() {
 	}
 }
 
-// service asks the service for its models.
+// service lists the models of the service.
 func (d *Doctor) service(ctx context.Context, job *harness.Job) {
 	session, err := job.Connect(d.Version, func(text string) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
@@ -360,7 +360,7 @@ func aheadOr(skew time.Duration) string {
 	return "ahead of"
 }
 
-// models wants those that the suites name to be there.
+// models reports models that the suites name and the service does not have.
 func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []eval.Model) {
 	var named, missing []string
 	for _, s := range session.Suites {
@@ -384,9 +384,9 @@ func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []
 	case len(named) > 0:
 		d.ok("models", "the service lists %d; there is %s", len(listed), strings.Join(named, ", "))
 	case len(listed) == 0:
-		d.warning("models", "the service lists none", "ask whoever runs it whether this key may use any", "services")
+		d.warning("models", "the service lists none", "ask the operator of the service whether this key may use any", "services")
 	default:
-		d.ok("models", "the service lists %d; name a suite to have its own looked up", len(listed))
+		d.ok("models", "the service lists %d; name a suite to look up the models that it uses", len(listed))
 	}
 }
 
@@ -419,7 +419,7 @@ func (d *Doctor) runFolder() {
 func (d *Doctor) terminal() {
 	switch {
 	case d.Width == 0:
-		d.ok("terminal", "standard output is no terminal: reports are plain")
+		d.ok("terminal", "standard output is not a terminal: reports are plain")
 	case d.Color:
 		d.ok("terminal", "%s, with colours", diag.Count(d.Width, "column"))
 	default:
@@ -427,7 +427,7 @@ func (d *Doctor) terminal() {
 	}
 }
 
-// emulator starts the embedded emulator and asks it, as --emulator does.
+// emulator starts the embedded emulator and sends it a request, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
 	flags := harness.Flags{Options: eval.Options{
 		ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript},

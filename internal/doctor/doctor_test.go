@@ -87,21 +87,21 @@ func (test answered) check(t *testing.T) {
 	}
 	d := Doctor{Getenv: func(name string) string { return env[name] }, Version: "test"}
 	found := d.Examine(context.Background())
-	var told strings.Builder
+	var report strings.Builder
 	for _, c := range found.Checks {
-		fmt.Fprintf(&told, "%s %s: %s | %s\n", c.State, c.Name, c.Text, c.Advice)
+		fmt.Fprintf(&report, "%s %s: %s | %s\n", c.State, c.Name, c.Text, c.Advice)
 	}
 	for _, want := range append(
 		test.says, "ok key: EVALRUN_API_KEY is set, 20 characters", "warning proxy: HTTPS_PROXY is not an address",
 		"ok proxy: HTTP_PROXY is http://[::1]:1 with", "ok emulator:", "ok runs:",
 	) {
-		if !strings.Contains(told.String(), want) {
+		if !strings.Contains(report.String(), want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if found.Exit != test.exit || strings.Contains(told.String(), "sesame") ||
-		test.without != "" && strings.Contains(told.String(), test.without) {
-		t.Errorf("exit %d, want %d:\n%s", found.Exit, test.exit, &told)
+	if found.Exit != test.exit || strings.Contains(report.String(), "sesame") ||
+		test.without != "" && strings.Contains(report.String(), test.without) {
+		t.Errorf("exit %d, want %d:\n%s", found.Exit, test.exit, &report)
 	}
 	if from := found.Settings[0].From; from != "EVALRUN_BASE_URL" {
 		t.Error(from)

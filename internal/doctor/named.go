@@ -17,7 +17,7 @@ import (
 // named looks at a named service: what opens it, and whether it answers.
 func (d *Doctor) named(ctx context.Context, job *harness.Job, one *harness.Named) {
 	if !d.opens(one) {
-		d.warning("service", fmt.Sprintf("`%s` was not asked", one.Name), "settle the problems above first", "")
+		d.warning("service", fmt.Sprintf("`%s` was not checked", one.Name), "settle the problems above first", "")
 		return
 	}
 	session, err := job.ConnectTo(one.Name, d.Version, func(text string) {
@@ -29,7 +29,7 @@ func (d *Doctor) named(ctx context.Context, job *harness.Job, one *harness.Named
 	}
 	defer session.Close()
 	if one.NoMetadata {
-		d.ok("service", "`%s` is %s, and was not asked: the suite has `metadata: false`", one.Name, one.URL)
+		d.ok("service", "`%s` is %s, and was not checked: the suite has `metadata: false`", one.Name, one.URL)
 		return
 	}
 	d.lists(ctx, session, one)
@@ -65,7 +65,7 @@ func (d *Doctor) opens(one *harness.Named) bool {
 	return fine
 }
 
-// lists asks a service for its models, and wants those of the suites to be among them.
+// lists gets the models of a service, and reports models of the suites that are not among them.
 func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *harness.Named) {
 	started := time.Now()
 	models, err := session.Models(ctx)

@@ -11,9 +11,9 @@ import (
 // successesPerStep is how many answers let one more call run at once again.
 const successesPerStep = 10
 
-// Adaptive keeps the number of calls under way within what the service bears, a model at a time: halved when it says that
-// there are too many (429, 503), one more after ten answers, up to the declared concurrency. It is the additive increase,
-// multiplicative decrease of TCP (Chiu and Jain, 1989).
+// Adaptive keeps the number of calls under way within what the service bears, a model at a time. It halves the bound
+// when the service reports too many calls (429, 503), and adds one after ten answers, up to the declared concurrency.
+// It is the additive increase, multiplicative decrease of TCP (Chiu and Jain, 1989).
 type Adaptive struct {
 	most  int
 	stop  <-chan struct{}
@@ -29,12 +29,12 @@ type gate struct {
 	running   int
 	successes int
 	halved    time.Time // calls that began before then do not halve again
-	paused    time.Time // until when the service asked to be left alone
+	paused    time.Time // the end of the pause that the service requested
 	waiters   int
 	changed   chan struct{} // closed and replaced when there may be room
 }
 
-// NewAdaptive makes a bound of at most so many calls for each model.
+// NewAdaptive makes a bound of at most `most` calls for each model.
 func NewAdaptive(most int, stop <-chan struct{}, waits *Waits) *Adaptive {
 	return &Adaptive{most: most, stop: stop, waits: waits, gates: map[string]*gate{}}
 }
@@ -105,9 +105,9 @@ func (a *Adaptive) enter(ctx context.Context, model string, timing *eval.Timing)
 func (a *Adaptive) wait(ctx context.Context, timing *eval.Timing, d time.Duration, changed <-chan struct{}) bool {
 	started := time.Now()
 	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()
-	what := "a service that has too much to do"
+	what := "an overloaded service"
 	if d > 0 {
-		what = "the time that the service asked for"
+		what = "the pause that the service requested"
 	}
 	defer a.waits.begin(what, d)()
 	return pause(ctx, a.stop, d, changed)
@@ -133,8 +133,8 @@ func (a *Adaptive) leave(g *gate, e *eval.Error, began time.Time) {
 	}
 }
 
-// overloaded halves the bound, once for all calls that began before, and leaves the service alone for as long as
-// it asks: otherwise every worker would use up its attempts on what one answer has said already.
+// overloaded halves the bound, once for all calls that began before, and pauses for as long as the service requested.
+// Otherwise every worker would use up its attempts on what one answer has said already.
 func (g *gate) overloaded(e *eval.Error, began time.Time) {
 	now := time.Now()
 	if began.After(g.halved) {

@@ -10,29 +10,29 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// The circuit opens after so many attempts in a row without any answer; while it is open nothing is sent. Then
-// one attempt probes. The third time that it opens, the service is taken to be gone.
+// The circuit opens after this many attempts in a row without any answer; while it is open nothing is sent. Then one
+// attempt probes. The third time that it opens, the service is taken to be gone.
 const (
 	breakerLimit = 20
 	breakerPause = 30 * time.Second
 	breakerOpens = 3
 )
 
-// BreakerConfig says who is told and who ends the waiting.
+// BreakerConfig says who learns of the waiting and who ends it.
 type BreakerConfig struct {
 	// Peer is who is called, as people know it. Optional, default: the service
 	Peer string
 	// Stop ends waiting and forbids further calls once it is closed. Optional.
 	Stop <-chan struct{}
-	// Waits is told who waits. Required.
+	// Waits shows who waits. Required.
 	Waits *Waits
 	// Notice is called when the circuit opens. Required.
 	Notice func(text string)
 }
 
 // Breaker is a circuit breaker over all attempts of a run to one service, a model at a time (Nygard, Release It!, 2nd
-// edition, section 5.2). A model that cannot be reached is not asked by every worker again and again, and holds up no
-// other.
+// edition, section 5.2). It keeps workers from calling an unreachable model again and again, and holds up no other
+// model.
 type Breaker struct {
 	cfg      BreakerConfig
 	mu       sync.Mutex

@@ -8,8 +8,9 @@ import (
 	"github.com/evalrun/evalrun/internal/record"
 )
 
-// Cache answers from earlier runs what was asked then, to the letter, and keeps new answers. However many ask for one
-// thing at once, it is asked once. Errors are not kept. notice is told when answers cannot be kept.
+// Cache answers a request from an earlier run with the same request, to the letter, and keeps new answers. When
+// several workers want one answer at once, it sends one request. Errors are not kept. notice gets a warning when
+// answers cannot be kept.
 func Cache(cache record.Cache, next Service, notice func(string)) Service {
 	return &caching{Service: next, cache: cache, notice: notice, under: map[string]*underway{}}
 }

@@ -1,8 +1,8 @@
-// Package flow holds what stands between a trial and an attempt: recorded and cached answers, retries
-// with back-off, the circuit breaker, adaptive concurrency, the ledger of rates and budgets, and the deadline
-// of an attempt. Each is a decorator of a Service that knows nothing of the others; internal/harness
-// puts them together in this order, outermost first, so that every attempt is limited and counted, and
-// an answer that is there already costs none.
+// Package flow holds what is between a trial and an attempt. That is recorded and cached answers, retries with
+// back-off, the circuit breaker, adaptive concurrency, the ledger of rates and budgets, and the deadline of an
+// attempt. Each is a decorator of a Service that knows nothing of the others. Package internal/harness puts them
+// together in this order, outermost first. So every attempt is limited and counted, and an answer that is there
+// already costs none.
 package flow
 
 import (

@@ -20,12 +20,12 @@ type LedgerConfig struct {
 	BudgetTokens int
 	BudgetMoney  float64       // in the currency of Prices
 	Prices       *pricing.List // Optional
-	// CountOutput asks the service how many tokens an answer has when it does not say
-	// so itself and a limit on tokens is set.
+	// CountOutput requests the number of tokens of an answer when it does not say so itself and a limit on tokens is
+	// set.
 	CountOutput bool
 	// Stop ends waiting and forbids further calls once it is closed. Optional.
 	Stop <-chan struct{}
-	// Waits is told who waits. Optional.
+	// Waits shows who waits. Optional.
 	Waits *Waits
 	// Spent is what was spent before, by a run that is resumed.
 	Spent eval.Spent
@@ -51,9 +51,9 @@ func (c *LedgerConfig) limited() bool {
 	return limited
 }
 
-// Ledger keeps rates and budgets over all calls of a run. What a call may cost is reserved before it is
-// sent and settled when it is over; a budget of calls is never overrun, one of tokens only
-// by what a reservation fell short of.
+// Ledger keeps rates and budgets over all calls of a run. It reserves what a call may cost before it is sent, and
+// settles it when the call is over. A budget of calls is never overrun, one of tokens only by what a reservation fell
+// short of.
 type Ledger struct {
 	cfg    LedgerConfig
 	slots  chan struct{}            // holds a token for each call under way; nil: unlimited
@@ -158,8 +158,8 @@ func (l *Ledger) price(model string, u *eval.Usage) amount {
 	return amount{max(1, u.TotalTokens, u.PromptTokens+u.OutputTokens), l.cfg.Prices.Of(model, u)}
 }
 
-// acquire takes a slot when a call that may cost so many tokens can be made, and counts it. The error
-// is of kind budget when it never can, of kind canceled when the run ends meanwhile.
+// acquire takes a slot when a call of at most this cost can be made, and counts it. The error is of kind budget when
+// it never can, of kind canceled when the run ends meanwhile.
 func (l *Ledger) acquire(ctx context.Context, to peer, timing *eval.Timing, cost amount) (*entry, error) {
 	return l.admit(ctx, to, timing, cost, true)
 }
@@ -172,8 +172,8 @@ func (l *Ledger) admit(ctx context.Context, to peer, timing *eval.Timing, cost a
 	defer queued(timing, time.Now())
 	meters := l.metersOf(to)
 	if cost.tokens > 0 {
-		// Calls without tokens pass those that wait for tokens: one of them may be what lets an
-		// answer be settled, and so ends the waiting.
+		// Calls without tokens pass the calls that wait for tokens: one of them may be what lets an answer be settled,
+		// and so ends the waiting.
 		turn := meters[len(meters)-1].turn // a model that waits for its own limit holds up no other
 		if !l.enter(ctx, turn) {
 			return nil, errStopped()
@@ -274,7 +274,7 @@ type room struct {
 func (l *Ledger) await(ctx context.Context, r room) error {
 	why := "tokens per minute"
 	if r.wait == 0 {
-		why = "what calls under way leave of the budget"
+		why = "the part of the budget that calls under way reserve"
 	}
 	slept := l.sleep(ctx, why, r.wait, r.changed)
 	l.mu.Lock()
@@ -449,7 +449,7 @@ func (l *Ledger) settle(held *entry, cost amount) {
 		m.inWindow += cost.tokens - held.tokens
 	}
 	held.tokens = cost.tokens
-	if l.waiters > 0 { // mostly nobody does
+	if l.waiters > 0 { // mostly there is no waiter
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}

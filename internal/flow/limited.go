@@ -19,8 +19,8 @@ type limited struct {
 	counts bool // the service can count tokens
 }
 
-// Budget puts every attempt of next through the budgets of the ledger alone: for what runs on this machine, and so takes neither a slot nor
-// a part of the rates that are meant for a service.
+// Budget puts every attempt of next through the budgets of the ledger alone. It is for what runs on this machine: that
+// takes neither a slot nor a part of the rates that are meant for a service.
 func (l *Ledger) Budget(next Service) Service { return budgeted{next, l} }
 
 type budgeted struct {
@@ -75,8 +75,8 @@ type place struct{ leave func() }
 
 type placeKey struct{}
 
-// Writing lets the call that is made with the context count as under way until written is called: a process that is killed loses what is
-// not written down, and that is to be no more than the calls that may be under way at once.
+// Writing lets the call that is made with the context count as under way until written is called. A killed process
+// loses what is not written down, and that must not be more than the calls that may be under way at once.
 func Writing(ctx context.Context) (calling context.Context, written func()) {
 	p := &place{}
 	return context.WithValue(ctx, placeKey{}, p), func() {
@@ -118,7 +118,7 @@ func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, er
 	return n, err
 }
 
-// Embed costs what its texts are estimated to be: the answer tells no usage.
+// Embed costs what its texts are estimated to be: the answer has no usage.
 func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	cost := s.ledger.price(call.Model, &eval.Usage{PromptTokens: estimate.Texts(call.Texts)})
 	to := peer{call.Service, call.Model}
@@ -151,7 +151,7 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 				ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
 			}
 		}
-		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate stands
+		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate remains
 			u.OutputTokens, u.Source = n, eval.UsageCounted
 			u.TotalTokens = u.PromptTokens + u.OutputTokens + u.ToolUseTokens
 		}

@@ -30,7 +30,7 @@ func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	case a == nil && call.Judge != "":
 		return nil, miss("the judge `%s` %s: its reply is not among the recorded answers", call.Judge, eval.NeverAsked)
 	case a == nil:
-		return nil, miss("there is no recorded answer for this trial: what it asks is not what was recorded")
+		return nil, miss("there is no recorded answer for this trial: its request differs from the recorded ones")
 	}
 	return a.Replay(call), nil
 }
@@ -39,7 +39,7 @@ func miss(format string, args ...any) error {
 	return &eval.Error{Kind: eval.KindReplayMiss, Permanent: true, Unsent: true, Message: fmt.Sprintf(format, args...)}
 }
 
-// CountTokens guesses where nobody can be asked: no limit depends on it then.
+// CountTokens estimates where there is no service: no limit depends on it then.
 func (r *replay) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	if r.next != nil && r.store.Answer(call.TrialID) == nil {
 		return r.next.CountTokens(ctx, call)
@@ -82,7 +82,7 @@ func (r *replay) recorded(model string) string {
 	return r.of + "/" + model // no name of a service has a slash
 }
 
-// Model tells what was recorded of a model.
+// Model returns what was recorded of a model.
 func (r *replay) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
 	if r.next != nil {
 		return r.next.Model(ctx, apiVersion, id)

@@ -26,7 +26,7 @@ type RetryPolicy struct {
 	Notice func(err *eval.Error, attempt, most int, wait time.Duration)
 	// Quota bounds the retries of all calls together. Optional.
 	Quota *RetryQuota
-	// Waits is told who waits. Optional.
+	// Waits shows who waits. Optional.
 	Waits *Waits
 }
 
@@ -35,7 +35,7 @@ type RetryPolicy struct {
 const (
 	quotaSize     = 500
 	quotaRetry    = 14
-	quotaThrottle = 5 // of a 429, which the service has asked to be retried
+	quotaThrottle = 5 // of a 429, where the service itself requests a retry
 )
 
 // RetryQuota bounds the retries of a run.
@@ -75,8 +75,8 @@ func (q *RetryQuota) give() {
 	q.left = min(quotaSize, q.left+1)
 }
 
-// Retry repeats attempts that failed for a passing reason. A result is never asked for
-// again because of what it says: blocks, empty texts and failed scores are results.
+// Retry repeats attempts after transient failures. It never repeats a request because of what its result says: blocks,
+// empty texts and failed scores are results.
 func Retry(next Service, p RetryPolicy) Service { return retry{next, p} }
 
 type retry struct {
@@ -126,8 +126,8 @@ func (r retry) Models(ctx context.Context, apiVersion string) (out []eval.Model,
 	return out, err
 }
 
-// described makes a malformed answer about models final: a server without metadata answers every address with the same page, and a
-// run must not wait for it. An answer that was cut off is asked for again.
+// described makes a malformed answer about models final: a server without metadata answers every address with the same
+// page, and a run must not wait for it. A request whose answer was cut off is repeated.
 func described(err error) error {
 	if e := eval.AsError(err); e != nil && e.Kind == eval.KindMalformed {
 		final := *e
@@ -186,9 +186,9 @@ func passing(e *eval.Error) bool {
 	return false
 }
 
-// passingStatus reports whether an HTTP status is of a fault that passes: request timeout, internal error, bad gateway,
-// unavailable, gateway timeout; of a content network that does not reach the service; and 529, by which some say that
-// they are overloaded.
+// passingStatus reports whether an HTTP status is of a transient fault. These are request timeout, internal error, bad
+// gateway, unavailable, gateway timeout, and the statuses of a content network that does not reach the service. Some
+// services use 529 to say that they are overloaded.
 func passingStatus(status int) bool {
 	switch status {
 	case 408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529:
@@ -197,8 +197,8 @@ func passingStatus(status int) bool {
 	return false
 }
 
-// backoff draws the wait before retry n, from 0. What the service asks for is the least,
-// with up to a tenth on top so that workers do not come back at once.
+// backoff draws the wait before retry n, from 0. What the service requests is the least, with up to a tenth on top so
+// that workers do not come back at once.
 func backoff(n int, least time.Duration) time.Duration {
 	ceiling := min(maxBackoff, firstBackoff<<min(n, 6))
 	wait := rand.N(ceiling + 1) //nolint:gosec // jitter needs no secrecy

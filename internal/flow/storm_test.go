@@ -24,7 +24,7 @@ func chain(f Service, workers int, stop chan struct{}) (Service, *Waits) {
 	), waits
 }
 
-// askAll asks so many trials with so many workers and returns the errors.
+// askAll runs trials with several workers and returns the errors.
 func askAll(t *testing.T, s Service, trials, workers int) (errs []error) {
 	t.Helper()
 	var mu sync.Mutex
@@ -49,8 +49,8 @@ func askAll(t *testing.T, s Service, trials, workers int) (errs []error) {
 	return errs
 }
 
-// Scenario R9: for twenty seconds the service has too much to do and says so. All trials are answered in the end, nobody
-// comes back before the time that was asked for, and few calls are wasted.
+// Scenario R9: for twenty seconds the service has too much to do and says so. All trials are answered in the end, no
+// worker comes back before the requested time, and few calls are wasted.
 func TestThrottlingStorm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestTotalOutage(t *testing.T) {
 	})
 }
 
-// A service that comes back is asked again.
+// A service that comes back gets requests again.
 func TestOutageThatPasses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -47,7 +47,7 @@ func (w *Waits) begin(what string, d time.Duration) (end func()) {
 	}
 }
 
-// String tells the waits, such as "8 wait for requests per minute (up to 12s)"; "" when nobody waits.
+// String describes the waits, such as "8 wait for requests per minute (up to 12s)"; "" when there are none.
 func (w *Waits) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Calls of applications are calls of their own, at most as often as their target says. Nobody counts what they are sent, and nobody knows
-// how much they answer.
+// Calls of applications are calls of their own, at most as often as their target says. What applications are sent is
+// not counted, and how much they answer is not known.
 func TestForecastOfApplications(t *testing.T) {
 	t.Parallel()
 	plan := planOf(t, `targets:

@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Forecast is what a plan would ask.
+// Forecast is what a plan would send.
 type Forecast struct {
 	Trials            int           `json:"trials"`
 	Arms              []ArmForecast `json:"arms"`
@@ -28,7 +28,7 @@ type Forecast struct {
 	MostGenerateCalls int           `json:"mostGenerateCalls"`  // at most: a tool loop may take all of its steps
 	AppCalls          int           `json:"appCalls,omitempty"` // of applications
 	EmbedCalls        int           `json:"embedCalls"`         // at least: batches that are full
-	JudgeCalls        int           `json:"judgeCalls"`         // at most, malformed replies aside: equal questions are asked once
+	JudgeCalls        int           `json:"judgeCalls"`         // at most, malformed replies aside: equal questions are sent once
 	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers as long as they may be; 0: not known, or none
 	MaxCalls          int           `json:"maxCalls"`           // every attempt of every call
 	PromptTokens      int           `json:"promptTokens"`       // those of applications estimated
@@ -43,7 +43,7 @@ type Forecast struct {
 	LeastTime         time.Duration `json:"leastTimeNs"` // what the rates allow, those of services and models too; 0 when none is set
 	MostTime          time.Duration `json:"mostTimeNs"`  // with all possible calls, and answers as long as they may be; 0: does not differ
 	Problems          []string      `json:"problems"`
-	Gates             []GateOutlook `json:"gates,omitempty"` // of those that compare with a baseline
+	Gates             []GateOutlook `json:"gates,omitempty"` // of suites that compare with a baseline
 }
 
 // ArmForecast is the part of one arm.
@@ -127,8 +127,8 @@ func CountPrompts(
 	return total, err
 }
 
-// eachPrompt yields each trial with the tokens of its prompt, or of the prompts of all turns of a live chat, each
-// distinct prompt of a model counted once; first says that it was counted for this trial.
+// eachPrompt yields each trial with the tokens of its prompt, or of the prompts of all turns of a live chat. Each
+// distinct prompt of a model is counted once; first says that it was counted for this trial.
 func eachPrompt(
 	ctx context.Context,
 	plan *runner.Plan,
@@ -159,8 +159,8 @@ func eachPrompt(
 	return nil
 }
 
-// countOne counts the prompt of a trial. In a live chat each turn is asked again by all later ones, and the system text and the tools
-// with each; the replies in between, which nobody knows yet, are left out.
+// countOne counts the prompt of a trial. In a live chat all later turns send each turn again, and the system text and
+// the tools with it. The replies in between are not known yet and left out.
 func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planned) (int, error) {
 	count := func(r eval.Request) (int, error) {
 		if counter == nil || !t.Counts() {
@@ -371,7 +371,8 @@ func (s *sums) judging(all []runner.Judging) {
 // calls is how many calls there are at least.
 func (f *Forecast) calls() int { return f.GenerateCalls + f.AppCalls + f.CountCalls + f.EmbedCalls }
 
-// budgets compares the forecast with budgets. Steps of tool loops may take so many more calls that count tokens.
+// budgets compares the forecast with budgets. Steps of tool loops may take this number of additional calls that count
+// tokens.
 func (f *Forecast) budgets(l *suite.Limits, steps int) {
 	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {

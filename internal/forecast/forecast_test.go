@@ -56,8 +56,8 @@ func forecastOf(t *testing.T, text string, l suite.Limits, prices *pricing.List)
 // near compares sums of money.
 var near = cmpopts.EquateApprox(0, 1e-12)
 
-// twoArms has 2 cases of 7 and 10 bytes, so 2 and 3 tokens, 3 times each on two arms: one of at most 100 tokens an answer, and one of
-// the 2048 that the model gives.
+// twoArms has 2 cases of 7 and 10 bytes, so 2 and 3 tokens, 3 times each on two arms. One arm has at most 100 tokens
+// an answer, the other the 2048 that the model gives.
 const twoArms = `targets:
   - {name: short, model: svc-pro, generationConfig: {maxOutputTokens: 100}}
   - {name: long, model: svc-pro}
@@ -214,7 +214,8 @@ func TestForecastOfBudgets(t *testing.T) {
 	}
 }
 
-// In a live chat of 1, 2 and 3 tokens a turn, turns are sent 3, 2 and 1 times, and replies of up to 100 tokens 2 and 1 times.
+// A live chat of 1, 2 and 3 tokens a turn sends its turns 3, 2 and 1 times. It sends replies of up to 100 tokens 2
+// and 1 times.
 func TestForecastOfALiveChat(t *testing.T) {
 	t.Parallel()
 	f := forecastOf(t, `targets: [{name: t, model: svc-pro, generationConfig: {maxOutputTokens: 100}}]

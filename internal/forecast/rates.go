@@ -17,8 +17,8 @@ func (l load) plus(o load) load {
 	return load{l.calls + o.calls, l.mostCalls + o.mostCalls, l.tokens + o.tokens, l.mostTokens + o.mostTokens}
 }
 
-// spread is how long the calls take at rates: the first call and the tokens of the first minute need no waiting. most is 0 where no
-// rate makes it differ.
+// spread is how long the calls take at rates. The first call and the tokens of the first minute need no waiting. most
+// is 0 where no rate makes it differ.
 func (l load) spread(requests, tokens int) (least, most time.Duration) {
 	if requests > 0 {
 		least = minutes(max(0, l.calls-1), requests)

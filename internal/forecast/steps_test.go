@@ -9,7 +9,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// A tool loop takes a call at least, and its steps at most, in each of which the prompt and all replies before it are sent again.
+// A tool loop takes a call at least, and its steps at most. Each step sends the prompt and all replies before it
+// again.
 func TestForecastOfAToolLoop(t *testing.T) {
 	t.Parallel()
 	const loop = `targets: [{name: t, model: svc-pro, generationConfig: {maxOutputTokens: 100}}]

@@ -43,7 +43,7 @@ func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 	case call.To == nil:
 		return r.Service.Generate(ctx, call)
 	case call.Recorded:
-		return nil, eval.Errorf(eval.KindReplayMiss, "the answers of the chat from before are not all there")
+		return nil, eval.Errorf(eval.KindReplayMiss, "some earlier answers of the chat are missing")
 	}
 	return r.applications[call.To].Generate(ctx, call)
 }
@@ -161,8 +161,9 @@ func (j *Job) secrets() []string {
 	return slices.Compact(out)
 }
 
-// checkVariables wants the variables of the environment that requests to applications need: all of them where requests are sent, else
-// those of addresses, which are a part of what a trial is known by. Where requests are sent, it wants programs too.
+// checkVariables wants the variables of the environment that requests to applications need. Where requests are sent,
+// it wants all of them, and programs too. Else it wants only the ones in addresses, which are a part of a trial's
+// identity.
 func (s *Session) checkVariables(sends bool) error {
 	missing := map[string]string{}
 	for _, arm := range s.askedArms() {

@@ -56,7 +56,7 @@ const (
 		"{rouge: {to: \"Paris is the capital of France.\"}, threshold: 0.3}, {expr: 'len(answer) < 100 and usage.outputTokens < 64'}]"
 )
 
-// benchSuite is a suite of so many trials.
+// benchSuite is a suite of this many trials.
 func benchSuite(b *testing.B, trials int, scorers string) string {
 	path := filepath.Join(b.TempDir(), "bench.yaml")
 	text := fmt.Sprintf(`version: 1
@@ -81,7 +81,7 @@ func (silent) Start(int)                     {}
 func (silent) Done(*eval.Result, eval.Spent) {}
 func (silent) Finish()                       {}
 
-// session connects to a server with a suite of so many trials.
+// session connects to a server with a suite of this many trials.
 func benchSession(b *testing.B, url string, trials, concurrency int, scorers string) (*Session, *runner.Plan) {
 	flags := Flags{Options: eval.Options{
 		ServiceOptions: eval.ServiceOptions{BaseURL: url},
@@ -241,8 +241,8 @@ func BenchmarkLatency(b *testing.B) {
 	b.ReportMetric(float64(b.N)*2/took.Seconds(), "ideal")
 }
 
-// BenchmarkMemory tells what a trial allocates and what stays in memory: both must not grow
-// with the number of trials.
+// BenchmarkMemory measures what a trial allocates and what stays in memory: both must not grow with the number of
+// trials.
 func BenchmarkMemory(b *testing.B) {
 	for _, trials := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprintf("trials=%d", trials), func(b *testing.B) {
@@ -266,7 +266,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkResume tells how long it takes until a run of 100,000 trials knows what is left to do.
+// BenchmarkResume measures how long it takes until a run of 100,000 trials knows what is left to do.
 func BenchmarkResume(b *testing.B) {
 	const trials = 100_000
 	s, plan := benchSession(b, benchServer(b, 0), trials, 128, threeScorers)

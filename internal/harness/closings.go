@@ -58,7 +58,7 @@ func (c *closings) all() string {
 	return strings.Join(c.order, "; ")
 }
 
-// lost takes down that a service cannot be asked about its models. It reports whether there is something else to run.
+// lost records that a service does not answer about its models. It reports whether there is something else to run.
 func (s *Session) lost(name string, e *eval.Error) bool {
 	if !s.hasOthers() {
 		return false
@@ -70,7 +70,7 @@ func (s *Session) lost(name string, e *eval.Error) bool {
 	return true
 }
 
-// hasOthers reports whether the plan calls several services, so that the others go on where one refuses.
+// hasOthers reports whether the plan calls several services, so that the others continue where one refuses.
 func (s *Session) hasOthers() bool { return len(s.calls) > 1 }
 
 // reasonOf says what an error of a service means for everything that is sent there.
@@ -116,8 +116,8 @@ func (s *Session) unreachable(t *runner.Planned) string {
 	return ""
 }
 
-// closes closes a service, or a model of it, after an error that all calls that follow would share, and reports whether
-// the run goes on with the others. to is the application that was called, nil for a service.
+// closes closes a service, or a model of it, after an error that all calls that follow would share. It reports whether
+// the run continues with the others. to is the application that was called, nil for a service.
 func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 	if to != nil || !s.hasOthers() {
 		return false
@@ -136,7 +136,7 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 		reason += fmt.Sprintf(" (model %s)", what.model)
 	}
 	if s.closed.add(what, reason) {
-		s.Notice("warning: " + reason + "; what needs it is skipped, the rest goes on")
+		s.Notice("warning: " + reason + "; what needs it is skipped, the rest continues")
 	}
 	return true
 }

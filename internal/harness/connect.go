@@ -27,8 +27,8 @@ import (
 type Session struct {
 	*Job
 	Version  string       // of evalrun
-	Notice   func(string) // what people should know while a run goes on
-	Retrying func(string) // told before each retry; optional
+	Notice   func(string) // what people should know during a run
+	Retrying func(string) // called before each retry; optional
 	slow     *slow        // before the run; nil during it
 
 	link     link             // what is sent by to the unnamed service
@@ -49,8 +49,7 @@ type Session struct {
 	endpoints  []interface{ Close() } // clients of applications
 }
 
-// Connect wires a session: the emulator if one is asked for, the client and its
-// decorators. It makes no call.
+// Connect wires a session: the emulator if the flags name one, the client and its decorators. It makes no call.
 func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 	own := *j // with the address of its own emulator
 	s := &Session{
@@ -256,7 +255,7 @@ func (s *Session) retryPolicy(to way) flow.RetryPolicy {
 // Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
 func (s *Session) Skew() (skew time.Duration, ok bool) { return s.link.Skew() }
 
-// Waiting tells who waits for what, "" when nobody does.
+// Waiting says who waits for what, "" when there are no waits.
 func (s *Session) Waiting() string { return s.waits.String() }
 
 // retrying says of an attempt that it failed, and whose answer it was where that is another peer than the service.
@@ -287,8 +286,7 @@ func (s *Session) Close() {
 	s.origin.close()
 }
 
-// Plan makes the plan of a run and checks it against the service's models. Mistakes of the
-// suites are a *BadFiles.
+// Plan makes the plan of a run and checks it against the service's models. Problems of the suites are a *BadFiles.
 func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	p := s.Job.Plan()
 	s.tellUncounted(p)
@@ -342,7 +340,7 @@ func (s *Session) priced(p *runner.Plan) error {
 		default:
 			s.Diags.Errorf(
 				at, "add it, or narrow `arms` of the scorer",
-				"the price list has no price for the model %s, of which the cost is judged", model,
+				"the price list has no price for the model %s, whose cost is judged", model,
 			)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// Text is a text to embed and where it stands, for messages.
+// Text is a text to embed and its place, for messages.
 type Text struct{ Where, Text string }
 
 // Embedded is a text with its vector.
@@ -117,8 +117,8 @@ func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
 	return models, nil
 }
 
-// described is who tells about models, and in which version of the interface: the unnamed service, or the only one of
-// the session.
+// described is the source of metadata about models, and the version of its interface: the unnamed service, or the only
+// one of the session.
 func (s *Session) described() (source runner.ModelSource, apiVersion string) {
 	if s.only == nil || *s.only == "" {
 		return s.service, s.Settings.Service.APIVersion
@@ -129,8 +129,8 @@ func (s *Session) described() (source runner.ModelSource, apiVersion string) {
 	return s.service.Of(*s.only), apiVersion
 }
 
-// noModel is the error of a model that the service does not have; method, if any, is what it was wanted for. unlisted says that nothing is
-// known of it, since the service lists no models.
+// noModel is the error of a model that the service does not have; method, if any, is what it was wanted for. The
+// result unlisted says that nothing is known of it, since the service lists no models.
 func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
 	source, version := s.described()
 	who := runner.Served("")

@@ -1,12 +1,11 @@
-// Package harness carries out a run from suites to its run file: it loads suites, settles where to
-// send them and within which limits, wires the client with its decorators, and runs a plan into a
-// journal. It resumes and rescores runs too, and gets the vectors of texts (Session.Embed).
+// Package harness carries out a run from suites to its run file. It loads suites, settles where to send them and
+// within which limits, wires the client with its decorators, and runs a plan into a journal. It resumes and rescores
+// runs too, and gets the vectors of texts (Session.Embed).
 //
-// The consumer loop in run.go is the one place that appends to the journal, moves the progress
-// and decides to stop.
+// The consumer loop in run.go is the one place that appends to the journal, moves the progress and decides to stop.
 //
-// The usual order: Load, Settle, Connect, Session.Plan, Session.Run. Answers that are judged again begin with LoadRescored, a run that
-// continues with Reopen. Package verdict applies the gate, and package output writes reports.
+// The usual order: Load, Settle, Connect, Session.Plan, Session.Run. A rescore begins with LoadRescored, a resumed run
+// with Reopen. Package verdict applies the gate, and package output writes reports.
 package harness
 
 import (
@@ -33,7 +32,7 @@ import (
 type Flags struct {
 	eval.Options
 	Dir     rundir.Dir    // where relative paths begin
-	Scorers scorers.Table // kinds of a program's own, beside the built-in ones
+	Scorers scorers.Table // custom kinds of a program, in addition to the built-in ones
 
 	// Trust says that a run which others made may send the key to its address and start its programs.
 	Trust bool
@@ -90,7 +89,7 @@ func (f *Files) Keep(file string, src []byte) {
 	f.sources[file] = src
 }
 
-// BadFiles is the error of files with mistakes in them, which Tell shows.
+// BadFiles is the error of files with problems, which Tell shows.
 type BadFiles struct{ *Files }
 
 func (m *BadFiles) Error() string { return m.Diags.Err().Error() }
@@ -105,7 +104,7 @@ type Job struct {
 
 	only      *string        // the one service that is called, by name; nil: all that are needed
 	copied    bool           // the suites are copies of a run's
-	chosen    []*suite.Judge // that are asked although no scorer asks them
+	chosen    []*suite.Judge // that are called although no scorer names them
 	dirs      []string       // the folders of the suites, absolute
 	checkouts []checkout     // of earlier versions of them
 	kinds     scorers.Table  // nil: the built-in ones
@@ -126,7 +125,7 @@ func (j *Job) Nothing(remedy string) error {
 	return exit.Incomplete("no trial is selected%s%s", j.Hint(), remedy)
 }
 
-// Bad is the error of mistakes in the files; nil when there are none.
+// Bad is the error of problems in the files; nil when there are none.
 func (j *Job) Bad() error {
 	if j.Diags.HasErrors() {
 		return &BadFiles{&j.Files}
@@ -142,7 +141,7 @@ func (j *Job) table() scorers.Table {
 	return j.kinds
 }
 
-// Load reads suites; there may be none. Mistakes are in Diags; the error is about files that cannot be reached at all.
+// Load reads suites; there may be none. Problems are in Diags; the error is about files that cannot be reached at all.
 func Load(files []string, flags Flags, getenv func(string) string) (*Job, error) {
 	j := NewJob(flags, getenv)
 	opts := suite.Options{
@@ -190,7 +189,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 	return j, nil
 }
 
-// load loads a suite, with an earlier version of it beside it when ref names one.
+// load loads a suite, with an earlier version of it when ref names one.
 func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
 	if file == standard {
 		return j.standardInput(in, opts)
@@ -270,7 +269,7 @@ func (j *Job) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Su
 	return s
 }
 
-// Tell writes mistakes and warnings with their source lines.
+// Tell writes problems and warnings with their source lines.
 func (f *Files) Tell(w io.Writer, color bool) error {
 	return diag.Renderer{Source: func(file string) []byte { return f.sources[file] }, Color: color}.Render(w, &f.Diags)
 }

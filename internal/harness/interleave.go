@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// checkout is a folder with the files of an earlier version, in which its programs run. It is there while a run goes on.
+// checkout is a folder with the files of an earlier version, in which its programs run. It exists during a run.
 type checkout struct {
 	of      *suite.Suite
 	version layers.Git
@@ -43,7 +43,7 @@ func (j *Job) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) {
 	return j.loadEarlier(v.git, v, opts)
 }
 
-// loadEarlier loads a version of a suite. Its mistakes are one error: nobody can repair them any more.
+// loadEarlier loads a version of a suite. Its problems are one error, since committed files cannot be repaired.
 func (j *Job) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
 	dir := filepath.Join(os.TempDir(), "evalrun-"+strings.ToLower(rand.Text()))
 	prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed

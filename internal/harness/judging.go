@@ -29,7 +29,7 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 	for i, one := range of.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(snapshotDir(i))))
 		if err != nil {
-			return nil, exit.BadInput("%s keeps no copy of its suite, which would name the judge: name one by --suite FILE", of.Run.ID)
+			return nil, exit.BadInput("%s has no copy of its suite, which names the judge: name one with --suite FILE", of.Run.ID)
 		}
 		files := layers.Overlay{regular.FS(snapshot)}
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
@@ -76,7 +76,7 @@ func (j *Job) SettleLike(d *journal.Document, doing string) error {
 	return c.check(doing)
 }
 
-// CheckJudge asks for the judge's model, and for its price when there is a budget of money.
+// CheckJudge requests the judge's model, and looks for its price when there is a budget of money.
 func (s *Session) CheckJudge(ctx context.Context, p *runner.Plan, j *suite.Judge) error {
 	if err := p.CheckJudge(ctx, j, s.service, &s.Diags, s.Notice); err != nil {
 		return s.Refused(err)

@@ -20,12 +20,12 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// leakTimeout is the deadline of an attempt: short, since a fifth of the attempts wait for it, and not so short that a busy machine
-// misses it twenty times in a row, which would open the circuit.
+// leakTimeout is the deadline of an attempt. It is short, since a fifth of the attempts wait for it. It is long enough
+// that a busy machine does not miss it twenty times in a row, which would open the circuit.
 const leakTimeout = 200 * time.Millisecond
 
-// leakTargets is how many models are asked, each with a bound of its own, so that a 503 slows only one of them; every
-// second one is asked for a stream.
+// leakTargets is the number of models, each with a bound of its own, so that a 503 slows only one of them. Every
+// second one streams.
 const leakTargets = 10
 
 // leakWorkers is how many calls are under way: fewer than the attempts in a row without an answer that open the circuit.
@@ -38,10 +38,10 @@ const leakSlack = 5
 type leakFault struct {
 	name  string
 	serve http.HandlerFunc
-	kinds []eval.ErrorKind // beside timeout, which a busy machine can make of any of them
+	kinds []eval.ErrorKind // in addition to timeout, which a busy machine can make of any of them
 }
 
-// leakFaults take turns: those without an answer stand between answers, so that the circuit breaker does not open.
+// leakFaults take turns: faults without an answer come between answers, so that the circuit breaker does not open.
 var leakFaults = []leakFault{
 	{name: "good", serve: serveGood},
 	{name: "hang", serve: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
@@ -122,7 +122,7 @@ func serveClosed(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandle
 // leakFaultOf is the fault with which the i-th case and the j-th target meet.
 func leakFaultOf(i, j int) leakFault { return leakFaults[(i+j)%len(leakFaults)] }
 
-// leakServer serves the faults: the model says which target asks, the prompt which case.
+// leakServer serves the faults: the model names the target, the prompt the case.
 func leakServer() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var j int
@@ -146,7 +146,7 @@ func leakServer() *httptest.Server {
 	}))
 }
 
-// leakSuite asks every target in every case once.
+// leakSuite runs every case on every target once.
 func leakSuite(t *testing.T, cases int) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nname: leak\nprompts: [{name: p, text: \"case-{{.i}}.\"}]\ntargets:\n")
@@ -174,7 +174,7 @@ type leakWatch struct {
 	signals chan os.Signal
 }
 
-// Done is told of each result by the one loop that consumes them.
+// Done is called with each result by the one loop that consumes them.
 func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 	if l.results++; l.results == l.abandon {
 		l.signals <- os.Interrupt
@@ -205,7 +205,7 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 	l.seen[fault.name+" "+string(r.Error.Kind)]++
 }
 
-// leakSession connects as a command does. The models are asked with patience, since they must be there.
+// leakSession connects as a command does. It retries requests for models, since they must be there.
 func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	t.Helper()
 	flags := Flags{Options: eval.Options{
@@ -270,8 +270,8 @@ func leakCounts() (goroutines, descriptors int) {
 	return runtime.NumGoroutine(), len(entries)
 }
 
-// Long load against a service that is broken in every way leaves no goroutine and no descriptor behind: a nightly run is as
-// healthy in its last hour as in its first. EVALRUN_SOAK=5000 is the long form.
+// Long load against a service that is broken in every way leaves no goroutine and no descriptor behind. So a nightly
+// run is as healthy in its last hour as in its first. EVALRUN_SOAK=5000 is the long form.
 func TestNothingLeaksUnderFaults(t *testing.T) {
 	faults := 300
 	if text := os.Getenv("EVALRUN_SOAK"); text != "" {
@@ -280,7 +280,7 @@ func TestNothingLeaksUnderFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server := leakServer() // goes on until all is counted: a connection that was forgotten is not closed for us
+	server := leakServer() // closed after all is counted: a connection that was forgotten must not be closed by it
 	defer server.Close()
 	defer server.CloseClientConnections()
 	goroutines, descriptors := leakCounts()

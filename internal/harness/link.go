@@ -19,7 +19,7 @@ type link interface {
 	Emulated() bool
 	// Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
 	Skew() (skew time.Duration, ok bool)
-	// refusal says what it means that the service, or the way to it, refuses who asks.
+	// refusal says what it means that the service, or the way to it, refuses the caller.
 	refusal(at *eval.RunService, e *eval.Error) string
 	Close()
 }
@@ -60,7 +60,7 @@ func (l byLogin) refusal(at *eval.RunService, e *eval.Error) string {
 	case e.Status == unauthorized:
 		return fmt.Sprintf("%s refuses the login: %s; %s", url, e, oauth.LoginAgain)
 	}
-	return fmt.Sprintf("%s refuses what was asked in the name of the project %s: %s", at.BaseURL, at.Project, e)
+	return fmt.Sprintf("%s refuses requests for the project %s: %s", at.BaseURL, at.Project, e)
 }
 
 func (l byLogin) Close() {
@@ -87,15 +87,15 @@ func (s *Session) dial() (dialed, error) {
 		return byEmulator{byKey{generative.New(config)}}, nil
 	case s.Settings.Service.BaseURL == "":
 		return nil, exit.BadInput(
-			"no service to ask: name one by --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; `evalrun help " +
-				"suite#the-service-block` tells more",
+			"no service is configured: set --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; see `evalrun " +
+				"help suite#the-service-block`",
 		)
 	case s.oauth():
 		return s.useLogin()
 	case s.Settings.key == "":
 		return nil, exit.BadInput(
 			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; " +
-				"`evalrun doctor` looks at the whole set-up",
+				"`evalrun doctor` checks the whole set-up",
 		)
 	}
 	return byKey{generative.New(s.clientConfig())}, nil

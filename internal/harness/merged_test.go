@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
-// shards runs a suite in so many parts, into directories by their numbers.
+// shards runs a suite in `of` parts, into directories by their numbers.
 func (s *site) shards(of int, prefix string, o eval.Options) (names []string) {
 	s.Helper()
 	for i := 1; i <= of; i++ {

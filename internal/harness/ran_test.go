@@ -89,7 +89,7 @@ func TestRunEndsEarlyWithItsReason(t *testing.T) {
 		limits eval.LimitOptions
 		want   eval.EndReason
 		says   string
-		most   int // calls, with those that are under way when the run is stopped
+		most   int // calls, including the ones under way when the run is stopped
 	}{
 		"failures":   {`rules: [{reply: wrong}]`, eval.LimitOptions{MaxFailures: 2}, eval.EndMaxFailures, "2", 4},
 		"a lost key": {`rules: [{reply: x, faults: [{status: 401}]}]`, eval.LimitOptions{}, eval.EndStopped, "EVALRUN_API_KEY", 3},

@@ -14,7 +14,7 @@ import (
 
 // recorder keeps answers for a replay: a *recording, or unrecorded for a session that keeps none.
 type recorder interface {
-	// around answers from what is recorded, and asks next, which is the service of a name, for the rest.
+	// around answers from what is recorded, and calls next, which is the service of a name, for the rest.
 	around(next flow.Service, of string) flow.Service
 	// keepRun keeps the answers of a run.
 	keepRun(dir string) error
@@ -55,7 +55,7 @@ func (s *Session) openRecorder() (recorder, error) {
 	if err := store.Check(); err != nil {
 		return nil, exit.BadInput("answers cannot be recorded: %w", err)
 	}
-	if f.Record != "" { // what is there is asked anew
+	if f.Record != "" { // recorded answers are replaced
 		store.Forget()
 	}
 	return &recording{store, dir, s.Notice}, nil
@@ -90,22 +90,22 @@ func (f *Flags) checkRecorded() error {
 	}
 	switch {
 	case f.Cache && f.NoContent:
-		return exit.BadInput("--no-content keeps answers out of files, and --cache is keeping them: choose one")
+		return exit.BadInput("--no-content keeps answers out of files, and --cache keeps them: choose one")
 	case given > 1:
 		return exit.BadInput("--record, --replay and --replay-or-record are three ways to use recorded answers: choose one")
 	case given == 1 && f.NoContent && f.Replay == "":
-		return exit.BadInput("--no-content keeps answers out of files, and recording is keeping them: choose one")
+		return exit.BadInput("--no-content keeps answers out of files, and recording keeps them: choose one")
 	}
 	return nil
 }
 
-// offline reports whether nobody is asked.
+// offline reports whether the session sends no requests.
 func (s *Session) offline() bool { return s.Flags.Replay != "" || s.Flags.Answers != "" }
 
 // Record keeps the answers of a run in the folder that the flags name for it. It does nothing when they name none.
 func (s *Session) Record(runDir string) (err error) { return s.recorder.keepRun(runDir) }
 
-// around answers what is recorded; the rest is asked, and vectors are recorded on the way.
+// around answers what is recorded, sends the rest to next, and records vectors on the way.
 func (r *recording) around(next flow.Service, of string) flow.Service {
 	return flow.Replay(r.Store, next, of)
 }

@@ -127,9 +127,10 @@ func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, er
 	return files, nil
 }
 
-// serviceOf takes the service of a run where none is given. Only embeddings, and judges with --ask-judges, are asked of it.
+// serviceOf takes the service of a run where none is given. It gets requests only for embeddings, and for judges with
+// --ask-judges.
 func (f *Flags) serviceOf(run *eval.Run, begun eval.Options) {
-	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // it is a part of what is asked
+	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // it is a part of the request
 	if f.BaseURL != "" || f.Emulator != "" {
 		return
 	}
@@ -156,7 +157,7 @@ type origin struct {
 	doc     *journal.Document
 	trusted bool
 	notice  func(string)
-	remedy  string // the command that asks what has no answer
+	remedy  string // the command that runs what has no answer
 }
 
 // openOrigin opens the run whose answers are judged again.
@@ -166,12 +167,12 @@ func (s *Session) openOrigin() (*origin, error) {
 		switch {
 		case s.embeds():
 			return nil, exit.BadInput(
-				"scorers that compare meanings (similar) need embeddings, for which a service is asked: name one by --base-url, and set " +
-					"EVALRUN_API_KEY; no answer is asked for",
+				"scorers that compare meanings (similar) need embeddings from a service: set --base-url and EVALRUN_API_KEY; rescore " +
+					"requests no answers",
 			)
 		case s.asksJudges():
 			return nil, exit.BadInput(
-				"with --ask-judges a service is asked: name one by --base-url, and set EVALRUN_API_KEY; no answer is asked for",
+				"--ask-judges needs a service: set --base-url and EVALRUN_API_KEY; rescore requests no answers",
 			)
 		}
 	}
@@ -195,7 +196,7 @@ func (s *Session) openOrigin() (*origin, error) {
 // admit wants a run that has ended, is as it was written, and is the user's own or does nothing that needs trust.
 func (s *Session) admit(o *origin) error {
 	if o.doc.Running {
-		return exit.BadInput("%s still goes on: its answers can be judged again when it has ended", s.Flags.Rescore)
+		return exit.BadInput("%s is still in progress: rescore it when it finishes", s.Flags.Rescore)
 	}
 	if err := trust.Intact(o.doc); err != nil {
 		return err
@@ -211,12 +212,12 @@ func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
 	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return slices.ContainsFunc(one.Versions(), holds) })
 }
 
-// asksJudges reports whether there are judges that may be asked about answers that are judged again.
+// asksJudges reports whether the rescore may send requests to judges.
 func (s *Session) asksJudges() bool {
 	return s.Flags.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
 }
 
-// head tells where the answers are from.
+// head records where the answers are from.
 func (o *origin) head(run *eval.Run, askJudges bool) {
 	was := &o.doc.Run
 	run.Emulator = was.Emulator || askJudges && run.Emulator // what an emulated judge says is from a script too
@@ -231,7 +232,7 @@ func (o *origin) around(next flow.Service, askJudges bool, of string) flow.Servi
 	return judgingAgain{next, o.doc.Run.Models, askJudges, of}
 }
 
-// Check tells of trials without an answer, and of answers without a trial.
+// Check reports trials without an answer, and answers without a trial.
 func (o *origin) Check(plan *runner.Plan) error {
 	var there map[selection.ArmCase]bool // made when it is wanted: mostly every trial has an answer
 	found, changed, added := 0, 0, 0
@@ -255,38 +256,39 @@ func (o *origin) Check(plan *runner.Plan) error {
 	}
 	if found == 0 && o.doc.Len() > 0 && plan.Size() > 0 {
 		return exit.BadInput(
-			"nothing that the suites ask was asked in %s: %d of its trials ask something else now, %d are new; scorers may change freely, "+
+			"no trial of the suites has an answer in %s: %d have a different request now, %d are new; scorers may change freely, "+
 				"prompts, targets and variables may not",
 			o.doc.Run.ID, changed, added,
 		)
 	}
 	if changed+added > 0 {
-		o.notice(fmt.Sprintf("warning: %s without an answer in %s: %d ask something else now, %d are new; `%s` asks them",
+		o.notice(fmt.Sprintf("warning: %s without an answer in %s: %d have a different request now, %d are new; `%s` runs them",
 			diag.Count(changed+added, "trial"), o.doc.Run.ID, changed, added, o.remedy))
 	}
 	if gone := o.doc.Len() - found - changed; gone > 0 {
-		o.notice(fmt.Sprintf("%s of %s left out: the suites do not ask that any more", diag.Count(gone, "trial"), o.doc.Run.ID))
+		o.notice(fmt.Sprintf("%s of %s left out: the suites no longer have them", diag.Count(gone, "trial"), o.doc.Run.ID))
 	}
 	return nil
 }
 
 func (o *origin) known(t *runner.Planned) (runner.Recorded, bool) { return o.answer(t), true }
 
-// answer is the one to judge again. Without one, the trial stays what it was, and one that was not there was never asked.
+// answer is the one to judge again. Without one, the trial stays what it was, and a trial that the run does not have
+// is a skip.
 func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	never := func(why string) runner.Recorded {
 		return runner.Recorded{Kept: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
 	}
 	place, ok := selection.FindTrial(o.doc, &t.Trial)
 	if !ok {
-		return never("never asked: " + o.doc.Run.ID + " has no answer to what the suite asks now")
+		return never("not run: " + o.doc.Run.ID + " has no answer to the current request")
 	}
 	r, err := o.doc.Trial(place)
 	switch {
 	case err != nil:
 		return never("its answer in " + o.doc.Run.ID + " cannot be read")
-	case r.Outcome == eval.Skip && r.SkipReason == eval.SkipEarly: // which would say that nobody needs it
-		return never("never asked: the verdict was known")
+	case r.Outcome == eval.Skip && r.SkipReason == eval.SkipEarly: // whose reason would say that the trial is not needed
+		return never("not run: the verdict was known")
 	case r.Outcome == eval.Skip:
 		return never(r.SkipReason)
 	case r.Response != nil && (r.Error == nil || r.Error.Kind != eval.KindNoCandidates):
@@ -311,11 +313,11 @@ func (o *origin) workspace(r *eval.Result) string {
 	return dir
 }
 
-// judgingAgain is the service of a run that judges again: it embeds, asks judges if it may, and no model for an answer.
+// judgingAgain is the service of a rescore: it embeds, calls judges if it may, and calls no model for an answer.
 type judgingAgain struct {
 	flow.Service
-	models []eval.Model // as the service described them when it was asked
-	judges bool         // may be asked
+	models []eval.Model // as the service described them then
+	judges bool         // may get requests
 	of     string       // the service, by name
 }
 
@@ -331,11 +333,11 @@ func (o judgingAgain) Generate(ctx context.Context, call *eval.Call) (*eval.Resp
 		return o.Service.Generate(ctx, call)
 	case call.Judge != "":
 		return nil, eval.Errorf(
-			eval.KindReplayMiss, "the judge `%s` %s, and rescore asks no judge: `evalrun rescore RUN --ask-judges` does",
+			eval.KindReplayMiss, "the judge `%s` %s, and rescore calls no judge: `evalrun rescore RUN --ask-judges` does",
 			call.Judge, eval.NeverAsked,
 		)
 	}
-	return nil, eval.Errorf(eval.KindReplayMiss, "no answer is asked for when answers are judged again")
+	return nil, eval.Errorf(eval.KindReplayMiss, "rescore requests no answers")
 }
 
 func (o judgingAgain) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {

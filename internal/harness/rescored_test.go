@@ -100,13 +100,13 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 		t.Error("the run is complete, although trials were skipped")
 	}
 	notices := strings.Join(s.notices, "\n")
-	for _, want := range []string{"2 trials", "1 ask something else", "1 are new", "evalrun run s.yaml --changed-since", "1 trial of"} {
+	for _, want := range []string{"2 trials", "1 have a different request", "1 are new", "evalrun run s.yaml --changed-since", "1 trial of"} {
 		if !strings.Contains(notices, want) {
 			t.Errorf("no %q in the notices\n%s", want, notices)
 		}
 	}
 	s.write("s.yaml", strings.Replace(fourSuite, "say", "tell", 1)) // nothing is as it was
-	s.refused(s.rescore("run", "nothing", Flags{}), exit.CodeBadInput, s.open("run").Run.ID, "4 of its trials")
+	s.refused(s.rescore("run", "nothing", Flags{}), exit.CodeBadInput, s.open("run").Run.ID, "4 have a different request")
 	if _, err := os.Stat(s.at.Join("nothing")); err == nil {
 		t.Error("there is a run directory of a rescore that was refused")
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Resumption is a run to go on with. It holds the run directory; Close it.
+// Resumption is a run to continue. It holds the run directory; Close it.
 type Resumption struct {
 	Dir string
 	// Flags are those of the run, but for the limits that were given now.
@@ -33,7 +33,7 @@ type Resumption struct {
 	doc       *journal.Document
 	journal   *journal.Writer
 	again     bool // errors of a completed run too
-	trust     bool // the user trusts the run, whoever made it
+	trust     bool // the user trusts the run, even one of somebody else
 	untrusted bool // the user does not, and says where the service is
 	own       ownService
 	begun     Flags // those of the run
@@ -46,7 +46,7 @@ type recorded struct {
 	place int // among the document's trials
 }
 
-// find is the recorded trial that a trial of the plan is, and not one of another case that asks the same.
+// find is the recorded trial that a trial of the plan is, and not one of another case with the same request.
 func (r *Resumption) find(t *runner.Planned) (k recorded, ok bool) {
 	place, ok := selection.FindTrial(r.doc, &t.Trial)
 	if ok {
@@ -55,8 +55,8 @@ func (r *Resumption) find(t *runner.Planned) (k recorded, ok bool) {
 	return k, ok
 }
 
-// Reopen opens a run to go on with it. What flags hold of limits wins over what the run was begun with;
-// again asks errors of a completed run too. Another process that writes to it is exit 2.
+// Reopen opens a run to continue it. Limits in flags win over the limits that the run began with; again repeats errors
+// of a completed run too. Another process that writes to it is exit 2.
 func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	dir := flags.Dir.Path(name)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -120,7 +120,7 @@ func (r *Resumption) sameServices(given map[string]string) error {
 	return nil
 }
 
-// merge takes over the limits that were given for going on.
+// merge takes over the limits that were given to the resume.
 func (r *Resumption) merge(f Flags) {
 	to := &r.Flags
 	to.Concurrency = cmp.Or(f.Concurrency, to.Concurrency)
@@ -260,7 +260,7 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Job, error) {
 	return j, nil
 }
 
-// Settle settles the job of a run that goes on: what it has spent counts.
+// Settle settles the job of a resumed run: what it has spent counts.
 func (r *Resumption) Settle(j *Job) error {
 	if err := j.Settle(); err != nil {
 		return err
@@ -288,7 +288,7 @@ func (r *Resumption) Settle(j *Job) error {
 	return nil
 }
 
-// replies are what judges replied so far, nil when none were asked.
+// replies are what judges replied so far, nil when there are none.
 func (r *Resumption) replies() iter.Seq[eval.Judgement] {
 	return func(yield func(eval.Judgement) bool) {
 		more := true
@@ -297,7 +297,7 @@ func (r *Resumption) replies() iter.Seq[eval.Judgement] {
 			return
 		}
 		for t, err := range r.doc.Trials() {
-			if err != nil { // what cannot be read is asked again
+			if err != nil { // what cannot be read is requested again
 				continue
 			}
 			for _, j := range t.Judgements {
@@ -309,8 +309,8 @@ func (r *Resumption) replies() iter.Seq[eval.Judgement] {
 	}
 }
 
-// failed reports whether a trial is sent again that has failed before, so that those that were never sent come first. It is nil when there
-// are none.
+// failed reports whether a trial that has failed before is sent again, so that new ones come first. It is nil when
+// there are none.
 func (r *Resumption) failed(t *runner.Planned) bool {
 	k, ok := r.find(t)
 	return ok && k.Outcome == eval.Err
@@ -325,7 +325,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	}
 	defer removeCheckouts()
 	w := r.journal
-	r.journal = nil // whoever carries out the plan closes it
+	r.journal = nil // Run closes it
 	if s.workspaces.run, err = filepath.Abs(r.Dir); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
@@ -376,7 +376,7 @@ type resumedProgress struct {
 	before eval.Spent
 }
 
-// Done tells of a result.
+// Done reports a result.
 func (p *resumedProgress) Done(r *eval.Result, spent eval.Spent) {
 	spent.Calls -= p.before.Calls
 	spent.Tokens -= p.before.Tokens
@@ -384,7 +384,7 @@ func (p *resumedProgress) Done(r *eval.Result, spent eval.Spent) {
 	p.Progress.Done(r, spent)
 }
 
-// moved tells of models that are no longer the ones with which the run began.
+// moved warns of models that are no longer the ones with which the run began.
 func (s *Session) moved(before, now []eval.Model) {
 	for _, m := range now {
 		for _, b := range before {

@@ -13,7 +13,7 @@ type lastSpent struct {
 
 func (p *lastSpent) Done(_ *eval.Result, spent eval.Spent) { p.spent = spent }
 
-// The progress of a resumed run tells of what came since then, costs as trials; budgets stay those of the run.
+// The progress of a resumed run reports what came since then, costs as trials; budgets stay those of the run.
 func TestResumedProgress(t *testing.T) {
 	t.Parallel()
 	var shown lastSpent

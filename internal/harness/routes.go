@@ -50,7 +50,7 @@ func (r *routes) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 // Of is the source of metadata for the models of a service.
 func (r *routes) Of(name string) runner.ModelSource { return described{r.of(name), name} }
 
-// Lost takes down that a service cannot be asked about its models.
+// Lost records that a service does not answer about its models.
 func (r *routes) Lost(name string, e *eval.Error) bool { return r.lost(name, e) }
 
 // described is the source of metadata for the models of a named service.

@@ -28,9 +28,9 @@ const drainTime = 30 * time.Second
 
 // Progress watches a run.
 type Progress interface {
-	// Start tells how many trials there are.
+	// Start reports how many trials there are.
 	Start(trials int)
-	// Done tells of a result, and what was spent so far.
+	// Done reports one finished trial and the total spend.
 	Done(r *eval.Result, spent eval.Spent)
 	// Finish is called when no more results come.
 	Finish()
@@ -88,7 +88,7 @@ func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
 	return &verdict.Checks{Options: &s.Flags.Options, Dir: s.Flags.Dir, Plan: plan, Answers: s.origin.id(), Notice: s.Notice}
 }
 
-// carryOut asks what is to be asked and finishes the run file.
+// carryOut runs the trials that are left and finishes the run file.
 func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -229,7 +229,7 @@ type consumer struct {
 	targets  []eval.RunTarget                      // of the plan
 	recorded func(*runner.Planned) runner.Recorded // what is known of a trial
 	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
-	anew     bool                                  // judges are asked anew whose replies do not count
+	anew     bool                                  // replies of judges that do not count are requested again
 	early    *verdict.Early                        // of gates that stop early; nil without
 	last     func(*runner.Planned) bool            // trials that are sent after all others; nil: none
 	end      eval.End
@@ -308,8 +308,8 @@ func inTwo(trials iter.Seq[*runner.Planned], last func(*runner.Planned) bool) it
 	}
 }
 
-// KeepAnswer writes down an answer that waits to be scored, or a turn of a chat that goes on. What cannot be written would be lost by a
-// crash, so no new call is made.
+// KeepAnswer writes down an answer that waits to be scored, or a turn of an unfinished chat. What cannot be written
+// would be lost by a crash, so no new call is made.
 func (c *consumer) KeepAnswer(a *eval.Answer) {
 	if c.session.Flags.NoContent {
 		a.Withhold()
@@ -331,7 +331,7 @@ func (c *consumer) kept(err error) {
 	}
 }
 
-// decide stops the run when going on makes no sense.
+// decide stops the run when further calls make no sense.
 func (c *consumer) decide(r *eval.Result) {
 	s := c.session
 	switch r.Outcome {
@@ -346,7 +346,7 @@ func (c *consumer) decide(r *eval.Result) {
 	case eval.Err:
 		if r.OverBudget {
 			reason := r.Error.Message
-			if at := strings.Index(reason, "the budget"); at > 0 { // in which call of the trial it was is no matter of the run
+			if at := strings.Index(reason, "the budget"); at > 0 { // the prefix names a call of the trial, and the reason is about the run
 				reason = reason[at:]
 			}
 			c.halt(eval.EndBudget, reason)
@@ -388,7 +388,7 @@ func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 		c.halt(eval.EndStopped, fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e))
 	case e.Kind == eval.KindQuota && e.Permanent:
 		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
-	case e.Kind == eval.KindTransport && e.Gone && (to == nil || len(c.targets) == 1): // trials of other targets can go on
+	case e.Kind == eval.KindTransport && e.Gone && (to == nil || len(c.targets) == 1): // trials of other targets can continue
 		c.halt(eval.EndStopped, e.Error())
 	}
 }

@@ -51,7 +51,7 @@ func (m *merger) services(f *Flags, getenv func(string) string) (map[string]*Nam
 	return out, nil
 }
 
-// defined are the services as the suites define them. Those that a flag moves may differ in their addresses.
+// defined are the services as the suites define them. The addresses of services that a flag moves may differ.
 func (m *merger) defined(moved map[string]string) (map[string]*Named, error) {
 	out, from := map[string]*Named{}, map[string]string{} // which file defines it first
 	for _, s := range m.suites {
@@ -63,7 +63,7 @@ func (m *merger) defined(moved map[string]string) (map[string]*Named, error) {
 			}
 			if key := one.DiffersFrom(known.NamedService); key != "" && (key != "baseUrl" || moved[one.Name] == "") {
 				return nil, exit.BadInput(
-					"the suites of one run share their services, but %s and %s differ in `%s` of the service `%s`: "+
+					"%s and %s differ in `%s` of the service `%s`, which the suites of one run share: "+
 						"make them agree, rename one, "+
 						"or run the suites one by one", from[one.Name], s.File, key, one.Name,
 				)
@@ -188,8 +188,8 @@ func (j *Job) calling(underTest bool) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// AtOnce is how many calls of the plan may be in progress at once: each service has a share of its own, and a limit that was given caps
-// them all.
+// AtOnce is how many calls of the plan may be in progress at once. Each service has a share of its own, and a limit
+// that the user set caps them all.
 func (j *Job) AtOnce() int {
 	limits := &j.Settings.Limits
 	sum := 0
@@ -210,7 +210,7 @@ func (j *Job) AtOnce() int {
 	return sum
 }
 
-// Asks says that a judge is asked although no scorer of the suites does.
+// Asks adds a judge that gets requests although no scorer of the suites names it.
 func (j *Job) Asks(judge *suite.Judge) { j.chosen = append(j.chosen, judge) }
 
 // keyVariables are the names of variables that hold keys of services. Programs do not get them.
@@ -262,7 +262,7 @@ type contact struct {
 	toEmulator  bool
 }
 
-// headers are those that go with every request.
+// headers are the headers of every request.
 func (c *contact) headers() map[string][]string {
 	out := map[string][]string{}
 	for _, h := range c.Headers {
@@ -343,7 +343,7 @@ func (j *Job) uncounted() map[string]bool {
 	return out
 }
 
-// tellUncounted says of which services tokens are estimated although it matters how many there are.
+// tellUncounted warns of services whose tokens are estimated although their number matters.
 func (s *Session) tellUncounted(p *runner.Plan) {
 	limits := &s.Settings.Limits
 	if !limits.TokensMatter() || limits.CountTokens == suite.CountNever || s.offline() {

@@ -12,7 +12,7 @@ import (
 type source interface {
 	// Check compares the answers with the plan before anything is written.
 	Check(plan *runner.Plan) error
-	// known is what there is of a trial; false says that the service is asked.
+	// known is what there is of a trial; false says that it must be sent.
 	known(t *runner.Planned) (runner.Recorded, bool)
 }
 
@@ -43,9 +43,9 @@ type provenance interface {
 	id() string
 	// signs reports whether the user stands for the answers, so that a run with them is signed.
 	signs() bool
-	// around keeps a service, by its name, from being asked what the run has answers to.
+	// around answers from the run where it can, and calls the service, by its name, for the rest.
 	around(next flow.Service, askJudges bool, of string) flow.Service
-	// head tells where the answers are from.
+	// head records where the answers are from.
 	head(run *eval.Run, askJudges bool)
 	close()
 }

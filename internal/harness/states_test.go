@@ -28,7 +28,7 @@ func ranFour(t *testing.T) *site {
 	return s
 }
 
-// linesUntil is how many lines a run file has up to those of so many settled trials.
+// linesUntil is how many lines a run file has up to the given number of settled trials.
 func (s *site) linesUntil(run string, trials int) int {
 	s.Helper()
 	for i, line := range strings.Split(s.read(filepath.Join(run, journal.FileName)), "\n") {

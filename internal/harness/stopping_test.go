@@ -8,7 +8,8 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// stopped is why a run stops after an error of a trial, "" when it goes on. Its targets are a model and two endpoints, or one endpoint.
+// stopped is why a run stops after an error of a trial, "" when it continues. Its targets are a model and two
+// endpoints, or one endpoint.
 func stopped(target string, only bool, e, trouble *eval.Error) string {
 	s := &Session{Job: &Job{}, link: offline{}, stop: runner.NewStop()}
 	s.Settings.Service.BaseURL = "https://service.example"

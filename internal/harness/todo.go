@@ -15,7 +15,7 @@ type Todo struct {
 	Judge   int      // recorded answers that only have to be judged again
 	Settled int      // trials that stay as they are
 	Dropped []string // recorded trials, by case and arm, that the plan does not have any more
-	Twice   int      // calls that were under way when the run was killed: they may be paid twice
+	Twice   int      // calls that were under way when the run was killed: they may be made and paid again
 
 	of     *Resumption
 	plan   *runner.Plan
@@ -83,8 +83,8 @@ func (r *Resumption) calls(plan *runner.Plan) (n int) {
 	return n
 }
 
-// kept is what the run has of a trial that is not settled: an answer that only has to be judged, or calls of a trial
-// that broke off. ok says that the trial is among the recorded ones.
+// kept is what the run has of a trial that is not settled. That is an answer that only has to be judged, or calls of a
+// trial that broke off. ok says that the trial is among the recorded ones.
 func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 	if r.Flags.NoContent { // what is kept is without its texts
 		return runner.Recorded{}
@@ -109,7 +109,7 @@ func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorde
 	return out
 }
 
-// answered are the calls of a trial after which it can go on.
+// answered are the calls of a trial after which it can continue.
 func answered(turns []eval.Turn) []eval.Turn {
 	for i := range turns {
 		one := &turns[i]

@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// A run directory acts as code: resuming or rescoring it starts the programs of its suites and sends the key to its address. So its head
-// is signed by who made it, and a directory of somebody else has to be trusted by name.
+// A run directory acts as code: resuming or rescoring it starts the programs of its suites and sends the key to its
+// address. So evalrun signs its head with the user's key, and a directory of somebody else has to be trusted by name.
 
 // ownService is where the user's own flags and environment say that the service is, whatever a run says.
 type ownService struct {
@@ -63,7 +63,7 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 	return s.Settings.trust.SignRun(run, dir)
 }
 
-// claims are what a run does that nobody but its head and its suites has asked for.
+// claims are what a run does because of its head and its suites alone.
 type claims struct {
 	run       *journal.Document
 	address   string // to which the key goes; "": to the user's own, or nowhere
@@ -102,8 +102,8 @@ func (c *claims) check(how string) error {
 		why = "was signed by somebody else, or was moved or changed since"
 	}
 	return exit.BadInput(
-		"the run %s %s; %s it would:%s\nif that is what you want, add --trust; with --untrusted its suites start no program and call no "+
-			"endpoint, and the service is that of your own flags and environment",
+		"the run %s %s; %s it would:%s\nadd --trust to allow that, or --untrusted to start no program, call no endpoint and use only "+
+			"your own service",
 		c.run.Dir, why, how, strings.Join(would, ""),
 	)
 }

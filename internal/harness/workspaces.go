@@ -32,7 +32,7 @@ type workspaces struct {
 	mu       sync.Mutex
 	open     map[string]opened // by the session of the trial
 	removing sync.WaitGroup
-	removers chan struct{} // holds a token for each removal that goes on
+	removers chan struct{} // holds a token for each removal in progress
 }
 
 // opened is the workspace of a trial that is under way.
@@ -54,14 +54,14 @@ func (s *Session) checkPlace(dir string) error {
 		of := t.App.Program
 		if isWithin(dir, filepath.Join(of.Dir, filepath.FromSlash(of.Workspace))) {
 			return exit.BadInput(
-				"the run directory would be inside the workspace %s, of which each trial gets a copy: name another with --out", of.Workspace,
+				"the run directory would be inside the workspace %s, and each trial gets a copy of that: name another with --out", of.Workspace,
 			)
 		}
 	}
 	return nil
 }
 
-// isWithin reports whether a path, of which the end need not exist, is that of a folder or inside it.
+// isWithin reports whether a path is that of a folder or inside it. The end of the path need not exist.
 func isWithin(name, folder string) bool {
 	name, err := filepath.Abs(name)
 	info, failed := os.Stat(folder)
@@ -156,8 +156,8 @@ func fill(p *suite.Program, to string) error {
 	return nil
 }
 
-// settle says which workspace of a trial is kept, as a path inside the run directory, "" for none. release removes what is not kept; it is
-// called when the result is written down.
+// settle decides which workspace of a trial is kept, as a path inside the run directory, "" for none. The function
+// release removes what is not kept; call it when the result is written down.
 func (w *workspaces) settle(session string, r *eval.Result) (kept string, release func()) {
 	w.mu.Lock()
 	one, known := w.open[session]
@@ -179,7 +179,7 @@ func (w *workspaces) settle(session string, r *eval.Result) (kept string, releas
 	}
 }
 
-// remove removes a workspace, while the run goes on.
+// remove removes a workspace in the background.
 func (w *workspaces) remove(name string) {
 	w.removing.Go(func() {
 		w.removers <- struct{}{}

@@ -154,8 +154,8 @@ func TestTheDifferencesMakeOneValueOfTheOther(t *testing.T) {
 	}
 }
 
-// Of two values that share what holds a difference, only the difference is reported: no path is the beginning of
-// another, and each path has two values that differ in type, in a scalar, or in being there at all.
+// Of two values that share what holds a difference, only the difference is reported. No path is the beginning of
+// another. Each path has two values that differ in type, in a scalar, or in being there at all.
 func TestNoDifferenceIsReportedTwice(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))

@@ -56,7 +56,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A side without a value is told apart from null, and arrays come out as they went in.
+// A side without a value differs from null, and arrays come out as they went in.
 func TestDifference(t *testing.T) {
 	t.Parallel()
 	d, _ := Rules{}.Compare(decoded(t, `{"a":null,"b":[1]}`), decoded(t, `{"c":null,"b":{}}`), 100)

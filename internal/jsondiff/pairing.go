@@ -18,8 +18,8 @@ type pairing struct {
 // maxPairing bounds the pairs of values that are looked at to find out which items belong together.
 const maxPairing = 250_000
 
-// fit is a value with its lists in the order of the expected one, and how many fields of the two match. A list of which
-// an item is missing has a hole there, and what belongs to nothing stands at its end.
+// fit is a value with its lists in the order of the expected one, and how many fields of the two match. A list with a
+// missing item has a hole there, and unpaired items are at its end.
 type fit struct {
 	value          any
 	equal, unequal int
@@ -210,8 +210,8 @@ func showAll(v any) string {
 	return string(text)
 }
 
-// best pairs rows with columns, as many as there are of the fewer, so that the most fields are equal, and of such
-// pairings in that with the fewest unequal ones.
+// best pairs all rows with columns, or all columns with rows, whichever are fewer. It finds the pairing with the most
+// equal fields, and among those the one with the fewest unequal fields.
 func best(fits [][]fit) map[int]int {
 	if len(fits) == 0 || len(fits[0]) == 0 {
 		return nil

@@ -72,7 +72,8 @@ func labelsFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// confused makes a run and labels of so many answers for each word of people and judge, each of a case of its own.
+// confused makes a run and labels with this number of answers for each word of people and judge, each in its own
+// case.
 func confused(t *testing.T, words []string, counts [][]int) (*journal.Document, string) {
 	t.Helper()
 	var results []*eval.Result
@@ -185,8 +186,8 @@ func TestCheckIntervalsCountCases(t *testing.T) {
 	isWilson(t, "agreement", got.Agreement, 4)
 }
 
-// Judges are measured apart, in the order in which they are met; answers without a label are left out, those that a judge could not tell
-// are counted.
+// Judges are measured apart, in the order in which they are met. Answers without a label are left out, and unscored
+// ones are counted.
 func TestCheckMeasuresEachJudgeAlone(t *testing.T) {
 	t.Parallel()
 	both := map[string]string{"tone": passWord, "facts": "same"}
@@ -252,7 +253,8 @@ func TestCheckReportsEveryLabelThatFitsNothing(t *testing.T) {
 	}
 }
 
-// A run without judges and a file that cannot be read are bad input; labels of which no answer was judged leave nothing to compare.
+// A run without judges and a file that cannot be read are bad input; labels without a judged answer leave nothing to
+// compare.
 func TestCheckOfNothing(t *testing.T) {
 	t.Parallel()
 	lost := tone("lost", passWord)

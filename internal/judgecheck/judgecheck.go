@@ -17,7 +17,7 @@ import (
 // Report say how far judges agree with people.
 type Report struct {
 	Judges []Agreement `json:"judges"`
-	Untold int         `json:"untold"` // labelled answers that no judge could tell, or that did not come
+	Untold int         `json:"untold"` // labelled answers that no judge scored, or that did not come
 }
 
 // Agreement says how far a judge agrees with people about the answers of a run. Intervals are at 90 % and count cases:
@@ -27,10 +27,10 @@ type Agreement struct {
 	Scorer string `json:"scorer"` // its name, or its kind when it has none
 	Judge  string `json:"judge"`  // of a panel the names of its judges: a, b, c
 	Panel  bool   `json:"panel,omitempty"`
-	// Answers are those that people labelled and the judge could tell, of so many Cases.
+	// Answers is how many answers people labelled and the judge scored, and Cases how many cases they belong to.
 	Answers int `json:"answers"`
 	Cases   int `json:"cases"`
-	// Agreement is the share of answers of which both say the same.
+	// Agreement is the share of answers on which both agree.
 	Agreement Proportion `json:"agreement"`
 	// Kappa is Cohen's: the agreement beyond chance. Its interval takes the agreement by chance as it is. nil when both
 	// always say one and the same.
@@ -70,7 +70,7 @@ func newProportion(pairs []labelled, part func(labelled) bool) Proportion {
 	return p
 }
 
-// labelled is an answer of which people and the judge said something.
+// labelled is an answer with a label of people and a score of the judge.
 type labelled struct {
 	caseName     string
 	people, said string
@@ -82,7 +82,7 @@ type checkKey struct {
 	panel                bool
 }
 
-// Check compares the judges of a run with the labels in a file, and each judge of a panel. Mistakes in the file are
+// Check compares the judges of a run with the labels in a file, and each judge of a panel. Problems of the file are
 // exit 2; nothing to compare is exit 4.
 func Check(d *journal.Document, file string) (*Report, error) {
 	labels, err := readLabels(file)
@@ -99,8 +99,8 @@ func Check(d *journal.Document, file string) (*Report, error) {
 		}
 		c.trial(r)
 	}
-	if !c.asked && len(labels.all)+len(labels.mistakes) > 0 {
-		return nil, exit.BadInput("this run asked no judge: there is nothing to measure against the labels")
+	if !c.asked && len(labels.all)+len(labels.problems) > 0 {
+		return nil, exit.BadInput("this run has no scores of judges: there is nothing to measure against the labels")
 	}
 	c.unmatched(d)
 	c.unknownWords()
@@ -125,7 +125,7 @@ type labelCheck struct {
 	choices map[checkKey]bool // whether the labels are choices
 	taken   map[answerKey]*label
 	words   []string // that a label can be
-	asked   bool     // whether a judge was asked of any answer
+	asked   bool     // whether any answer has a score of a judge
 	untold  int
 }
 
@@ -136,8 +136,8 @@ type answerKey struct {
 	scorer               string
 }
 
-func (c *labelCheck) mistake(l *label, format string, args ...any) {
-	c.labels.mistake(l.line, format, args...)
+func (c *labelCheck) problem(l *label, format string, args ...any) {
+	c.labels.problem(l.line, format, args...)
 }
 
 // trial takes up what the labels say of an answer.
@@ -165,13 +165,13 @@ func (c *labelCheck) trial(r *eval.Result) {
 func (c *labelCheck) labelled(l *label, r *eval.Result) {
 	if l.met++; l.met > 1 {
 		if l.met == 2 {
-			c.mistake(l, "the label fits several answers to case `%s`: say `suite`, `arm` or `repeat`", l.Case)
+			c.problem(l, "the label fits several answers to case `%s`: say `suite`, `arm` or `repeat`", l.Case)
 		}
 		return
 	}
 	s, problem := l.choose(r)
 	if problem != "" {
-		c.mistake(l, "%s", problem)
+		c.problem(l, "%s", problem)
 		return
 	}
 	key := answerKey{r.Suite, r.Case, r.Arm, r.Repeat, l.Scorer}
@@ -180,7 +180,7 @@ func (c *labelCheck) labelled(l *label, r *eval.Result) {
 	}
 	if before := c.taken[key]; before != nil {
 		if !strings.EqualFold(before.Label, l.Label) {
-			c.mistake(l, "`%s` contradicts `%s` on line %d, which is about the same answer", l.Label, before.Label, before.line)
+			c.problem(l, "`%s` contradicts `%s` on line %d, which is about the same answer", l.Label, before.Label, before.line)
 		}
 		return
 	}
@@ -201,14 +201,14 @@ func (c *labelCheck) take(l *label, r *eval.Result, s *eval.Score) {
 	case !slices.Contains(c.order, k):
 		c.choices[k] = choice
 	case c.choices[k] != choice:
-		c.mistake(
+		c.problem(
 			l, "`%s`, where other labels of `%s` are %s", l.Label, k.scorer,
 			map[bool]string{true: "choices", false: "pass or fail"}[c.choices[k]],
 		)
 		return
 	}
 	if own := s.Judged.Choices; choice && own != nil && !slices.Contains(own, word) {
-		c.mistake(l, "`%s` is no choice of `%s`: %s", l.Label, k.scorer, strings.Join(own, ", "))
+		c.problem(l, "`%s` is not a choice of `%s`: %s", l.Label, k.scorer, strings.Join(own, ", "))
 		return
 	}
 	c.pair(k, labelled{r.Case, word, said(choice, s.Judged.Choice, s.Passed)}, choice)
@@ -250,7 +250,7 @@ func inWords(label string, words []string) string {
 func (c *labelCheck) unknownWords() {
 	for _, l := range c.labels.all {
 		if word := inWords(l.Label, c.words); !slices.Contains(c.words, word) {
-			c.mistake(l, "`%s` is no label: %s", l.Label, strings.Join(c.words, ", "))
+			c.problem(l, "`%s` is not a label: %s", l.Label, strings.Join(c.words, ", "))
 		}
 	}
 }
@@ -268,9 +268,9 @@ func (c *labelCheck) unmatched(d *journal.Document) {
 			}
 		}
 		if slices.Contains(cases, l.Case) {
-			c.mistake(l, "case `%s` has no such arm, repeat or suite in the run", l.Case)
+			c.problem(l, "case `%s` has no such arm, repeat or suite in the run", l.Case)
 		} else {
-			c.mistake(l, "the run has no case `%s`; %s", l.Case, diag.DidYouMean(l.Case, cases))
+			c.problem(l, "the run has no case `%s`; %s", l.Case, diag.DidYouMean(l.Case, cases))
 		}
 	}
 }

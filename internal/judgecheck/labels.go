@@ -41,27 +41,27 @@ type labels struct {
 	all  []*label
 	by   map[string][]*label // by case
 
-	mistakes []mistake
+	problems []problem
 }
 
-// mistake is what is wrong with a line.
-type mistake struct {
+// problem reports what is wrong with a line.
+type problem struct {
 	line int
 	why  string
 }
 
-func (l *labels) mistake(line int, format string, args ...any) {
-	l.mistakes = append(l.mistakes, mistake{line, fmt.Sprintf(format, args...)})
+func (l *labels) problem(line int, format string, args ...any) {
+	l.problems = append(l.problems, problem{line, fmt.Sprintf(format, args...)})
 }
 
 // err is all that is wrong with the file, in the order of its lines; nil when nothing is.
 func (l *labels) err() error {
-	if len(l.mistakes) == 0 {
+	if len(l.problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(l.mistakes, func(a, b mistake) int { return a.line - b.line })
-	all := make([]error, len(l.mistakes))
-	for i, m := range l.mistakes {
+	slices.SortStableFunc(l.problems, func(a, b problem) int { return a.line - b.line })
+	all := make([]error, len(l.problems))
+	for i, m := range l.problems {
 		all[i] = fmt.Errorf("%s:%d: %s", l.file, m.line, m.why)
 	}
 	return exit.With(exit.CodeBadInput, errors.Join(all...))
@@ -104,7 +104,7 @@ func (l *labels) readCSV(data []byte) {
 	case errors.Is(err, io.EOF):
 		return
 	case err != nil:
-		l.mistake(1, "%s", err)
+		l.problem(1, "%s", err)
 		return
 	case !l.header(header):
 		return
@@ -114,7 +114,7 @@ func (l *labels) readCSV(data []byte) {
 		var broken *csv.ParseError
 		switch {
 		case errors.As(err, &broken): // what follows cannot be trusted
-			l.mistake(broken.StartLine, "%s", err)
+			l.problem(broken.StartLine, "%s", err)
 			return
 		case err != nil:
 			return
@@ -137,7 +137,7 @@ func (l *labels) header(columns []string) bool {
 	fine := true
 	for _, need := range []string{"case", "label"} {
 		if !slices.Contains(columns, need) {
-			l.mistake(1, "the header has no column `%s`; the columns are %s", need, strings.Join(labelColumns, ", "))
+			l.problem(1, "the header has no column `%s`; the columns are %s", need, strings.Join(labelColumns, ", "))
 			fine = false
 		}
 	}
@@ -153,7 +153,7 @@ func (l *labels) row(line int, cell func(string) string) {
 	repeat := cell("repeat")
 	var err error
 	if one.Repeat, err = strconv.Atoi(cmp.Or(repeat, "0")); err != nil || one.Repeat < 1 && repeat != "" {
-		l.mistake(line, "`%s` is no repeat: they count from 1", repeat)
+		l.problem(line, "`%s` is not a repeat: they count from 1", repeat)
 		return
 	}
 	l.add(one)
@@ -171,25 +171,25 @@ func (l *labels) readLines(data []byte) {
 		dec := json.NewDecoder(bytes.NewReader(in.Bytes()))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(one); err != nil {
-			l.mistake(number, "not a label: %s", err)
+			l.problem(number, "not a label: %s", err)
 			continue
 		}
 		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			l.mistake(number, "more than one JSON value in a line")
+			l.problem(number, "more than one JSON value in a line")
 			continue
 		}
 		if one.Repeat < 0 {
-			l.mistake(number, "`repeat` counts from 1")
+			l.problem(number, "`repeat` counts from 1")
 			continue
 		}
 		l.add(one)
 	}
 }
 
-// add takes up a label. One without a word is an answer that nobody has labelled yet.
+// add takes up a label. One without a word is an answer without a label so far.
 func (l *labels) add(one *label) {
 	if one.Case == "" {
-		l.mistake(one.line, "`case` is missing")
+		l.problem(one.line, "`case` is missing")
 		return
 	}
 	if one.Label != "" {
@@ -215,7 +215,7 @@ func (l *label) choose(r *eval.Result) (score *eval.Score, problem string) {
 	switch {
 	case len(names) > 1:
 		return nil, fmt.Sprintf(
-			"several judges' scores stand with the answer to case `%s`: say which by `scorer`: %s", l.Case,
+			"the answer to case `%s` has scores of several judges: name one by `scorer`: %s", l.Case,
 			strings.Join(names, ", "),
 		)
 	case score != nil || r.Outcome == eval.Err || r.Outcome == eval.Skip:
@@ -223,5 +223,5 @@ func (l *label) choose(r *eval.Result) (score *eval.Score, problem string) {
 	case l.Scorer != "":
 		return nil, fmt.Sprintf("case `%s` has no judge's score named `%s`", l.Case, l.Scorer)
 	}
-	return nil, fmt.Sprintf("no judge was asked about case `%s`", l.Case)
+	return nil, fmt.Sprintf("no judge scored case `%s`", l.Case)
 }

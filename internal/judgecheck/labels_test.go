@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
-// FuzzLabels holds that a file of labels is read, or refused with the line of each mistake.
+// FuzzLabels holds that a file of labels is read, or refused with the line of each problem.
 func FuzzLabels(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings()[:20], "case,label\nc,pass\n\"a\nb\",fail", "\ufeffCASE , Label\r\nc,same\r\n", "case,label\n\"",
@@ -61,7 +61,7 @@ func namesFile(t *testing.T, err error, path string) {
 	}
 }
 
-// The numbers of a check, worked out by hand: 60 cases, of which people failed 23.
+// The numbers of a check, worked out by hand: 60 cases, and people failed 23 of them.
 func TestJudgeCheckNumbers(t *testing.T) {
 	t.Parallel()
 	var pairs []labelled

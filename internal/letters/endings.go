@@ -66,8 +66,9 @@ func asideEndsWell(part string, surety int) bool {
 	return !spoils().MatchString(part) && !spoilsOpening().MatchString(part)
 }
 
-// unread reports whether a sentence goes on behind a letter in words that are not known, in a script without spaces. Japanese denies at the
-// end of a sentence, so that any of them may: 答えはBとは言えません. The text of an option, behind a mark, and reasons do not matter.
+// unread reports whether a sentence continues behind a letter in words that are not known, in a script without
+// spaces. Japanese denies at the end of a sentence, so that any of them may: 答えはBとは言えません. The text of an option,
+// behind a mark, and reasons do not matter.
 func (c clauses) unread(place int) bool {
 	for _, l := range c.lexemes[place+1:] {
 		switch {

@@ -12,7 +12,7 @@ import (
 type lexeme struct {
 	class  byte
 	labels []int // the letters that it names
-	cut    bool  // an unknown character of a script without spaces: what it means nobody has read
+	cut    bool  // an unknown character of a script without spaces: its meaning is not known
 }
 
 // The classes that the program itself makes or looks for; words.txt explains the others.
@@ -163,7 +163,7 @@ func (r *reader) word(i int) int {
 		r.add('d', nil)
 	case m.label != notALetter && r.pronoun(i):
 		r.add('I', nil)
-	case m.label != notALetter && (m.exact || r.stands(i)):
+	case m.label != notALetter && (m.exact || r.announced(i)):
 		r.add(oneLetter, []int{m.label})
 	case n == 1:
 		r.add(phrase, nil)
@@ -210,8 +210,8 @@ func (r *reader) pronoun(i int) bool {
 	return known == 0 && r.marks[i+1].lower || known > 0 && strings.IndexByte("vMhfSrx", class) >= 0
 }
 
-// stands: a small letter that is no word here: behind what announces it, and with a mark behind it.
-func (r *reader) stands(i int) bool {
+// announced reports a small letter that is no word here: behind what announces it, and with a mark behind it.
+func (r *reader) announced(i int) bool {
 	after := "\n"
 	if i+1 < len(r.marks) {
 		after = r.marks[i+1].text

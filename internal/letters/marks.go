@@ -53,7 +53,7 @@ func unquoted(text string) string {
 	return text
 }
 
-// sameMarks makes one mark of those that mean the same.
+// sameMarks makes one mark of several with the same meaning.
 var sameMarks = strings.NewReplacer(
 	"’", "'", "‘", "'", "ʼ", "'", "´", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‹", `"`, "›", `"`, "「", `"`, "」", `"`,
 	"。", ". ", "！", "! ", "？", "? ", "：", ": ", "，", ", ", "、", ", ", "；", "; ",
@@ -141,12 +141,12 @@ func visibleRune(r rune) rune {
 	return r
 }
 
-// inWord tells the characters of a word.
+// inWord reports whether r is a character of a word.
 func inWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Cf)
 }
 
-// ideographic tells the characters of scripts that put no spaces between words, or join particles to foreign ones.
+// ideographic reports whether r is of a script that puts no spaces between words, or joins particles to foreign ones.
 func ideographic(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
@@ -245,14 +245,14 @@ func (m *marker) sign(r rune, text string) int {
 	return n
 }
 
-// signs are the marks that count, by what they are read as; 0 for those that only set a text.
+// signs are the marks that count, by what they are read as; 0 for marks that only set a text.
 var signs = map[rune]rune{
 	'.': '.', '!': '.', '?': '.', '-': '-', '–': '-', '—': '-', '(': '(', '[': '(', ')': ')', ']': ')',
 	',': ',', ';': ';', ':': ':', '=': '=', '"': '"', '\'': '"',
 	'*': 0, '_': 0, '`': 0, '~': 0, '|': 0, '\\': 0, '{': 0, '}': 0, '•': 0,
 }
 
-// onlySets tells the marks of a formula, and those that open a line.
+// onlySets reports the marks of a formula, and marks that open a line.
 func (m *marker) onlySets(r, after rune, text string) bool {
 	if r == '$' {
 		return !unicode.IsDigit(after) || closedFormula().MatchString(text)

@@ -7,8 +7,8 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// answerMember is the text of the one member of a JSON object that is named for an answer, such as {"reason": ..., "answer": "B"}; the
-// text itself when it is no such object.
+// answerMember is the text of the one member of a JSON object that is named for an answer, such as {"reason": ...,
+// "answer": "B"}. It is the text itself when that is not such an object.
 func answerMember(text string) string {
 	text = strings.TrimSpace(text)
 	if m := fenced().FindStringSubmatch(text); m != nil {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A choice is read in four steps: marks become sentences of lexemes; a sentence affirms a letter when one of its clauses has a form that
-// does so, without a word that the form does not know; what else it says of letters denies them or leaves them open; and the letter that
-// is affirmed alone is the choice.
+// A choice is read in four steps. Marks become sentences of lexemes. A sentence affirms a letter when one of its
+// clauses has a form that does so, without a word that the form does not know. What else it says of letters denies
+// them or leaves them open. The letter that is affirmed alone is the choice.
 
 // statement is what a sentence says of letters, or of what was said before it.
 type statement struct {

@@ -77,7 +77,7 @@ type Granted struct {
 	Renewed bool     // it outlives its token
 }
 
-// Run logs in. A failure is exit 4: the person or the server said no, or nobody answered.
+// Run logs in. A failure is exit 4: the person or the server said no, or there was no reply.
 func (l *Login) Run(ctx context.Context) (*Granted, error) {
 	token, err := l.oauth.Run(ctx)
 	var coded *exit.Error
@@ -109,7 +109,7 @@ func scopeNames(given []string) ([]string, error) {
 	return out, nil
 }
 
-// loginScopes are the scopes that a login asks for, by their names or identifiers.
+// loginScopes are the scopes of a login, by their names or identifiers.
 func loginScopes(base string, names []string) ([]string, error) {
 	if len(names) == 0 {
 		names = []string{oauth.ScopeRetriever}
@@ -130,7 +130,7 @@ func loginScopes(base string, names []string) ([]string, error) {
 	return out, nil
 }
 
-// Status is what there is to say of a login: never a token.
+// Status describes a login. It never has a token.
 type Status struct {
 	ClientID     string    `json:"clientId"`
 	Project      string    `json:"project"`
@@ -138,12 +138,12 @@ type Status struct {
 	Expiry       time.Time `json:"expiry,omitzero"`
 	RefreshToken bool      `json:"refreshToken"` // whether there is one
 	File         string    `json:"file"`
-	Service      string    `json:"service,omitempty"` // that was asked
+	Service      string    `json:"service,omitempty"` // that the status looked at
 	Models       int       `json:"models,omitempty"`  // that it listed
-	Problem      string    `json:"problem,omitempty"` // with asking
+	Problem      string    `json:"problem,omitempty"` // of the service
 }
 
-// Check wants somebody to be logged in.
+// Check reports an error when there is no login.
 func Check() error {
 	store, err := oauth.UserStore()
 	if err == nil {
@@ -179,7 +179,7 @@ func NewStatus(ctx context.Context, j *harness.Job, connect func(*harness.Job) (
 	return out, problem, nil
 }
 
-// countModels asks the service how many models it has.
+// countModels returns how many models the service lists.
 func countModels(ctx context.Context, j *harness.Job, connect func(*harness.Job) (*harness.Session, error)) (int, error) {
 	session, err := connect(j)
 	if err != nil {
@@ -192,8 +192,8 @@ func countModels(ctx context.Context, j *harness.Job, connect func(*harness.Job)
 
 // Logout is what came of forgetting a login.
 type Logout struct {
-	None    bool // nobody was logged in
-	Damaged bool // the file could not be read, so that the server was not told
+	None    bool // there was no login
+	Damaged bool // the file could not be read, so nothing was sent to the server
 	Revoked bool // the server revoked it
 }
 

@@ -185,7 +185,7 @@ func TestADamagedLoginIsRemoved(t *testing.T) {
 	expect.Same(t, "logged out", *out, Logout{Damaged: true})
 }
 
-// A status says why the service could not be asked, and keeps what is known of the login.
+// A status says why the service could not be reached, and keeps what is known of the login.
 func TestAStatusWithoutTheService(t *testing.T) {
 	atHome(t)
 	_, err := newServer(t, "").loggedIn(t, "", "code=yes")

@@ -22,8 +22,8 @@ var scripts = []string{
 // Style is the style of the page.
 func Style() string { return asset("app.css") }
 
-// Program is the program of the page for a server of it: load is its function of that name, which gives what a block
-// holds, and more is what comes after. It is one closure.
+// Program is the program of the page for a server of it, as one closure. The text load is its function of that name,
+// which gives what a block holds, and more is what comes after.
 func Program(load string, more ...string) string {
 	var b strings.Builder
 	b.WriteString("(() => {\n'use strict';\n" + load)

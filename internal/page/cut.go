@@ -22,8 +22,8 @@ func excerpt(text string) string {
 	return short
 }
 
-// once leaves out what a trial of several turns holds twice: the model's replies and the results of its calls in the request, and the
-// last reply, which is the answer.
+// once leaves out what a trial of several turns holds twice. In the request that is the model's replies and the
+// results of its calls; in the turns it is the last reply, which is the answer.
 func once(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return

@@ -18,7 +18,8 @@ type head struct {
 	Notices []string `json:"notices"`
 	// Readings are the arms of the comparison in words.
 	Readings []overview.Reading `json:"readings,omitempty"`
-	// OtherBaseline says that the comparison is not that of the run's gate, of which the notes of trials tell.
+	// OtherBaseline says that the comparison is not the one of the run's gate. The notes of trials are about the
+	// gate's.
 	OtherBaseline bool `json:"otherBaseline,omitempty"`
 	NoContent     bool `json:"noContent"`
 	Running       bool `json:"running"`
@@ -110,7 +111,7 @@ func progress(d *journal.Document) string {
 	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
 	switch {
 	case d.Running:
-		return fmt.Sprintf("The run still goes on: %d of %d trials so far.", has, planned)
+		return fmt.Sprintf("The run is still in progress: %d of %d trials so far.", has, planned)
 	case d.End == nil:
 		return fmt.Sprintf("The run was killed: it has %d of %d trials.", has, planned)
 	case d.End.Reason != eval.EndCompleted:

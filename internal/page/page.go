@@ -1,8 +1,8 @@
 // Package page writes the HTML report, and serves its blocks of data to internal/view.
 //
-// The page is one file that sends no requests: its style, its program, and the run as data blocks that the program reads
-// (html/data.js says how). The policy in its head names style and program by their hashes and allows nothing else, so
-// that nothing which came with the data can run or load anything, however it got into the page.
+// The page is one file that sends no requests. It has its style, its program, and the run as data blocks that the
+// program reads (html/data.js says how). The policy in its head names style and program by their hashes and allows
+// nothing else. So nothing that came with the data can run or load anything, however it got into the page.
 //
 // The usual order: Write for a file; for a server Style, Program, NewServed, Served.Block.
 package page

@@ -148,7 +148,7 @@ func errorKind(r *eval.Result) []string {
 	return []string{string(r.Error.Kind)}
 }
 
-// surroundings are what a run tells of its trials that they do not say themselves.
+// surroundings are what a run says of its trials that they do not say themselves.
 type surroundings struct {
 	run      *eval.Run
 	failures overview.Failures

@@ -1,6 +1,6 @@
-// Package picture scales images down to what the service takes. It decodes nothing whose size it has
-// not checked, turns pictures the way up that their EXIF data say, and refuses animations,
-// of which only one frame would be left.
+// Package picture scales images down to what the service takes. It decodes nothing whose size it has not checked,
+// turns pictures the way up that their EXIF data say, and refuses animations, since resizing would keep only one
+// frame.
 package picture
 
 import (
@@ -58,8 +58,8 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 	return encode(upright(small, orientation(data, mimeType)), mimeType, limit)
 }
 
-// Check says why an image cannot be made to fit, as far as that is known without decoding it, and how many pixels
-// resizing takes: 0 when the image fits as it is.
+// Check says why an image cannot be made to fit, as far as that is known without decoding it. The result pixels is how
+// many pixels resizing takes: 0 when the image fits as it is.
 func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 	config, err := decodeConfig(data, mimeType)
 	light := len(data) <= limit
@@ -75,7 +75,7 @@ func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 		return 0, err
 	}
 	if animated(data, mimeType) {
-		return 0, errors.New("the image is an animation, of which only one frame would be left")
+		return 0, errors.New("the image is an animation, and resizing it keeps only one frame")
 	}
 	return config.Width * config.Height, nil
 }

@@ -213,7 +213,7 @@ func testFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// claimed is a PNG file that says it has so many pixels, and ends there.
+// claimed is a PNG file that claims this size, and ends there.
 func claimed(w, h uint32) []byte {
 	header := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte("IHDR"), w), h)
 	header = append(header, 8, 2, 0, 0, 0)

@@ -92,8 +92,8 @@ func TestLongComplaint(t *testing.T) {
 	}
 }
 
-// A program that hangs is ended with its grandchildren, by time or by a signal to stop, as is what it leaves behind: a named pipe
-// comes to its end when nobody is left who could write to it.
+// A program that hangs is ended with its grandchildren, by time or by a signal to stop, as is what it leaves behind. A
+// named pipe comes to its end when no process is left that could write to it.
 func TestNothingOutlives(t *testing.T) {
 	for name, test := range map[string]struct {
 		script, want string

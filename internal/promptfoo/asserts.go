@@ -124,7 +124,7 @@ func (c *converter) assertion(to *list, a src, sc *scope) {
 	a.get("value").ok("as `" + made.kind + "`")
 	a.get("threshold").ok("as `" + made.kind + "`")
 	if !sc.nested {
-		c.beside(m, a, sc)
+		c.nameAndWeight(m, a, sc)
 	}
 	a.rest(assertKeys...)
 	a.ok("as `" + made.kind + "`")
@@ -148,8 +148,8 @@ func (s *scorer) block() *mapping {
 	return m
 }
 
-// beside adds name and weight. A weight of 0 means that the score is only shown.
-func (c *converter) beside(m *mapping, a src, sc *scope) {
+// nameAndWeight adds name and weight. A weight of 0 means that the score is only shown.
+func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 	if s := a.get("metric"); !s.IsZero() {
 		name := c.metricName(s.text(), sc)
 		m.set("name", name)
@@ -210,7 +210,7 @@ func (c *converter) assertionSet(to *list, a src, sc *scope) {
 		comments = append(comments, note)
 		a.differs("%s", note)
 	}
-	c.beside(m, a, sc)
+	c.nameAndWeight(m, a, sc)
 	a.get("type").ok("as `all` or `any`")
 	a.get("threshold").ok("as `all` or `any`")
 	a.rest("config")

@@ -139,7 +139,7 @@ func (c *converter) embedding(s src) {
 
 // judgeKinds are the types that a model grades.
 var judgeKinds = map[string]func(c *converter, a src, sc *scope) (*scorer, string){
-	"llm-rubric": rubric("", ""), "g-eval": rubric("0.7", "promptfoo asks in steps and on a scale of 10"),
+	"llm-rubric": rubric("", ""), "g-eval": rubric("0.7", "promptfoo grades in steps and on a scale of 10"),
 	"factuality": (*converter).factuality, "model-graded-factuality": (*converter).factuality,
 	"model-graded-closedqa": closedQA,
 	"answer-relevance": question("relevance", func(*converter, src) (any, string) { return &mapping{}, "" },
@@ -195,7 +195,7 @@ func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *sc
 	return &scorer{kind: "judge", value: m, note: note}
 }
 
-// ownPrompt makes a judge that asks in the author's words.
+// ownPrompt makes a judge with the author's prompt.
 func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 	i := slices.IndexFunc(c.judges.all, func(j *mapping) bool { return j.get("name") == judge })
 	if m.get("rubric") == nil || i < 0 {

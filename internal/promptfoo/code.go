@@ -21,8 +21,8 @@ const (
 	dataDir   = "data" // datasets
 )
 
-// codeFile puts code into a file that a shim loads: what stands in the configuration as it is, a file of the author with what it
-// imports. The kind says what the code is for.
+// codeFile puts code into a file that a shim loads: inline code as it is, a file of the author with what it imports.
+// The kind says what the code is for.
 func (c *converter) codeFile(s src, kind string) (string, bool) {
 	code := s.text()
 	if ref, is := strings.CutPrefix(code, "file://"); is {

@@ -142,7 +142,7 @@ func (c *converter) setApart(top src) {
 	top.get("$schema").ignored("for editors")
 }
 
-// outputFlags are the reports that `outputPath` asked for.
+// outputFlags are the reports of `outputPath`.
 func outputFlags(s src) string {
 	formats := map[string]string{
 		".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".xml": "junit", ".yaml": "json", ".yml": "json", ".txt": "table",

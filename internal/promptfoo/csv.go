@@ -110,7 +110,7 @@ func (c *converter) convertTable(t *table) (rows [][]string, columns []string) {
 	return rows, columns
 }
 
-// extraColumns are those that the magic columns make, whose fates they record.
+// extraColumns are the columns that the magic columns make, whose fates they record.
 func (c *converter) extraColumns(t *table) (out []string) {
 	add := func(column string) {
 		if !slices.Contains(out, column) {
@@ -231,7 +231,7 @@ func (c *converter) rowAssertion(to *list, sc *scope, at, cell string, cells map
 	}
 }
 
-// filledIn is a text with the cells of its row in the place of variables.
+// filledIn is a text with the cells of its row instead of variables.
 func filledIn(text string, cells map[string]string) string {
 	return simple().ReplaceAllStringFunc(text, func(m string) string {
 		if value, ok := cells[simple().FindStringSubmatch(m)[1]]; ok {

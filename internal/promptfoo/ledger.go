@@ -165,8 +165,8 @@ func (s src) seen() bool {
 	return there
 }
 
-// rest gives the keys of a mapping that nothing has looked at a fate: those that promptfoo knows are not expressible, the others it
-// ignores itself.
+// rest gives the keys of a mapping that nothing has looked at a fate: keys that promptfoo knows are not expressible,
+// and promptfoo ignores the others itself.
 func (s src) rest(known ...string) {
 	for _, e := range s.entries() {
 		switch {

@@ -22,7 +22,7 @@ func (e *expression) numeric() bool {
 		e.op == "filter" && (e.name == "length" || e.name == "count")
 }
 
-// joined are the parts of a concatenation, of which one is a text; the expression itself when it is none.
+// joined are the parts of a concatenation with a text in it; the expression itself when it is none.
 func (e *expression) joined() []*expression {
 	if e.op != "~" && (e.op != "+" || !e.hasText()) {
 		return []*expression{e}

@@ -82,7 +82,7 @@ func TestTemplatesWithoutCounterpart(t *testing.T) {
 	}
 }
 
-// The names of variables are known, so that those that a test lacks can be given.
+// The names of variables are known, so that missing ones of a test can be given.
 func TestTemplatesListTheirVariables(t *testing.T) {
 	t.Parallel()
 	got, err := dialect{functions: map[string]string{"prompt": "prompt"}}.translate("{{ b.c }}{% for x in list %}{{ x }}{{ a }}{% endfor %}{{ prompt }}")

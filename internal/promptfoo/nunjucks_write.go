@@ -91,7 +91,7 @@ func (t *translator) member(e *expression) (string, error) {
 
 func (t *translator) prefixed(e *expression, word string) (string, error) {
 	if e.op == "defined" {
-		t.note("`is defined` asks whether the variable has a value")
+		t.note("`is defined` checks whether the variable has a value")
 		return t.expression(e.args[0])
 	}
 	out := "(" + word

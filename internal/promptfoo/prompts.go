@@ -185,7 +185,7 @@ func (p *prompt) chat() (turns []turn, ok bool) {
 	return turns, len(turns) > 0
 }
 
-// bare is a template that stands where JSON has a value, such as "content": {{question | dump}}.
+// bare is a template in the position of a JSON value, such as "content": {{question | dump}}.
 var bare = lazy.Regexp(`(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`)
 
 // quoteTemplates makes JSON of a template of JSON: what a variable holds is put between quotes.

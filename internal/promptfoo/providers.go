@@ -153,7 +153,7 @@ func (c *converter) oneProvider(s src, id string) {
 
 var anyTemplate = lazy.Regexp(`\{\{.*?\}\}`)
 
-// shortID is what tells a provider from others: the model, or the file.
+// shortID is what distinguishes a provider from others: the model, or the file.
 func shortID(id string) string {
 	id = anyTemplate().ReplaceAllString(id, "")
 	if strings.Contains(id, "/") &&
@@ -248,7 +248,7 @@ func (c *converter) dispatch(t *target, id string) bool {
 	return true
 }
 
-// agent is a provider that is a program with a model inside. What stands in for it fails until somebody writes it.
+// agent is a provider that is a program with a model inside. The placeholder fails until the user writes the program.
 func (c *converter) agent(t *target, id string) {
 	why := fmt.Sprintf(
 		"`%s` is an agent that promptfoo runs itself; start your agent in shims/%s, which fails until then",
@@ -265,7 +265,7 @@ func (c *converter) agent(t *target, id string) {
 func standIn(name string) string { return name + ".sh" }
 
 func standInScript(id string) string {
-	return "#!/bin/sh\n# Stands in for " + strings.Join(
+	return "#!/bin/sh\n# A placeholder for " + strings.Join(
 		strings.Fields(id),
 		" ",
 	) + ". It gets the prompt as JSON on standard input and writes the answer.\n" +

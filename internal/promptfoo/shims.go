@@ -18,7 +18,7 @@ const (
 	shimExec       = "exec.py"
 )
 
-// shims are those that a suite uses. They run the author's code unchanged.
+// shims are the shims that a suite uses. They run the author's code unchanged.
 type shims struct{ used []string }
 
 func newShims() *shims { return &shims{} }

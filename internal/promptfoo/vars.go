@@ -69,7 +69,7 @@ func (c *converter) variableFiles(s src, vars *mapping, has map[string]bool) {
 	}
 }
 
-// several are the values of a variable of which each makes a test; nil when it is one value.
+// several are the values of a variable that each make a test; nil when it is one value.
 func (c *converter) several(s src) *list {
 	if text := s.text(); strings.HasPrefix(text, "file://") && strings.ContainsAny(text, "*?{") {
 		files, err := c.source.match(text)
@@ -175,7 +175,7 @@ func (c *converter) nested(s src, text string, known map[string]string) string {
 		s.differs("other variables are filled in: what a variable holds is data here, and never a template")
 	case simple().ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
 		s.differs("what a variable holds is data here, and never a template: the braces stay")
-	default: // promptfoo leaves a value alone that names a variable that there is not
+	default: // promptfoo leaves a value alone that names a missing variable
 		s.differs("the braces stay, as promptfoo leaves them when it knows no such variable")
 	}
 	return out

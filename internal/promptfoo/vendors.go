@@ -21,7 +21,7 @@ type vendor struct {
 	baseURL  string
 	keyEnv   string
 	kinds    []string // words between the prefix and the model that mean an ordinary model
-	defaults bool     // promptfoo sends temperature 0 and at most 1024 tokens unless it is told otherwise
+	defaults bool     // promptfoo sends temperature 0 and at most 1024 tokens by default
 	note     string
 }
 

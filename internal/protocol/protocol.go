@@ -31,7 +31,7 @@ type Options struct {
 	MaxTokensField string
 }
 
-// all are the protocols. They are asked for with every case, so that their tables are made once.
+// all are the protocols. Every case needs them, so their tables are made once.
 var all = sync.OnceValue(func() []Protocol { return []Protocol{OpenAI(), Responses(), Anthropic()} })
 
 // All are the protocols other than the service's own.

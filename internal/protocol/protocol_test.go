@@ -207,7 +207,7 @@ func TestExtraFieldsAreSent(t *testing.T) {
 	bodies{`{"model":"m","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":{"x":1}}`}.check(t, &r)
 }
 
-// keys are those that a protocol refuses.
+// keys are the keys that a protocol refuses.
 func keys(t *testing.T, p Protocol, r *eval.Request) string {
 	t.Helper()
 	err := p.Check(r)
@@ -300,7 +300,7 @@ func TestNamedProtocols(t *testing.T) {
 	}
 }
 
-// FuzzBody holds that what is sent is JSON with the texts in it, whatever they are.
+// FuzzBody checks that what is sent is JSON with the texts in it, whatever they are.
 func FuzzBody(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add(s, s)

@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// readJudgements makes answers of what judges replied: they are asked under ids of their own.
+// readJudgements makes answers of what judges replied, under the ids of their questions.
 func (s *Store) readJudgements(all []eval.Judgement) {
 	for i := range all {
 		j := &all[i]
@@ -23,12 +23,12 @@ func (s *Store) readJudgements(all []eval.Judgement) {
 	}
 }
 
-// judgements are those that can be replayed. Which of several equal questions was the one that was asked depends on the
-// order in which answers came, and is left out, for the sake of small differences between recordings.
+// judgements are the ones that can be replayed. They do not say which of several equal questions was sent: that
+// depends on the order of answers, and would make recordings differ.
 func judgements(all []eval.Judgement) []eval.Judgement {
 	out := slices.DeleteFunc(slices.Clone(all), func(j eval.Judgement) bool { return j.Error != nil })
 	for i := range out {
-		out[i].Cached, out[i].Attempts, out[i].Prompt = false, 0, "" // the id says what was asked
+		out[i].Cached, out[i].Attempts, out[i].Prompt = false, 0, "" // the id is a hash of the question
 	}
 	return out
 }

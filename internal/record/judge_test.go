@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// What judges replied is recorded beside the answer and found under ids of its own.
+// What judges replied is recorded next to the answer and found under ids of its own.
 func TestJudgementsAreRecorded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

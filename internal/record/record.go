@@ -1,4 +1,4 @@
-// Package record keeps answers in a folder that is meant to be committed and reviewed: a readable file a case,
+// Package record keeps answers in a folder that is meant to be committed and reviewed. Each case has a readable file,
 // sorted, with the request as it was sent and the answer as it came. Errors are not kept. A Store is what a replay
 // answers from.
 //
@@ -38,7 +38,7 @@ const maxFile = 64 << 20
 
 // Answer is the recorded answer of one trial.
 type Answer struct {
-	ID       string         `json:"id"` // of the trial: a hash of what is asked
+	ID       string         `json:"id"` // of the trial: a hash of its request
 	Arm      string         `json:"arm"`
 	Model    string         `json:"model"`
 	Repeat   int            `json:"repeat"`
@@ -324,7 +324,7 @@ func (s *Store) write(name string, v any) error {
 // unsafe are the characters that names of files are better without.
 var unsafe = lazy.Regexp(`[^A-Za-z0-9]+`)
 
-// plainSuite is the name of a suite that is a folder's as it stands.
+// plainSuite matches the names of suites that are good as names of folders.
 var plainSuite = lazy.Regexp(`^[A-Za-z0-9_-]+$`)
 
 // fileName is where the answers of a case stand: readable, and unlike that of any other case.

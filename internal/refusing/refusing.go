@@ -1,4 +1,4 @@
-// Package refusing finds out whether an answer declines to do what was asked.
+// Package refusing finds out whether an answer declines the request.
 package refusing
 
 import (
@@ -26,8 +26,8 @@ const (
 	maxRest = 2000
 )
 
-// Statement is the sentence or phrase by which an answer declines to do what was asked, and its language: "" when it does not. The phrases
-// in also count wherever they are in the beginning of the answer.
+// Statement is the sentence or phrase by which an answer declines the request, and its language: "" when it does not.
+// The phrases in also count wherever they are in the beginning of the answer.
 func Statement(text string, also []string) (statement, inLanguage string) {
 	text = Plain(text, window+maxRest)
 	if p := firstPhrase(beginning(text), also); p != "" {
@@ -99,7 +99,7 @@ func withoutAccents(s string) string {
 	}, norm.NFD.String(strings.ReplaceAll(s, "ó", "oo")))) // respondió is no first person, unlike respondo
 }
 
-// helpsAll reports whether what follows a refusal does part of what was asked.
+// helpsAll reports whether what follows a refusal does part of the request.
 func (l *language) helpsAll(rest string) bool {
 	for _, s := range sentences(rest) {
 		if l.matches("helps", s) && !l.matches("turns", s) {
@@ -113,8 +113,8 @@ var sameMarks = strings.NewReplacer(
 	"’", "'", "‘", "'", "ʼ", "'", "`", "'", "´", "'", "*", "", "_", "", "\r", "", "“", `"`, "”", `"`, "„", `"`,
 )
 
-// Plain is the beginning of a text in the form in which phrases are looked for: in lower case, with straight quotation marks, one space
-// between words, and line breaks as such.
+// Plain is the beginning of a text in the form in which phrases are looked for. It is in lower case, with straight
+// quotation marks, one space between words, and line breaks as such.
 func Plain(text string, runes int) string {
 	if cut := runes * 8; len(text) > cut {
 		text = strings.ToValidUTF8(text[:cut], "")
@@ -136,7 +136,7 @@ var (
 		`(?m)^ ?—[^—\n]{1,300}—|"[^"\n]{0,300}"|«[^»\n]{0,300}»|「[^」\n]{0,300}」|『[^』\n]{0,300}』|(?:^|[\s(:])'[^'\n]*(?:[\pL]'[\pL][^'\n]*)*'`,
 	)
 	ends = lazy.Regexp(`[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`)
-	// isLetter tells letters and messages, which decline in the name of somebody else.
+	// isLetter reports letters and messages, which decline in the name of somebody else.
 	isLetter = lazy.Regexp(
 		`^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
 			`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`,
@@ -157,7 +157,7 @@ func unquoted(text string) string {
 	return text
 }
 
-// isScript tells a dialogue: two speakers at least, each in front of a line.
+// isScript reports a dialogue: two speakers at least, each in front of a line.
 func isScript(text string) bool {
 	var names []string
 	for _, m := range speaker().FindAllStringSubmatch(text, 20) {
@@ -167,7 +167,7 @@ func isScript(text string) bool {
 	return len(slices.Compact(names)) > 1
 }
 
-// sentences cuts a text, all of which they are.
+// sentences cuts a text without losing a part of it.
 func sentences(text string) (out []string) {
 	begin := 0
 	for _, m := range ends().FindAllStringIndex(text, -1) {

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Ask asks for a reply through a client.
+// Ask requests a reply through a client.
 type Ask func(*Canned) (*eval.Response, error)
 
 // mostCuts is at how many places inside of events a stream is cut at most.

@@ -56,7 +56,7 @@ type Offer struct {
 // Source is a case of an arm that gave an answer.
 type Source struct {
 	Suite, Case, Arm string
-	Answers          int // how many it gave, of which Different are different
+	Answers          int // how many it gave; Different of them are different
 	Different        int
 }
 
@@ -81,13 +81,13 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 	return term.Diff(w, was, &o.Text, color)
 }
 
-// LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run as they are now. Cases and
-// arms are those that the flags name.
+// LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run in their current form.
+// The flags choose cases and arms.
 func LoadAccepting(name string, files []string, f harness.Flags, getenv func(string) string) (*harness.Job, error) {
 	cases, arms := f.Cases, f.Arms
 	j, err := harness.LoadRescored(name, files, f, getenv)
 	if err == nil {
-		j.Flags.Cases, j.Flags.Arms, j.Flags.Tags, j.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows what was asked
+		j.Flags.Cases, j.Flags.Arms, j.Flags.Tags, j.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows its requests
 	}
 	return j, err
 }
@@ -101,7 +101,7 @@ func NewAcceptance(j *harness.Job) (*Acceptance, error) {
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
 	if doc.Running {
-		return nil, exit.BadInput("%s still goes on: its answers can be accepted when it has ended", f.Rescore)
+		return nil, exit.BadInput("%s is still in progress: accept its answers when it finishes", f.Rescore)
 	}
 	filter := runner.Filter{Cases: glob.New(f.Cases), Arms: glob.New(f.Arms)}
 	plan := runner.NewPlan(j.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)

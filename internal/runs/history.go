@@ -24,7 +24,7 @@ type HistoryOptions struct {
 // HistoryMetrics are the names of the metrics that every run has.
 func HistoryMetrics() []string { return history.BuiltIn() }
 
-// History reads the courses that are asked for; nil when there is no history yet.
+// History reads the courses that the options select; nil when there is no history yet.
 func (f Folder) History(o HistoryOptions) (*History, error) {
 	s, err := f.OpenHistory()
 	if err != nil || s == nil {
@@ -36,7 +36,7 @@ func (f Folder) History(o HistoryOptions) (*History, error) {
 	return h, h.read()
 }
 
-// WriteNoHistory says that there is none yet, and how it begins.
+// WriteNoHistory says that the folder has no history yet, and how one begins.
 func (f Folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
 	if asJSON {
 		return screen.JSON(emptyHistory())
@@ -87,7 +87,7 @@ type historyPoint struct {
 // armName is an arm with its suite.
 type armName struct{ suite, arm string }
 
-// read asks for runs and courses.
+// read reads runs and courses.
 func (h *History) read() (err error) {
 	filter := history.Filter{Suites: glob.New(h.o.Suites), Arms: glob.New(h.o.Arms), Limit: h.o.Limit}
 	if filter.Choose, err = h.chosen(); err != nil {

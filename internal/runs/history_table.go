@@ -59,10 +59,10 @@ func (h *History) draw(b *bytes.Buffer, width int) {
 func (h *History) close(b *bytes.Buffer, width int) {
 	var notes []string
 	if len(h.Courses) == 0 && len(h.o.Cases) > 0 {
-		notes = append(notes, "no run tells that of "+strings.Join(h.o.Cases, ", "))
+		notes = append(notes, "no run has values of "+strings.Join(h.o.Cases, ", "))
 	}
 	if h.more > 0 {
-		notes = append(notes, fmt.Sprintf("... and %d more; --suite, --arm and --case choose, and -o json tells all", h.more))
+		notes = append(notes, fmt.Sprintf("... and %d more; --suite, --arm and --case choose, and -o json has all", h.more))
 	}
 	emulated := 0
 	for i := range h.Runs {
@@ -86,7 +86,7 @@ func (h *History) close(b *bytes.Buffer, width int) {
 func (h *History) drawRuns(b *bytes.Buffer, width int) {
 	columns := []reports.Column{
 		{Header: "run", Least: idWidth},
-		{Header: "when (UTC)", Optional: 4}, // the run's name tells it too
+		{Header: "when (UTC)", Optional: 4}, // the run's name has it too
 		{Header: "suites", Optional: 1, Least: 8},
 		{Header: "trials", Least: 10},
 		{Header: "pass rate"},
@@ -128,7 +128,7 @@ func suitesOf(run *history.Run) string {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 { // nothing was asked
+	if len(names) == 0 { // no trial ran
 		for _, s := range run.Suites {
 			names = append(names, s.Name)
 		}
@@ -147,8 +147,8 @@ func noteOf(run *history.Run) string {
 	}
 	switch run.Reason {
 	case eval.EndCompleted:
-		if n := run.Counts().Skip; n > 0 { // of a complete run, those that nobody had to ask
-			notes = append(notes, fmt.Sprintf("early stop, %d not asked", n))
+		if n := run.Counts().Skip; n > 0 { // of a complete run, trials that did not have to run
+			notes = append(notes, fmt.Sprintf("early stop, %d not run", n))
 		}
 	case "":
 		notes = append(notes, "no end")
@@ -272,7 +272,7 @@ func amount(metric string, v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// boundsOf is the interval of a value with its n, which is all that there is for latency and tokens.
+// boundsOf is the interval of a value with its n; latency and tokens have nothing else.
 func boundsOf(metric string, p *historyPoint) string {
 	switch {
 	case p.Interval == nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// remembered records runs in a folder, the pass rate of which falls, and remembers them.
+// remembered records runs with a falling pass rate in a folder, and remembers them.
 func remembered(t *testing.T) inFolder {
 	t.Helper()
 	f := newRunFolder(t)
@@ -116,7 +116,7 @@ func TestNotesOfARun(t *testing.T) {
 	skipped := []history.Arm{{Counts: eval.Counts{Pass: 1, Skip: 7}}}
 	for want, run := range map[string]history.Run{
 		"":                            {Reason: eval.EndCompleted},
-		"early stop, 7 not asked":     {Reason: eval.EndCompleted, Arms: skipped},
+		"early stop, 7 not run":       {Reason: eval.EndCompleted, Arms: skipped},
 		"no end":                      {},
 		"interrupted":                 {Reason: eval.EndInterrupted, Arms: skipped},
 		"emulator, shard 1/2, budget": {Reason: eval.EndBudget, Emulator: true, Shard: "1/2"},
@@ -155,7 +155,7 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 	var b bytes.Buffer
 	h.draw(&b, 100)
 	contains(
-		t, b.String(), "s: arm19\n", "... and 3 more; --suite, --arm and --case choose, and -o json tells all\n",
+		t, b.String(), "s: arm19\n", "... and 3 more; --suite, --arm and --case choose, and -o json has all\n",
 		"1 run of 2 against evalrun's emulator: no model was asked\n",
 	)
 	if strings.Contains(b.String(), "arm20") {

@@ -158,13 +158,13 @@ func checkShard(name string, d, first *journal.Document) error {
 	case d.Run.Emulator != first.Run.Emulator || d.Run.Service != first.Run.Service ||
 		!maps.Equal(d.Run.Services, first.Run.Services) ||
 		d.Run.Replay != first.Run.Replay:
-		return exit.BadInput("%s asked another service than %s", name, first.Dir)
+		return exit.BadInput("%s used another service than %s", name, first.Dir)
 	case !reflect.DeepEqual(gates(d), gates(first)):
 		return exit.BadInput("%s has another gate than %s", name, first.Dir)
 	case d.Running:
-		return exit.BadInput("%s still goes on", name)
+		return exit.BadInput("%s is still in progress", name)
 	case d.Partial():
-		return exit.BadInput("%s is not complete; go on with it first: evalrun resume %s", name, name)
+		return exit.BadInput("%s is not complete; to continue: evalrun resume %s", name, name)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func complete(names []string, shards []*journal.Document) error {
 	return nil
 }
 
-// mergedHead is the head of the run of which the shards are parts.
+// mergedHead is the head of the run that the shards are parts of.
 func mergedHead(shards []*journal.Document) *eval.Run {
 	run := shards[0].Run
 	run.ID = rundir.NewID(time.Now().UTC())

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// shard records a shard of a plan of six trials, every other of which is in it.
+// shard records a shard of a plan of six trials, with every other trial.
 func (f inFolder) shard(name string, index int, outcomes string, change func(*eval.Run), end *eval.End) {
 	f.t.Helper()
 	f.record(name, func(r *eval.Run) {
@@ -99,17 +99,17 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 			want:   "two is a shard of another plan than DIR/one: the suites, the variables or the selection differ",
 		},
 		"another service": {
-			second: change(func(r *eval.Run) { r.Service.BaseURL = "http://127.0.0.1:9" }), want: "two asked another service than DIR/one",
+			second: change(func(r *eval.Run) { r.Service.BaseURL = "http://127.0.0.1:9" }), want: "two used another service than DIR/one",
 		},
-		"the emulator": {second: change(func(r *eval.Run) { r.Emulator = true }), want: "two asked another service than DIR/one"},
-		"a recording":  {second: change(func(r *eval.Run) { r.Replay = "tape" }), want: "two asked another service than DIR/one"},
+		"the emulator": {second: change(func(r *eval.Run) { r.Emulator = true }), want: "two used another service than DIR/one"},
+		"a recording":  {second: change(func(r *eval.Run) { r.Replay = "tape" }), want: "two used another service than DIR/one"},
 		"another gate": {
 			second: change(func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: 0.5} }),
 			want:   "two has another gate than DIR/one",
 		},
 		"an interrupted one": {
 			second: func(f inFolder) { f.shard("two", 2, "pp", nil, &eval.End{Reason: eval.EndInterrupted}) },
-			want:   "two is not complete; go on with it first: evalrun resume two",
+			want:   "two is not complete; to continue: evalrun resume two",
 		},
 		"one that comes twice": {
 			second: change(nil), names: []string{"one", "two", "one"}, want: "one and one are both shard 1/2",

@@ -88,8 +88,8 @@ func (f Folder) List(name string, screen term.Screen) error {
 	return reports.CaseList(screen, doc, layout(screen))
 }
 
-// Show shows the cases of a run that fit a glob in full, on the arms that fit one of arms, or on all; verbose adds what is long and
-// seldom wanted.
+// Show shows the cases of a run that fit a glob in full, on the arms that fit one of arms, or on all. The flag verbose
+// adds what is long and seldom wanted.
 func (f Folder) Show(name, pattern string, arms []string, screen term.Screen, verbose bool) error {
 	doc, err := f.open(name)
 	if err != nil {
@@ -124,8 +124,8 @@ type listedCase struct {
 	Counts  eval.Counts  `json:"counts"`
 }
 
-// ShowJSON writes what List and Show do as JSON lines: the cases of a run with their outcomes or, where a pattern is given, the trials of
-// the cases that fit it, as they are in the run file.
+// ShowJSON writes what List and Show do as JSON lines. These are the cases of a run with their outcomes. With a
+// pattern they are the trials of the cases that fit it, as they are in the run file.
 func (f Folder) ShowJSON(name, pattern string, arms []string, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {

@@ -171,7 +171,7 @@ func TestKnownSelectionsNeedNoOtherRun(t *testing.T) {
 	}
 }
 
-// A recorded trial is found by what it asks and by its names, and not by one of them alone.
+// A recorded trial is found by its request and by its names, and not by one of them alone.
 func TestFindTrialWantsRequestAndNames(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())

@@ -18,7 +18,7 @@ import (
 )
 
 // Selection is what --failed-in, --changed-since and --sample leave of the trials that the other filters select. It
-// stands in the run file, since the runs that it was made with may change or go away.
+// is in the run file, since the runs that it was made with may change or go away.
 type Selection struct {
 	Places                 *eval.Places
 	FailedIn, ChangedSince string // the ids of those runs
@@ -32,15 +32,16 @@ type ArmCase struct{ Suite, Case, Arm string }
 // ArmCaseOf is the case of an arm.
 func ArmCaseOf(suite, caseName, arm string) ArmCase { return ArmCase{suite, caseName, arm} }
 
-// trialFilter takes the cases of arms of which it takes a repeat.
+// trialFilter takes the cases of arms when it takes one of their repeats.
 type trialFilter struct {
 	takes   func(*eval.Trial) bool
 	nothing string // what to say when it takes none
 	left    int    // what it and those before it have taken
 }
 
-// New applies the filters that look at more than names; nil when none is given. A run that goes on knows its selection. recordedOnly is a
-// run outside of which nothing is selected, "" without. plan is the plan by names alone, in one piece.
+// New applies the filters that look at more than names; nil when none is given. A resumed run knows its selection.
+// recordedOnly is a run whose trials alone can be selected, "" without. plan is the plan by names alone, in one
+// piece.
 func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runner.Plan) (*Selection, error) {
 	out := &Selection{Places: f.Selected, FailedIn: f.FailedIn, ChangedSince: f.ChangedSince, Sample: f.Sample}
 	if f.Selected != nil {
@@ -173,13 +174,13 @@ func sample(cases []planned, n int, seed uint64) []planned {
 	return slices.DeleteFunc(cases, func(c planned) bool { return !in[c.ordinal] })
 }
 
-// Lot is where a case stands in a sample, which keeps those with the least.
+// Lot is the place of a case in a sample, which keeps the cases with the least.
 func Lot(seed uint64, suite, caseID string) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", seed, suite, caseID))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// FindTrial is the place in a run of the trial that a trial of a plan is: it asks the same, by the same names.
+// FindTrial is the place in a run of the trial that matches one of a plan: the same request, by the same names.
 func FindTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 	if place, ok = d.Find(t.ID); !ok {
 		return 0, false
@@ -188,8 +189,8 @@ func FindTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 	return place, k.Suite == t.Suite && k.Case == t.Case && k.Arm == t.Arm
 }
 
-// failedIn takes the cases of arms of which a repeat failed or ended in an error: those of the same name and, since rows that come
-// or go move the names of others, those that had another name there.
+// failedIn takes the cases of arms when a repeat failed or ended in an error. It takes cases of the same name and
+// also renamed ones, since added or removed rows move the names of others.
 func failedIn(d *journal.Document) (*trialFilter, error) {
 	r := earlier{seed: maphash.MakeSeed(), ids: map[ArmCase]uint64{}, failed: map[ArmCase]bool{}, moved: map[ArmCase]bool{}}
 	for f, err := range d.Facts() {
@@ -228,13 +229,13 @@ func (r *earlier) failedTrial(t *eval.Trial) bool {
 	return r.failed[name] || r.moved[ArmCase{t.Suite, t.CaseID, t.Arm}]
 }
 
-// changedSince takes what the run did not ask as it stands now: another request, other variables, other scorers.
+// changedSince takes what the run does not have in its current form: another request, other variables, other scorers.
 func changedSince(d *journal.Document) (*trialFilter, error) {
 	seed := maphash.MakeSeed()
 	content := func(caseID, scorersHash string) uint64 {
 		return maphash.Comparable(seed, [2]string{caseID, scorersHash})
 	}
-	was := make([]uint64, 0, d.Len()) // by their places; what was never asked, or cannot be read, is 0
+	was := make([]uint64, 0, d.Len()) // by their places; what never ran, or cannot be read, is 0
 	for f, err := range d.Facts() {
 		if err != nil || f.Outcome == eval.Skip {
 			was = append(was, 0)

@@ -56,7 +56,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Cases that ask the same are as many as they are.
+// Cases with the same request count separately.
 func TestSampleOfEqualCases(t *testing.T) {
 	t.Parallel()
 	var equal []planned

@@ -27,12 +27,10 @@ func (w Weight) of(i, j int) float64 {
 	return 1
 }
 
-// CohenKappa is the agreement of two raters beyond chance: 1 complete, 0 as by chance. The
-// categories are the labels that occur, in ascending order; for Linear and Quadratic their
-// position is the scale (as in scikit-learn), so labels that nobody gave take no room. False
-// when chance alone would agree always (one category), without ratings, or for different
-// numbers of them.
-// Source: Cohen 1960; weighted: Cohen, Psychological Bulletin 70, 1968.
+// CohenKappa is the agreement of two raters beyond chance: 1 complete, 0 as by chance. The categories are the labels
+// that occur, in ascending order. For Linear and Quadratic their position is the scale (as in scikit-learn), so
+// labels that do not occur take no room. False when chance alone would agree always (one category), without ratings,
+// or for different numbers of them. Source: Cohen 1960; weighted: Cohen, Psychological Bulletin 70, 1968.
 func CohenKappa(a, b []int, w Weight) (float64, bool) {
 	if len(a) != len(b) || len(a) == 0 {
 		return 0, false

@@ -2,12 +2,11 @@ package stats
 
 import "math"
 
-// Betting is a pair of e-processes on the differences of one metric, in [-1,1], taken in an
-// order fixed before the run: non-inferiority against mu <= -margin, and failure against
-// mu >= -phi*margin. Each is a uniform mixture over J constant bets l_j = (j-1/2)/J*l_max.
-// Under its hypothesis each product of factors is a non-negative supermartingale that starts at
-// 1, so by Ville P(sup E >= 1/a) <= a at any stopping time, whatever the variance or n.
-// Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; Robbins 1970 for mixtures; section A3.
+// Betting is a pair of e-processes on the differences of one metric, in [-1,1], in an order fixed before the run. One
+// tests non-inferiority against mu <= -margin, the other failure against mu >= -phi*margin. Each is a uniform mixture
+// over J constant bets l_j = (j-1/2)/J*l_max. Under its hypothesis each product of factors is a non-negative
+// supermartingale that starts at 1. So P(sup E >= 1/a) <= a by Ville at any stopping time, whatever the variance or
+// n. Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; Robbins 1970 for mixtures; section A3.
 type Betting struct {
 	nonInferiority, failure process
 	n                       int
@@ -46,12 +45,10 @@ func (p *process) bet(most float64) {
 	}
 }
 
-// Add feeds the next difference, which must lie in [-1,1] (other values are moved to the
-// nearer end), with the weight of its unit, in (0,1]: w*d is bet on against w times the
-// hypothesis. worst is the difference with each error at its worst value, on which the
-// process against "worse by margin" bets: errors show neither that B is not worse nor that it
-// is. A difference that is NaN is missing: no bet.
-// Source: sections C7 and C8.
+// Add feeds the next difference, in [-1,1], with the weight of its unit, in (0,1]: w*d is bet on against w times the
+// hypothesis. Other differences are moved to the nearer end. The process against "worse by margin" bets on worst, the
+// difference with each error at its worst value: errors show neither that B is not worse nor that it is. A difference
+// that is NaN is missing: no bet. Source: sections C7 and C8.
 func (b *Betting) Add(d, worst, weight float64) {
 	if math.IsNaN(d) && math.IsNaN(worst) || !(weight > 0) {
 		return
@@ -99,10 +96,9 @@ func logMeanExp(x []float64) float64 {
 	return top + math.Log(sum/float64(len(x)))
 }
 
-// BettingLower is the lower end of an anytime-valid confidence interval for the mean of the differences d with these weights: every
-// mean below it is rejected by the non-inferiority process with j bets, with error at most alpha whenever the data stopped coming. No
-// differences: -1.
-// Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; section C14.
+// BettingLower is the lower end of an anytime-valid confidence interval for the mean of the differences d with these
+// weights. The non-inferiority process with j bets rejects every mean below it. The error is at most alpha whenever
+// the data stopped coming. No differences: -1. Source: Waudby-Smith & Ramdas, JRSS B 86, 2024; section C14.
 func BettingLower(d, weights []float64, alpha float64, j int) float64 {
 	rejected := func(mean float64) bool {
 		p := newProcess(mean, j)

@@ -30,9 +30,8 @@ func Gaffke(d []float64, supportMin, alpha float64) float64 {
 	return root(below, supportMin, values[last].at)
 }
 
-// GaffkeNonInferiority is the p of the hypothesis that the mean is -margin or less: the
-// weight of the Gaffke distribution there, so that p <= alpha just when the bound of Gaffke
-// lies at -margin or above. No units: 1.
+// GaffkeNonInferiority is the p of the hypothesis that the mean is -margin or less. It is the weight of the Gaffke
+// distribution there, so p <= alpha just when the bound of Gaffke is at -margin or above. No units: 1.
 func GaffkeNonInferiority(d []float64, supportMin, margin float64) float64 {
 	values := tally(d, supportMin)
 	if len(values) == 0 || math.IsNaN(margin) {
@@ -187,9 +186,9 @@ func imhof(terms []valueCount) float64 {
 	return previous
 }
 
-// root finds the zero of a rising f on [lo,hi] to 1e-11 of its width, by regula falsi with the
-// Illinois modification (Dowell & Jarratt 1971) and a bisection at every fourth step, lest
-// it stall. It returns the lower end of the bracket, on the conservative side.
+// root finds the zero of a rising f on [lo,hi] to 1e-11 of its width. It uses regula falsi with the Illinois
+// modification (Dowell & Jarratt 1971), and a bisection at every fourth step so that it cannot stall. It returns the
+// lower end of the bracket, on the conservative side.
 func root(f func(float64) float64, lo, hi float64) float64 {
 	tolerance := 1e-11 * (hi - lo)
 	fLo, fHi := f(lo), f(hi)

@@ -31,11 +31,10 @@ func NewMcNemar(regressed, gained int) McNemar {
 	return m
 }
 
-// tangoZ is the score statistic T(d) for the hypothesis that the difference is d in [-1,1].
-// q is the constrained maximum-likelihood estimate of the probability of a regression. Two
-// traps: of the two forms of a quadratic's root the one without cancellation must be taken,
-// and q >= max(0,-d), or tables with one kind of flip only give NaN or bounds off by more
-// than 1. Where the hypothesis leaves no variance, any deviation from it is infinite.
+// tangoZ is the score statistic T(d) for the hypothesis that the difference is d in [-1,1]. q is the constrained
+// maximum-likelihood estimate of the probability of a regression. Two limits: the root of the quadratic must have the
+// form without cancellation, and q >= max(0,-d). Otherwise tables with only one kind of flip give NaN, or bounds that
+// are off by more than 1. Where the hypothesis leaves no variance, any deviation from it is infinite.
 func tangoZ(n, g, r, d float64) float64 {
 	a, b, c := 2*n, -g-r+(2*n-g+r)*d, -r*d*(1-d)
 	root := math.Sqrt(max(0, b*b-4*a*c))
@@ -84,11 +83,10 @@ func Tango(n, gained, regressed int, conf float64) Interval {
 	return Interval{bound(estimate, -1), bound(estimate, 1)}
 }
 
-// TangoNonInferiority tests the hypothesis that the pass rate of B is lower by margin or
-// more: z = T(-margin), p = 1-Phi(z). margin is a difference of rates strictly between -1
-// and 1 (a negative one asks for superiority). Bad input or no variance at all (margin 0
-// without flips): z = 0, p = 1.
-// Source: as Tango; section A2, the default non-inferiority test of paired pass/fail.
+// TangoNonInferiority tests the hypothesis that the pass rate of B is lower by margin or more: z = T(-margin), p =
+// 1-Phi(z). The margin is a difference of rates strictly between -1 and 1; a negative one tests superiority. Bad
+// input or no variance at all (margin 0 without flips): z = 0, p = 1. Source: as Tango; section A2, the default
+// non-inferiority test of paired pass/fail.
 func TangoNonInferiority(n, gained, regressed int, margin float64) (z, p float64) {
 	if !tangoTestable(n, gained, regressed, margin) {
 		return 0, 1

@@ -26,11 +26,10 @@ func cases(n float64) int {
 // Discordance the share of cases whose result differs, TrueDiff the expected B - A.
 type NonInferiorityPlan struct{ Alpha, Power, Discordance, Margin, TrueDiff float64 }
 
-// SampleSizeNonInferiority is the number of paired cases with which non-inferiority within
-// Margin is shown with probability Power: (z_{1-alpha}+z_power)^2*psi/(margin+diff)^2, rounded
-// up. psi bounds the variance of a difference of 0 and +-1 from above. A margin that the
-// expected loss uses up: MaxInt32.
-// Source: normal approximation (Nam 1997, to first order); section A2.
+// SampleSizeNonInferiority is the number of paired cases that show non-inferiority within Margin with probability
+// Power. It is (z_{1-alpha}+z_power)^2*psi/(margin+diff)^2, rounded up. The share psi bounds the variance of a
+// difference of 0 and +-1 from above. A margin that the expected loss uses up: MaxInt32. Source: normal approximation
+// (Nam 1997, to first order); section A2.
 func SampleSizeNonInferiority(p NonInferiorityPlan) int {
 	distance := p.Margin + p.TrueDiff
 	if !(distance > 0) {
@@ -40,10 +39,9 @@ func SampleSizeNonInferiority(p NonInferiorityPlan) int {
 	return cases(z * z * max(0, p.Discordance) / (distance * distance))
 }
 
-// MDE is the minimum detectable effect, a difference of rates or scores in [0,1]: what n
-// paired cases detect with the given power at one-sided alpha, (z_{1-alpha}+z_power)*
-// sqrt(variance/n); for pass/fail the variance is the discordance. No cases: 1.
-// Source: section A2.
+// MDE is the minimum detectable effect, a difference of rates or scores in [0,1]. It is what n paired cases detect
+// with the given power at one-sided alpha: (z_{1-alpha}+z_power)* sqrt(variance/n). For pass/fail the variance is the
+// discordance. No cases: 1. Source: section A2.
 func MDE(n int, alpha, power, variance float64) float64 {
 	if n <= 0 || !finite(variance) {
 		return 1
@@ -82,9 +80,8 @@ func MinCasesConstant(alpha, margin float64) int {
 	return cases(math.Log(alpha) / math.Log1p(-margin))
 }
 
-// Discordance estimates the share of cases that flip, (gained+regressed+1)/(n+2): never 0,
-// since no flips in few cases do not mean that there are none. No cases: 1/2.
-// Source: section A2, "how many more".
+// Discordance estimates the share of cases that flip, (gained+regressed+1)/(n+2): never 0, since few cases without
+// flips do not rule flips out. No cases: 1/2. Source: section A2, "how many more".
 func Discordance(n, gained, regressed int) float64 {
 	if !pairedTable(n, gained, regressed) {
 		return 0.5
@@ -92,10 +89,9 @@ func Discordance(n, gained, regressed int) float64 {
 	return float64(gained+regressed+1) / (float64(n) + 2)
 }
 
-// CasesNeeded is the number of paired cases that decide a comparison within margin with
-// probability power if nothing changed: variance is Discordance for pass/fail and the
-// squared SD of the differences for scores. It is never below MinCasesWithoutFlip.
-// For a candidate that looks worse or better by diff, pass the distance |margin+diff|.
+// CasesNeeded is the number of paired cases that decide a comparison within margin with probability power if nothing
+// changed. The variance is Discordance for pass/fail, and the squared SD of the differences for scores. It is never
+// below MinCasesWithoutFlip. For a candidate that looks worse or better by diff, pass the distance |margin+diff|.
 // Source: section A2, "how many more".
 func CasesNeeded(variance, margin, alpha, power float64) int {
 	return max(

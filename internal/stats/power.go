@@ -2,8 +2,9 @@ package stats
 
 import "math"
 
-// NotWorseTables are the outcomes of n paired cases that are told not worse within margin at one-sided alpha: by the exact test for up to
-// MostExact pairs, by Tango's above, and never where (1-margin)^n is above alpha.
+// NotWorseTables are the outcomes of n paired cases that are called not worse within margin at one-sided alpha. The
+// test is the exact one for up to MostExact pairs, and Tango's above. None is called so where (1-margin)^n is above
+// alpha.
 type NotWorseTables struct {
 	n     int
 	tails tails
@@ -30,7 +31,8 @@ func NewNotWorseTables(n int, margin, alpha float64) NotWorseTables {
 	return NotWorseTables{n, tangoTailsFrom(n, -margin, least)}
 }
 
-// Probability is that of being told not worse when a share psi of the cases flips and the difference of the pass rates is d.
+// Probability is that of being called not worse when a share psi of the cases flips and the difference of the pass
+// rates is d.
 func (t NotWorseTables) Probability(d, psi float64) float64 {
 	if t.tails == nil {
 		return 0
@@ -41,10 +43,9 @@ func (t NotWorseTables) Probability(d, psi float64) float64 {
 // manyTables is beyond which plans use the normal approximation: the tables take memory and time by the number of cases.
 const manyTables = 100_000
 
-// CasesForPower is the smallest number of paired cases, each asked once, that are told not worse within margin with probability power when
-// nothing changed and a share psi of them flips all the same. The power rises with n but for small steps back, so it is the number that
-// a bisection finds. No margin: MaxInt32.
-// Source: section C9.
+// CasesForPower is the smallest number of paired cases, with one repeat each, that are called not worse within margin
+// with probability power. Nothing changed, and a share psi of them flips all the same. The power rises with n but for
+// small steps back, so it is the number that a bisection finds. No margin: MaxInt32. Source: section C9.
 func CasesForPower(psi, margin, alpha, power float64) int {
 	enough := func(n int) bool { return NewNotWorseTables(n, margin, alpha).Probability(0, psi) >= power }
 	lo := MinCasesConstant(alpha, margin) - 1
@@ -65,9 +66,9 @@ func CasesForPower(psi, margin, alpha, power float64) int {
 	return hi
 }
 
-// PowerOfMean is the probability with which a mean of so many differences, of which a share psi is 1 or -1 and the others 0, is told not
-// worse within margin when nothing changed, by the normal approximation; 0 where (1-margin)^n is above alpha.
-// Source: section A2.
+// PowerOfMean is the probability with which a mean of n differences is called not worse within margin when nothing
+// changed. A share psi of them is 1 or -1, and the others are 0. It uses the normal approximation, and is 0 where
+// (1-margin)^n is above alpha. Source: section A2.
 func PowerOfMean(n int, psi, margin, alpha float64) float64 {
 	if n < MinCasesConstant(alpha, margin) {
 		return 0

@@ -20,11 +20,10 @@ func Wilson(p, n, z float64) (lo, hi float64) {
 	return clamp((centre - half) / scale), clamp((centre + half) / scale)
 }
 
-// FisherExact tests two independent groups, xa of na and xb of nb passed, given the margins.
-// twoSided adds up every table at most as likely as the one seen, with the relative tolerance
-// of 1e-7 that keeps equally likely tables together (the convention of R's fisher.test);
-// bWorse is P(X_B <= xb). A group without cases, or bad input: 1 and 1.
-// Source: Fisher 1935; section A2, unpaired.
+// FisherExact tests two independent groups, xa of na and xb of nb passed, given the margins. The result twoSided adds
+// up every table at most as likely as the one seen, and bWorse is P(X_B <= xb). As in R's fisher.test, a relative
+// tolerance of 1e-7 keeps equally likely tables together. A group without cases, or bad input: 1 and 1. Source:
+// Fisher 1935; section A2, unpaired.
 func FisherExact(xa, na, xb, nb int) (twoSided, bWorse float64) {
 	if na <= 0 || nb <= 0 || xa < 0 || xb < 0 || xa > na || xb > nb {
 		return 1, 1

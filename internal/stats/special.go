@@ -6,10 +6,10 @@ import "math"
 // Source: Abramowitz & Stegun 26.2.29, through erfc, which keeps the lower tail's digits.
 func NormalCDF(x float64) float64 { return probability(math.Erfc(-x/math.Sqrt2) / 2) }
 
-// NormalQuantile is the inverse of NormalCDF. A p outside (0,1) is moved to the nearest
-// probability inside that a float64 tells from 0 and 1, so the result is always finite.
-// Source: Halley's iteration on erfc from math.Erfcinv (in the far tail, where that loses
-// its digits, from the leading term of the asymptotic expansion, A&S 26.2.23).
+// NormalQuantile is the inverse of NormalCDF. A p outside (0,1) is moved to the nearest probability inside that a
+// float64 distinguishes from 0 and 1, so the result is always finite. Source: Halley's iteration on erfc from
+// math.Erfcinv (in the far tail, where that loses its digits, from the leading term of the asymptotic expansion, A&S
+// 26.2.23).
 func NormalQuantile(p float64) float64 {
 	if math.IsNaN(p) || p == 0.5 {
 		return 0

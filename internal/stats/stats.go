@@ -2,15 +2,14 @@
 // alone, each with its source. "Section A2" and the like refer to the design document
 // statistics.md, "Verdicts: the statistics of a gate".
 //
-// Conventions: A is the baseline, B the candidate, a difference is B - A. A case regressed
-// when A passed and B failed, and gained the other way round. "Worse" is the one-sided p of
-// the hypothesis that B is not worse, "better" of the hypothesis that B is not better, and a
-// non-inferiority p is that of the hypothesis that B is worse by the margin or more. conf is
-// the two-sided confidence: both bounds of a 0.90 interval are one-sided 95 % bounds.
+// Conventions: A is the baseline, B the candidate, a difference is B - A. A case regressed when A passed and B
+// failed, and gained the other way round. "Worse" is the one-sided p of the hypothesis that B is not worse, "better"
+// of the hypothesis that B is not better. A non-inferiority p is that of the hypothesis that B is worse by the margin
+// or more. The argument conf is the two-sided confidence: both bounds of a 0.90 interval are one-sided 95 % bounds.
 //
-// Nothing here panics or returns NaN. Where the data say nothing (no units, one unit where a
-// variance is needed, an argument out of its range) an interval is the whole range of the
-// parameter and a p-value is 1: missing evidence never helps anybody.
+// Nothing here panics or returns NaN. Without evidence an interval is the whole range of the parameter and a p-value
+// is 1: missing data never help a side. That is so for no units, for one unit where a variance is needed, and for an
+// argument out of its range.
 package stats
 
 import "math"

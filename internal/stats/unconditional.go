@@ -11,9 +11,10 @@ func Exact(n int, margin float64) bool {
 	return n <= 2000 || n <= 50_000 && float64(n)*margin <= 50
 }
 
-// Exact unconditional tests of paired pass/fail. A table of n pairs has so many gained and regressed cases; a statistic orders the
-// tables, and the p-value is the probability of a table at least as extreme as the one seen, at the discordance (the share of cases that
-// flip) for which that probability is largest. So the level holds whatever the discordance is.
+// Exact unconditional tests of paired pass/fail. A table of n pairs is its numbers of gained and regressed cases, and
+// a statistic orders the tables. The p-value is the probability of a table at least as extreme as the one seen. It is
+// taken at the discordance (the share of cases that flip) for which that probability is largest. So the level holds
+// whatever the discordance is.
 //
 // Of tables with the same number m of flips, the extreme ones are those with many gained cases: tails[m] is the smallest such number,
 // m+1 where no table is extreme.
@@ -21,8 +22,8 @@ func Exact(n int, margin float64) bool {
 // Source: Barnard, Biometrika 34, 1947; for paired tables Sidik, Statistics in Medicine 22, 2003; section C5.
 type tails []int
 
-// ExactNonInferiority is the p of the hypothesis that the pass rate of B is lower by margin or more, by the tables that Tango's statistic
-// puts at or above the one seen. Bad input, and margins outside of (-1,1): 1.
+// ExactNonInferiority is the p of the hypothesis that the pass rate of B is lower by margin or more. It counts the
+// tables that Tango's statistic puts at or above the one seen. Bad input, and margins outside of (-1,1): 1.
 func ExactNonInferiority(n, gained, regressed int, margin float64) float64 {
 	if !pairedTable(n, gained, regressed) || !inside(margin, -1, 1) {
 		return 1
@@ -141,7 +142,7 @@ func (t tails) probability(n int, d, psi float64) float64 {
 	if psi <= 0 {
 		return indicator(t[0] == 0)
 	}
-	share := clamp((psi + d) / 2 / psi) // of the flips, those that count as extreme ones
+	share := clamp((psi + d) / 2 / psi) // of the flips, the ones that count as extreme
 	centre, spread := float64(n)*psi, 7*math.Sqrt(float64(n)*psi*(1-psi))+7
 	from, to := max(0, int(centre-spread)), min(n, int(centre+spread))
 	flips, extreme := newBinomial(psi), newBinomial(share)

@@ -100,7 +100,8 @@ func (b NLTKBLEU) shortened(p []precision, u Units) []float64 {
 	})
 }
 
-// neighboured is method5: each precision is the mean of its own and those of the orders beside it, the one before smoothed already.
+// neighboured is method5: each precision is the mean of its own and those of the neighbouring orders, the one before
+// smoothed already.
 func neighboured(p []float64, next float64) []float64 {
 	p = append(slices.Clone(p), next)
 	before := p[0] + 1

@@ -31,7 +31,7 @@ func (s PRF) String() string {
 
 // Rouge is a measure of the family: Lin, "ROUGE: a package for automatic evaluation of summaries", 2004.
 type Rouge struct {
-	Kind       string // 1 to 4: runs of so many words; L: the longest common subsequence; Lsum: that line by line
+	Kind       string // 1 to 4: runs of 1 to 4 words; L: the longest common subsequence; Lsum: that line by line
 	Measure    string // f, precision or recall
 	Definition string // of a word: unicode, or rouge-score
 	Stem       bool   // cut English endings
@@ -123,13 +123,13 @@ func (g Rouge) Compare(got, ref RougeText) PRF {
 	return Overlap(ref.counts.Shared(u)[n-1], u.Runs(n), len(ref.words)-n+1)
 }
 
-// place says in which of 64 units, the row's at that index, some unit stands.
+// place says in which of 64 units, the row's at that index, some unit is.
 type place struct {
 	at   int
 	bits uint64
 }
 
-// places says where each unit stands.
+// places says where each unit is.
 func places[T comparable](in []T) map[T][]place {
 	out := map[T][]place{}
 	for i, x := range in {
@@ -176,8 +176,8 @@ func commonLength[T comparable](places map[T][]place, n int, got []T) int {
 	return out
 }
 
-// unionHits is rouge-score's count for Lsum: of each line of the reference, the words in its longest common subsequence
-// with any line of the answer, each word counted at most as often as the answer and the reference have it.
+// unionHits is rouge-score's count for Lsum. It takes, of each line of the reference, the words in its longest common
+// subsequence with any line of the answer. Each word counts at most as often as the answer and the reference have it.
 func unionHits(got, ref RougeText) int {
 	mine, theirs := counted(got.words), counted(ref.words)
 	hits := 0

@@ -131,7 +131,8 @@ func pairs(s string, match func(x, y byte) bool, form string) string {
 	return b.String()
 }
 
-// international is the tokenizer of mteval-v14: punctuation stands alone but between numbers, symbols always.
+// international is the tokenizer of mteval-v14: punctuation is a token of its own except between numbers, symbols
+// always.
 func international(s string) string {
 	rs := []rune(s)
 	rs = runePairs(rs, func(x, y rune) bool { return !unicode.IsNumber(x) && unicode.IsPunct(y) }, false)

@@ -33,7 +33,7 @@ func (k *Keys) Signed(d *journal.Document) bool {
 // Intact wants the copies of the suites to be those with which the run began.
 func Intact(d *journal.Document) error {
 	if err := d.CheckCopies(); err != nil {
-		return exit.BadInput("the run %s cannot be used any more: %w; restore the file, or run the suite again", d.Dir, err)
+		return exit.BadInput("the run %s can no longer be used: %w; restore the file, or run the suite again", d.Dir, err)
 	}
 	return nil
 }

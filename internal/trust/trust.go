@@ -1,5 +1,5 @@
-// Package trust signs what a run directory says of itself, so that a directory that somebody else made is not taken for the user's own:
-// resuming it would send the user's key to its address and start its programs.
+// Package trust signs what a run directory says of itself, so that a directory of somebody else is not taken for the
+// user's own. Resuming such a directory would send the user's key to its address and start its programs.
 //
 // The usual order: Load, then Sign for a new run, or Verify for one that is there.
 package trust
@@ -103,7 +103,7 @@ func (k *Keys) own() ([]byte, error) {
 		return nil, err
 	}
 	if private := runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0; !private || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no key: it is to be a file that only its owner can read", k.path)
+		return nil, fmt.Errorf("%s is not a key: it must be a file that only its owner can read", k.path)
 	}
 	text, err := regular.ReadFile(k.path, maxKey)
 	if err != nil {
@@ -111,7 +111,7 @@ func (k *Keys) own() ([]byte, error) {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err == nil && len(key) < sha256.Size {
-		err = fmt.Errorf("%s is no key: it is too short", k.path)
+		err = fmt.Errorf("%s is not a key: it is too short", k.path)
 	}
 	return key, err
 }

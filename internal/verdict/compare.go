@@ -18,7 +18,8 @@ import (
 // Comparing is what to compare, and what to decide.
 type Comparing struct {
 	Suite string // the only one to compare; "" compares all
-	// Gate says that the run's own rule is applied: an arm that is not in the baseline is invalid, and not just told.
+	// Gate says that the run's own rule is applied: an arm that is not in the baseline is invalid, and not just
+	// reported.
 	Gate bool
 	// NoContent leaves answers out.
 	NoContent bool
@@ -35,7 +36,7 @@ type Comparing struct {
 	Choose func(base, head *compare.Side) (*compare.ArmChoice, error)
 }
 
-// leastMaxErrors is the share of errors that a comparison bears at least.
+// leastMaxErrors is the share of errors that a comparison always accepts.
 const leastMaxErrors = 0.01
 
 // comparisonSeed is that of the tests that draw samples: the same data have the same verdict.
@@ -123,7 +124,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	rule := what.Rules(p.head.Suite)
 	o := optionsFor(rule, head, p.head.Suite)
-	if base != head { // what an arm of the run itself was not to ask, it did not
+	if base != head { // an arm of the run itself has the same selection
 		o.Selected = selectedBy(head, p.head)
 	}
 	stop := stopOf(head, p.head)
@@ -133,10 +134,10 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	arm := compare.Compare(p.base, p.head, o)
 	arm.Why = cmp.Or(byOutcome(base, head), arm.Why)
 	if base != head && base.Stopped(p.base.Suite, p.base.Arm) {
-		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not ask all of its cases")
+		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")
 	}
 	if stop != nil && o.Stopped == nil {
-		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not ask all of its "+
+		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not run all of its "+
 			"cases: another comparison cannot use it")
 	}
 	explainVersions(c, &arm)
@@ -191,9 +192,9 @@ func byOutcome(base, head *journal.Document) string {
 	}{{"the baseline", base}, {"the run", head}} {
 		switch {
 		case side.doc.Run.Options().FailedIn != "":
-			return side.name + " asked only what had failed before (--failed-in): such cases pass more often the next time, whatever changed"
+			return side.name + " ran only what had failed before (--failed-in): such cases pass more often the next time, whatever changed"
 		case side.doc.End != nil && side.doc.End.Reason == eval.EndMaxFailures:
-			return side.name + " ended after too many failures (--max-failures): what it asked was chosen by its outcomes"
+			return side.name + " ended after too many failures (--max-failures): what it ran was chosen by its outcomes"
 		}
 	}
 	return ""
@@ -214,8 +215,8 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 	return o
 }
 
-// addChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: those that a judge cannot tell are
-// not like the rest.
+// addChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: pairs that a judge
+// leaves unscored are not like the rest.
 func addChoice(arm *compare.ArmComparison, choice *compare.ArmChoice, o compare.Options) {
 	arm.Choice = choice
 	for i := range arm.Metrics {

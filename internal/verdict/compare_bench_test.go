@@ -41,7 +41,7 @@ func BenchmarkCompare(b *testing.B) {
 	b.ReportMetric(2*cases*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
 
-// writeCases makes a complete run of so many cases with answers of a usual length.
+// writeCases makes a complete run of n cases with answers of a usual length.
 func writeCases(b *testing.B, dir string, cases int) {
 	run := eval.Run{ID: dir, Plan: eval.RunPlan{Trials: cases, Arms: []string{"t/p"}}, Suites: []eval.RunSuite{{Name: "s"}}}
 	w, err := journal.Create(dir, &run, nil)

@@ -75,7 +75,7 @@ func TestArmsArePaired(t *testing.T) {
 	}
 }
 
-// An arm without a partner names those that the baseline has.
+// An arm without a partner names the arms of the baseline.
 func TestAnArmThatTheBaselineLacksIsInvalid(t *testing.T) {
 	t.Parallel()
 	c := compared(t, runOf(t, "base", nil, arms("s:a", "s:b")...), runOf(t, "head", nil, arms("s:z")...), byRule(passRule(0.5)))
@@ -105,8 +105,8 @@ func TestASideChosenByItsOutcomesIsInvalid(t *testing.T) {
 		want             string // how the reason begins; "" for a verdict
 	}{
 		"neither":                      {},
-		"the run by --failed-in":       {head: failedIn, want: "the run asked only what had failed before (--failed-in)"},
-		"the baseline by --failed-in":  {base: failedIn, want: "the baseline asked only what had failed before (--failed-in)"},
+		"the run by --failed-in":       {head: failedIn, want: "the run ran only what had failed before (--failed-in)"},
+		"the baseline by --failed-in":  {base: failedIn, want: "the baseline ran only what had failed before (--failed-in)"},
 		"the run by --max-failures":    {headEnd: maxFailures, want: "the run ended after too many failures (--max-failures)"},
 		"the baseline, --max-failures": {baseEnd: maxFailures, want: "the baseline ended after too many failures (--max-failures)"},
 		"by content":                   {head: changedSince, base: changedSince},
@@ -234,7 +234,7 @@ func TestTheSameIDWithOtherVariablesIsChanged(t *testing.T) {
 // Cases that send one request count as one that was sent several times.
 func TestCasesOfOneRequestAreOneUnit(t *testing.T) {
 	t.Parallel()
-	asks := func(r *eval.Result) { r.RequestHash = "question " + r.Case[:2] } // c00 to c09 ask the same
+	asks := func(r *eval.Result) { r.RequestHash = "question " + r.Case[:2] } // c00 to c09 have the same request
 	letters := strings.Repeat("p", 30)
 	base, head := runOf(t, "base", nil, row(letters, asks)...), runOf(t, "head", nil, row(letters, asks)...)
 	c := onlyArm(t, compared(t, base, head, byRule(passRule(0.05))))

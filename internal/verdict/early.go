@@ -16,24 +16,24 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// Early watches the suites whose gates stop early. It feeds units to each arm's test in the order of the schedule, whatever
-// the order in which answers come: only what is complete from the beginning on counts, or slow answers would come last and look
-// like the future.
+// Early watches the suites whose gates stop early. It feeds units to each arm's test in the order of the schedule,
+// whatever the order in which answers come. Only the complete units from the beginning on count; otherwise slow
+// answers would come last and bias the test.
 type Early struct {
 	seed      uint64
 	startedAt string        // when the run began: by then quarantines hold or not
-	mu        sync.Mutex    // of decided and next, which the runner asks about
-	moved     chan struct{} // closed, and made anew, when some arm has moved on
+	mu        sync.Mutex    // of decided and next, which the runner reads
+	moved     chan struct{} // closed, and made again, when some arm has moved on
 	suites    map[string]*watchedSuite
 }
 
 type watchedSuite struct {
 	rule     *eval.BaselineRule
 	min      *float64                 // of the pass rate, when the gate has that rule too
-	base     map[string]*compare.Side // of the baseline, by arm; nil when the baseline is asked in the run itself
+	base     map[string]*compare.Side // of the baseline, by arm; nil when the baseline runs in the run itself
 	alone    bool                     // the suite has one arm
 	matchers map[string]*sideMatcher
-	closed   map[string]bool              // arms of which it is written down what was used
+	closed   map[string]bool              // arms for which the journal has what was used
 	together map[string]string            // of cases in a unit with others, the first of them
 	partners map[string]map[string]string // of an earlier version: by arm, cases and those of today with which they are compared
 	arms     map[string]*watchedArm
@@ -66,7 +66,7 @@ type unit struct {
 
 // unitCase adds up what a case says of each metric, base and head, and how many of its repeats passed.
 type unitCase struct {
-	question   string // what it asks; cases that ask the same are one question
+	question   string // its request; cases with the same request are one question
 	base, head []compare.Sum
 	passed     compare.Sum
 	results    int // of head, errors included
@@ -277,8 +277,8 @@ func (w *watchedSuite) begin() {
 	}
 }
 
-// Schedule is the plan with the units of the watched suites in the order of their ranks; the arms of a case stay together, so that
-// drift of the service meets all of them.
+// Schedule is the plan with the units of the watched suites in the order of their ranks. The arms of a case stay
+// together, so that drift of the service affects all of them.
 func (q *Early) Schedule(plan *runner.Plan) iter.Seq[*runner.Planned] {
 	var all []*runner.Planned
 	for t := range plan.Trials() {
@@ -297,7 +297,8 @@ func (q *Early) Schedule(plan *runner.Plan) iter.Seq[*runner.Planned] {
 	return slices.Values(all)
 }
 
-// Skip says that a trial need not be asked any more: the verdict on its arm is known, or, of the baseline's arm, on all others.
+// Skip says that a trial need not run any more: the verdict on its arm is known, or, of the baseline's arm, on all
+// others.
 func (q *Early) Skip(t *runner.Planned) string {
 	w, ok := q.suites[t.Suite]
 	if !ok {
@@ -313,8 +314,8 @@ func (q *Early) Skip(t *runner.Planned) string {
 	return eval.SkipEarly
 }
 
-// Hold keeps the asking close to what was fed: a slow answer would otherwise let others run far ahead, and what they ask is paid and
-// not used when the verdict comes. Nobody waits for ever: what is missing was asked before.
+// Hold keeps running trials close to the ones that were fed. A slow answer would otherwise let others run far ahead;
+// they would be paid and not used when the verdict comes. No worker waits for ever: the missing trial started before.
 func (q *Early) Hold(ahead int) func(t *runner.Planned, stop, done <-chan struct{}) {
 	return func(t *runner.Planned, stop, done <-chan struct{}) {
 		for {
@@ -335,7 +336,8 @@ func (q *Early) Hold(ahead int) func(t *runner.Planned, stop, done <-chan struct
 	}
 }
 
-// far reports whether a trial stands so many units after the first that is not complete, on every arm for which it is asked.
+// far reports whether a trial is more than this number of units after the first incomplete one, on every arm that
+// needs it.
 func (q *Early) far(t *runner.Planned, ahead int) bool {
 	w, ok := q.suites[t.Suite]
 	if !ok {
@@ -353,7 +355,7 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 	return far
 }
 
-// Replay takes up what a run has so far that goes on now. A stop that was recorded is final.
+// Replay takes up what a resumed run has so far. A stop that was recorded is final.
 func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
 	for _, stop := range d.Stops {
 		s, ok := q.suites[stop.Suite]

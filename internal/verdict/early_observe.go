@@ -48,7 +48,7 @@ func (q *Early) observe(r seen, journal *journal.Writer) error {
 				return err
 			}
 		}
-		if a.next > next { // whoever held back, or asks for an arm that is decided now, may go on
+		if a.next > next { // workers that held back, or wait for an arm that is decided now, may continue
 			q.mu.Lock()
 			close(q.moved)
 			q.moved = make(chan struct{})
@@ -185,8 +185,8 @@ func (a *watchedArm) curtail(u *unit, least *float64) *eval.Stop {
 	return &eval.Stop{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
 }
 
-// differences are the means of the unit's questions, head minus base, by metric; NaN where a side says nothing. worst counts each error of
-// head, and each answer without a value, as the worst value of the metric.
+// differences are the means of the unit's questions, head minus base, by metric; NaN where a side says nothing. With
+// worst, each error of head, and each answer without a value, counts as the worst value of the metric.
 func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
 	d := make([]float64, len(metrics))
 	keys := slices.Sorted(maps.Keys(u.cases)) // sums of floats depend on their order

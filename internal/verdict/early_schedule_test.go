@@ -161,7 +161,7 @@ func TestAPassRateOutOfReachEndsTheArm(t *testing.T) {
 	_, plan := load(t, earlySuite(40, "p", nil), runner.Filter{})
 	for name, test := range map[string]struct {
 		min  float64
-		fail int // the first so many fail
+		fail int // the first ones fail, up to this number
 		want []string
 	}{
 		"just within reach": {0.9, 4, nil},
@@ -240,7 +240,7 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 		t,
 		"why",
 		got.Why,
-		"the run stopped early, once its verdict against base was known, and did not ask all of its cases: "+
+		"the run stopped early, once its verdict against base was known, and did not run all of its cases: "+
 			"another comparison cannot use it",
 	)
 	got = onlyArm(t, compared(t, head, base, byRule(rule)))
@@ -248,6 +248,6 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 		t,
 		"as a baseline",
 		got.Why,
-		"the baseline stopped early, once its own verdict was known: it did not ask all of its cases",
+		"the baseline stopped early, once its own verdict was known: it did not run all of its cases",
 	)
 }

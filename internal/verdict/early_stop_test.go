@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// earlySuite has so many cases on each prompt, each with what of says in addition, such as a cluster.
+// earlySuite has n cases on each prompt, each with what of says in addition, such as a cluster.
 func earlySuite(cases int, prompts string, of func(n int) string) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts:\n")
@@ -72,7 +72,7 @@ func (w *watched) take(results []*eval.Result) {
 	}
 }
 
-// stops are those that the run has written down.
+// stops are the stops that the journal has.
 func (w *watched) stops() []eval.Stop {
 	w.t.Helper()
 	expect.OK(w.t, w.out.Finish(completed()))
@@ -182,7 +182,7 @@ func directly(
 	return nil
 }
 
-// The stop is that of a direct computation: with clusters, cases that ask the same, repeats and errors.
+// The stop is that of a direct computation: with clusters, cases with the same request, repeats and errors.
 func TestTheEarlyStopIsThatOfItsDefinition(t *testing.T) {
 	t.Parallel()
 	alone := func(t *eval.Trial) string { return t.Case }

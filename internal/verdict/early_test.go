@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// BenchmarkSequentialGate tells what the early stop of a gate costs a result: it must not be felt beside an answer.
+// BenchmarkSequentialGate measures what the early stop of a gate costs a result: it must be small next to an answer.
 func BenchmarkSequentialGate(b *testing.B) {
 	run := eval.Run{}
 	w, err := journal.Create(b.TempDir(), &run, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// An earlier version of a suite has its own cases. Those that are compared with a case of today belong to the unit of that one; the others
-// run, and no test looks at them.
+// An earlier version of a suite has its own cases. Cases that are compared with a current case belong to its unit;
+// the others run, and no test looks at them.
 
 // sides divides the planned arms of a suite into those of today and those of a baseline. Cases of an earlier version get the names that
 // their partners have today.

@@ -31,7 +31,8 @@ func versions(t *testing.T, own, base string) *runner.Plan {
 	return runner.NewPlan([]*suite.Suite{both}, scorers.Builtin(), runner.Filter{}, "v1")
 }
 
-// The early stop looks at the cases that the comparison at the end pairs, and asks both sides of each one after the other.
+// The early stop looks at the cases that the comparison at the end pairs, and runs both sides of each one after the
+// other.
 func TestEarlyPairsAsTheComparisonDoes(t *testing.T) {
 	t.Parallel()
 	const quarantine = ", quarantine: {reason: r, owner: o, until: 2999-01-01}"

@@ -105,7 +105,7 @@ func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bo
 	r.rules = append(r.rules, rule)
 }
 
-// atMost adds a rule with an upper limit of a share of the trials asked. Without any, it holds.
+// atMost adds a rule with an upper limit of a share of the trials that ran. Without any, it holds.
 func (r *rulings) atMost(name string, n int, limit float64, broken int) {
 	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Holds: true}
 	if asked := r.suite.Gated.Asked(); asked > 0 {

@@ -22,7 +22,7 @@ type ArmOutlook struct {
 	Ratios          []compare.RatioOutlook `json:"ratios,omitempty"`
 }
 
-// outlook is that of the metrics of which something is known before.
+// outlook is that of the metrics about which something is known before the run.
 func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook {
 	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly}
 	for _, m := range rule.Metrics {
@@ -52,7 +52,7 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 		var base map[string]*compare.Side
 		if !rule.Within() {
 			if base, err = c.plannedBase(rule.Run, one.Name); err != nil { // all cases count
-				problems = append(problems, fmt.Sprintf("a run would stop before it asks: %s is to be compared, and %s", one.Name, err))
+				problems = append(problems, fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err))
 			}
 		}
 		for _, arm := range c.previews(one.Name, rule, base) {

@@ -52,7 +52,7 @@ func TestArmsThatAreComparedHaveAnOutlook(t *testing.T) {
 	expect.Same(t, "all cases count where the baseline is not there", got, []string{
 		"t/a < , 60, early: false", "t/b < , 60, early: false", "t/c < , 60, early: false",
 	})
-	if len(problems) != 1 || !strings.HasPrefix(problems[0], "a run would stop before it asks: s is to be compared, and ") {
+	if len(problems) != 1 || !strings.HasPrefix(problems[0], "a run would stop before it sends a request: s is to be compared, and ") {
 		t.Errorf("got the problems %q, want that there is no baseline", problems)
 	}
 }
@@ -62,11 +62,11 @@ func TestABaselineWithoutTheSuiteIsAProblem(t *testing.T) {
 	t.Parallel()
 	d := runOf(t, "base", nil, row("pp", on("other", "t/p"))...)
 	_, problems := outlooksOf(t, earlySuite(60, "p", nil), func(o *eval.Options) { o.Baseline, o.Rule.Margin = d.Path(), 0.1 })
-	want := "a run would stop before it asks: s is to be compared, and the baseline " + d.Path() + " has no suite s"
+	want := "a run would stop before it sends a request: s is to be compared, and the baseline " + d.Path() + " has no suite s"
 	expect.Same(t, "problems", problems, []string{want})
 }
 
-// repeated are cases of two repeats, of which those that say so fail.
+// repeated are cases of two repeats, which fail where fails says so.
 func repeated(cases int, fails func(c, k int) bool) (out []*eval.Result) {
 	for c := range cases {
 		for k := range 2 {

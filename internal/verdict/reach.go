@@ -30,8 +30,8 @@ type Checks struct {
 	Notice  func(string)
 }
 
-// Gates are the gates of suites, in their order, with what the options say instead. The error says that there is nothing to
-// compare with, or that the cases are too few to ever show what a gate wants.
+// Gates are the gates of suites, in their order, with what the options say instead. The error says that nothing is
+// there to compare with, or that the cases are too few to ever show what a gate wants.
 func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 	var gates []*eval.GateConfig
 	compares := false
@@ -184,11 +184,11 @@ func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*com
 	problem := ""
 	switch {
 	case d.Running:
-		problem = "still goes on"
+		problem = "is still in progress"
 	case d.Partial():
 		problem = "is not complete"
 	case d.Summary.Counts.Asked() == 0:
-		problem = "is blank: nothing was asked"
+		problem = "is blank: no trial ran"
 	case len(d.Stops) > 0:
 		problem = "stopped early, once its own verdict was known"
 	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
@@ -254,7 +254,7 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 		suite, arm.name, what, metric, m.Margin, need,
 	)
 	if n := len(arm.Duplicates); n > 0 {
-		text += fmt.Sprintf("; %s ask the same as another, which counts once", diag.Count(duplicates(arm.Duplicates), "case"))
+		text += fmt.Sprintf("; %s with the same request as another, which counts once", diag.Count(duplicates(arm.Duplicates), "case"))
 	}
 	if n := len(arm.Added) + len(arm.Changed); n > 0 {
 		text += fmt.Sprintf("; %d more are not in the baseline as they are now (variables, scorers)", n)
@@ -266,7 +266,7 @@ func (arm *armPreview) tooFew(suite string, m eval.MetricMargin, alpha float64) 
 	)
 }
 
-// duplicates is how many cases ask what another one asks already.
+// duplicates is how many cases have the request of another one.
 func duplicates(groups [][]string) (n int) {
 	for _, names := range groups {
 		n += len(names) - 1
@@ -274,7 +274,7 @@ func duplicates(groups [][]string) (n int) {
 	return n
 }
 
-// leastMargin is the smallest margin, in hundredths, that so many units can show.
+// leastMargin is the smallest margin, in hundredths, that a number of units can show.
 func leastMargin(units int, alpha float64) float64 {
 	for hundredths := 1; hundredths < 100; hundredths++ {
 		if margin := float64(hundredths) / 100; stats.MinCasesConstant(alpha, margin) <= units {
@@ -319,7 +319,7 @@ func (c *Checks) previews(suite string, rule *eval.BaselineRule, base map[string
 		default:
 			p.base = base[name]
 		}
-		if p.base == nil { // nothing is known: all that is asked counts
+		if p.base == nil { // nothing is known: all trials count
 			p.base = head
 		}
 		var wanted func(*compare.Case) bool

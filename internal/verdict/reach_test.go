@@ -138,7 +138,7 @@ func TestRulesThatNothingBacks(t *testing.T) {
 	}
 }
 
-// A baseline that no run can use is told before anything is sent.
+// A baseline that no run can use is reported before anything is sent.
 func TestBaselinesThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	text := withGate(earlySuite(60, "p", nil), "run: main, margin: 0.05")
@@ -169,7 +169,7 @@ func TestBaselinesThatCannotBeUsed(t *testing.T) {
 		want string // "" for none
 	}{
 		"it fits":     {runOf(t, "base", nil, trials(eval.Pass)...), ""},
-		"it is blank": {runOf(t, "base", nil, blank...), "the baseline main is blank: nothing was asked"},
+		"it is blank": {runOf(t, "base", nil, blank...), "the baseline main is blank: no trial ran"},
 		"it was interrupted": {
 			endedRun(t, "base", nil, &eval.End{Reason: eval.EndInterrupted}, half...),
 			"the baseline main is not complete",
@@ -220,7 +220,7 @@ func TestAPlanThatLeavesOutTooMuchIsRefused(t *testing.T) {
 	now := withGate(earlySuite(80, "p", nil), "run: main, margin: 0.05")
 	baseline := func(c *Checks) { c.Options.Baseline = rule.Path }
 	_, _, err := reached(t, now, runner.Filter{}, baseline)
-	want := "s on t/p: 80 of 100 cases of the baseline are compared, less than 90 %: --min-paired 0.80 bears it; --no-baseline runs without"
+	want := "s on t/p: 80 of 100 cases of the baseline are compared, less than 90 %: --min-paired 0.80 accepts it; --no-baseline runs without"
 	expect.Same(t, "error", fmt.Sprint(err), want)
 	expect.Same(t, "exit code", exit.Of(err), exit.CodeIncomplete)
 	_, _, err = reached(t, now, runner.Filter{}, func(c *Checks) {

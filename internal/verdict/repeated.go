@@ -6,8 +6,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// ApplyIn is Apply, and notes which suites the runs of a folder have compared with the same baseline before: a gate that is run again until
-// it holds, holds by luck in the end.
+// ApplyIn is Apply, and notes which suites the runs of a folder have compared with the same baseline before. A gate
+// that runs again until it holds will hold by luck in the end.
 func ApplyIn(in rundir.Dir, d *journal.Document) {
 	Apply(d)
 	if d.Comparison == nil || d.Comparison.NotCompared {

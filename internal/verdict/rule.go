@@ -98,7 +98,7 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 			return err
 		}
 		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == one.Name }) {
-			return exit.BadInput("--metric %s stands here twice", one.Name)
+			return exit.BadInput("--metric %s is given twice", one.Name)
 		}
 		rule.Metrics = append(rule.Metrics, one)
 	}
@@ -163,7 +163,7 @@ func merge(whole, one *compare.Comparison) {
 	for i := range one.Arms {
 		a := &one.Arms[i]
 		if !slices.ContainsFunc(whole.Arms, func(o compare.ArmComparison) bool { return o.Suite == a.Suite && o.HeadArm == a.HeadArm }) {
-			whole.Arms = append(whole.Arms, *a) // a suite that was lost is told of once
+			whole.Arms = append(whole.Arms, *a) // a suite that was lost is reported once
 		}
 	}
 	for _, warning := range one.Warnings {

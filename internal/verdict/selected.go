@@ -12,8 +12,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// selectedBy says which cases of a baseline a run was to ask: those that --case, --tag and --sample take by their names and tags in the
-// baseline. A case that was deleted, or edited, to be out of the way counts as one that was to be asked. nil is all of them.
+// selectedBy says which cases of a baseline a run has to cover: --case, --tag and --sample take them by their names
+// and tags in the baseline. A case that was deleted or edited counts as one that the run has to cover. The result nil
+// is all of them.
 func selectedBy(head *journal.Document, side *compare.Side) func(*compare.Case) bool {
 	return selected(head.Run.Options(), side)
 }
@@ -35,7 +36,7 @@ func selected(o *eval.Options, side *compare.Side) func(*compare.Case) bool {
 	}
 }
 
-// lastSampled is the largest lot of the cases of an arm, nil where all were asked.
+// lastSampled is the largest lot of the cases of an arm, nil where all ran.
 func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
 	if o.Sample == 0 || len(side.Cases) < o.Sample {
 		return nil
@@ -47,8 +48,9 @@ func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
 	return &last
 }
 
-// lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must not pass a gate.
-// Those that the run was not to ask, by --arm, --case, --tag or --sample, are not lost, nor those that the rule allows.
+// lostArms are the arms and suites that only the baseline has, where a verdict is wanted: leaving out what fails must
+// not pass a gate. Arms that the run leaves out by --arm, --case, --tag or --sample are not lost, nor are arms that
+// the rule allows.
 func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, what Comparing) []compare.ArmComparison {
 	if what.BaseOf != nil || what.HeadArm != "" || len(before) > 0 && before[0].Run == head.Run.ID {
 		return nil
@@ -91,7 +93,7 @@ func hasSuite(d *journal.Document, name string) bool {
 	return slices.ContainsFunc(d.Run.Suites, func(s eval.RunSuite) bool { return s.Name == name })
 }
 
-// allowsRemoved reports whether a rule bears that the run lacks an arm, or its suite.
+// allowsRemoved reports whether a rule allows the run to lack an arm, or its suite.
 func allowsRemoved(rule *eval.BaselineRule, suite, arm string) bool {
 	allowed := glob.New(rule.AllowRemoved)
 	return len(allowed) > 0 && (allowed.Match(suite) || allowed.Match(arm))
@@ -110,7 +112,7 @@ func lostArm(suite, arm, baseArm string) compare.ArmComparison {
 }
 
 func lostWhy(suite, arm string) string {
-	return fmt.Sprintf("the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, bears it", suite, arm, arm)
+	return fmt.Sprintf("the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, accepts it", suite, arm, arm)
 }
 
 // place is that of the first arm of a suite.

@@ -61,7 +61,7 @@ func TestCasesLeftOutOfTheWholeSuiteMakeTheComparisonInvalid(t *testing.T) {
 	c := onlyArm(t, compared(t, base, head, byRule(passRule(0.3))))
 	expect.Same(t, "pairing", pairingOf(c), counts{Of: 20, Compared: 10, Removed: 10})
 	expect.Same(t, "verdict", c.Verdict, eval.Invalid)
-	expect.Same(t, "why", c.Why, "10 of 20 cases of the baseline are compared, less than 90 %: --min-paired 0.50 bears it")
+	expect.Same(t, "why", c.Why, "10 of 20 cases of the baseline are compared, less than 90 %: --min-paired 0.50 accepts it")
 	half := 0.5
 	rule := passRule(0.3)
 	rule.MinPaired = &half
@@ -99,7 +99,7 @@ func byLot(trials []*eval.Result, seed uint64) []*eval.Result {
 	return trials
 }
 
-// A sample expects the cases whose lots are not above its own, and misses one that was deleted to be out of the way.
+// A sample expects the cases whose lots are not above its own, and misses one that was deleted.
 func TestASampleExpectsTheCasesThatItWouldDraw(t *testing.T) {
 	t.Parallel()
 	const seed, size = 7, 10
@@ -175,11 +175,11 @@ func TestALostArmSaysHowToAllowIt(t *testing.T) {
 	base := runOf(t, "base", nil, slices.Concat(row("pppp"), row("pp", on("s", "t/q")))...)
 	head := runOf(t, "head", nil, row("pppp")...)
 	c := compared(t, base, head, byRule(passRule(0.3)))
-	want := "the baseline has s on t/q, and the run has not: `allowRemoved: [\"t/q\"]`, or --allow-removed, bears it"
+	want := "the baseline has s on t/q, and the run has not: `allowRemoved: [\"t/q\"]`, or --allow-removed, accepts it"
 	expect.Same(t, "why", c.Arms[1].Why, want)
 }
 
-// Estimates alone, without a rule, do not ask for what is gone.
+// Estimates alone, without a rule, need nothing that is gone.
 func TestWithoutARuleNothingIsLost(t *testing.T) {
 	t.Parallel()
 	base := runOf(t, "base", nil, slices.Concat(row("pppp"), row("pp", on("s", "t/q")))...)

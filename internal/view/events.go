@@ -17,9 +17,9 @@ const (
 	reconnectMs = 2000
 )
 
-// events reports the progress of a run as server-sent events: `news` has the head of the run or a block of new trials, `again`
-// makes the page read the run again, `end` says that the run has ended. Each has an id that says how much the reader has then:
-// a reader that comes back with it misses nothing.
+// events reports the progress of a run as server-sent events. `news` has the head of the run or a block of new trials,
+// `again` makes the page read the run again, `end` says that the run has ended. Each has an id that says how much the
+// reader has then: a reader that comes back with it misses nothing.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if !ok {

@@ -38,7 +38,7 @@ func (h hosts) warning() string {
 	if h.local {
 		return ""
 	}
-	return "whoever reaches this address can read the runs; without --listen only this machine can"
+	return "anyone who reaches this address can read the runs; without --listen only this machine can"
 }
 
 // allow reports whether a request may be for this server. Beyond this machine an address is good, since names alone can be
@@ -77,12 +77,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		head.Set("Cache-Control", "no-store")
 		switch {
 		case !s.hosts.allow(r.Host):
-			refuse(w, http.StatusMisdirectedRequest, "this server is asked for under another name than its own: open "+s.URL)
+			refuse(w, http.StatusMisdirectedRequest, "this is not the host name of the server: open "+s.URL)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			head.Set("Allow", "GET, HEAD")
-			refuse(w, http.StatusMethodNotAllowed, "this server only shows")
+			refuse(w, http.StatusMethodNotAllowed, "this server is read-only")
 		case foreign(r):
-			refuse(w, http.StatusForbidden, "another page asks for what is not its own")
+			refuse(w, http.StatusForbidden, "requests of other pages are not allowed")
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -152,7 +152,7 @@ func (rs *runs) find(key string) *run {
 func (s *Server) found(w http.ResponseWriter, key string) (*run, bool) {
 	r := s.runs.find(key)
 	if r == nil {
-		refuse(w, http.StatusNotFound, "there is no such run: the list has those there are")
+		refuse(w, http.StatusNotFound, "there is no such run: see the list of runs")
 	}
 	return r, r != nil
 }
@@ -178,7 +178,7 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 	}
 	now, err := stampOf(one.path)
 	if err != nil {
-		refuse(w, http.StatusNotFound, "the run has gone")
+		refuse(w, http.StatusNotFound, "the run no longer exists")
 		return
 	}
 	s.runs.mu.Lock()

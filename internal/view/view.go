@@ -1,9 +1,10 @@
-// Package view shows runs in the browser: a server on this machine for the pages of the HTML report, a list of runs, the
-// courses of their metrics, comparisons of any two, and runs in progress. It only reads, and makes no file.
+// Package view shows runs in the browser. It is a server on this machine for the pages of the HTML report. It also
+// shows a list of runs, the courses of their metrics, comparisons of any two, and runs in progress. It only reads, and
+// makes no file.
 //
-// Any program that reaches the address can read the runs, so that the server listens on the loopback interface by default, and
-// guard.go keeps the pages of other sites in the same browser away. A request names a run by a key out of the list of runs: no
-// text of a request ever becomes a path.
+// Any program that reaches the address can read the runs, so the server listens on the loopback interface by default.
+// The file guard.go keeps the pages of other sites in the same browser away. A request names a run by a key out of the
+// list of runs: no text of a request ever becomes a path.
 //
 // The usual order: Start, Server.URL, Server.Close.
 package view

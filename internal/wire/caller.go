@@ -204,7 +204,7 @@ func (c *Caller) hideIn(one *eval.Candidate) {
 const maxAnswer = 100_000
 
 // DecodeAnswer reads an answer, or a piece of one, that is a JSON object. An error in it comes back as what it is;
-// answer names members of which an answer has one.
+// answer names the members of an answer, and a valid one has at least one of them.
 func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
 	if TooMany(data, maxAnswer) {
 		return nil, eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxAnswer, Excerpt(data))

@@ -83,8 +83,8 @@ func New(cfg Config) *Conn {
 	return c
 }
 
-// Transport keeps so many idle connections and bounds headers. proxy finds the proxy of a request, as http.ProxyFromEnvironment does; a key
-// in the query is kept from one that would see the whole address.
+// Transport keeps this many idle connections and bounds headers. proxy finds the proxy of a request, as
+// http.ProxyFromEnvironment does. A key in the query is kept from a proxy that would see the whole address.
 func Transport(connections int, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = guarded(proxy)
@@ -104,8 +104,8 @@ func (c *Conn) Close() {
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Conn) Emulated() bool { return c.fake.Load() }
 
-// Skew is by how much the clock of whoever answered last is ahead of this machine's, by the Date of the answer and so to the second; false
-// when no answer told. A proxy's answer counts too.
+// Skew is how far the clock of the last server to answer is ahead of this machine's, to the second. It comes from the
+// Date of the answer; false when no answer had one. A proxy's answer counts too.
 func (c *Conn) Skew() (time.Duration, bool) {
 	if r := c.time.Load(); r != nil {
 		return r.skew, true
@@ -224,12 +224,12 @@ func (c *Conn) decoded(ctx context.Context, resp *http.Response) (io.Reader, err
 	switch strings.ToLower(encoding) {
 	case "", "identity":
 		return &roomy{Reader: resp.Body, ctx: ctx}, nil
-	case "gzip", "x-gzip": // sent although nobody asked
+	case "gzip", "x-gzip": // sent although the request does not accept it
 		plain, err := gzip.NewReader(resp.Body)
 		return &roomy{Reader: plain, ctx: ctx}, err
 	default:
 		return nil, eval.Errorf(
-			eval.KindMalformed, "the answer is encoded as %q, which was not asked for",
+			eval.KindMalformed, "the answer is encoded as %q, which evalrun does not accept",
 			cutRunes(c.Secrets().OutOf(encoding), 50),
 		)
 	}
@@ -337,8 +337,8 @@ func (c *Conn) cleaned(e *eval.Error) *eval.Error {
 	return e
 }
 
-// maxHidden is how many texts are hidden at once: passwords and keys, and the last tokens, of which an
-// answer on its way may still hold one.
+// maxHidden is how many texts are hidden at once: passwords and keys, and the last tokens, since an answer on its way
+// may still hold one.
 const maxHidden = 12
 
 // Hide adds keys or tokens to what must not show.
@@ -366,7 +366,7 @@ func guarded(find func(*http.Request) (*url.URL, error)) func(*http.Request) (*u
 	return func(req *http.Request) (*url.URL, error) {
 		proxy, err := find(req)
 		if err != nil {
-			return nil, errors.New("the address of the proxy in the environment is not one") // the error shows it, password and all
+			return nil, errors.New("the address of the proxy in the environment is invalid") // the error shows it, password and all
 		}
 		if proxy != nil && req.URL.Scheme == "http" && req.URL.Query().Has("key") {
 			return nil, errKeyToProxy

@@ -56,11 +56,10 @@ func shapeError(data []byte, err error) error {
 	case errors.As(err, &wrong) && wrong.Field != "":
 		return eval.Errorf(eval.KindMalformed, "%s: %s", &ShapeError{wrong.Field, "a " + wrong.Value}, Excerpt(data))
 	}
-	return eval.Errorf(eval.KindMalformed, "the answer has another shape than expected: %s", Excerpt(data))
+	return eval.Errorf(eval.KindMalformed, "the answer has an unexpected shape: %s", Excerpt(data))
 }
 
-// maxNesting bounds how deep an answer may nest: what is kept of it stands in a line of the run
-// file, which must be read again.
+// maxNesting bounds how deep an answer may nest: it is kept in a line of the run file, which must be read again.
 const maxNesting = 200
 
 // maxValues bounds how many values an answer may have: each takes many times the memory of its bytes. It

@@ -24,7 +24,7 @@ func TestDecodeSaysWhyAnAnswerIsNone(t *testing.T) {
 		"no UTF-8":                  {"{\"a\":\"\xff\"}", eval.KindMalformed, "not UTF-8"},
 		"something behind":          {`{} {}`, eval.KindMalformed, "not JSON"},
 		"another type of a member":  {`{"count":[1]}`, eval.KindMalformed, "`count` in the answer has an unexpected shape (a array)"},
-		"another type":              {`[1]`, eval.KindMalformed, "another shape than expected"},
+		"another type":              {`[1]`, eval.KindMalformed, "an unexpected shape"},
 		"nesting":                   {strings.Repeat("[", 201) + strings.Repeat("]", 201), eval.KindMalformed, "nests deeper than 200 levels"},
 		"many values":               {"[" + strings.Repeat("1,", maxValues+1) + "1]", eval.KindTooLarge, "has more than 500000 values"},
 		"a text of many commas":     {`{"text":"` + strings.Repeat(",", maxValues+1) + `"}`, "", ""},

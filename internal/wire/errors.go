@@ -30,8 +30,8 @@ func Excerpt(data []byte) string {
 // maxMessage bounds the service's message in an error, in code points.
 const maxMessage = 1000
 
-// errorBody is the error object of the service as it has been seen; the specification shows none. Every
-// member is read by itself, so that an odd one costs nothing but itself.
+// errorBody is the error object of the service as it has been seen; the specification shows none. Every member is read
+// by itself, so that an odd one does not spoil the others.
 type errorBody struct {
 	Code    int
 	Message string
@@ -225,7 +225,7 @@ func (b *errorBody) disabled() bool {
 		slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
 }
 
-// enabling tells where an API is enabled.
+// enabling says where an API is enabled.
 func (b *errorBody) enabling() string {
 	where := "in the cloud console, under APIs and services"
 	for _, d := range b.Details {
@@ -277,5 +277,5 @@ func ErrorIn(data []byte) *eval.Error {
 	return e
 }
 
-// HasError reports whether a member `error` says that there is one.
+// HasError reports whether a member `error` holds an error.
 func HasError(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

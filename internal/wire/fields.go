@@ -7,8 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Fields is a JSON object of which the known members are taken out one by one; what is
-// left is kept as it came.
+// Fields is a JSON object. Its known members are taken out one by one; what is left is kept as it came.
 type Fields map[string]json.RawMessage
 
 // Take decodes a member into v and removes it; absent and null leave v alone.
@@ -24,8 +23,8 @@ func (f Fields) Take(name string, v any) error {
 	return nil
 }
 
-// IsBareError reports whether the object is an error without the member `error` around it, as some servers send it: it has the
-// words of one, and none of the members of an answer.
+// IsBareError reports whether the object is an error without the member `error` around it, as some servers send it.
+// Such an object has the words of an error, and no member of an answer.
 func (f Fields) IsBareError(answer ...string) bool {
 	for _, name := range answer {
 		if _, ok := f[name]; ok {

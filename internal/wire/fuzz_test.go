@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// FuzzErrorBody holds that an answer with an error status is an error with words of bounded length, and a wait that is
+// FuzzErrorBody checks that an answer with an error status is an error with words of bounded length. Its wait is
 // neither negative nor longer than a duration can hold.
 func FuzzErrorBody(f *testing.F) {
 	files, _ := filepath.Glob("../../clients/generative/testdata/unary-failure-*.json")

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Model asks for one model's metadata. An unknown model is an error of status 404.
+// Model requests one model's metadata. An unknown model is an error of status 404.
 func (c *Caller) Model(ctx context.Context, path, id string) (*eval.Model, error) {
 	var raw json.RawMessage
 	if err := c.Ask(ctx, c.URL(path, "")+"/"+url.PathEscape(id), nil, &raw); err != nil {

@@ -15,7 +15,7 @@ import (
 // are thoughts.
 type Pieces struct {
 	done  []eval.Piece
-	run   strings.Builder // the text, or the thought, that may go on
+	run   strings.Builder // the text, or the thought, that may continue
 	think bool            // it is a thought
 	text  strings.Builder
 	size  int // bytes, about
@@ -104,8 +104,8 @@ func (p *Pieces) Size() error {
 	return nil
 }
 
-// Arguments are those of a call as the model wrote them: a JSON object; nil where there are none; and as a JSON string
-// what is no object, as where the answer was cut.
+// Arguments are the arguments of a call as the model wrote them. They are a JSON object, or nil where there are none.
+// Anything else, such as an object that was cut, becomes a JSON string.
 func Arguments(written string) json.RawMessage {
 	raw := []byte(strings.TrimSpace(written))
 	if len(raw) == 0 || string(raw) == "null" {
@@ -117,8 +117,8 @@ func Arguments(written string) json.RawMessage {
 	return wirejson.AppendString(nil, written)
 }
 
-// ArgumentsIn are those in a member of an answer, in which they are written as a text, or as an object. An empty one is
-// not told from one that has no members: some vendors send either.
+// ArgumentsIn are the arguments in a member of an answer, written as a text or as an object. An empty text and an
+// object without members are the same: some vendors send either.
 func ArgumentsIn(raw json.RawMessage) string {
 	var text string
 	if Read(raw, &text) == nil {

@@ -75,7 +75,7 @@ func TestStreamsSplitAtEveryByteAreTheSame(t *testing.T) {
 	}
 }
 
-// A stream of which a byte is missing that could hold more is never an answer. The pieces before the cut came whole.
+// A stream without a byte that could hold more is never an answer. The pieces before the cut came whole.
 func TestCutStreamsAreErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range streams {

@@ -110,7 +110,7 @@ func delimited(resp *http.Response) bool {
 // some servers do not close the connection.
 const afterTheEnd = time.Second
 
-// overdue reports whether waiting was ended by nobody but the stream itself.
+// overdue reports whether the stream itself ended the waiting.
 func overdue(given, own context.Context) bool { return own.Err() != nil && given.Err() == nil }
 
 // trailing reads what follows the end of a stream, but does not wait for it: a server that failed late says so there.
@@ -125,7 +125,7 @@ func (c *Conn) trailing(in chunks, cancel context.CancelFunc) error {
 	return c.stray(rest, in.framed())
 }
 
-// maxTrailing is how much is read of what follows a stream or stands between its events.
+// maxTrailing is how much is read of what follows a stream or is between its events.
 const maxTrailing = 64 << 10
 
 // stray is the error of text where none belongs: an error of the service if it is one. In a stream of events, comments and empty
@@ -218,8 +218,8 @@ type chunks interface {
 	rest() io.Reader
 }
 
-// chunksOf tells the two forms of a stream apart: a JSON array, as the service documents it, and
-// server-sent events. The first byte counts, and the media type where that says nothing.
+// chunksOf distinguishes the two forms of a stream: a JSON array, as the service documents it, and server-sent events.
+// The first byte counts, and the media type where that says nothing.
 func (c *Conn) chunksOf(ctx context.Context, resp *http.Response) (chunks, error) {
 	body, err := c.decoded(ctx, resp)
 	if err != nil {

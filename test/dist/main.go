@@ -77,7 +77,7 @@ func dist(version, out string, platforms []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), r.sums.Bytes(), 0o644)
 }
 
-// release is a version of which archives are made.
+// release is a version with its archives.
 type release struct {
 	version   string
 	out, work string // folders
@@ -115,7 +115,7 @@ func (r *release) add(platform string) error {
 	return nil
 }
 
-// timeOfCommit is the time that all files bear: SOURCE_DATE_EPOCH, else that of the commit.
+// timeOfCommit is the time of all files: SOURCE_DATE_EPOCH, else that of the commit.
 func timeOfCommit() (time.Time, error) {
 	text := os.Getenv("SOURCE_DATE_EPOCH")
 	if text == "" {
@@ -149,8 +149,8 @@ func build(version, to, system, architecture string) ([]byte, error) {
 	return os.ReadFile(to)
 }
 
-// commonFiles are those that are the same on every platform. The completions and the manual are written by the program itself, built for
-// this machine.
+// commonFiles are the same on every platform. The completions and the manual are written by the program itself, built
+// for this machine.
 func commonFiles(version, work string) ([]file, error) {
 	program := filepath.Join(work, "evalrun")
 	if _, err := build(version, program, "", ""); err != nil {
@@ -197,7 +197,7 @@ func output(name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// writeTar writes the files below a folder, owned by nobody in particular.
+// writeTar writes the files below a folder, without an owner.
 func writeTar(w io.Writer, folder string, files []file, at time.Time) error {
 	zw, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {

@@ -134,7 +134,7 @@ const (
 	bar    = 30.0 // of the window
 )
 
-// words are what stands between two spaces or more, which viewers treat as they like: each gets its own column.
+// words are what is between two spaces or more, which viewers treat as they like: each gets its own column.
 var words = regexp.MustCompile(`[^ ]+(?: [^ ]+)*`)
 
 func draw(w io.Writer, title string, lines [][]span) {

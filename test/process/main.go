@@ -1,6 +1,6 @@
-// Command process measures evalrun as its users start it: a process of its own, a server in another, and beside them
-// what somebody would write by hand, a loop that sends, decodes and scores. The three take turns; what counts are
-// medians and ratios.
+// Command process measures evalrun as its users start it: a process of its own, and a server in another. It compares
+// it with a hand-written loop that sends, decodes and scores. The three take turns; what counts are medians and
+// ratios.
 //
 // usage: process -evalrun PROGRAM [-rounds N] [-only REGEXP] [-long] [-ratios FILE] [-write]
 package main
@@ -33,7 +33,7 @@ func command(args []string) error {
 	return compare(args)
 }
 
-// compare runs the rows and holds their ratios against those that are committed.
+// compare runs the rows and holds their ratios against the committed ones.
 func compare(args []string) error {
 	set := flag.NewFlagSet("process", flag.ContinueOnError)
 	program := set.String("evalrun", "bin/evalrun", "the program")

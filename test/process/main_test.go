@@ -16,7 +16,7 @@ func TestMedian(t *testing.T) {
 	expect.Same(t, "the median of each figure", got, cost{2, 20, 1})
 }
 
-// A row that is worse than its committed ratio by more than a tenth is named, in whatever it is worse.
+// A row that is worse than its committed ratio by more than a tenth is named, whichever ratio it is.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ratios.json")

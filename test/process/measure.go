@@ -98,7 +98,7 @@ func (b *bench) server(delay time.Duration) (string, error) {
 	return s.url, err
 }
 
-// measure runs evalrun and the loop in turn, once to warm up and then as often as asked.
+// measure runs evalrun and the loop in turn, once to warm up and then b.rounds times.
 func (b *bench) measure(r row) (figure, error) {
 	url, err := b.server(r.delay)
 	if err != nil {

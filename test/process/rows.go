@@ -79,7 +79,7 @@ cases:
 
 const scored = "[{contains: Paris}, {finishReason: STOP}, {length: {words: {max: 10}}}]"
 
-// target is what the suite of a row asks, at an address.
+// target is the target of the suite of a row, at an address.
 func (r row) target(url string) string {
 	const config = "generationConfig: {temperature: 0, maxOutputTokens: 64}"
 	switch r.via {

@@ -16,7 +16,7 @@ type thrift struct {
 }
 
 // lean is the thrift of a first attempt. Where it could change what is told of mistakes, or their places, the suite is read again
-// without.
+// with less.
 func lean() thrift {
 	return thrift{yamlnode.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10}, true}
 }
@@ -91,16 +91,19 @@ func (d *scorerDef) isPlain() bool {
 	return len(n.Tools) == 0 && len(n.Snapshots) == 0 && len(n.Tries) == 0
 }
 
-// mustRepeat reports whether the suite has to be read without thrift: when there are mistakes that it may have misplaced, and when
-// the list of cases cannot be read in pieces after all.
-func (l *loader) mustRepeat() bool {
+// less is the thrift with which the suite has to be read again: without pieces when its cases cannot be read so after all, and
+// without any when there are mistakes that it may have misplaced. False says that the suite was read well.
+func (l *loader) less() (how thrift, again bool) {
 	if !l.thrift.used() {
-		return false
+		return how, false
 	}
 	cut, broken := false, false
 	for _, root := range l.roots {
 		cut, broken = cut || root.IsCut(), broken || root.Broken()
 	}
+	if broken {
+		return thrift{sharing: true}, true
+	}
 	shared := l.shared != nil && l.shared.hits > 0
-	return broken || l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared)
+	return how, l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared)
 }
