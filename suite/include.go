@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -70,7 +69,7 @@ func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok
 		case slices.Contains(whole, e.Name()):
 			e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
 		default:
-			e.Key.Errorf(diag.DidYouMean(e.Name(), included), "unknown key `%s`", e.Name())
+			e.Key.Errorf(yamlnode.Hint(e.Name(), included), "unknown key `%s`", e.Name())
 		}
 	}
 	if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {

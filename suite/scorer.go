@@ -73,10 +73,11 @@ func Nested(source any, kinds Kinds) *Scorer { return parseScorer(source.(yamlno
 // parseScorer reads an entry of a scorers list. Problems of the keys next to the kind go to the node's list, and the
 // kind's arguments are left to Kinds.Check.
 func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
-	m := n.Map()
 	if !n.IsMapping() {
+		noMapping(n, kinds)
 		return nil
 	}
+	m := n.Map()
 	allowed := entry.BesideKeys
 	if nested {
 		allowed = entry.NestedKeys
@@ -100,6 +101,16 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	s.Candidate = candidate(m.Get("candidate"))
 	s.Turn = turnPick(m.Get("turn"))
 	return s
+}
+
+// noMapping reports a scorer that is no mapping.
+func noMapping(n yamlnode.Node, kinds Kinds) {
+	if !n.IsScalar() || n.IsNull() {
+		n.Map()
+		return
+	}
+	hint := cmp.Or(foreignKind(n.Str(), kinds.Names()), "write a kind and its value, such as `contains: Paris`")
+	n.Errorf(hint, "expected a mapping, found %s", n.Describe())
 }
 
 // kindOf finds the key of an entry that names its kind.
@@ -135,10 +146,15 @@ func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 		return
 	}
 	slip := strange[0]
-	if i := slices.IndexFunc(strange, func(e yamlnode.Entry) bool { return len(diag.Nearest(e.Name(), known, 1)) > 0 }); i >= 0 {
+	if i := slices.IndexFunc(strange, func(e yamlnode.Entry) bool {
+		return kindInType(e, known) != "" || foreignKind(e.Name(), known) != "" || len(diag.Nearest(e.Name(), known, 1)) > 0
+	}); i >= 0 {
 		slip = strange[i]
 	}
-	hint := cmp.Or(diag.DidYouMean(slip.Name(), known), "`evalrun help scorers` lists the kinds")
+	hint := cmp.Or(
+		kindInType(slip, known), foreignKind(slip.Name(), known), diag.DidYouMean(slip.Name(), known),
+		"`evalrun help scorers` lists the kinds",
+	)
 	if slip.Name() == useKey {
 		hint = "`use` belongs in a list of `scorers`, not inside another scorer"
 	}
@@ -238,7 +254,7 @@ type scorerDef struct {
 
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 	if !n.IsMapping() {
-		n.Map()
+		noMapping(n, l.kinds)
 		return &scorerDef{rendering: rendering{node: n, broken: true}}
 	}
 	d := &scorerDef{rendering: l.rendering(n)}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -19,8 +20,8 @@ const besideName, flagColumn = 72, 32
 // usage writes the help of a command: what it does, how it is called, examples, and its commands and flags.
 func (a *app) usage(cmd *cobra.Command) error {
 	width := usualHelp
-	if a.outWidth > 0 {
-		width = max(narrowestHelp, min(a.outWidth, widestHelp))
+	if columns := cmp.Or(a.outWidth, a.errColumns()); columns > 0 { // a pager reads what a terminal shows
+		width = max(narrowestHelp, min(columns, widestHelp))
 	}
 	u := usageWriter{width: width, color: a.color(a.outWidth)}
 	u.paragraph(cmd.Short)

@@ -3,8 +3,6 @@ package yamlnode
 import (
 	"iter"
 	"slices"
-
-	"github.com/evalrun/evalrun/diag"
 )
 
 // Entry is one key of a mapping with its value.
@@ -39,7 +37,7 @@ func (n Node) Map(known ...string) Map {
 	}
 	for _, e := range m.entries {
 		if !slices.Contains(known, e.Name()) {
-			e.Key.Errorf(diag.DidYouMean(e.Name(), known), "unknown key `%s`", e.Name())
+			e.Key.Errorf(Hint(e.Name(), known), "unknown key `%s`", e.Name())
 		}
 	}
 	return m
