@@ -1,5 +1,5 @@
-// Package app holds the nouns of applications under test: what a target that is no model of a service is sent. An application is an
-// HTTP endpoint, a program, or an echo of the prompt.
+// Package app holds the nouns of applications under test: what a target that is not a model of a service gets. An
+// application is an HTTP endpoint, a program, or an echo of the prompt.
 package app
 
 import (
@@ -15,7 +15,7 @@ import (
 
 // Target is an application under test, as its suite describes it. Two targets of one run are never the same value.
 type Target interface {
-	// Render makes the request for a case. The error is for people: a value that does not fit where its template is.
+	// Render makes the request for a case. The error, for people, is a value that does not fit where its template is.
 	Render(in *Input) (*Request, error)
 }
 
@@ -23,7 +23,7 @@ type Target interface {
 type Input struct {
 	Vars   variable.Dict // of the case
 	System string        // the system text
-	// Messages are the turns so far, the last of which is the user's.
+	// Messages are the turns so far. The last one is the user's.
 	Messages []Message
 	// Trial is unique to the run and the trial; Attempt counts the attempts of a call, from 1. Both are zero where a request is only
 	// hashed or shown.
@@ -79,7 +79,7 @@ type Header struct {
 	// Value is empty in run files for a header that is secret.
 	Value  string `json:"value,omitempty"`
 	Secret bool   `json:"secret,omitempty"`
-	// Data says that the value has data of the case in it, so that it is a part of what is asked.
+	// Data says that the value has data of the case in it, so that it is a part of the request.
 	Data bool `json:"-"`
 }
 

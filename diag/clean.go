@@ -37,9 +37,8 @@ func Clean(s string) string {
 // in a line.
 func noCommand(s string) string { return strings.ReplaceAll(s, "##[", `##\x5b`) }
 
-// CleanLine is Clean for a place that holds one line: line breaks and tabs become
-// spaces, and a start that continuous-integration logs would take for a
-// command ("::", white space before it or not) is broken up.
+// CleanLine is Clean for a place that holds one line: line breaks and tabs become spaces. It also breaks up a start
+// that continuous-integration logs would take for a command ("::", with or without white space before it).
 func CleanLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch r {
@@ -66,9 +65,9 @@ func isClean(s string) bool {
 	return true
 }
 
-// plain reports whether r shows as itself and changes nothing around it. Controls, format
-// characters (bidi controls, zero-width marks, tags) and what is assigned to no character are not
-// plain, but the joiners that emoji and several scripts need are.
+// plain reports whether r shows as itself and changes nothing around it. Controls, format characters (bidi controls,
+// zero-width marks, tags) and unassigned code points are not plain. The joiners that emoji and several scripts need
+// are.
 func plain(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d':

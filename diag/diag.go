@@ -1,9 +1,8 @@
-// Package diag holds what evalrun says about a user's files: a position, a
-// message, a hint. Whoever reads a file collects every mistake in a List and
-// goes on; the caller sorts, renders and decides.
+// Package diag holds what evalrun says about a user's files: a position, a message, a hint. A reader of a file collects
+// every problem in a List and continues; the caller sorts, renders and decides.
 //
-// It refuses to stop at the first mistake and to guess positions: a Diagnostic
-// without a line is about the file as a whole.
+// It never stops at the first problem and never guesses positions: a Diagnostic without a line is about the file as a
+// whole.
 package diag
 
 import (
@@ -33,7 +32,7 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
-// Severity tells a mistake from an advice.
+// Severity separates errors from warnings.
 type Severity int
 
 // The zero Severity is invalid on purpose.
@@ -42,19 +41,19 @@ const (
 	Warning
 )
 
-// Diagnostic is one thing to tell the user about a file.
+// Diagnostic is one problem of a file, as a user reads it.
 type Diagnostic struct {
 	Severity Severity
 	Pos      Pos
 	Message  string // what is wrong
 	Hint     string // what to do about it; optional
-	// Placed says that the message names a place of its own, such as the row of a dataset.
+	// Placed says that the message names another place itself, such as the row of a dataset.
 	Placed bool
 	// Private says that the source line is not shown: it may hold a secret.
 	Private bool
 }
 
-// MaxItems is how many diagnostics a list keeps: nobody reads more, and a hostile file makes millions.
+// MaxItems is how many diagnostics a list keeps. More are of no use to a reader, and a hostile file makes millions.
 const MaxItems = 10_000
 
 // List collects diagnostics. The zero List is ready to use.
@@ -64,7 +63,7 @@ type List struct {
 	included map[string]Pos // where files are included
 }
 
-// Included notes where a file is included, so that what is said about it can tell how it came in.
+// Included notes where a file is included, so that a report about it can show the chain of includes.
 func (l *List) Included(file string, at Pos) {
 	if l.included == nil {
 		l.included = map[string]Pos{}
@@ -74,7 +73,7 @@ func (l *List) Included(file string, at Pos) {
 	}
 }
 
-// Chain is how a file came in: where it is included, where the file that includes it is, and so on.
+// Chain lists where a file is included, where the file that includes it is included, and so on.
 func (l *List) Chain(file string) []Pos {
 	var out []Pos
 	for at, ok := l.included[file]; ok && len(out) <= len(l.included); at, ok = l.included[at.File] {
@@ -83,23 +82,22 @@ func (l *List) Chain(file string) []Pos {
 	return out
 }
 
-// Errorf adds a mistake.
+// Errorf adds an error.
 func (l *List) Errorf(pos Pos, hint, format string, args ...any) {
 	l.Add(Diagnostic{Severity: Error, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// Warnf adds an advice.
+// Warnf adds a warning.
 func (l *List) Warnf(pos Pos, hint, format string, args ...any) {
 	l.Add(Diagnostic{Severity: Warning, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// PlacedErrorf adds a problem whose message names a place of its own.
+// PlacedErrorf adds an error whose message names another place itself.
 func (l *List) PlacedErrorf(pos Pos, hint, format string, args ...any) {
 	l.Add(Diagnostic{Severity: Error, Pos: pos, Message: fmt.Sprintf(format, args...), Hint: hint, Placed: true})
 }
 
-// Add appends d unless the same was said already: a mistake in `defaults`
-// would otherwise be told once per case.
+// Add appends d unless the list has the same already: a problem in `defaults` would otherwise appear once per case.
 func (l *List) Add(d Diagnostic) {
 	if l.seen == nil {
 		l.seen = map[Diagnostic]bool{}
@@ -121,15 +119,15 @@ func (l *List) Merge(other List) {
 	}
 }
 
-// Clone is a list of its own with the same in it.
+// Clone is an independent copy of the list.
 func (l *List) Clone() List {
 	return List{items: slices.Clone(l.items), seen: maps.Clone(l.seen), included: maps.Clone(l.included)}
 }
 
-// HasErrors reports whether any item is a mistake.
+// HasErrors reports whether any item is an error.
 func (l *List) HasErrors() bool { return l.count(Error) > 0 }
 
-// Len is the number of mistakes and warnings.
+// Len is the number of errors and warnings.
 func (l *List) Len() int { return len(l.items) }
 
 func (l *List) count(s Severity) int {
@@ -157,7 +155,7 @@ func (l *List) Sorted() []Diagnostic {
 	return out
 }
 
-// Err returns the list as an error, nil when it has no mistakes.
+// Err returns the list as an error, nil when it has only warnings.
 func (l *List) Err() error {
 	if !l.HasErrors() {
 		return nil

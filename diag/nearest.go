@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// DidYouMean gives a hint naming the nearest of the known words, or, when none
-// is near and they are few, all of them; "" when there is nothing to say.
+// DidYouMean gives a hint naming the nearest of the known words. When none is near and they are few, it names all of
+// them; else it is "".
 func DidYouMean(word string, known []string) string {
 	if near := Nearest(word, known, 1); len(near) > 0 {
 		return fmt.Sprintf("did you mean `%s`?", near[0])
@@ -19,8 +19,7 @@ func DidYouMean(word string, known []string) string {
 	return "known here: " + strings.Join(sorted, ", ")
 }
 
-// Nearest returns up to n of the known words that word is probably a slip of,
-// nearest first.
+// Nearest returns up to n of the known words that word probably misspells, nearest first.
 func Nearest(word string, known []string, n int) []string {
 	type near struct {
 		word string

@@ -32,7 +32,7 @@ func (r Renderer) Render(w io.Writer, l *List) error {
 	}
 	var b strings.Builder
 	for i, d := range items {
-		d.Private = private[d.line()] // what one must not show, another must not either
+		d.Private = private[d.line()] // a line that one must not show, the others must not show either
 		if i == MaxShown {
 			fmt.Fprintf(&b, "... and %d more\n", len(items)-i)
 			break

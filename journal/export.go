@@ -43,8 +43,8 @@ func (d *Document) Export(out io.Writer) error {
 	return w.out.Flush()
 }
 
-// withhold leaves out of a result what an export is to be without. Of the scores a comparison wants the named ones, and
-// none of the words.
+// withhold removes from a result what an export must not have. A comparison wants the named scores, without their
+// reasons.
 func withhold(r *eval.Result) {
 	r.Withhold()
 	r.Request, r.Judgements = nil, nil

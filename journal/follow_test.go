@@ -34,7 +34,7 @@ func places(t *testing.T, d *Document, news News) (out []int) {
 	return out
 }
 
-// However a file grows, cut anywhere, who follows it knows in the end what who opens it then does, and got each trial once.
+// However a file grows, cut anywhere, a follower ends with what a new reader of it has, and got each trial once.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	whole := write(

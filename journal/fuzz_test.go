@@ -25,7 +25,7 @@ func sealed(body []byte) []byte {
 	return fmt.Appendf(body, `,"crc":"%08x"}`, checksum(body))
 }
 
-// FuzzLine holds that what frames a line is read as encoding/json reads it, and that its content is the same JSON
+// FuzzLine checks that what frames a line is read as encoding/json reads it, and that its content is the same JSON
 // without the frame.
 func FuzzLine(f *testing.F) {
 	for _, s := range hostile.Strings() {
@@ -163,7 +163,7 @@ var (
 	spelled     = []string{`"id"`, `"caseId"`, `"response"`, `"candidates"`, `"finishReason"`, `"promptFeedback"`, `"blockReason"`}
 )
 
-// FuzzRoundTrip holds that a run of whatever texts is read back as it was written, nothing of it damaged.
+// FuzzRoundTrip checks that a run of whatever texts is read back as it was written, nothing of it damaged.
 func FuzzRoundTrip(f *testing.F) {
 	for group := range slices.Chunk(hostile.Strings(), 30) { // a file each
 		f.Add(strings.Join(group, " "), group[0])

@@ -113,8 +113,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// Of two who write to one run the second is refused; a lock that a killed process left does not
-// count.
+// Of two processes that write to one run the second is refused; a lock that a killed process left does not count.
 func TestOneWriter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

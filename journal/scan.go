@@ -118,7 +118,7 @@ func (r *indexed) answer(v gjson.Result) {
 	r.cut = r.cut || strings.Contains(v.Raw, cutMark)
 }
 
-// mayBeBlocked looks for what a block cannot be without: most answers have none of it, and are not looked into.
+// mayBeBlocked looks for a text that every block has: most answers do not have it, and are not read further.
 func mayBeBlocked(raw string) bool {
 	if strings.Contains(raw, `"blockReason"`) {
 		return true

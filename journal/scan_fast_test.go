@@ -39,7 +39,7 @@ func commonLine(t testing.TB) []byte {
 	return bytes.TrimSuffix(data, []byte("\n"))
 }
 
-// sameScans holds that a line that is read fast is JSON, and is read as any JSON is. It reports whether the line is read fast.
+// sameScans checks that a line that is read fast is JSON, and is read as any JSON is. It reports whether the line is read fast.
 func sameScans(t testing.TB, data []byte) bool {
 	t.Helper()
 	// What the last line left must not show.
@@ -68,7 +68,7 @@ func sameScans(t testing.TB, data []byte) bool {
 	return did && didFacts
 }
 
-// sameResults holds that a line is decoded as encoding/json decodes it.
+// sameResults checks that a line is decoded as encoding/json decodes it.
 func sameResults(t testing.TB, data []byte) {
 	t.Helper()
 	want := &eval.Result{}

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
-// FuzzParseShard holds that a shard that is read is one of its parts, and that every trial is in exactly one part.
+// FuzzParseShard checks that a shard that is read is one of its parts, and that every trial is in exactly one part.
 func FuzzParseShard(f *testing.F) {
 	for _, s := range append(hostile.Strings(), "1/4", "10000/10000", "1/10001", "0/1", "2/1", "+1/+2", "01/2", " 1/2", "1/2/3", "-1/-2") {
 		f.Add(s, uint64(12345))

@@ -119,7 +119,7 @@ func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.
 		}
 	}
 	for _, s := range p.Suites {
-		if !p.asks(s) {
+		if !p.hasTrials(s) {
 			continue
 		}
 		for _, version := range s.Versions() {
@@ -144,8 +144,8 @@ func (c *modelCheck) helpers(ctx context.Context, s *suite.Suite) error {
 	return nil
 }
 
-// asks reports whether the plan includes a trial of s.
-func (p *Plan) asks(s *suite.Suite) bool {
+// hasTrials reports whether the plan includes a trial of s.
+func (p *Plan) hasTrials(s *suite.Suite) bool {
 	for _, a := range p.arms {
 		if a.Suite == s.Name {
 			return true

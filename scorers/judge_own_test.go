@@ -141,7 +141,7 @@ func TestOwnTemplateMistakes(t *testing.T) {
 		},
 		{
 			"judges: [{name: a, model: m}, {name: b, model: n, template: judge.md}]\n", "judge: {rubric: x, panel: [a, b]}", "{{.answer}}",
-			"`a` and `b` are asked different things",
+			"`a` and `b` have different questions",
 		},
 		{threeJudges, "judge: {rubric: x, judge: a, repeats: 3}", "", "the judge `a` judges 3 times at temperature 0"},
 		{oneJudge, "judge: {contextRecall: {context: x}}", "", "`contextRecall` needs `reference`"},

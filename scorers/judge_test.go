@@ -410,8 +410,8 @@ func TestJudgeMistakes(t *testing.T) {
 		if want := strings.TrimPrefix(test.want, "8:2: "); !strings.Contains(b.String(), want) {
 			t.Errorf("%s%s:\n%s\nwant %q", test.judges, test.scorer, b.String(), want)
 		}
-		if test.want == "8:2: warning" && (diags.HasErrors() || !strings.Contains(b.String(), "no scorer asks the judge `two`")) {
-			t.Errorf("%s\nwant a warning alone: no scorer asks the judge `two`", b.String())
+		if test.want == "8:2: warning" && (diags.HasErrors() || !strings.Contains(b.String(), "no scorer uses the judge `two`")) {
+			t.Errorf("%s\nwant a warning alone: no scorer uses the judge `two`", b.String())
 		}
 	}
 }

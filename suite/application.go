@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Application is a target that is no model of a service: the one member that is set. It implements app.Target.
+// Application is a target that is not a model of a service: the one member that is set. It implements app.Target.
 type Application struct {
 	Echo    bool          // answers with the prompt
 	HTTP    *app.Endpoint // how it is called; Render makes what it is sent
@@ -20,7 +20,7 @@ type Application struct {
 // applicationForms are the keys of a target that make it an application.
 func applicationForms() []string { return []string{"http", "program", "echo"} }
 
-// targetForms are the keys of which a target has one.
+// targetForms are the keys for the kind of a target, which has exactly one of them.
 func targetForms() []string { return append([]string{"model"}, applicationForms()...) }
 
 // modelKeys are those of a target that only a model has.
@@ -90,14 +90,14 @@ func (a *Application) Render(in *app.Input) (*app.Request, error) {
 	return &app.Request{Echo: true}, nil
 }
 
-// KeepsSessions reports whether the application may know by itself what was said before: a program has a memory of its own, and an endpoint
-// where it is given the name of the trial.
+// KeepsSessions reports whether the application may know by itself what was said before. A program has a memory of its
+// own, and so may an endpoint that gets the name of the trial.
 func (a *Application) KeepsSessions() bool {
 	return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial")
 }
 
-// Unset are the variables of the environment that requests need and that are not set, each with the place where it is named first: all of
-// them, or those of the address, which is a part of what a trial is known by.
+// Unset are the variables of the environment that requests need and that are not set, each with the place where it is
+// named first. With ofAddress, they are the variables of the address alone, which is a part of a trial's identity.
 func (a *Application) Unset(ofAddress bool) map[string]diag.Pos {
 	out := map[string]diag.Pos{}
 	if a.HTTP == nil {

@@ -72,7 +72,7 @@ func httpBlock() shape.Block {
 			{
 				Name: "stream",
 				Is:   shape.Word(streamSSE),
-				Doc:  "sse: the answer is a stream of server-sent events, to each of which `answer` is applied.",
+				Doc:  "sse: the answer is a stream of server-sent events; `answer` is applied to each event.",
 			},
 			{Name: "timeout", Is: shape.Duration, Doc: "How long one attempt may take, instead of `limits.timeout`."},
 			{Name: "tls", Is: tlsBlock().Shape(), Doc: "Certificates, PEM files of the suite's folder."},
@@ -157,7 +157,7 @@ func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
 	}
 }
 
-// render makes the request for a case. told gets what does not fit, with its template.
+// render makes the request for a case. report gets each problem, with its template.
 func (h *endpoint) render(in *rendered) *app.Request {
 	out := &app.HTTP{Method: h.method, Stream: h.Reading.Stream}
 	h.url.render(in, out)
@@ -172,7 +172,7 @@ func (h *endpoint) render(in *rendered) *app.Request {
 func (h *endpoint) request(in *app.Input) (*app.Request, error) {
 	var first error
 	filled := h.rendered(in)
-	filled.told = func(s source, e *tmpl.Error) {
+	filled.report = func(s source, e *tmpl.Error) {
 		if first == nil {
 			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
 		}

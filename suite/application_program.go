@@ -28,7 +28,7 @@ type Program struct {
 	Args    []string
 	Dir     string   // in which it runs: the suite's folder
 	Env     []string // names of variables that it gets although they are private
-	// Workspace is the folder of the suite's folder of which each trial gets a copy to run in; "": the program runs in Dir.
+	// Workspace is a folder of the suite's folder; each trial runs in a fresh copy of it. "": the program runs in Dir.
 	Workspace string
 	// WorkspaceDigest is that of the folder when the suite was read; see package workspace.
 	WorkspaceDigest string
@@ -38,7 +38,7 @@ type Program struct {
 	// Concurrency is how many calls may be under way at once; 0: as many as of a model, and as this machine has processors.
 	Concurrency int
 
-	files    map[string]string // digests of those that the command names
+	files    map[string]string // digests of the files that the command names
 	identity string            // of the command
 }
 
@@ -209,7 +209,7 @@ func (p *Program) render(in *app.Input) (*app.Request, error) {
 	}}, nil
 }
 
-// Workers is how many calls may be under way at once where a model may have so many, on a machine with so many processors.
+// Workers is how many calls may be under way at once, for a model's limit and a machine's number of processors.
 func (p *Program) Workers(most, processors int) int {
 	if p.Concurrency > 0 {
 		return p.Concurrency

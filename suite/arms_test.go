@@ -82,7 +82,7 @@ cases:
 	}
 }
 
-// What a gate does not say judges nothing, but for errors, of which none are allowed then.
+// Rules that a gate leaves out judge nothing, except for errors: none are allowed then.
 func TestWhatAGateDoesNotSay(t *testing.T) {
 	t.Parallel()
 	s, said := loaded(with("gate: {passRate: {min: 0.5}}"))

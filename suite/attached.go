@@ -15,13 +15,14 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// attached is a file that is no image: audio, video, a PDF. MIMEType is what its bytes say, "" when they do not tell.
+// attached is a file other than an image: audio, video, a PDF. MIMEType is the type that its bytes show, "" when they
+// show none.
 type attached struct {
 	eval.Image
 	detected *mimetype.MIME
 }
 
-// attached reads a file and tells its type from its bytes. Without load its bytes are not returned.
+// attached reads a file and finds its type in its bytes. Without load its bytes are not returned.
 func (f *files) attached(name string, load bool) (*attached, error) {
 	clean := path.Clean(name)
 	f.mu.Lock()
@@ -40,7 +41,7 @@ func (f *files) attached(name string, load bool) (*attached, error) {
 	out := attached{eval.Image{Path: clean, SHA256: sumOf(data), Bytes: len(data)}, mimetype.Detect(data)}
 	if heif := heifType(data); heif != "" {
 		out.MIMEType = heif
-	} else if tellsType(out.detected) {
+	} else if showsType(out.detected) {
 		out.MIMEType, _, _ = strings.Cut(out.detected.String(), ";")
 	}
 	f.mu.Lock()
@@ -52,12 +53,13 @@ func (f *files) attached(name string, load bool) (*attached, error) {
 	return &out, nil
 }
 
-// tellsType reports whether what was found in the bytes is a type that the service has a use for, and not only a container or some text.
-func tellsType(found *mimetype.MIME) bool {
+// showsType reports whether the type found in the bytes is of use to the service, and not only a container or some
+// text.
+func showsType(found *mimetype.MIME) bool {
 	return isMedia(found.String()) && !found.Is("application/ogg")
 }
 
-// isMedia reports whether a type is one of those that bytes tell for sure.
+// isMedia reports whether a type is one that the bytes of a file show for sure.
 func isMedia(mimeType string) bool {
 	kind, _, _ := strings.Cut(mimeType, "/")
 	return kind == "image" || kind == "audio" || kind == "video" || mimeType == "application/pdf"
@@ -81,7 +83,7 @@ func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
 	return yamlnode.Node{}
 }
 
-// file reads the file of a part that is no image; nil when something is wrong with it.
+// file reads the file of a part other than an image; nil when something is wrong with it.
 func (one part) file(name string, c *Case, files *files, diags *diag.List, load bool) *eval.Image {
 	fail := func(hint, format string, args ...any) *eval.Image {
 		diags.Errorf(one.source.node.Pos(), hint, "case `%s`: %s", c.Name, fmt.Sprintf(format, args...))
@@ -94,7 +96,7 @@ func (one part) file(name string, c *Case, files *files, diags *diag.List, load 
 	case strings.HasPrefix(found.MIMEType, "image/"):
 		return fail("write `image:` instead of `data:`", "%s is %s, an image", name, found.MIMEType)
 	case one.mimeType.IsZero() && found.MIMEType == "":
-		return fail("add `mimeType`, such as text/plain or audio/L16", "the bytes of %s do not tell its type", name)
+		return fail("add `mimeType`, such as text/plain or audio/L16", "the bytes of %s do not show its type", name)
 	case one.mimeType.IsZero():
 		return &found.Image
 	}
@@ -117,8 +119,8 @@ func (a *attached) words() string {
 	return found
 }
 
-// containers are types that the bytes alone do not tell from each other: what is in the container decides. The library knows further names
-// of one type.
+// containers are types that the bytes alone do not distinguish: the content of the container decides. The library knows
+// further names of one type.
 func containers() [][]string {
 	return [][]string{
 		{"video/mp4", "audio/mp4", "audio/x-m4a", "audio/m4a", "video/quicktime", "video/mov", "video/x-m4v", "video/3gpp", "video/3gpp2"},
@@ -129,7 +131,8 @@ func containers() [][]string {
 	}
 }
 
-// mayBe reports whether the bytes may be of a type. Where they do not tell, they may be of any; but a text is no audio, video or PDF.
+// mayBe reports whether the bytes may be of a type. Bytes that show no type may be of any, except that a text is not
+// audio, video or a PDF.
 func (a *attached) mayBe(mimeType string) bool {
 	found := a.words()
 	switch {

@@ -21,7 +21,7 @@ import (
 type caseDef struct {
 	settings
 	node     yamlnode.Map // see freeze
-	at       diag.Pos     // where it is told of
+	at       diag.Pos     // where it is reported
 	name     source       // without a template when rows go by their own names
 	vars     []yamlnode.Map
 	values   []variable.Member     // vars as values
@@ -29,7 +29,7 @@ type caseDef struct {
 	open     map[string]*rendering // settings with templates in them, by their keys
 	arms     glob.Patterns
 	isolated *eval.Quarantine
-	scorers  [][]*scorerDef // in layers, of which a later one replaces scorers of the same name
+	scorers  [][]*scorerDef // in layers: a later one replaces scorers of the same name
 	every    []*Scorer      // those of all its cases, once these were checked; nil: not known, or each case has others
 	alone    bool           // inheritScorers: false
 	rows     *rows          // nil: no data file
@@ -97,7 +97,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 	return def
 }
 
-// opens takes down a setting with templates in it.
+// opens records a setting with templates in it.
 func (def *caseDef) opens(key string, r *rendering) {
 	if def.open == nil {
 		def.open = map[string]*rendering{}
@@ -105,7 +105,8 @@ func (def *caseDef) opens(key string, r *rendering) {
 	def.open[key] = r
 }
 
-// readDefaults reads the defaults of every file of the suite, of which a later one wins over those that it includes.
+// readDefaults reads the defaults of every file of the suite. The defaults of a file win over the ones of files that it
+// includes.
 func (l *loader) readDefaults() {
 	for _, root := range l.roots {
 		n := root.Get("defaults")
@@ -132,7 +133,7 @@ func (l *loader) readDefaults() {
 	l.noteMetrics(&l.defaults)
 }
 
-// readCases reads the cases and has them checked: with thrift each before the next one is read.
+// readCases reads the cases and checks them. With thrift, it checks each before it reads the next one.
 func (l *loader) readCases() {
 	c := newChecker(l)
 	l.usual = l.newExpansion(&caseDef{})
@@ -161,7 +162,7 @@ func (l *loader) readCases() {
 	c.finish()
 }
 
-// readCase reads an item of the list of cases, nil when it is none.
+// readCase reads an item of the list of cases, nil when it is invalid.
 func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
 	m := item.Map(keys...)
 	if !item.IsMapping() {
@@ -255,7 +256,7 @@ func (x *expansion) settle(c *Case, diags *diag.List) (set settings, tags []stri
 // fill sets a setting of a case; false where it is not set.
 func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bool {
 	var own diag.List
-	defer c.tell(&own, diags)
+	defer c.pass(&own, diags)
 	n, ok := o.render(c, &own)
 	if !ok || n.IsScalar() && strings.TrimSpace(n.Str()) == "" {
 		return false
@@ -264,8 +265,8 @@ func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bo
 	return true
 }
 
-// tell passes on what is said about a case, with the row that it is of.
-func (c *Case) tell(own, diags *diag.List) {
+// pass adds the problems of a case to diags, with the row that the case is of.
+func (c *Case) pass(own, diags *diag.List) {
 	if c.row == nil {
 		diags.Merge(*own)
 		return
@@ -290,9 +291,8 @@ func splitTags(texts []string) []string {
 	return out
 }
 
-// varsHash hashes what makes a case the same from run to run: its variables and the bytes
-// of the images and other files that its variables choose. Those that a prompt always shows
-// belong to the prompt.
+// varsHash hashes what makes a case the same from run to run: its variables and the bytes of the images and other files
+// that its variables choose. Files that a prompt always shows belong to the prompt.
 func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 	text := variable.AppendTexts(make([]byte, 0, 256), vars)
 	var sums []string

@@ -24,9 +24,9 @@ func newChecker(l *loader) *checker {
 	}
 }
 
-// finish tells what is known once all cases were checked.
+// finish reports what is known once all cases were checked.
 func (l *checker) finish() {
-	l.tellUnstreamed()
+	l.reportUnstreamed()
 	if !l.diags.HasErrors() {
 		l.diags.Merge(l.unused)
 		l.checkUnusedDefaults()
@@ -35,7 +35,7 @@ func (l *checker) finish() {
 		if l.trials[arm] > 0 {
 			l.checkArm(arm)
 		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
-			l.diags.Warnf(arm.Prompt.Pos, "", "no case is asked of the arm %s", arm.Name())
+			l.diags.Warnf(arm.Prompt.Pos, "", "no case runs on the arm %s", arm.Name())
 		}
 	}
 	l.checkVars()
@@ -47,12 +47,12 @@ type checker struct {
 	names  *caseNames
 	first  map[string]diag.Pos // of cases that are no rows, by their names
 	ids    map[string]diag.Pos // that were given
-	unused diag.List           // worth telling only when nothing is wrong
+	unused diag.List           // reported only when there are no errors
 
 	expected expectations
 }
 
-// maxBadRows is after how many mistakes the rows that follow are not looked at: nobody reads more of the same.
+// maxBadRows is the number of rows with a problem after which the rest is not checked: more of the same would not help.
 const maxBadRows = 20
 
 // definition checks the cases of a definition.
@@ -93,7 +93,7 @@ func (l *checker) definition(def *caseDef) {
 	case example != nil:
 		l.numbered = true
 		l.unused.Warnf(
-			def.at, "a column that tells them apart makes better names",
+			def.at, "a column with a different value in each row makes better names",
 			"%s the name of another case and %s numbered, such as `%s` at %s", have(numbered, "case"), beVerb(numbered),
 			example.Name, example.Pos,
 		)
@@ -151,7 +151,7 @@ func (l *checker) noRows(def *caseDef) {
 	l.diags.Errorf(def.rows.node.Pos(), "", "there are no rows, so there would be no case")
 }
 
-// try tells what is wrong of the scorers with the variables of the case.
+// try reports problems of the scorers with the variables of the case.
 func (c *Case) try(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, try := range sc.Needs.Tries {
@@ -160,7 +160,7 @@ func (c *Case) try(diags *diag.List) {
 	}
 }
 
-// checkGrid reports variables of `each` and `matrix` that are columns too: what stands in the rows would be passed over.
+// checkGrid reports variables of `each` and `matrix` that are columns too: the cells of the rows would be ignored.
 func (l *checker) checkGrid(def *caseDef, v variant) {
 	if v.row == nil {
 		return
@@ -195,7 +195,7 @@ func beVerb(n int) string {
 	return "are"
 }
 
-// oneCase checks a case and what it asks of its arms.
+// oneCase checks a case and its requests to the arms.
 func (l *checker) oneCase(def *caseDef, c *Case) {
 	if c.ID != "" { // it was given, and the cell was not empty
 		l.checkID(def, c)
@@ -231,7 +231,7 @@ func (l *checker) checkID(def *caseDef, c *Case) {
 	l.ids[c.ID] = at
 }
 
-// checkName reports a name that is none or is taken. That of a row gets a number instead.
+// checkName reports a name that is none or is taken. A taken name of a row gets a number instead.
 func (l *checker) checkName(c *Case) (numbered bool) {
 	switch {
 	case strings.TrimSpace(c.Name) == "":
@@ -254,7 +254,7 @@ func (l *checker) checkName(c *Case) (numbered bool) {
 	return false
 }
 
-// place names a position for a message that stands at another.
+// place names a position for a message that is reported at another.
 func place(p, from diag.Pos) string {
 	if p.File == from.File {
 		return fmt.Sprintf("on line %d", p.Line)
@@ -262,8 +262,8 @@ func place(p, from diag.Pos) string {
 	return fmt.Sprintf("in %s:%d", p.File, p.Line)
 }
 
-// caseNames are the names that are taken, by their hashes, each with the last number that was given to one like it: there may be
-// millions, all of them the same.
+// caseNames are the names that are taken, by their hashes, each with the last number that was given to one like it.
+// There may be millions of one name.
 type caseNames struct {
 	taken map[uint64]int
 	seed  maphash.Seed
@@ -297,7 +297,7 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 		if sc == nil || d.shared || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
 			continue
 		}
-		warnings.Warnf(sc.yaml().Entry.Get("arms").Pos(), "", "case `%s` is asked of no arm that this scorer is for", c.Name)
+		warnings.Warnf(sc.yaml().Entry.Get("arms").Pos(), "", "case `%s` runs on no arm that this scorer is for", c.Name)
 	}
 }
 

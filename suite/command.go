@@ -42,9 +42,9 @@ func CommandTime(source any) time.Duration {
 	return limit
 }
 
-// NewCommand reads a command: a list of the program and its arguments, or the program alone. source is the node in which it is, and of
-// the key that needs it. Problems go to the node; the result is nil when there is no program to speak of. The suite may be nil: then no
-// file is looked for.
+// NewCommand reads a command: a list of the program and its arguments, or the program alone. source is its node, and of
+// the key that needs it. Problems go to the node; the result is nil when no program is named. The suite may be nil:
+// then no file is looked for.
 func (s *Suite) NewCommand(source any, of string) *Command {
 	n := source.(yamlnode.Node)
 	words, ok := commandWords(n, of)

@@ -21,8 +21,8 @@ func configBlock() shape.Block {
 		{Name: "stopSequences", Is: shape.List(shape.Text), Doc: "Texts at which the answer ends."},
 		{Name: "temperature", Is: shape.Number(0, math.MaxFloat64), Doc: "How freely tokens are drawn; 0 takes the likeliest."},
 		{Name: "maxOutputTokens", Is: whole(), Doc: "The most tokens that an answer may have."},
-		{Name: "topP", Is: share(), Doc: "Tokens are drawn among the likeliest that have so much probability together."},
-		{Name: "topK", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens are drawn among so many of the likeliest."},
+		{Name: "topP", Is: share(), Doc: "Tokens are drawn from the likeliest that reach this probability together."},
+		{Name: "topK", Is: shape.Int(0, math.MaxInt32), Doc: "Tokens are drawn from this many of the likeliest."},
 		{Name: "candidateCount", Is: shape.Int(1, maxCandidates), Doc: "How many answers a call brings."},
 		{Name: "seed", Is: shape.Int(math.MinInt, math.MaxInt), Doc: "The same seed draws the same tokens, as far as the service can."},
 		{Name: "presencePenalty", Is: penalty(), Doc: "Above 0, tokens that the answer already has become less likely."},
@@ -256,7 +256,7 @@ func extraFields(n yamlnode.Node, what string, of *NamedService) eval.Extra {
 		owned := find(e.Name(), maps.Keys(known.owned))
 		switch hint := known.owned[owned]; {
 		case owned != "" && what == "judge" && strings.HasSuffix(hint, "prompt"):
-			e.Key.Errorf("remove it", "evalrun writes what a judge is asked, without `%s`", e.Name())
+			e.Key.Errorf("remove it", "evalrun writes the prompt of a judge itself, without `%s`", e.Name())
 			continue
 		case owned != "":
 			e.Key.Errorf(hint, "evalrun writes `%s` itself", e.Name())

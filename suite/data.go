@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// rows are the cases of data files: one a row, read anew each time they are asked for.
+// rows are the cases of data files: one a row, read again for each use.
 type rows struct {
 	node      yamlnode.Node // of `dataset`
 	files     []string      // in the suite's folder
@@ -74,7 +74,7 @@ func sizeOf(v variable.Value) (n int) {
 	return n
 }
 
-// missing says that a row lacks a column. All rows of a table lack it alike.
+// missing says that a row lacks a column. Of a table it is reported once, since all rows lack it.
 func (r *row) missing(column string) string {
 	if r.of.isTable() {
 		return fmt.Sprintf("%s has no column `%s`", r.pos.File, column)
@@ -175,7 +175,7 @@ func (l *loader) dataFiles(n yamlnode.Node) []string {
 	return names
 }
 
-// selected yields the rows that are cases: those that `where`, `limit` and `sample` leave.
+// selected yields the rows that are cases: what `where`, `limit` and `sample` leave.
 func (s *Suite) selected(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		left := r.limit
@@ -193,8 +193,8 @@ func (s *Suite) selected(r *rows, diags *diag.List) iter.Seq[*row] {
 	}
 }
 
-// choose draws the sample: the rows of which the hash of seed and content is least, so that rows which come or go later
-// move few others.
+// choose draws the sample: the rows with the least hashes of seed and content, so that rows which come or go later move
+// few others.
 func (s *Suite) choose(r *rows, diags *diag.List) {
 	if r.sample == 0 {
 		return
@@ -228,8 +228,8 @@ func (s *Suite) choose(r *rows, diags *diag.List) {
 	}
 }
 
-// all yields every row that can be read. What cannot is told, and the suite is broken from then on: once it was loaded, that
-// means that a file has changed.
+// all yields every row that can be read. It reports the others, and the suite is broken from then on: after loading,
+// that means that a file has changed.
 func (s *Suite) all(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		n := 0

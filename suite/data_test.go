@@ -43,8 +43,8 @@ func fromFS(fsys fs.FS) (*suite.Suite, string) {
 	return s, said.String()
 }
 
-// told writes down the cases of a suite.
-func told(s *suite.Suite) string {
+// outline writes down the cases of a suite.
+func outline(s *suite.Suite) string {
 	var b strings.Builder
 	for c := range s.Cases() {
 		prompt, err := s.Render(c, c.Arms[0])
@@ -98,10 +98,10 @@ func TestSample(t *testing.T) {
 	if !slices.Equal(ten, sample(t, 10, 1, data)) || slices.Equal(ten, sample(t, 10, 2, data)) {
 		t.Errorf("%v, want the same by seed 1 again, and others by seed 2", ten)
 	}
-	if n := strangers(ten, twenty); n > 0 {
+	if n := newcomers(ten, twenty); n > 0 {
 		t.Errorf("%d rows are among 10 and not among 20, want none", n)
 	}
-	if n := strangers(sample(t, 20, 1, "x\nnew\n"+strings.TrimPrefix(data, "x\n")), twenty); n > 1 {
+	if n := newcomers(sample(t, 20, 1, "x\nnew\n"+strings.TrimPrefix(data, "x\n")), twenty); n > 1 {
 		t.Errorf("a new row changes %d of the sample, want at most 1", n)
 	}
 	if all := sample(t, 100, 1, table(7)); len(all) != 7 {
@@ -126,8 +126,8 @@ func sample(t *testing.T, n, seed int, data string) []string {
 	return names
 }
 
-// strangers counts the names that are not among others.
-func strangers(names, others []string) int {
+// newcomers counts the names that are not among others.
+func newcomers(names, others []string) int {
 	n := 0
 	for _, name := range names {
 		if !slices.Contains(others, name) {
@@ -137,7 +137,7 @@ func strangers(names, others []string) int {
 	return n
 }
 
-// The case of a row is the same one wherever the row stands.
+// The case of a row stays the same when the row moves.
 func TestRowsAreTheSameCases(t *testing.T) {
 	t.Parallel()
 	ids := func(data string) map[string]string {
@@ -166,7 +166,7 @@ func (v *vanishing) Open(name string) (fs.File, error) {
 	return v.MapFS.Open(name)
 }
 
-// What is too large to be kept is read again each time, and told when it cannot be.
+// What is too large to be kept is read again each time, and reported when it cannot be.
 func TestLargeFiles(t *testing.T) {
 	t.Parallel()
 	row := strings.Repeat("x", 1<<20) + "\n"

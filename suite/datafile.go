@@ -29,7 +29,7 @@ type data struct {
 	loaded  bool              // from then on nothing new is learned
 	kept    int64             // bytes
 	digests map[string]string // of files that are too large to be kept, as far as they were read
-	hashed  map[string]int64  // so many bytes of them
+	hashed  map[string]int64  // how many bytes of them
 	globs   map[string][]string
 	stamps  map[string]stamp // of all of them
 	failure error            // why rows could not be read after all
@@ -56,7 +56,7 @@ func (f *files) stamp(name string) (stamp, bool) {
 	return stamp{info.Size(), info.ModTime()}, true
 }
 
-// note takes down the stamp of a data file before it is first read.
+// note records the stamp of a data file before it is first read.
 func (f *files) note(name string) {
 	if _, known := f.data.stamps[name]; known || f.data.loaded {
 		return

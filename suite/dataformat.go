@@ -83,8 +83,7 @@ func columnNames(n yamlnode.Node) []string {
 	return names
 }
 
-// rowsPath compiles the expression that selects rows, nil when there is none. It reports whether there is no mistake in
-// it.
+// rowsPath compiles the expression that selects rows, nil when there is none. ok is false when it is invalid.
 func (l *loader) rowsPath(n yamlnode.Node) (_ *jq.Rows, ok bool) {
 	const hint = "such as .data[].questions[]"
 	if n.IsZero() {
@@ -110,8 +109,8 @@ func (l *loader) rowsPath(n yamlnode.Node) (_ *jq.Rows, ok bool) {
 	return out, true
 }
 
-// refused reports a file that is not read, by its name, and compressed data that is damaged: before its first row
-// counts, since a small file can hold millions.
+// refused reports a file that is not read, by its name, and compressed data that is damaged. It does so before the
+// first row is used, since a small file can hold millions.
 func (l *loader) refused(r *rows, file string) bool {
 	if r.format == "" && refuseName(r.node, file) {
 		return true
@@ -172,8 +171,8 @@ func refuseFile(n yamlnode.Node, foreign *dataset.Foreign) {
 	n.Errorf(foreign.Hint()+"; `format: file` makes one case of the file itself", "%s", foreign)
 }
 
-// opaque is the error of a file that begins so and is no text, nil for what a prompt can hold: images, sound, videos
-// and PDFs.
+// opaque is the error of a file with such a head that is not text. It is nil for what a prompt can hold: images, sound,
+// videos and PDFs.
 func opaque(head []byte) error {
 	if foreign := dataset.ForeignContent(head); foreign != nil {
 		return foreign

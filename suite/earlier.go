@@ -56,8 +56,8 @@ func (s *Suite) RemovedArms() []Arm {
 	})
 }
 
-// Trials is how many trials each of Arms has, repeats counted, as Load has found them. ok is false where that need not hold: the suite has
-// mistakes, or a data file has changed since.
+// Trials is how many trials each of Arms has, repeats counted, as Load has found them. When ok is false, they are
+// uncertain: the suite has errors, or a data file has changed since.
 func (s *Suite) Trials() (of map[Arm]int, ok bool) {
 	of = map[Arm]int{}
 	for _, version := range s.Versions() {
@@ -109,13 +109,14 @@ func (s *Suite) ownCells(cases iter.Seq[*Case]) iter.Seq[Cell] {
 	}
 }
 
-// sideBySide yields the cases of the suite with those of the earlier version: those of one name together as far as the order of both files
-// allows, and a case that only one of them has before one that only the other has. Names decide nothing but the order.
+// sideBySide yields the cases of the suite with those of the earlier version. Cases of one name come together as far as
+// the order of both files allows. A case of the suite alone comes before one of the earlier version alone. Names decide
+// nothing but the order.
 func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, *Case] {
 	return func(yield func(own, base *Case) bool) {
-		order := s.beside
-		if order == nil { // of a suite with mistakes in it
-			order = newBeside(s)
+		order := s.pairing
+		if order == nil { // of a suite with errors
+			order = newPairing(s)
 		}
 		nextOwn, stopOwn := iter.Pull(cases(s))
 		defer stopOwn()
@@ -152,14 +153,14 @@ func (n nameSet) has(hash uint64) bool {
 	return ok
 }
 
-// beside knows the names of the cases of two versions.
-type beside struct {
+// pairing knows the case names of two versions.
+type pairing struct {
 	seed      maphash.Seed
 	own, base nameSet
 }
 
-func newBeside(s *Suite) *beside {
-	b := &beside{maphash.MakeSeed(), nameSet{}, nameSet{}}
+func newPairing(s *Suite) *pairing {
+	b := &pairing{maphash.MakeSeed(), nameSet{}, nameSet{}}
 	for c := range s.Outlines() {
 		b.own.add(b.hash(c))
 	}
@@ -169,10 +170,10 @@ func newBeside(s *Suite) *beside {
 	return b
 }
 
-func (b *beside) hash(c *Case) uint64 { return maphash.String(b.seed, c.Name) }
+func (b *pairing) hash(c *Case) uint64 { return maphash.String(b.seed, c.Name) }
 
 // next says which of the next two cases come now.
-func (b *beside) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) {
+func (b *pairing) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) {
 	switch {
 	case own == nil || base == nil:
 		return own != nil, base != nil
@@ -186,7 +187,7 @@ func (b *beside) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) 
 }
 
 // yield yields cases of one name together, and others one after the other.
-func (b *beside) yield(own, base *Case, before nameSet, yield func(own, base *Case) bool) bool {
+func (b *pairing) yield(own, base *Case, before nameSet, yield func(own, base *Case) bool) bool {
 	if own != nil && base != nil && own.Name == base.Name {
 		return yield(own, base)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// twoVersions are a suite and an earlier version of it, of cases with these names, each asked of the prompts.
+// twoVersions are a suite and an earlier version of it, of cases with these names, each with the prompts.
 func twoVersions(t *testing.T, own, base, ownPrompts, basePrompts string) *suite.Suite {
 	t.Helper()
 	load := func(cases, prompts string, opts suite.Options) *suite.Suite {

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// A suite is read from a file system, such as os.DirFS, and its mistakes come all at once.
+// A suite is read from a file system, such as os.DirFS, and its problems come all at once.
 func ExampleLoad() {
 	files := fstest.MapFS{"capitals.yaml": {Data: []byte(`
 version: 1

@@ -25,14 +25,15 @@ const ExpectedDir = "expected"
 // MaxExpectedBytes bounds the files in it.
 const MaxExpectedBytes = yamlnode.MaxFileBytes
 
-// ExpectedFile is the file, by its path in the suite's folder, of the answer that is expected in a trial: the one that the scorer
-// names, for all arms, else one of the suite, the case and the arm. An earlier version of an arm has that of the arm itself.
+// ExpectedFile is the file with the expected answer of a trial, by its path in the suite's folder. It is the one that
+// the scorer names, for all arms, else one of the suite, the case and the arm. An earlier version of an arm has the
+// file of the arm itself.
 func ExpectedFile(named string, t *eval.Trial) string {
 	if named != "" {
 		return path.Join(ExpectedDir, named)
 	}
 	arm := t.Target + "." + t.Prompt
-	if strings.Contains(t.Target, ".") { // nobody could tell which of the dots divides the two
+	if strings.Contains(t.Target, ".") { // it would be unclear which of the dots divides the two
 		arm = t.Target + "/" + t.Prompt
 	}
 	return path.Join(ExpectedDir, safeName(t.Suite), safeName(t.Case), safeName(arm)+".txt")
@@ -68,8 +69,9 @@ func safeName(name string) string {
 	return string(safe) + "-" + hex.EncodeToString(sum[:6])
 }
 
-// Expected is the answer that a file of expected answers holds, as ExpectedFile names it, without the line break at its
-// end and with line breaks that git may have changed as they were; ok is false when there was no such file when the suite was loaded.
+// Expected is the content of a file of expected answers, by its name from ExpectedFile, without the line break at its
+// end. Line breaks that git may have changed are restored. ok is false when the file was missing when the suite was
+// loaded.
 func (s *Suite) Expected(name string) (text string, ok bool) {
 	s.files.mu.Lock()
 	data, ok := s.files.texts[name]
@@ -107,7 +109,7 @@ func (s *Suite) readExpected(name string) error {
 // expectations are the files of expected answers that were met in a suite.
 type expectations struct {
 	known    map[string]string // by their names in lower case
-	reported map[diag.Pos]bool // scorers of which something was said
+	reported map[diag.Pos]bool // scorers with a report
 }
 
 // checkExpected reads what is expected of an arm.

@@ -8,9 +8,9 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// LoadBy is Load in one of the ways in which it reads: as a whole (0), with a first attempt that cuts every list of cases into
-// pieces of so many bytes, or with one that only takes scorers that read alike for one (-1). Tried says that the first attempt
-// was enough.
+// LoadBy is Load in one of its ways of reading, by piece. 0 reads as a whole. A positive number first cuts every list of
+// cases into pieces of that many bytes, and -1 first only takes scorers that read alike for one. The result tried says
+// that the first attempt was enough.
 func LoadBy(fsys fs.FS, path string, kinds Kinds, piece int, diags *diag.List) (s *Suite, tried bool) {
 	how := thrift{yamlnode.Cutting{Key: "cases", Piece: piece}, true}
 	switch {

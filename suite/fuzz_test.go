@@ -11,8 +11,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// FuzzPrices holds that a price list without mistakes names models, and that what they cost is a number that is not
-// negative.
+// FuzzPrices holds that a valid price list names models, and that their costs are numbers that are not negative.
 func FuzzPrices(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(), "currency: EUR\nmodels:\n  svc-pro: {input: 0.5, output: 1.5}\n", "currency: 1\nmodels: {m: {input: 1e308, "+

@@ -67,7 +67,7 @@ func (l *loader) gateBaseline(rule yamlnode.Node) {
 	l.checkGateArm(rule, l.Gate.Baseline.Arm)
 	if l.opts.Untrusted && l.Gate.Baseline.Run != "" && !l.opts.OwnBaseline {
 		rule.Map().Get("run").
-			Errorf("name it by --baseline, or add --no-baseline", "a suite that is not trusted cannot name a run to compare with")
+			Errorf("name it by --baseline, or add --no-baseline", "an untrusted suite cannot name a run to compare with")
 	}
 }
 
@@ -87,8 +87,8 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 	}
 }
 
-// Metrics are the names that a gate can compare: those that every comparison has, the named scorers, and those derived from
-// them. open says that some names are templates, so that there may be others.
+// Metrics are the names that a gate can compare: the metrics of every comparison, the named scorers, and the derived
+// metrics. When open is true, some names are templates, and there may be others.
 func (s *Suite) Metrics() (names []string, open bool) {
 	names = builtInMetrics()
 	names = append(names, s.scoreNames...)
@@ -98,7 +98,7 @@ func (s *Suite) Metrics() (names []string, open bool) {
 	return names, s.unnamed
 }
 
-// noteMetrics takes down the names of the scorers of a definition.
+// noteMetrics records the names of the scorers of a definition.
 func (l *loader) noteMetrics(def *caseDef) {
 	l.unnamed = l.unnamed || def.rows != nil && def.rows.scorers != ""
 	for _, layer := range def.scorers {
@@ -179,7 +179,7 @@ func builtInMetrics() []string {
 // MaxRatio is the largest limit of latency and tokens.
 const MaxRatio = 100
 
-// MaxAlpha is the largest error rate of a verdict: one that is wrong more often says nothing.
+// MaxAlpha is the largest error rate of a verdict: one that is wrong more often is useless.
 const MaxAlpha = 0.2
 
 // baseline reads what a run is compared with.
@@ -212,7 +212,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	return b
 }
 
-// checkCompared wants a run or an arm to compare with, and not both.
+// checkCompared reports a rule without a run or an arm to compare with, or with both.
 func checkCompared(n yamlnode.Node, m yamlnode.Map, b *eval.BaselineRule) {
 	if strings.TrimSpace(b.Run) == "" && b.Arm == "" {
 		n.Errorf("`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one", "there is nothing to compare with")
@@ -229,14 +229,14 @@ func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
 	}
 	if !m.Has("margin") && !m.Has("metrics") {
 		n.Errorf(
-			"`margin: 0.05` lets the pass rate be 5 points lower; there is no default, since nobody else can know what you can bear",
+			"`margin: 0.05` lets the pass rate be 5 points lower; there is no default: only you know what you can accept",
 			"a comparison without a margin has no verdict",
 		)
 	}
 	return 0
 }
 
-// checkGated wants metrics that the rule can judge.
+// checkGated reports metrics that the rule cannot judge.
 func checkGated(m yamlnode.Map, b *eval.BaselineRule) {
 	for _, g := range b.Metrics {
 		if b.StopEarly && eval.IsRatio(g.Name) {
@@ -276,7 +276,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 			case margin == 0:
 				item.Errorf("`margin: 0.05` next to `metrics`", "the metric has no margin")
 			case slices.ContainsFunc(out, func(g eval.MetricMargin) bool { return g.Name == name }):
-				item.Errorf("", "the metric `%s` stands here twice", name)
+				item.Errorf("", "duplicate metric `%s`", name)
 			}
 			out = append(out, eval.MetricMargin{Name: name, Margin: margin})
 		}
@@ -319,7 +319,8 @@ func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
 	return out
 }
 
-// longestQuarantine is how long a case should be out of the gate: what is broken for longer belongs repaired or deleted.
+// longestQuarantine is how long a case may be out of the gate without a warning. A case that is broken for longer
+// should be repaired or deleted.
 const longestQuarantine = 90 * 24 * time.Hour
 
 // quarantine reads why a case is out of the gate.
@@ -339,7 +340,7 @@ func (l *loader) quarantine(n yamlnode.Node) *eval.Quarantine {
 	case err != nil:
 		until.Errorf("such as 2027-01-31", "`%s` is not a day", q.Until)
 	case day.Sub(now) > longestQuarantine:
-		until.Warnf("by "+now.Add(longestQuarantine).Format(time.DateOnly)+" at the latest", "a quarantine of more than 90 days is forgotten")
+		until.Warnf("by "+now.Add(longestQuarantine).Format(time.DateOnly)+" at the latest", "a quarantine of more than 90 days tends to be forgotten")
 	case !q.Holds(now.Format(time.DateOnly)):
 		until.Warnf("repair the case, or say until when", "the quarantine is over since %s: the case counts again", q.Until)
 	}

@@ -34,7 +34,7 @@ func (l *loader) grid(def *caseDef) []combination {
 	}
 	for e := range matrix.Map().Entries() {
 		if in := taken[e.Name()]; in != "" {
-			e.Key.Errorf("leave it out there", "the variable `%s` stands in `%s` too", e.Name(), in)
+			e.Key.Errorf("leave it out there", "the variable `%s` is in `%s` too", e.Name(), in)
 			continue
 		}
 		out = times(out, e)
@@ -55,7 +55,7 @@ func eachOf(n yamlnode.Node, taken map[string]string) []combination {
 		one := combination{vars: variable.Dict{}}
 		for e := range item.Map().Entries() {
 			if taken[e.Name()] == "vars" {
-				e.Key.Errorf("leave it out there", "the variable `%s` stands in `vars` too", e.Name())
+				e.Key.Errorf("leave it out there", "the variable `%s` is in `vars` too", e.Name())
 			}
 			one.vars[e.Name()] = variable.Written(e.Value.Value())
 			one.names = append(one.names, e.Name())

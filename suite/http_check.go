@@ -17,7 +17,7 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	}
 	h := arm.Target.App.endpoint
 	in := h.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
-	in.budget, in.told = c.budget, func(s source, e *tmpl.Error) {
+	in.budget, in.report = c.budget, func(s source, e *tmpl.Error) {
 		if slices.Contains(requestFunctions(), e.Missing) {
 			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
 			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)
@@ -28,7 +28,7 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	h.render(in)
 }
 
-// checkSaid warns of what a prompt says and an endpoint is not sent.
+// checkSaid warns of parts of a prompt that an endpoint does not get.
 func (l *loader) checkSaid(a Arm) {
 	if a.Target.App.HTTP == nil || l.diags.HasErrors() { // a slip in a template would make more of it
 		return
@@ -46,7 +46,7 @@ func (l *loader) checkSaid(a Arm) {
 	}
 }
 
-// unsaid is what an endpoint is not sent of the turns of a prompt, "" when it is sent all that it needs.
+// unsaid names the turns of a prompt that an endpoint does not get, "" when it gets all that it needs.
 func (h *endpoint) unsaid(p *Prompt) (what, hint string) {
 	all := h.wantsMessages
 	switch {

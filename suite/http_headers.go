@@ -24,7 +24,7 @@ type httpHeader struct {
 
 var headerName = lazy.Regexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// ownHeaders are those that belong to the connection.
+// ownHeaders are the headers that belong to the connection.
 func ownHeaders() []string {
 	return []string{
 		"host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect", "accept-encoding",
@@ -127,7 +127,7 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 	return one
 }
 
-// broken says that the value would be more than one line, or is otherwise no text.
+// broken says that the value would be more than one line, or is otherwise not a text.
 func (h *httpHeader) broken() string {
 	return fmt.Sprintf("the value of the header `%s` has a line break or another control character", h.name)
 }
@@ -138,7 +138,7 @@ func (h *httpHeader) render(in *rendered, out *app.HTTP) {
 		return
 	}
 	if strings.ContainsFunc(value, isControl) {
-		in.told(h.value, &tmpl.Error{Message: h.broken()})
+		in.report(h.value, &tmpl.Error{Message: h.broken()})
 		return
 	}
 	out.Headers = append(out.Headers, app.Header{Name: h.name, Value: value, Secret: h.secret, Data: h.data})

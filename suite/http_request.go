@@ -17,11 +17,11 @@ import (
 // requestFunctions are what the templates of a request can name besides the variables of the case.
 func requestFunctions() []string { return []string{"prompt", "messages", "system", "trial", "attempt"} }
 
-// rendered is what templates of a request are rendered with, and where mistakes go.
+// rendered is what templates of a request are rendered with, and where problems go.
 type rendered struct {
 	data   tmpl.Data
 	budget *tmpl.Budget
-	told   func(s source, err *tmpl.Error)
+	report func(s source, err *tmpl.Error)
 }
 
 // unnamed is written for the name of a trial in a request that is only hashed or shown, so that readers see where the name goes.
@@ -52,7 +52,7 @@ func (r *rendered) fine(s source, err error) bool {
 	}
 	var e *tmpl.Error
 	errors.As(err, &e)
-	r.told(s, e)
+	r.report(s, e)
 	return false
 }
 
@@ -63,7 +63,7 @@ func (l *loader) in(d *tmpl.Dialect, n yamlnode.Node) source {
 	return s
 }
 
-// environment takes down the variables of the environment that a text names, and gives what puts their values into it.
+// environment records the variables of the environment that a text names, and gives what puts their values into it.
 func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (values map[string]string) {
 	values = map[string]string{}
 	text := n.Str()
@@ -76,7 +76,7 @@ func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (val
 		case slices.Contains([]string{"EVALRUN_API_KEY", trustKey}, name):
 			n.ErrorfAt(at[0], "use another variable, such as EVALRUN_APP_TOKEN", "%s is a secret of evalrun itself", name)
 			continue
-		case l.opts.Untrusted: // an allowed host is no reason to send it every secret there is
+		case l.opts.Untrusted: // an allowed host must not get every secret of the environment
 			n.ErrorfAt(at[0], "write the value, or leave it out", "an untrusted suite cannot read the environment")
 			*missing = append(*missing, unset{name, n.Offset(at[0]), inURL})
 			continue

@@ -298,8 +298,8 @@ func TestHTTPUnsaid(t *testing.T) {
 	}
 }
 
-// FuzzHTTP holds that a prompt and a variable are data wherever they are inserted: the body stays JSON with them in it, the address keeps
-// its host, path and query, and a header is one line or refused.
+// FuzzHTTP holds that a prompt and a variable are data wherever they are inserted. The body stays JSON with them in it,
+// the address keeps its host, path and query, and a header is one line or refused.
 func FuzzHTTP(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add(s)

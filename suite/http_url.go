@@ -68,8 +68,8 @@ func (l *loader) checkURL(n yamlnode.Node, prefix string, at int) {
 	}
 }
 
-// address is a url as it is written: what names scheme, host and port, and the rest. A variable of the environment in the first part may go
-// on into the path and the query.
+// address is a url as it is written: what names scheme, host and port, and the rest. A variable of the environment in
+// the first part may hold the start of the path and the query, too.
 type address struct{ host, rest string }
 
 func addressOf(written string) address {
@@ -110,8 +110,8 @@ func (a address) literal(env map[string]string) func(string) string {
 	}
 }
 
-// hideURL takes down what of an address is secret: the variables of the environment in its path and its query, and of one that names the
-// host the values of its query.
+// hideURL records the secrets of an address: the variables of the environment in its path and its query. Of a variable
+// that names the host, the values of its query are secret.
 func (h *endpoint) hideURL(a address, env map[string]string) (secret bool) {
 	hide := func(texts ...string) {
 		for _, text := range texts {

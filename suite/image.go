@@ -36,7 +36,7 @@ func imageHint(err error) string {
 // maxSource bounds an image file that is to be resized.
 const maxSource = 64 << 20
 
-// wish is an image that a prompt asks for.
+// wish is an image that a prompt shows.
 type wish struct {
 	name  string // as it was given
 	limit int    // of the bytes to send when it is to be resized; 0: it is sent as it is
@@ -44,7 +44,7 @@ type wish struct {
 
 // stored is what is remembered of an image.
 type stored struct {
-	eval.Image        // data only of those that were resized
+	eval.Image        // data only of resized ones
 	sourceType string // media type of the file
 	decoded    bool   // unless it is still to be resized: then the size is an upper bound
 }
@@ -55,7 +55,7 @@ const maxChecked = 16 << 20
 // maxStored bounds the data of resized images that are remembered; others are resized again when they are sent.
 const maxStored = 128 << 20
 
-// image reads an image and tells its type from its bytes. Without load its bytes are not returned.
+// image reads an image and finds its type in its bytes. Without load its bytes are not returned.
 func (f *files) image(w wish, load bool) (*stored, error) {
 	key := wish{path.Clean(w.name), w.limit}
 	f.mu.Lock()
@@ -138,7 +138,7 @@ func (f *files) resize(img *stored, limit int, load bool) error {
 	return nil
 }
 
-// mayDecode reports whether an image of so many pixels may be decoded to be checked.
+// mayDecode reports whether an image of this many pixels may be decoded to be checked.
 func (f *files) mayDecode(pixels int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,8 +165,8 @@ func imageType(name string, data []byte) (string, error) {
 	return found, nil
 }
 
-// heifType tells image/heic and image/heif by the brands of the file, the major one first; ""
-// for anything else, AVIF included, which shares the container and is another type.
+// heifType distinguishes image/heic and image/heif by the brands of the file, the major one first. It is "" for
+// anything else, including AVIF, which shares the container and is another type.
 func heifType(data []byte) string {
 	brands := brandsOf(data)
 	if len(brands) == 0 || slices.Contains(brands, "avif") || slices.Contains(brands, "avis") {

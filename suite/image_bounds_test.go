@@ -16,8 +16,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Images of a few kilobytes may have tens of millions of pixels: loading a suite decodes none of them, and finds those that are damaged or
-// too large all the same.
+// Images of a few kilobytes may have tens of millions of pixels. Loading a suite decodes none of them, and still finds
+// damaged and oversized ones.
 func TestLargeImagesAreNotDecodedWhileLoading(t *testing.T) {
 	picture := func(w, h int) []byte {
 		var b bytes.Buffer

@@ -10,7 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// include reads the files that a suite includes, and those that they include, each once and before whoever includes it.
+// include reads the files that a suite includes, directly or through others, each once and before the file that
+// includes it.
 func (l *loader) include(root yamlnode.Map) []yamlnode.Map {
 	in := includer{loader: l, taken: map[string]bool{}}
 	in.visit(root, []string{l.files.suite})
@@ -78,7 +79,7 @@ func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok
 	return part, true
 }
 
-// items yields the items of a list, those of included files first. When no file has any, that is a mistake.
+// items yields the items of a list, the ones of included files first. A list without items in any file is an error.
 func (l *loader) items(key, none, hint string) iter.Seq[yamlnode.Node] {
 	return func(yield func(yamlnode.Node) bool) {
 		var last yamlnode.Node

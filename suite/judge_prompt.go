@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// ownPrompt is a prompt of the suite's own for a judge, with labels of its own.
+// ownPrompt is the suite's own prompt for a judge, with the suite's own labels.
 type ownPrompt struct {
 	Choices []ownChoice // none: the judge replies with a number
 
@@ -117,8 +117,7 @@ func (p *ownPrompt) Names() []string {
 	return out
 }
 
-// Uses are the variables of the case that the template names, but for those that are given, with their places in the
-// file.
+// Uses are the variables of the case that the template names, without the given ones, with their places in the file.
 func (p *ownPrompt) Uses(given []string) []VariableUse {
 	own := append([]string{entry.JudgeAnswer, entry.JudgeQuestion, entry.JudgeConversation}, given...)
 	var out []VariableUse

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Judge is a model that scorers ask for verdicts on answers. It is no arm: it is not under test.
+// Judge is a model that gives verdicts on answers for scorers. It is not under test.
 type Judge struct {
 	Name             string
 	Model            string
@@ -26,17 +26,17 @@ type Judge struct {
 	MaxOutputPos     diag.Pos   // of maxOutputTokens, when given
 	Chooses          bool       // it is meant to choose between answers that are compared
 	Criteria         string     // by which it does; "" for none in particular
-	Own              *ownPrompt // nil: it is asked in evalrun's words
+	Own              *ownPrompt // nil: evalrun writes the prompt
 
 	pos  diag.Pos
-	used bool // a scorer asks it
+	used bool // by a scorer
 }
 
-// JudgeUse is a judge that a scorer asks about an answer.
+// JudgeUse is how a scorer uses a judge.
 type JudgeUse struct {
 	*Judge
-	Bytes int  // of what it is told next to the answer, and next to the last turn of the user
-	Turn  bool // it is told that turn too
+	Bytes int  // of its prompt, without the answer and the last turn of the user
+	Turn  bool // its prompt has that turn too
 	// Conversation says that it is shown all of the conversation.
 	Conversation bool
 	// Prompt is what the judge is sent about an answer to a request, for a look at it.
@@ -95,7 +95,7 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 	return j
 }
 
-// Asks reports whether both judges send the same to the same model, but for their prompts.
+// Asks reports whether both judges have the same model and settings. Their prompts may differ.
 func (j *Judge) Asks(like *Judge) bool {
 	plain := func(j *Judge) Judge {
 		one := *j
@@ -111,7 +111,7 @@ func (s *Suite) FindPanel(names []string) (judges []*Judge, at int, problem, hin
 	for i, name := range names {
 		j, problem, hint := s.FindJudge(name)
 		if problem == "" {
-			problem, hint = j.besides(judges)
+			problem, hint = j.unfit(judges)
 		}
 		if problem != "" {
 			return nil, i, problem, hint
@@ -121,18 +121,18 @@ func (s *Suite) FindPanel(names []string) (judges []*Judge, at int, problem, hin
 	return judges, 0, "", ""
 }
 
-// besides says why a judge cannot join a panel, "" when it can.
-func (j *Judge) besides(panel []*Judge) (problem, hint string) {
+// unfit says why a judge cannot join a panel, "" when it can.
+func (j *Judge) unfit(panel []*Judge) (problem, hint string) {
 	for _, other := range panel {
 		switch {
 		case other == j:
-			return fmt.Sprintf("the judge `%s` is in the panel twice", j.Name), "`repeats` asks one judge several times"
+			return fmt.Sprintf("the judge `%s` is in the panel twice", j.Name), "`repeats` calls one judge several times"
 		case other.Asks(j) && other.Own.Text() == j.Own.Text():
 			return fmt.Sprintf("the judges `%s` and `%s` are the same model with the same settings", other.Name, j.Name),
-				"they would be asked once: give one another model, or use `repeats`"
+				"one call would serve for both: give one another model, or use `repeats`"
 		case (other.Own == nil) != (j.Own == nil) || j.Own != nil && !slices.Equal(j.Own.Choices, other.Own.Choices):
-			return fmt.Sprintf("the judges `%s` and `%s` are asked different things", other.Name, j.Name),
-				"a panel has one question: with `template`, the same `choices`"
+			return fmt.Sprintf("the judges `%s` and `%s` have different questions", other.Name, j.Name),
+				"all judges of a panel have the same question: with `template`, the same `choices`"
 		}
 	}
 	return "", ""
@@ -164,19 +164,19 @@ func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	return nil, fmt.Sprintf("there is no judge `%s`", name), diag.DidYouMean(name, names)
 }
 
-// AskedJudges are the judges that scorers of the suite ask.
+// AskedJudges are the judges that scorers of the suite use.
 func (s *Suite) AskedJudges() []*Judge {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(j *Judge) bool { return !j.used })
 }
 
-// checkJudges warns of judges that nobody asks.
+// checkJudges warns of judges that are not used.
 func (l *loader) checkJudges() {
 	if l.diags.HasErrors() {
 		return
 	}
 	for _, j := range l.Judges {
 		if !j.used && !j.Chooses {
-			l.diags.Warnf(j.pos, "", "no scorer asks the judge `%s`", j.Name)
+			l.diags.Warnf(j.pos, "", "no scorer uses the judge `%s`", j.Name)
 		}
 	}
 }

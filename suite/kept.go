@@ -29,11 +29,11 @@ type plainCase struct {
 // judgedBy are the scorers of a case.
 type judgedBy struct {
 	own   [][]*scorerDef
-	every []*Scorer // those of the defaults too, where all of them stand in other cases as well; nil: not so
+	every []*Scorer // those of the defaults too, when other cases have all of them as well; nil: not so
 }
 
-// freeze is what is kept of a definition that was checked. It lets go of what was read, templates and scorers of several cases
-// aside.
+// freeze is what is kept of a definition that was checked. It drops what was read, except templates and scorers of
+// several cases.
 func (def *caseDef) freeze(known *shared) keptCase {
 	if def.rows != nil || def.grid != nil {
 		return def
@@ -50,7 +50,7 @@ func (def *caseDef) freeze(known *shared) keptCase {
 	return p
 }
 
-// packScorers keeps the scorers of the definition alone in little memory.
+// packScorers packs the scorers that only this definition has.
 func (def *caseDef) packScorers() {
 	for _, layer := range def.scorers {
 		for i, d := range layer {
@@ -61,7 +61,7 @@ func (def *caseDef) packScorers() {
 	}
 }
 
-// pack is what is kept of a scorer that stands in one case alone, and has no templates.
+// pack is what is kept of a scorer that belongs to one case alone, and has no templates.
 func (d *scorerDef) pack() *scorerDef {
 	if d.fixed == nil || d.shared || d.common {
 		return d

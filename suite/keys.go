@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
-// The tables of keys. The loader knows the keys of a block from here, and so does the JSON Schema: a key that is added to a table is known
-// to both, and one that is not, to neither.
+// The tables of keys. Both the loader and the JSON Schema take the keys of a block from here, so both know the same
+// keys.
 
 func aName() shape.Shape { return shape.Matching(plainName().String()) }
 
@@ -53,14 +53,14 @@ func suiteBlock() shape.Block {
 				Is:   shape.Named(plainName().String(), servicesBlock().Shape()),
 				Doc:  "Services by name, of any vendor, for `service` of targets, judges and `embedding`.",
 			},
-			{Name: "stream", Is: shape.Bool, Doc: "Whether targets that do not say otherwise are asked for streams."},
+			{Name: "stream", Is: shape.Bool, Doc: "Whether targets stream their answers by default."},
 			{Name: "targets", Is: shape.List(targetBlock().Shape()), Doc: "Models with their settings: the things under test."},
-			{Name: "prompts", Is: shape.List(promptBlock().Shape()), Doc: "Templates for what is asked."},
+			{Name: "prompts", Is: shape.List(promptBlock().Shape()), Doc: "The prompts under test."},
 			{Name: "embedding", Is: embeddingBlock().Shape(), Doc: "The model behind the scorer `similar`."},
 			{
 				Name: "judges",
 				Is:   shape.Filled(judgeBlock().Shape()),
-				Doc:  "Models that the scorer `judge` asks for verdicts. They are not under test.",
+				Doc:  "Models that judge answers for the scorer `judge`. They are not under test.",
 			},
 			{
 				Name: "scorerSets",
@@ -78,14 +78,15 @@ func suiteBlock() shape.Block {
 				Is:   shape.Some(shape.Named(plainName().String(), shape.Text)),
 				Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
 			},
-			{Name: "limits", Is: limitsBlock().Shape(), Doc: "How fast and how much is asked."},
+			{Name: "limits", Is: limitsBlock().Shape(), Doc: "How fast evalrun sends requests, and when the run stops."},
 			{Name: "prices", Is: shape.Text, Doc: "A price list, a YAML file of the suite's folder."},
 			{Name: "gate", Is: shape.Some(gateBlock().Shape()), Doc: "The rules that turn outcomes and verdicts into an exit code."},
 		},
 	}
 }
 
-// partBlock is a file that another includes. What a run is, where it goes and what it may cost is the business of the suite alone.
+// partBlock is a file that another includes. Only the suite itself says what a run is, where its requests go and what
+// it may cost.
 func partBlock() shape.Block {
 	return suiteBlock().Only(
 		"version",
@@ -123,7 +124,7 @@ func serviceBlock() shape.Block {
 			Name: "auth",
 			Is:   shape.Either(shape.Word(AuthKinds...), fromEnvironment()),
 			Doc: "How to authenticate: a key in a header (apiKey, the default) or in the query, or oauth. The key itself " +
-				"stands in EVALRUN_API_KEY.",
+				"belongs in EVALRUN_API_KEY.",
 		},
 		{Name: "project", Is: shape.Either(shape.Matching(Project.String()), fromEnvironment()), Doc: "The cloud project that pays, with oauth."},
 		{Name: "authScopeBase", Is: webAddress(), Doc: "The beginning of the scopes' identifiers, for `evalrun auth login`."},
@@ -140,13 +141,13 @@ func targetBlock() shape.Block {
 			{Name: "http", Is: httpBlock().Shape(), Doc: "An HTTP endpoint, such as that of your own application."},
 			{Name: "program", Is: programBlock().Shape(), Doc: "A program that reads the prompt as JSON and writes the answer."},
 			{Name: "echo", Is: shape.Bool, Doc: "true: the answer is the rendered prompt, without a service."},
-			{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a call is sent at most, instead of `limits.attempts`."},
+			{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a call is sent at most; `limits.attempts` when not given."},
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this target."},
-			{Name: "stream", Is: shape.Bool, Doc: "Whether answers are asked for as streams, with the time to the first token."},
+			{Name: "stream", Is: shape.Bool, Doc: "Whether answers are streamed, with the time to the first token."},
 			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
 			{
 				Name: "safetySettings", Is: shape.List(safetyBlock().Shape()),
-				Doc: "From which probability on the service blocks, by category.",
+				Doc: "The probability from which the service blocks, by category.",
 			},
 			{
 				Name: "extra", Is: shape.Map(shape.Any),
@@ -160,20 +161,20 @@ func judgeBlock() shape.Block {
 	return shape.Block{
 		Need: []string{"name", "model"},
 		Keys: []shape.Key{
-			{Name: "name", Is: aName(), Doc: "The judge's name, by which a scorer asks it where there are several."},
+			{Name: "name", Is: aName(), Doc: "The judge's name, for scorers to choose among several judges."},
 			{Name: "model", Is: aModel(), Doc: "The model's id, without `models/`."},
 			ofService(),
 			{Name: "apiVersion", Is: shape.Word(service.APIVersions...), Doc: "The version of the interface for this judge."},
 			{Name: "generationConfig", Is: configBlock().Shape(), Doc: "As the service has it. What is not given is not sent."},
 			{
 				Name: "safetySettings", Is: shape.List(safetyBlock().Shape()),
-				Doc: "From which probability on the service blocks, by category.",
+				Doc: "The probability from which the service blocks, by category.",
 			},
 			{
 				Name: "extra", Is: shape.Map(shape.Any),
 				Doc: "Fields at the top level of every request, sent as they are, such as `cachedContent`.",
 			},
-			{Name: "choose", Is: chooseBlock().Shape(), Doc: "That `evalrun compare --choose` asks this judge, and by what it chooses."},
+			{Name: "choose", Is: chooseBlock().Shape(), Doc: "Lets `evalrun compare --choose` use this judge, and says by what it chooses."},
 			{
 				Name: "template", Is: shape.Text,
 				Doc: "A file of the suite's folder with a prompt of your own, a template over `answer`, `question`, " +
@@ -206,8 +207,8 @@ func promptBlock() shape.Block {
 		Need: []string{"name"}, One: promptForms(),
 		Keys: append([]shape.Key{
 			{Name: "name", Is: aName(), Doc: "The prompt's name; with a target's it makes the name of an arm, `target/prompt`."},
-			{Name: "targets", Is: globList(), Doc: "Globs of the targets that are asked; all when not given."},
-			{Name: "text", Is: shape.Text, Doc: "What is asked. `{{.country}}` is the variable `country` of the case."},
+			{Name: "targets", Is: globList(), Doc: "Globs of the targets that get this prompt; all when not given."},
+			{Name: "text", Is: shape.Text, Doc: "The text to send. `{{.country}}` is the variable `country` of the case."},
 			{Name: "file", Is: shape.Text, Doc: "A file of the suite's folder with the text."},
 			{Name: "turns", Is: shape.Filled(turnBlock().Shape()), Doc: "A chat: turns of user and model, the user's last."},
 			{Name: "parts", Is: shape.Filled(partOfPrompt().Shape()), Doc: "Texts, images, other files, and parts in the words of the protocol."},
@@ -245,7 +246,7 @@ func partOfPrompt() shape.Block {
 			},
 			{
 				Name: "mimeType", Is: shape.Matching(mediaType().String()),
-				Doc: "The type that the file must have. It is read from the bytes where they tell it, and need not be given then.",
+				Doc: "The type that the file must have. Only needed where its bytes do not show it.",
 			},
 			{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},
 		},
@@ -277,7 +278,7 @@ func caseTags() shape.Key {
 }
 
 func caseArms() shape.Key {
-	return shape.Key{Name: "arms", Is: globList(), Doc: "Globs of the arms (`target/prompt`) that are asked; all when not given."}
+	return shape.Key{Name: "arms", Is: globList(), Doc: "Globs of the arms (`target/prompt`) that run; all when not given."}
 }
 
 func caseCluster() shape.Key {
@@ -292,7 +293,7 @@ func caseRepeats() shape.Key {
 	return shape.Key{
 		Name: "repeats",
 		Is:   shape.Templates(shape.Int(1, MaxRepeats)),
-		Doc:  "How often each arm is asked; 1 when not given.",
+		Doc:  "How often each arm runs; 1 when not given.",
 	}
 }
 
@@ -330,7 +331,7 @@ func caseBlock() shape.Block {
 			{Name: "name", Is: shape.Text, Doc: "One line, which may be a template. With a dataset: of each row."},
 			{Name: "id", Is: shape.Text, Doc: "What makes the case the same in another run; a hash of its variables and images when not given."},
 			{Name: "inheritScorers", Is: shape.Bool, Doc: "false: the scorers of the defaults do not apply."},
-			{Name: "each", Is: shape.Filled(shape.Map(shape.Any)), Doc: "A list of sets of variables, each of which makes a case."},
+			{Name: "each", Is: shape.Filled(shape.Map(shape.Any)), Doc: "A list of sets of variables; each set makes a case."},
 			{
 				Name: "matrix",
 				Is:   shape.Some(shape.Map(shape.Filled(shape.Any))),
@@ -350,7 +351,7 @@ var datasetKeys = []shape.Key{
 		Doc: "A file of the suite's folder (.csv .tsv .jsonl .json, also with .gz, or .yaml), or a glob of files: one " +
 			"case a row.",
 	},
-	{Name: "format", Is: shape.Word(datasetFormats()...), Doc: "How the dataset is read, when its name does not tell."},
+	{Name: "format", Is: shape.Word(datasetFormats()...), Doc: "The format of the dataset, when its name does not show it."},
 	{Name: "separator", Is: shape.Text, Doc: "The character between the cells of a .csv file, when it is no comma."},
 	{
 		Name: "columns",
@@ -363,8 +364,8 @@ var datasetKeys = []shape.Key{
 		Doc:  "jq that selects the rows of a .json file, or of each line of a .jsonl file, such as `.data[].items[]`.",
 	},
 	{Name: "where", Is: shape.Text, Doc: "Which rows are cases."},
-	{Name: "limit", Is: whole(), Doc: "Only so many rows, the first ones."},
-	{Name: "sample", Is: shape.Int(1, maxSample), Doc: "Only so many rows, drawn by `seed`."},
+	{Name: "limit", Is: whole(), Doc: "How many rows to take, from the first on."},
+	{Name: "sample", Is: shape.Int(1, maxSample), Doc: "How many rows to draw, by `seed`."},
 	{Name: "seed", Is: shape.Int(0, math.MaxInt32), Doc: "Another seed draws another sample."},
 	{Name: "scorerColumn", Is: shape.Text, Doc: "The column with scorers of the row, such as `contains: Paris`."},
 }
@@ -374,13 +375,13 @@ func quarantineBlock() shape.Block {
 		Need: []string{"reason", "owner", "until"},
 		Keys: []shape.Key{
 			{Name: "reason", Is: shape.Text, Doc: "Why."},
-			{Name: "owner", Is: shape.Text, Doc: "Who sees to it."},
+			{Name: "owner", Is: shape.Text, Doc: "Who is responsible."},
 			{Name: "until", Is: shape.Matching(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`), Doc: "The last day, such as 2027-01-31."},
 		},
 	}
 }
 
-// useBlock is an item of a list of scorers that stands for those of sets.
+// useBlock is an item of a list of scorers that adds the scorers of sets.
 func useBlock() shape.Block {
 	return shape.Block{
 		Need: []string{useKey},
@@ -388,7 +389,7 @@ func useBlock() shape.Block {
 	}
 }
 
-// scorerItem is an item of a list of scorers. What a scorer is, the table of kinds tells.
+// scorerItem is an item of a list of scorers. The table of kinds defines the scorers themselves.
 func scorerItem() shape.Shape { return shape.When(useKey, useBlock().Shape(), shape.Ref("scorer")) }
 
 // Shape is that of a suite. It refers to `scorers`, which is ScorersShape, and that to `scorer`, which the table of kinds gives.

@@ -106,13 +106,13 @@ func limitsBlock() shape.Block {
 		{Name: "concurrency", Is: shape.Int(1, MaxConcurrency), Doc: "How many requests are under way at once; 8 when not given."},
 		{Name: "requestsPerMinute", Is: whole()},
 		{Name: "tokensPerMinute", Is: whole()},
-		{Name: "budget", Is: budgetBlock().Shape(), Doc: "Where the run stops."},
+		{Name: "budget", Is: budgetBlock().Shape(), Doc: "Limits at which the run stops."},
 		{Name: "timeout", Is: shape.Duration, Doc: "Of one attempt, body included; 60s when not given."},
 		{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a request is tried; 5 when not given."},
 		{
 			Name: "countTokens",
 			Is:   shape.Word(CountAlways, CountAuto, CountNever),
-			Doc:  "When the service is asked how many tokens a prompt has; auto when not given.",
+			Doc:  "When the service counts the tokens of a prompt; auto when not given.",
 		},
 		{Name: "models", Is: shape.Named(anyModelID().String(), modelLimits().Shape()), Doc: "Limits of single models."},
 	}}

@@ -71,7 +71,7 @@ func (l *loader) checkTurns(c *Case, arm Arm) {
 			} else if !slices.ContainsFunc(l.arms, func(a Arm) bool { return a.Matches(sc.Arms) && a.Prompt.Live }) {
 				l.diags.Errorf(
 					t.Pos, "add `live: true` to a prompt with turns, or remove `turn`",
-					"no arm of this scorer is a live chat, so that there are no turns to choose from",
+					"no arm of this scorer is a live chat, so there are no turns to choose from",
 				)
 			}
 		}
@@ -85,7 +85,7 @@ func (l *loader) checkTurn(at diag.Pos, number int, arm Arm) {
 	case !p.Live:
 		l.diags.Errorf(
 			at, "narrow `arms` of the scorer, or add `live: true` to the prompt",
-			"the prompt `%s` is no live chat, so that it has no turn %d", name, number,
+			"the prompt `%s` is not a live chat, so it has no turn %d", name, number,
 		)
 	case number > len(p.turns):
 		l.diags.Errorf(

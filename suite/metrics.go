@@ -23,8 +23,8 @@ func (s *Suite) Derived() []*Metric { return s.derived }
 // Text is the expression.
 func (m *Metric) Text() string { return m.program.Text() }
 
-// Of computes the metric of a trial. It has none (false) when a score that it names could not be told or is not there, and when
-// something is divided by zero. It is an error when it is not between 0 and 1.
+// Of computes the metric of a trial. ok is false when a score that it names is unscored or missing, and when something
+// is divided by zero. It is an error when it is not between 0 and 1.
 func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 	named := map[string]any{}
 	for _, s := range scores {

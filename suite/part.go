@@ -16,7 +16,7 @@ type part struct {
 	mimeType yamlnode.Node
 }
 
-// partForms are the keys of which a part has one.
+// partForms are the keys for the content of a part, which has exactly one of them.
 func partForms() []string { return []string{"text", "image", "data", "raw"} }
 
 func (l *loader) parts(n yamlnode.Node) []part {
@@ -115,13 +115,13 @@ func (one part) renderRaw(c *Case, diags *diag.List) (out eval.Part, ok bool) {
 	if !ok {
 		return out, false
 	}
-	var own diag.List // what JSON cannot say is wrong in every case alike
+	var own diag.List // what JSON cannot express is wrong in every case
 	out.Raw = n.WithDiags(&own).JSON(nil)
 	diags.Merge(own)
 	return out, !own.HasErrors()
 }
 
-// wish is what a part asks of an image when there is room for it.
+// wish is the image that a part shows when there is room for it.
 func (one part) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
 
 // wishWithin is the image of a part, which has at most limit bytes if it may be resized.

@@ -22,8 +22,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// A suite that is read in pieces, with scorers of several cases as one, tells the same and makes the same cases as one that was
-// read as a whole: the suites of this repository do,
+// A suite that is read in pieces, with scorers of several cases as one, reports the same and makes the same cases as
+// one that was read as a whole. The suites of this repository do,
 func TestPiecesAreTheWhole(t *testing.T) {
 	t.Parallel()
 	tried := 0
@@ -101,7 +101,7 @@ func opened(t *testing.T, file string) (folder fs.FS, text string) {
 	return root.FS(), string(data)
 }
 
-// manyAlike makes a suite of cases with scorers out of a short list. Some have something that is told of, rarely a mistake.
+// manyAlike makes a suite of cases with scorers out of a short list. Some have a problem, mostly a warning.
 func manyAlike(random *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nname: s\ntargets: [{name: t, model: m}, {name: u, model: m}]\n" +
@@ -113,13 +113,13 @@ func manyAlike(random *rand.Rand) string {
 		"{length: {words: {max: 3}}}", "{use: both}", "{contains: \"{{.q}}\"}", "{not: {contains: z%d}}",
 		"{contains: z%d, weight: 2}", "{expr: \"len(answer) > 1\"}", "{regex: a.c}",
 	}
-	told := []string{ // warnings first
+	problems := []string{ // warnings first
 		"{contains: a, arms: u/p}", "{contains: \" \"}", "{toolCalls: {calls: [{name: g}]}}",
 		"{contains: a, arms: x/*}", "{expr: \"vars.q + 1 > 'a'\"}", "{expr: \"vars.zz == 'a'\"}",
 		"{contains: \"{{.nothing}}\"}", "{contians: a}", "{contains: a, turn: 1}", "{firstToken: 1s}",
 		"{length: {max: -1}}", "{contains: a, name: b}",
 	}
-	mood := random.IntN(3) // 0: nothing is told; 1: warnings; 2: all of it
+	mood := random.IntN(3) // 0: nothing is reported; 1: warnings; 2: everything
 	for i := range 20 + random.IntN(60) {
 		fmt.Fprintf(&b, "  - name: c%d\n", i-random.IntN(200)/199)
 		if random.IntN(3) == 0 {
@@ -136,9 +136,9 @@ func manyAlike(random *rand.Rand) string {
 			list := common
 			switch {
 			case mood == 1 && random.IntN(6) == 0:
-				list = told[:3]
+				list = problems[:3]
 			case mood == 2 && random.IntN(60) == 0:
-				list = told
+				list = problems
 			}
 			one := list[random.IntN(len(list))]
 			if strings.Contains(one, "%d") {
@@ -165,15 +165,15 @@ func samePieces(t *testing.T, folder fs.FS, name, text string, piece int) bool {
 		return tried
 	}
 	for range 2 { // what is kept does not change
-		if diff := cmp.Diff(allTold(want), allTold(got)); diff != "" {
+		if diff := cmp.Diff(allOf(want), allOf(got)); diff != "" {
 			t.Fatalf("%s\ncases (-whole +pieces):\n%s", text, diff)
 		}
 	}
 	return tried
 }
 
-// allTold is all that a suite says of its cases.
-func allTold(s *suite.Suite) (out []string) {
+// allOf is everything that a suite reports of its cases.
+func allOf(s *suite.Suite) (out []string) {
 	metrics, open := s.Metrics()
 	out = append(out, fmt.Sprint(s.CaseCount(), metrics, open, s.Embeds(), s.Hash()))
 	for c := range s.Outlines() {
@@ -209,7 +209,7 @@ func asJSON(v any) string {
 	return string(data)
 }
 
-// inline is a suite of so many cases, the last of which has a scorer that none has: alone it is told of.
+// inline is a suite of cases whose last one has a scorer that no other case has.
 func inline(cases int, last string) string {
 	return "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n" +
 		numbered("  - {name: case %[1]d, vars: {q: %[1]d}, scorers: [{contains: Paris}, {not: {contains: London %[1]d}}]}\n", cases-1) +

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/pricing"
 )
 
-// LoadPrices reads a price list; mistakes go to diags.
+// LoadPrices reads a price list; problems go to diags.
 func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.List {
 	p := &pricing.List{Models: map[string]pricing.Rate{}}
 	root, ok := yamlnode.Parse(shown, src, diags)

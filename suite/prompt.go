@@ -40,8 +40,7 @@ type turn struct {
 	parts []part
 }
 
-// source is a template and where it stands: in a scalar of the suite, or in a file of
-// its own.
+// source is a template and its place: in a scalar of the suite, or in a separate file.
 type source struct {
 	t    *tmpl.Template
 	node yamlnode.Node
@@ -49,7 +48,7 @@ type source struct {
 	text string
 }
 
-// hasImage reports whether the prompt asks with an image.
+// hasImage reports whether the prompt shows an image.
 func (p *Prompt) hasImage() bool {
 	for one := range p.eachPart {
 		if one.image {
@@ -177,7 +176,7 @@ func invalidUTF8(text string) int {
 // nothing is the template of an empty text, where what is there is no template.
 func nothing() *tmpl.Template { return &tmpl.Template{} }
 
-// literally is the source of a text without actions, of which no mistake is ever told.
+// literally is the source of a text without actions, which never has an error.
 func literally(text string) source {
 	t, err := tmpl.Parse(text)
 	if err != nil { // it has no actions
@@ -212,7 +211,7 @@ func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
 	return t
 }
 
-// pos is where byte offset of the template stands.
+// pos is the place of a byte offset of the template.
 func (s source) pos(offset int) diag.Pos {
 	if s.file == "" {
 		return s.node.Offset(offset)
@@ -222,7 +221,7 @@ func (s source) pos(offset int) diag.Pos {
 	return diag.Pos{File: s.file, Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(before[lineStart:]))}
 }
 
-// render fills in the template for a case; a mistake goes to diags.
+// render fills in the template for a case; a problem goes to diags.
 func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	text, err := s.t.RenderWithin(c.vars, c.budget)
 	if err == nil {
@@ -234,8 +233,8 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	return "", false
 }
 
-// value is what the template gives for a case: where it is one action over a list, a mapping or what is inside one,
-// that with its type, else a text.
+// value is what the template gives for a case. One action over a list, a mapping or an element of one keeps its type;
+// anything else is a text.
 func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
 	v, err := s.evaluate(c)
 	if err != nil {
@@ -247,7 +246,7 @@ func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
 	return v, true
 }
 
-// evaluate is value with its mistake, a *tmpl.Error.
+// evaluate is value with its error, a *tmpl.Error.
 func (s source) evaluate(c *Case) (variable.Value, error) {
 	v, err := s.t.Value(tmpl.Data{Vars: c.vars}, c.budget)
 	if err != nil {
@@ -281,7 +280,7 @@ func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 	}
 	hint := fmt.Sprintf("set it in `vars` of the case on line %d, or for all cases in `defaults`", c.Pos.Line)
 	if near := diag.Nearest(name, names(c.vars), 1); len(near) > 0 {
-		hint = fmt.Sprintf("did you mean `%s`, or is that the slip, in the case on line %d?", near[0], c.Pos.Line)
+		hint = fmt.Sprintf("did you mean `%s`, or is the name misspelled in the case on line %d?", near[0], c.Pos.Line)
 	}
 	diags.Errorf(at, hint, "case `%s` has no variable `%s`", c.Name, name)
 }
@@ -289,14 +288,14 @@ func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 // names are the sorted keys of a set of variables.
 func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(vars)) }
 
-// render makes the contents for a case; false when something is wrong with them. Without load,
-// images are checked but their bytes are not kept; Image.Bytes tells how many there are.
+// render makes the contents for a case; false when something is wrong with them. Without load, images are checked but
+// their bytes are not kept; Image.Bytes is their number.
 func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]eval.Content, bool) {
 	out, fine := p.renderAt(c, files, diags, load, resizedBytes)
 	if !fine || !p.resizes() || encodedSize(out) <= service.MaxPromptBytes {
 		return out, fine
 	}
-	var again diag.List // nothing that was not told already
+	var again diag.List // drops what was reported already
 	if smaller, ok := p.renderAt(c, files, &again, load, p.share(out)); ok {
 		return smaller, true
 	}

@@ -12,7 +12,8 @@ import (
 // maxRendered bounds the scorers that are remembered of an entry with templates.
 const maxRendered = 256
 
-// remembered are the scorers that an entry with templates has come to, by the texts in it: rows often have a label of few.
+// remembered are the scorers that an entry with templates has come to, by the texts in it: rows often share a few
+// labels.
 type remembered struct {
 	by   map[string]*Scorer
 	hits int
@@ -61,7 +62,7 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	if sc != nil && key != "" && own.Len() == 0 {
 		known.keep(key, sc)
 	}
-	c.tell(&own, diags)
+	c.pass(&own, diags)
 	return sc
 }
 
@@ -78,7 +79,7 @@ func (x *expansion) remembered(d *scorerDef) *remembered {
 	return known
 }
 
-// filled makes the scorer of an entry out of the values of its templates; they are nil where one of them has a mistake.
+// filled makes the scorer of an entry out of the values of its templates; they are nil where one of them has an error.
 func (x *expansion) filled(d *scorerDef, values []variable.Value, c *Case, diags *diag.List) *Scorer {
 	var entry yamlnode.Node
 	if values != nil {
@@ -94,7 +95,7 @@ func (x *expansion) filled(d *scorerDef, values []variable.Value, c *Case, diags
 	return x.checked(entry)
 }
 
-// values are what the templates of a rendering give for a case, in their order; nil where one has a mistake.
+// values are what the templates of a rendering give for a case, in their order; nil where one has an error.
 func (r *rendering) values(c *Case) []variable.Value {
 	out := make([]variable.Value, len(r.texts))
 	for i, text := range r.texts {
@@ -107,7 +108,7 @@ func (r *rendering) values(c *Case) []variable.Value {
 	return out
 }
 
-// fill puts values in the places of the templates.
+// fill replaces the templates by values.
 func (r *rendering) fill(values []variable.Value) yamlnode.Node {
 	return r.node.Rewrite(func(_ yamlnode.Node, text string) variable.Value {
 		if i := slices.Index(r.texts, text); i >= 0 {
@@ -117,7 +118,7 @@ func (r *rendering) fill(values []variable.Value) yamlnode.Node {
 	})
 }
 
-// keyOf tells values apart that are short texts; "" where they are something else.
+// keyOf is a key for values that are short texts; "" where they are something else.
 func keyOf(values []variable.Value) string {
 	const most = 1 << 10
 	var key []byte

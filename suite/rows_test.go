@@ -27,7 +27,7 @@ func checkData(t *testing.T, tests []dataTest) {
 			if diff := cmp.Diff(test.said, said); diff != "" {
 				t.Errorf("said (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.want, told(s)); diff != "" {
+			if diff := cmp.Diff(test.want, outline(s)); diff != "" {
 				t.Errorf("cases (-want +got):\n%s", diff)
 			}
 			if n := len(slices.Collect(s.Outlines())); n != s.CaseCount() || n != strings.Count(test.want, "\n") {
@@ -187,7 +187,7 @@ func TestScorerColumns(t *testing.T) {
 				"{\"contains\":\"b\",\"turn\":2}\na 5: \"5\" {\"equals\":\"e\"} {\"expr\":\"wor\"}\n",
 			said: "a.jsonl:1:1: in the column `s`: the list of scorers is empty\n" +
 				"a.jsonl:3:1: in the column `s`: `t/q` matches no arm\n" +
-				"a.jsonl:4:1: the prompt `p` is no live chat, so that it has no turn 2\n" +
+				"a.jsonl:4:1: the prompt `p` is not a live chat, so it has no turn 2\n" +
 				"a.jsonl:5:1: in the column `s`: in the expression: there is no `wor` here\n",
 		},
 		{
@@ -232,7 +232,7 @@ func TestWhere(t *testing.T) {
 				"a.jsonl": "{\"x\":\"1\",\"meta\":{\"lang\":\"en\"}}\n{\"x\":\"2\",\"meta\":{}}\n{\"x\":\"3\",\"Meta\":{}}\n",
 			},
 			want: "a 1: \"1\" {\"equals\":\"e\"}\n",
-			said: "a.jsonl:2:1: `where` cannot be told of the row: it has no `meta.lang`\na.jsonl:3:1: `where` cannot be told of the row: it " +
+			said: "a.jsonl:2:1: `where` cannot be determined for the row: it has no `meta.lang`\na.jsonl:3:1: `where` cannot be determined for the row: it " +
 				"has no `meta.lang`\n",
 		},
 		{
@@ -243,7 +243,7 @@ func TestWhere(t *testing.T) {
 				"d/b.csv": "x,N\nB,1\n",
 			},
 			want: "a 1: \"A\" {\"equals\":\"e\"}\n",
-			said: "d/b.csv:2:1: `where` cannot be told of the row: it has no `n`\n",
+			said: "d/b.csv:2:1: `where` cannot be determined for the row: it has no `n`\n",
 		},
 		{
 			name: "where copes with what rows lack",

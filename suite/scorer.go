@@ -33,14 +33,14 @@ type Scorer struct {
 // Needs is what a scorer takes to look at an answer, nested scorers included.
 type Needs struct {
 	References []string   // texts whose embeddings it compares with
-	Judges     []JudgeUse // the judges that it asks, one for each call
-	Stream     string     // the kind that tells something only of streamed answers, "" when there is none
-	Price      bool       // it tells something only of answers that have a price
+	Judges     []JudgeUse // the judges that it uses, one for each call
+	Stream     string     // the kind that needs streamed answers, "" when there is none
+	Price      bool       // it needs answers that have a price
 	Programs   []string   // what it runs: commands with the digests of their files. A program is given all variables
 	Turns      []TurnPick // the turns that it names
 	Tools      []ToolUse  // the tools whose calls it lists
 	Variables  []VariableUse
-	// Tries tell what is wrong of the scorer with the variables of a case, whatever the answer.
+	// Tries report problems of the scorer with the variables of a case, independent of the answer.
 	Tries     []func(vars variable.Dict, diags *diag.List)
 	Versions  []string // of its kind and those inside, from 2 on: choice.2
 	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
@@ -66,22 +66,22 @@ func (s *Scorer) JSON() []byte { return s.yaml().Entry.JSON(nil) }
 
 func (s *Scorer) yaml() entry.YAML { return s.Source.(entry.YAML) }
 
-// Nested reads an entry inside any, all or not, which has no name, weight or arms of its own. source is the node in which it is. The result
-// is nil when there is no kind to speak of.
+// Nested reads an entry inside any, all or not, which has no name, weight or arms of its own. source is the node in
+// which it is. The result is nil when no kind is named.
 func Nested(source any, kinds Kinds) *Scorer { return parseScorer(source.(yamlnode.Node), kinds, true) }
 
-// parseScorer reads an entry of a scorers list; mistakes in what is next to the kind
-// go to the node's list, and the kind's arguments are left to Kinds.Check.
+// parseScorer reads an entry of a scorers list. Problems of the keys next to the kind go to the node's list, and the
+// kind's arguments are left to Kinds.Check.
 func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	m := n.Map()
 	if !n.IsMapping() {
 		return nil
 	}
-	beside := entry.BesideKeys
+	allowed := entry.BesideKeys
 	if nested {
-		beside = entry.NestedKeys
+		allowed = entry.NestedKeys
 	}
-	kind := kindOf(m, kinds, &beside)
+	kind := kindOf(m, kinds, &allowed)
 	if kind == "" {
 		return nil
 	}
@@ -103,7 +103,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 }
 
 // kindOf finds the key of an entry that names its kind.
-func kindOf(m yamlnode.Map, kinds Kinds, beside *shape.Block) string {
+func kindOf(m yamlnode.Map, kinds Kinds, allowed *shape.Block) string {
 	kind := ""
 	for e := range m.Entries() {
 		if !kinds.Has(e.Name()) {
@@ -116,16 +116,17 @@ func kindOf(m yamlnode.Map, kinds Kinds, beside *shape.Block) string {
 		kind = e.Name()
 	}
 	if kind == "" {
-		reportNoKind(m, kinds.Names(), beside)
+		reportNoKind(m, kinds.Names(), allowed)
 	}
 	return kind
 }
 
-// reportNoKind says which key of a scorer is the slip: the one that looks most like a kind; the others may be its options.
-func reportNoKind(m yamlnode.Map, known []string, beside *shape.Block) {
+// reportNoKind reports the key of a scorer that is probably a misspelled kind: the one that looks most like a kind. The
+// others may be its options.
+func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 	var strange []yamlnode.Entry
 	for e := range m.Entries() {
-		if !beside.Has(e.Name()) {
+		if !allowed.Has(e.Name()) {
 			strange = append(strange, e)
 		}
 	}
@@ -139,7 +140,7 @@ func reportNoKind(m yamlnode.Map, known []string, beside *shape.Block) {
 	}
 	hint := cmp.Or(diag.DidYouMean(slip.Name(), known), "`evalrun help scorers` lists the kinds")
 	if slip.Name() == useKey {
-		hint = "`use` stands in a list of `scorers`, not inside another scorer"
+		hint = "`use` belongs in a list of `scorers`, not inside another scorer"
 	}
 	slip.Key.Errorf(hint, "unknown scorer kind `%s`", slip.Name())
 }
@@ -147,15 +148,15 @@ func reportNoKind(m yamlnode.Map, known []string, beside *shape.Block) {
 // CheckBeside reports the keys of the entry that are neither the kind, nor allowed next to
 // every kind, nor among the options of this one.
 func (s *Scorer) CheckBeside(nested bool, options []string) {
-	beside := &entry.BesideKeys
+	allowed := &entry.BesideKeys
 	if nested {
-		beside = &entry.NestedKeys
+		allowed = &entry.NestedKeys
 	}
 	for e := range s.yaml().Entry.Entries() {
-		if name := e.Name(); name == s.Kind || slices.Contains(options, name) || beside.Has(name) {
+		if name := e.Name(); name == s.Kind || slices.Contains(options, name) || allowed.Has(name) {
 			continue
 		}
-		hint := diag.DidYouMean(e.Name(), slices.Concat([]string{s.Kind}, options, beside.Names()))
+		hint := diag.DidYouMean(e.Name(), slices.Concat([]string{s.Kind}, options, allowed.Names()))
 		if nested && entry.BesideKeys.Has(e.Name()) {
 			hint = "write it next to the outermost scorer"
 		}

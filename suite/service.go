@@ -47,7 +47,7 @@ func (l *loader) service(n yamlnode.Node) {
 func (l *loader) untrustedService(m yamlnode.Map) {
 	for e := range m.Entries() {
 		if e.Name() != "apiVersion" {
-			e.Key.Errorf("give it by a flag or a variable", "a suite that is not trusted cannot set `%s`", e.Name())
+			e.Key.Errorf("give it by a flag or a variable", "an untrusted suite cannot set `%s`", e.Name())
 		}
 	}
 	l.Service.APIVersion = apiVersion(m.Get("apiVersion"))

@@ -161,7 +161,7 @@ func (l *loader) serviceOf(n yamlnode.Node) *NamedService {
 }
 
 // LoadServices reads the services of another file than a suite, such as a project file, for Options.Services. source is
-// the node of its `services`, and files are those of its folder, opts.Dir. Problems go to diags.
+// the node of its `services`, and files is its folder, opts.Dir. Problems go to diags.
 func LoadServices(files fs.FS, source any, opts Options, diags *diag.List) []*NamedService {
 	l := loader{Suite: &Suite{files: newFiles(files, ""), opts: opts}, diags: diags}
 	l.services(source.(yamlnode.Node).WithDiags(diags))
@@ -363,7 +363,7 @@ func (s *Suite) AllServices() []*NamedService {
 	return out
 }
 
-// usedServices are the names of services that are there for something.
+// usedServices are the names of services that are in use.
 func (l *loader) usedServices() []string {
 	used := map[string]bool{}
 	for _, t := range l.Targets {

@@ -20,7 +20,7 @@ type scorerSet struct {
 	defs []*scorerDef
 }
 
-// scorerSets reads the sets of all files; those that others use come first, whatever their order.
+// scorerSets reads the sets of all files. A set comes before the ones that use it, whatever their order.
 func (l *loader) scorerSets() {
 	l.sets = map[string]*scorerSet{}
 	taken := map[string]diag.Pos{}
@@ -59,7 +59,7 @@ func (l *loader) readSet(name string, within []string) []*scorerDef {
 	return set.defs
 }
 
-// scorerList reads a list of scorers, in which `use` stands for the scorers of sets. One that comes in twice counts once.
+// scorerList reads a list of scorers, in which `use` adds the scorers of sets. One that comes in twice counts once.
 func (l *loader) scorerList(n yamlnode.Node, within []string) []*scorerDef {
 	var out []*scorerDef
 	for _, item := range n.Seq() {
@@ -91,7 +91,7 @@ func (l *loader) fromSets(item yamlnode.Node, within []string) []*scorerDef {
 		name := n.Str()
 		set := l.sets[name]
 		switch {
-		case name == "": // which was told
+		case name == "": // which is reported already
 		case set == nil:
 			n.Errorf(diag.DidYouMean(name, names(l.sets)), "there is no scorer set `%s`", name)
 		case slices.Contains(within, name):

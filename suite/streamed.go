@@ -41,8 +41,8 @@ func (t *Target) streamKey() string {
 	return ""
 }
 
-// tellUnstreamed reports them, once nothing else is wrong: a slip in `stream` itself would make many.
-func (l *loader) tellUnstreamed() {
+// reportUnstreamed reports them when there are no other errors: a misspelled `stream` itself would make many.
+func (l *loader) reportUnstreamed() {
 	if l.diags.HasErrors() {
 		return
 	}
@@ -57,7 +57,7 @@ func (l *loader) tellUnstreamed() {
 		}
 		l.diags.Errorf(
 			at, hint,
-			"`%s` tells something only of streamed answers, and the target `%s` %s not stream", one.kind,
+			"`%s` needs streamed answers, and the target `%s` %s not stream", one.kind,
 			strings.Join(one.targets, "`, `"), verb,
 		)
 	}

@@ -1,13 +1,10 @@
-// Package suite reads a suite file into a checked Suite: what is asked, of what,
-// and what a good answer is. Load finds every mistake at once, each with its
-// position; a Suite that came out of it without errors can be run.
+// Package suite reads a suite file into a checked Suite: what is sent, to which targets, and what a good answer is.
+// Load finds every problem at once, each with its position; a Suite that was loaded without errors can be run.
 //
-// Cases expand lazily: a Suite keeps what the file says, and Cases yields one
-// expanded Case at a time. Files are opened through the fs.FS given to Load and nowhere
-// else.
+// Cases expand lazily: a Suite keeps what the file says, and Cases yields one expanded Case at a time. Files are opened
+// through the fs.FS given to Load and nowhere else.
 //
-// The usual order: Load, then Arms, then Cases and, for each case and arm,
-// Suite.Render.
+// The usual order: Load, then Arms, then Cases and, for each case and arm, Suite.Render.
 package suite
 
 import (
@@ -53,7 +50,7 @@ type Suite struct {
 	count      int         // of cases
 	numbered   bool        // some rows have a name that is taken
 	trials     map[Arm]int // as Load has counted them; see Trials
-	whole      bool        // Load has found no mistake
+	whole      bool        // Load has found no error
 	files      *files
 	opts       Options
 	kinds      Kinds
@@ -61,7 +58,7 @@ type Suite struct {
 	budget     *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
 	costs      map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
 	derived    []*Metric
-	beside     *beside // the names of both versions; nil without an earlier one
+	pairing    *pairing // the names of both versions; nil without an earlier one
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -131,7 +128,7 @@ type Target struct {
 	Name             string
 	Model            string
 	APIVersion       string // "" for the run's
-	Stream           bool   // ask for answers in chunks
+	Stream           bool   // answers come in chunks
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
 	Extra            eval.Extra    // fields at the top level of its requests
@@ -148,7 +145,7 @@ type Arm struct {
 	Prompt *Prompt
 
 	ref         string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
-	name, plain string // Name, and the same without the version: they are asked for with every trial
+	name, plain string // Name, and the same without the version, kept since every trial needs them
 }
 
 func newArm(t *Target, p *Prompt, ref string) Arm {
@@ -176,7 +173,7 @@ type Options struct {
 	Getenv         func(string) string // for ${env:EVALRUN_...} in service; nil: nothing is set
 	// Dir is the folder of the suite on this machine, in which its programs run. Optional: without it none do.
 	Dir string
-	// Untrusted says that the suite comes from somebody who must not choose where the key goes.
+	// Untrusted says that the suite comes from an author who must not choose where the key goes.
 	Untrusted bool
 	// Allow lifts what an untrusted suite may not do, as --allow takes it: `program`, `http=HOST`,
 	// `services=HOST`. CheckAllow checks a value.
@@ -189,7 +186,8 @@ type Options struct {
 	// Can reports whether a protocol of named services has one of the methods in package service, such as countTokens.
 	// Optional: without it every protocol has all of them.
 	Can func(protocol, method string) bool
-	// OwnBaseline says that the user named a baseline, or wants none: that of an untrusted suite, which could be any file, does not matter.
+	// OwnBaseline says that the user named a baseline, or none. The baseline of an untrusted suite, which could be any
+	// file, is then not used.
 	OwnBaseline bool
 	// Expected are the files of expected answers as they were at another time. Optional: those of the suite's folder.
 	Expected fs.FS
@@ -201,8 +199,8 @@ type Options struct {
 	Now time.Time
 }
 
-// Kinds is what a suite needs to know about scorers, so that a wrong argument is
-// found together with all other mistakes.
+// Kinds is what a suite needs to know about scorers, so that a wrong argument is found together with all other
+// problems.
 type Kinds interface {
 	// Names lists the kinds there are, and Has reports whether there is one.
 	Names() []string
@@ -247,11 +245,12 @@ func (s *Suite) Embeds() bool { return s.embeds }
 // CaseCount is the number of cases.
 func (s *Suite) CaseCount() int { return s.count }
 
-// Cases yields the cases in the order of the file, each expanded when it is asked for.
-// Scorers without templates are the same pointers from case to case. When Err says something afterwards, some are missing.
+// Cases yields the cases in the order of the file, each expanded as it is yielded. Scorers without templates are the
+// same pointers from case to case. When Err is not nil afterwards, some are missing.
 func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
 
-// Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for whoever only counts and chooses.
+// Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for callers that only count
+// and choose.
 func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
 
 func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
@@ -259,7 +258,7 @@ func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Se
 		names := newCaseNames()
 		for _, kept := range s.cases {
 			def := kept.thaw(s)
-			var ignored diag.List // Load has reported whatever there is to report
+			var ignored diag.List // Load has reported everything
 			x := s.expansion(def)
 			for v := range s.variants(def, &ignored) {
 				c := expand(x, v, &ignored)
@@ -278,15 +277,14 @@ func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Se
 // the hash. The error is for people.
 func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name) }
 
-// Untrusted reports whether the suite comes from somebody who must not choose what runs here and where the key goes.
+// Untrusted reports whether the suite comes from an author who must not choose what runs here and where the key goes.
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 
 // Vars are the variables of the case, those of the command line included. They are not to be changed.
 func (c *Case) Vars() variable.Dict { return c.vars }
 
-// Render makes what the prompt says of the request that arm asks for this case: its contents and its system text. The error
-// is a *diag.Mistakes; after a Load without errors it means that a file has changed
-// since.
+// Render makes the contents and the system text of the request of arm for this case. The error is a *diag.Mistakes;
+// after a Load without errors it means that a file has changed since.
 func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 	var diags diag.List
 	out, _ := arm.Prompt.rendered(c, s.files, &diags, true)
@@ -345,17 +343,16 @@ func (s *Suite) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Templates are bounded over a whole load, since a matrix of a few hundred bytes makes many cases: a base, and so much for each case on
-// each arm. What the rows of data files hold counts for itself.
+// Templates are bounded over a whole load, since a matrix of a few hundred bytes makes many cases. The bound is a base,
+// and an amount for each case on each arm. The content of data files is added to it.
 const (
 	templateBase    = 64 << 20
 	templatePerCase = 4 << 10
 	templatePerByte = 4
 )
 
-// Load reads and checks the suite file path in fsys. shown is how the user named the file,
-// for messages. Mistakes and warnings go to diags; the Suite is not to be run when
-// diags has errors.
+// Load reads and checks the suite file path in fsys. shown is how the user named the file, for messages. Errors and
+// warnings go to diags; the Suite is not to be run when diags has errors.
 func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag.List) *Suite {
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
@@ -364,9 +361,9 @@ func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag
 	return s.loadBy(lean(), diags)
 }
 
-// loadBy reads and checks the suite with thrift, and again with less where that has to be.
+// loadBy reads and checks the suite with thrift, and again with less when that is needed.
 func (s *Suite) loadBy(how thrift, diags *diag.List) *Suite {
-	own := diags.Clone() // other suites may have left mistakes in it
+	own := diags.Clone() // other suites may have left errors in it
 	one := &Suite{File: s.File, files: newFiles(s.files.fsys, s.files.suite), opts: s.opts, kinds: s.kinds}
 	if less, again := one.load(how, &own); again {
 		return s.loadBy(less, diags)
@@ -375,7 +372,7 @@ func (s *Suite) loadBy(how thrift, diags *diag.List) *Suite {
 	return one
 }
 
-// load reads and checks the suite, and says whether that has to be done again, and how.
+// load reads and checks the suite. again says that it must be loaded once more, with less.
 func (s *Suite) load(how thrift, diags *diag.List) (less thrift, again bool) {
 	src, err := s.files.text(s.files.suite)
 	if err != nil {
@@ -396,7 +393,7 @@ func (s *Suite) load(how thrift, diags *diag.List) (less thrift, again bool) {
 		return less, true
 	}
 	if s.opts.Base != nil && !diags.HasErrors() {
-		s.beside = newBeside(s)
+		s.pairing = newPairing(s)
 	}
 	return less, false
 }

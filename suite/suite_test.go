@@ -285,8 +285,8 @@ cases:
 	}
 }
 
-// Mistakes that were once taken in silence.
-func TestMistakesAreTold(t *testing.T) {
+// Problems that were once accepted in silence.
+func TestProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	head := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ndefaults: {vars: {q: x, e: " +
 		"\"\"}, scorers: [{contains: x}]}\n"
@@ -315,7 +315,7 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
-// Where a place stands inside a scalar, whatever its style.
+// The place of a byte inside a scalar, whatever its style.
 func TestPlacesInsideScalars(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -86,7 +86,7 @@ func TestSystemTextsAreNotEndless(t *testing.T) {
 	}
 }
 
-// Files that are no images are sent with the type that their bytes tell, or that the suite gives where they do not.
+// Files that are no images are sent with the type that their bytes show, or that the suite gives where they do not.
 func TestFilesOfParts(t *testing.T) {
 	t.Parallel()
 	s := suiteOf(t, `

@@ -44,7 +44,7 @@ func (l *loader) toolFile(n yamlnode.Node) yamlnode.Node {
 	return root
 }
 
-// jsonSlip is where a text is no JSON.
+// jsonSlip is the offset at which a text is not JSON.
 func jsonSlip(src []byte) (offset int, ok bool) {
 	var value json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(src, []byte("\ufeff")), &value)
@@ -63,7 +63,8 @@ func positionIn(file string, src []byte, offset int) diag.Pos {
 // surrogates are two escapes of JSON for one character, which YAML writes as one.
 var surrogates = lazy.Regexp(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
-// asYAML is JSON in such a form that it is YAML too: without tabs, which stand between values only, and without pairs of surrogates.
+// asYAML is JSON in such a form that it is YAML too: without tabs, which are between values only, and without pairs of
+// surrogates.
 func asYAML(src []byte) []byte {
 	return surrogates().ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
 		high, _ := strconv.ParseUint(string(pair[2:6]), 16, 16)

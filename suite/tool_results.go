@@ -18,7 +18,8 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// ToolResults are what the suite answers to calls of the model, so that a trial goes on until the model has its answer.
+// ToolResults are what the suite answers to calls of the model, so that a trial continues until the model has its
+// answer.
 type ToolResults struct {
 	// MaxSteps is how often the model is called in a trial at most.
 	MaxSteps int
@@ -174,8 +175,8 @@ func (t *ToolResults) check(c *Case, diags *diag.List) {
 	}
 }
 
-// Hash is the identity of the answers for a case: what they are, the files of their commands, the variables that they use, and how far
-// the suite goes on. It is "" for nil.
+// Hash is the identity of the answers for a case: what they are, the files of their commands, the variables that they
+// use, and the most steps. It is "" for nil.
 func (t *ToolResults) Hash(c *Case) string {
 	if t == nil {
 		return ""

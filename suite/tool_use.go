@@ -28,7 +28,7 @@ func (l *loader) checkCalls(c *Case, arm Arm) {
 	}
 }
 
-// declaredTools are the names of the tools on the arms of a scorer; known says that there are no others.
+// declaredTools are the names of the tools on the arms of a scorer; known says that the list is complete.
 func (l *loader) declaredTools(sc *Scorer) (declared []string, known bool) {
 	known = true
 	for _, a := range l.arms {

@@ -155,7 +155,7 @@ func isToolName(n yamlnode.Node) bool {
 	return false
 }
 
-// isParameters reports what is no schema of arguments.
+// isParameters reports anything but a schema of arguments.
 func isParameters(n yamlnode.Node) bool {
 	if !n.IsMapping() {
 		n.Errorf("such as {type: object, properties: {id: {type: string}}}", "`parameters` is a JSON Schema, a mapping, found %s", n.Describe())
@@ -199,7 +199,7 @@ func (t *toolReader) declares(name yamlnode.Node) bool {
 	return false
 }
 
-// advise warns of what is allowed and hardly meant.
+// advise warns of what is allowed and hardly intended.
 func (t *toolReader) advise(m yamlnode.Map) {
 	choice, answered := t.prompt.ToolChoice, m.Has("toolResults")
 	switch {
@@ -207,10 +207,10 @@ func (t *toolReader) advise(m yamlnode.Map) {
 		m.Key("maxSteps").Warnf("add `toolResults`, or remove it", "`maxSteps` has no effect without `toolResults`: the model is called once")
 	case choice == nil || !answered:
 	case choice.Mode == tool.None:
-		m.Key("toolResults").Warnf("", "`toolChoice: none` lets the model call no function, so that these are never used")
+		m.Key("toolResults").Warnf("", "`toolChoice: none` lets the model call no function, so these are never used")
 	case choice.Mode == tool.Required || choice.Name != "":
 		m.Key("toolChoice").Warnf(
-			"`auto` lets the model give an answer", "the model has to call a function in every step, so that each trial goes on until `maxSteps`",
+			"`auto` lets the model give an answer", "the model has to call a function in every step, so each trial runs until `maxSteps`",
 		)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// What an untrusted suite may not do unless it is allowed by name.
+// Permissions of an untrusted suite, which --allow gives by name.
 const (
 	permitProgram  = "program"  // start programs
 	permitHTTP     = "http"     // call applications at a host
@@ -21,7 +21,7 @@ const (
 
 func permitNames() []string { return []string{permitProgram, permitHTTP, permitServices} }
 
-// permit is one thing that --allow lifts: a name, with a host for those that reach the network.
+// permit is one thing that --allow lifts: a name, with a host for access to the network.
 type permit struct{ name, host string }
 
 // CheckAllow says what is wrong with a value of --allow, such as `program` or `http=HOST,HOST`; nil when nothing is.
@@ -30,7 +30,8 @@ func CheckAllow(value string) error {
 	return err
 }
 
-// permits reads a value of --allow: names with hosts, separated by commas. A word that is no name is another host of the name before.
+// permits reads a value of --allow: names with hosts, separated by commas. Any other word is another host of the name
+// before.
 func permits(value string) ([]permit, error) {
 	var out []permit
 	last := ""
@@ -69,7 +70,7 @@ func (s *Suite) allows(name string, at *url.URL) bool {
 	}
 	for _, value := range s.opts.Allow {
 		allowed, err := permits(value)
-		if err != nil { // it was checked when it was given; what cannot be read allows nothing
+		if err != nil { // CheckAllow has checked it; an invalid value allows nothing
 			continue
 		}
 		if slices.ContainsFunc(allowed, func(p permit) bool { return p.name == name && (at == nil || p.covers(at)) }) {

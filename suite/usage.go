@@ -15,9 +15,9 @@ import (
 type VariableUse struct {
 	Name string
 	Pos  diag.Pos // where the scorer names it
-	// Optional says that the scorer copes with there being none.
+	// Optional says that the scorer works without the variable.
 	Optional bool
-	// All says that it is all variables rather than one: which, only shows when an answer is scored.
+	// All says that the scorer looks at all variables; which ones is known only when an answer is scored.
 	All bool
 	// Known are names in addition to those of the case, for hints.
 	Known []string
@@ -132,7 +132,8 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 	return warnings
 }
 
-// unusedColumns warns of the columns of a table that nothing names. Other files give more than anybody asked for.
+// unusedColumns warns of the columns of a table that nothing names. Other files often have more keys than a suite
+// needs.
 func (l *loader) unusedColumns(def *caseDef, r *row, used map[string]bool, warnings *diag.List) {
 	if !r.of.isTable() {
 		return

@@ -14,11 +14,11 @@ import (
 // filter is an expression over the columns of a row: `where`.
 type filter struct {
 	node    yamlnode.Node
-	program *expression.Program // nil: it has a mistake
+	program *expression.Program // nil: it has an error
 }
 
-// compile reads the expression, once the columns are known. Rows of a table all have the same ones, so that another name is a
-// mistake; of other files a row may have more.
+// compile reads the expression, once the columns are known. Rows of a table all have the same ones, so another name is
+// an error; of other files a row may have more.
 func (f *filter) compile(first *row, diags *diag.List) {
 	var env any = expression.Open{}
 	if first.of.isTable() {
@@ -47,7 +47,7 @@ func (f *filter) takes(r *row) (bool, error) {
 	if f == nil {
 		return true, nil
 	}
-	if f.program == nil { // so that what else is wrong with the rows is told too
+	if f.program == nil { // so that other problems of the rows are reported too
 		return true, nil
 	}
 	for _, read := range f.program.Reads() {
@@ -75,7 +75,7 @@ func lacks(v variable.Value, path []string) bool {
 	for _, name := range path {
 		found, named, there := variable.Get(v, name)
 		if !named {
-			return false // which the expression tells
+			return false // which the expression reports
 		}
 		if !there {
 			return true
@@ -93,9 +93,9 @@ func (s *Suite) filtered(r *rows, diags *diag.List) iter.Seq[*row] {
 			var lack *expression.Error
 			switch {
 			case errors.As(err, &lack):
-				diags.Errorf(one.pos, lack.Hint, "`where` cannot be told of the row: %s", lack.Message)
+				diags.Errorf(one.pos, lack.Hint, "`where` cannot be determined for the row: %s", lack.Message)
 			case err != nil:
-				diags.Errorf(one.pos, "a cell may be empty: count != \"\" and int(count) > 1", "`where` cannot be told of the row: %s", err)
+				diags.Errorf(one.pos, "a cell may be empty: count != \"\" and int(count) > 1", "`where` cannot be determined for the row: %s", err)
 			}
 			if taken && !yield(one) {
 				return

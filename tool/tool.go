@@ -18,7 +18,7 @@ const (
 	Required = "required" // at least one call
 )
 
-// Choice says whether the model has to call a function. The zero Choice is no choice: the service's default holds.
+// Choice says whether the model has to call a function. The zero Choice leaves it to the service's default.
 type Choice struct {
 	Mode string `json:"mode,omitempty"` // Auto, None or Required
 	// Name is the one function that is called; "" leaves the function to the model.
@@ -30,7 +30,7 @@ type Call struct {
 	// ID is the service's name for the call, which its result repeats; "" where the service gives none.
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
-	// Args is a JSON object; nil: the call has no arguments. What the model wrote that is no object is a JSON string.
+	// Args is a JSON object; nil: the call has no arguments. Anything else that the model wrote is a JSON string.
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
@@ -43,8 +43,8 @@ type Result struct {
 	Failed bool `json:"failed,omitempty"`
 }
 
-// Response is the result as the model gets it: the text where it is a JSON object, else an object with the text as `result`, or as
-// `error` of a call that failed.
+// Response is the result as the model gets it. A text that is a JSON object stays one; any other is in an object, as
+// `result`. The text of a failed call is its `error`.
 func (r *Result) Response() json.RawMessage {
 	var object map[string]json.RawMessage
 	if !r.Failed && json.Unmarshal([]byte(r.Text), &object) == nil && object != nil {

@@ -39,8 +39,8 @@ func Parse(raw []byte) (Value, error) {
 	return valueOf(v, 1)
 }
 
-// ParseDict reads an object of JSON as variables: what is no list and no object becomes a text as it is written, null
-// the empty one. The error is one of Parse, or ErrObject.
+// ParseDict reads an object of JSON as variables. Everything but lists and objects becomes a text as it is written, and
+// null the empty text. The error is one of Parse, or ErrObject.
 func ParseDict(raw []byte) (Dict, error) {
 	v, err := parsed(raw)
 	switch {

@@ -50,7 +50,8 @@ func (o Object) Get(name string) (Value, bool) {
 	return nil, false
 }
 
-// Get is what an Object or a Dict has under a name. named says whether v is one of them, there whether it has the name.
+// Get is what an Object or a Dict has under a name. named reports whether v is one of them, there whether it has the
+// name.
 func Get(v Value, name string) (found Value, named, there bool) {
 	switch in := v.(type) {
 	case Object:
@@ -63,8 +64,9 @@ func Get(v Value, name string) (found Value, named, there bool) {
 	return nil, false, false
 }
 
-// Plain are the values in Go's own types, as expressions compare and add them: int where a number is a whole one that fits, else
-// float64; null is nil. A whole number that neither holds, such as an id of twenty digits, is a text: rounded, it would equal others.
+// Plain are the values in Go's own types, as expressions compare and add them: int for a whole number that fits, else
+// float64; null is nil. A whole number that fits neither, such as an id of twenty digits, is a text: rounded, it would
+// equal others.
 func (d Dict) Plain() map[string]any {
 	out := make(map[string]any, len(d))
 	for name, v := range d {
@@ -131,8 +133,8 @@ func (d Dict) MarshalJSON() ([]byte, error) { return form{}.append(nil, d), nil 
 // JSON is a value as JSON. Objects keep their order, a Dict is sorted.
 func JSON(v Value) string { return string(form{}.append(nil, v)) }
 
-// Texts is a value in the form by which cases are known from run to run, whatever types their values have: JSON with
-// sorted keys, in which all that is no list and no object is a text as it is written.
+// Texts is a value in the form that identifies cases from run to run, whatever types their values have. It is JSON with
+// sorted keys, where everything but lists and objects is a text as it is written.
 func Texts(v Value) string { return string(AppendTexts(nil, v)) }
 
 // AppendTexts appends what Texts gives.

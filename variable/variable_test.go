@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// FuzzJSON holds the writer without reflection to encoding/json: by what it writes, cases are told apart.
+// FuzzJSON holds the writer without reflection to encoding/json: its output distinguishes cases.
 func FuzzJSON(f *testing.F) {
 	for _, s := range append(hostile.Strings(), "", "plain", `"\`, "<a>&", "\x7f\u2028") {
 		f.Add(s)

@@ -34,9 +34,9 @@ func NewApp(key string) *App {
 	a.sessions.open = map[string]*session{}
 	a.mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { reply(w, map[string]string{"status": "ok"}) })
 	a.mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { reply(w, a.Stats()) })
-	a.handle("/chat", a.asked(chat))
-	a.handle("/stream", a.asked(streamed))
-	a.handle("/text", a.asked(plainText))
+	a.handle("/chat", a.answering(chat))
+	a.handle("/stream", a.answering(streamed))
+	a.handle("/text", a.answering(plainText))
 	a.handle("/fail/{status}", failAs)
 	a.handle("/fail/app", func(w http.ResponseWriter, _ *http.Request) { reply(w, appError("the order service is down")) })
 	a.handle("/hang", a.hang)
@@ -143,8 +143,8 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	writeJSON(w, appError(message))
 }
 
-// asked reads a question, answers it, and has next write the answer.
-func (a *App) asked(next func(w http.ResponseWriter, e exchange, out appReply)) http.HandlerFunc {
+// answering reads a question, answers it, and has next write the answer.
+func (a *App) answering(next func(w http.ResponseWriter, e exchange, out appReply)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAppBody))
 		if err != nil {

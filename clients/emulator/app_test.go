@@ -251,7 +251,7 @@ func TestTheApplicationServesManyAtOnce(t *testing.T) {
 	expect.Same(t, "requests", a.Stats()["/chat"], int64(40))
 }
 
-// FuzzApp holds that the application answers whatever comes, an answer in JSON or a problem in JSON, and streams events of JSON.
+// FuzzApp checks that the application answers whatever comes, an answer in JSON or a problem in JSON, and streams events of JSON.
 func FuzzApp(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(), `{"question":"order A17","session":[{}]}`, `{"messages":[{"role":"user","content":[{"text":"x"}]},{"role":"model"}]}`,

@@ -76,7 +76,7 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// FuzzMethods holds that each of the methods answers whatever comes with JSON: an answer, or an error of the client's.
+// FuzzMethods checks that each of the methods answers whatever comes with JSON: an answer, or an error of the client's.
 func FuzzMethods(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(), `{"content":{"parts":[{"text":"x"}]},"taskType":1}`,
@@ -105,7 +105,7 @@ func FuzzMethods(f *testing.F) {
 	})
 }
 
-// FuzzProtocols holds that each of the other protocols answers whatever comes with JSON or events: an answer, or an error of the client's.
+// FuzzProtocols checks that each of the other protocols answers whatever comes with JSON or events: an answer, or an error of the client's.
 func FuzzProtocols(f *testing.F) {
 	const model, messages = `{"model":"m","max_tokens":9,`, `"messages":[{"role":"user","content":"x"}]`
 	for _, s := range append(
@@ -140,7 +140,7 @@ func FuzzProtocols(f *testing.F) {
 	})
 }
 
-// FuzzLogin holds that the authorization server redirects to this machine alone, gives no token without a code, and
+// FuzzLogin checks that the authorization server redirects to this machine alone, gives no token without a code, and
 // writes what it was sent into its pages as text.
 func FuzzLogin(f *testing.F) {
 	const good = "client_id=" + oauthClient + "&redirect_uri=http%3A%2F%2F127.0.0.1%3A9%2Fx&response_type=code" +

@@ -43,7 +43,7 @@ func TestEmbedOnTheWire(t *testing.T) {
 	expect.Same(t, "the body", body, want)
 }
 
-// What is no vector for each text is an error.
+// An answer without one vector for each text is an error.
 func TestEmbedFaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ body, text string }{

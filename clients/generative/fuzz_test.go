@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// FuzzVectors holds that an answer with embeddings is an error, or one vector a text, of numbers, all of one length,
+// FuzzVectors checks that an answer with embeddings is an error, or one vector a text, of numbers, all of one length,
 // that are read the same when written again.
 func FuzzVectors(f *testing.F) {
 	for _, s := range append(
@@ -91,7 +91,7 @@ func FuzzModels(f *testing.F) {
 	})
 }
 
-// FuzzRequestBody holds that what is sent is JSON that decodes to the texts, whatever they are.
+// FuzzRequestBody checks that what is sent is JSON that decodes to the texts, whatever they are.
 func FuzzRequestBody(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add(s, s)

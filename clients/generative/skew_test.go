@@ -13,7 +13,7 @@ func TestSkew(t *testing.T) {
 	for _, test := range []struct {
 		name, date string
 		status     int
-		told       bool
+		known      bool
 		least      time.Duration
 		most       time.Duration
 	}{
@@ -28,15 +28,15 @@ func TestSkew(t *testing.T) {
 				w.WriteHeader(test.status)
 				_, _ = w.Write([]byte(`{"models":[]}`))
 			}, nil)
-			if _, told := c.Skew(); told {
-				t.Error("something is told before there is an answer")
+			if _, known := c.Skew(); known {
+				t.Error("something is known before there is an answer")
 			}
 			_, err := c.Models(context.Background(), "v1")
 			if (err == nil) != (test.status == 200) {
 				t.Error(err)
 			}
-			if skew, told := c.Skew(); told != test.told || skew < test.least || skew > test.most {
-				t.Errorf("%s, %v", skew, told)
+			if skew, known := c.Skew(); known != test.known || skew < test.least || skew > test.most {
+				t.Errorf("%s, %v", skew, known)
 			}
 		})
 	}

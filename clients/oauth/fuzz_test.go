@@ -34,7 +34,7 @@ func safe(t *testing.T, address string) {
 	}
 }
 
-// FuzzClientFile holds that a client secrets file is refused, without its secret in the words, or names a client and
+// FuzzClientFile checks that a client secrets file is refused, without its secret in the words, or names a client and
 // addresses to which secrets may be sent.
 func FuzzClientFile(f *testing.F) {
 	for _, s := range hostile.Strings() {
@@ -79,7 +79,7 @@ func staysLocal(t *testing.T, redirect, address string) {
 	}
 }
 
-// FuzzTokenFile holds that a file of a login is refused, or is of a client, and is read the same when written again.
+// FuzzTokenFile checks that a file of a login is refused, or is of a client, and is read the same when written again.
 func FuzzTokenFile(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings()[:10],
@@ -111,7 +111,7 @@ func FuzzTokenFile(f *testing.F) {
 	})
 }
 
-// FuzzTokenAnswer holds that the answer of a token endpoint gives a token that a header can hold, or an error in one
+// FuzzTokenAnswer checks that the answer of a token endpoint gives a token that a header can hold, or an error in one
 // line without what was sent.
 func FuzzTokenAnswer(f *testing.F) {
 	for _, s := range append(
@@ -169,7 +169,7 @@ func checkExplained(t *testing.T, text string, secrets ...string) {
 	}
 }
 
-// FuzzCallback holds that no request of a browser, and nothing that is pasted, ends a login whose state it does not
+// FuzzCallback checks that no request of a browser, and nothing that is pasted, ends a login whose state it does not
 // know, and that pages show texts as texts.
 func FuzzCallback(f *testing.F) {
 	for _, s := range hostile.Strings() {

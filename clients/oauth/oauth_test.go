@@ -221,7 +221,7 @@ func TestLoginFailures(t *testing.T) {
 			q.Set("state", "of another login")
 			u.RawQuery = q.Encode()
 			browse(t, u.String())
-		}, func(l *Login) { l.Wait = time.Second }, "carried another state"},
+		}, func(l *Login) { l.Wait = time.Second }, "is of another login"},
 		"replayed code": {emulator.ConsentAuto, func(t *testing.T, a string) {
 			u := callback(t, a)
 			resp, err := http.PostForm(endpoint(a, "token"), url.Values{

@@ -196,8 +196,8 @@ func TestOddTokens(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`:                       "characters",
 		`{"access_token":"a","token_type":"mac"}`:                                  "another type",
-		`{"token_type":"Bearer"}`:                                                  "not what the standard says",
-		`{"access_token":"a","token_type":"Bearer","expires_in":"soon"}`:           "not what the standard says",
+		`{"token_type":"Bearer"}`:                                                  "does not follow the standard",
+		`{"access_token":"a","token_type":"Bearer","expires_in":"soon"}`:           "does not follow the standard",
 		`{"access_token":"a","token_type":"bearer","expires_in":0,"scope":"x  y"}`: "",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -29,7 +29,7 @@ func TestDamagedStreams(t *testing.T) {
 	replies.HoldFaults(t, ask, "responses")
 }
 
-// FuzzParseResponse holds that whatever comes is an error of some kind, or an answer.
+// FuzzParseResponse checks that whatever comes is an error of some kind, or an answer.
 func FuzzParseResponse(f *testing.F) {
 	replies.Fuzz(f, ParseResponse, hostile.Strings(), "responses")
 }

@@ -1,5 +1,6 @@
-// Package atomic replaces files as a whole or not at all. A temporary file next to the target takes its place once it is complete; what a
-// killed process left of one is removed by the next that writes there, since a file that is being written is locked.
+// Package atomic replaces files as a whole or not at all. A temporary file next to the target takes its place once it
+// is complete. A killed process may leave one behind; the next writer in the folder removes it, since a file that is
+// being written is locked.
 package atomic
 
 import (
@@ -72,20 +73,21 @@ func create(dir string) (temp *os.File, release func(), err error) {
 	}
 }
 
-// hold waits for the lock of a temporary file, by which no other process takes it for a left-over one. Where files cannot be locked,
-// nobody sweeps them either.
+// hold waits for the lock of a temporary file, which keeps other processes from taking it for a left-over one. Where
+// files cannot be locked, no process sweeps them either.
 func hold(path string) (release func()) {
 	if runtime.GOOS == "windows" { // where a locked file could not be renamed
 		return func() {}
 	}
-	lock := flock.New(path, flock.SetFlag(os.O_RDWR)) // which makes no file where it is gone
+	lock := flock.New(path, flock.SetFlag(os.O_RDWR)) // which makes no file when it has gone
 	if err := lock.Lock(); err != nil {
 		return func() {}
 	}
 	return func() { _ = lock.Unlock() } // the file has another name by now, or none
 }
 
-// Sweep removes temporary files in a folder that no process writes. What cannot be removed only takes up room.
+// Sweep removes temporary files in a folder that no process writes. A failure is ignored: what is left only takes up
+// room.
 func Sweep(dir string) {
 	if runtime.GOOS == "windows" {
 		return

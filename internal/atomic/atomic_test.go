@@ -58,7 +58,7 @@ func alone(t *testing.T, dir string) {
 	}
 }
 
-// A file that is replaced keeps its permissions, and a new one has those that are given.
+// A file that is replaced keeps its permissions, and a new one has the given permissions.
 func TestWriteKeepsPermissions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "report")

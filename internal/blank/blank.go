@@ -1,5 +1,5 @@
-// Package blank knows which characters show nothing. A text of nothing else is no text: no answer, and nothing to
-// compare an answer with.
+// Package blank knows which characters show nothing. A text of such characters alone counts as empty: as no answer, and
+// as nothing to compare an answer with.
 package blank
 
 import (
@@ -12,8 +12,8 @@ func Is(text string) bool { return !strings.ContainsFunc(text, shows) }
 
 func shows(r rune) bool { return !space(r) && !Hidden(r) }
 
-// space is white space of any width, with what takes up room and shows nothing although Unicode calls it a letter or a
-// symbol.
+// space is white space of any width, with characters that take up room and show nothing although Unicode calls them
+// letters or symbols.
 func space(r rune) bool {
 	switch r {
 	case '\u2800', '\u115f', '\u1160', '\u3164', '\uffa0': // the blank of Braille, the fillers of Hangul
@@ -22,8 +22,9 @@ func space(r rune) bool {
 	return unicode.IsSpace(r)
 }
 
-// Hidden reports whether a character has no width and shows nothing: control and format characters, joiners, variation
-// selectors, marks of writing direction, tags, and code points that are no characters. White space is not hidden.
+// Hidden reports whether a character has no width and shows nothing. Such are control and format characters, joiners,
+// variation selectors, marks of writing direction, tags, and code points without a character. White space is not
+// hidden.
 func Hidden(r rune) bool {
 	if r < 0x80 || space(r) {
 		return r < ' ' && !unicode.IsSpace(r) || r == 0x7f

@@ -1,10 +1,10 @@
 // Package dataset reads rows of named values out of data files: CSV, TSV, JSON lines and JSON, compressed with gzip or
-// not. It streams: what it holds at a time is one row, so that a file of any size is read in flat memory; only a JSON
-// document whose rows an expression selects is held as a whole. A bad row is an Error with its line, after which
-// reading continues where the next row begins for sure.
+// not. It streams: it holds one row at a time, so that a file of any size is read in flat memory. Only a JSON document
+// whose rows an expression selects is held as a whole. A bad row is an Error with its line, after which reading
+// continues at the next row that begins for sure.
 //
-// It refuses what would silently become something else: text that is not UTF-8, columns without a name or with
-// the name of another, rows with more or fewer cells than the header, keys that stand twice in an object.
+// It refuses what would silently change: text that is not UTF-8, columns without a name of their own, rows with more or
+// fewer cells than the header, duplicate keys.
 package dataset
 
 import (
@@ -87,8 +87,7 @@ func Read(r io.Reader, o Options) iter.Seq2[Row, error] {
 	}
 }
 
-// open begins to read a file: it unpacks what gzip has compressed, and looks for what shows that there are no rows to
-// be read.
+// open begins to read a file: it unpacks gzip, and checks for signs of a file without rows.
 func open(r io.Reader, packed bool) (*source, error) {
 	file := bufio.NewReaderSize(r, bufferSize)
 	head, err := peek(file, len(gzipMagic))
@@ -127,9 +126,9 @@ type source struct {
 	r        *bufio.Reader
 	read     int64 // bytes handed out
 	mark     int64 // read when the row began
-	lines    bool  // whether lineAt is asked
+	lines    bool  // whether lineAt is called
 	newlines []int64
-	line     int // of the last offset that was asked for, less 1
+	line     int // of the last offset that was looked up, less 1
 }
 
 var errLong = errors.New("too long")

@@ -51,9 +51,9 @@ func TestRead(t *testing.T) {
 		{"twice", dataset.CSV, "a, a\n1,2\n", "! line 1: the columns 1 and 2 have the same name, \"a\"\n"},
 		{"no name", dataset.CSV, "a,,b\n1,2,3\n", "! line 1: column 2 has no name\n"},
 		{"semicolons", dataset.CSV, "a;b\n1;2\n", "! line 1: the cells seem to be separated by something else than ','\n"},
-		{"stray quote", dataset.CSV, "a,b\n1,x\"y\n", "! line 2: a quote stands inside a cell that is not quoted\n"},
-		{"open quote", dataset.CSV, "a,b\n1,2\n3,\"x\ny\n", "2 {\"a\":\"1\",\"b\":\"2\"}\n! line 3: a quoted cell does not end, or goes on " +
-			"after its quote\n"},
+		{"stray quote", dataset.CSV, "a,b\n1,x\"y\n", "! line 2: a quote inside a cell that is not quoted\n"},
+		{"open quote", dataset.CSV, "a,b\n1,2\n3,\"x\ny\n", "2 {\"a\":\"1\",\"b\":\"2\"}\n! line 3: a quoted cell does not end, or has text " +
+			"after its closing quote\n"},
 		{"not UTF-8", dataset.CSV, "a\n\xff\nx\n", "! line 2: the text is not UTF-8\n3 {\"a\":\"x\"}\n"},
 		{"UTF-16", dataset.CSV, "\xff\xfea\x00", "! line 1: the file is in UTF-16\n"},
 		{"right to left", dataset.CSV, "שם\nשלום\n", "2 {\"שם\":\"שלום\"}\n"},
@@ -98,7 +98,7 @@ func TestRaggedHints(t *testing.T) {
 	}
 }
 
-// endless is a file that never ends, and tells how much of it was read.
+// endless is a file that never ends, and counts how much of it was read.
 type endless struct {
 	head string
 	read int
@@ -211,7 +211,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// FuzzRead holds that whatever stands in a file, reading it ends, and that lines of rows and errors only grow.
+// FuzzRead holds that reading any file ends, and that lines of rows and errors only grow.
 func FuzzRead(f *testing.F) {
 	for _, s := range append(hostile.Strings(), "a,b\n1,2\n", "[{\"a\":1}]", "{\"a\":1}\n", "a\n\"1\n2\"\n") {
 		f.Add([]byte(s))
@@ -232,7 +232,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// lineOf is the line of a row, or of the mistake in it.
+// lineOf is the line of a row, or of the problem in it.
 func lineOf(t *testing.T, row dataset.Row, err error) int {
 	t.Helper()
 	var e *dataset.Error

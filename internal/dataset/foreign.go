@@ -15,7 +15,7 @@ import (
 // HeadBytes is how much of a file ForeignContent looks at.
 const HeadBytes = 3072
 
-// Foreign is the error of a file that is no text: a format that evalrun does not read.
+// Foreign is the error of a file in a format that evalrun does not read.
 type Foreign struct {
 	Name string // of the file; "" where only its content was seen
 	format
@@ -55,7 +55,7 @@ func (f *Foreign) Hint() string {
 	return rename + "convert it with: " + command
 }
 
-// ForeignName is the error of a file whose name shows that there are no rows of text in it, nil for others.
+// ForeignName is the error of a file whose name shows that it has no rows of text, nil for others.
 func ForeignName(name string) *Foreign {
 	for _, one := range foreignFormats() {
 		if one.named(name) {
@@ -110,7 +110,7 @@ func (f *format) named(name string) bool {
 		func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 
-// foreignFormats are those in which data is published, and archives. A longer ending comes before a shorter one.
+// foreignFormats are formats of published data, and archives. A longer ending comes before a shorter one.
 func foreignFormats() []format {
 	return slices.Concat(ofTables(), ofPrograms(), archives())
 }
@@ -149,7 +149,7 @@ func python(library, expression string) string {
 
 func pandas(format string) string { return python("pandas", "pandas.read_"+format+"('FILE')") }
 
-// ofPrograms are the formats in which programs keep their own values.
+// ofPrograms are formats of values that programs keep.
 func ofPrograms() []format {
 	return []format{
 		{
@@ -190,7 +190,7 @@ func archives() []format {
 	return out
 }
 
-// magic is how files of a format begin which the library does not know.
+// magic is how files of a format begin that the library does not know.
 type magic struct{ prefix, ending string }
 
 func magics() []magic {

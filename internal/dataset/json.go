@@ -11,8 +11,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// lines reads an object a line, or a document a line from which an expression selects rows; empty lines are passed
-// over.
+// lines reads an object a line, or a document a line from which an expression selects rows; empty lines are skipped.
 func lines(in *source, rows *jq.Rows, yield func(Row, error) bool) {
 	r := bufio.NewReaderSize(in, bufferSize)
 	var row []byte
@@ -132,8 +131,8 @@ func beginning(dec *json.Decoder) int64 {
 	}
 }
 
-// object reads the values of a row: texts as they are, numbers and truth values as they are written, null as the
-// empty text that an empty cell of a table is. Inside lists and objects they keep their types.
+// object reads the values of a row. Texts stay as they are, numbers and truth values as they are written, and null is
+// the empty text, like an empty cell of a table. Inside lists and objects they keep their types.
 func object(raw []byte, line int) (variable.Dict, error) {
 	vars, err := variable.ParseDict(raw)
 	var twice *variable.TwiceError

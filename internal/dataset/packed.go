@@ -50,8 +50,8 @@ func (u *unpacked) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// CheckPacked reads a file to its end when gzip has compressed it: it is whole, and does not grow beyond measure. The
-// error is an *Error, or one of r.
+// CheckPacked reads a file to its end when gzip has compressed it: it must be whole, and within the limit of growth.
+// The error is an *Error, or one of r.
 func CheckPacked(r io.Reader) error {
 	file := bufio.NewReaderSize(r, bufferSize)
 	head, err := peek(file, len(gzipMagic))

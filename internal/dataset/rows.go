@@ -14,7 +14,8 @@ import (
 	"github.com/evalrun/evalrun/internal/jq"
 )
 
-// maxDocument bounds a JSON file whose rows an expression selects, in bytes: what is around a row may come after it.
+// maxDocument bounds a JSON file whose rows an expression selects, in bytes. It is held as a whole, since what is
+// around a row may come after it.
 const maxDocument = 256 << 20
 
 // document is JSON from which an expression selects rows.
@@ -46,7 +47,7 @@ func whole(in *source, rows *jq.Rows, yield func(Row, error) bool) {
 	}
 }
 
-// documentOf yields the rows of a document that begins on a line. It reports whether the caller wants more.
+// documentOf yields the rows of a document that begins on a line. It reports whether to continue.
 func documentOf(text []byte, line int, rows *jq.Rows, yield func(Row, error) bool) bool {
 	d := &document{text: string(text), rows: rows, yield: yield}
 	for i := 0; i <= len(text); i += block {
@@ -59,7 +60,7 @@ func documentOf(text []byte, line int, rows *jq.Rows, yield func(Row, error) boo
 	return d.read()
 }
 
-// check wants a document to be JSON.
+// check reports a document that is not JSON.
 func (d *document) check(text []byte) error {
 	var bad *json.SyntaxError
 	switch {
@@ -119,7 +120,7 @@ func (d *document) items(list gjson.Result, in *node, keys []string) (more bool)
 		in = &node{raw: list, in: in}
 	case !list.IsArray():
 		return d.yield(Row{}, &Error{
-			Line: d.lineAt(list.Index), Message: fmt.Sprintf("`rows` takes the items of .%s, which is no list",
+			Line: d.lineAt(list.Index), Message: fmt.Sprintf("`rows` takes the items of .%s, which is not a list",
 				strings.Join(keys, ".")),
 		})
 	}
@@ -131,7 +132,7 @@ func (d *document) items(list gjson.Result, in *node, keys []string) (more bool)
 	return more
 }
 
-// noKey is the error of a path whose last key is not there; names are the keys that are.
+// noKey is the error of a path whose last key is missing; names are the existing keys.
 func (d *document) noKey(here gjson.Result, keys, names []string) bool {
 	e := &Error{
 		Line:    d.lineAt(here.Index),

@@ -71,7 +71,7 @@ func TestRowsThatAnExpressionSelects(t *testing.T) {
 		"nothing":                    {`.data[] | select(.title == "none")`, ""},
 		"no such key":                {`.dat[].x`, "! line 1: `rows` takes the items of .dat, which the file lacks\n"},
 		"no such key below":          {`.data.x[].y`, "! line 2: `rows` takes the items of .data.x, which the file lacks\n"},
-		"no list":                    {`.version[]`, "! line 1: `rows` takes the items of .version, which is no list\n"},
+		"no list":                    {`.version[]`, "! line 1: `rows` takes the items of .version, which is not a list\n"},
 		"no such list in some items": {`.data[] | .tags[] | {x: .}`, "3 {\"x\":\"a\"}\n! line 7: `rows` fails here: cannot iterate over: null\n"},
 		"a list": {
 			`.data[] | .paragraphs`,

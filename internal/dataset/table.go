@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// table reads records, the first of which names the columns unless the caller does.
+// table reads records. The first one names the columns unless the caller does.
 func table(in *source, o Options, yield func(Row, error) bool) {
 	r := csv.NewReader(in)
 	r.Comma, r.ReuseRecord, r.FieldsPerRecord = cmp.Or(o.Separator, ','), true, -1
@@ -149,14 +149,14 @@ func recordError(line int, err error) error {
 		return &Error{
 			parse.Line,
 			parse.Column,
-			"a quote stands inside a cell that is not quoted",
+			"a quote inside a cell that is not quoted",
 			`quote the cell, and double the quotes in it: "a ""word"""`,
 		}
 	case errors.Is(parse.Err, csv.ErrQuote):
 		return &Error{
 			parse.StartLine,
 			0,
-			"a quoted cell does not end, or goes on after its quote",
+			"a quoted cell does not end, or has text after its closing quote",
 			`quotes inside a quoted cell are doubled: "a ""word"""`,
 		}
 	}

@@ -15,8 +15,7 @@ import (
 // maxDepth is how deep an item may nest: lists and objects are read again with each that holds them.
 const maxDepth = 64
 
-// node is an object of a document. It is known by its map: an expression that only selects it hands on the very map
-// that it was given.
+// node is an object of a document. Its map identifies it: an expression that only selects it returns the same map.
 type node struct {
 	raw   gjson.Result
 	value map[string]any // which it keeps alive, so that no other map takes its address

@@ -17,7 +17,7 @@ type YAML struct {
 // MaxWeight keeps weighted means far from overflow.
 const MaxWeight = math.MaxInt32
 
-// BesideKeys may stand beside every kind of scorer; those of a nested scorer are fewer.
+// BesideKeys are allowed next to every kind of scorer; a nested scorer has fewer.
 var BesideKeys = shape.Block{Keys: []shape.Key{
 	{Name: "name", Is: shape.Text, Doc: "Makes the score a named metric, which reports aggregate and gates can compare."},
 	{Name: "weight", Is: shape.Number(0, MaxWeight), Doc: "What the score counts for under the case's `threshold`; 1 when not given."},
@@ -42,8 +42,8 @@ var BesideKeys = shape.Block{Keys: []shape.Key{
 	{
 		Name: "onError",
 		Is:   shape.Word("fail", "unscored"),
-		Doc: "What becomes of a check that gives no result: the answer fails, or the score is unscored. Scorers inside " +
-			"take it over.",
+		Doc: "What a check without a result means: the answer fails, or the score is unscored. Nested " +
+			"scorers inherit it.",
 	},
 	{
 		Name: "select",
@@ -52,7 +52,7 @@ var BesideKeys = shape.Block{Keys: []shape.Key{
 	},
 }}
 
-// NestedKeys may stand beside a kind inside any, all and not.
+// NestedKeys are allowed next to a kind inside any, all and not.
 var NestedKeys = BesideKeys.Only("candidate", "turn", "select", "partial", "onError")
 
 // SelectStep picks a part of an answer.

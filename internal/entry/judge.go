@@ -1,6 +1,6 @@
 package entry
 
-// Names that the template of a judge has for what it is about. They win over variables of the case.
+// Names that the template of a judge can use in addition to variables. They win over variables of the case.
 const (
 	JudgeAnswer       = "answer"
 	JudgeQuestion     = "question"

@@ -15,7 +15,7 @@ const TokensPerImage = 258
 // Prompt guesses the tokens of contents.
 func Prompt(contents []eval.Content) int { return Request(&eval.Request{Contents: contents}) }
 
-// Request guesses the tokens of a prompt, its system text and its tools included. A file that is no image counts as one.
+// Request guesses the tokens of a prompt, its system text and its tools included. Any other file counts as an image.
 func Request(r *eval.Request) int {
 	return Tokens(payload.PromptBytes(r)) + TokensPerImage*payload.Files(r.Contents)
 }
@@ -33,8 +33,8 @@ func output(r *eval.Response) int {
 	return Tokens(n)
 }
 
-// Usage is what a call cost, with an estimate of what the service did not report: the prompt, the output, or both. The output of an
-// answer without text is no estimate.
+// Usage is what a call cost, with an estimate of what the service did not report: the prompt, the output, or both. The
+// output of an answer without text is not estimated.
 func Usage(c *eval.Call, r *eval.Response) *eval.Usage {
 	if r.Usage != nil && r.Usage.Source != "" {
 		return r.Usage

@@ -1,8 +1,9 @@
-// Package expression is the one expression language of evalrun: expr-lang, with typos as mistakes at their place and with bounds.
+// Package expression is the one expression language of evalrun: expr-lang, with each problem at its place and with
+// bounds.
 //
-// An evaluation cannot be interrupted, so it is made impossible to take long: whatever works on texts, lists and mappings pays
-// for their size out of a budget, every pass of a loop pays for what stands in it, and when the budget is spent the evaluation
-// ends with an error. What depends on the time of day is refused, and so are methods.
+// An evaluation cannot be interrupted, so it is made impossible to take long. Whatever works on texts, lists and
+// mappings pays for their size out of a budget, and every pass of a loop pays for the operations in it. When the budget
+// is spent, the evaluation ends with an error. What depends on the time of day is refused, and so are methods.
 //
 // The usual order: Compile once, Program.Run for each set of values.
 package expression
@@ -59,7 +60,7 @@ func (w Want) takes(t reflect.Type) bool {
 	return false
 }
 
-// Error is a mistake in an expression. Offset is the byte in its text where it stands.
+// Error is a problem in an expression. Offset is its byte in the text.
 type Error struct {
 	Offset  int
 	Message string
@@ -68,12 +69,12 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Read is a value that an expression takes from its environment: the name, and what is selected in it by names that stand in
-// the text, such as vars, country for both vars.country and vars["country"].
+// Read is a value that an expression takes from its environment. It is the name, and the names that select in it: vars,
+// country for both vars.country and vars["country"].
 type Read struct {
 	Path   []string
 	Offset int // of the last name in the text
-	// Optional says that the expression copes with there being none: vars?.country, or vars.country ?? "".
+	// Optional says that the expression works without the value: vars?.country, or vars.country ?? "".
 	Optional bool
 }
 
@@ -86,13 +87,13 @@ type Program struct {
 	machines sync.Pool // of *machine
 }
 
-// Compile reads an expression. env says what it can name: a struct whose fields have `expr:"name"` tags, or a map[string]any of
-// samples, in which nil stands for a value of any type. Names that are not in it are mistakes; what is inside a map[string]any
-// is known only when the expression runs. A `let` hides a name of env, so that new names of an environment change no expression that is
-// there. The error is an *Error.
+// Compile reads an expression. env says what it can name: a struct whose fields have `expr:"name"` tags, or a
+// map[string]any of samples, where nil is a value of any type. Other names are errors; the content of a map[string]any
+// is known only when the expression runs. A `let` hides a name of env, so that new names of an environment change no
+// existing expression. The error is an *Error.
 func Compile(text string, env any, want Want) (p *Program, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a bug in the library is a mistake at its place at worst
+		if r := recover(); r != nil { // a bug in the library is an error at its place at worst
 			p, err = nil, &Error{Message: fmt.Sprintf("the expression cannot be read: %v", r)}
 		}
 	}()
@@ -201,7 +202,7 @@ type RunError struct {
 	Message string
 	// OfTexts says that a text was where a number or another type is needed.
 	OfTexts bool
-	// OfTypes says that an operator stood between values of types that do not go together.
+	// OfTypes says that an operator does not work on the types of its values.
 	OfTypes bool
 }
 

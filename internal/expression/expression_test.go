@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text    string
@@ -113,7 +113,7 @@ func TestMistakes(t *testing.T) {
 		{" \r\n", Grade, 0, "the expression is empty", ""},
 		{`answer contains`, Grade, 14, "unexpected token EOF", ""},
 		{`answer matches "("`, Grade, 7, "missing closing )", ""},
-		{`any(candidates, any(candidates, any(candidates, true)))`, Grade, 0, "at most 2 loops may stand inside each other", ""},
+		{`any(candidates, any(candidates, any(candidates, true)))`, Grade, 0, "loops can be nested at most 2 deep", ""},
 		{strings.Repeat("1+", maxNodes) + "1", Grade, 0, "maximum allowed nodes", ""},
 		{strings.Repeat(" ", MaxText) + "1", Grade, MaxText, "at most 4096 are allowed", ""},
 		{`answer + 1`, Grade, 7, "mismatched types string and int", ""},
@@ -188,8 +188,8 @@ func TestFailsWhenRun(t *testing.T) {
 		`vars.list[7] == "a"`:            "out of range",
 		`1 % (usage.outputTokens - 3)`:   "divide by zero",
 		`answer matches vars.n + "("`:    "missing closing )",
-		`vars.list contains "a"`:         "a list stands where a text is needed",
-		`(vars.missing ?? nil) and true`: "nothing stands where true or false is needed",
+		`vars.list contains "a"`:         "expected a text, found a list",
+		`(vars.missing ?? nil) and true`: "expected true or false, found nothing",
 		`vars.list matches "a"`:          "takes two texts",
 	} {
 		p, err := Compile(text, env{}, Grade)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever the text, compiling and running end, with a mistake inside the text or without.
+// Whatever the text, compiling and running end, with a problem inside the text or without.
 func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
 		`answer contains "Paris"`, `any(candidates, .text matches "a+")`, `1..1e9`, `let a = vars.x; a ?? 1`, `sum(map(1..9, # * 2)) / 0`,

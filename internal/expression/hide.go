@@ -6,10 +6,11 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// hider lets a `let` hide a name of the environment, which the library refuses: it gives the local one a name that nobody can write.
+// hider lets a `let` hide a name of the environment, which the library refuses. It gives the local variable a name that
+// no text can spell.
 type hider struct{ names []string }
 
-// Visit renames what a declaration makes; those inside it were visited before.
+// Visit renames what a declaration makes; the nodes inside it were visited before.
 func (h hider) Visit(node *ast.Node) {
 	n, ok := (*node).(*ast.VariableDeclaratorNode)
 	if !ok || !slices.Contains(h.names, n.Name) {

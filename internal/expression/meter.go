@@ -12,10 +12,10 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// budget is what an evaluation may spend: about a byte looked at each, so that the longest takes about a second.
+// budget is what an evaluation may spend: a unit for about a byte, so that the longest takes about a second.
 const budget = 1 << 26
 
-// perItem is what an item of a list or a mapping costs beside its content, and what a step of a loop costs.
+// perItem is what an item of a list or a mapping costs in addition to its content, and what a step of a loop costs.
 const perItem = 64
 
 var errTooMuch = errors.New("the expression works on too much: texts or lists are too long for it")
@@ -122,7 +122,7 @@ func weights() map[string]int {
 // payer makes an expression pay: what goes into operators and functions passes through functions of the meter.
 type payer struct{}
 
-// Visit changes a node; those inside it were changed before.
+// Visit changes a node; the nodes inside it were changed before.
 func (payer) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:

@@ -30,7 +30,7 @@ func located(text string, env any, err error) *Error {
 	if m := unknownName().FindStringSubmatch(at.Message); m != nil {
 		out.unknownName(text, m[1], env)
 	} else if m := wrongKind().FindStringSubmatch(at.Message); m != nil {
-		out.Message = fmt.Sprintf("%s stands where %s is needed", kindNamed(m[1]), kindNamed(m[2]))
+		out.Message = fmt.Sprintf("expected %s, found %s", kindNamed(m[2]), kindNamed(m[1]))
 	} else if m := noField().FindStringSubmatch(at.Message); m != nil {
 		out.unknownField(text, m[1], env)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// surveyor takes down what stands in an expression.
+// surveyor records what an expression uses.
 type surveyor struct {
 	text    string
 	chains  map[ast.Node]*Read // by the outermost node of each
@@ -17,7 +17,7 @@ type surveyor struct {
 	mistake *Error
 }
 
-// survey walks an expression in which the library found no mistake.
+// survey walks an expression that the library has accepted.
 func survey(text string, n ast.Node) ([]Read, *Error) {
 	s := &surveyor{
 		text:    text,
@@ -31,7 +31,7 @@ func survey(text string, n ast.Node) ([]Read, *Error) {
 	return reads, s.mistake
 }
 
-// Visit takes down a node; those inside it were visited before.
+// Visit records a node. The nodes inside it were visited before.
 func (s *surveyor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -64,7 +64,7 @@ func (s *surveyor) loop(n *ast.PredicateNode) {
 	inside := &deepest{of: s.nesting}
 	ast.Walk(&n.Node, inside)
 	if s.nesting[n] = inside.n + 1; s.nesting[n] > maxNesting {
-		s.refuse(n, fmt.Sprintf("at most %d loops may stand inside each other", maxNesting))
+		s.refuse(n, fmt.Sprintf("loops can be nested at most %d deep", maxNesting))
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *surveyor) reads() []Read {
 	return out
 }
 
-// deepest is how deep loops stand in each other.
+// deepest is how deep loops are nested.
 type deepest struct {
 	of map[*ast.PredicateNode]int
 	n  int

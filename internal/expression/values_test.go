@@ -62,7 +62,7 @@ func TestTextsNumbersListsAndMappings(t *testing.T) {
 	}
 }
 
-// Nothing is equal to nothing alone, has no members unless they are asked for with ?., and never counts as a value.
+// Nothing is equal to nothing alone, has no members except by ?., and never counts as a value.
 func TestNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
@@ -153,8 +153,8 @@ func TestAProgramRunsAgainAfterItWasStopped(t *testing.T) {
 	}
 }
 
-// Mistakes are found where they stand, counted in bytes, behind characters of any width.
-func TestMistakesAreAtTheirByte(t *testing.T) {
+// Problems are found at their place, counted in bytes, behind characters of any width.
+func TestErrorsAreAtTheirByte(t *testing.T) {
 	t.Parallel()
 	for _, before := range []string{
 		"", `text == "" or `, `"日本" == text or `, `"👍🏽" == text or `, "\n\n  ", `"e` + "\u0301" + `" == text or `,

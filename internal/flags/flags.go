@@ -142,8 +142,8 @@ func Reports(fs *pflag.FlagSet, f *harness.Flags) {
 // JSON lets a command that lists something print it for programs. -o json is the same, as it is for reports of a run.
 func JSON(fs *pflag.FlagSet, p *bool) {
 	fs.BoolVar(p, "json", false, "print JSON")
-	fs.VarP((*jsonFormat)(p), "report", "o", "print as table or json")
-	fs.Lookup("report").Hidden = true
+	fs.VarP((*jsonFormat)(p), "format", "o", "print as table or json")
+	fs.Lookup("format").Hidden = true
 }
 
 // Untrusted is for suites of people who must not choose where the key goes.

@@ -316,7 +316,7 @@ func (hanging) Generate(ctx context.Context, _ *eval.Call) (*eval.Response, erro
 	return nil, eval.Errorf(eval.KindCanceled, "canceled")
 }
 
-// Counting what an answer cost must not wait behind those who wait for that very answer to be settled.
+// Counting what an answer cost must not wait behind workers that wait for that very answer to be settled.
 func TestCountingPassesWaiting(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []LedgerConfig{{BudgetTokens: 500, CountOutput: true}, {Rates: Rates{TokensPerMinute: 200}, CountOutput: true}} {

@@ -41,7 +41,7 @@ type leakFault struct {
 	kinds []eval.ErrorKind // in addition to timeout, which a busy machine can make of any of them
 }
 
-// leakFaults take turns: those without an answer stand between answers, so that the circuit breaker does not open.
+// leakFaults take turns: faults without an answer come between answers, so that the circuit breaker does not open.
 var leakFaults = []leakFault{
 	{name: "good", serve: serveGood},
 	{name: "hang", serve: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},

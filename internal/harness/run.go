@@ -347,7 +347,7 @@ func (c *consumer) decide(r *eval.Result) {
 	case eval.Err:
 		if r.OverBudget {
 			reason := r.Error.Message
-			if at := strings.Index(reason, "the budget"); at > 0 { // in which call of the trial it was is no matter of the run
+			if at := strings.Index(reason, "the budget"); at > 0 { // the prefix names a call of the trial, and the reason is about the run
 				reason = reason[at:]
 			}
 			c.halt(eval.EndBudget, reason)

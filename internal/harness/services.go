@@ -188,8 +188,8 @@ func (j *Job) calling(underTest bool) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// AtOnce is how many calls of the plan may be in progress at once: each service has a share of its own, and a limit that was given caps
-// them all.
+// AtOnce is how many calls of the plan may be in progress at once. Each service has a share of its own, and a limit
+// that the user set caps them all.
 func (j *Job) AtOnce() int {
 	limits := &j.Settings.Limits
 	sum := 0

@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// A run directory acts as code: resuming or rescoring it starts the programs of its suites and sends the key to its address. So its head
-// is signed by who made it, and a directory of somebody else has to be trusted by name.
+// A run directory acts as code: resuming or rescoring it starts the programs of its suites and sends the key to its
+// address. So evalrun signs its head with the user's key, and a directory of somebody else has to be trusted by name.
 
 // ownService is where the user's own flags and environment say that the service is, whatever a run says.
 type ownService struct {

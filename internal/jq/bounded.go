@@ -9,8 +9,9 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// jq bounds its steps and its time, but a single step can make a value of any size: `"x" * 1e9`, `.[1e8] = 1`, or `add` over a list that
-// holds one text many times. Such steps are rewritten to tell a meter first how much they will make.
+// jq bounds its steps and its time, but a single step can make a value of any size. Examples are `"x" * 1e9`, `.[1e8] =
+// 1`, and `add` over a list of one long text many times. Such steps are rewritten to report to a meter first how much
+// they will make.
 
 // maxMade bounds what all steps of one run make together, in bytes.
 const maxMade = 128 << 20

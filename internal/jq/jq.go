@@ -38,7 +38,7 @@ type Expression struct {
 	on        string // what it runs on, for messages: "this answer"
 }
 
-// Error is a mistake in an expression. Offset is the byte of its text where it is.
+// Error is a problem in an expression. Offset is its byte in the text.
 type Error struct {
 	Offset  int
 	Message string
@@ -46,7 +46,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Report puts the mistake at its place in the value n that holds the expression. shown makes a message fit to be printed.
+// Report puts the problem at its place in the value n that holds the expression. shown makes a message fit to be
+// printed.
 func (e *Error) Report(n yamlnode.Node, shown func(string) string) {
 	n.ErrorfAt(e.Offset, "the language is that of jq, such as .items[0].name", "not a jq expression: %s", shown(e.Message))
 }
@@ -59,19 +60,19 @@ func Compile(source string) (*Expression, *Error) {
 	}
 	out, err := expressionOf(query)
 	if err != nil {
-		return nil, mistake(source, err)
+		return nil, located(source, err)
 	}
 	return out, nil
 }
 
-// parse reads an expression, and finds its mistakes as the user has written it.
+// parse reads an expression, and finds its problems in the user's own text.
 func parse(source string) (*gojq.Query, *Error) {
 	query, err := gojq.Parse(source)
 	if err == nil {
 		_, err = gojq.Compile(query)
 	}
 	if err != nil {
-		return nil, mistake(source, err)
+		return nil, located(source, err)
 	}
 	return query, nil
 }
@@ -82,14 +83,14 @@ func expressionOf(query *gojq.Query) (out *Expression, err error) {
 	return out, err
 }
 
-// OnlyPicks reports whether the expression only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and parentheses. What it gives is then
-// no more than what it was given, as often as there are steps; what grows within a step cannot be bounded.
+// OnlyPicks reports whether the expression only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and parentheses. Each
+// result is then a part of the input. Growth within a step of any other expression cannot be bounded.
 func (e *Expression) OnlyPicks() bool { return e.onlyPicks }
 
 var undefined = lazy.Regexp(`not defined: (\$?[\w:@]+)`)
 
-// mistake finds the place of an error in an expression.
-func mistake(source string, err error) *Error {
+// located finds the place of an error in an expression.
+func located(source string, err error) *Error {
 	offset := 0
 	var wrong *gojq.ParseError
 	if errors.As(err, &wrong) {
@@ -131,8 +132,8 @@ type BoundError string
 
 func (e BoundError) Error() string { return string(e) }
 
-// Run yields what the expression gives for a value as package encoding/json decodes it with UseNumber, null included. An error is the last
-// that it yields: a BoundError, or the mistake that ended the run.
+// Run yields what the expression gives for a value as package encoding/json decodes it with UseNumber, null included.
+// An error is the last that it yields: a BoundError, or the error that ended the run.
 func (e *Expression) Run(value any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		if e.path != nil {
@@ -154,7 +155,7 @@ func (e *Expression) Run(value any) iter.Seq2[any, error] {
 				return
 			}
 		}
-		if m.made >= maxMade { // and the expression went on without it
+		if m.made >= maxMade { // and the expression continued without it
 			yield(nil, e.bounded(errMade))
 		}
 	}

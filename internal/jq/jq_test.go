@@ -79,8 +79,8 @@ func all(results gojq.Iter) string {
 	}
 }
 
-// A mistake is reported where it is.
-func TestMistakes(t *testing.T) {
+// A problem is reported where it is.
+func TestErrors(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]int{`.a | nothere`: 5, `.a[`: 2, `.a | )`: 5, `$x`: 0} {
 		_, mistake := Compile(source)

@@ -6,8 +6,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// picks reports whether a query only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and
-// parentheses. Then what it selects is no more than the answer, as often as there are steps.
+// picks reports whether a query only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and parentheses. Then each
+// result is a part of the answer.
 func picks(q *gojq.Query) bool {
 	switch {
 	case q == nil || q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0:

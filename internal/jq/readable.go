@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Bounds of a value that is read: its depth, and the length of its numbers, by which they are shown too.
+// Bounds of a value that is read: its depth, and the length of its numbers, which also bounds how they are shown.
 const (
 	maxNesting = 500
 	maxNumber  = 400
 	maxShown   = 120
 )
 
-// Unreadable names what of a JSON value would take too long to compute with: numbers are counted with exact fractions, and lists are
-// gone down by recursion. It is "" for a value that can be read.
+// Unreadable names the part of a JSON value that would take too long to compute with. Numbers are exact fractions, and
+// nested lists take recursion. It is "" for a value that can be read.
 func Unreadable(v any) string { return unreadable(v, 0) }
 
 func unreadable(v any, depth int) string {

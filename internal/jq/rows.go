@@ -7,8 +7,8 @@ import (
 )
 
 // Rows is an expression that selects the rows of a JSON document. One that begins with a list, such as `.data[] | …`,
-// runs on each item of the list by itself: the bounds of a run are then those of an item, and no more than one item has
-// to be decoded at a time.
+// runs on each item of the list by itself. The bounds of a run are then those of an item, and only one item is decoded
+// at a time.
 type Rows struct {
 	keys []string
 	each bool
@@ -33,25 +33,25 @@ func CompileRows(source string) (*Rows, *Error) {
 	}
 	run, err := expressionOf(rest)
 	if err != nil {
-		return nil, mistake(source, err)
+		return nil, located(source, err)
 	}
 	run.on = "an item of the list"
 	return &Rows{keys, true, run, all}, nil
 }
 
-// List is the path to the list on each item of which the expression runs. each is false when it runs on the document as
-// a whole.
+// List is the path to the list whose items the expression runs on. each is false when it runs on the document as a
+// whole.
 func (r *Rows) List() (keys []string, each bool) { return r.keys, r.each }
 
 // OnlyPicks reports whether the expression only goes down paths; see Expression.OnlyPicks.
 func (r *Rows) OnlyPicks() bool { return r.all.onlyPicks }
 
-// Run yields the rows of an item, or of the whole document: see List. Objects that the expression only selects are
-// those that it was given, not copies.
+// Run yields the rows of an item, or of the whole document: see List. Objects that the expression only selects are the
+// given ones, not copies.
 func (r *Rows) Run(value any) iter.Seq2[any, error] { return r.run.Run(value) }
 
-// split takes the path to the first list off the front of a query; rest is what runs on each of its items, nil when the
-// query does not begin so.
+// split takes the path to the first list off the front of a query. rest is what runs on each of its items, nil when the
+// query has another form.
 func split(q *gojq.Query) (keys []string, rest *gojq.Query) {
 	if q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ func splitTerm(t *gojq.Term) (keys []string, rest *gojq.Query) {
 	for len(suffixes) > 0 && suffixes[0].Index != nil && suffixes[0].Index.Name != "" {
 		keys, suffixes = append(keys, suffixes[0].Index.Name), suffixes[1:]
 	}
-	// `.a[]?` is quiet where there is no list
+	// `.a[]?` gives no error where there is no list
 	if len(suffixes) == 0 || !suffixes[0].Iter || len(suffixes) > 1 && suffixes[1].Optional {
 		return nil, nil
 	}

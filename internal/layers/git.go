@@ -24,7 +24,8 @@ type Git struct {
 	Filtered bool
 }
 
-// Commit is the full name of the version, which stays when a branch moves on. The error says why there is no such version.
+// Commit is the full name of the version, which stays when a branch moves. The error says why the version cannot be
+// found.
 func (g Git) Commit() (string, error) {
 	out, err := git(g.Dir, nil, "rev-parse", "--verify", "--quiet", g.Ref+"^{commit}")
 	if err != nil {
@@ -222,7 +223,7 @@ func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 func (g Git) Prefix() (string, error) {
 	out, err := git(g.Dir, nil, "rev-parse", "--show-prefix")
 	if err != nil {
-		return "", fmt.Errorf("git cannot say where %s is in its repository%s", g.Dir, said(out))
+		return "", fmt.Errorf("git cannot find where %s is in its repository%s", g.Dir, said(out))
 	}
 	return filepath.FromSlash(strings.TrimSpace(string(out))), nil
 }

@@ -1,5 +1,5 @@
-// Package layers has file systems out of which suites are read: several on top of each other, the versions of a git repository, and a
-// folder with one more file.
+// Package layers has the file systems that suites are read from: several on top of each other, the versions of a git
+// repository, and a folder with one more file.
 package layers
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Overlay is several file systems, of which the first that has a file gives it.
+// Overlay is several file systems. The first that has a file gives it.
 type Overlay []fs.FS
 
 // Open opens a file of the first file system that has it.

@@ -130,7 +130,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// FuzzPage holds that no text leaves its block, and that every block can be read again.
+// FuzzPage checks that no text leaves its block, and that every block can be read again.
 func FuzzPage(f *testing.F) {
 	markup := []string{`</script><script>alert(1)</script>`, `<!--<script>`, "\u2028\u2029", `</title>`}
 	for _, s := range slices.Concat(hostile.Strings(), markup) {

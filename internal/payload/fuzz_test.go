@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// FuzzContents holds that the contents of a request are JSON, as long as was foretold, and decode to the texts.
+// FuzzContents holds that the contents of a request are JSON, as long as predicted, and decode to the texts.
 func FuzzContents(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add(s, s, []byte(s))

@@ -95,8 +95,8 @@ func Size(contents []eval.Content) int {
 	return files + len(Append(nil, light))
 }
 
-// TextBytes is the number of UTF-8 bytes of all texts, of parts that are sent as they are, and of results of calls: at least the number
-// of tokens of a prompt without files.
+// TextBytes is the number of UTF-8 bytes of all texts, of parts that are sent as they are, and of results of calls. It
+// is at least the number of tokens of a prompt without files.
 func TextBytes(contents []eval.Content) int {
 	n := 0
 	for _, p := range parts(contents) {
@@ -119,7 +119,7 @@ func Images(contents []eval.Content) int {
 	return n
 }
 
-// Files counts the images and the other files in contents, those that a part names by their address included.
+// Files counts the images and the other files in contents, including the ones that a part names by their address.
 func Files(contents []eval.Content) int {
 	n := Images(contents)
 	for _, p := range parts(contents) {
@@ -130,7 +130,7 @@ func Files(contents []eval.Content) int {
 	return n
 }
 
-// PromptBytes is TextBytes of all that a request asks with, the system text and the declarations of tools included.
+// PromptBytes is TextBytes of the whole prompt of a request, including the system text and the declarations of tools.
 func PromptBytes(r *eval.Request) int {
 	n := TextBytes(r.Contents) + len(r.System)
 	if len(r.Tools) > 0 {
@@ -139,12 +139,14 @@ func PromptBytes(r *eval.Request) int {
 	return n
 }
 
-// IsPlain reports whether contents are all that a request asks with: there is no system text, no tool, and no result of a call.
+// IsPlain reports whether contents are the whole prompt of a request: there is no system text, no tool, and no result
+// of a call.
 func IsPlain(r *eval.Request) bool {
 	return r.System == "" && len(r.Tools) == 0 && !slices.ContainsFunc(parts(r.Contents), func(p eval.Part) bool { return p.Result != nil })
 }
 
-// AppendPrompt appends all that a request asks with, in a form that is no request: two prompts that differ have different bytes.
+// AppendPrompt appends the whole prompt of a request, in a form that is no request: two prompts that differ have
+// different bytes.
 func AppendPrompt(dst []byte, r *eval.Request) []byte {
 	dst = Append(dst, r.Contents)
 	if r.System != "" {

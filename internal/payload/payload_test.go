@@ -43,7 +43,7 @@ func TestContentsAsTheyAreSent(t *testing.T) {
 	expect.Same(t, "the image after its size was asked", image.Data, []byte{0xff, 0xfe})
 }
 
-// Images of any length are as long as foretold, and their base64 has no line breaks.
+// Images of any length are as long as predicted, and their base64 has no line breaks.
 func TestSizeOfImages(t *testing.T) {
 	t.Parallel()
 	for n := range 100 {

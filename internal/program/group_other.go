@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// ownGroup sees to it that what the program started ends with it when it is killed: on Windows by taskkill, which follows the tree
+// ownGroup makes what the program started end with it when it is killed: on Windows by taskkill, which follows the tree
 // of processes.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.Cancel = func() error {

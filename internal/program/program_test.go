@@ -73,7 +73,7 @@ func TestFailures(t *testing.T) {
 	fails(t, "no program", err, "cannot be started: exec format error")
 }
 
-// fails wants an error with these words in it, or none for "".
+// fails checks for an error with these words in it, or none for "".
 func fails(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -92,8 +92,8 @@ func TestLongComplaint(t *testing.T) {
 	}
 }
 
-// A program that hangs is ended with its grandchildren, by time or by a signal to stop, as is what it leaves behind: a named pipe
-// comes to its end when nobody is left who could write to it.
+// A program that hangs is ended with its grandchildren, by time or by a signal to stop, as is what it leaves behind. A
+// named pipe comes to its end when no process is left that could write to it.
 func TestNothingOutlives(t *testing.T) {
 	for name, test := range map[string]struct {
 		script, want string

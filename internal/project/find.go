@@ -16,8 +16,8 @@ import (
 const maxFile = 1 << 20
 
 // Find is the project file of a folder: its own, or that of the nearest folder above it, up to the root of the
-// repository or the home folder. Outside both it is the folder's own alone: what lies further up may be anybody's. It
-// is "" when there is none.
+// repository or the home folder. Outside both it is only the folder's own: files further up may belong to others. It is
+// "" when there is none.
 func Find(dir, home string) string {
 	for _, at := range within(dir, home) {
 		path := filepath.Join(at, FileName)
@@ -81,8 +81,8 @@ func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	return Load(path, shown, text, diags), nil
 }
 
-// own wants a file of the user. It warns of one that others may change or replace: suites are no safer there, and some CI
-// runners check out everything that way.
+// own is the error of a file of another user. It only warns of a file that others may change or replace: suites are no
+// safer there, and some CI runners check out everything that way.
 func own(path, shown string, info fs.FileInfo, diags *diag.List) error {
 	const elsewhere = "and it could send your key elsewhere"
 	if !owned(info) {

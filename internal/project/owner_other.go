@@ -4,8 +4,8 @@ package project
 
 import "io/fs"
 
-// owned reports whether a file belongs to the user. Where files have no such owner, who can write to the folder is the
-// owner.
+// owned reports whether a file belongs to the user. Where files have no such owner, every user who can write to the
+// folder counts as the owner.
 func owned(fs.FileInfo) bool { return true }
 
 // changeable reports whether others may change a file. Where files have no modes that is not known.

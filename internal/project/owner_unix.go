@@ -34,8 +34,8 @@ func changeable(info fs.FileInfo) bool {
 	return !ok || mode&allWrite != 0 || mode&groupWrites != 0 && !isOwnGroup(stat.Gid)
 }
 
-// replaceable reports whether others may replace the files of a folder: it belongs to another user than the system's, or they may write
-// to it and it keeps no file to its owner.
+// replaceable reports whether others may replace the files of a folder. That is so when it belongs to another user than
+// the system's, or when others may write to it and it has no sticky bit.
 func replaceable(folder fs.FileInfo) bool {
 	stat, ok := folder.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid != 0 && !owned(folder) {
@@ -44,8 +44,8 @@ func replaceable(folder fs.FileInfo) bool {
 	return folder.Mode()&fs.ModeSticky == 0 && changeable(folder)
 }
 
-// isOwnGroup reports whether a group is that of the user alone, as many systems make one for each user, whose files the
-// group may write then.
+// isOwnGroup reports whether the user is the only member of a group. Many systems make such a group for each user, and
+// let it write the user's files.
 func isOwnGroup(gid uint32) bool {
 	me, err := user.Current()
 	if err != nil {

@@ -23,7 +23,7 @@ const FileName = "evalrun.yaml"
 type File struct {
 	Path string // absolute
 	Text []byte
-	// Suites are globs of suite files, relative to the folder of the file; those that begin with `!` leave files out.
+	// Suites are globs of suite files, relative to the folder of the file. One that begins with `!` leaves files out.
 	Suites []Glob
 	// Defaults hold where neither flags nor variables nor suites say anything.
 	Defaults eval.Options

@@ -300,7 +300,7 @@ func TestNamedProtocols(t *testing.T) {
 	}
 }
 
-// FuzzBody holds that what is sent is JSON with the texts in it, whatever they are.
+// FuzzBody checks that what is sent is JSON with the texts in it, whatever they are.
 func FuzzBody(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add(s, s)

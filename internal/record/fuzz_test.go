@@ -21,7 +21,7 @@ func place(t *testing.T, path string, data []byte) {
 	expect.OK(t, os.WriteFile(path, data, 0o600))
 }
 
-// FuzzStoreFile holds that a file of answers is refused, or that all its answers can be replayed and new
+// FuzzStoreFile checks that a file of answers is refused, or that all its answers can be replayed and new
 // ones put.
 func FuzzStoreFile(f *testing.F) {
 	for _, s := range append(
@@ -111,7 +111,7 @@ func fuzzCache(t *testing.T, c Cache, key string, r *eval.Result) {
 	}
 }
 
-// FuzzCacheFile holds that a file of the cache is no answer, or one of its trial with the checksum it has.
+// FuzzCacheFile checks that a file of the cache is no answer, or one of its trial with the checksum it has.
 func FuzzCacheFile(f *testing.F) {
 	good, err := wirejson.Marshal(Answer{ID: "id", Response: &eval.Response{}})
 	expect.OK(f, err)

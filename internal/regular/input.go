@@ -20,7 +20,7 @@ func Input(name string) (io.ReadCloser, error) {
 		return Open(name)
 	}
 	if taken.Swap(true) {
-		return nil, errors.New("standard input is read by one only, and something else is read from it already")
+		return nil, errors.New("standard input can be read only once, and something else is read from it already")
 	}
 	return io.NopCloser(os.Stdin), nil
 }

@@ -1,5 +1,5 @@
-// Package regular opens files that are files: a pipe would wait for a writer, and a device may never end. What a name leads to is
-// looked at after it was opened, so that nothing can be put in its place in between.
+// Package regular opens regular files alone: a pipe would wait for a writer, and a device may never end. The check
+// comes after the file is opened, so that nothing can replace it in between.
 package regular
 
 import (
@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// ErrNotFile is wrapped by the errors of what is no regular file.
+// ErrNotFile is wrapped by the errors of anything but a regular file.
 var ErrNotFile = errors.New("not a regular file")
 
 // ErrTooLarge is wrapped by the errors of files that are larger than is read.
@@ -61,10 +61,10 @@ func kind(mode fs.FileMode) string {
 	return "something else"
 }
 
-// FS is the file system below a folder, of which nothing but regular files and folders can be opened.
+// FS is the file system below a folder. It opens nothing but regular files and folders.
 func FS(root *os.Root) fs.FS { return confined{root, root.FS(), func(string) {}} }
 
-// Noting is FS for a caller who wants to know the names of files before they are looked at.
+// Noting is FS for a caller that wants to know the names of files before they are read.
 func Noting(root *os.Root, note func(name string)) fs.FS { return confined{root, root.FS(), note} }
 
 type confined struct {

@@ -13,7 +13,7 @@ import (
 // fuzzSize is how large a reply may be to be a seed.
 const fuzzSize = 8 << 10
 
-// Fuzz holds that whatever comes is an error of some kind, or an answer that can be written and read again.
+// Fuzz checks that whatever comes is an error of some kind, or an answer that can be written and read again.
 func Fuzz(f *testing.F, parse func([]byte) (*eval.Response, error), more []string, folders ...string) {
 	all, err := In(folders...)
 	expect.OK(f, err)

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// vendors are how keys and tokens of vendors begin, with enough behind it that it is no word.
+// vendors are how keys and tokens of vendors begin, with enough behind it to exclude words.
 var vendors = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}`, `(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}`,
 	`gh[oprsu]_[A-Za-z0-9]{16,}`, `github_pat_\w{16,}`, `glpat-[\w-]{16,}`, `xox[a-z]-[\w-]{10,}`,
@@ -17,10 +17,11 @@ var vendors = regexp.MustCompile(`^(?:` + strings.Join([]string{
 // scheme begins the value of a header that holds credentials.
 var scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|token)\s+\S{8,}$`)
 
-// IsKey reports whether a text is a key or a token by its form: it begins as those of a vendor do, or with the scheme of credentials.
+// IsKey reports whether a text is a key or a token by its form: it begins like a key of a vendor, or with the scheme of
+// credentials.
 func IsKey(text string) bool { return vendors.MatchString(text) || scheme.MatchString(text) }
 
-// identifiers are random too, and no secrets: UUIDs, and what vendors call accounts by.
+// identifiers are random too, but not secret: UUIDs, and the ids of accounts.
 var identifiers = regexp.MustCompile(`^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`)
 
 // MayBeKey reports whether a text looks drawn at random, as keys do and names do not. It is a guess.
@@ -68,7 +69,8 @@ var (
 	plainWord = regexp.MustCompile(`^[a-z_-]+[.:)]*$`)
 )
 
-// OutOfProse takes out of what a program says whatever looks like a key, whichever it may be. Names and paths stay.
+// OutOfProse takes everything that looks like a key out of a text, such as the errors of a program. Names and paths
+// stay.
 func OutOfProse(text string) string {
 	text = named.ReplaceAllStringFunc(text, func(found string) string {
 		m := named.FindStringSubmatch(found)

@@ -1,4 +1,4 @@
-// Package secret takes keys, tokens and passwords out of texts that people will see or that are kept, in the
+// Package secret takes keys, tokens and passwords out of texts that people will see or that are kept. It knows the
 // forms in which they may turn up there: as they are, escaped, in hexadecimal, in base64.
 package secret
 
@@ -24,13 +24,13 @@ import (
 // Set are the secrets that must not show.
 type Set struct {
 	keys    []string
-	forms   [][]byte          // of those that are long enough to be taken out of answers
+	forms   [][]byte          // of the keys that are long enough to be taken out of answers
 	answers *strings.Replacer // the same
 	errors  *strings.Replacer
 }
 
-// minAnswer is the length from which a key is also taken out of answers: a shorter one could be
-// a word of its own there, and no service hands out such keys.
+// minAnswer is the length from which a key is also taken out of answers. A shorter one could be a word there, and no
+// service hands out such keys.
 const minAnswer = 8
 
 // minError is the length from which a key is taken out of errors.
@@ -142,14 +142,14 @@ func lowerDigits(escaped string) string {
 
 var percentEscape = lazy.Regexp(`%[0-9A-F]{2}`)
 
-// base64At is what of the key's base64 form does not depend on its surroundings when it stands
-// at the given offset of a longer text.
+// base64At is the part of the key's base64 form that does not depend on its surroundings when it is at the given offset
+// of a longer text.
 func base64At(enc *base64.Encoding, key string, offset int) string {
 	out := enc.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, offset), key...))
 	from := []int{0, 2, 3}[offset]
 	to := (offset + len(key)) * 8 / 6
 	if to-from < 4 {
-		return "" // too short to be told from anything else
+		return "" // too short to be recognized
 	}
 	return out[from:to]
 }
@@ -227,7 +227,7 @@ func escapedCode(data []byte) uint64 {
 }
 
 // OfProxies are the passwords in the addresses of proxies in the environment, which some errors show and proxies may
-// repeat; where there is a user alone, that is the password.
+// repeat. A user without a password counts as one.
 func OfProxies() []string {
 	var out []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
@@ -244,7 +244,7 @@ func OfProxies() []string {
 	return slices.Compact(out)
 }
 
-// passwordIn is the password of a web address, or its user when that stands alone.
+// passwordIn is the password of a web address, or its user when there is no password.
 func passwordIn(address string) string {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		address = rest

@@ -15,8 +15,8 @@ const (
 	MethodEmbedBatch  = "batchEmbedContents"
 )
 
-// NamedModels are the seven models that the service's specification names, with the
-// limits and sampling defaults it gives: what is known of them without asking.
+// NamedModels are the seven models that the service's specification names, with the limits and sampling defaults it
+// gives: what is known of them without a request.
 func NamedModels() []eval.Model {
 	model := func(id string, in, out int, methods ...string) eval.Model {
 		return eval.Model{

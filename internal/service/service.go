@@ -1,12 +1,12 @@
-// Package service is what is known of the service without asking: its methods, models, limits and words, and the names by which
-// evalrun's own emulator is known. Clients, suites and the emulator share it.
+// Package service is what is known of the service without a request: its methods, models, limits and words, and the
+// names that evalrun's own emulator uses. Clients, suites and the emulator share it.
 package service
 
 // Names in headers.
 const (
 	// DefaultHeaderPrefix begins the service's own headers: x-svc-api-key.
 	DefaultHeaderPrefix = "x-svc"
-	// TrialHeader tells evalrun's own emulator which trial a request is. It is sent nowhere else.
+	// TrialHeader names the trial of a request, for evalrun's own emulator. It is sent nowhere else.
 	TrialHeader = "X-Evalrun-Trial"
 	// EmulatorName is how evalrun's emulator calls itself in the Server header.
 	EmulatorName = "evalrun-emulator"

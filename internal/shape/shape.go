@@ -1,8 +1,8 @@
-// Package shape describes what may stand in a YAML file of evalrun. Whoever reads a file takes the keys that it knows from a Block, and
-// the JSON Schema for editors is made of the same Block, so that neither can know a key that the other does not.
+// Package shape describes what may appear in a YAML file of evalrun. The loader takes the keys that it knows from a
+// Block. The JSON Schema for editors is made of the same Block, so that both know the same keys.
 //
-// A shape is what an editor can tell of a value without the rest of the suite: its type, its words, its bounds. What takes more (a
-// variable that a template names, a glob, a file) is for the loader to tell; it is the stricter of the two.
+// A shape is what an editor can check of a value without the rest of the suite: its type, its words, its bounds. The
+// loader checks the rest (a variable that a template names, a glob, a file); it is the stricter of the two.
 package shape
 
 import (
@@ -14,7 +14,8 @@ import (
 	"strconv"
 )
 
-// Schema is a JSON Schema, draft 2020-12. Only such keywords are used that draft 7 has too, since editors are slow to learn.
+// Schema is a JSON Schema, draft 2020-12. It uses only keywords that draft 7 has too, since many editors know no later
+// one.
 type Schema = map[string]any
 
 // Shape makes the Schema of a value. With templates a text that holds a template may stand for any scalar.
@@ -49,7 +50,7 @@ func (b Block) Has(name string) bool {
 	return slices.ContainsFunc(b.Keys, func(k Key) bool { return k.Name == name })
 }
 
-// Only is the block with some of its keys, none of which must be there.
+// Only is the block with some of its keys, all of them optional.
 func (b Block) Only(names ...string) Block {
 	return Block{Keys: slices.DeleteFunc(slices.Clone(b.Keys), func(k Key) bool { return !slices.Contains(names, k.Name) })}
 }
@@ -119,7 +120,7 @@ func Suggesting(words ...string) Shape {
 	}
 }
 
-// Word is one of some words. Those that YAML takes for numbers may stand without quotes.
+// Word is one of some words. Words that YAML takes for numbers need no quotes.
 func Word(words ...string) Shape {
 	known := make([]any, len(words))
 	for i, w := range words {
@@ -245,7 +246,7 @@ func When(key string, then, otherwise Shape) Shape {
 // Templates is a shape in which texts with templates may stand for scalars.
 func Templates(of Shape) Shape { return func(bool) Schema { return of(true) } }
 
-// Ref is a shape that the document defines by name, since it holds itself or stands in many places.
+// Ref is a shape that the document defines by name, since it holds itself or appears in many places.
 func Ref(name string) Shape {
 	return func(bool) Schema { return Schema{"$ref": "#/$defs/" + name} }
 }

@@ -41,7 +41,7 @@ func TestDialectFunctions(t *testing.T) {
 	}
 }
 
-// What actions write is escaped, what stands between them is replaced by itself, and neither happens twice.
+// What actions write is escaped, the text between them is replaced by itself, and neither happens twice.
 func TestEscapeAndLiteral(t *testing.T) {
 	t.Parallel()
 	d := &Dialect{

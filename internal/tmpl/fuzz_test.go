@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzData holds that what a variable holds comes out as it is and is not rendered, and that it can be read again when
-// it is written as JSON, by itself or in a list.
+// FuzzData holds that the content of a variable comes out as it is and is not rendered. Written as JSON, by itself or
+// in a list, it can be read again.
 func FuzzData(f *testing.F) {
 	for _, s := range hostile.Strings() {
 		f.Add(s)

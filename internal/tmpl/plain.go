@@ -43,8 +43,8 @@ func variableOf(p *parse.PipeNode) string {
 	return field.Ident[0]
 }
 
-// join renders a plain template. Where it cannot, text/template does, or says why not: a variable is missing or is no text,
-// or there is too much of it.
+// join renders a plain template. ok is false when that is left to text/template: a variable is missing or is not a
+// text, or the result is too long.
 func (t *Template) join(vars variable.Dict, budget *Budget) (text string, ok bool) {
 	if t.plain == nil {
 		return "", false
@@ -73,7 +73,7 @@ func (t *Template) join(vars variable.Dict, budget *Budget) (text string, ok boo
 	return b.String(), true
 }
 
-// of is the text of a piece; false where the variable is missing, or is no text.
+// of is the text of a piece; false where the variable is missing, or is not a text.
 func (p piece) of(vars variable.Dict) (string, bool) {
 	if p.name == "" {
 		return p.text, true

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// A template of texts and variables alone renders as text/template does, for the same price and with the same mistakes.
+// A template of texts and variables alone renders as text/template does, for the same price and with the same errors.
 func TestPlainTemplates(t *testing.T) {
 	t.Parallel()
 	vars := variable.Dict{
@@ -36,7 +36,7 @@ func TestPlainTemplates(t *testing.T) {
 	}
 }
 
-// priced is what a template renders to, or its mistake, and what it leaves of a budget.
+// priced is what a template renders to, or its error, and what it leaves of a budget.
 func priced(t *Template, vars variable.Dict, start int) (got any, left int) {
 	budget := &Budget{left: start}
 	text, err := t.RenderWithin(vars, budget)

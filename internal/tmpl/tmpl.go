@@ -1,10 +1,9 @@
-// Package tmpl is the one template language of evalrun: Go's text/template with
-// a small fixed set of functions, a missing variable as an error at its place, and
-// bounds on output and on steps. What a variable holds is data and is never
-// rendered again.
+// Package tmpl is the one template language of evalrun: Go's text/template with a small fixed set of functions. A
+// missing variable is an error at its place, and output and steps are bounded. What a variable holds is data and is
+// never rendered again.
 //
-// It refuses what could run away or reach out: definitions and inclusions,
-// `printf`, `call`, and ranges over anything but a variable.
+// It refuses what could run away or reach out: definitions and inclusions, `printf`, `call`, and ranges over anything
+// but a variable.
 //
 // The usual order: Parse once, Render for each set of variables.
 package tmpl
@@ -31,8 +30,8 @@ const (
 // rootName is the name of the template that is parsed; no {{define}} can name it.
 const rootName = "\x00"
 
-// Error is a mistake in a template or in its variables. Offset is the byte in the
-// template's text where it stands; Missing names the variable when one is missing.
+// Error is a problem in a template or in its variables. Offset is its byte in the template's text; Missing names the
+// variable when one is missing.
 type Error struct {
 	Offset  int
 	Message string
@@ -42,10 +41,10 @@ type Error struct {
 	Name    string // of the function, with SlipNoDot
 }
 
-// Slip is a usual mistake in a template.
+// Slip is a common slip in a template.
 type Slip int
 
-// Usual mistakes.
+// Common slips.
 const (
 	SlipNone      Slip = iota
 	SlipNoDot          // {{name}} for {{.name}}
@@ -53,7 +52,7 @@ const (
 	SlipDelimiter      // {{ that is meant as text
 )
 
-// slipOf recognizes a mistake by the words of text/template, which has no types for them.
+// slipOf recognizes a slip by the words of text/template, which has no types for them.
 func slipOf(message string) (slip Slip, name string) {
 	switch m := undefined().FindStringSubmatch(message); {
 	case m != nil:
@@ -210,10 +209,10 @@ func (t *Template) IsConstant() bool { return t.t == nil }
 // Budget bounds what many renderings take together: bytes that they add to their templates, and steps. A nil Budget has no end.
 type Budget struct{ left int }
 
-// perStep is what a step of a template is worth in bytes: it takes about as long as copying so many.
+// perStep is what a step of a template is worth in bytes: it takes about as long as copying that many.
 const perStep = 64
 
-// Grow allows for so many more bytes.
+// Grow adds bytes to the budget.
 func (b *Budget) Grow(bytes int) {
 	if b != nil && b.left >= 0 {
 		b.left += bytes

@@ -139,7 +139,7 @@ func (w *walker) arg(n parse.Node, root bool) parse.Node {
 	return n
 }
 
-// fields takes down what is used of the variables, and reaches into what they hold.
+// fields records the use of variables, and reaches into their values.
 func (w *walker) fields(n *parse.FieldNode, root bool) parse.Node {
 	w.noMethods(n, n.Ident)
 	offset := int(n.Pos)
@@ -157,7 +157,7 @@ func (w *walker) fields(n *parse.FieldNode, root bool) parse.Node {
 	return reach(first, offset+len(".")+len(n.Ident[0]), n.Ident[1:])
 }
 
-// variable takes down what is used of $, the set of variables, and reaches into what variables hold.
+// variable records the use of $, the set of variables, and reaches into their values.
 func (w *walker) variable(n *parse.VariableNode) parse.Node {
 	w.noMethods(n, n.Ident)
 	root := n.Ident[0] == "$"

@@ -30,8 +30,8 @@ func Excerpt(data []byte) string {
 // maxMessage bounds the service's message in an error, in code points.
 const maxMessage = 1000
 
-// errorBody is the error object of the service as it has been seen; the specification shows none. Every
-// member is read by itself, so that an odd one costs nothing but itself.
+// errorBody is the error object of the service as it has been seen; the specification shows none. Every member is read
+// by itself, so that an odd one does not spoil the others.
 type errorBody struct {
 	Code    int
 	Message string

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// FuzzDecodeAny holds that a value is what encoding/json makes of it, with numbers as they are written, and that what is no JSON is an
+// FuzzDecodeAny checks that a value is what encoding/json makes of it, with numbers as they are written, and that what is no JSON is an
 // error.
 func FuzzDecodeAny(f *testing.F) {
 	for _, s := range hostile.Strings() {

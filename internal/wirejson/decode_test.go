@@ -25,8 +25,8 @@ type reply struct {
 	Model   string `json:"model"`
 }
 
-// What is decoded, and what counts as JSON, is so for encoding/json as well: texts of replies are damaged in a million ways, of
-// which a test takes some.
+// What is decoded, and what counts as JSON, is the same as for encoding/json. Texts of replies are damaged in a million
+// ways, and a test takes some of them.
 func TestDecodeIsThatOfEncodingJSON(t *testing.T) {
 	t.Parallel()
 	replies := []string{

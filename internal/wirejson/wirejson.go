@@ -26,7 +26,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendRune appends a character that is not plain, which was of so many bytes.
+// appendRune appends a character that is not plain. size is its number of bytes in the source.
 func appendRune(dst []byte, r rune, size int) []byte {
 	const hex = "0123456789abcdef"
 	switch {

@@ -46,7 +46,7 @@ func Remove(dir string) error {
 // sink takes what a walk meets.
 type sink interface {
 	folder(name string) error
-	// file returns what takes the content, nil when nobody does.
+	// file returns what takes the content, nil when it is not needed.
 	file(name string, mode fs.FileMode) (io.WriteCloser, error)
 	link(name, target string) error
 }
