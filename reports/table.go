@@ -116,54 +116,6 @@ func Paint(color bool, outcome eval.Outcome, s string) string {
 	return "\x1b[" + colors[outcome] + "m" + s + "\x1b[0m"
 }
 
-// names lists what was run.
-func (t *tableReport) names() {
-	var names []string
-	for _, s := range t.d.Run.Suites {
-		names = append(names, s.Name)
-	}
-	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
-}
-
-// notices say what a reader must know before believing a number.
-func (t *tableReport) notices() {
-	if t.d.Run.Emulator {
-		t.wrapped("", overview.FromEmulator(&t.d.Run))
-	}
-	if t.d.Run.Cache {
-		t.wrapped("", "with --cache: answers of earlier runs may be among these")
-	}
-	if t.d.Run.Replay != "" {
-		t.wrapped("", overview.Replayed(&t.d.Run)+" "+t.d.Run.Replay)
-	}
-	if id := t.d.Run.RescoredFrom; id != "" {
-		t.wrapped("", "rescored: no answer was asked for, the answers are those of the run "+id)
-	}
-	t.progress()
-	if shard := t.d.Run.Plan.Shard; shard != nil {
-		t.wrapped("", fmt.Sprintf(
-			"shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of,
-			t.d.Run.Plan.Trials, shard.Trials,
-		))
-	}
-	for _, line := range overview.Damage(t.d) {
-		t.line("%s", line)
-	}
-}
-
-// progress says how far a run is that is not complete.
-func (t *tableReport) progress() {
-	has, planned := t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials
-	switch {
-	case t.d.Running:
-		t.line("the run still goes on: %d of %d trials so far", has, planned)
-	case t.d.End == nil:
-		t.line("the run was killed: it has %d of %d trials", has, planned)
-	case t.d.End.Reason != eval.EndCompleted:
-		t.wrapped("", overview.Incomplete(t.d.End))
-	}
-}
-
 // grid makes a table in the style of the report.
 func (t *tableReport) grid() *tablewriter.Table {
 	return tablewriter.NewTable(&t.out,

@@ -93,7 +93,9 @@ func Select(fs *pflag.FlagSet, f *harness.Flags) {
 	Cases(fs, &f.Cases)
 	fs.StringArrayVar(&f.Tags, "tag", nil, "select cases with a tag that matches `GLOB` (repeatable)")
 	Arms(fs, &f.Arms)
-	fs.StringVar(&f.FailedIn, "failed-in", "", "select what failed or ended in an error in `RUN` (without SUITE: its suites, --var and --repeats)")
+	fs.StringVar(
+		&f.FailedIn, "failed-in", "", "select what failed or ended in an error in `RUN` (without SUITE: its suites, --var and --repeats)",
+	)
 	fs.StringVar(&f.ChangedSince, "changed-since", "", "select what changed since `RUN`: prompt, target, variables or scorers")
 	Positive(fs, &f.Sample, "sample", "run a random sample of `N` cases per suite (reproducible with --seed)")
 	fs.Var((*shardFlag)(&f.Shard), "shard", "run the I-th of N parts (evalrun merge joins the runs)")

@@ -40,7 +40,7 @@ func (s *Session) startEmulator() error {
 	return nil
 }
 
-// noteEchoes says that prompts were echoed, of suites that the emulator's own script does not know. Who names a script knows what it echoes.
+// noteEchoes reports prompts that the built-in script does not know and echoed. An author of a script knows what it echoes.
 func (s *Session) noteEchoes() {
 	if s.server == nil || s.Flags.Emulator != eval.DemoScript {
 		return
