@@ -21,7 +21,7 @@ func (c *ArmChoice) Lean(base, head *Side, o Options) {
 	if least := turned.atLeast(eval.DefaultAlpha); least > 0.5 {
 		c.Unreliable = fmt.Sprintf(
 			"the judge contradicts itself: in %d of %d pairs of different answers, the other order changed its choice "+
-				"(%.0f %% sure: at least %.1f %%); its choices say nothing (`evalrun help judges#choosing-between-two-answers`)",
+				"(%.0f %% sure: at least %.1f %%); its choices say nothing (`evalrun help choose`)",
 			c.Contradicted, c.Pairs-c.Same-c.Unjudged, 100*(1-eval.DefaultAlpha), math.Floor(1000*least)/10,
 		)
 	}

@@ -31,7 +31,7 @@ func TestExampleOfApplications(t *testing.T) {
 		signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
 	}
 	run := filepath.Join(dir, "run")
-	code := a.main(t.Context(), []string{"run", suite, "--emulator=" + filepath.Join(dir, "script.yaml"), "--out", run})
+	code := a.main(t.Context(), []string{"run", suite, "--emulator=" + filepath.Join(dir, "script.yaml"), "--out", run, "-v"})
 	if _, err := exec.LookPath("python3"); err != nil {
 		if code != exit.CodeBadInput || !strings.Contains(out.String(), "there is no program python3 in PATH") {
 			t.Errorf("without Python: exit %d, want %d and the program's name\n%s", code, exit.CodeBadInput, out.String())

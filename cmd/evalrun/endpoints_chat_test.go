@@ -94,7 +94,7 @@ cases: [{name: c, scorers: [{equals: reply to three}]}]
 	}()
 	select {
 	case text := <-out:
-		if !strings.Contains(text, "2 trials: 2 pass") {
+		if !strings.Contains(text, "PASS  2 trials") {
 			t.Errorf("got %s, want 2 trials to pass", text)
 		}
 	case <-time.After(time.Minute):

@@ -82,7 +82,7 @@ func TestServersWithoutMetadataAreAskedOnce(t *testing.T) {
 			}), nil)
 			b.write("suite.yaml", everyProtocol(b.url))
 			b.exits(0, "run", "suite.yaml")
-			b.says("4 trials: 4 pass", test.says)
+			b.says("PASS  4 trials", test.says)
 			for _, service := range []string{"the service `g`", "the service `o`", "the service `r`", "the service `a`"} {
 				b.says(service)
 			}

@@ -134,7 +134,7 @@ cases: [{name: some, arms: ["b/*"]}, {name: many, repeats: %d, arms: ["a/*", "c/
 	b.exits(0, "resume", "run")
 	expect.Same(t, "calls of the healthy service", healthy.calls.Load(), trials)
 	expect.Same(t, "calls of the throttled service", throttled.calls.Load(), 3)
-	b.says("401 trials: 401 pass")
+	b.says("PASS  401 trials")
 }
 
 // A service that refuses before the run begins is left out of it, and so is the unnamed one. When all refuse, nothing runs.
@@ -154,7 +154,7 @@ prompts: [{name: p, text: hello}]
 limits: {attempts: 1}
 cases: [{name: c, repeats: 5, scorers: [{equals: hi}]}]
 `, healthy.URL))
-	b.exits(4, "run", "suite.yaml", "--out", "run", "-o", "table")
+	b.exits(4, "run", "suite.yaml", "--out", "run", "-o", "table", "-v")
 	b.says(
 		"15 trials: 5 pass, 0 fail, 0 error, 10 skip", "refuses the key in EVALRUN_API_KEY: 401: no",
 		"the service `gone`: no answer from 127.0.0.1:9", "what needs it is skipped", "evalrun resume run",
@@ -277,7 +277,7 @@ limits: {budget: {tokens: 100000}}
 cases: [{name: c, scorers: [{equals: hi}, {finishReason: STOP}]}]
 `, chat.URL, responses.URL, messages.URL)})
 	b.env = append(b.env, "CHAT_API_KEY=key-of-chat", "MESSAGES_API_KEY=key-of-messages")
-	b.exits(0, "run", "suite.yaml", "--out", "run", "-o", "json=run.json", "-o", "table", "--record", "kept", "--cache")
+	b.exits(0, "run", "suite.yaml", "--out", "run", "-o", "json=run.json", "-o", "table", "-v", "--record", "kept", "--cache")
 	b.says("3 trials: 3 pass", "c: vendor/m:free, service chat", "the service `chat` cannot count tokens: those of its prompts are estimated")
 	for _, v := range []struct {
 		*vendor
@@ -391,7 +391,7 @@ func TestAnswersOfAnyProtocol(t *testing.T) {
 `,
 	})
 	b.exits(0, "run", "suite.yaml", "--answers", "answers.jsonl")
-	b.says("4 trials: 4 pass")
+	b.says("PASS  4 trials")
 	b.write("answers.jsonl", `{"case": "a", "response": {"choices": [{"message": 7}]}}`+"\n")
 	b.exits(2, "run", "suite.yaml", "--answers", "answers.jsonl")
 	b.says("answers.jsonl:1: not an answer: `response` is neither that of a run file nor a reply of a service")
