@@ -28,7 +28,7 @@ func bucketsFor(trials int) int { return min(trials/inBucket+1, mostBuckets) }
 func hashOf(kase string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(kase)) // it never fails
-	return int64(h.Sum64() >> 1) //nolint:gosec // 63 bits
+	return int64(h.Sum64() >> 1) // 63 bits
 }
 
 // cell is a journal.Cell as it is kept.
@@ -112,7 +112,7 @@ func (r *cellReader) int() int {
 		return 0
 	}
 	r.data = r.data[length:]
-	return int(n) //nolint:gosec // it was looked at
+	return int(n) // it was looked at
 }
 
 func (r *cellReader) bytes(n int) []byte {

@@ -274,7 +274,7 @@ func (x *index) repeats() bool {
 	seen, seed := make([]uint32, size), maphash.MakeSeed() // places from 1, by ids
 	for i := range x.entries {
 		id := x.entries[i].id
-		at := int(maphash.Comparable(seed, id)>>1) & (size - 1) //nolint:gosec // not negative
+		at := int(maphash.Comparable(seed, id)>>1) & (size - 1) // not negative
 		for ; seen[at] != 0; at = (at + 1) & (size - 1) {
 			if x.entries[seen[at]-1].id == id {
 				return true

@@ -198,7 +198,9 @@ func (x execScorer) Score(a *Answer) Finding {
 	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
-		return Finding{Broken: fmt.Sprintf("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))}
+		return Finding{Broken: fmt.Sprintf(
+			"the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)),
+		)}
 	}
 	if f.Reason == "" {
 		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.Value)

@@ -340,7 +340,10 @@ func (l *loader) quarantine(n yamlnode.Node) *eval.Quarantine {
 	case err != nil:
 		until.Errorf("such as 2027-01-31", "`%s` is not a day", q.Until)
 	case day.Sub(now) > longestQuarantine:
-		until.Warnf("by "+now.Add(longestQuarantine).Format(time.DateOnly)+" at the latest", "a quarantine of more than 90 days tends to be forgotten")
+		until.Warnf(
+			"by "+now.Add(longestQuarantine).Format(time.DateOnly)+" at the latest",
+			"a quarantine of more than 90 days tends to be forgotten",
+		)
 	case !q.Holds(now.Format(time.DateOnly)):
 		until.Warnf("repair the case, or say until when", "the quarantine is over since %s: the case counts again", q.Until)
 	}

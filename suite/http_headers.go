@@ -57,7 +57,7 @@ func looksSecret(value string) suspicion {
 }
 
 // appTokenHint says where the secret of an application belongs.
-const appTokenHint = "such as \"${env:EVALRUN_APP_TOKEN}\""
+const appTokenHint = "such as \"${env:EVALRUN_APP_TOKEN}\"" //nolint:gosec // it names a variable
 
 // suspect warns of a value that may be a secret: its line is not shown.
 func (l *loader) suspect(n yamlnode.Node, hint, format string, args ...any) {

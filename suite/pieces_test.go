@@ -41,7 +41,7 @@ func TestPiecesAreTheWhole(t *testing.T) {
 // and so do these suites with accidents in them,
 func TestPiecesAreTheWholeAfterMutations(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(20, 5)) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(20, 5)) // reproducible
 	tried := 0
 	for _, file := range suiteFiles(t) {
 		root, text := opened(t, file)
@@ -59,7 +59,7 @@ func TestPiecesAreTheWholeAfterMutations(t *testing.T) {
 // and suites with many cases that have much in common.
 func TestPiecesOfManyCasesAreTheWhole(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(21, 5)) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(21, 5)) // reproducible
 	tried, failed := 0, 0
 	for range 60 {
 		text := manyAlike(random)
@@ -251,5 +251,5 @@ func liveHeap() int {
 	runtime.GC() // what finalizers have freed
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc) //nolint:gosec // memory has an end
+	return int(m.HeapAlloc) // memory has an end
 }

@@ -45,7 +45,8 @@ func Shape(templates bool) shape.Schema {
 func chosenPerRun() []string {
 	return []string{
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "var", "emulator", "answers", "untrusted",
-		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv", "open", "watch", "color", "directory",
+		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv",
+		"open", "watch", "color", "directory",
 	}
 }
 

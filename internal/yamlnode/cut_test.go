@@ -77,7 +77,7 @@ func TestCutListsAreTheSame(t *testing.T) {
 // So does one in which something was changed by accident.
 func TestCutListsAreTheSameAfterMutations(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(19, 5)) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(19, 5)) // reproducible
 	seeds := append(suites(t), handmade()...)
 	cut := 0
 	for range 6_000 {

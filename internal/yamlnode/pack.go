@@ -30,7 +30,7 @@ func pack(dst []byte, y *yaml.Node) ([]byte, bool) {
 	if y.Kind == yaml.AliasNode || y.Anchor != "" || tag < 0 {
 		return nil, false
 	}
-	dst = append(dst, byte(y.Kind), byte(tag), byte(y.Style))
+	dst = append(dst, byte(y.Kind), byte(tag), byte(y.Style)) //nolint:gosec // kinds and styles are small
 	for _, number := range []int{y.Line, y.Column, len(y.Content), len(y.Value)} {
 		dst = binary.AppendUvarint(dst, uint64(number)) //nolint:gosec // not negative
 	}

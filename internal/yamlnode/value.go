@@ -101,7 +101,7 @@ func signature(dst []byte, y *yaml.Node) []byte {
 	for y.Kind == yaml.AliasNode {
 		y = y.Alias
 	}
-	dst = append(dst, byte(y.Kind))
+	dst = append(dst, byte(y.Kind)) //nolint:gosec // kinds are small
 	dst = binary.AppendUvarint(dst, uint64(len(y.Tag)))
 	dst = append(dst, y.Tag...)
 	dst = binary.AppendUvarint(dst, uint64(len(y.Value)))
