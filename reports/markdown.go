@@ -124,14 +124,12 @@ func (m *markdown) origins() {
 
 // progress says how far a run is that is not complete.
 func (m *markdown) progress() {
-	has, planned := m.d.Summary.Counts.Total(), m.d.Run.Plan.Trials
-	switch {
-	case m.d.Running:
-		m.add("The run still goes on: %d of %d trials so far.\n\n", has, planned)
-	case m.d.End == nil:
-		m.add("The run was killed: it has %d of %d trials.\n\n", has, planned)
-	case m.d.End.Reason != eval.EndCompleted:
-		m.add("The run is not complete: %s\n\n", code(overview.Incomplete(m.d.End)))
+	switch line := overview.Progress(m.d); {
+	case line == "":
+	case m.d.Running || m.d.End == nil:
+		m.add("%s.\n\n", overview.Sentence(line))
+	default: // with the words of a service
+		m.add("The run is not complete: %s\n\n", code(line))
 	}
 }
 

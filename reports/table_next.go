@@ -209,15 +209,15 @@ func (t *tableReport) completing(run string) []step {
 	var all []step
 	switch {
 	case t.unfinished():
-		all = append(all, step{[]string{"resume", run}, "asks what is missing"})
+		all = append(all, step{[]string{"resume", run}, "runs what is missing"})
 	case t.help.retry:
-		all = append(all, step{[]string{"resume", run, "--errors"}, "asks the errors again"})
+		all = append(all, step{[]string{"resume", run, "--errors"}, "runs the errors again"})
 	}
 	if t.help.accept {
-		all = append(all, step{[]string{"accept", run}, "shows answers, and keeps those that are good"})
+		all = append(all, step{[]string{"accept", run}, "shows new answers, and keeps the good ones"})
 	}
 	if t.help.askJudges {
-		all = append(all, step{[]string{"rescore", run, "--ask-judges"}, "asks the judges, and nobody else"})
+		all = append(all, step{[]string{"rescore", run, "--ask-judges"}, "calls only the judges"})
 	}
 	return all
 }

@@ -33,9 +33,11 @@ func (t *tableReport) notices() {
 		t.wrapped("", overview.Replayed(&t.d.Run)+" "+t.d.Run.Replay)
 	}
 	if id := t.d.Run.RescoredFrom; id != "" {
-		t.wrapped("", "rescored: no answer was asked for, the answers are those of the run "+id)
+		t.wrapped("", "rescored: the answers are those of the run "+id)
 	}
-	t.progress()
+	if line := overview.Progress(t.d); line != "" {
+		t.wrapped("", line)
+	}
 	if shard := t.d.Run.Plan.Shard; shard != nil {
 		t.wrapped("", fmt.Sprintf(
 			"shard %d of %d: %d of %d trials; the gate is applied when all are merged", shard.Index, shard.Of,
@@ -44,19 +46,6 @@ func (t *tableReport) notices() {
 	}
 	for _, line := range overview.Damage(t.d) {
 		t.line("%s", line)
-	}
-}
-
-// progress says how far a run is that is not complete.
-func (t *tableReport) progress() {
-	has, planned := t.d.Summary.Counts.Total(), t.d.Run.Plan.Trials
-	switch {
-	case t.d.Running:
-		t.line("the run still goes on: %d of %d trials so far", has, planned)
-	case t.d.End == nil:
-		t.line("the run was killed: it has %d of %d trials", has, planned)
-	case t.d.End.Reason != eval.EndCompleted:
-		t.wrapped("", overview.Incomplete(t.d.End))
 	}
 }
 
@@ -128,7 +117,7 @@ type finding struct {
 
 func verdictOn(d *journal.Document) finding {
 	if d.Running {
-		return finding{"NO VERDICT YET", "the run still goes on", eval.Skip}
+		return finding{"NO VERDICT YET", "the run is still in progress", eval.Skip}
 	}
 	f := findingOf(d)
 	f.why += fmt.Sprintf(" (exit %d)", d.Gate.Exit)

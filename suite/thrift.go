@@ -15,8 +15,7 @@ type thrift struct {
 	sharing bool             // scorers that read alike are one
 }
 
-// lean is the thrift of a first attempt. Where it could change what is told of mistakes, or their places, the suite is read again
-// with less.
+// lean is the thrift of a first attempt. Where it could change messages, or their places, the suite is read again with less.
 func lean() thrift {
 	return thrift{yamlnode.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10}, true}
 }
@@ -30,7 +29,7 @@ const (
 	maxMet    = 1 << 16
 )
 
-// shared finds the scorers that stand in several cases.
+// shared finds the scorers that several cases have.
 type shared struct {
 	seed  maphash.Seed
 	met   map[uint64]bool         // what scorers say that came once, hashed
@@ -58,8 +57,8 @@ func (s *shared) find(n yamlnode.Node) (d *scorerDef, again bool) {
 	return nil, again
 }
 
-// ownScorer reads a scorer, which is in a list behind others. In a case, one that reads like others before it, and of which no
-// warning ever tells the place, is one with them.
+// ownScorer reads a scorer, which is in a list behind others. In a case, it is one with those before it that read like it, unless
+// a warning could name its place.
 func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	if l.shared == nil {
 		return l.scorerDef(n)
@@ -67,7 +66,7 @@ func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	d, again := l.shared.find(n)
 	switch {
 	case d == nil:
-	case slices.Contains(among, d): // what stands twice in a list counts twice
+	case slices.Contains(among, d): // one that is twice in a list counts twice
 		twin := *d
 		return &twin
 	default:
@@ -82,7 +81,7 @@ func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	return d
 }
 
-// isPlain reports whether nothing that is not a mistake is ever told of the place of a scorer.
+// isPlain reports whether no warning ever names the place of a scorer.
 func (d *scorerDef) isPlain() bool {
 	if d.broken || d.fixed == nil || len(d.fixed.Arms) > 0 {
 		return false
@@ -92,7 +91,7 @@ func (d *scorerDef) isPlain() bool {
 }
 
 // less is the thrift with which the suite has to be read again: without pieces when its cases cannot be read so after all, and
-// without any when there are mistakes that it may have misplaced. False says that the suite was read well.
+// without any when there are errors that it may have misplaced. False says that the suite was read well.
 func (l *loader) less() (how thrift, again bool) {
 	if !l.thrift.used() {
 		return how, false

@@ -15,5 +15,5 @@ prompts: [{name: p, text: "hello {{.x}}"}]
 cases: [{name: c, vars: {x: y}, scorers: [{contains: hello}]}]
 S
 mkdir "$dir/walked"
-(cd "$dir" && GOCOVERDIR="$dir/walked" EVALRUN_API_KEY=k EVALRUN_BASE_URL=$(head -1 address) ./evalrun run suite.yaml -q -o junit=junit.xml --out run)
+(cd "$dir" && GOCOVERDIR="$dir/walked" EVALRUN_API_KEY=k EVALRUN_BASE_URL=$(head -1 address) ./evalrun run suite.yaml -q -o junit=junit.xml --out run) > "$dir/verdict"
 go tool covdata percent -i="$dir/walked" | awk '{ split($3, share, "%"); if (share[1] > 0) print $1 }'

@@ -13,7 +13,8 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// pollEvery is how often the files are looked at. A change counts when two looks in a row see the same: an editor may replace several files.
+// pollEvery is how often evalrun looks at the files. A change counts when two looks in a row see the same: an editor may
+// replace several files.
 const pollEvery = 200 * time.Millisecond
 
 // watching is the state of `run --watch` between its runs.

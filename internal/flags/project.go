@@ -91,7 +91,7 @@ func preset(fs *pflag.FlagSet, file *project.File) error {
 	}
 	for _, one := range file.Flags {
 		flag := fs.Lookup(one.Name)
-		if flag == nil || flag.Changed || replaced(fs, one.Name) || isJSONFormat(flag) {
+		if flag == nil || flag.Changed || replaced(fs, one.Name) {
 			continue
 		}
 		for _, value := range one.Values {

@@ -164,12 +164,6 @@ func (j *jsonFormat) Set(s string) error {
 	return nil
 }
 
-// isJSONFormat reports whether a flag is -o of a list, which shares its name with the reports of a run and nothing else.
-func isJSONFormat(flag *pflag.Flag) bool {
-	_, is := flag.Value.(*jsonFormat)
-	return is
-}
-
 // failFast is a flag that makes 1 the limit of failures.
 type failFast int
 

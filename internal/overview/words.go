@@ -71,6 +71,20 @@ func Damage(d *journal.Document) []string {
 	return out
 }
 
+// Progress says how far a run is that has not ended as planned; "" for one that has.
+func Progress(d *journal.Document) string {
+	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
+	switch {
+	case d.Running:
+		return fmt.Sprintf("the run is still in progress: %d of %d trials so far", has, planned)
+	case d.End == nil:
+		return fmt.Sprintf("the run was killed: it has %d of %d trials", has, planned)
+	case d.End.Reason != eval.EndCompleted:
+		return Incomplete(d.End)
+	}
+	return ""
+}
+
 // Incomplete says why a run ended early.
 func Incomplete(end *eval.End) string {
 	what := map[eval.EndReason]string{

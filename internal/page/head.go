@@ -108,15 +108,10 @@ func origins(run *eval.Run) []string {
 
 // progress says how far a run is that is not complete, "" when it is.
 func progress(d *journal.Document) string {
-	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
-	switch {
-	case d.Running:
-		return fmt.Sprintf("The run is still in progress: %d of %d trials so far.", has, planned)
-	case d.End == nil:
-		return fmt.Sprintf("The run was killed: it has %d of %d trials.", has, planned)
-	case d.End.Reason != eval.EndCompleted:
-		return fmt.Sprintf("Not complete: %s.", overview.Incomplete(d.End))
-	case has < planned:
+	if line := overview.Progress(d); line != "" {
+		return overview.Sentence(line) + "."
+	}
+	if has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials; has < planned {
 		return fmt.Sprintf("Not complete: %d of %d trials.", has, planned)
 	}
 	return ""

@@ -98,13 +98,13 @@ func (d Dir) writeBaselines(named map[string]Baseline) error {
 func Usable(d *journal.Document, name string) error {
 	switch {
 	case d.Running:
-		return exit.BadInput("the run %s still goes on", name)
+		return exit.BadInput("the run %s is still in progress", name)
 	case len(d.Stops) > 0:
-		return exit.BadInput("the run %s stopped early, once its verdict was known: a baseline asks all of its cases", name)
+		return exit.BadInput("the run %s stopped early, once its verdict was known: a baseline needs all of its cases", name)
 	case d.Partial():
 		return exit.BadInput("the run %s is not complete; a baseline that lacks trials compares with nothing", name)
 	case d.Summary.Counts.Asked() == 0:
-		return exit.BadInput("the run %s is blank: nothing was asked", name)
+		return exit.BadInput("the run %s is blank: no trial ran", name)
 	}
 	return nil
 }

@@ -9,12 +9,10 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/clients/account"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/service"
-	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
 // Caller sends calls to a vendor.
@@ -221,12 +219,6 @@ func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
 	}
 	delete(f, "error")
 	return f, nil
-}
-
-// HasOnlyKeys reports whether every key in an answer, or a piece of one, is among the known ones, so that it can be
-// read in one go.
-func HasOnlyKeys(data []byte, known map[string]bool) bool {
-	return utf8.Valid(data) && !TooMany(data, maxAnswer) && wirejson.HasOnlyKeys(data, known)
 }
 
 // Misshapen is the error of an answer that is JSON and not what the protocol promises, err saying why. An *eval.Error
