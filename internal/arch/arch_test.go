@@ -43,6 +43,7 @@ var direct = map[string][]string{
 	"internal/login":      {"internal/harness"},
 	"internal/choosing":   {"internal/harness"},
 	"internal/forge":      {"internal/exit", "diag"},
+	"internal/forgetest":  nil,
 	"internal/runs":       {"internal/forge", "internal/choosing", "internal/judgecheck", "internal/output", "internal/atomic"},
 	"internal/authoring":  {"internal/harness", "internal/lazy", "internal/term", "internal/promptfoo"},
 	"internal/promptfoo":  {"internal/lazy", "diag", "internal/exit", "internal/regular", "internal/tmpl", "internal/yamlnode"},
@@ -146,7 +147,7 @@ var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yamlnode"},
 	"net/http": {
 		"internal/wire", "clients/account", "clients/app", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
-		"clients/emulator", "clients/oauth", "internal/forge", "internal/replies",
+		"clients/emulator", "clients/oauth", "internal/forge", "internal/forgetest", "internal/replies",
 		"internal/view", // which serves pages on this machine, and sends nothing
 		"test/process",
 	},

@@ -2,90 +2,28 @@ package forge
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/forgetest"
 )
 
 const mark = "<!-- evalrun: s -->"
 
-// thread is a server that keeps the notes of one thread, or issues, as GitHub or GitLab does, and counts what is written.
+// thread is a server with the environments of jobs that use it.
 type thread struct {
-	*httptest.Server
-	t       *testing.T
-	key     string // of a note's text: "body" or "description"
-	all     []map[string]any
-	asked   []string // method and path of each request
-	refused int      // the status of what is written, 0: it is kept
+	*forgetest.Forge
+	t *testing.T
 }
 
 func newThread(t *testing.T, key string) *thread {
 	t.Helper()
-	h := &thread{t: t, key: key}
-	h.Server = httptest.NewServer(h)
-	t.Cleanup(h.Close)
-	return h
-}
-
-// has adds notes of an author.
-func (h *thread) has(author, kind string, bodies ...string) {
-	for _, body := range bodies {
-		user := map[string]any{"login": author, "username": author, "type": kind}
-		id := len(h.all) + 1
-		h.all = append(h.all, map[string]any{"id": id, "iid": id, "number": id, h.key: body, "user": user, "author": user})
-	}
-}
-
-func (h *thread) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.asked = append(h.asked, r.Method+" "+r.URL.Path)
-	var in map[string]any
-	switch {
-	case r.URL.Path == "/user":
-		if r.Header.Get("Private-Token") == "" {
-			w.WriteHeader(http.StatusForbidden) // as for the token of a job
-			return
-		}
-		_, _ = fmt.Fprint(w, `{"username":"robot"}`)
-	case strings.HasSuffix(r.URL.Path, "/pulls"):
-		_, _ = fmt.Fprint(w, `[{"number":3,"head":{"sha":"old"}},{"number":8,"head":{"sha":"abc"}}]`)
-	case r.Method == http.MethodGet:
-		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
-		from, to := min((page-1)*pageSize, len(h.all)), min(page*pageSize, len(h.all))
-		_ = json.NewEncoder(w).Encode(h.all[from:to])
-	case h.refused != 0:
-		w.WriteHeader(h.refused)
-		_, _ = fmt.Fprint(w, `{"message":"Resource not accessible by integration"}`)
-	default:
-		expect.OK(h.t, json.NewDecoder(r.Body).Decode(&in))
-		if r.Method == http.MethodPost {
-			h.has("robot", "Bot", "")
-			in["id"] = len(h.all)
-		} else {
-			in["id"], _ = strconv.Atoi(filepath.Base(r.URL.Path))
-		}
-		for k, v := range in {
-			h.all[in["id"].(int)-1][k] = v
-		}
-		_ = json.NewEncoder(w).Encode(h.all[in["id"].(int)-1])
-	}
-}
-
-// writes are the requests that change something.
-func (h *thread) writes() (out []string) {
-	for _, one := range h.asked {
-		if !strings.HasPrefix(one, "GET ") {
-			out = append(out, one)
-		}
-	}
-	return out
+	return &thread{forgetest.New(t, key), t}
 }
 
 // on finds a forge in the environment of a job.
@@ -126,21 +64,21 @@ func TestOneCommentPerSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newThread(t, "body")
-			h.has("mallory", "User", mark+" not evalrun's")
-			h.has("robot", "Bot", "<!-- evalrun: another -->")
+			h.Has("mallory", "User", mark+" not evalrun's")
+			h.Has("robot", "Bot", "<!-- evalrun: another -->")
 			f := one.forge(h)
 			first, err := f.Comment(t.Context(), 0, mark, mark+"\nfirst")
 			expect.OK(t, err)
 			for range 250 {
-				h.has("ann", "User", "a remark")
+				h.Has("ann", "User", "a remark")
 			}
 			second, err := f.Comment(t.Context(), 0, mark, mark+"\nsecond")
 			expect.OK(t, err)
 			expect.Same(t, "done", []string{first.Did, second.Did}, []string{"created", "updated"})
-			expect.Same(t, "writes", len(h.writes()), 2)
-			expect.Same(t, "edit", h.writes()[1], one.edit+"3")
-			expect.Same(t, "comment", h.all[2]["body"], any(mark+"\nsecond"))
-			expect.Same(t, "the stranger's", h.all[0]["body"], any(mark+" not evalrun's"))
+			expect.Same(t, "writes", len(h.Writes()), 2)
+			expect.Same(t, "edit", h.Writes()[1], one.edit+"3")
+			expect.Same(t, "comment", h.Notes()[2]["body"], any(mark+"\nsecond"))
+			expect.Same(t, "the stranger's", h.Notes()[0]["body"], any(mark+" not evalrun's"))
 		})
 	}
 }
@@ -150,9 +88,10 @@ func TestPullRequestOfAFork(t *testing.T) {
 	t.Parallel()
 	event := `{"workflow_run":{"head_sha":"abc","head_branch":"b","head_repository":{"owner":{"login":"fork"}}}}`
 	h := newThread(t, "body")
+	h.Pulls = `[{"number":3,"head":{"sha":"old"}},{"number":8,"head":{"sha":"abc"}}]`
 	_, err := h.gitHub(event).Comment(t.Context(), 0, mark, mark)
 	expect.OK(t, err)
-	expect.Same(t, "writes", h.writes(), []string{"POST /repos/o/r/issues/8/comments"})
+	expect.Same(t, "writes", h.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
 
 	_, err = h.gitHub(strings.Replace(event, "abc", "gone", 1)).Comment(t.Context(), 0, mark, mark)
 	if err == nil || !strings.Contains(err.Error(), "no open pull request has the commit gone") {
@@ -174,7 +113,7 @@ func TestIssueFollowsTheVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newThread(t, one.key)
-			h.has("mallory", "User", mark)
+			h.Has("mallory", "User", mark)
 			f := one.forge(h)
 			var did []string
 			for _, failing := range []bool{false, true, true, false} {
@@ -183,11 +122,11 @@ func TestIssueFollowsTheVerdict(t *testing.T) {
 				did = append(did, done.Did)
 			}
 			expect.Same(t, "done", did, []string{"", "created", "updated", "closed"})
-			expect.Same(t, "writes", len(h.writes()), 3)
+			expect.Same(t, "writes", len(h.Writes()), 3)
 			for key, want := range one.closed {
-				expect.Same(t, key, h.all[1][key], want)
+				expect.Same(t, key, h.Notes()[1][key], want)
 			}
-			if h.all[0]["state"] != nil || h.all[0]["state_event"] != nil {
+			if h.Notes()[0]["state"] != nil || h.Notes()[0]["state_event"] != nil {
 				t.Error("closed the issue of somebody else")
 			}
 		})
@@ -217,7 +156,7 @@ func TestForgeErrors(t *testing.T) {
 		}
 	}
 	h := newThread(t, "body")
-	h.refused = http.StatusForbidden
+	h.Refuse = http.StatusForbidden
 	_, err := h.gitHub(`{"pull_request":{"number":5}}`).Comment(t.Context(), 0, mark, mark)
 	for _, want := range []string{"status 403: Resource not accessible by integration", "permission", "evalrun help github#forks"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -240,8 +179,11 @@ func TestNoRedirects(t *testing.T) {
 	elsewhere := newThread(t, "body")
 	away := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/user", http.StatusFound))
 	defer away.Close()
-	h := &thread{t: t, Server: away}
-	if _, err := h.gitLab().Comment(t.Context(), 0, mark, mark); err == nil || len(elsewhere.asked) > 0 {
-		t.Errorf("got %v, and elsewhere %v", err, elsewhere.asked)
+	f, err := Find(func(name string) string {
+		return map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": away.URL}[name]
+	})
+	expect.OK(t, err)
+	if _, err := f.Comment(t.Context(), 1, mark, mark); err == nil || elsewhere.Asked() > 0 {
+		t.Errorf("got %v, and elsewhere %d requests", err, elsewhere.Asked())
 	}
 }
