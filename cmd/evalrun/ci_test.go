@@ -196,7 +196,7 @@ func baseline(r *runner) {
 		{"baseline", "set", "main", "main"},
 		{"baseline", "export", "main", "-o", "evals/main.jsonl"},
 	} {
-		cmd := exec.Command(program(r.t), args...) //nolint:gosec // of this test
+		cmd := exec.Command(program(r.t), args...)
 		cmd.Dir = r.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			r.t.Fatalf("%v: %v\n%s", args, err, out)
