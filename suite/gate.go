@@ -117,6 +117,7 @@ func (l *loader) noteMetric(m yamlnode.Map) {
 			continue
 		}
 		name := e.Value.Written()
+		l.checkScoreName(e.Value, name)
 		l.unnamed = l.unnamed || tmpl.HasActions(name)
 		if !slices.Contains(builtInMetrics(), name) && !slices.Contains(l.scoreNames, name) {
 			l.scoreNames = append(l.scoreNames, name)
