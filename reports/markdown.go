@@ -36,6 +36,7 @@ func Markdown(w io.Writer, d *journal.Document, _ Options) error {
 	m.head()
 	m.gate()
 	m.arms()
+	m.classifications()
 	if c := d.Comparison; c != nil {
 		if err := m.comparison(c); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/classification"
@@ -152,4 +153,24 @@ func (s *Suite) classMetrics() []string {
 		return nil
 	}
 	return classification.Names(s.classes)
+}
+
+// checkClassMetrics reports rules of the gate about metrics that the classification does not have.
+func (l *loader) checkClassMetrics(rules yamlnode.Node) {
+	if rules.IsZero() || !rules.IsMapping() {
+		return
+	}
+	known := l.classMetrics()
+	for e := range rules.Map().Entries() {
+		_, class, single := strings.Cut(e.Name(), ".")
+		switch _, ok := classification.Parse(e.Name(), l.classes); {
+		case ok && l.classified != nil:
+		case l.classified == nil:
+			e.Key.Errorf("add `classification: {label: ..., classes: [...]}`", "the suite has no classification with a metric `%s`", e.Name())
+		case single && slices.Contains(known, strings.TrimSuffix(e.Name(), class)+l.classes[0]):
+			e.Key.Errorf(diag.DidYouMean(class, l.classes), "the classification has no class `%s`", diag.CleanLine(class))
+		default:
+			e.Key.Errorf(diag.DidYouMean(e.Name(), known), "the classification has no metric `%s`", diag.CleanLine(e.Name()))
+		}
+	}
 }
