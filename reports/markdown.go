@@ -38,6 +38,7 @@ func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m.head(o.Links)
 	m.gate()
 	m.arms()
+	m.classifications()
 	if c := d.Comparison; c != nil {
 		if err := m.comparison(c); err != nil {
 			return err
