@@ -92,7 +92,7 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 		options.ProjectFile = o.ProjectFile.Path
 	}
 	if a.watching != nil {
-		options.Reading = a.watching.note
+		options.Reading, options.Listing = a.watching.note, a.watching.list
 	}
 	options.Layout.Width, options.Layout.Color = a.outWidth, a.color(a.outWidth)
 	options.Layout.Verbose, options.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
