@@ -26,9 +26,9 @@ type SuitePreferences struct {
 	ranking.Preference
 }
 
-// Units numbers the independent units of cases, from 0. Each case is given by what it is on all arms: cases of one cluster, or that send
+// IndependentUnits numbers the independent units of cases, from 0. Each case is given by what it is on all arms: cases of one cluster, or that send
 // the same request on some arm, depend on each other.
-func Units(cases [][]*Case) []int {
+func IndependentUnits(cases [][]*Case) []int {
 	names := make([][]string, len(cases))
 	for i, onArms := range cases {
 		for _, c := range onArms {
