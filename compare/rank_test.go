@@ -118,7 +118,7 @@ func spread(k int, lo, hi float64) (out []float64) {
 // A truly best arm is ruled out in at most 5 % of runs, and all intervals hold together in at least 95 %.
 func TestCalibratedRanking(t *testing.T) {
 	t.Parallel()
-	draws, long := 25, os.Getenv("EVALRUN_CALIBRATE") != ""
+	draws, long := 8, os.Getenv("EVALRUN_CALIBRATE") != ""
 	if long {
 		draws = 2000
 	}
