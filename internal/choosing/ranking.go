@@ -53,7 +53,10 @@ func (c *Chooser) Rank(ctx context.Context, name string, alpha float64, arms []s
 		out.Suites = append(out.Suites, *one)
 	}
 	t := &c.total
-	out.Judge = compare.PreferenceJudge{t.Judge, t.Model, t.Criteria, c.session.Emulated(), t.Calls, t.Tokens, t.Incomplete}
+	out.Judge = compare.PreferenceJudge{
+		Name: t.Judge, Model: t.Model, Criteria: t.Criteria, Emulator: c.session.Emulated(), Calls: t.Calls, Tokens: t.Tokens,
+		Incomplete: t.Incomplete,
+	}
 	return out, c.session.FinishReplies(c.plan.Models)
 }
 
