@@ -42,7 +42,9 @@ var direct = map[string][]string{
 	"internal/flags":      {"internal/harness", "reports"},
 	"internal/login":      {"internal/harness"},
 	"internal/choosing":   {"internal/harness"},
-	"internal/runs":       {"internal/choosing", "internal/judgecheck", "internal/output", "internal/atomic"},
+	"internal/forge":      {"internal/exit", "diag"},
+	"internal/forgetest":  nil,
+	"internal/runs":       {"internal/forge", "internal/choosing", "internal/judgecheck", "internal/output", "internal/atomic"},
 	"internal/authoring":  {"internal/harness", "internal/lazy", "internal/term", "internal/promptfoo"},
 	"internal/promptfoo":  {"internal/lazy", "diag", "internal/exit", "internal/regular", "internal/tmpl", "internal/yamlnode"},
 	"internal/answers": {
@@ -55,7 +57,8 @@ var direct = map[string][]string{
 	"internal/judgecheck": {"internal/exit", "internal/stats", "internal/regular", "journal", "scorers", "internal/term"},
 	"internal/doctor":     {"internal/harness"},
 	"internal/exit":       nil,
-	"eval":                {"diag", "internal/blank", "internal/lazy", "internal/wirejson", "variable", "tool", "app"},
+	"classification":      {"internal/textmetric"},
+	"eval":                {"classification", "diag", "internal/blank", "internal/lazy", "internal/wirejson", "variable", "tool", "app"},
 	"internal/wirejson":   nil,
 	"internal/blank":      nil,
 	"internal/lazy":       nil,
@@ -146,7 +149,7 @@ var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yamlnode"},
 	"net/http": {
 		"internal/wire", "clients/account", "clients/app", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
-		"clients/emulator", "clients/oauth", "internal/replies",
+		"clients/emulator", "clients/oauth", "internal/forge", "internal/forgetest", "internal/replies",
 		"internal/view", // which serves pages on this machine, and sends nothing
 		"test/process",
 	},
