@@ -131,6 +131,7 @@ func (l *loader) readDefaults() {
 		maps.Copy(l.defaults.base, values(m))
 	}
 	l.noteMetrics(&l.defaults)
+	l.withClassification()
 }
 
 // readCases reads the cases and checks them. With thrift, it checks each before it reads the next one.

@@ -67,6 +67,7 @@ func (l *loader) load(root yamlnode.Node) {
 	l.prices(m.Get("prices"))
 	l.gate(m.Get("gate"))
 	l.scorerSets()
+	l.classification(m.Get("classification"))
 	l.readDefaults()
 	l.readCases()
 	l.checkJudges()

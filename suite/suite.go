@@ -46,6 +46,8 @@ type Suite struct {
 	cases      []keptCase
 	usual      *expansion  // of a definition that has no scorers and sets nothing
 	scoreNames []string    // names of scorers, in the order of the file
+	classes    []string    // of the classification; nil without one
+	classified *scorerDef  // the scorer that it is
 	unnamed    bool        // some names of scorers show only when a case is expanded
 	count      int         // of cases
 	numbered   bool        // some rows have a name that is taken

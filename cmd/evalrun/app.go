@@ -217,6 +217,7 @@ func (a *app) root() *cobra.Command {
 		a.planCommand(),
 		a.showCommand(),
 		a.reportCommand(),
+		a.commentCommand(),
 		a.historyCommand(),
 		a.pruneCommand(),
 		a.viewCommand(),

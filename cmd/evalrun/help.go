@@ -20,7 +20,7 @@ import (
 // overview orders the commands for whoever asks what there is: by what they are for, the most used first.
 var overview = []struct{ id, title, commands string }{
 	{"run", "Run:", "run resume rescore accept merge"},
-	{"look", "Look:", "show report view history prune"},
+	{"look", "Look:", "show report comment view history prune"},
 	{"compare", "Compare:", "compare baseline selftest judge-check"},
 	{"service", "Service:", "models count embed auth emulate"},
 	{"setup", "Set up:", "init import validate plan scorers schema doctor completion man version help"},

@@ -92,7 +92,7 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 		options.ProjectFile = o.ProjectFile.Path
 	}
 	if a.watching != nil {
-		options.Reading = a.watching.note
+		options.Reading, options.Listing = a.watching.note, a.watching.list
 	}
 	options.Layout.Width, options.Layout.Color = a.outWidth, a.color(a.outWidth)
 	options.Layout.Verbose, options.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
@@ -217,14 +217,14 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// begin says where the run is before its reports are written, unless a table on the same terminal does; and of a run that ended before its
+// begin says where the run is before its reports are written, unless a table on standard output does; and of a run that ended before its
 // plan did why it ended, and how to continue it.
 func (s *shown) begin(r *evalrun.Result) {
 	a := s.app
 	if why := r.End.Stopped(); why != "" {
 		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
 	}
-	if !s.Quiet && (a.outWidth == 0 || !s.tabled) {
+	if !s.Quiet && !s.tabled {
 		fmt.Fprintf(a.err, "run: %s\n", r.Name)
 	}
 	if !r.End.Completed() {

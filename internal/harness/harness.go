@@ -38,6 +38,8 @@ type Flags struct {
 	Trust bool
 	// Reading is called with the path of each file before a suite reads it; nil is fine.
 	Reading func(suite, path string)
+	// Listing is called with each glob before a suite lists what matches it, and with what does so at the time; nil is fine.
+	Listing func(suite, glob string, matches func() []string)
 	// NoHistory leaves the run out of the history.
 	NoHistory bool
 
@@ -234,7 +236,23 @@ func (f *Flags) below(root *os.Root, suite string) fs.FS {
 	if f.Reading == nil {
 		return regular.FS(root)
 	}
-	return regular.Noting(root, func(name string) { f.Reading(suite, filepath.Join(root.Name(), filepath.FromSlash(name))) })
+	path := func(name string) string { return filepath.Join(root.Name(), filepath.FromSlash(name)) }
+	notes := regular.Notes{
+		Read: func(name string) { f.Reading(suite, path(name)) },
+		List: func(string, func() []string) {},
+	}
+	if f.Listing != nil {
+		notes.List = func(glob string, matches func() []string) {
+			f.Listing(suite, path(glob), func() []string {
+				names := matches()
+				for i := range names {
+					names[i] = path(names[i])
+				}
+				return names
+			})
+		}
+	}
+	return regular.Noting(root, notes)
 }
 
 // standardInput loads the suite that is on standard input, whose folder is the working directory.

@@ -180,7 +180,7 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, eval.RunSuite{
 			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: gates[i],
-			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i],
+			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i], Classes: one.Classes(),
 		})
 		s.noteEarlier(one, &run.Suites[i])
 	}
