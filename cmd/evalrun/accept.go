@@ -229,7 +229,7 @@ func (r *review) write(p *runs.Proposal, o *runs.Offer) error {
 	return err
 }
 
-// ask asks until the user says one of the words, or there is nobody any more, which is to quit.
+// ask repeats the question until the user says one of the words. The end of the input means quit.
 func (r *review) ask(question string, words ...string) string {
 	for {
 		fmt.Fprint(r.out, question)

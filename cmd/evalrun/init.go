@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 )
 
-// initOptions are the flags of `evalrun init`. Empty ones are asked for, or have a default.
+// initOptions are the flags of `evalrun init`. Empty ones are questions at a terminal, or have a default.
 type initOptions struct {
 	authoring.First
 	yes     bool

@@ -217,8 +217,8 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// begin says where the run is before its reports are written, unless a table on standard output does; and of a run that ended before its
-// plan did why it ended, and how to continue it.
+// begin says where the run is before its reports are written, unless a table on standard output does. If the run ended
+// before its plan did, begin says why and how to continue it.
 func (s *shown) begin(r *evalrun.Result) {
 	a := s.app
 	if why := r.End.Stopped(); why != "" {
