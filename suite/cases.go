@@ -151,6 +151,9 @@ func (l *loader) readCases() {
 			l.cases = append(l.cases, def)
 			continue
 		}
+		if known := l.shared.known(def); known != nil && def.isUsual() && def.rows == nil && def.grid == nil {
+			def.every = known.every
+		}
 		c.definition(def)
 		l.cases = append(l.cases, def.freeze(l.shared))
 	}
