@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -276,10 +275,11 @@ func (c *Case) pass(own, diags *diag.List) {
 		return
 	}
 	for _, d := range own.Sorted() {
-		if !d.Placed {
-			d.Message += fmt.Sprintf(" (in the row at %s)", c.row.pos)
+		if d.Placed {
+			diags.Add(d)
+		} else {
+			diags.AddRow(d, c.row.pos)
 		}
-		diags.Add(d)
 	}
 }
 

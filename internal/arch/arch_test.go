@@ -31,6 +31,7 @@ var direct = map[string][]string{
 		"internal/exit",
 		"runner",
 		"compare",
+		"ranking",
 		"internal/stats",
 		"journal",
 	},
