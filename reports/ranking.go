@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
@@ -62,6 +63,7 @@ func (t *tableReport) ranking(r *ranking.Ranking) {
 		t.wrapped("  ", r.Why)
 	}
 	t.out.Write(Grid(t.o.Width, rankingColumns(r), rankingRows(r)))
+	t.out.WriteString("\n")
 	for _, line := range RankingWords(r) {
 		t.wrapped("  ", line)
 	}
@@ -72,17 +74,25 @@ func rankingColumns(r *ranking.Ranking) []Column {
 	if r.Race != nil {
 		interval = "left after"
 	}
-	return []Column{
+	columns := []Column{
 		{Header: ""},
 		{Header: "#"},
 		{Header: "arm", Least: 20},
 		{Header: r.Metric},
 		{Header: interval},
-		{Header: "errors", Optional: 3},
 		{Header: "tokens", Optional: 2},
 		{Header: "p50", Optional: 2},
 		{Header: "p95", Optional: 1},
 	}
+	if withErrors(r) {
+		columns = append(columns, Column{Header: "errors"})
+	}
+	return columns
+}
+
+// withErrors reports whether some arm has trials that could not be judged.
+func withErrors(r *ranking.Ranking) bool {
+	return slices.ContainsFunc(r.Arms, func(a ranking.Arm) bool { return a.Errors > 0 })
 }
 
 func rankingRows(r *ranking.Ranking) (rows [][]string) {
@@ -98,14 +108,14 @@ func rankingRows(r *ranking.Ranking) (rows [][]string) {
 		case a.Left > 0:
 			interval = diag.Count(a.Left, "unit")
 		}
-		errors := ""
-		if a.Errors > 0 {
-			errors = fmt.Sprint(a.Errors)
-		}
-		rows = append(rows, []string{
-			mark, fmt.Sprint(i + 1), a.Arm, numberOr(a.Mean, "%.3f"), interval, errors, numberOr(a.Tokens, "%.0f"),
+		row := []string{
+			mark, fmt.Sprint(i + 1), a.Arm, numberOr(a.Mean, "%.3f"), interval, numberOr(a.Tokens, "%.0f"),
 			millis(a.LatencyP50Ms), millis(a.LatencyP95Ms),
-		})
+		}
+		if withErrors(r) {
+			row = append(row, fmt.Sprint(a.Errors))
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }
