@@ -74,7 +74,7 @@ func (t *tableReport) judgeOfChoice(c *compare.Choice) {
 		t.wrapped("  ", "by: "+c.Criteria)
 	}
 	if c.Emulator {
-		t.wrapped("  ", "the judge is evalrun's emulator: no model was asked, its replies come from a script")
+		t.wrapped("  ", "the judge is evalrun's emulator: its replies come from a script, not from a model")
 	}
 	if c.Incomplete != "" {
 		t.wrapped("  ", "INCOMPLETE: "+c.Incomplete)
