@@ -9,7 +9,10 @@ import (
 )
 
 // draws is how often units are drawn anew.
-const draws = 1000
+const draws = 2000
+
+// drawnHalf is the mean of a half of the prior in a draw.
+const drawnHalf = 3 * priorHalf
 
 // bootstrap are the preferences that samples of the units give.
 type bootstrap struct {
@@ -18,8 +21,8 @@ type bootstrap struct {
 	units  int
 }
 
-// bootstrap draws units with replacement. The halves of the prior are drawn too, with exponential weights, so that an arm that won all
-// has no interval of the length 0 (Newton & Raftery, JRSS B 56, 1994).
+// bootstrap draws units with replacement. The halves of the prior are drawn too, with exponential weights (Newton & Raftery, JRSS B 56,
+// 1994), and count three times as much: samples of cases in which an arm never lost do not show how often it may.
 func (t *tally) bootstrap(f *davidson, seed uint64) *bootstrap {
 	random := rand.New(rand.NewPCG(seed, uint64(len(t.members)))) //nolint:gosec // reproducible, no secret
 	b := &bootstrap{center: angles(f.field()), units: len(t.units)}
@@ -34,7 +37,7 @@ func (t *tally) bootstrap(f *davidson, seed uint64) *bootstrap {
 			}
 		}
 		for i := range weights {
-			weights[i] = [2]float64{priorHalf * random.ExpFloat64(), priorHalf * random.ExpFloat64()}
+			weights[i] = [2]float64{drawnHalf * random.ExpFloat64(), drawnHalf * random.ExpFloat64()}
 		}
 		b.drawn = append(b.drawn, angles(newton(pairs, weights, f).field()))
 	}
@@ -66,21 +69,18 @@ func (b *bootstrap) wider(level float64) float64 {
 
 // intervals are those of the preferences, all of them right at once with the probability 1-alpha: max-t on the scale of angles.
 func (b *bootstrap) intervals(alpha float64) [][2]float64 {
-	center, k := b.center, len(b.center)
-	errors := make([]float64, k)
+	k := len(b.center)
+	errors, largest := make([]float64, k), make([]float64, len(b.drawn))
 	for i := range k {
-		errors[i] = b.deviation(func(draw int) float64 { return b.drawn[draw][i] - center[i] })
-	}
-	largest := make([]float64, len(b.drawn))
-	for draw, drawn := range b.drawn {
-		for i := range k {
-			largest[draw] = max(largest[draw], math.Abs(drawn[i]-center[i])/errors[i])
+		errors[i] = b.deviation(func(draw int) float64 { return b.drawn[draw][i] - b.center[i] })
+		for draw, drawn := range b.drawn {
+			largest[draw] = max(largest[draw], math.Abs(drawn[i]-b.center[i])/errors[i])
 		}
 	}
 	c := b.wider(alpha/float64(2*k)) * quantile(largest, 1-alpha)
 	out := make([][2]float64, k)
-	for i := range k {
-		out[i] = [2]float64{shareOf(center[i] - c*errors[i]), shareOf(center[i] + c*errors[i])}
+	for i, x := range b.center {
+		out[i] = [2]float64{shareOf(x - c*errors[i]), shareOf(x + c*errors[i])}
 	}
 	return out
 }
