@@ -39,6 +39,7 @@ func (a *app) planCommand() *cobra.Command {
 	flags.CompleteSelection(cmd)
 	flags.Untrusted(cmd.Flags(), &o.Flags)
 	flags.Baseline(cmd.Flags(), &o.Flags)
+	flags.Race(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the tokens of the prompts (countTokens calls)")
 	flags.JSON(cmd.Flags(), &o.json)
 	flags.ConfigSuites(cmd, &o.Flags)

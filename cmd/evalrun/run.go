@@ -62,6 +62,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Untrusted(fs, &o.Flags)
 	flags.Gate(fs, &o.Flags)
 	flags.Baseline(fs, &o.Flags)
+	flags.Race(fs, &o.Flags)
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
