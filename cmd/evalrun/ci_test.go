@@ -51,7 +51,7 @@ func TestRecipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ciCommand(t, env, "evalrun run evals/suite.yaml --record evals/answers -q")
-	for _, name := range []string{"nightly", "pull-request", "untrusted"} { // the first makes the baseline of the second
+	for _, name := range []string{"nightly", "nightly", "pull-request", "untrusted"} { // the first makes the baseline of the others
 		text, err := os.ReadFile(filepath.Join(recipes, "github", name+".yml"))
 		if err != nil {
 			t.Fatal(err)
@@ -152,6 +152,7 @@ func script(t *testing.T, env map[string]string, text string) {
 	t.Helper()
 	for _, line := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
 		line, _, _ = strings.Cut(line, " # ")
+		line = withBaseline(t, line)
 		switch word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word {
 		case "":
 		case "evalrun":
@@ -161,6 +162,27 @@ func script(t *testing.T, env map[string]string, text string) {
 			t.Errorf("not a command of the recipes: %s", line)
 		}
 	}
+}
+
+// optional are the words by which a recipe gives flags when a file is there: those of GitHub, and those of a shell.
+var optional = regexp.MustCompile(
+	`\$\{\{ hashFiles\('(\S+)'\) != '' && '(.*?)' \|\| '' \}\}|\$\(test ! -f (\S+) \|\| echo (.*?)\)`,
+)
+
+// withBaseline gives a command the flags that it has when a file is there.
+func withBaseline(t *testing.T, line string) string {
+	t.Helper()
+	return optional.ReplaceAllStringFunc(line, func(text string) string {
+		m := optional.FindStringSubmatch(text)
+		if _, err := os.Stat(m[1] + m[3]); err != nil {
+			return ""
+		}
+		if flags := m[2] + m[4]; strings.HasPrefix(flags, "--baseline "+m[1]+m[3]+" --margin ") {
+			return flags
+		}
+		t.Errorf("not the flags of a baseline: %s", text)
+		return ""
+	})
 }
 
 // ciCommand runs a command that must succeed.
