@@ -7,10 +7,12 @@ type GateConfig struct {
 	PassRateMin *float64 `json:"passRateMin,omitempty"`
 	ErrorsMax   float64  `json:"errorsMax"` // share of the trials that ran
 	// a suite's gate has no rule for errors, so that ErrorsMax is the default
-	ErrorsUnset  bool      `json:"-"`
-	BlockedMax   *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
-	Means        []MeanMin `json:"means,omitempty"`
-	LatencyP95Ms float64   `json:"latencyP95Ms,omitempty"` // of the trials judged; 0: no rule
+	ErrorsUnset bool      `json:"-"`
+	BlockedMax  *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
+	Means       []MeanMin `json:"means,omitempty"`
+	// Classification are the least values of metrics of the suite's classification.
+	Classification []MeanMin `json:"classification,omitempty"`
+	LatencyP95Ms   float64   `json:"latencyP95Ms,omitempty"` // of the trials judged; 0: no rule
 	// MaxQuarantined is the largest share of cases that may be in quarantine.
 	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
 	Baseline       *BaselineRule `json:"baseline,omitempty"`
@@ -118,6 +120,8 @@ type Stop struct {
 	// Base and Metrics are what the verdict is about: the run, or the arm, that it was compared with, and the margins.
 	Base    string         `json:"base,omitempty"`
 	Metrics []MetricMargin `json:"metrics,omitempty"`
+	// Race says that the arm left a race on Metric, behind the arm Base; LogE is that of the arm.
+	Race bool `json:"race,omitempty"`
 	// Extra are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
 	// comes after this line is not used either.
 	Extra []string `json:"extra,omitempty"`

@@ -2,6 +2,8 @@ package eval
 
 import (
 	"cmp"
+
+	"github.com/evalrun/evalrun/classification"
 )
 
 // Trial is one run of one case on one arm. Together with Request it is fixed by the suite; nothing in it depends on
@@ -43,9 +45,6 @@ func (q *Quarantine) Holds(at string) bool {
 	return q != nil && len(at) >= len(q.Until) && at[:len(q.Until)] <= q.Until
 }
 
-// SkipEarly is the reason of trials that did not have to run: the verdict was known.
-const SkipEarly = "earlyStop"
-
 // Outcome is what became of a trial. The zero Outcome is invalid.
 type Outcome string
 
@@ -72,6 +71,8 @@ type Score struct {
 	Diff string `json:"diff,omitempty"`
 	// Judged says how a judge came to the value; nil for other scorers.
 	Judged *Judged `json:"judged,omitempty"`
+	// Class is what a classification made of the answer; nil for other scorers.
+	Class *classification.Pair `json:"class,omitempty"`
 }
 
 // Result is a trial with all that became of it: one line of the run file.
@@ -189,6 +190,8 @@ type RunSuite struct {
 	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
 	Gate *GateConfig `json:"gate,omitempty"`
+	// Classes are those of the suite's classification, in its order; nil when it has none.
+	Classes []string `json:"classes,omitempty"`
 	// EarlierCommit is that of the earlier version that ran next to the suite, and EarlierHash is the version's Hash; "" without one.
 	EarlierCommit string `json:"earlierCommit,omitempty"`
 	EarlierHash   string `json:"earlierHash,omitempty"`

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -26,6 +27,8 @@ type Facts struct {
 	LatencyMs                               float64
 	Ratings                                 []eval.SafetyRating // of the answer, or of a blocked prompt
 	Scores                                  []NamedScore        // the scores with names and values
+	// Class is what a classification made of the answer, nil without one.
+	Class *classification.Pair
 }
 
 // NamedScore is the value of a named scorer.
@@ -59,6 +62,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			for _, m := range d.index.metricsOf(e) {
 				f.Scores = append(f.Scores, NamedScore{m.name, m.value})
 			}
+			f.Class = d.index.classOf(e)
 			if !yield(&f, nil) {
 				return
 			}

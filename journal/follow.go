@@ -72,7 +72,7 @@ func (d *Document) Follow() (News, error) {
 	}
 	d.index.sort()
 	d.index.byID = nil
-	d.Summary = summarize(&d.index, d.Run.Plan)
+	d.Summary = summarize(&d.index, &d.Run)
 	return news, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -24,7 +25,8 @@ type index struct {
 	shape   uint32 // of the last trial
 	metrics []metric
 	more    []more
-	judging []Judging          // of the trials with questions to judges
+	judging []Judging // of the trials with questions to judges
+	classes classes
 	odd     map[trialID]string // ids that evalrun did not write
 	finding *sync.Mutex
 	byID    []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
@@ -50,6 +52,7 @@ type shape struct{ suite, arm, outcome, errorKind string }
 type more struct {
 	firstMetric, metrics uint32
 	judging              uint32 // place in judging, from 1; 0: no questions to judges
+	class                uint32 // place in classes, from 1; 0: no classification
 }
 
 // flags are the yes and no of an entry.
@@ -110,6 +113,7 @@ type digest struct {
 	latencyMs            float64
 	errorKind            eval.ErrorKind
 	metrics              []metric
+	class                *classification.Pair // nil without a classification
 	flags                flags
 }
 
@@ -172,10 +176,10 @@ func (x *index) shapeOf(s shape) uint32 {
 
 // moreOf keeps the metrics of a trial and the counts of its judges, and returns their place.
 func (x *index) moreOf(r *indexed) uint32 {
-	if len(r.metrics) == 0 && r.judging == (Judging{}) {
+	if len(r.metrics) == 0 && r.judging == (Judging{}) && r.class.Label == "" {
 		return 0
 	}
-	m := more{firstMetric: clip(len(x.metrics)), metrics: clip(len(r.metrics))}
+	m := more{firstMetric: clip(len(x.metrics)), metrics: clip(len(r.metrics)), class: x.classes.place(r.class)}
 	for _, one := range r.metrics {
 		x.metrics = append(x.metrics, metric{x.names.at(x.names.place(one.name)), one.value})
 	}
@@ -216,7 +220,7 @@ func (x *index) digest(e *entry) digest {
 	return digest{
 		suite: s.suite, caseName: x.caseOf(e), arm: s.arm, outcome: eval.Outcome(s.outcome), errorKind: eval.ErrorKind(s.errorKind),
 		usage:     eval.Usage{PromptTokens: int(e.prompt), OutputTokens: int(e.output), TotalTokens: int(e.total)},
-		latencyMs: float64(e.latencyMs), metrics: x.metricsOf(e), flags: e.flags,
+		latencyMs: float64(e.latencyMs), metrics: x.metricsOf(e), class: x.classOf(e), flags: e.flags,
 	}
 }
 

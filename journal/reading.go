@@ -27,7 +27,7 @@ func (d *Document) read() error {
 	}
 	d.spendPending()
 	d.index.sort()
-	d.Summary = summarize(&d.index, d.Run.Plan)
+	d.Summary = summarize(&d.index, &d.Run)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/blank"
 )
@@ -31,6 +32,7 @@ type indexed struct {
 	startedAt                   []byte    // when the first attempt was made
 	started                     time.Time // the same, zero when it is no time
 	metrics                     []metric
+	class                       classification.Pair // without a label: there is no classification
 	judging                     Judging
 	judges                      []judgeUsage // of the calls to judges
 	last                        texts        // of the last line
@@ -48,7 +50,7 @@ func (r *indexed) scan(data []byte) {
 		case "id":
 			r.setID(v.String())
 		case "skipReason":
-			r.stopped = v.Str == eval.SkipEarly
+			r.stopped = Needless(v.Str)
 		case "quarantine":
 			r.until = v.Get("until").String()
 		case "error":
@@ -145,6 +147,8 @@ func (r *indexed) score(_, v gjson.Result) bool {
 			m.name = v.String()
 		case "value":
 			m.value, isNumber = v.Float(), v.Type == gjson.Number
+		case "class":
+			r.class = classification.Pair{Label: v.Get("label").String(), Answer: v.Get("answer").String()}
 		}
 		return true
 	})

@@ -1,6 +1,10 @@
 package journal
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/evalrun/evalrun/classification"
+)
 
 // Most lines are of trials, and as Append writes them. They are read in one pass that decodes nothing but what the
 // index keeps. All others, and those with rare members, go through the decoders of any JSON.
@@ -40,7 +44,7 @@ func (r *indexed) scanFast(data []byte) bool {
 }
 
 // texts are those of a line that mostly are the same in the next one.
-type texts struct{ suite, caseName, arm, model, outcome string }
+type texts struct{ suite, caseName, arm, model, outcome, label, answer string }
 
 // empty forgets the last line, but for room and texts.
 func (r *indexed) empty() {
@@ -88,12 +92,28 @@ func (r *indexed) scoreFast(c *cursor) {
 			} else {
 				c.word("null")
 			}
+		case "class":
+			r.classFast(c)
 		default:
 			c.skip()
 		}
 	}
 	if m.name != "" && isNumber {
 		r.metrics = append(r.metrics, m)
+	}
+}
+
+func (r *indexed) classFast(c *cursor) {
+	r.class = classification.Pair{}
+	for key := range c.members {
+		switch string(key) {
+		case "label":
+			r.class.Label = recall(&r.last.label, c.text())
+		case "answer":
+			r.class.Answer = recall(&r.last.answer, c.text())
+		default:
+			c.skip()
+		}
 	}
 }
 

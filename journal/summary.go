@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 )
 
@@ -98,6 +99,9 @@ type Arm struct {
 	// MeanLatencyMs is over the trials that were judged.
 	MeanLatencyMs float64
 	Metrics       []Metric // by name
+	// Classification is what came of the suite's classification, nil without one.
+	Classification *classification.Matrix
+	Unclassified   int // trials that could not be judged, and are not in the matrix
 }
 
 // RepeatCounts says how steady cases are that were judged more than once.
@@ -159,7 +163,7 @@ type Metric struct {
 }
 
 // summarize adds up an index in the order of the plan.
-func summarize(x *index, plan eval.RunPlan) Summary {
+func summarize(x *index, run *eval.Run) Summary {
 	var s Summary
 	suites := map[string]*tally{}
 	var order []string
@@ -172,13 +176,14 @@ func summarize(x *index, plan eval.RunPlan) Summary {
 		t, ok := suites[r.suite]
 		if !ok {
 			t = newTally()
+			t.classes = classesOf(run, r.suite)
 			suites[r.suite] = t
 			order = append(order, r.suite)
 		}
 		t.add(&r)
 	}
 	for _, name := range order {
-		one := suites[name].summary(name, plan.Arms)
+		one := suites[name].summary(name, run.Plan.Arms)
 		for i := range one.Arms {
 			s.Cases.add(one.Arms[i].Cases)
 		}
@@ -225,6 +230,7 @@ type tally struct {
 	blocked                     int
 	quarantined, cases, earlier int
 	caseName                    string // the last one
+	classes                     []string
 }
 
 type armTally struct {
@@ -236,6 +242,7 @@ type armTally struct {
 	sums            map[string]*sum // of the case's metrics
 	metrics         map[string]*sum
 	latency         sum
+	classes         classTally
 }
 
 type sum struct {
@@ -265,7 +272,7 @@ func (t *tally) add(r *digest) {
 	}
 	a, ok := t.byArm[r.arm]
 	if !ok {
-		a = &armTally{arm: Arm{Name: r.arm}, sums: map[string]*sum{}, metrics: map[string]*sum{}}
+		a = &armTally{arm: Arm{Name: r.arm}, sums: map[string]*sum{}, metrics: map[string]*sum{}, classes: newClassTally(t.classes)}
 		t.byArm[r.arm] = a
 	}
 	a.add(r)
@@ -289,8 +296,12 @@ func (a *armTally) add(r *digest) {
 		a.latency.n++
 	}
 	for _, m := range r.metrics {
+		if r.outcome == eval.Err && r.class != nil && m.name == classification.Accuracy {
+			continue // it is not in the matrix
+		}
 		addTo(a.sums, m.name, m.value)
 	}
+	a.classes.add(r)
 }
 
 func (r *RepeatCounts) add(c eval.Counts) {
@@ -336,6 +347,7 @@ func (a *armTally) closeCase() {
 		addTo(a.metrics, name, s.value/float64(s.n))
 	}
 	clear(a.sums)
+	a.classes.closeCase()
 }
 
 // arms closes the tally; arms that the plan names come first, in its order.
@@ -343,6 +355,7 @@ func (t *tally) arms(order []string) []Arm {
 	var out []Arm
 	for _, a := range t.byArm {
 		a.closeCase()
+		a.arm.Classification, a.arm.Unclassified = a.classes.matrix, a.classes.errors
 		a.arm.MeanLatencyMs = a.latency.value / float64(max(1, a.latency.n))
 		for name, s := range a.metrics {
 			a.arm.Metrics = append(a.arm.Metrics, Metric{name, s.value / float64(s.n), s.n})

@@ -58,6 +58,7 @@ func (t *tableReport) full() error {
 	t.out.WriteString("\n")
 	t.findings()
 	t.arms()
+	t.classifications(maxRows)
 	if err := t.reasons(); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ func (t *tableReport) short() error {
 	t.cutAnswers()
 	t.quarantined()
 	t.saved()
+	t.classifications(fewMatrices)
 	before := t.out.Len()
 	t.out.WriteString("\n")
 	if err := t.reasons(); err != nil {

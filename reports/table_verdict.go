@@ -232,7 +232,7 @@ func allHold(n int) string {
 // ruleWords are a rule that was applied, with what was found.
 func ruleWords(r eval.GateRule) string {
 	bound := "at most"
-	if r.Name == "passRate" || strings.HasPrefix(r.Name, "mean ") {
+	if r.Name == "passRate" || strings.HasPrefix(r.Name, "mean ") || strings.HasPrefix(r.Name, "classification ") {
 		bound = "at least"
 	}
 	where := r.Suite

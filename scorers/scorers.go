@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/entry"
@@ -79,7 +80,8 @@ type Finding struct {
 	// Broken says why the scorer itself failed, which makes the trial an error whatever scorer is around it; "" when
 	// it did not.
 	Broken string
-	Judged *eval.Judged // how a judge came to the value; nil for other scorers
+	Judged *eval.Judged         // how a judge came to the value; nil for other scorers
+	Class  *classification.Pair // the class of the answer and the right one, of a classification
 }
 
 // Scorer checks one answer.
@@ -178,6 +180,9 @@ func (t Table) Has(kind string) bool { return t.Lookup(kind) != nil }
 
 // Lookup is the kind of that name, nil when there is none.
 func (t Table) Lookup(name string) *Kind {
+	if name == suite.ClassificationKind {
+		return classificationKind()
+	}
 	if i := slices.IndexFunc(t, func(k Kind) bool { return k.Name == name }); i >= 0 {
 		return &t[i]
 	}
@@ -313,7 +318,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 	}
 	score = eval.Score{
 		Scorer: c.spec.Kind, Name: c.spec.Name, Weight: c.spec.Weight, Required: c.spec.Required,
-		Reason: f.Reason, Diff: f.Diff, Unscored: f.Unscored, Passed: f.Passed, Judged: f.Judged,
+		Reason: f.Reason, Diff: f.Diff, Unscored: f.Unscored, Passed: f.Passed, Judged: f.Judged, Class: f.Class,
 	}
 	if f.Unscored != "" {
 		score.Passed = false

@@ -32,9 +32,13 @@ const maxSelect = 4 << 20
 
 // selectors reads `select`: one step, or a list of them applied one after the other.
 func (a args) selectors() []selectStep {
-	n := a.Entry.Get("select")
+	return a.stepsOf(a.Entry.Get("select"), "select")
+}
+
+// stepsOf reads the steps under a key.
+func (a args) stepsOf(n yamlnode.Node, key string) []selectStep {
 	if n.IsSequence() && len(n.Seq()) == 0 {
-		n.Errorf("such as {jq: .name}", "`select` needs at least one step")
+		n.Errorf("such as {jq: .name}", "`%s` needs at least one step", key)
 	}
 	var out []selectStep
 	for _, step := range n.Items() {
@@ -76,7 +80,7 @@ func (a args) selector(step yamlnode.Node) *selector {
 			)
 		return nil
 	case len(ways) == 0:
-		step.Errorf("such as {jq: .name}", "`select` needs jq, json, regex, fence or response")
+		step.Errorf("such as {jq: .name}", "a selection needs jq, json, regex, fence or response")
 		return nil
 	case m.Has("group") && ways[0] != "regex":
 		m.Key("group").Errorf("", "`group` goes with `regex`")

@@ -130,6 +130,7 @@ func (l *loader) readDefaults() {
 		maps.Copy(l.defaults.base, values(m))
 	}
 	l.noteMetrics(&l.defaults)
+	l.withClassification()
 }
 
 // readCases reads the cases and checks them. With thrift, it checks each before it reads the next one.
@@ -149,6 +150,9 @@ func (l *loader) readCases() {
 		if !l.thrift.used() {
 			l.cases = append(l.cases, def)
 			continue
+		}
+		if known := l.shared.known(def); known != nil && def.isUsual() && def.rows == nil && def.grid == nil {
+			def.every = known.every
 		}
 		c.definition(def)
 		l.cases = append(l.cases, def.freeze(l.shared))

@@ -26,7 +26,8 @@ func (l *loader) gate(n yamlnode.Node) {
 	} else {
 		g.ErrorsUnset = true
 	}
-	g.Means = means(m.Get("mean"))
+	g.Means = means(m.Get("mean"), "mean: {closeness: {min: 0.8}}")
+	g.Classification = means(m.Get("classification"), "classification: {macroF1: {min: 0.8}}")
 	if rule := m.Get("latency"); !rule.IsZero() {
 		g.LatencyP95Ms = eval.Milliseconds(rule.Map(percentileBlock().Names()...).Need("p95").Duration())
 	}
@@ -47,10 +48,10 @@ func limit(rule yamlnode.Node, block shape.Block) *float64 {
 	return new(rule.Map(block.Names()...).Need(block.Need[0]).Float(0, 1))
 }
 
-// means reads the least means of named scorers.
-func means(n yamlnode.Node) (out []eval.MeanMin) {
+// means reads the least values of named scorers, or of metrics of the classification.
+func means(n yamlnode.Node, example string) (out []eval.MeanMin) {
 	if n.IsMapping() && n.Map().Len() == 0 {
-		n.Errorf("such as `mean: {closeness: {min: 0.8}}`", "no mean is judged")
+		n.Errorf("such as `"+example+"`", "the rule is empty")
 	}
 	for e := range n.Map().Entries() {
 		out = append(out, eval.MeanMin{Metric: e.Name(), Min: e.Value.Map(atLeast().Names()...).Need("min").Float(0, 1)})
@@ -62,6 +63,9 @@ func means(n yamlnode.Node) (out []eval.MeanMin) {
 func (l *loader) gateBaseline(rule yamlnode.Node) {
 	if rule.IsZero() {
 		return
+	}
+	if l.opts.Race {
+		rule.Errorf("leave out --race, or add --no-baseline", "a race does not go with `baseline`: arms that leave have nothing to compare")
 	}
 	l.Gate.Baseline = baseline(rule)
 	l.checkGateArm(rule, l.Gate.Baseline.Arm)
@@ -88,14 +92,14 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 }
 
 // Metrics are the names that a gate can compare: the metrics of every comparison, the named scorers, and the derived
-// metrics. When open is true, some names are templates, and there may be others.
+// metrics, and those of the classification. When open is true, some names are templates, and there may be others.
 func (s *Suite) Metrics() (names []string, open bool) {
 	names = builtInMetrics()
 	names = append(names, s.scoreNames...)
 	for _, m := range s.derived {
 		names = append(names, m.Name)
 	}
-	return names, s.unnamed
+	return append(names, s.classMetrics()...), s.unnamed
 }
 
 // noteMetrics records the names of the scorers of a definition.
@@ -117,6 +121,7 @@ func (l *loader) noteMetric(m yamlnode.Map) {
 			continue
 		}
 		name := e.Value.Written()
+		l.checkScoreName(e.Value, name)
 		l.unnamed = l.unnamed || tmpl.HasActions(name)
 		if !slices.Contains(builtInMetrics(), name) && !slices.Contains(l.scoreNames, name) {
 			l.scoreNames = append(l.scoreNames, name)
@@ -129,10 +134,12 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 	if !gate.IsMapping() {
 		return
 	}
+	l.checkClassMetrics(gate.Map().Get("classification"))
 	known, open := l.Metrics()
 	if open {
 		return
 	}
+	of := known[builtIn : len(known)-len(l.classMetrics())] // what is a mean over cases
 	check := func(n yamlnode.Node, name string, known []string) {
 		if !slices.Contains(known, name) {
 			n.Errorf(diag.DidYouMean(name, known), "no scorer of the suite is named `%s`", name)
@@ -142,7 +149,7 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 		switch {
 		case e.Name() == "mean" && e.Value.IsMapping():
 			for m := range e.Value.Map().Entries() {
-				check(m.Key, m.Name(), known[builtIn:])
+				check(m.Key, m.Name(), of)
 			}
 		case e.Name() == "baseline" && e.Value.IsMapping():
 			gateMetrics(e.Value, func(n yamlnode.Node, name string) { check(n, name, known) })

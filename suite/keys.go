@@ -74,6 +74,11 @@ func suiteBlock() shape.Block {
 			},
 			{Name: "cases", Is: shape.List(caseBlock().Shape()), Doc: "Sets of variables with what the answer must satisfy."},
 			{
+				Name: "classification",
+				Is:   ClassificationBlock().Shape(),
+				Doc:  "The right class of every case, and which one an answer names: a confusion matrix and its metrics.",
+			},
+			{
 				Name: "metrics",
 				Is:   shape.Some(shape.Named(plainName().String(), shape.Text)),
 				Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",

@@ -22,6 +22,10 @@ func gateBlock() shape.Block {
 		{Name: "errors", Is: atMost().Shape(), Doc: "The largest share of trials that could not be judged; 0 when not given."},
 		{Name: "blocked", Is: atMost().Shape(), Doc: "The largest share of answers that were blocked."},
 		{Name: "mean", Is: shape.Some(shape.Map(atLeast().Shape())), Doc: "The least mean of named scorers."},
+		{
+			Name: "classification", Is: shape.Some(shape.Map(atLeast().Shape())),
+			Doc: "The least values of metrics of the classification, such as macroF1, kappa or recall.CLASS, on every arm.",
+		},
 		{Name: "latency", Is: percentileBlock().Shape(), Doc: "The longest time that 95 % of the answers take."},
 		{Name: "maxQuarantined", Is: share(), Doc: "The largest share of cases in quarantine."},
 		{Name: "baseline", Is: baselineBlock().Shape(), Doc: "What the run is compared with."},

@@ -66,7 +66,7 @@ func (m *Metric) lacks(scores map[string]any) bool {
 func (l *loader) metrics(n yamlnode.Node) {
 	known, open := l.Metrics()
 	samples := expression.Open{}
-	for _, name := range known[builtIn:] {
+	for _, name := range known[builtIn : len(known)-len(l.classMetrics())] {
 		samples[name] = 0.0
 	}
 	var env any = map[string]any(samples)
@@ -78,6 +78,7 @@ func (l *loader) metrics(n yamlnode.Node) {
 	}
 	for e := range n.Map().Entries() {
 		nameOf(e.Key)
+		l.checkScoreName(e.Key, e.Name())
 		switch i := slices.Index(known, e.Name()); {
 		case i >= builtIn:
 			e.Key.Errorf("choose another name for one of them", "a scorer is named `%s` too", e.Name())

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/entry"
@@ -83,12 +84,15 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 		allowed = entry.NestedKeys
 	}
 	kind := kindOf(m, kinds, &allowed)
-	if kind == "" {
+	if kind == "" || nested && noClassification(n) {
 		return nil
 	}
 	s := &Scorer{Kind: kind, Source: entry.YAML{Args: m.Get(kind), Entry: m}, Weight: 1}
 	if !nested {
 		s.Name = m.Get("name").Str()
+		if kind == ClassificationKind {
+			s.Name = classification.Accuracy
+		}
 		s.Required = m.Get("required").Bool()
 		s.Arms = glob.New(m.Get("arms").Strings())
 		if v := m.Get("weight"); !v.IsZero() {
@@ -255,6 +259,9 @@ type scorerDef struct {
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 	if !n.IsMapping() {
 		noMapping(n, l.kinds)
+		return &scorerDef{rendering: rendering{node: n, broken: true}}
+	}
+	if noClassification(n) {
 		return &scorerDef{rendering: rendering{node: n, broken: true}}
 	}
 	d := &scorerDef{rendering: l.rendering(n)}

@@ -10,6 +10,7 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -156,8 +157,9 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		OwnBaseline:    flags.ownBaseline(),
 		AllowEnv:       flags.AllowEnv,
 		Can:            can,
+		Race:           flags.Race != "" && !flags.NoBaseline,
 	}
-	if err := flags.checkAllow(); err != nil {
+	if err := cmp.Or(flags.checkAllow(), flags.checkRace()); err != nil {
 		return nil, err
 	}
 	opts.Services = j.projectServices(opts)
@@ -189,6 +191,26 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		j.Suites = append(j.Suites, s)
 	}
 	return j, nil
+}
+
+// checkRace says which flag does not go with a race.
+func (f *Flags) checkRace() error {
+	d := f.defaults()
+	for _, other := range []struct {
+		name  string
+		given bool
+		why   string
+	}{
+		{"--shard", f.Shard != "", "a race needs the answers of all arms to a case, and a shard has some of them"},
+		{"--stop-early", f.Rule.StopEarly || d.Rule.StopEarly, "a race ends by itself, arm by arm"},
+		{"--baseline", f.Baseline != "" || d.Baseline != "" && !f.NoBaseline, "arms that leave a race have nothing to compare"},
+		{"--interleave", f.Interleave != "", "arms that leave a race have nothing to compare"},
+	} {
+		if f.Race != "" && other.given {
+			return exit.BadInput("--race does not go with %s: %s", other.name, other.why)
+		}
+	}
+	return nil
 }
 
 // load loads a suite, with an earlier version of it when ref names one.

@@ -151,6 +151,9 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 		kept.Vars = nil
 	}
 	kept.absolute()
+	if kept.Race != "" { // what the project file says is not in the head
+		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.defaults().Rule.Alpha)
+	}
 	if chosen := s.Settings.selection; chosen != nil {
 		kept.FailedIn, kept.ChangedSince, kept.Sample, kept.Selected = chosen.FailedIn, chosen.ChangedSince, chosen.Sample, chosen.Places
 	}
@@ -180,7 +183,7 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, eval.RunSuite{
 			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: gates[i],
-			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i],
+			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i], Classes: one.Classes(),
 		})
 		s.noteEarlier(one, &run.Suites[i])
 	}

@@ -69,6 +69,8 @@ type Arm struct {
 	MeanLatencyMs float64           `json:"meanLatencyMs"`
 	Metrics       map[string]Metric `json:"metrics"`
 	Repeats       *Repeats          `json:"repeats,omitempty"` // of cases that were judged more than once
+	// Classification is nil where the suite has none.
+	Classification *Classification `json:"classification,omitempty"`
 	// What is under test, in runs that say so.
 	Target   string    `json:"target,omitempty"`
 	Model    string    `json:"model,omitempty"`
@@ -153,6 +155,7 @@ func newArm(suite string, a *journal.Arm) Arm {
 		lo, hi := Interval(rate, a.Judged)
 		out.PassRate, out.Interval = &rate, &[2]float64{lo, hi}
 	}
+	out.Classification = ClassificationOf(a)
 	for _, m := range a.Metrics {
 		lo, hi := Interval(m.Mean, m.N)
 		out.Metrics[m.Name] = Metric{m.Mean, m.N, [2]float64{lo, hi}}

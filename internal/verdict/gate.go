@@ -129,6 +129,10 @@ func (r *rulings) apply(g *eval.GateConfig) {
 			value, holds := optional(arm.Mean(m.Metric))
 			r.rule("mean "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
 		}
+		for _, m := range g.Classification {
+			value, holds := optional(classified(arm, m.Metric))
+			r.rule("classification "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
+		}
 		if g.LatencyP95Ms > 0 {
 			value, holds := optional(r.doc.LatencyQuantile(r.suite.Name, arm.Name, 0.95))
 			r.rule("latency p95", arm.Name, value, g.LatencyP95Ms, holds(func(v float64) bool { return v <= g.LatencyP95Ms }))
@@ -142,6 +146,14 @@ func (r *rulings) apply(g *eval.GateConfig) {
 		share := float64(r.suite.Quarantined) / float64(max(1, r.suite.OwnCases()))
 		r.rule("maxQuarantined", "", &share, *g.MaxQuarantined, share <= *g.MaxQuarantined+slack)
 	}
+}
+
+// classified is a metric of the classification of an arm; false when it is undefined.
+func classified(arm *journal.Arm, metric string) (float64, bool) {
+	if arm.Classification == nil {
+		return 0, false
+	}
+	return arm.Classification.Value(metric)
 }
 
 // optional is a value that may not be there, and a test of it.

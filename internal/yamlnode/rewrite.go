@@ -97,6 +97,13 @@ func (n Node) rewrite(f func(Node, string) variable.Value) *yaml.Node {
 	return &out
 }
 
+// Under is a mapping with the value under one key, in the value's place.
+func (n Node) Under(key string) Node {
+	y := n.resolve()
+	at := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key, Line: y.Line, Column: y.Column}
+	return Node{&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{&at, n.y}, Line: y.Line, Column: y.Column}, n.d}
+}
+
 // EachText calls f for every text in the value, keys left out.
 func (n Node) EachText(f func(n Node, text string)) {
 	n.Rewrite(func(at Node, text string) variable.Value {

@@ -115,7 +115,7 @@ function drawTroubles(rows) {
 }
 
 // atLeast says whether a rule bounds its value from below.
-const atLeast = rule => rule.name === 'passRate' || rule.name.startsWith('mean ');
+const atLeast = rule => rule.name === 'passRate' || rule.name.startsWith('mean ') || rule.name.startsWith('classification ');
 
 // manyRules is how many rules are shown at once; of more, those that hold are folded.
 const manyRules = 8;

@@ -1,0 +1,128 @@
+// Package classification measures answers that are to name one class of several: how often each class is answered for
+// each label, and what follows from these counts. It reads no files and knows nothing of runs.
+//
+// The usual order: New, Add for each answer, then Report, or Value for a single metric.
+//
+// Definitions are those of scikit-learn (precision_recall_fscore_support with zero_division=0, accuracy_score) and of
+// Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20, 1960. An answer
+// outside of the classes is wrong: it counts against the recall of its label, and against no precision.
+package classification
+
+import "slices"
+
+// Pair is an answer and what it should have been.
+type Pair struct {
+	Label string `json:"label"`
+	// Answer is a class, or "" for an answer outside of the classes.
+	Answer string `json:"answer,omitempty"`
+}
+
+// Matrix is a confusion matrix: how often each class was answered for each label. The zero Matrix has no classes.
+type Matrix struct {
+	// Classes are in the order in which they were declared.
+	Classes []string `json:"classes"`
+	// Counts has a row for each label. Its columns are the answers, with those outside of the classes last. Repeats of a
+	// case make fractions.
+	Counts [][]float64 `json:"counts"`
+}
+
+// New is an empty matrix of classes.
+func New(classes []string) *Matrix {
+	m := &Matrix{Classes: slices.Clone(classes), Counts: make([][]float64, len(classes))}
+	for i := range m.Counts {
+		m.Counts[i] = make([]float64, len(classes)+1)
+	}
+	return m
+}
+
+// Add counts an answer with a weight, such as 1 over the repeats of its case. A class that is not in the matrix yet
+// becomes its last one.
+func (m *Matrix) Add(p Pair, weight float64) {
+	label, answer := m.place(p.Label), -1
+	if p.Answer != "" {
+		answer = m.place(p.Answer)
+	}
+	row := m.Counts[label]
+	if answer < 0 {
+		answer = len(row) - 1
+	}
+	row[answer] += weight
+}
+
+// place is the row of a class, which is added when there is none.
+func (m *Matrix) place(class string) int {
+	if i := slices.Index(m.Classes, class); i >= 0 {
+		return i
+	}
+	m.Classes = append(m.Classes, class)
+	for i, row := range m.Counts {
+		m.Counts[i] = slices.Insert(row, len(row)-1, 0)
+	}
+	m.Counts = append(m.Counts, make([]float64, len(m.Classes)+1))
+	return len(m.Classes) - 1
+}
+
+// Total is how much was added.
+func (m *Matrix) Total() (sum float64) {
+	for _, row := range m.Counts {
+		for _, n := range row {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// Margins are what all metrics follow from.
+func (m *Matrix) Margins() Margins {
+	out := NewMargins(len(m.Classes))
+	for label, row := range m.Counts {
+		for answer, n := range row {
+			out.Add(label, answer, n)
+		}
+	}
+	return out
+}
+
+// Value is a metric by its name, such as macroF1 or recall.refund. ok is false when there is no such metric, or when it
+// is undefined.
+func (m *Matrix) Value(name string) (value float64, ok bool) {
+	metric, known := Parse(name, m.Classes)
+	if !known {
+		return 0, false
+	}
+	g := m.Margins()
+	return g.Value(metric)
+}
+
+// Confusion is a wrong answer with how often it was given.
+type Confusion struct {
+	Pair
+	Count float64 `json:"count"`
+}
+
+// Confusions are the most frequent wrong answers, at most n, the largest first; equal ones are in the order of the
+// classes.
+func (m *Matrix) Confusions(n int) (out []Confusion) {
+	for label, row := range m.Counts {
+		for answer, count := range row {
+			if count == 0 || answer == label {
+				continue
+			}
+			c := Confusion{Pair{Label: m.Classes[label]}, count}
+			if answer < len(m.Classes) {
+				c.Answer = m.Classes[answer]
+			}
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Confusion) int {
+		switch {
+		case a.Count > b.Count:
+			return -1
+		case a.Count < b.Count:
+			return 1
+		}
+		return 0
+	})
+	return out[:min(n, len(out))]
+}

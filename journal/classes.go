@@ -1,0 +1,81 @@
+package journal
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// classes are the different classifications of the trials, each once: they are few, however many trials there are.
+type classes struct {
+	all []classification.Pair
+	at  map[classification.Pair]uint32 // places from 1
+}
+
+// place is that of a classification, from 1; 0 is none.
+func (c *classes) place(p classification.Pair) uint32 {
+	if p.Label == "" {
+		return 0
+	}
+	at, known := c.at[p]
+	if !known {
+		if c.at == nil {
+			c.at = map[classification.Pair]uint32{}
+		}
+		p = classification.Pair{Label: strings.Clone(p.Label), Answer: strings.Clone(p.Answer)}
+		c.all = append(c.all, p)
+		at = clip(len(c.all))
+		c.at[p] = at
+	}
+	return at
+}
+
+// classOf is the classification of a trial, nil for none. It is only read.
+func (x *index) classOf(e *entry) *classification.Pair {
+	if e.more == 0 || x.more[e.more-1].class == 0 {
+		return nil
+	}
+	return &x.classes.all[x.more[e.more-1].class-1]
+}
+
+// classesOf are the classes of a suite as the run has them.
+func classesOf(run *eval.Run, suite string) []string {
+	at := slices.IndexFunc(run.Suites, func(rs eval.RunSuite) bool { return rs.Name == suite })
+	if at < 0 {
+		return nil
+	}
+	return run.Suites[at].Classes
+}
+
+// classTally adds up the classifications of an arm: a case counts once, in equal parts for its judged repeats.
+type classTally struct {
+	matrix *classification.Matrix // nil: there is no classification
+	repeat []classification.Pair  // of the case that is being added up
+	errors int
+}
+
+func newClassTally(classes []string) classTally {
+	if len(classes) == 0 {
+		return classTally{}
+	}
+	return classTally{matrix: classification.New(classes)}
+}
+
+func (t *classTally) add(r *digest) {
+	switch {
+	case t.matrix == nil:
+	case r.outcome == eval.Err:
+		t.errors++
+	case r.class != nil && r.outcome != eval.Skip:
+		t.repeat = append(t.repeat, *r.class)
+	}
+}
+
+func (t *classTally) closeCase() {
+	for _, p := range t.repeat {
+		t.matrix.Add(p, 1/float64(len(t.repeat)))
+	}
+	t.repeat = t.repeat[:0]
+}

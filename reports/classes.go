@@ -1,0 +1,256 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// How much of a classification a table shows; JSON and HTML have all of it.
+const (
+	fewMatrices    = 2  // arms whose matrix a short table shows; of more, it shows a line each
+	matrixClasses  = 12 // classes of a matrix that is drawn
+	maxClassRows   = 40 // classes that are listed
+	maxConfusions  = 10
+	maxClassColumn = 24 // columns for the name of a class
+	otherAnswers   = "(other)"
+)
+
+// classified is an arm with a classification.
+type classified struct {
+	suite, arm string
+	*overview.Classification
+	confusions []classification.Confusion
+}
+
+// classifiedArms are the arms of a run that have a classification.
+func classifiedArms(d *journal.Document) (out []classified) {
+	for i := range d.Summary.Suites {
+		s := &d.Summary.Suites[i]
+		for j := range s.Arms {
+			if a := &s.Arms[j]; a.Classification != nil {
+				out = append(out, classified{s.Name, a.Name, overview.ClassificationOf(a), a.Classification.Confusions(maxConfusions)})
+			}
+		}
+	}
+	return out
+}
+
+// figures are the metrics over all classes, in a line.
+func (c *classified) figures() string {
+	kappa := "kappa undefined: one class alone"
+	if c.Kappa != nil {
+		kappa = fmt.Sprintf("kappa %.3f", *c.Kappa)
+	}
+	if c.Cases == 0 {
+		return "no answer could be judged" + c.unjudged()
+	}
+	text := fmt.Sprintf(
+		"accuracy %.3f, macro F1 %.3f, weighted F1 %.3f, %s, n=%s", c.Accuracy, c.Macro.F1, c.Weighted.F1, kappa, caseCount(c.Cases),
+	)
+	if c.Other > 0 {
+		text += fmt.Sprintf("; %s outside of the classes", caseCount(c.Other))
+	}
+	return text + c.unjudged()
+}
+
+// unjudged counts the trials that are not in the matrix.
+func (c *classified) unjudged() string {
+	if c.Errors == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; without %s that could not be judged", diag.Count(c.Errors, "trial"))
+}
+
+// matrixRows are the confusion matrix: a row a label, a column an answer, by the headings of the classes.
+func (c *classified) matrixRows(headings, names []string) (header []string, rows [][]string) {
+	header = append([]string{"label"}, headings...)
+	if c.Other > 0 {
+		header = append(header, otherAnswers)
+	}
+	header = append(header, "recall", "F1")
+	columns := len(header) - 3
+	precision := []string{"precision"}
+	for i, class := range c.Classes {
+		row := []string{names[i]}
+		for _, n := range c.Matrix[i][:columns] {
+			row = append(row, caseCount(n))
+		}
+		rows = append(rows, append(row, share(class.Recall, &class, classification.Recall), share(class.F1, &class, classification.F1)))
+		precision = append(precision, share(class.Precision, &class, classification.Precision))
+	}
+	return header, append(rows, append(precision, make([]string, len(header)-len(precision))...))
+}
+
+// classRows are the classes in numbers: all of them, or those with the lowest F1.
+func (c *classified) classRows(name func(string) string) (rows [][]string, left int) {
+	classes := slices.Clone(c.Classes)
+	if left = max(0, len(classes)-maxClassRows); left > 0 {
+		slices.SortStableFunc(classes, func(a, b classification.Class) int { return cmp.Compare(a.F1, b.F1) })
+		classes = classes[:maxClassRows]
+	}
+	for i := range classes {
+		one := &classes[i]
+		rows = append(rows, []string{
+			name(one.Class), caseCount(one.Support), caseCount(one.Answered), share(one.Precision, one, classification.Precision),
+			share(one.Recall, one, classification.Recall), share(one.F1, one, classification.F1),
+		})
+	}
+	return rows, left
+}
+
+func classHeader() []string {
+	return []string{"class", "cases", "answered", "precision", "recall", "F1"}
+}
+
+// caseCount is a number of cases; repeats make fractions.
+func caseCount(n float64) string {
+	if whole := math.Round(n); math.Abs(n-whole) < 1e-6 {
+		return fmt.Sprintf("%.0f", whole)
+	}
+	return fmt.Sprintf("%.1f", n)
+}
+
+// share is a metric of a class, marked where it is 0 because it would divide by 0.
+func share(v float64, of *classification.Class, metric string) string {
+	if slices.Contains(of.Undefined, metric) {
+		return "0*"
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// marked explains the mark of share, "" where nothing is marked.
+func (c *classified) marked() string {
+	if slices.ContainsFunc(c.Classes, func(one classification.Class) bool { return len(one.Undefined) > 0 }) {
+		return "* undefined: the class has no cases, or was never answered"
+	}
+	return ""
+}
+
+// confusionWords is a wrong answer in words.
+func confusionWords(c classification.Confusion, name func(string) string) string {
+	answer := otherAnswers
+	if c.Answer != "" {
+		answer = name(c.Answer)
+	}
+	return fmt.Sprintf("%s x %s answered as %s", caseCount(c.Count), name(c.Label), answer)
+}
+
+// classifications draws the classification of each arm: the matrix of up to most arms, of more a line each.
+func (t *tableReport) classifications(most int) {
+	all := classifiedArms(t.d)
+	for i := range all {
+		c := &all[i]
+		if i == 0 || len(all) <= most {
+			t.out.WriteString("\n")
+		}
+		t.wrapped("", fmt.Sprintf("%s on %s: %s", c.suite, c.arm, c.figures()))
+		if len(all) <= most && c.Cases > 0 {
+			t.classification(c)
+		}
+	}
+	if len(all) > most {
+		t.line("confusion matrices: `-v`, or JSON and HTML")
+	}
+}
+
+// classification draws the matrix of an arm; of one that does not fit, its classes and its largest confusions.
+func (t *tableReport) classification(c *classified) {
+	header, rows := t.fitting(c)
+	left := 0
+	if rows == nil {
+		header = classHeader()
+		rows, left = c.classRows(func(class string) string {
+			return displaywidth.TruncateString(diag.CleanLine(class), 2*maxClassColumn, "...")
+		})
+	}
+	t.render(t.grid(), header, rows)
+	if left > 0 {
+		t.line(" %s with a higher F1 not listed", diag.Count(left, "more class"))
+	}
+	if marked := c.marked(); marked != "" {
+		t.line(" %s", marked)
+	}
+	if header[0] == classHeader()[0] {
+		for _, one := range c.confusions {
+			t.line(" %s", confusionWords(one, diag.CleanLine))
+		}
+	}
+}
+
+// fitting are the rows of a matrix that fits: with the names of the classes as headings, or with letters for them. Nil
+// when neither does.
+func (t *tableReport) fitting(c *classified) (header []string, rows [][]string) {
+	if len(c.Classes) > matrixClasses {
+		return nil, nil
+	}
+	var names, letters, lettered []string
+	for i := range c.Classes {
+		name := displaywidth.TruncateString(diag.CleanLine(c.Classes[i].Class), maxClassColumn, "...")
+		letter := string(rune('a' + i))
+		names, letters, lettered = append(names, name), append(letters, letter), append(lettered, letter+" = "+name)
+	}
+	for _, way := range [][2][]string{{names, names}, {letters, lettered}} {
+		if header, rows = c.matrixRows(way[0], way[1]); tooWide(header, rows) <= t.o.Width {
+			return header, rows
+		}
+	}
+	return nil, nil
+}
+
+// classifications adds the classification of each arm.
+func (m *markdown) classifications() {
+	left := 0
+	for _, c := range classifiedArms(m.d) {
+		if !m.add("%s on %s: %s.\n\n", cellCode(c.suite), cellCode(c.arm), c.figures()) {
+			left++
+			continue
+		}
+		if c.Cases > 0 && !m.add("%s", c.markdown()) {
+			left++
+		}
+	}
+	m.missing(left, "classification")
+}
+
+// markdown is the matrix of an arm, or its classes and its largest confusions.
+func (c *classified) markdown() string {
+	var names []string
+	for i := range c.Classes {
+		names = append(names, cellCode(c.Classes[i].Class))
+	}
+	header, rows := c.matrixRows(names, names)
+	notes := ""
+	if len(c.Classes) > matrixClasses {
+		header = classHeader()
+		left := 0
+		if rows, left = c.classRows(cellCode); left > 0 {
+			notes = diag.Count(left, "more class") + " with a higher F1 not listed\n"
+		}
+		for _, one := range c.confusions {
+			notes += "- " + confusionWords(one, cellCode) + "\n"
+		}
+	}
+	if marked := c.marked(); marked != "" {
+		notes += strings.Replace(marked, "*", `\*`, 1) + "\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s |\n|---|%s\n", strings.Join(header, " | "), strings.Repeat("--:|", len(header)-1))
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.ReplaceAll(strings.Join(row, " | "), "0*", `0\*`))
+	}
+	b.WriteString("\n")
+	if notes != "" {
+		b.WriteString(notes + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,176 @@
+package suite
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/blank"
+	"github.com/evalrun/evalrun/internal/entry"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// ClassificationKind is the kind of the scorer that the block `classification` adds to every case. Lists of scorers
+// cannot name it.
+const ClassificationKind = "classification"
+
+// Bounds of the classes of a suite. A name longer than that is no name of a class, but an answer.
+const (
+	fewestClasses = 2
+	mostClasses   = 250
+	longestClass  = 100 // bytes
+)
+
+// ClassificationBlock are the keys of the block.
+func ClassificationBlock() shape.Block {
+	return shape.Block{
+		Need: []string{"label", "classes"},
+		Keys: []shape.Key{
+			{Name: "label", Is: shape.Text, Doc: "The right class of a case: a template such as `{{.intent}}`."},
+			{
+				Name: "answer", Is: shape.OneOrMore(entry.SelectStep.Shape()),
+				Doc: "Which part of the answer is the class, as in `select` of a scorer; the whole answer when not given.",
+			},
+			{Name: "classes", Is: shape.Filled(shape.Text), Doc: "All classes, in the order of the confusion matrix."},
+		},
+	}
+}
+
+// Classes are the classes among which answers choose, in the order of the file; nil without a classification.
+func (s *Suite) Classes() []string { return s.classes }
+
+// classification reads the block: a scorer of every case that inherits scorers.
+func (l *loader) classification(n yamlnode.Node) {
+	if n.IsZero() {
+		return
+	}
+	before := l.diags.Len()
+	m := n.Map(ClassificationBlock().Names()...)
+	if !n.IsMapping() {
+		return
+	}
+	label := m.Need("label")
+	l.readClasses(m.Need("classes"))
+	d := &scorerDef{rendering: l.rendering(n.Under(ClassificationKind)), noted: true}
+	for _, key := range []string{"answer", "classes"} {
+		m.Get(key).EachText(func(at yamlnode.Node, text string) {
+			if tmpl.HasActions(text) {
+				at.Errorf("only `label` differs from case to case", "`%s` takes no template", key)
+			}
+		})
+	}
+	if d.broken = l.diags.Len() > before; !d.broken {
+		l.tryClassification(d, label)
+	}
+	l.scoreNames = append(l.scoreNames, classification.Accuracy)
+	l.classified = d
+}
+
+// tryClassification checks all but the label once, so that mistakes are reported once and not for every case.
+func (l *loader) tryClassification(d *scorerDef, label yamlnode.Node) {
+	before := l.diags.Len()
+	if len(d.templates) == 0 {
+		if d.fixed = l.checked(d.node); d.fixed != nil {
+			d.fixed.Needs.Compiled = nil
+		}
+	} else {
+		l.checked(d.node.Rewrite(func(at yamlnode.Node, text string) variable.Value {
+			if at.Pos() == label.Pos() {
+				return l.classes[0]
+			}
+			return text
+		}))
+	}
+	d.broken = l.diags.Len() > before
+}
+
+// readClasses reads the classes. What a template could print for a label, and what a model could answer, must be one of
+// them: white space and case make no difference.
+func (l *loader) readClasses(n yamlnode.Node) {
+	folded := map[string]diag.Pos{}
+	for _, item := range n.Seq() {
+		if !item.IsScalar() || item.IsNull() {
+			item.Errorf("write one name an item, in quotes if need be", "expected the name of a class, found %s", item.Describe())
+			continue
+		}
+		class := item.Written()
+		key := classification.Fold(class)
+		first, twice := folded[key]
+		switch {
+		case blank.Is(class):
+			item.Errorf("answers outside of the classes have their own column", "a class needs a name")
+		case len(class) > longestClass:
+			item.Errorf("", "a class has at most %d bytes", longestClass)
+		case strings.ContainsFunc(class, isControl):
+			item.Errorf("", "the name of a class is a single line without control characters")
+		case twice:
+			item.Errorf("white space and upper case make no difference", "duplicate class `%s`, first %s", class, place(first, item.Pos()))
+		}
+		folded[key] = item.Pos()
+		l.classes = append(l.classes, class)
+	}
+	switch {
+	case !n.IsSequence():
+	case len(l.classes) < fewestClasses:
+		n.Errorf("such as [refund, order, other]", "a classification needs at least %d classes", fewestClasses)
+	case len(l.classes) > mostClasses:
+		n.Errorf("", "%d classes are too many: %d at most", len(l.classes), mostClasses)
+	}
+}
+
+// withClassification puts the classification before the scorers of the defaults.
+func (l *loader) withClassification() {
+	if l.classified != nil {
+		l.defaults.scorers = append([][]*scorerDef{{l.classified}}, l.defaults.scorers...)
+	}
+}
+
+// noClassification reports a classification in a list of scorers.
+func noClassification(n yamlnode.Node) (found bool) {
+	for e := range n.Map().Entries() {
+		if e.Name() == ClassificationKind {
+			e.Key.Errorf("write it at the top level of the suite, next to `cases`", "`classification` is no scorer")
+			found = true
+		}
+	}
+	return found
+}
+
+// checkScoreName reports a scorer or a metric that takes the name of a metric of the classification.
+func (l *loader) checkScoreName(n yamlnode.Node, name string) {
+	if _, taken := classification.Parse(name, l.classes); taken && l.classified != nil {
+		n.Errorf("choose another name", "the classification has a metric `%s`", name)
+	}
+}
+
+// classMetrics are the names of the metrics that the classification makes of all cases, nil without one.
+func (s *Suite) classMetrics() []string {
+	if s.classes == nil {
+		return nil
+	}
+	return classification.Names(s.classes)
+}
+
+// checkClassMetrics reports rules of the gate about metrics that the classification does not have.
+func (l *loader) checkClassMetrics(rules yamlnode.Node) {
+	if rules.IsZero() || !rules.IsMapping() {
+		return
+	}
+	known := l.classMetrics()
+	for e := range rules.Map().Entries() {
+		_, class, single := strings.Cut(e.Name(), ".")
+		switch _, ok := classification.Parse(e.Name(), l.classes); {
+		case ok && l.classified != nil:
+		case l.classified == nil:
+			e.Key.Errorf("add `classification: {label: ..., classes: [...]}`", "the suite has no classification with a metric `%s`", e.Name())
+		case single && slices.Contains(known, strings.TrimSuffix(e.Name(), class)+l.classes[0]):
+			e.Key.Errorf(diag.DidYouMean(class, l.classes), "the classification has no class `%s`", diag.CleanLine(class))
+		default:
+			e.Key.Errorf(diag.DidYouMean(e.Name(), known), "the classification has no metric `%s`", diag.CleanLine(e.Name()))
+		}
+	}
+}
