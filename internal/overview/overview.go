@@ -25,6 +25,8 @@ type Overview struct {
 	Gate    eval.Gate `json:"gate"`
 	// Comparison is with the baseline of the gate.
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
+	// Race is that of the arms, in a run with --race.
+	Race *Race `json:"race,omitempty"`
 }
 
 // Run is what was run, and how it ended.
@@ -94,7 +96,7 @@ func New(d *journal.Document) Overview {
 		Run:     newRun(d),
 		Summary: newSummary(d),
 		Arms:    []Arm{},
-		Gate:    d.Gate, Comparison: d.Comparison,
+		Gate:    d.Gate, Comparison: d.Comparison, Race: RaceOf(d),
 	}
 	if out.Gate.Rules == nil {
 		out.Gate.Rules = []eval.GateRule{}
