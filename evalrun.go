@@ -82,8 +82,8 @@ type Options struct {
 	Scorers []scorers.Kind
 	// Reading receives the name of a suite file and the path of each file that the suite is about to read, from any goroutine.
 	Reading func(suite, path string)
-	// Listing receives the name of a suite file, a glob of files that the suite is about to list, and a function that lists the paths
-	// that match it at the time. It needs Reading.
+	// Listing receives the name of a suite file, a glob of files that the suite is about to list, and a function. The
+	// function lists the paths that match the glob now. It needs Reading.
 	Listing func(suite, glob string, matches func() []string)
 	// Getenv replaces os.Getenv for the EVALRUN_* variables.
 	Getenv func(name string) string

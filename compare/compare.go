@@ -14,6 +14,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 )
@@ -26,6 +27,9 @@ type Side struct {
 	Cases           []Case // in the order of the plan
 	Categories      []Category
 	Versions        []string // of the models that answered, as they report them
+	// Classes are those of the suite's classification, and Pairs the different ones that its cases have; nil without one.
+	Classes []string
+	Pairs   []classification.Pair
 }
 
 // Case is a case on an arm, its repeats added up.
@@ -39,10 +43,11 @@ type Case struct {
 	Asked, Blocked             int
 	Unused                     int // trials that did not run, or were not used, since the verdict was known
 	LatencyMs, Tokens          Sum
-	Metrics                    []Sum  // in the order of Side.Metrics
-	Chosen                     Sum    // of its answers by a judge, against those of the other side: 1, 0, or a half for a tie
-	Contradicted               Sum    // of its pairs of different answers: 1 where the judge chose another one in each order
-	First                      Sum    // of the judge's rulings for one answer: 1 where that was the first
+	Metrics                    []Sum // in the order of Side.Metrics
+	Chosen                     Sum   // of its answers by a judge, against those of the other side: 1, 0, or a half for a tie
+	Contradicted               Sum   // of its pairs of different answers: 1 where the judge chose another one in each order
+	First                      Sum   // of the judge's rulings for one answer: 1 where that was the first
+	Classes                    []ClassCount
 	Trial                      string // the id of one that failed, or else of the first
 }
 
@@ -115,7 +120,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	c.Cases.Units = len(m.unitsOf(m.values(eval.MetricPass, base, head)).d)
 	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(p.judged)
 	c.Cases.Duplicates = m.groups.duplicates(p.judged)
-	for _, metric := range metricsOf(base, head, m.chosen()) {
+	for _, metric := range o.metricsOf(base, head, m.chosen()) {
 		one := m.metric(metric, base, head)
 		if g, gated := o.gatedAs(metric); gated {
 			one.Gated, one.Margin = true, &g.Margin
@@ -173,13 +178,18 @@ func costs(pairs []pair) (calls, tokens float64) {
 	return calls / n, tokens / n
 }
 
-func metricsOf(base, head *Side, chosen bool) []string {
+func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
 	out := []string{eval.MetricPass}
 	if chosen {
 		out = append(out, eval.MetricChoose)
 	}
 	for _, name := range head.Metrics {
 		if slices.Contains(base.Metrics, name) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	for _, name := range slices.Concat(classMetrics(), gatedNames(o.Gated)) {
+		if isClassMetric(name, base, head) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

@@ -130,6 +130,8 @@ type MetricComparison struct {
 	MoreCases int `json:"moreCases,omitempty"`
 	// Repeats is how many repeats of each case would do instead of more cases; -1: no number of repeats would.
 	Repeats int `json:"repeats,omitempty"`
+	// scale is how far a unit can change the metric, 0 where it is a mean of values up to 1.
+	scale float64
 }
 
 // Asymptotic are Tango's interval and test, and McNemar's mid-p.

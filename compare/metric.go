@@ -39,6 +39,9 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	switch {
 	case eval.IsRatio(name):
 		m.ratio(&c, g, base)
+	case isClassMetric(name, base, head):
+		m.classified(&c, base, head, g.Margin)
+		return c
 	case name == eval.MetricChoose:
 		m.choice(&c, g.Margin)
 	case name == eval.MetricBlocked:

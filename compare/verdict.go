@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -147,10 +148,29 @@ func decide(m *MetricComparison, p tested, alpha float64) {
 		}
 	default:
 		m.Verdict = eval.Inconclusive
-		if orOne(m.PWorse) <= alpha {
+		switch {
+		case orOne(m.PWorse) <= alpha:
 			m.Advice = fmt.Sprintf("worse on its own, but not among %d tests (Holm)", p.tests)
+		case p.better <= alpha:
+			m.adviseBetter(p.better, alpha)
 		}
 	}
+}
+
+// adviseBetter says what it takes to call a metric improved that is better, but has too few cases to rule out a loss.
+func (m *MetricComparison) adviseBetter(p, alpha float64) {
+	if m.Margin == nil || eval.IsRatio(m.Name) {
+		return
+	}
+	need := stats.MinCasesConstant(alpha, *m.Margin)
+	if m.MoreCases = max(0, need-m.N); m.MoreCases == 0 {
+		return
+	}
+	reach := math.Ceil(100*(1-math.Pow(alpha, 1/float64(m.N)))) / 100
+	m.Advice = fmt.Sprintf(
+		"it is better (p %.3g), but %d cases can miss a loss of %g: it takes %d (%d more), or a margin of %g",
+		p, m.N, *m.Margin, need, m.MoreCases, reach,
+	)
 }
 
 // order is from the best verdict to the worst.
@@ -227,16 +247,17 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 // needed is how many cases it takes to show a difference of d, given how much the cases of m differ. It uses the
 // exact power of the tests where cases passed or failed once, and that of a t test elsewhere.
 func needed(m *MetricComparison, d, alpha float64) int {
-	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
+	variance, scale, test := stats.Discordance(m.N, m.Gained, m.Regressed), cmp.Or(m.scale, 1), strings.TrimPrefix(m.Test, jackknife)
+	variance *= scale * scale
 	if m.Asymptotic != nil || strings.HasPrefix(m.Test, "Tango") {
 		return stats.CasesForPower(variance, d, alpha, power)
 	}
-	if strings.HasPrefix(m.Test, "t ") && m.Interval != nil { // the half width of a t interval gives the standard deviation
+	if strings.HasPrefix(test, "t ") && m.Interval != nil { // the half width of a t interval gives the standard deviation
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
 		variance = sd * sd
 	} else if m.Name == eval.MetricChoose { // whose differences are halves
 		variance /= 4
 	}
-	return max(stats.CasesNeeded(variance, d, alpha, power), stats.MinCasesConstant(alpha, d))
+	return max(stats.CasesNeeded(variance, d, alpha, power), stats.MinCasesConstant(alpha, d/scale))
 }

@@ -101,14 +101,23 @@ func Preferences(arms []string, judged []Judged, o PreferenceOptions) Preference
 	case len(t.units) < least:
 		out.Why = fmt.Sprintf("no ranking of %d arms below %d independent cases; here are %d", len(arms), least, len(t.units))
 	}
-	for i := range out.Arms {
-		if out.Why != "" {
-			out.Arms[i].Best = false
-		} else if out.Arms[i].Best {
-			out.Best = append(out.Best, out.Arms[i].Arm)
+	for _, a := range out.Arms {
+		if a.Best {
+			out.Best = append(out.Best, a.Arm)
 		}
 	}
+	if out.Why != "" {
+		out.NoRanking(out.Why)
+	}
 	return out
+}
+
+// NoRanking withdraws the set of the best, and says why.
+func (p *Preference) NoRanking(why string) {
+	p.Why, p.Best = why, []string{}
+	for i := range p.Arms {
+		p.Arms[i].Best = false
+	}
 }
 
 // connectedBy names two groups.
@@ -148,6 +157,8 @@ func (t *tally) ranked(names []string, group int, o PreferenceOptions) []Preferr
 			out[i].Interval, out[i].Best = &intervals[i], best[i]
 		}
 	}
-	slices.SortStableFunc(out, func(a, b PreferredArm) int { return cmp.Compare(*b.Strength, *a.Strength) })
+	slices.SortStableFunc(out, func(a, b PreferredArm) int { // what is equal but for rounding keeps its order
+		return cmp.Compare(math.Round(1e6**b.Strength), math.Round(1e6**a.Strength))
+	})
 	return out
 }

@@ -136,7 +136,7 @@ func (r *runner) uses(folder string, with map[string]string) bool {
 	return r.job(action.Runs.Steps)
 }
 
-// job runs steps; after one that failed, only those that always run.
+// job runs steps; after a failed step, it runs only the steps that always run.
 func (r *runner) job(steps []step) bool {
 	r.t.Helper()
 	ok := true

@@ -100,8 +100,8 @@ func manyWords() string {
 	return b.String()
 }
 
-// The recipes run as their jobs would: a night makes the baseline, a pull request is compared with it and commented on once, a worse one
-// fails, and a fork's gets its comment from a workflow that runs nothing of it.
+// The recipes run as their jobs would. A night makes the baseline. A pull request is compared with it and gets one
+// comment; a worse one fails. A fork's gets its comment from a workflow that runs nothing of the fork.
 func TestRecipesOfGitHub(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")

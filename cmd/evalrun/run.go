@@ -28,8 +28,8 @@ func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use: "run [SUITE...]", Short: "Run suites, score the answers, and apply the gate", Args: suites,
-		Long: "Without a suite it runs those that the project file lists: evalrun.yaml in this folder or one above it. A\n" +
-			"setting comes from the flag, else the variable, else the suite, else the project file (`evalrun help project`).",
+		Long: "Without SUITE it runs the suites of the project file: evalrun.yaml in this folder or one above it. A setting\n" +
+			"comes from the flag, else the variable, else the suite, else the project file (`evalrun help project`).",
 		Example: "  evalrun run suite.yaml --emulator\n" +
 			"  evalrun run suite.yaml --case 'refund-*' -v\n" +
 			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
@@ -156,7 +156,7 @@ func (s *shown) event(e evalrun.Event) {
 		s.Notice(e.Text)
 	case evalrun.EventResumed:
 		if !s.Quiet {
-			s.app.tellTodo(e.Todo)
+			s.app.showTodo(e.Todo)
 		}
 	case evalrun.EventStarted:
 		s.Waiting = e.Waiting
@@ -218,8 +218,8 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// begin says where the run is before its reports are written, unless a table on standard output does; and of a run that ended before its
-// plan did why it ended, and how to continue it.
+// begin says where the run is before its reports are written, unless a table on standard output does. If the run ended
+// before its plan did, begin says why and how to continue it.
 func (s *shown) begin(r *evalrun.Result) {
 	a := s.app
 	if why := r.End.Stopped(); why != "" {

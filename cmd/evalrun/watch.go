@@ -82,7 +82,7 @@ func (w *watching) narrowed(suites []string) []string {
 	return suites
 }
 
-// next chooses the suites of the next run: those that read what changed, and those that could not be read.
+// next chooses the suites of the next run: suites that read a changed file, and suites that could not be read.
 func (w *watching) next(suites map[string]bool, code int) {
 	if suites[""] {
 		w.only = nil

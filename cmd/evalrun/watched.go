@@ -45,7 +45,8 @@ func (l *listing) look() map[string]bool {
 	return l.is
 }
 
-// stamp is what a look at a file tells of it without reading it. A folder has an empty one: what is put into it is no change of a suite.
+// stamp is what the file system says about a file without reading it. A folder has an empty one: what is put into it is
+// no change of a suite.
 type stamp struct {
 	modified int64 // nanoseconds
 	size     int64

@@ -35,7 +35,6 @@ var direct = map[string][]string{
 		"internal/stats",
 		"journal",
 	},
-	"ranking":             nil,
 	"internal/textmetric": nil,
 	"internal/jsondiff":   nil,
 	"internal/entry":      {"internal/shape", "internal/yamlnode"},

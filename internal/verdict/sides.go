@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
@@ -39,6 +40,7 @@ type sideInReading struct {
 	versions   []string
 	categories map[string]int
 	metrics    map[string]int
+	pairs      map[*classification.Pair]int // of the document, each the same whenever it comes
 }
 
 func (r *sideReader) word(s string) string {
@@ -68,11 +70,12 @@ func (r *sideReader) add(f *journal.Facts) {
 	if !ok {
 		s = &sideInReading{
 			Side: compare.Side{
-				Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial(),
+				Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial(), Classes: classesOf(r.doc, f.Suite),
 				Cases: make([]compare.Case, 0, casesOn(r.doc, f.Suite, f.Arm)),
 			},
 			categories: map[string]int{},
 			metrics:    map[string]int{},
+			pairs:      map[*classification.Pair]int{},
 		}
 		r.by[[2]string{f.Suite, f.Arm}] = s
 		r.order = append(r.order, s)
@@ -127,6 +130,7 @@ func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
 	c.LatencyMs.Add(f.LatencyMs)
 	c.Tokens.Add(float64(f.Tokens))
 	s.scores(c, f.Scores)
+	s.class(c, f.Class)
 	if v := f.ModelVersion; v != "" && !slices.Contains(s.versions, v) && len(s.versions) < maxVersions {
 		s.versions = append(s.versions, v)
 	}
@@ -147,6 +151,36 @@ func (s *sideInReading) scores(c *compare.Case, scores []journal.NamedScore) {
 		}
 		c.Metrics[at].Add(score.Value)
 	}
+}
+
+// class counts how a trial was classified.
+func (s *sideInReading) class(c *compare.Case, p *classification.Pair) {
+	if p == nil {
+		return
+	}
+	at, known := s.pairs[p]
+	if !known {
+		at = len(s.Pairs)
+		s.pairs[p] = at
+		s.Pairs = append(s.Pairs, *p)
+	}
+	for i := range c.Classes {
+		if c.Classes[i].Pair == at {
+			c.Classes[i].N++
+			return
+		}
+	}
+	c.Classes = append(c.Classes, compare.ClassCount{Pair: at, N: 1})
+}
+
+// classesOf are the classes of a suite as the run has them.
+func classesOf(d *journal.Document, suite string) []string {
+	for i := range d.Run.Suites {
+		if rs := &d.Run.Suites[i]; rs.Name == suite {
+			return rs.Classes
+		}
+	}
+	return nil
 }
 
 // ratings counts how the categories of an answer were rated.
@@ -176,3 +210,9 @@ const (
 	maxVersions   = 16
 	maxCategories = 64
 )
+
+// Sides are the arms of a run, suite by suite, as a comparison reads them.
+func Sides(d *journal.Document) ([]*compare.Side, error) { return sidesOf(d) }
+
+// ChoiceOptions are how a judge's choices between arms of a suite are judged: without a margin.
+func ChoiceOptions(d *journal.Document, suite string) compare.Options { return optionsFor(nil, d, suite) }

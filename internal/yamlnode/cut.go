@@ -252,18 +252,18 @@ func (c *cut) each(d *doc) iter.Seq[Node] {
 // parsed are the items of each piece, up to one that cannot be read.
 func (c *cut) parsed() iter.Seq[[]*yaml.Node] {
 	return func(yield func([]*yaml.Node) bool) {
-		var under []chan []*yaml.Node // way, in the order of the pieces
+		var begun []chan []*yaml.Node // in the order of the pieces
 		for next := range len(c.pieces) + ahead {
 			if next < len(c.pieces) {
 				done := make(chan []*yaml.Node, 1) // so that nobody has to wait for a piece that is not wanted any more
-				under = append(under, done)
+				begun = append(begun, done)
 				go func() { done <- c.read(c.pieces[next]) }()
 			}
 			if next < ahead {
 				continue
 			}
-			items := <-under[0]
-			if under = under[1:]; items == nil {
+			items := <-begun[0]
+			if begun = begun[1:]; items == nil {
 				c.broken = true
 				return
 			}

@@ -1,0 +1,224 @@
+package compare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// classWorld draws cases with a label and two answers. base answers right with a probability by label, and else one of
+// the other classes, or none. head changes its answer in a share of the cases with some labels, always to the same wrong
+// class; and in a share of all cases it answers once more, as base does.
+type classWorld struct {
+	name     string
+	prior    []float64 // by label
+	right    []float64 // by label
+	damaged  []bool    // labels whose right answers get lost
+	noise    float64   // share of the cases that head answers for itself
+	toOther  bool      // what is lost goes outside of the classes
+	clusters int       // cases of a cluster; 0: none
+}
+
+// answer is the probability of an answer of base.
+func (w *classWorld) answer(label, answer int) float64 {
+	if label == answer {
+		return w.right[label]
+	}
+	return (1 - w.right[label]) / float64(len(w.prior))
+}
+
+// margins are those of all cases there could be, when a share of the right answers to damaged labels is lost.
+func (w *classWorld) margins(lost float64) *classification.Margins {
+	k := len(w.prior)
+	g := classification.NewMargins(k)
+	for label, p := range w.prior {
+		for answer := range k + 1 {
+			q := p * w.answer(label, answer)
+			if answer == label && w.damaged[label] {
+				g.Add(label, w.wrong(label), q*lost)
+				q *= 1 - lost
+			}
+			g.Add(label, answer, q)
+		}
+	}
+	return &g
+}
+
+func (w *classWorld) wrong(label int) int {
+	if w.toOther {
+		return len(w.prior)
+	}
+	return (label + 1) % len(w.prior)
+}
+
+// lossFor is the share to lose for which a metric falls by the margin; false when it cannot.
+func (w *classWorld) lossFor(metric classification.Metric, margin float64) (float64, bool) {
+	before, _ := w.margins(0).Value(metric)
+	fall := func(lost float64) float64 {
+		after, _ := w.margins(lost).Value(metric)
+		return before - after
+	}
+	if fall(1) <= margin {
+		return 0, false
+	}
+	lo, hi := 0.0, 1.0
+	for range 50 {
+		if mid := (lo + hi) / 2; fall(mid) < margin {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi, true
+}
+
+func (w *classWorld) draw(rng *rand.Rand, from []float64) int {
+	u := rng.Float64()
+	for i, p := range from {
+		if u -= p; u < 0 {
+			return i
+		}
+	}
+	return len(from) - 1
+}
+
+// sides draws n cases.
+func (w *classWorld) sides(rng *rand.Rand, n int, lost float64) (base, head *Side) {
+	k := len(w.prior)
+	var classes []string
+	for i := range k {
+		classes = append(classes, string(rune('a'+i)))
+	}
+	base, head = &Side{Run: "1", Suite: "s", Arm: "t/p", Classes: classes}, &Side{Run: "2", Suite: "s", Arm: "t/p", Classes: classes}
+	for _, s := range []*Side{base, head} {
+		s.Metrics = []string{classification.Accuracy}
+		for label := range k {
+			for answer := range k + 1 {
+				p := classification.Pair{Label: classes[label]}
+				if answer < k {
+					p.Answer = classes[answer]
+				}
+				s.Pairs = append(s.Pairs, p)
+			}
+		}
+	}
+	rows := make([][]float64, k)
+	for label := range k {
+		for answer := range k + 1 {
+			rows[label] = append(rows[label], w.answer(label, answer))
+		}
+	}
+	cluster := 0
+	var label, first, second int
+	for i := range n {
+		if again := w.clusters > 0 && i%w.clusters > 0; !again || rng.Float64() < 0.5 {
+			if !again {
+				cluster++
+			}
+			label = w.draw(rng, w.prior)
+			first = w.draw(rng, rows[label])
+			if second = first; rng.Float64() < w.noise {
+				second = w.draw(rng, rows[label])
+			}
+			if second == label && w.damaged[label] && rng.Float64() < lost {
+				second = w.wrong(label)
+			}
+		}
+		for s, answer := range map[*Side]int{base: first, head: second} {
+			c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Asked: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
+			if w.clusters > 0 {
+				c.Cluster = fmt.Sprint(cluster)
+			}
+			v := 0.0
+			if answer == label {
+				c.Passed, v = 1, 1
+			} else {
+				c.Failed = 1
+			}
+			c.Metrics = []Sum{{v, 1}}
+			s.Cases = append(s.Cases, c)
+		}
+	}
+	return base, head
+}
+
+func classWorlds() []classWorld {
+	even := func(k int, v float64) []float64 { return slices.Repeat([]float64{v}, k) }
+	all := func(k int, of ...int) []bool {
+		out := make([]bool, k)
+		for i := range out {
+			out[i] = len(of) == 0 || slices.Contains(of, i)
+		}
+		return out
+	}
+	return []classWorld{
+		{name: "2 even, all", prior: even(2, 0.5), right: even(2, 0.9), damaged: all(2), noise: 0.1},
+		{name: "2 skewed, rare", prior: []float64{0.9, 0.1}, right: even(2, 0.9), damaged: all(2, 1)},
+		{name: "2 skewed, rare, noise", prior: []float64{0.9, 0.1}, right: even(2, 0.8), damaged: all(2, 1), noise: 0.3},
+		{name: "2 skewed, often", prior: []float64{0.9, 0.1}, right: even(2, 0.95), damaged: all(2, 0)},
+		{name: "3, all", prior: []float64{0.5, 0.3, 0.2}, right: []float64{0.9, 0.8, 0.95}, damaged: all(3), noise: 0.2},
+		{name: "3, perfect", prior: []float64{0.5, 0.3, 0.2}, right: even(3, 1), damaged: all(3, 2)},
+		{name: "4 rare", prior: []float64{0.6, 0.3, 0.07, 0.03}, right: even(4, 0.95), damaged: all(4, 3)},
+		{name: "4 rare, other", prior: []float64{0.6, 0.3, 0.07, 0.03}, right: even(4, 0.9), damaged: all(4, 2, 3), noise: 0.1, toOther: true},
+		{name: "10 even, one", prior: even(10, 0.1), right: even(10, 0.85), damaged: all(10, 0, 1), noise: 0.1},
+		{name: "10 even, all", prior: even(10, 0.1), right: even(10, 0.85), damaged: all(10), noise: 0.3},
+		{name: "3, clusters", prior: []float64{0.5, 0.3, 0.2}, right: even(3, 0.85), damaged: all(3), noise: 0.2, clusters: 5},
+	}
+}
+
+func TestExplore(t *testing.T) {
+	for _, w := range classWorlds() {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			for _, name := range []string{"macroF1", "kappa", "macroPrecision", "precision.b", "f1.b"} {
+				for _, n := range []int{40, 80, 200} {
+					for _, margin := range []float64{0.1, 0.2} {
+						metric, _ := classification.Parse(name, []string{"a", "b", "c", "d"}[:min(4, len(w.prior))])
+						lost, ok := w.lossFor(metric, margin)
+						if !ok {
+							continue
+						}
+						rng := rand.New(rand.NewPCG(7, uint64(n)))
+						draws := 200
+						notWorse, regressed, undefined, power := 0, 0, 0, 0
+						for range draws {
+							base, head := w.sides(rng, n, lost)
+							o := Options{Alpha: nominal, Gated: []eval.MetricMargin{{Name: name, Margin: margin}}, MaxErrors: 1}
+							c := classMetricOf(base, head, o, name)
+							if c.N == 0 {
+								undefined++
+							}
+							if c.PNonInferior != nil && *c.PNonInferior <= nominal {
+								notWorse++
+							}
+							base, head = w.sides(rng, n, 0)
+							c = classMetricOf(base, head, o, name)
+							if c.PWorse != nil && *c.PWorse <= nominal {
+								regressed++
+							}
+							if c.PNonInferior != nil && *c.PNonInferior <= nominal {
+								power++
+							}
+						}
+						mark := ""
+						if float64(notWorse) > 0.08*float64(draws) || float64(regressed) > 0.08*float64(draws) {
+							mark = "  <<<<<"
+						}
+						t.Logf("%-24s %-14s n=%d m=%.2f: not_worse %.1f %% regressed %.1f %% undefined %.0f %% power %.0f %%%s", w.name, name, n, margin,
+							100*float64(notWorse)/float64(draws), 100*float64(regressed)/float64(draws), 100*float64(undefined)/float64(draws), 100*float64(power)/float64(draws), mark)
+					}
+				}
+			}
+		})
+	}
+}
+
+func classMetricOf(base, head *Side, o Options, name string) MetricComparison {
+	m := newMeasure(o, pairUp(base, head, nil).judged)
+	m.testsOnly = true
+	return m.metric(name, base, head)
+}

@@ -1,0 +1,352 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// ClassCount is how often a judged repeat of a case had one classification.
+type ClassCount struct {
+	Pair int // its place in Side.Pairs
+	N    int
+}
+
+// classMetrics are the metrics over all classes that every comparison of two classifications shows, after the accuracy.
+func classMetrics() []string {
+	return []string{classification.MacroF1, classification.WeightedF1, classification.Kappa}
+}
+
+func gatedNames(all []eval.MetricMargin) (out []string) {
+	for _, g := range all {
+		out = append(out, g.Name)
+	}
+	return out
+}
+
+// isClassMetric reports whether a metric follows from the confusion matrices of both sides. The accuracy does not: it is
+// a mean over cases, as any named metric is.
+func isClassMetric(metric string, base, head *Side) bool {
+	if base == nil || head == nil || len(base.Pairs) == 0 || len(head.Pairs) == 0 || metric == classification.Accuracy {
+		return false
+	}
+	_, ok := classification.Parse(metric, classesOf(base, head))
+	return ok
+}
+
+// classesOf are the classes of two sides, which mostly are the same.
+func classesOf(base, head *Side) []string {
+	out := slices.Clone(head.Classes)
+	for _, class := range base.Classes {
+		if !slices.Contains(out, class) {
+			out = append(out, class)
+		}
+	}
+	return out
+}
+
+// classified compares a metric of the confusion matrices.
+func (m *measure) classified(c *MetricComparison, base, head *Side, margin float64) {
+	k := newClassing(base, head)
+	metric, _ := classification.Parse(c.Name, k.classes)
+	switch {
+	case m.Stopped != nil: // its interval would have to hold at any time
+	case metric.Name == classification.WeightedRecall:
+		m.differences(c, m.unitsOf(m.values(classification.Accuracy, base, head)), margin, moreIsBetter)
+	case metric.Name == classification.Recall:
+		part := m.labelled(k, metric.Class)
+		part.differences(c, part.unitsOf(part.values(classification.Accuracy, base, head)), margin, moreIsBetter)
+	default:
+		m.pseudo(c, k, metric, margin)
+	}
+}
+
+// labelled is the measure over the cases with one label. Their recall is their accuracy.
+func (m *measure) labelled(k *classing, class int) *measure {
+	var pairs []pair
+	for _, p := range m.pairs {
+		if label, ok := k.label(p); ok && label == class {
+			pairs = append(pairs, p)
+		}
+	}
+	part := newMeasure(m.Options, pairs)
+	part.worst, part.testsOnly = m.worst, m.testsOnly
+	return part
+}
+
+// cell is a share of a case in a confusion matrix.
+type cell struct {
+	label, answer int // an answer outside of the classes has the place behind the last class
+	mass          float64
+}
+
+// classing reads the cells of cases.
+type classing struct {
+	classes    []string
+	base, head []cell // by Side.Pairs, without a mass
+}
+
+func newClassing(base, head *Side) *classing {
+	k := &classing{classes: classesOf(base, head)}
+	k.base, k.head = k.places(base), k.places(head)
+	return k
+}
+
+func (k *classing) places(s *Side) (out []cell) {
+	for _, p := range s.Pairs {
+		one := cell{label: slices.Index(k.classes, p.Label), answer: slices.Index(k.classes, p.Answer)}
+		if one.answer < 0 {
+			one.answer = len(k.classes)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// label is the label of a case; false when it has none.
+func (k *classing) label(p pair) (int, bool) {
+	switch {
+	case len(p.head.Classes) > 0:
+		return k.head[p.head.Classes[0].Pair].label, true
+	case len(p.base.Classes) > 0:
+		return k.base[p.base.Classes[0].Pair].label, true
+	}
+	return 0, false
+}
+
+// cells are the shares of a case, which add up to mass.
+func cells(c *Case, places []cell, mass float64) (out []cell) {
+	n := 0
+	for _, one := range c.Classes {
+		n += one.N
+	}
+	for _, one := range c.Classes {
+		at := places[one.Pair]
+		at.mass = mass * float64(one.N) / float64(n)
+		out = append(out, at)
+	}
+	return out
+}
+
+// classUnit is an independent unit of a comparison of two matrices.
+type classUnit struct {
+	base, head []cell
+	mass       float64 // questions
+}
+
+// classUnits are the units of a measure with a classification on both sides. A question counts once, however many cases
+// ask it. turned says what answer is the worst for a label in head; errors count as it where the worst is measured.
+func (m *measure) classUnits(k *classing, turned func(label int) int) []classUnit {
+	asked := make([]int, len(m.groups.unit)) // cases of each question
+	for i, p := range m.pairs {
+		if m.isClassified(p) {
+			asked[m.groups.request[i]]++
+		}
+	}
+	units := make([]classUnit, len(m.groups.unit))
+	for i, p := range m.pairs {
+		if !m.isClassified(p) {
+			continue
+		}
+		request := m.groups.request[i]
+		u, mass := &units[m.groups.unit[request]], 1/float64(asked[request])
+		u.mass += mass
+		u.base = append(u.base, cells(p.base, k.base, mass)...)
+		answered := mass
+		if m.worst && p.head.Errors > 0 {
+			answered *= float64(p.head.Asked-p.head.Errors) / float64(p.head.Asked)
+			label, _ := k.label(p)
+			u.head = append(u.head, cell{label, turned(label), mass - answered})
+		}
+		if answered > 0 {
+			u.head = append(u.head, cells(p.head, k.head, answered)...)
+		}
+	}
+	return slices.DeleteFunc(units, func(u classUnit) bool { return u.mass == 0 })
+}
+
+// isClassified reports whether a pair has a classification on both sides, or an error that counts as one.
+func (m *measure) isClassified(p pair) bool {
+	if len(p.base.Classes) == 0 {
+		return false
+	}
+	return len(p.head.Classes) > 0 || m.worst && p.head.Errors > 0 && p.head.Errors == p.head.Asked
+}
+
+// matrices are the margins of both sides.
+type matrices struct{ base, head classification.Margins }
+
+func newMatrices(k *classing, units []classUnit) matrices {
+	out := matrices{classification.NewMargins(len(k.classes)), classification.NewMargins(len(k.classes))}
+	for i := range units {
+		shift(&out.base, units[i].base, 1)
+		shift(&out.head, units[i].head, 1)
+	}
+	return out
+}
+
+// shift adds cells to a matrix, or takes them out.
+func shift(g *classification.Margins, all []cell, sign float64) {
+	for _, one := range all {
+		g.Add(one.label, one.answer, sign*one.mass)
+	}
+}
+
+// undefinedMetric is the advice where a metric has no value on some side.
+const undefinedMetric = "undefined on one side: a class is never answered, has no case, or is the only one"
+
+// jackknife begins the names of tests of pseudo-values.
+const jackknife = "jackknife over cases, "
+
+// pseudo compares a metric that is no mean by the pseudo-values of its units: what the metric would be if all units were
+// like this one, to first order. Their mean is the metric, and they are independent of each other nearly enough, so that
+// the tests of means apply, in the range that the metric can change by a single unit.
+//
+// Source: Miller, The jackknife: a review, Biometrika 61, 1974; units of unequal size as in Busing, Meijer and van der
+// Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
+func (m *measure) pseudo(c *MetricComparison, k *classing, metric classification.Metric, margin float64) {
+	units := m.classUnits(k, m.worstAnswers(k, metric))
+	both := newMatrices(k, units)
+	before, okBase := defined(&both.base, metric)
+	after, okHead := defined(&both.head, metric)
+	if c.N = len(units); c.N == 0 || !okBase || !okHead {
+		c.N, c.Advice = 0, undefinedMetric
+		return
+	}
+	c.Base, c.Head, c.Estimate = before, after, after-before
+	u, ok := pseudoUnits(units, both, metric)
+	if !ok {
+		c.N, c.Advice = 0, undefinedMetric
+		return
+	}
+	for i := range units {
+		u.count(right(units[i].base), right(units[i].head))
+	}
+	c.Gained, c.Regressed = u.gained, u.regressed
+	scale := spread(both, metric)
+	for _, x := range u.d {
+		scale = max(scale, math.Abs(x))
+	}
+	c.scale = scale
+	u.d = scaledBy(1/scale, u.d)
+	m.scores(c, u, margin/scale, moreIsBetter)
+	c.Test = jackknife + c.Test
+	if c.Interval != nil {
+		c.Interval = &[2]float64{scale * c.Interval[0], scale * c.Interval[1]}
+	}
+}
+
+// defined is a metric of a matrix. That of a class needs answers of the class: the precision of none is 0 by convention
+// only, and says nothing of how a class would do that is answered.
+func defined(g *classification.Margins, metric classification.Metric) (float64, bool) {
+	v, ok := g.Value(metric)
+	if metric.Name == classification.Precision && g.Answered[metric.Class] < 1e-9 {
+		return v, false
+	}
+	return v, ok
+}
+
+// right is the share of a unit's answers that are right.
+func right(all []cell) (share float64) {
+	for _, one := range all {
+		if one.label == one.answer {
+			share += one.mass
+		}
+	}
+	return share
+}
+
+// pseudoUnits are the differences of the pseudo-values of both sides, moved so that their mean is the difference of the
+// metrics. ok is false when the metric is undefined without some unit.
+func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (u units, ok bool) {
+	u.reserve(len(all))
+	mean := both.head.Total / float64(len(all))
+	for i := range all {
+		one := &all[i]
+		b, okBase := pseudoValue(&both.base, one.base, metric)
+		h, okHead := pseudoValue(&both.head, one.head, metric)
+		if !okBase || !okHead {
+			return u, false
+		}
+		u.clustered = u.clustered || one.mass > 1
+		u.add(b, h, one.mass/mean)
+	}
+	before, _ := both.base.Value(metric)
+	after, _ := both.head.Value(metric)
+	off := after - before - u.mean(u.d)
+	for i := range u.d {
+		u.d[i] += off
+	}
+	return u, true
+}
+
+// pseudoValue is that of a unit: h times the metric less h-1 times the metric without the unit, where the unit is one of
+// h as large as it.
+func pseudoValue(g *classification.Margins, unit []cell, metric classification.Metric) (float64, bool) {
+	size := 0.0
+	for _, one := range unit {
+		size += one.mass
+	}
+	whole, _ := g.Value(metric)
+	h := g.Total / size
+	shift(g, unit, -1)
+	without, ok := defined(g, metric)
+	shift(g, unit, 1)
+	return h*whole - (h-1)*without, ok
+}
+
+// small is how much of a matrix is moved to see how a metric changes.
+const small = 1e-6
+
+// slope is how a metric changes by more cases with a label and an answer: what such a case adds to it, over its share.
+func slope(g *classification.Margins, metric classification.Metric, label, answer int) float64 {
+	before, _ := g.Value(metric)
+	step := small * g.Total
+	g.Add(label, answer, step)
+	after, _ := g.Value(metric)
+	g.Add(label, answer, -step)
+	return (after - before) / small
+}
+
+// spread is how far a unit could change the difference of a metric at most: by the best answer on one side and the worst
+// on the other.
+func spread(both matrices, metric classification.Metric) (most float64) {
+	for label, support := range both.head.Support {
+		if support == 0 && both.base.Support[label] == 0 {
+			continue
+		}
+		base, head := slopes(&both.base, metric, label), slopes(&both.head, metric, label)
+		most = max(most, slices.Max(head)-slices.Min(base), slices.Max(base)-slices.Min(head))
+	}
+	return most
+}
+
+// slopes are those of each answer to a label.
+func slopes(g *classification.Margins, metric classification.Metric, label int) (out []float64) {
+	for answer := range len(g.Support) + 1 {
+		out = append(out, slope(g, metric, label, answer))
+	}
+	return out
+}
+
+// worstAnswers finds the answer to a label that lowers a metric of head most.
+func (m *measure) worstAnswers(k *classing, metric classification.Metric) func(label int) int {
+	if !m.worst {
+		return nil
+	}
+	judged := *m
+	judged.worst = false
+	both := newMatrices(k, judged.classUnits(k, nil))
+	known := map[int]int{}
+	return func(label int) int {
+		answer, ok := known[label]
+		if !ok {
+			all := slopes(&both.head, metric, label)
+			answer = slices.Index(all, slices.Min(all))
+			known[label] = answer
+		}
+		return answer
+	}
+}
