@@ -184,7 +184,10 @@ func (m *markdown) race() {
 	if r == nil {
 		return
 	}
-	m.add("%s; %s.\n\n", overview.Sentence(r.Words()), overview.RaceRates)
+	m.add("%s.\n\n", overview.Sentence(r.Words()))
+	if r.Skipped > 0 {
+		m.add("%s.\n\n", overview.Sentence(overview.RaceRates))
+	}
 	left := 0
 	for i := range r.Suites {
 		s := &r.Suites[i]

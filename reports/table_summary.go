@@ -139,7 +139,9 @@ func (t *tableReport) race(r *overview.Race) {
 		}
 		t.wrapped("  ", s.Stayed(r.Alpha, len(r.Suites) > 1))
 	}
-	t.wrapped("  ", overview.RaceRates)
+	if r.Skipped > 0 {
+		t.wrapped("  ", overview.RaceRates)
+	}
 }
 
 // closing shows what the run took, how steady its cases are, and what its targets are.
