@@ -231,7 +231,9 @@ func (m *measure) pseudo(c *MetricComparison, k *classing, metric classification
 	}
 	c.scale = scale
 	u.d = scaledBy(1/scale, u.d)
-	m.scores(c, u, margin/scale, moreIsBetter)
+	smooth := *m
+	smooth.smooth = true
+	smooth.scores(c, u, margin/scale, moreIsBetter)
 	c.Test = jackknife + c.Test
 	if c.Interval != nil {
 		c.Interval = &[2]float64{scale * c.Interval[0], scale * c.Interval[1]}
