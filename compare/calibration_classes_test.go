@@ -194,12 +194,12 @@ func classWorlds() []classWorld {
 }
 
 func TestExplore(t *testing.T) {
-	for _, w := range classWorlds() {
+	for _, w := range []classWorld{classWorlds()[1], classWorlds()[2], classWorlds()[4], classWorlds()[9], classWorlds()[10]} {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			for _, name := range []string{"macroF1", "kappa", "macroPrecision", "precision.b", "f1.b"} {
 				for _, n := range []int{40, 80, 200} {
-					for _, margin := range []float64{0.1, 0.2} {
+					for _, margin := range []float64{0.1} {
 						w := w.fixed(n)
 						metric, _ := classification.Parse(name, []string{"a", "b", "c", "d"}[:min(4, len(w.prior))])
 						lost, ok := w.lossFor(metric, margin)
@@ -207,7 +207,7 @@ func TestExplore(t *testing.T) {
 							continue
 						}
 						rng := rand.New(rand.NewPCG(7, uint64(n)))
-						draws := 200
+						draws := 3000
 						notWorse, regressed, undefined, power := 0, 0, 0, 0
 						for range draws {
 							base, head := w.sides(rng, n, lost)
@@ -229,7 +229,7 @@ func TestExplore(t *testing.T) {
 							}
 						}
 						mark := ""
-						if float64(notWorse) > 0.08*float64(draws) || float64(regressed) > 0.08*float64(draws) {
+						if float64(notWorse) > 0.06*float64(draws) || float64(regressed) > 0.06*float64(draws) {
 							mark = "  <<<<<"
 						}
 						t.Logf("%-24s %-14s n=%d m=%.2f: not_worse %.1f %% regressed %.1f %% undefined %.0f %% power %.0f %%%s", w.name, name, n, margin,
