@@ -149,7 +149,10 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 				check(m.Key, m.Name(), of)
 			}
 		case e.Name() == "baseline" && e.Value.IsMapping():
-			gateMetrics(e.Value, func(n yamlnode.Node, name string) { check(n, name, known) })
+			gateMetrics(e.Value, func(n yamlnode.Node, name string) {
+				check(n, name, known)
+				l.checkEarly(n, name)
+			})
 		}
 	}
 }
