@@ -12,7 +12,7 @@ BENCH    ?= .
 RACE     := -race -gcflags='modernc.org/sqlite/lib=-race=false -d=checkptr=0'
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check prose site pictures clean compiler xmllint browser
+.PHONY: build demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check prose site pictures clean compiler xmllint browser curl
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
@@ -36,7 +36,7 @@ demo:
 	@echo "The demo is done. The page is $(OUT)/report.html; $(OUT)/table.txt has a line per suite."
 
 # All tests with the race detector, which needs a C compiler.
-test: compiler xmllint browser
+test: compiler xmllint browser curl
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 20m ./...
 	cd e2e && GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 20m ./...
 
@@ -56,6 +56,12 @@ xmllint:
 	  echo "installing xmllint"; apt-get update -qq && apt-get install -y -qq libxml2-utils >/dev/null; } || { \
 	  echo "make test: xmllint is missing and could not be installed: install libxml2-utils" >&2; exit 1; }
 
+# The steps of the action for CI download with curl.
+curl:
+	@command -v curl >/dev/null 2>&1 || { \
+	  echo "installing curl"; apt-get update -qq && apt-get install -y -qq curl >/dev/null; } || { \
+	  echo "make test: curl is missing and could not be installed: install curl" >&2; exit 1; }
+
 # Pages are opened in a browser.
 browser:
 	@command -v chromium-headless-shell >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 || { \
@@ -68,6 +74,7 @@ lint:
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOL) staticcheck ./...
 	$(TOOL) golangci-lint run ./...
+	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 examples/ci/github/*.yml
 	$(GO) run ./test/prose -ceilings test/prose/ceilings.json
 
 # Benchmarks, and the start-up time of the whole process beside that of `true`.

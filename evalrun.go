@@ -82,6 +82,9 @@ type Options struct {
 	Scorers []scorers.Kind
 	// Reading receives the name of a suite file and the path of each file that the suite is about to read, from any goroutine.
 	Reading func(suite, path string)
+	// Listing receives the name of a suite file, a glob of files that the suite is about to list, and a function. The
+	// function lists the paths that match the glob now. It needs Reading.
+	Listing func(suite, glob string, matches func() []string)
 	// Getenv replaces os.Getenv for the EVALRUN_* variables.
 	Getenv func(name string) string
 	// Version is recorded in the run file and sent as user agent.
@@ -101,7 +104,7 @@ func (o *Options) flags() harness.Flags {
 			GateOptions: o.Gate, Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted,
 			Allow: o.Allow, NoContent: o.NoContent, Name: o.Name, Labels: maps.Clone(o.Labels),
 		},
-		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading,
+		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading, Listing: o.Listing,
 	}
 	if o.Emulator != "" {
 		f.Emulator = o.Emulator

@@ -136,7 +136,7 @@ func ExampleReport() {
 		log.Fatal(err)
 	}
 	// Output:
-	// ::notice title=evalrun::against evalrun's emulator: no model was asked, the answers come from a script
+	// ::notice title=evalrun::against evalrun's emulator: answers come from a script, not from a model
 	// ::error file=suite.yaml,title=evalrun%3A the gate does not hold (exit 1)::there are trials that failed or could not be judged
 	// ::error file=suite.yaml,line=8,col=12,title=japan%3A failed (0 of 1 passed%2C 1 failed)::pro/ask: equals: expected "Kyoto", got "Tokyo"
 }

@@ -311,6 +311,27 @@ func TestSymmetry(t *testing.T) {
 	}
 }
 
+// A candidate that is better, with too few cases to rule a loss out, is advised how many cases decide it, and which margin.
+func TestBetterWithTooFewCases(t *testing.T) {
+	t.Parallel()
+	for n, reach := range map[int]float64{8: 0.32, 20: 0.14, 58: 0.06} {
+		base, head := flipped(n, 7, 0)
+		m := decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]
+		want := fmt.Sprintf("%d cases can miss a loss of 0.05: it takes 59 (%d more), or a margin of %g", n, 59-n, reach)
+		if m.Verdict != eval.Inconclusive || m.MoreCases != 59-n || !strings.Contains(m.Advice, "it is better (p 0.0") ||
+			!strings.HasSuffix(m.Advice, want) {
+			t.Errorf("n=%d: got %s, %d more cases, %q; want %q", n, m.Verdict, m.MoreCases, m.Advice, want)
+		}
+		if wide := decided(base, head, options(0.05, passMargin(reach))); wide.Verdict != eval.Improved || wide.Metrics[0].Advice != "" {
+			t.Errorf("n=%d with the margin %g: got %s", n, reach, wide.Verdict)
+		}
+	}
+	base, head := flipped(20, 2, 0)
+	if m := decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]; strings.Contains(m.Advice, "better") {
+		t.Errorf("two flips: got %q", m.Advice)
+	}
+}
+
 // Repeats are averaged inside cases, and clusters are one unit each.
 func TestUnits(t *testing.T) {
 	t.Parallel()

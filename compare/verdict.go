@@ -148,10 +148,29 @@ func decide(m *MetricComparison, p tested, alpha float64) {
 		}
 	default:
 		m.Verdict = eval.Inconclusive
-		if orOne(m.PWorse) <= alpha {
+		switch {
+		case orOne(m.PWorse) <= alpha:
 			m.Advice = fmt.Sprintf("worse on its own, but not among %d tests (Holm)", p.tests)
+		case p.better <= alpha:
+			m.adviseBetter(p.better, alpha)
 		}
 	}
+}
+
+// adviseBetter says what it takes to call a metric improved that is better, but has too few cases to rule out a loss.
+func (m *MetricComparison) adviseBetter(p, alpha float64) {
+	if m.Margin == nil || eval.IsRatio(m.Name) {
+		return
+	}
+	need := stats.MinCasesConstant(alpha, *m.Margin)
+	if m.MoreCases = max(0, need-m.N); m.MoreCases == 0 {
+		return
+	}
+	reach := math.Ceil(100*(1-math.Pow(alpha, 1/float64(m.N)))) / 100
+	m.Advice = fmt.Sprintf(
+		"it is better (p %.3g), but %d cases can miss a loss of %g: it takes %d (%d more), or a margin of %g",
+		p, m.N, *m.Margin, need, m.MoreCases, reach,
+	)
 }
 
 // order is from the best verdict to the worst.

@@ -61,6 +61,15 @@ type List struct {
 	items    []Diagnostic
 	seen     map[Diagnostic]bool
 	included map[string]Pos // where files are included
+	rows     map[Diagnostic]*rows
+	repeated int // problems of rows that an earlier row has too
+}
+
+// rows are those of data with one and the same problem.
+type rows struct {
+	item  int // in the list
+	first Pos
+	more  int
 }
 
 // Included notes where a file is included, so that a report about it can show the chain of includes.
@@ -108,6 +117,27 @@ func (l *List) Add(d Diagnostic) {
 	l.seen[d] = true
 	l.items = append(l.items, d)
 }
+
+// AddRow adds a problem that comes from a row of data. Rows with the same problem are one item, which names the first.
+func (l *List) AddRow(d Diagnostic, row Pos) {
+	if l.rows == nil {
+		l.rows = map[Diagnostic]*rows{}
+	}
+	if same := l.rows[d]; same != nil {
+		same.more++
+		l.repeated++
+		l.items[same.item].Message = fmt.Sprintf("%s (in the row at %s, and in %d more)", d.Message, same.first, same.more)
+		return
+	}
+	in, before := d, l.Len()
+	in.Message += fmt.Sprintf(" (in the row at %s)", row)
+	if l.Add(in); l.Len() > before {
+		l.rows[d] = &rows{item: before, first: row}
+	}
+}
+
+// Repeated is how often AddRow met a problem again.
+func (l *List) Repeated() int { return l.repeated }
 
 // Merge adds everything in other.
 func (l *List) Merge(other List) {

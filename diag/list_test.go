@@ -271,3 +271,39 @@ func TestCleanShowsWhatATerminalWouldObey(t *testing.T) {
 		}
 	}
 }
+
+// Rows with the same problem are one item, also when the list is full of others; each list counts its own.
+func TestRowsWithTheSameProblemAreOneItem(t *testing.T) {
+	t.Parallel()
+	at := func(line int) Pos { return Pos{"a.csv", line, 1} }
+	typo := Diagnostic{Severity: Error, Pos: Pos{"s.yaml", 7, 3}, Message: "unknown key `ignorCase`", Hint: "did you mean `ignoreCase`?"}
+	other := typo
+	other.Message = "the text is empty"
+	var l List
+	l.AddRow(typo, at(2))
+	l.AddRow(other, at(2))
+	l.AddRow(typo, at(3))
+	l.AddRow(typo, at(9))
+	messages := func() (out []string) {
+		for _, d := range l.Sorted() {
+			out = append(out, d.Message)
+		}
+		return out
+	}
+	want := []string{
+		"unknown key `ignorCase` (in the row at a.csv:2:1, and in 2 more)", "the text is empty (in the row at a.csv:2:1)",
+	}
+	if diff := cmp.Diff(want, messages()); diff != "" || l.Repeated() != 2 {
+		t.Errorf("%d repeated, messages (-want +got):\n%s", l.Repeated(), diff)
+	}
+
+	l = List{}
+	for i := range MaxItems {
+		l.Errorf(at(i), "", "problem")
+	}
+	l.AddRow(typo, at(2))
+	l.AddRow(typo, at(3))
+	if l.Len() != MaxItems || l.Sorted()[0].Message != "problem" {
+		t.Errorf("a full list has %d items and begins with %q", l.Len(), l.Sorted()[0].Message)
+	}
+}

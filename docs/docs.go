@@ -98,7 +98,7 @@ func (p *Page) Anchors() []string {
 	return out
 }
 
-// lines yields the lines with the level of those that are headings, which nothing in a fenced block is.
+// lines yields the lines with the level of each heading. Nothing in a fenced block is a heading.
 func (p *Page) lines(yield func(line string, heading int) bool) {
 	fenced := false
 	for line := range strings.Lines(p.Text) {

@@ -120,6 +120,8 @@ type Stop struct {
 	// Base and Metrics are what the verdict is about: the run, or the arm, that it was compared with, and the margins.
 	Base    string         `json:"base,omitempty"`
 	Metrics []MetricMargin `json:"metrics,omitempty"`
+	// Race says that the arm left a race on Metric, behind the arm Base; LogE is that of the arm.
+	Race bool `json:"race,omitempty"`
 	// Extra are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
 	// comes after this line is not used either.
 	Extra []string `json:"extra,omitempty"`

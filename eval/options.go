@@ -104,6 +104,7 @@ type GateOptions struct {
 	NoBaseline  bool        `json:"noBaseline,omitempty"`
 	Interleave  string      `json:"interleave,omitempty"` // SUITE@REF
 	Rule        RuleOptions `json:"rule,omitzero"`
+	Race        string      `json:"race,omitempty"` // the metric on which the arms race; "" for no race
 	MinPassRate *float64    `json:"minPassRate,omitempty"`
 	MaxErrors   *float64    `json:"maxErrors,omitempty"`
 	MaxBlocked  *float64    `json:"maxBlocked,omitempty"`

@@ -45,9 +45,6 @@ func (q *Quarantine) Holds(at string) bool {
 	return q != nil && len(at) >= len(q.Until) && at[:len(q.Until)] <= q.Until
 }
 
-// SkipEarly is the reason of trials that did not have to run: the verdict was known.
-const SkipEarly = "earlyStop"
-
 // Outcome is what became of a trial. The zero Outcome is invalid.
 type Outcome string
 

@@ -154,7 +154,7 @@ func fixtureRuns() []fixtureRun {
 		}, "PASS"},
 		{"-test.run=TestEcho -test.v", 0, 0, []string{"--- PASS: TestEcho/echo/hello/mirror/direct"}, "FAIL"},
 		{"-test.run=TestEmulated -test.short -test.v", 0, 0, []string{
-			"no model was asked", "--- PASS: TestEmulated/gated/france",
+			"answers come from a script, not from a model", "--- PASS: TestEmulated/gated/france",
 		}, "FAIL"},
 	}
 }

@@ -155,7 +155,7 @@ func (s *suiteTest) judge(result *evalrun.Result) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if d.Run.Emulator {
-		s.t.Log("against evalrun's emulator: no model was asked, the answers come from a script")
+		s.t.Log("against evalrun's emulator: answers come from a script, not from a model")
 	}
 	if err := s.tellCases(d); err != nil {
 		return err

@@ -124,7 +124,7 @@ func TestAFilterNarrowsTheFiguresOfARun(t *testing.T) {
 	expect.Same(t, "pass rate", got, rate, cmpopts.EquateApprox(0, 1e-9))
 }
 
-// A name that metrics of every run have is told from a scorer of that name.
+// A metric that every run has is distinct from a scorer with its name.
 func TestNamedMetricsAreToldFromBuiltIn(t *testing.T) {
 	t.Parallel()
 	for scorer, want := range map[string]string{

@@ -19,8 +19,8 @@ type batch struct {
 	args    []any
 }
 
-// newBatch prepares inserts. Names are those of the columns, keys the first of them that make up the primary key; when a
-// row is there already, what is not key is added to it.
+// newBatch prepares inserts. Names are the columns, keys the first of them, which make up the primary key. When a row
+// exists already, its other columns grow by these values.
 func newBatch(tx *sql.Tx, table string, keys int, names ...string) (*batch, error) {
 	b := &batch{tx: tx, columns: len(names), head: "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES "}
 	var sums []string

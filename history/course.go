@@ -47,7 +47,7 @@ type Query struct {
 type Point struct {
 	RunID     string
 	StartedAt string
-	Emulator  bool // no model was asked
+	Emulator  bool // against evalrun's emulator
 	Value     float64
 	// N is over how many units Value is a mean: cases, and trials when it is one case; for latency and tokens always
 	// trials.

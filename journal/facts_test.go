@@ -97,7 +97,7 @@ func TestBlocksInFacts(t *testing.T) {
 func TestTrialsThatAVerdictDoesNotUse(t *testing.T) {
 	t.Parallel()
 	skipped := asked("c", "t/p", eval.Skip, 0)
-	skipped.SkipReason = eval.SkipEarly
+	skipped.SkipReason = SkipEarly
 	extra := asked("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
 		expect.OK(t, w.Stopped(&eval.Stop{Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Extra: []string{extra.ID}}))

@@ -50,7 +50,7 @@ func (r *indexed) scan(data []byte) {
 		case "id":
 			r.setID(v.String())
 		case "skipReason":
-			r.stopped = v.Str == eval.SkipEarly
+			r.stopped = Needless(v.Str)
 		case "quarantine":
 			r.until = v.Get("until").String()
 		case "error":

@@ -62,7 +62,7 @@ func (c *caseReport) trial(r *eval.Result) {
 		c.printf("  %s\n", diag.CleanLine(lead))
 	}
 	if r.SkipReason != "" {
-		c.printf("  not asked: %s\n", diag.CleanLine(r.SkipReason))
+		c.printf("  not run: %s\n", diag.CleanLine(r.SkipReason))
 	}
 	if r.Error != nil {
 		c.printf("  error %s: %s\n", diag.CleanLine(string(r.Error.Kind)), diag.CleanLine(r.Error.Error()))

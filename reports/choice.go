@@ -23,22 +23,34 @@ func (t *tableReport) choice(a *compare.ArmComparison) {
 			100*c.Interval[1],
 		))
 	}
-	if f := c.FirstPlace; f.Of > 0 {
-		t.wrapped("  ", fmt.Sprintf(
-			"the answer that stood first was chosen in %d of %s (%.0f %%)%s", f.Chosen, diag.Count(f.Of, "ruling"),
-			100*float64(f.Chosen)/float64(f.Of), overCases(f.Interval, c.Level),
-		))
+	if c.FirstPlace.Of > 0 {
+		t.wrapped("  ", firstPlace(&c.FirstPlace, c.Level))
 	}
 	if c.Contradicted > 0 {
-		t.wrapped("  ", fmt.Sprintf(
-			"the order decided in %d of %s of different answers, which are ties", c.Contradicted,
-			diag.Count(c.Pairs-c.Same-c.Unjudged, "pair"),
-		))
+		t.wrapped("  ", orderDecided(c.Contradicted, c.Pairs-c.Same-c.Unjudged))
 	}
 	if c.Unreliable != "" && c.Unreliable != a.Why { // no verdict rests on the choice
 		t.wrapped("  ", "warning: "+c.Unreliable)
 	}
-	for _, p := range c.Why {
+	t.unjudged(c.Why)
+}
+
+// firstPlace says how often the answer that stood first was chosen.
+func firstPlace(f *compare.FirstPlace, level float64) string {
+	return fmt.Sprintf(
+		"the answer that stood first was chosen in %d of %s (%.0f %%)%s", f.Chosen, diag.Count(f.Of, "ruling"),
+		100*float64(f.Chosen)/float64(f.Of), overCases(f.Interval, level),
+	)
+}
+
+// orderDecided says of how many pairs of different answers the order decided.
+func orderDecided(contradicted, of int) string {
+	return fmt.Sprintf("the order decided in %d of %s of different answers, which are ties", contradicted, diag.Count(of, "pair"))
+}
+
+// unjudged says why pairs were not judged.
+func (t *tableReport) unjudged(why []compare.ChoiceProblem) {
+	for _, p := range why {
 		t.wrapped("  ", fmt.Sprintf("unjudged, %s: %s", diag.Count(p.Pairs, "pair"), p.Problem))
 	}
 }
@@ -62,7 +74,7 @@ func (t *tableReport) judgeOfChoice(c *compare.Choice) {
 		t.wrapped("  ", "by: "+c.Criteria)
 	}
 	if c.Emulator {
-		t.wrapped("  ", "the judge is evalrun's emulator: no model was asked, its replies come from a script")
+		t.wrapped("  ", "the judge is evalrun's emulator: its replies come from a script, not from a model")
 	}
 	if c.Incomplete != "" {
 		t.wrapped("  ", "INCOMPLETE: "+c.Incomplete)

@@ -24,7 +24,8 @@ const (
 )
 
 // GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each at its line of
-// the suite; as errors when the gate does not hold, else as warnings. Cases in quarantine are warnings at most.
+// the suite; as errors when the gate does not hold, else as warnings. Cases in quarantine are warnings at most. Against a baseline
+// only new failures are marked, and the others counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	g := github{d: d, problem: "warning", failures: overview.NewFailures(d)}
 	if d.Gate.Exit != 0 {
@@ -49,10 +50,14 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 			_, _ = fmt.Fprintln(out, line)
 		}
 	}
+	if g.old > 0 {
+		_, _ = fmt.Fprintln(out, command("notice", "evalrun: not new", "", diag.Count(g.old, "case")+" failed in the baseline too"))
+	}
 	return out.Flush()
 }
 
 type github struct {
+	old              int // cases that failed in the baseline too: no change here broke them
 	d                *journal.Document
 	problem          string // the level of cases that count
 	errors, warnings annotations
@@ -142,6 +147,10 @@ func (g *github) cases() error {
 func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 	for row := range g.d.Rows() {
 		if journal.Fold(row.Counts) != wanted || wanted == eval.Fail && g.standing(row).Rank() != rank {
+			continue
+		}
+		if wanted == eval.Fail && g.standing(row) == overview.AlsoFailed {
+			g.old++
 			continue
 		}
 		level := g.problem

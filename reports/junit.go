@@ -202,7 +202,7 @@ func (j *junit) rules(rules []eval.GateRule, class string) error {
 func (j *junit) properties(suite string, arm *journal.Arm) []junitProperty {
 	out := append([]junitProperty{{Name: "evalrun.run", Value: j.d.Run.ID}}, j.answering(suite, arm)...)
 	if j.d.Partial() {
-		out = append(out, junitProperty{Name: "evalrun.partial", Value: "true: not every trial of the plan was asked"})
+		out = append(out, junitProperty{Name: "evalrun.partial", Value: "true: not every trial of the plan ran"})
 	}
 	if rate, ok := arm.PassRate(); ok {
 		out = append(out, junitProperty{Name: "evalrun.passRate", Value: fmt.Sprintf("%.4f", rate)})
@@ -230,7 +230,7 @@ func (j *junit) answering(suite string, arm *journal.Arm) []junitProperty {
 	}
 	out := []junitProperty{{Name: "evalrun.service", Value: shorten(at, maxJUnitText)}}
 	if j.d.Run.Emulator {
-		out = append(out, junitProperty{Name: "evalrun.emulator", Value: "true: no model was asked"})
+		out = append(out, junitProperty{Name: "evalrun.emulator", Value: "true: answers come from a script, not from a model"})
 	}
 	return out
 }

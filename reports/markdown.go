@@ -31,9 +31,11 @@ const (
 // what is left out.
 //
 // Every text of the run is in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
-func Markdown(w io.Writer, d *journal.Document, _ Options) error {
+// It begins with Marker, so that the next run finds its comment.
+func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m := markdown{d: d, failures: overview.NewFailures(d), listed: map[armCase]bool{}}
-	m.head()
+	m.add("%s\n", Marker(&d.Run))
+	m.head(o.Links)
 	m.gate()
 	m.arms()
 	m.classifications()
@@ -79,9 +81,10 @@ func (m *markdown) missing(n int, noun string) {
 // mdWords are the verdict on the run, by exit code.
 var mdWords = map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
 
-func (m *markdown) head() {
+func (m *markdown) head(links []Link) {
 	d, c := m.d, m.d.Summary.Counts
 	m.add("## evalrun: %s\n\n", cmp.Or(mdWords[d.Gate.Exit], "failed"))
+	m.links(links)
 	var names []string
 	for i := range d.Run.Suites {
 		names = append(names, d.Run.Suites[i].Name)
@@ -106,6 +109,17 @@ func (m *markdown) head() {
 	}
 	if n := len(d.Damaged); n > 0 {
 		m.add("The run file is damaged in %s.\n\n", diag.Count(n, "place"))
+	}
+}
+
+// links are where there is more to read, in one line.
+func (m *markdown) links(all []Link) {
+	var shown []string
+	for _, l := range all {
+		shown = append(shown, fmt.Sprintf("[%s](<%s>)", escapeText.Replace(inline(l.Text, maxMdInline)), escapeURL.Replace(l.URL)))
+	}
+	if len(shown) > 0 {
+		m.add("%s\n\n", strings.Join(shown, " · "))
 	}
 }
 

@@ -23,6 +23,7 @@ type Options struct {
 	Quiet   bool // a table of one line, the verdict
 
 	Latest bool     // `latest` names the run, so that a table need not give its id
+	Links  []Link   // where there is more to read; a markdown report has them in its head
 	Files  []string // the reports that were written to files, each as FORMAT: PATH; a table names them
 }
 

@@ -233,7 +233,7 @@ func TestGreenRunsAreShort(t *testing.T) {
 		Plan: eval.RunPlan{Trials: 1},
 	}, completed, brief{name: "a", arm: "x/p", outcome: eval.Pass}.trial(0))
 	d.Dir = filepath.Join(".evalrun", "runs", "r")
-	const notice = "against evalrun's emulator: no model was asked, the answers come from a script\n"
+	const notice = "against evalrun's emulator: answers come from a script, not from a model\n"
 	got := written(t, "table", d, reports.Options{Latest: true, Files: []string{"html: page.html"}})
 	expect.Same(t, "usual", got, notice+"s  1 pass\nrun:  "+d.Dir+"\nhtml: page.html\nPASS  1 trial, 1 suite\n")
 	expect.Same(t, "quiet", written(t, "table", d, reports.Options{Quiet: true}), "PASS  1 trial, 1 suite, emulator\n")

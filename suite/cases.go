@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -152,6 +151,9 @@ func (l *loader) readCases() {
 			l.cases = append(l.cases, def)
 			continue
 		}
+		if known := l.shared.known(def); known != nil && def.isUsual() && def.rows == nil && def.grid == nil {
+			def.every = known.every
+		}
 		c.definition(def)
 		l.cases = append(l.cases, def.freeze(l.shared))
 	}
@@ -273,10 +275,11 @@ func (c *Case) pass(own, diags *diag.List) {
 		return
 	}
 	for _, d := range own.Sorted() {
-		if !d.Placed {
-			d.Message += fmt.Sprintf(" (in the row at %s)", c.row.pos)
+		if d.Placed {
+			diags.Add(d)
+		} else {
+			diags.AddRow(d, c.row.pos)
 		}
-		diags.Add(d)
 	}
 }
 

@@ -52,8 +52,12 @@ type checker struct {
 	expected expectations
 }
 
-// maxBadRows is the number of rows with a problem after which the rest is not checked: more of the same would not help.
-const maxBadRows = 20
+// maxBadRows is the number of problems in rows after which the rest is not checked, and maxRepeated how often rows may repeat them:
+// more of the same would not help.
+const (
+	maxBadRows  = 20
+	maxRepeated = 1000
+)
 
 // definition checks the cases of a definition.
 func (l *checker) definition(def *caseDef) {
@@ -128,7 +132,7 @@ func (l *checker) exhausted(def *caseDef, v variant, c *Case, cases int) bool {
 		)
 		return true
 	}
-	if l.diags.Len() >= maxBadRows && l.diags.HasErrors() && v.row != nil {
+	if (l.diags.Len() >= maxBadRows || l.diags.Repeated() >= maxRepeated) && l.diags.HasErrors() && v.row != nil {
 		l.diags.Warnf(def.rows.node.Pos(), "", "the rows after %s were not checked", c.Pos)
 		return true
 	}

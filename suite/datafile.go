@@ -227,7 +227,8 @@ func (f *files) glob(g glob.Pattern) ([]string, error) {
 	if !fs.ValidPath(root) || strings.ContainsAny(string(g), "\x00\\") {
 		return nil, fmt.Errorf("%s is not a path inside the suite's folder", g)
 	}
-	out, err := f.matching(root, clean)
+	f.listing(root, clean)
+	out, err := matching(f.fsys, root, clean)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, explain(string(g), err)
 	}
@@ -235,9 +236,21 @@ func (f *files) glob(g glob.Pattern) ([]string, error) {
 	return out, nil
 }
 
+// listing notes a glob for a caller that wants to know which files match it later.
+func (f *files) listing(root string, g glob.Pattern) {
+	if fsys, notes := f.fsys.(interface {
+		Listing(glob string, matches func() []string)
+	}); notes {
+		fsys.Listing(string(g), func() []string {
+			out, _ := matching(f.fsys, root, g) // a folder that cannot be read has no files
+			return out
+		})
+	}
+}
+
 // matching are the files below a folder that match; hidden ones are left out.
-func (f *files) matching(root string, g glob.Pattern) (out []string, err error) {
-	err = fs.WalkDir(f.fsys, root, func(name string, entry fs.DirEntry, err error) error {
+func matching(fsys fs.FS, root string, g glob.Pattern) (out []string, err error) {
+	err = fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

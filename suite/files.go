@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/workspace"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -113,6 +114,7 @@ func (f *files) folder(name string) (string, error) {
 	case !info.IsDir():
 		return "", errors.New("it is not a folder")
 	}
+	f.listing(name, glob.Pattern(name+"/*"))
 	below, err := fs.Sub(f.fsys, name)
 	if err != nil { // the name was checked
 		return "", err

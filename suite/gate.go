@@ -64,6 +64,9 @@ func (l *loader) gateBaseline(rule yamlnode.Node) {
 	if rule.IsZero() {
 		return
 	}
+	if l.opts.Race {
+		rule.Errorf("leave out --race, or add --no-baseline", "a race does not go with `baseline`: arms that leave have nothing to compare")
+	}
 	l.Gate.Baseline = baseline(rule)
 	l.checkGateArm(rule, l.Gate.Baseline.Arm)
 	if l.opts.Untrusted && l.Gate.Baseline.Run != "" && !l.opts.OwnBaseline {

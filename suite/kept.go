@@ -78,20 +78,37 @@ const maxLists = 16
 
 // judgedBy is what judges a case: the same for all that have the same scorers.
 func (s *shared) judgedBy(def *caseDef) *judgedBy {
-	one := &judgedBy{def.scorers, def.every}
 	if len(def.every) == 0 {
-		return one
+		return &judgedBy{def.scorers, nil}
 	}
-	first := def.every[0]
-	for _, other := range s.lists[first] {
-		if slices.Equal(other.every, one.every) && slices.EqualFunc(other.own, one.own, slices.Equal) {
-			return other
-		}
+	if known := s.known(def); known != nil {
+		return known
 	}
+	one, first := &judgedBy{def.scorers, def.every}, def.firstScorer()
 	if len(s.lists[first]) < maxLists {
 		s.lists[first] = append(s.lists[first], one)
 	}
 	return one
+}
+
+// known is what judges another case with the same scorers as a plain definition has, nil when there was none.
+func (s *shared) known(def *caseDef) *judgedBy {
+	for _, one := range s.lists[def.firstScorer()] {
+		if slices.EqualFunc(one.own, def.scorers, slices.Equal) {
+			return one
+		}
+	}
+	return nil
+}
+
+// firstScorer is the first of the scorers that a definition has of its own, nil when it has none.
+func (def *caseDef) firstScorer() *scorerDef {
+	for _, layer := range def.scorers {
+		if len(layer) > 0 {
+			return layer[0]
+		}
+	}
+	return nil
 }
 
 func (p *plainCase) thaw(s *Suite) *caseDef {

@@ -216,7 +216,7 @@ func warnUnknown(n yamlnode.Node, what string, known []string) {
 	if n.IsZero() || slices.Contains(known, n.Str()) || n.Str() == "" {
 		return
 	}
-	hint := "it is sent as it stands"
+	hint := "it is sent as written"
 	if near := diag.Nearest(n.Str(), known, 1); len(near) > 0 {
 		hint += "; did you mean `" + near[0] + "`?"
 	}

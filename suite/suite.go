@@ -191,6 +191,8 @@ type Options struct {
 	// OwnBaseline says that the user named a baseline, or none. The baseline of an untrusted suite, which could be any
 	// file, is then not used.
 	OwnBaseline bool
+	// Race says that the arms race, which does not go with a comparison.
+	Race bool
 	// Expected are the files of expected answers as they were at another time. Optional: those of the suite's folder.
 	Expected fs.FS
 	// Base is an earlier version of the suite, which runs next to it with its own cases and scorers on the arms of the same name. Optional.

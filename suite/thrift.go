@@ -32,15 +32,15 @@ const (
 // shared finds the scorers that several cases have.
 type shared struct {
 	seed  maphash.Seed
-	met   map[uint64]bool         // what scorers say that came once, hashed
-	defs  map[string]*scorerDef   // of those that came again, by what they say
-	lists map[*Scorer][]*judgedBy // by their first scorers
-	text  []byte                  // of the scorer that is looked for
+	met   map[uint64]bool            // what scorers say that came once, hashed
+	defs  map[string]*scorerDef      // of those that came again, by what they say
+	lists map[*scorerDef][]*judgedBy // by their first scorers
+	text  []byte                     // of the scorer that is looked for
 	hits  int
 }
 
 func newShared() *shared {
-	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, lists: map[*Scorer][]*judgedBy{}}
+	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, lists: map[*scorerDef][]*judgedBy{}}
 }
 
 // find is the definition of a scorer that reads like this one; nil when none is known. again says that one came before.

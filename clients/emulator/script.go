@@ -1,7 +1,9 @@
 package emulator
 
 import (
+	"crypto/sha256"
 	_ "embed" // the demo script
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -24,7 +26,11 @@ type Script struct {
 	unknownFields float64 // the share of answers that carry some
 	listsFields   bool    // whether requests may have no fields but the service's own and these
 	fields        []string
+	sum           string
 }
+
+// Sum is the SHA-256 sum of what the script was read from, in hex: another script has another one.
+func (s *Script) Sum() string { return s.sum }
 
 type rule struct {
 	model, glob   glob.Pattern
@@ -77,7 +83,7 @@ func DemoScript() *Script {
 
 // LoadScript reads a script. Problems go to diags.
 func LoadScript(file string, src []byte, diags *diag.List) *Script {
-	s := &Script{}
+	s := &Script{sum: fmt.Sprintf("%x", sha256.Sum256(src))}
 	root, ok := yamlnode.Parse(file, src, diags)
 	if !ok {
 		return s

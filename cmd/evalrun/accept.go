@@ -35,9 +35,9 @@ func (a *app) acceptCommand() *cobra.Command {
 			}
 			return atMost(2)(cmd, args)
 		},
-		Long: "Shows each answer that a snapshot scorer finds new or changed next to what is expected and, on yes,\n" +
-			"writes it into the folder `expected` next to the suite, for you to commit. It calls no model. In\n" +
-			"continuous integration (CI is set) it accepts nothing.",
+		Long: "Shows each answer that a snapshot scorer finds new or changed, next to the expected one. If you say yes,\n" +
+			"it writes the answer into the folder `expected` next to the suite, for you to commit. It calls no model.\n" +
+			"In continuous integration (CI is set) it accepts nothing.",
 		Example: "  evalrun accept latest\n  evalrun accept latest 'fran*' --arm 'pro/*'\n  evalrun accept latest --dry-run",
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Cases = append(o.Cases, args[1:]...)
@@ -201,7 +201,7 @@ func (r *review) settle(p *runs.Proposal) error {
 func source(s *runs.Source) string {
 	out := diag.CleanLine(fmt.Sprintf("%s / %s on %s", s.Suite, s.Case, s.Arm))
 	if s.Different > 1 {
-		out += fmt.Sprintf(" (%d repeats gave %d different answers, of which the most frequent counts)", s.Answers, s.Different)
+		out += fmt.Sprintf(" (%d repeats gave %d different answers; the most frequent one counts)", s.Answers, s.Different)
 	}
 	return out
 }
@@ -229,7 +229,7 @@ func (r *review) write(p *runs.Proposal, o *runs.Offer) error {
 	return err
 }
 
-// ask asks until the user says one of the words, or there is nobody any more, which is to quit.
+// ask repeats the question until the user says one of the words. The end of the input means quit.
 func (r *review) ask(question string, words ...string) string {
 	for {
 		fmt.Fprint(r.out, question)

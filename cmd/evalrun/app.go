@@ -30,7 +30,7 @@ type app struct {
 	// usual again.
 	signals            func() (caught <-chan os.Signal, release func())
 	outWidth, errWidth int // columns, 0 when it is no terminal
-	// resized tells the columns of standard error as they are now; optional.
+	// resized returns the current columns of standard error; optional.
 	resized func() int
 	browse  func(address string) error
 	global  flags.Global
@@ -48,7 +48,7 @@ func buildVersion() string {
 	return versionOf(version, info)
 }
 
-// versionOf is the version that the linker was told, else that of the module, as `go install` has fetched it, else the commit.
+// versionOf is the version that the linker set, else that of the module (from `go install`), else the commit.
 func versionOf(linked string, info *debug.BuildInfo) string {
 	if linked != "" || info == nil {
 		return cmp.Or(linked, "development")
@@ -86,14 +86,14 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	var coded *exit.Error
-	if errors.Is(err, syscall.EPIPE) && !errors.As(err, &coded) { // whoever reads has seen enough
+	if errors.Is(err, syscall.EPIPE) && !errors.As(err, &coded) { // the reader has seen enough
 		return exit.CodeOK
 	}
 	a.explain(err)
 	return exit.Of(err)
 }
 
-// errSaid is wrapped by errors that were told already.
+// errSaid is wrapped by errors that were printed already.
 var errSaid = errors.New("")
 
 // exitWith ends a command with a code and no further words.
@@ -104,13 +104,13 @@ func exitWith(code int) error {
 	return exit.With(code, errSaid)
 }
 
-// explain tells the user what went wrong.
+// explain prints what went wrong.
 func (a *app) explain(err error) {
 	var mistakes *harness.BadFiles
 	switch {
 	case err == nil, errors.Is(err, errSaid):
 	case errors.As(err, &mistakes):
-		_ = mistakes.Tell(a.err, a.errColor()) // there is nobody else to tell
+		_ = mistakes.Tell(a.err, a.errColor()) // there is no other place to report it
 	default:
 		for _, message := range messages(err) {
 			fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(strings.TrimSpace(message)))
@@ -118,7 +118,7 @@ func (a *app) explain(err error) {
 	}
 }
 
-// messages are what an error says: one for each of the mistakes that it joins.
+// messages are the lines of an error: one for each error that it joins.
 func messages(err error) (out []string) {
 	var joined interface{ Unwrap() []error }
 	if !errors.As(err, &joined) || errors.Join(joined.Unwrap()...).Error() != err.Error() {
@@ -159,7 +159,7 @@ func (a *app) job(files []string, flags harness.Flags) (*harness.Job, error) {
 	return job, err
 }
 
-// load reads suites and tells mistakes and warnings; with mistakes it is an error.
+// load reads suites and prints problems and warnings; a problem is an error.
 func (a *app) load(files []string, flags harness.Flags) (*harness.Job, error) {
 	return a.loaded(harness.Load(files, flags, a.getenv))
 }
@@ -217,6 +217,7 @@ func (a *app) root() *cobra.Command {
 		a.planCommand(),
 		a.showCommand(),
 		a.reportCommand(),
+		a.commentCommand(),
 		a.historyCommand(),
 		a.pruneCommand(),
 		a.viewCommand(),

@@ -96,8 +96,8 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 		if o.noBrowser {
 			fmt.Fprint(
 				a.err,
-				"On a machine with another browser than this one's, the browser ends on a page that it cannot\nopen: copy the address of that "+
-					"page, paste it here, and press Enter.\n\n",
+				"If your browser is on another machine, it ends on a page that it cannot open.\nCopy the address of that page, paste it "+
+					"here, and press Enter.\n\n",
 			)
 		}
 		granted, err := l.Run(ctx)
@@ -196,7 +196,7 @@ func (a *app) writeStatus(s *login.Status) error {
 	line("file", s.File)
 	switch {
 	case s.Service == "":
-		line("service", "not asked: no address is given (--base-url or EVALRUN_BASE_URL)")
+		line("service", "not checked: no address is given (--base-url or EVALRUN_BASE_URL)")
 	case s.Problem == "":
 		line("service", fmt.Sprintf("%s takes the login and lists %s", s.Service, diag.Count(s.Models, "model")))
 	}
@@ -242,7 +242,7 @@ func (a *app) logout(ctx context.Context, revokeURL string) error {
 	case done == nil:
 		return err
 	case done.None:
-		fmt.Fprintln(a.out, "Nobody was logged in.")
+		fmt.Fprintln(a.out, "There was no login.")
 		return nil
 	}
 	fmt.Fprintln(a.out, "The login is forgotten.")
@@ -250,11 +250,11 @@ func (a *app) logout(ctx context.Context, revokeURL string) error {
 	case err != nil:
 		return err
 	case done.Damaged:
-		return exit.Incomplete("its file was damaged, so that the server could not be told: revoke it in your account there")
+		return exit.Incomplete("the login was not revoked on the server, since its file was damaged: revoke it in your account there")
 	case done.Revoked:
 		fmt.Fprintln(a.out, "The server has revoked it.")
 	default:
-		fmt.Fprintln(a.err, "the server was not told: --revoke-url would have named where; revoke it in your account there")
+		fmt.Fprintln(a.err, "the login was not revoked on the server, since no address for that is known (--revoke-url): revoke it in your account there")
 	}
 	return nil
 }

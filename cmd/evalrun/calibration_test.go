@@ -23,8 +23,8 @@ const (
 	calibrationAlpha = 0.05
 )
 
-// calibrationScript draws answers by weight, at the temperature 1 of the suite as the weights say. Latencies differ, so that answers do
-// not come in the order in which they were asked for.
+// calibrationScript draws answers by weight, at the temperature 1 of the suite as the weights say. Latencies differ, so
+// that answers come in another order than the requests.
 const calibrationScript = `rules:
   - match: {text: "careless: frail *"}
     replies: [{text: good, weight: 5}, {text: bad, weight: 95}]
@@ -61,8 +61,8 @@ cases:
 	return b.String()
 }
 
-// newCalibration is an emulator of its own and the suites: equal.yaml asks as the baseline did, sabotaged.yaml carelessly, and the early
-// ones stop early.
+// newCalibration starts an emulator and writes the suites: equal.yaml has the prompt of the baseline, sabotaged.yaml a
+// careless one, and the early ones stop early.
 func newCalibration(t *testing.T, program string) *soak {
 	t.Helper()
 	s := newSoak(t, program, calibrationScript, calibrationSuite("careful", ""))
@@ -102,8 +102,8 @@ type calibrationReport struct {
 	} `json:"comparison"`
 }
 
-// judged is a real run of a suite against a baseline. The exit code must be the one that its verdict means, and the service must have
-// been called as often as the journal says: a call that no line tells of would be paid and lost.
+// judged is a real run of a suite against a baseline. The exit code must be the one that its verdict means, and the
+// journal must have every call that the service counted: a call without a line would be paid and lost.
 func (s *soak) judged(suite, base, out string, flags ...string) calibrationReport {
 	s.t.Helper()
 	before := generated(s.t, s.url)
@@ -130,7 +130,7 @@ func (s *soak) judged(suite, base, out string, flags ...string) calibrationRepor
 	return r
 }
 
-// asked counts the trials of a journal that were asked, and their attempts.
+// asked counts the trials of a journal that ran, and their attempts.
 func (s *soak) asked(out string) (lines, attempts int) {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, out, "run.jsonl"))
@@ -173,8 +173,8 @@ func (d *drawn) add(t *testing.T, r calibrationReport) {
 	t.Fatal("the report compares no pass rates")
 }
 
-// independent fails when runs do not draw anew: then there would be no flips, or their number or balance would not be that of
-// independent draws, and error rates would be those of something else.
+// independent fails when runs do not draw independently. Then there would be no flips, or the wrong number of them, and
+// the measured error rates would mean nothing.
 func (d *drawn) independent(t *testing.T) {
 	t.Helper()
 	psi := 2 * calibrationPass * (1 - calibrationPass) * calibrationShaky
@@ -191,9 +191,9 @@ func (d *drawn) independent(t *testing.T) {
 	}
 }
 
-// TestCalibratedGate runs the program as a pipeline would: of prompts that lose a tenth of the cases it must refuse 95 %, and of unchanged
-// ones 5 % at most, give or take three standard errors. Each run of the unchanged prompt is the next one's baseline, since a baseline
-// that is kept would make all verdicts share its luck.
+// TestCalibratedGate runs the program as a pipeline would. It must refuse 95 % of the prompts that lose a tenth of the
+// cases, and at most 5 % of unchanged ones, within three standard errors. Each run of the unchanged prompt is the next
+// one's baseline, since a baseline that is kept would make all verdicts share its luck.
 func TestCalibratedGate(t *testing.T) {
 	t.Parallel()
 	runs := 5
@@ -229,9 +229,9 @@ func TestCalibratedGate(t *testing.T) {
 	draws.independent(t)
 }
 
-// stopped runs a suite that stops early, of a service that draws the same answers each time, and reports the verdict and
-// where it stopped. extra counts the calls beyond: those under way when the verdict is known and, with many workers, those
-// made while a slow answer held up the order. It is -1 where the run did not stop.
+// stopped runs a suite that stops early, with a service that draws the same answers each time. It reports the verdict
+// and where the run stopped. extra counts the calls beyond that: calls in progress when the verdict is known and, with
+// many workers, calls made while a slow answer held up the order. It is -1 where the run did not stop.
 func stopped(t *testing.T, evalrun, suite string, workers, seed int) (verdict string, extra int) {
 	t.Helper()
 	s := newCalibration(t, evalrun)
@@ -254,8 +254,9 @@ func stopped(t *testing.T, evalrun, suite string, workers, seed int) (verdict st
 	return fmt.Sprintf("%s after %d of %d", r.Comparison.Verdict, stop.Units, stop.Of), calls - stop.Units
 }
 
-// TestCalibratedStops asks with 1, 8 and 64 workers: with one seed a run must stop at the same unit with the same verdict, however the
-// answers come in, since otherwise slow answers would have a say. One worker must ask hardly more than was used.
+// TestCalibratedStops runs with 1, 8 and 64 workers: with one seed a run must stop at the same unit with the same
+// verdict, in whatever order the answers come. Otherwise slow answers would bias it. One worker must ask hardly more
+// than was used.
 func TestCalibratedStops(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)

@@ -73,7 +73,7 @@ func needles(canary string) map[string]bool {
 	return out
 }
 
-// leaks finds canaries in a text and shows them with what stands around.
+// leaks finds canaries in a text and shows them with the text around them.
 func leaks(text string) []string {
 	var out []string
 	lower := strings.ToLower(text)
@@ -150,7 +150,7 @@ func raw(format string) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-// body answers with a status and a text in which QUOTED, PLAIN and ALL stand for what was told.
+// body answers with a status and a text in which QUOTED, PLAIN and ALL stand for the secrets.
 func body(status int, encoding int, text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
 		one := told(r, encodings[encoding%len(encodings)].of)
@@ -273,7 +273,7 @@ func statuses() (out []failure) {
 	return out
 }
 
-// spread answers with what was told in two parts, or in two chunks.
+// spread answers with the secrets in two parts, or in two chunks.
 func spread(w http.ResponseWriter, r *http.Request) {
 	text := plain(r)
 	half := len(text) / 2
@@ -288,8 +288,8 @@ func spread(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, format, inJSON(text[:half]), inJSON(text[half:]))
 }
 
-// canaryService is a service, an authorization server and a proxy. A path begins with the failure's name, and "call" when the models
-// are to be told without it.
+// canaryService is a service, an authorization server and a proxy. A path begins with the failure's name, and with
+// "call" when the models are listed without it.
 type canaryService map[string]failure
 
 func (h canaryService) ServeHTTP(w http.ResponseWriter, r *http.Request) {

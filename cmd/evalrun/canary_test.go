@@ -22,7 +22,7 @@ import (
 	"testing"
 )
 
-// canarySuite asks in both ways, and embeds what is answered.
+// canarySuite sends requests in both ways, and embeds the answers.
 const canarySuite = `version: 1
 name: s
 targets: [{name: pro, model: svc-pro}, {name: flow, model: svc-pro, stream: true}]
@@ -30,8 +30,8 @@ prompts: [{name: p, text: hello}]
 cases: [{name: c, scorers: [{contains: hello}, {similar: {to: hello, min: 0.5}}, {snapshot: true}]}]
 `
 
-// canaryCommands are the columns: what each command is given, with CALL and META as the addresses of a service that fails at
-// calls alone or at everything, QUERY and LIST the same where the key goes into the query, past the proxy.
+// canaryCommands are the columns: the arguments of each command. CALL and META are the addresses of a service that
+// fails at calls alone or at everything; QUERY and LIST are the same with the key in the query, past the proxy.
 var canaryCommands = []string{
 	"run suite.yaml -v --base-url CALL --attempts 1 --out one -o table -o json=one.json -o jsonl=one.jsonl -o junit=one.xml -o " +
 		"markdown=one.md -o csv=one.csv -o github=one.txt --record kept --cache",
@@ -175,7 +175,7 @@ func outputOf(t *testing.T, cmd *exec.Cmd) string {
 	return told.String() + errOut.String()
 }
 
-// leaksBelow looks into all files below a folder, but for those that are there for the secrets.
+// leaksBelow searches all files below a folder, except the files that are meant to hold the secrets.
 func leaksBelow(t *testing.T, dir string) []string {
 	var out []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,181 +13,305 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/evalrun/evalrun/clients/emulator"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/forgetest"
 )
 
-// recipe is what the tests want of a workflow of GitHub.
+// recipe is a workflow of GitHub.
 type recipe struct {
 	On          yaml.Node
 	Permissions map[string]string
 	Jobs        map[string]struct {
-		Steps []struct {
-			Uses, Run string
-			With      map[string]string
-		}
+		If    string
+		Steps []step
+		Env   map[string]string
 	}
 }
 
-// TestRecipes runs the commands of the recipes for continuous integration against the emulator, one recipe after the other, and wants
-// the files that they keep.
-func TestRecipes(t *testing.T) {
-	recipes, err := filepath.Abs("../../examples/ci")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(emulator.New(emulator.Options{}))
-	defer server.Close()
-	env := map[string]string{"EVALRUN_API_KEY": "none", "EVALRUN_BASE_URL": server.URL}
-	t.Chdir(t.TempDir())
-	suite := "version: 1\nname: s\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: \"Say {{.word}}\"}]\ncases:\n"
-	for i := range 60 {
-		suite += fmt.Sprintf("  - {name: c%d, vars: {word: w%d}, scorers: [{contains: w%d}]}\n", i, i, i)
-	}
-	if err := os.MkdirAll("evals", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("evals/suite.yaml", []byte(suite), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ciCommand(t, env, "evalrun run evals/suite.yaml --record evals/answers -q")
-	for _, name := range []string{"nightly", "pull-request", "untrusted"} { // the first makes the baseline of the second
-		text, err := os.ReadFile(filepath.Join(recipes, "github", name+".yml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept := workflow(t, env, name, text)
-		keeps(t, name, kept)
-		if name == "nightly" {
-			if err := os.Rename("main.jsonl", "evals/main.jsonl"); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	text, err := os.ReadFile(filepath.Join(recipes, "gitlab-ci.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipeline(t, env, text)
-}
-
-// workflow runs the commands of a workflow of GitHub, and gives the files that it keeps.
-func workflow(t *testing.T, env map[string]string, name string, text []byte) (kept []string) {
+func recipes(t *testing.T) string {
 	t.Helper()
-	var r recipe
-	if err := yaml.Unmarshal(text, &r); err != nil {
-		t.Fatal(name, err)
-	}
-	if name == "untrusted" {
-		if strings.Contains(string(text), "secrets.") || len(r.Permissions) != 1 || r.Permissions["contents"] != "read" {
-			t.Errorf("%s gives more than a stranger may have", name)
-		}
-		for _, n := range r.On.Content {
-			if n.Value == "pull_request_target" {
-				t.Errorf("%s runs where secrets are", name)
-			}
-		}
-		env = nil
-	}
+	path, err := filepath.Abs("../../examples/ci")
+	expect.OK(t, err)
+	return path
+}
+
+// recipeOf reads a recipe, and takes its only job.
+func recipeOf(t *testing.T, name string) (r recipe, steps []step) {
+	t.Helper()
+	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "github/"+name+".yml")), &r))
 	for _, job := range r.Jobs {
-		for _, step := range job.Steps {
-			if step.Uses != "" && !regexp.MustCompile(`^actions/[a-z/-]+@v\d+$`).MatchString(step.Uses) {
-				t.Errorf("%s uses %s", name, step.Uses)
-			}
-			if strings.HasPrefix(step.Uses, "actions/upload-artifact@") {
-				kept = append(kept, strings.Fields(step.With["path"])...)
-			}
-			script(t, env, step.Run)
-		}
+		steps = job.Steps
 	}
-	return kept
+	return r, steps
 }
 
-// pipeline runs the jobs of a pipeline of GitLab, each in the place that the one before has left but for its run.
-func pipeline(t *testing.T, env map[string]string, text []byte) {
-	t.Helper()
-	var jobs map[string]yaml.Node
-	if err := yaml.Unmarshal(text, &jobs); err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for name, node := range jobs {
-		if node.Kind != yaml.MappingNode || strings.HasPrefix(name, ".") {
-			continue
-		}
-		var j, base struct {
-			Script       []string
-			BeforeScript []string `yaml:"before_script"`
-			AfterScript  []string `yaml:"after_script"`
-			Artifacts    struct{ Paths []string }
-			Extends      string
-		}
-		parent := jobs[".evalrun"]
-		if err := parent.Decode(&base); err != nil {
-			t.Fatal(err)
-		}
-		if err := node.Decode(&j); err != nil {
-			t.Fatal(err)
-		}
-		jobEnv := env
-		if name == "fork" {
-			jobEnv = nil
-		}
-		for _, command := range slices.Concat(base.BeforeScript, j.Script, j.AfterScript) {
-			script(t, jobEnv, command)
-		}
-		if len(j.Artifacts.Paths) == 0 {
-			j.Artifacts.Paths = base.Artifacts.Paths
-		}
-		keeps(t, "gitlab "+name, j.Artifacts.Paths)
-		ran++
-	}
-	if ran != 3 {
-		t.Errorf("%d jobs", ran)
-	}
-}
-
-// script runs those commands of a script that are evalrun's; of the others it knows what they are.
-func script(t *testing.T, env map[string]string, text string) {
-	t.Helper()
-	for _, line := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
-		line, _, _ = strings.Cut(line, " # ")
-		switch word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word {
-		case "":
-		case "evalrun":
-			ciCommand(t, env, line)
-		case "go", "cat", "gh":
+// workflow runs the steps of a recipe, with our actions as they are in this repository.
+func (r *runner) workflow(name string) bool {
+	r.t.Helper()
+	_, steps := recipeOf(r.t, name)
+	ok, said := true, ""
+	for i := range steps {
+		s := &steps[i]
+		ours, is := strings.CutPrefix(s.Uses, "evalrun/evalrun")
+		switch {
+		case is:
+			folder, version, _ := strings.Cut(ours, "@")
+			expect.Same(r.t, "version", version, "v0.2.0")
+			for key, value := range s.Env {
+				r.env[key] = r.value(value)
+			}
+			ok = r.uses(filepath.Join("..", "..", folder), s.With) && ok
+		case strings.Contains(s.If, "hashFiles"):
+			s.If = ""
+			fallthrough
 		default:
-			t.Errorf("not a command of the recipes: %s", line)
+			ok = r.job([]step{*s}) && ok
+		}
+		said += r.out
+	}
+	r.out = said
+	return ok
+}
+
+// project has a suite in a checkout whose answers are recorded, and a service to ask.
+func (r *runner) project() {
+	r.t.Helper()
+	server := httptest.NewServer(emulator.New(emulator.Options{}))
+	r.t.Cleanup(server.Close)
+	r.known["secrets.EVALRUN_API_KEY"], r.known["vars.EVALRUN_BASE_URL"] = "none", server.URL
+	r.write(filepath.Join(r.dir, "evals", "suite.yaml"), manyWords())
+	cmd := exec.Command(program(r.t), "run", "evals/suite.yaml", "--record", "evals/answers", "-q")
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "EVALRUN_API_KEY=none", "EVALRUN_BASE_URL="+server.URL)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// manyWords is a suite that passes where an answer repeats its word.
+func manyWords() string {
+	var b strings.Builder
+	b.WriteString("version: 1\nname: words\ntargets: [{name: pro, model: svc-pro}]\n" +
+		"prompts: [{name: p, text: \"Say {{.word}}\"}]\ndefaults: {scorers: [{contains: w}]}\ncases:\n")
+	for i := range 60 {
+		name := string(rune('a'+i/26)) + string(rune('a'+i%26))
+		b.WriteString("  - {name: c" + name + ", vars: {word: w" + name + "}}\n")
+	}
+	return b.String()
+}
+
+// The recipes run as their jobs would. A night makes the baseline. A pull request is compared with it and gets one
+// comment; a worse one fails. A fork's gets its comment from a workflow that runs nothing of the fork.
+func TestRecipesOfGitHub(t *testing.T) {
+	t.Parallel()
+	forge := forgetest.New(t, "body")
+	r := newRunner(t, forge)
+	r.project()
+
+	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/heads/main", "schedule"
+	r.event(`{}`)
+	if !r.workflow("nightly") {
+		t.Fatalf("the night failed:\n%s", r.out)
+	}
+	r.says("PASS  60 trials", "no issue is open")
+	expect.OK(t, os.Rename(filepath.Join(r.dir, "main.jsonl"), filepath.Join(r.dir, "evals", "main.jsonl")))
+
+	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/pull/5/merge", "pull_request"
+	r.event(`{"pull_request":{"number":5}}`)
+	for range 2 {
+		if !r.workflow("pull-request") {
+			t.Fatalf("the pull request failed:\n%s", r.out)
+		}
+	}
+	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues/5/comments", "PATCH /repos/o/r/issues/comments/1"})
+	comment := forge.Notes()[0]["body"].(string)
+	for _, want := range []string{
+		"<!-- evalrun: words -->\n## evalrun: passed\n\n[HTML report](<https://forge.example/artifact/evaluation-html>) · " +
+			"[job](<https://forge.example/o/r/actions/runs/77>)\n", "60 passed",
+	} {
+		if !strings.Contains(comment, want) {
+			t.Errorf("no %q in the comment\n%.1000s", want, comment)
+		}
+	}
+
+	worse := strings.Replace(manyWords(), "Say {{.word}}", "SAY {{upper .word}}", 1)
+	r.write(filepath.Join(r.dir, "evals", "suite.yaml"), worse)
+	if r.workflow("pull-request") {
+		t.Error("a worse pull request passed")
+	}
+	r.says("::error title=", "newly failing")
+	if comment = forge.Notes()[0]["body"].(string); !strings.Contains(comment, "## evalrun: failed") {
+		t.Errorf("the comment was not updated:\n%.500s", comment)
+	}
+	if summary := readText(t, r.temp, "github-summary"); strings.Count(summary, "## evalrun: ") != 4 {
+		t.Errorf("not one summary for each of four runs:\n%.2000s", summary)
+	}
+}
+
+// A fork's pull request has no key and may not write; its comment comes from the second workflow.
+func TestRecipesOfForks(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"pull-request", "fork-comment"} {
+		if text := readText(t, recipes(t), "github/"+name+".yml"); regexpPullRequestTarget.MatchString(text) {
+			t.Errorf("%s runs a fork's code where secrets are", name)
+		}
+	}
+	second, steps := recipeOf(t, "fork-comment")
+	if len(steps) != 1 || strings.Contains(readText(t, recipes(t), "github/fork-comment.yml"), "secrets.") {
+		t.Error("the workflow that may write does more than comment")
+	}
+	expect.Same(t, "permissions", second.Permissions, map[string]string{"actions": "read", "pull-requests": "write"})
+
+	forge := forgetest.New(t, "body")
+	r := newRunner(t, forge)
+	r.project()
+	r.known["secrets.EVALRUN_API_KEY"] = "" // forks get none
+	r.known["github.event.pull_request.head.repo.full_name"] = "fork/r"
+	r.write(filepath.Join(r.dir, "evals", "main.jsonl"), "")
+	if r.workflow("pull-request") {
+		t.Error("a pull request with a broken baseline passed")
+	}
+	baseline(r)
+	if !r.workflow("pull-request") {
+		t.Fatalf("the fork failed:\n%s", r.out)
+	}
+	r.says("PASS  60 trials")
+	expect.Same(t, "writes", len(forge.Writes()), 0)
+
+	r.env["GITHUB_REF"] = "refs/heads/main"
+	r.known["github.event.workflow_run.id"], r.known["github.event.workflow_run.html_url"] = "77", "https://forge.example/run/77"
+	r.event(`{"workflow_run":{"head_sha":"abc","head_branch":"b","head_repository":{"owner":{"login":"fork"}}}}`)
+	forge.Pulls = `[{"number":8,"head":{"sha":"abc"}}]`
+	if !r.workflow("fork-comment") {
+		t.Fatalf("the comment failed:\n%s", r.out)
+	}
+	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
+}
+
+// baseline makes evals/main.jsonl of the recorded answers.
+func baseline(r *runner) {
+	r.t.Helper()
+	for _, args := range [][]string{
+		{"run", "evals/suite.yaml", "--replay", "evals/answers", "--out", "main", "-q"},
+		{"baseline", "set", "main", "main"},
+		{"baseline", "export", "main", "-o", "evals/main.jsonl"},
+	} {
+		cmd := exec.Command(program(r.t), args...)
+		cmd.Dir = r.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			r.t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 	}
 }
 
-// ciCommand runs a command that must succeed.
-func ciCommand(t *testing.T, env map[string]string, line string) {
-	t.Helper()
-	var out bytes.Buffer
-	a := &app{
-		out: &out, err: &out, getenv: func(name string) string { return env[name] },
-		signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
-	}
-	if code := a.main(context.Background(), strings.Fields(line)[1:]); code != 0 {
-		t.Errorf("$ %s: exit %d\n%s", line, code, out.String())
-	}
-}
-
-// keeps wants files, and makes room for another run.
-func keeps(t *testing.T, name string, files []string) {
-	t.Helper()
-	if !slices.Contains(files, "run") {
-		t.Errorf("%s does not keep its run: %v", name, files)
-	}
-	for _, file := range files {
-		if _, err := os.Stat(file); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if file != "main.jsonl" {
-			if err := os.RemoveAll(file); err != nil {
-				t.Fatal(err)
+// What cannot be installed is not run, and a suite with a typo fails the job without a comment.
+func TestActionErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		with map[string]string
+		says string
+	}{
+		"replaced":  {map[string]string{"version": "v6.6.6"}, "it was not installed"},
+		"pinned":    {map[string]string{"version": "v0.2.0", "checksum": strings.Repeat("0", 64)}, "it was not installed"},
+		"missing":   {map[string]string{"version": "v9.9.9"}, "cannot download"},
+		"a word":    {map[string]string{"version": "newest"}, `invalid version "newest"`},
+		"a typo":    {map[string]string{}, "did you mean `prompts`"},
+		"no suite":  {map[string]string{"suite": "evals/none.yaml"}, "evals/none.yaml"},
+		"an option": {map[string]string{"args": "--basline x"}, "--baseline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forge := forgetest.New(t, "body")
+			r := newRunner(t, forge)
+			suite := manyWords()
+			if name == "a typo" {
+				suite = strings.Replace(suite, "prompts:", "promts:", 1)
 			}
-		}
+			r.write(filepath.Join(r.dir, "evals", "suite.yaml"), suite)
+			with := map[string]string{"suite": "evals/suite.yaml"}
+			for key, value := range c.with {
+				with[key] = value
+			}
+			if r.uses("../..", with) {
+				t.Errorf("the job succeeded:\n%s", r.out)
+			}
+			r.says(c.says)
+			if strings.Contains(r.out, "PASS") || forge.Asked() > 0 {
+				t.Errorf("something ran, or was written %d times:\n%s", forge.Asked(), r.out)
+			}
+		})
 	}
 }
+
+// A commit of the action is built from its own sources; quotes in args group words.
+func TestActionFromItsSources(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, forgetest.New(t, "body"))
+	r.project()
+	r.env["EVALRUN_API_KEY"], r.env["EVALRUN_BASE_URL"] = "none", r.known["vars.EVALRUN_BASE_URL"]
+	r.known["github.action_ref"] = "main"
+	if !r.uses("../..", map[string]string{"suite": "evals/suite.yaml", "args": `--case 'c*a' -o "json=two words.json"`}) {
+		t.Fatal(r.out)
+	}
+	r.says("PASS  3 trials")
+	if _, err := os.Stat(filepath.Join(r.dir, "two words.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// The jobs of GitLab run as a runner would: script and before_script in one shell, after_script in another.
+func TestRecipeOfGitLab(t *testing.T) {
+	t.Parallel()
+	forge := forgetest.New(t, "body")
+	r := newRunner(t, forge)
+	r.project()
+	var jobs map[string]yaml.Node
+	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
+	for _, name := range []string{"nightly", "merge request", "fork"} {
+		env := map[string]string{
+			"EVALRUN_VERSION": "v0.2.0", "CI_PROJECT_ID": "9", "CI_API_V4_URL": forge.URL, "CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "",
+		}
+		if name != "fork" {
+			env["EVALRUN_API_KEY"], env["EVALRUN_BASE_URL"] = "none", r.known["vars.EVALRUN_BASE_URL"]
+			env["EVALRUN_GITLAB_TOKEN"], env["CI_MERGE_REQUEST_IID"] = "t", "5"
+		}
+		for _, file := range pipelineJob(t, r, jobs, name, env) {
+			if _, err := os.Stat(filepath.Join(r.dir, file)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if file == "main.jsonl" {
+				expect.OK(t, os.Rename(filepath.Join(r.dir, file), filepath.Join(r.dir, "evals", file)))
+			}
+			expect.OK(t, os.RemoveAll(filepath.Join(r.dir, file)))
+		}
+	}
+	expect.Same(t, "writes", forge.Writes(), []string{"POST /projects/9/merge_requests/5/notes"})
+}
+
+// pipelineJob runs a job of a pipeline, and gives the files that it keeps.
+func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string, env map[string]string) []string {
+	t.Helper()
+	type job struct {
+		Script       []string
+		BeforeScript []string `yaml:"before_script"`
+		AfterScript  []string `yaml:"after_script"`
+		Artifacts    struct{ Paths []string }
+	}
+	var base, own job
+	for from, to := range map[string]*job{".evalrun": &base, name: &own} {
+		node := jobs[from]
+		expect.OK(t, node.Decode(to))
+	}
+	for _, lines := range [][]string{slices.Concat(base.BeforeScript, own.Script), own.AfterScript} {
+		if len(lines) > 0 && !r.job([]step{{Run: strings.Join(lines, "\n"), Env: env}}) {
+			t.Fatalf("%s failed:\n%s", name, r.out)
+		}
+	}
+	if len(own.Artifacts.Paths) > 0 {
+		return own.Artifacts.Paths
+	}
+	return base.Artifacts.Paths
+}
+
+// regexpPullRequestTarget finds the event that gives a fork's workflow the secrets of the project.
+var regexpPullRequestTarget = regexp.MustCompile(`(?m)^  pull_request_target`)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/runs"
+	"github.com/evalrun/evalrun/internal/term"
 )
 
 // compareOptions are the flags of `evalrun compare`.
@@ -18,6 +20,7 @@ type compareOptions struct {
 	runs.CompareOptions
 	json   bool
 	choose string // a judge, anyJudge, or "" for none
+	rank   bool   // all arms of one run
 }
 
 // anyJudge is the value of --choose that names no judge; no judge has that name.
@@ -31,7 +34,7 @@ func (a *app) compareCommand() *cobra.Command {
 			"its exit code: 0 improved or not worse, 1 regressed, 3 inconclusive, 4 not comparable. BASE is a named\n" +
 			"baseline, a run or an exported file.",
 		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun " +
-			"compare latest --arms pro/old pro/new --choose",
+			"compare latest --arms pro/old pro/new --choose\n  evalrun compare latest --choose --rank",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return exit.BadInput(
@@ -50,6 +53,7 @@ func (a *app) compareCommand() *cobra.Command {
 	fs := cmd.Flags()
 	flags.Rule(fs, &o.Rule)
 	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt), of one run or of two: `BASE-ARM HEAD-ARM`")
+	fs.BoolVar(&o.rank, "rank", false, "with --choose, rank all arms of one run by what the judge prefers")
 	flags.JSON(fs, &o.json)
 	chooseFlags(fs, &o)
 	cmd.ValidArgsFunction = flags.CompleteRuns
@@ -86,6 +90,9 @@ func twoArms(args []string) []string {
 
 // check wants flags and arguments that go together.
 func (o *compareOptions) check(args []string) error {
+	if o.rank {
+		return o.checkRank(args)
+	}
 	if len(o.Arms) != 0 && len(o.Arms) != 2 {
 		return exit.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM")
 	}
@@ -94,6 +101,21 @@ func (o *compareOptions) check(args []string) error {
 	}
 	if o.choose == "" && (o.Judge.Criteria != "" || o.Judge.Suite != "" || o.Judge.Flags.Record != "" || o.Judge.Flags.Replay != "") {
 		return exit.BadInput("--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
+	}
+	return nil
+}
+
+// checkRank wants one run, a judge, and nothing that is about a comparison of two.
+func (o *compareOptions) checkRank(args []string) error {
+	switch r := &o.Rule; {
+	case o.choose == "":
+		return exit.BadInput("--rank ranks arms by what a judge prefers: add --choose")
+	case len(args) != 1:
+		return exit.BadInput("--rank takes one run, and ranks its arms: evalrun compare RUN --choose --rank")
+	case len(o.Arms) == 1:
+		return exit.BadInput("--rank needs two arms or more: --arms=pro/a,pro/b,pro/c")
+	case r.Margin > 0 || len(r.Metrics) > 0 || r.OnInconclusive != "" || r.MinPaired != nil || len(r.AllowRemoved) > 0:
+		return exit.BadInput("--margin, --metric, --on-inconclusive, --min-paired and --allow-removed compare two arms: leave out --rank, or those")
 	}
 	return nil
 }
@@ -107,16 +129,32 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if o.choose != anyJudge {
 		o.Judge.Judge = o.choose
 	}
+	if o.rank {
+		p, err := a.runs.RankByChoice(ctx, args[0], o.CompareOptions)
+		if err != nil {
+			return err
+		}
+		return a.compared(p, o.json)
+	}
 	c, err := a.runs.Compare(ctx, args, o.CompareOptions)
 	if err != nil {
 		return err
 	}
-	if o.json {
-		err = c.WriteJSON(a.out)
-	} else {
-		err = c.Write(a.screen())
+	return a.compared(c, o.json)
+}
+
+// compared shows what came of comparing, and ends with its exit code.
+func (a *app) compared(c interface {
+	Write(screen term.Screen) error
+	WriteJSON(w io.Writer) error
+	Exit() int
+}, json bool,
+) error {
+	write := func() error { return c.Write(a.screen()) }
+	if json {
+		write = func() error { return c.WriteJSON(a.out) }
 	}
-	if err != nil {
+	if err := write(); err != nil {
 		return err
 	}
 	return exitWith(c.Exit())

@@ -24,9 +24,9 @@ import (
 
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
-// TestDocs runs what the documentation shows: a block headed `yaml NAME`, `csv NAME` or `text NAME` is a file, one headed
-// `console` is commands with (some of) what they print and, unless it is 0, their exit code, and one headed `go` is a file of tests
-// that go vet finds nothing in.
+// TestDocs runs what the documentation shows. A block headed `yaml NAME`, `csv NAME` or `text NAME` is a file. One
+// headed `console` is commands with (some of) their output and, unless it is 0, their exit code. One headed `go` is a
+// file of tests that go vet must accept.
 func TestDocs(t *testing.T) {
 	pages := []string{"../../README.md"}
 	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {

@@ -23,10 +23,10 @@ func (a *app) doctorCommand() *cobra.Command {
 	var o doctorOptions
 	cmd := &cobra.Command{
 		Use: "doctor [SUITE...]", Short: "Check the set-up, and say what to do if it is wrong",
-		Long: "Shows the effective settings and where each comes from (a flag, a variable, a suite), whether there is a key\n" +
-			"or a login, and whether the service answers and has the models of the suites. It requests the list of models\n" +
-			"and nothing that costs. It shows no secret.\n\n" +
-			"It exits 0, 2 when the configuration is wrong, 4 when the service cannot be used.",
+		Long: "Shows the effective settings and where each comes from: a flag, a variable, a suite. It checks whether\n" +
+			"there is a key or a login, and whether the service answers and has the models of the suites. It requests the\n" +
+			"list of models and nothing that costs. It shows no secret.\n\n" +
+			"It exits 0 when all is well, 2 when the configuration is wrong, 4 when the service cannot be used.",
 		Example: "  evalrun doctor\n  evalrun doctor suite.yaml --base-url https://service.example",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.doctor(ctx, args, o) })

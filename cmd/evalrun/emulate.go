@@ -87,7 +87,7 @@ func (a *app) serveUntilSignal(address string, served func() []string) error {
 	sig := <-signals
 	calls := served()
 	if len(calls) == 0 {
-		calls = append(calls, "nothing was asked")
+		calls = append(calls, "no requests")
 	}
 	fmt.Fprintf(a.err, "%s: %s\n", sig, strings.Join(calls, ", "))
 	return nil

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// listener is an endpoint that takes down which turns it got in which session, and holds up the second turns until it is told to go on.
+// listener is an endpoint that records which turns it got in which session, and holds up the second turns until the
+// test releases them.
 type listener struct {
 	mu     sync.Mutex
 	turns  map[string][]string // by path, session and all
@@ -54,8 +55,8 @@ func (h *listener) of(path string) []string {
 	return out
 }
 
-// A chat that was under way when the run was killed goes on after the last answer where the endpoint is sent the conversation. An endpoint
-// that keeps it by itself hears it from the beginning, under another name.
+// A chat that was in progress when the run was killed continues after the last answer if the endpoint is sent the
+// conversation. An endpoint that keeps it by itself hears it from the beginning, under another name.
 func TestChatsAreResumed(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)

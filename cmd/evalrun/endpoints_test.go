@@ -18,7 +18,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// endpointFault is a way in which an endpoint fails. It repeats what it was told in one encoding.
+// endpointFault is a way in which an endpoint fails. It repeats the secrets of the request in one encoding.
 type endpointFault struct {
 	name  string
 	serve func(w http.ResponseWriter, r *http.Request, told string)
@@ -27,7 +27,7 @@ type endpointFault struct {
 	read string // how the answer is read, as keys of the http block
 }
 
-// sends is a fault that answers with a status, a media type and a text with what was told.
+// sends is a fault that answers with a status, a media type and a text with the secrets.
 func sends(status int, mediaType, format string) func(http.ResponseWriter, *http.Request, string) {
 	return func(w http.ResponseWriter, _ *http.Request, told string) {
 		w.Header().Set("Content-Type", mediaType)
@@ -130,7 +130,7 @@ func TestEndpointsFail(t *testing.T) {
 	checkEndpoints(t, filepath.Join(dir, "one.json"), rows)
 }
 
-// endpointSuite has a target for each row, all of which are sent three secrets.
+// endpointSuite has a target for each row, and sends three secrets to all of them.
 func endpointSuite(rows []endpointFault, address string) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nname: s\nlimits: {attempts: 1, concurrency: 4}\nprompts: [{name: p, text: hello}]\ntargets:\n")

@@ -6,8 +6,8 @@ import (
 	"runtime/metrics"
 )
 
-// Garbage may take as much memory as what is alive, but at least leastGarbage, as it costs little to look through a small heap often,
-// and not more than mostGarbage, unless a third of a large heap is more.
+// Garbage may take as much memory as what is alive. It may take at least leastGarbage, since collecting a small heap
+// costs little, and at most mostGarbage, or a third of a large heap.
 const leastGarbage, mostGarbage = 12 << 20, 48 << 20
 
 // garbagePercent is how much garbage there may be next to so much that is alive, in percent of that.
@@ -17,8 +17,9 @@ func garbagePercent(live uint64) int {
 	return int(100 * garbage / live) //nolint:gosec // between 33 and 300
 }
 
-// followHeap sets how much garbage there may be, anew whenever some was collected. Go's own setting is in proportion to what is alive:
-// it collects much too often in the small heap of a run, or lets the heap of a large suite grow to a multiple.
+// followHeap sets how much garbage there may be, and sets it again after each collection. Go's own setting is a
+// proportion of what is alive: it collects too often in the small heap of a run, or lets the heap of a large suite grow
+// to a multiple.
 func followHeap(getenv func(string) string) {
 	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(garbagePercent(0))

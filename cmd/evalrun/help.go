@@ -17,10 +17,10 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 )
 
-// overview orders the commands for whoever asks what there is: by what they are for, the most used first.
+// overview orders the commands by purpose, the most used first.
 var overview = []struct{ id, title, commands string }{
 	{"run", "Run:", "run resume rescore accept merge"},
-	{"look", "Look:", "show report view history prune"},
+	{"look", "Look:", "show report comment view history prune"},
 	{"compare", "Compare:", "compare baseline selftest judge-check"},
 	{"service", "Service:", "models count embed auth emulate"},
 	{"setup", "Set up:", "init import validate plan scorers schema doctor completion man version help"},
@@ -47,7 +47,7 @@ func group(root *cobra.Command) {
 	root.AddCommand(sorted...)
 }
 
-// flagError names the flag that was meant in the place of an unknown one.
+// flagError suggests the flag that was meant instead of an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {

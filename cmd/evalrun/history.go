@@ -24,7 +24,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Use: "history [SELECTOR... | --rebuild [DIR...]]", Short: "List past runs and the trends of their metrics",
 		Long: "Lists the runs of this folder and the trend of each metric from run to run; with --case, of single cases.\n" +
 			"Selectors such as branch:main and label:nightly choose runs. The history is an index of run directories:\n" +
-			"--rebuild rebuilds it from those below .evalrun/runs, those that it had, and those below DIR.",
+			"--rebuild makes it again from .evalrun/runs, from DIR, and from the runs that it had.",
 		RunE: func(_ *cobra.Command, args []string) error { return a.history(args, o) },
 	}
 	fs := cmd.Flags()

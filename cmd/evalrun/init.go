@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 )
 
-// initOptions are the flags of `evalrun init`. Empty ones are asked for, or have a default.
+// initOptions are the flags of `evalrun init`. Empty ones are questions at a terminal, or have a default.
 type initOptions struct {
 	authoring.First
 	yes     bool
@@ -28,7 +28,7 @@ func (a *app) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init [FILE]", Short: "Write a commented first suite", Args: atMost(1),
 		Long: "Writes a suite (suite.yaml, if no other file is named) that runs at once. On a terminal it asks for\n" +
-			"the model and the prompt, unless flags say them. A file that exists is never overwritten.",
+			"the model and the prompt, unless you give them as flags. It never overwrites a file.",
 		Example: "  evalrun init\n  evalrun init tickets.yaml --prompt 'Summarize this ticket: {{.ticket}}' --model svc-pro",
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := "suite.yaml"
@@ -93,7 +93,7 @@ func isWord(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// askFirst asks the two questions. An empty answer takes what stands in brackets.
+// askFirst asks the two questions. An empty answer means the value in brackets.
 func (a *app) askFirst(o *authoring.First) error {
 	in := bufio.NewReader(io.LimitReader(a.in, 1<<20))
 	for _, q := range []struct {
@@ -108,7 +108,7 @@ func (a *app) askFirst(o *authoring.First) error {
 		}
 		line, err := in.ReadString('\n')
 		if err != nil {
-			return exit.BadInput("there was no answer; nothing is written. `evalrun init --yes` asks nothing")
+			return exit.BadInput("there was no answer; nothing is written. `evalrun init --yes` needs no answer")
 		}
 		if line = strings.TrimSpace(line); line != q.byDefault {
 			*q.answer = line

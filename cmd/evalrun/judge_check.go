@@ -19,10 +19,10 @@ func (a *app) judgeCheckCommand() *cobra.Command {
 	var o judgeCheckOptions
 	cmd := &cobra.Command{
 		Use: "judge-check RUN --labels FILE", Short: "Measure the judges of a run against labels that people gave",
-		Long: "Compares what judges said of answers with what people say: agreement, Cohen's kappa, who said\n" +
-			"what how often, and how often the judge passed what people failed. FILE is .csv with a header or\n" +
-			".jsonl, with case and label (pass, fail, or a choice) and, where it takes that to name one answer,\n" +
-			"suite, arm, repeat and scorer.",
+		Long: "Compares the labels of judges with those of people: agreement, Cohen's kappa, how often each label\n" +
+			"was given, and how often the judge passed an answer that people failed. FILE is .csv with a header\n" +
+			"or .jsonl, with the columns case and label (pass, fail, or a choice). Add the columns suite, arm,\n" +
+			"repeat and scorer where a case has several answers.",
 		Example: "  evalrun judge-check latest --labels labels.csv",
 		Args:    exactly(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.judgeCheck(args[0], o) },
@@ -46,7 +46,7 @@ func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
 		return a.screen().JSON(report)
 	}
 	if emulated {
-		if _, err := fmt.Fprintln(a.out, "against evalrun's emulator: no model was asked, the answers come from a script"); err != nil {
+		if _, err := fmt.Fprintln(a.out, "against evalrun's emulator: answers come from a script, not from a model"); err != nil {
 			return err
 		}
 	}

@@ -103,8 +103,8 @@ func embedTexts(w http.ResponseWriter, l *ledger, body []byte) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"embedding": vectors[0]})
 }
 
-// killAgain runs a command and kills it some times while it goes on as `resume`. It gives the number of kills; the run is complete
-// afterwards.
+// killAgain runs a command and kills it several times while it continues as `resume`. It gives the number of kills; the
+// run is complete afterwards.
 func (b *box) killAgain(l interface{ sum() int }, times, want int, first ...string) int {
 	b.t.Helper()
 	rng := rand.New(rand.NewPCG(7, uint64(times)))
@@ -154,8 +154,8 @@ func (b *box) killAgain(l interface{ sum() int }, times, want int, first ...stri
 	return killed
 }
 
-// Answers that wait for judges or embeddings, and turns of chats that go on, are in the run file: a kill repeats one call for each worker
-// at most, whatever the calls are for.
+// Answers that wait for judges or embeddings, and turns of unfinished chats, are in the run file: a kill repeats at
+// most one call for each worker, of whatever kind.
 func TestKilledWhileJudging(t *testing.T) {
 	const workers = 4
 	for name, scorer := range map[string]string{

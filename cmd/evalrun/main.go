@@ -21,7 +21,7 @@ func main() { os.Exit(mainCode()) }
 // mainCode is main without the exit, for tests that run the program in themselves.
 func mainCode() int {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, and no loss
-	log.SetOutput(io.Discard)      // net/http logs there what a service sends without being asked, secrets and all
+	log.SetOutput(io.Discard)      // net/http would log here what a service sends outside of an answer, secrets included
 	a := &app{
 		in: os.Stdin, out: os.Stdout, err: os.Stderr, getenv: os.Getenv, signals: catch, browse: openBrowser,
 		outWidth: term.Columns(os.Stdout), errWidth: term.Columns(os.Stderr),

@@ -197,8 +197,8 @@ func post(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// signaled runs a command, sends it a signal once a file has so many lines, and wants
-// an exit code: signaled INT 130 FILE LINES COMMAND...
+// signaled runs a command, sends it a signal once a file has LINES lines, and wants an exit code: signaled INT 130 FILE
+// LINES COMMAND...
 func signaled(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 {
 		ts.Fatalf("usage: signaled INT|TERM|KILL CODE FILE LINES COMMAND...")
@@ -242,7 +242,7 @@ func signaled(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lines wants a file to have so many lines: lines FILE N.
+// lines wants a file to have N lines: lines FILE N.
 func lines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: lines FILE N")

@@ -30,7 +30,7 @@ func (a *app) manCommand() *cobra.Command {
 	}
 }
 
-// writeManual writes the pages of a command and of all below it, and tells how many there are.
+// writeManual writes the pages of a command and of all below it, and returns their number.
 func writeManual(cmd *cobra.Command, dir string) (int, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err

@@ -28,7 +28,7 @@ func TestRoff(t *testing.T) {
 	}
 }
 
-// Each command stands in the overview, and its manual page holds all its flags.
+// Each command is in the overview, and its manual page has all its flags.
 func TestEachCommandIsShown(t *testing.T) {
 	t.Parallel()
 	var known []string

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// memorySmall and memoryBig are how many trials of each kind are asked: the small ones first, so that what dies has something
-// to lose.
+// memorySmall and memoryBig are how many trials of each kind run. The small ones run first, so that a process that dies
+// has something to lose.
 const memorySmall, memoryBig = 60, 100
 
 // memoryWorkers is how many calls are under way, and so how many big answers are in memory at once.
 const memoryWorkers = 64
 
-// memorySteps is how much memory, in MiB, each run may have next to what an idle process reserves: too little to begin, too little
-// to go on, and enough. EVALRUN_SOAK is the long form.
+// memorySteps is how much memory, in MiB, each run may have on top of what an idle process reserves: too little to
+// start, too little to finish, and enough. EVALRUN_SOAK is the long form.
 func memorySteps() []int {
 	steps := []int{-64, 8192}
 	if os.Getenv("EVALRUN_SOAK") == "" {
@@ -37,7 +37,7 @@ func memoryScript() string {
 		"  - match: {text: \"*\"}\n    reply: \"{{.prompt}}\"\n"
 }
 
-// memorySuite asks the small ones, then the big ones.
+// memorySuite runs the small ones, then the big ones.
 func memorySuite() string {
 	return fmt.Sprintf(
 		"version: 1\nname: memory\ntargets: [{name: pro, model: svc-pro}]\nprompts: [{name: p, text: \"{{.x}}\"}]\nlimits: {concurrency: %d}\n"+
@@ -49,8 +49,8 @@ func memorySuite() string {
 	)
 }
 
-// limited is a command that may map so many KiB, which a shell says for it. Garbage is not collected, so that memory ends in the
-// middle of the work rather than with the first big answer.
+// limited is a command that a shell runs with a limit of mapped memory, in KiB. Garbage is not collected, so that
+// memory ends in the middle of the work rather than with the first big answer.
 func (s *soak) limited(kib int, args ...string) *exec.Cmd {
 	plain := s.command(args...)
 	cmd := exec.Command("sh", append([]string{"-c", `ulimit -v "$0" && exec "$@"`, fmt.Sprint(kib), plain.Path}, args...)...)
@@ -59,7 +59,7 @@ func (s *soak) limited(kib int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// starts reports whether evalrun can tell its version under a limit of so many MiB.
+// starts reports whether evalrun can print its version under a limit of memory, in MiB.
 func (s *soak) starts(mib int) bool {
 	s.t.Helper()
 	code, _ := s.ends(s.limited(mib<<10, "version"))
@@ -129,8 +129,8 @@ func (s *soak) starve(kib int, dir string) (codes, trials [2]int) {
 	return codes, trials
 }
 
-// Scenario R25: a run that has not enough memory, from far too little to just enough, never says that all is well unless it is,
-// and can be resumed elsewhere: every trial is judged once.
+// Scenario R25: a run has not enough memory, from far too little to just enough. It never reports success wrongly, and
+// it can be resumed elsewhere: every trial is judged once.
 func TestTooLittleMemory(t *testing.T) {
 	s := newSoak(t, plainProgram(t), memoryScript(), memorySuite())
 	least := s.least()

@@ -64,8 +64,8 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 	return term.WriteModels(a.out, models, a.outWidth)
 }
 
-// modelsOfSuites lists the models of every service that suites name, or those of one id. A service that cannot be asked
-// costs the others nothing.
+// modelsOfSuites lists the models of every service that suites name, or those of one id. A service that cannot be
+// reached does not hide the models of the others.
 func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOptions) error {
 	job, err := a.job(files, o.Flags)
 	if err != nil {

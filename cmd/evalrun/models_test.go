@@ -13,7 +13,7 @@ const oneCase = "version: 1\nname: s\ntargets: [{name: t, model: my-model}]\npro
 
 const hi = `{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}`
 
-// A service needs no metadata of models: where the list is missing as well, a notice says so, and the run goes on.
+// A service needs no metadata of models: where the list is missing as well, a notice says so, and the run continues.
 func TestServiceWithoutModels(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -68,7 +68,7 @@ func TestModelsThatAreNone(t *testing.T) {
 	}
 }
 
-// The emulator takes any name for a model: it has none behind those that it knows either.
+// The emulator accepts any name for a model, so it has none to suggest.
 func TestEmulatorTakesAnyModel(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase, "script.yaml": "rules: [{reply: hi}]\n"})

@@ -39,6 +39,7 @@ func (a *app) planCommand() *cobra.Command {
 	flags.CompleteSelection(cmd)
 	flags.Untrusted(cmd.Flags(), &o.Flags)
 	flags.Baseline(cmd.Flags(), &o.Flags)
+	flags.Race(cmd.Flags(), &o.Flags)
 	cmd.Flags().BoolVar(&o.count, "count", false, "let the service count the tokens of the prompts (countTokens calls)")
 	flags.JSON(cmd.Flags(), &o.json)
 	flags.ConfigSuites(cmd, &o.Flags)
@@ -87,7 +88,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	return writeWrapped(a.out, text.String(), a.outWidth)
 }
 
-// writeWrapped writes lines, those that are longer than a terminal is wide divided between words.
+// writeWrapped writes lines, and breaks lines that are wider than a terminal between words.
 func writeWrapped(w io.Writer, text string, width int) error {
 	p := &term.Printer{W: w}
 	for line := range strings.Lines(text) {
@@ -100,7 +101,7 @@ func writeWrapped(w io.Writer, text string, width int) error {
 	return p.Err
 }
 
-// writeOutlook tells what the gate of an arm can see, with how many cases.
+// writeOutlook writes what difference the gate of an arm can detect, with how many cases.
 func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
 	margin := ""
 	if g.Margin > 0 {
@@ -133,7 +134,7 @@ func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
 	}
 }
 
-// writeGates tells of all gates, and how often all of them hold together.
+// writeGates writes all gates, and how often all of them hold together.
 func writeGates(p *term.Printer, gates []forecast.GateOutlook) {
 	together := map[float64]float64{}
 	for i := range gates {

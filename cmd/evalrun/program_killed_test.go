@@ -43,8 +43,8 @@ sleep 0.0$(($$ % 4))
 echo "answer to $prompt"
 `
 
-// However often a run is killed, each trial of a program is judged once, in a workspace of its own from its first turn on, and nothing is
-// left of those that were under way.
+// However often a run is killed, each trial of a program is judged once, in a new workspace from its first turn on.
+// Interrupted trials leave nothing behind.
 func TestKilledPrograms(t *testing.T) {
 	t.Parallel()
 	const workers, cases = 3, 40
@@ -80,7 +80,7 @@ func TestKilledPrograms(t *testing.T) {
 	t.Logf("%d kills, %d calls, %d trials began", killed, log.sum(), len(trials))
 }
 
-// Nothing that a program has started outlives its call: a named pipe comes to its end when nobody is left who could write to it.
+// Nothing that a program has started outlives its call: a named pipe ends when no writer is left.
 func TestProgramsLeaveNoProcess(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -24,7 +24,7 @@ type recordedService struct {
 	calls map[string]int
 }
 
-// strange is a reply with fields that nobody knows in each of its objects, indented.
+// strange is a reply with unknown fields in each of its objects, indented.
 func strange(body []byte, n int) []byte {
 	var reply any
 	if json.Unmarshal(body, &reply) != nil {
@@ -152,7 +152,7 @@ func endpointTargets(all []recording, address string) string {
 	return out.String()
 }
 
-// recordedSuite is a folder with a suite that asks every target so often. Each is a recording.
+// recordedSuite is a folder with a suite that runs every target a number of times. Each is a recording.
 func recordedSuite(t *testing.T, targets string, repeats int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -277,8 +277,8 @@ func (r *recordedRun) replayed() {
 	}
 }
 
-// The recorded replies over and over, indented, with fields that nobody knows: no answer is lost, none is asked for twice, and every
-// repeat has the outcome that the reply as it came has.
+// The recorded replies over and over, indented, with unknown fields: no answer is lost, none is requested twice, and
+// every repeat has the outcome of the reply as recorded.
 func TestSoakRecordedReplies(t *testing.T) {
 	repeats, _ := soakTrials(t)
 	repeats = max(3, repeats/400)
@@ -299,7 +299,8 @@ func TestSoakRecordedReplies(t *testing.T) {
 	t.Logf("%d replies, %d times each", len(all), repeats)
 }
 
-// recordedOutcomes asks for every recording so often and gives the outcome of each, and how often an outcome came.
+// recordedOutcomes runs every recording a number of times and returns the outcome of each, and how often an outcome
+// came.
 func recordedOutcomes(t *testing.T, all []recording, repeats int) map[string]string {
 	t.Helper()
 	service := serveRecordings(t, all)

@@ -121,7 +121,7 @@ func TestWholeRequestsAreSent(t *testing.T) {
 	}
 }
 
-// A service that counts contents alone does not keep a run from going on: the prompt is estimated.
+// A run continues when the service counts contents alone: the prompt is estimated.
 func TestWholeRequestsAreEstimatedWhereTheyCannotBeCounted(t *testing.T) {
 	t.Parallel()
 	service := &heard{strict: true, answer: `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"get_order"}}]}}]}`}

@@ -21,7 +21,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	var o resumeOptions
 	cmd := &cobra.Command{
 		Use: "resume RUN", Short: "Continue a run that was interrupted", Args: exactly(1),
-		Long: "Runs the trials that are missing and those that ended in an error. `resume` never repeats a judged trial.\n" +
+		Long: "Runs the missing trials, and again the trials that ended in an error. `resume` never repeats a judged trial.\n" +
 			"Suites, service and flags are those of the run; limits can be set again. A complete run makes no call.",
 		Example: "  evalrun resume latest\n  evalrun resume latest --errors -j 2",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.resume(cmd.Context(), args[0], o) },
@@ -53,15 +53,15 @@ func (a *app) resume(ctx context.Context, name string, o resumeOptions) error {
 	return a.ended(result, err, o.runOptions)
 }
 
-// tellTodo says what a resumed run will do.
-func (a *app) tellTodo(todo *evalrun.Todo) {
-	fmt.Fprintf(a.err, "%s to ask, %d to judge again, %d settled\n", diag.Count(todo.Send, "trial"), todo.Judge, todo.Settled)
+// showTodo says what a resumed run will do.
+func (a *app) showTodo(todo *evalrun.Todo) {
+	fmt.Fprintf(a.err, "%s to run, %d to judge again, %d settled\n", diag.Count(todo.Send, "trial"), todo.Judge, todo.Settled)
 	if todo.Twice > 0 {
-		fmt.Fprintf(a.err, "the run was killed: up to %s that were under way then may be paid twice\n", diag.Count(todo.Twice, "call"))
+		fmt.Fprintf(a.err, "the run was killed: up to %s in progress may be billed twice\n", diag.Count(todo.Twice, "call"))
 	}
 	if n := len(todo.Dropped); n > 0 {
 		fmt.Fprintf(
-			a.err, "%s of the run are left out, since what they asked has changed (an image, a program, a workspace, or evalrun itself):\n",
+			a.err, "%s of the run are left out: their requests have changed (through an image, a program, a workspace, or evalrun itself)\n",
 			diag.Count(n, "recorded trial"),
 		)
 		for _, name := range todo.Dropped {

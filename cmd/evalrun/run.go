@@ -28,8 +28,8 @@ func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use: "run [SUITE...]", Short: "Run suites, score the answers, and apply the gate", Args: suites,
-		Long: "Without a suite it runs those that the project file lists: evalrun.yaml in this folder or one above it. A\n" +
-			"setting comes from the flag, else the variable, else the suite, else the project file (`evalrun help project`).",
+		Long: "Without SUITE it runs the suites of the project file: evalrun.yaml in this folder or one above it. A setting\n" +
+			"comes from the flag, else the variable, else the suite, else the project file (`evalrun help project`).",
 		Example: "  evalrun run suite.yaml --emulator\n" +
 			"  evalrun run suite.yaml --case 'refund-*' -v\n" +
 			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
@@ -62,6 +62,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Untrusted(fs, &o.Flags)
 	flags.Gate(fs, &o.Flags)
 	flags.Baseline(fs, &o.Flags)
+	flags.Race(fs, &o.Flags)
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
@@ -92,7 +93,7 @@ func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) ev
 		options.ProjectFile = o.ProjectFile.Path
 	}
 	if a.watching != nil {
-		options.Reading = a.watching.note
+		options.Reading, options.Listing = a.watching.note, a.watching.list
 	}
 	options.Layout.Width, options.Layout.Color = a.outWidth, a.color(a.outWidth)
 	options.Layout.Verbose, options.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
@@ -155,7 +156,7 @@ func (s *shown) event(e evalrun.Event) {
 		s.Notice(e.Text)
 	case evalrun.EventResumed:
 		if !s.Quiet {
-			s.app.tellTodo(e.Todo)
+			s.app.showTodo(e.Todo)
 		}
 	case evalrun.EventStarted:
 		s.Waiting = e.Waiting
@@ -217,14 +218,14 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 	return err
 }
 
-// begin says where the run is before its reports are written, unless a table on the same terminal does; and of a run that ended before its
-// plan did why it ended, and how to continue it.
+// begin says where the run is before its reports are written, unless a table on standard output does. If the run ended
+// before its plan did, begin says why and how to continue it.
 func (s *shown) begin(r *evalrun.Result) {
 	a := s.app
 	if why := r.End.Stopped(); why != "" {
 		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
 	}
-	if !s.Quiet && (a.outWidth == 0 || !s.tabled) {
+	if !s.Quiet && !s.tabled {
 		fmt.Fprintf(a.err, "run: %s\n", r.Name)
 	}
 	if !r.End.Completed() {

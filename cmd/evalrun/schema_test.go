@@ -94,7 +94,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemasAllow holds every suite, part, price list and script that there is against its schema.
+// TestSchemasAllow checks every suite, part, price list and script of the repository against its schema.
 func TestSchemasAllow(t *testing.T) {
 	t.Parallel()
 	for what, patterns := range map[string][]string{
@@ -117,7 +117,7 @@ func TestSchemasAllow(t *testing.T) {
 	}
 }
 
-// filesOf reads the files that fit a pattern, of which there is at least one.
+// filesOf reads the files that fit a pattern; there must be one.
 func filesOf(t *testing.T, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -157,8 +157,8 @@ func TestSchemaAllowsPages(t *testing.T) {
 	}
 }
 
-// TestSchemaRefuses holds suites with mistakes against the schema: it sees those of these files, and none of the others, for what they get
-// wrong only the loader can know.
+// TestSchemaRefuses checks invalid suites against the schema. It finds the problems of these files, and of no others,
+// for their problems only the loader can know.
 func TestSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	s := validator(t, "suite")
@@ -237,7 +237,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// onlyLoader are mistakes that a schema cannot know, or that are not worth a rule of their own in one.
+// onlyLoader are problems that a schema cannot express, or that are not worth a rule in one.
 var onlyLoader = []string{
 	// The rest of the suite.
 	"matches no (target|arm)$", "has no variable `", "there is no scorer set `", "there is no judge ",
@@ -287,7 +287,7 @@ func beside(t testing.TB) fstest.MapFS {
 	}
 }
 
-// loads loads a suite and returns its mistakes.
+// loads loads a suite and returns its problems.
 func loads(files fstest.MapFS, text []byte) []diag.Diagnostic {
 	files["suite.yaml"] = &fstest.MapFile{Data: text}
 	var diags diag.List
@@ -298,7 +298,8 @@ func loads(files fstest.MapFS, text []byte) []diag.Diagnostic {
 	return slices.DeleteFunc(diags.Sorted(), func(d diag.Diagnostic) bool { return d.Severity != diag.Error })
 }
 
-// mutations calls try with every document that differs from doc at one place below node; set puts another value in the place of node.
+// mutations calls try with every document that differs from doc at one place below node; set replaces the value of
+// node.
 func mutations(doc func() []byte, node any, set func(any), path string, try func(path string, doc []byte)) {
 	put := func(what string, v any) {
 		set(v)

@@ -32,7 +32,7 @@ func (a *app) scorersCommand() *cobra.Command {
 	return cmd
 }
 
-// completeKinds lists them when it is asked, so that a start of the program does not make them.
+// completeKinds lists them only when a shell completes, so that a start of the program does not make them.
 func completeKinds(_ *cobra.Command, args []string, text string) (kinds []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault

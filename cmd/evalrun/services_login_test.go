@@ -200,7 +200,8 @@ func TestServicesOfProjects(t *testing.T) {
 	b.says("there is no service `one`")
 }
 
-// Answers that a service refused to embed are kept: once it has the right key, they are compared, and no model is asked again.
+// Answers that a service refused to embed are kept: once it has the right key, they are compared, and no answer is
+// requested again.
 func TestAnswersThatWereNotEmbeddedAreKept(t *testing.T) {
 	t.Parallel()
 	model, embedding := newVendor(t, "", says("hi")), newVendor(t, "", status(http.StatusUnauthorized))

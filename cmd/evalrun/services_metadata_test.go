@@ -47,8 +47,8 @@ cases: [{name: c, scorers: [{equals: hi}]}]
 `, url)
 }
 
-// What a server says instead of metadata is taken for its word: it is asked once, the notice names the service and what came, and the
-// run goes on. Only for a model that is not there a second request looks for the list.
+// What a server sends instead of metadata is its answer: evalrun sends one request, the notice names the service and
+// what came, and the run continues. Only for a model that is not there a second request looks for the list.
 func TestServersWithoutMetadataAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// A 403 closes the model that it is about, since the key may be good for other models of the service; a 401 closes the service. In both
-// cases other services go on.
+// A 403 closes the model that it is about, since the key may be good for other models of the service; a 401 closes the
+// service. In both cases other services continue.
 func TestRefusalsOfModelsAndOfServices(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// vendor is a service that counts what it is asked.
+// vendor is a service that counts its requests.
 type vendor struct {
 	*httptest.Server
 	calls, keyed, looked atomic.Int64 // POST requests, those with the right key, and GET requests
@@ -26,7 +26,7 @@ type vendor struct {
 	paths  []string
 }
 
-// newVendor serves all protocols. POST requests are answered by reply, and every model that is asked for is there.
+// newVendor serves all protocols. POST requests are answered by reply, and every requested model exists.
 func newVendor(t *testing.T, key string, reply func(w http.ResponseWriter, n int64)) *vendor {
 	t.Helper()
 	v := &vendor{reply: reply}
@@ -128,7 +128,7 @@ cases: [{name: some, arms: ["b/*"]}, {name: many, repeats: %d, arms: ["a/*", "c/
 		t.Error("a key is in the report, in the run file, or in what was said")
 	}
 
-	// With a good key the run goes on: what was judged stays, and nothing is sent to the healthy service again.
+	// With a good key the run continues: judged trials stay, and nothing is sent to the healthy service again.
 	refusing.answers(says("hi"))
 	throttled.answers(says("hi"))
 	b.exits(0, "resume", "run")

@@ -33,7 +33,7 @@ const soakScript = `rules:
       - {malformed: none, rate: 0.004}
 `
 
-// soakSuite asks two models, one of them for streams; half of the answers are found wanting.
+// soakSuite has two models, one of them with streams; half of the answers fail.
 const soakSuite = `version: 1
 name: soak
 targets: [{name: whole, model: svc-pro}, {name: streamed, model: svc-pro, stream: true}]
@@ -42,7 +42,7 @@ defaults: {repeats: %d, scorers: [{contains: a}]}
 cases: [{name: good, vars: {x: "a short answer"}}, {name: bad, vars: {x: "no"}}]
 `
 
-// soakTrials is how many trials the soak asks, and whether that is the long form, which looks at memory too.
+// soakTrials is how many trials the soak runs, and whether that is the long form, which looks at memory too.
 func soakTrials(t *testing.T) (n int, long bool) {
 	t.Helper()
 	text := os.Getenv("EVALRUN_SOAK_TRIALS")
@@ -234,7 +234,7 @@ func (s *soak) watch(cmd *exec.Cmd, runFile string, every time.Duration) (sample
 	}
 }
 
-// asking are the samples from the time when trials were asked, warm-up and reports left out.
+// asking are the samples from the time when trials ran, without warm-up and reports.
 func asking(samples []soakSample, from, to float64, whole int64) (out []soakSample) {
 	for _, s := range samples {
 		if at := float64(s.written) / float64(whole); at >= from && at <= to {
@@ -244,7 +244,7 @@ func asking(samples []soakSample, from, to float64, whole int64) (out []soakSamp
 	return out
 }
 
-// slope is by how much memory grows with so many trials, in MiB for 10,000, by least squares.
+// slope is the growth of memory in MiB per 10,000 trials, by least squares.
 func slope(samples []soakSample, whole int64, trials int) float64 {
 	var n, sx, sy, sxx, sxy float64
 	for _, s := range samples {
@@ -262,8 +262,9 @@ func mostFDs(samples []soakSample) (most int) {
 	return most
 }
 
-// A run of very many trials needs no more descriptors and no more memory at its end than at its beginning, whatever breaks on
-// the way, and every trial of the plan is counted once. EVALRUN_SOAK_TRIALS=200000 is the long form, which looks at memory.
+// A run of very many trials needs no more descriptors and no more memory at its end than at its beginning, whatever
+// breaks in between. Every trial of the plan is counted once. EVALRUN_SOAK_TRIALS=200000 is the long form, which looks
+// at memory.
 func TestSoak(t *testing.T) {
 	trials, long := soakTrials(t)
 	evalrun, every := program, 5*time.Millisecond

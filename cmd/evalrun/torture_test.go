@@ -45,7 +45,7 @@ func program(t *testing.T) string {
 	return path
 }
 
-// tortureSuite has as many trials as go on for all kills.
+// tortureSuite has enough trials to last for all kills.
 const tortureSuite = `version: 1
 name: s
 targets: [{name: pro, model: svc-pro}]
@@ -55,8 +55,8 @@ defaults: {repeats: %d, scorers: [{contains: a}]}
 cases: [{name: one, vars: {x: a}}, {name: two, vars: {x: ab}}, {name: three, vars: {x: b}}, {name: four, vars: {x: ba}}]
 `
 
-// Scenarios R1 and R2: a run that is killed again and again, while it is being resumed too, ends with every trial judged once, nothing
-// that was journaled asked again, and the report of a run that nobody disturbed.
+// Scenarios R1 and R2: a run that is killed again and again, also while it is being resumed, ends with every trial
+// judged once and no journaled trial sent again. Its report is that of an undisturbed run.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	repeats := max(150, 25*kills(t))

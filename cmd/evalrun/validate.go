@@ -51,8 +51,8 @@ func (a *app) annotated(err error, format string) error {
 
 var validateFormats = []string{"text", "json", "github"}
 
-// annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. What is about no file stands there
-// and on standard error.
+// annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. A problem without a
+// file is there and on standard error.
 func (a *app) annotate(files []string, f harness.Flags, format string) error {
 	checked, err := authoring.Check(files, f, a.getenv)
 	if err == nil && checked.Bad() {
@@ -79,7 +79,7 @@ func (a *app) validate(files []string, f harness.Flags) error {
 	return a.selected(job)
 }
 
-// selected tells how much the filters select, when there are any.
+// selected writes how much the filters select, when there are any.
 func (a *app) selected(job *harness.Job) error {
 	if !job.Flags.Narrows() {
 		return nil

@@ -20,9 +20,9 @@ func (a *app) viewCommand() *cobra.Command {
 	var o viewOptions
 	cmd := &cobra.Command{
 		Use: "view [RUN|DIR...]", Short: "Show runs in the browser, on this machine",
-		Long: "Serves the pages of the HTML report for the runs of this folder and those that you name: a list of runs,\n" +
-			"trends of their metrics, comparisons of any two, and runs in progress. It only reads. The first line on\n" +
-			"standard output is the address, which evalrun also opens in the browser from a terminal; Ctrl-C ends it.",
+		Long: "Serves the runs of this folder, and the runs that you name, as pages: a list of runs, trends of their\n" +
+			"metrics, comparisons of any two, and runs in progress. It only reads. The first line on standard output is\n" +
+			"the address. On a terminal evalrun also opens it in the browser; Ctrl-C ends it.",
 		Example: "  evalrun view\n  evalrun view latest\n  evalrun view downloaded/artifacts --no-open",
 		RunE:    func(_ *cobra.Command, args []string) error { return a.view(args, o) },
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// viewed runs a command that prints its address first, saves what that serves as page.html and runs.json, sends the command
-// a signal, and wants an exit code: viewed INT 0 evalrun view.
+// viewed runs a command that prints its address first, and saves the page and the list of runs as page.html and
+// runs.json. It then sends the command a signal, and wants an exit code: viewed INT 0 evalrun view.
 func viewed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: viewed INT|TERM CODE COMMAND...")

@@ -22,8 +22,8 @@ type watching struct {
 	watched
 	only []string // the suites that the next run needs; nil: all
 	ran  []string // those of the last one
-	// before are files of suites of the last run, from the run before it.
-	before map[string]map[string]stamp
+	// before is what suites of the last run read in the run before it.
+	before map[string]*read
 	runs   int
 }
 
@@ -31,7 +31,7 @@ type watching struct {
 func (a *app) watch(ctx context.Context, quiet bool) error {
 	signals, release := a.signals()
 	defer release()
-	w := &watching{watched: watched{files: map[string]map[string]stamp{}}}
+	w := &watching{watched: watched{by: map[string]*read{}}}
 	a.watching = w
 	defer func() { a.watching = nil }()
 	for {
@@ -82,7 +82,7 @@ func (w *watching) narrowed(suites []string) []string {
 	return suites
 }
 
-// next chooses the suites of the next run: those that read what changed, and those that could not be read.
+// next chooses the suites of the next run: suites that read a changed file, and suites that could not be read.
 func (w *watching) next(suites map[string]bool, code int) {
 	if suites[""] {
 		w.only = nil
@@ -122,9 +122,16 @@ func (a *app) watches(suites []string, o *runOptions) []string {
 	if w == nil {
 		return suites
 	}
+	all := suites
 	suites = w.narrowed(suites)
 	if o.ProjectFile != nil {
 		w.note("", o.ProjectFile.Path)
+		if of, _ := o.ProjectSuites(); slices.Equal(of, all) { // a suite that is added there is a new one of this command
+			w.list("", o.ProjectFile.Path, func() []string {
+				found, _ := o.ProjectSuites() // the next run reports what is wrong
+				return found
+			})
+		}
 	}
 	for _, path := range []string{o.Prices, o.Emulator, o.Answers} {
 		if path != "" {

@@ -28,6 +28,15 @@ func suiteOf(name string) string {
 
 func watchTwo(t *testing.T) *watcher {
 	t.Helper()
+	return watchFiles(t, map[string]string{
+		"a.yaml": suiteOf("a"), "a.txt": "first {{.q}}\n", "a.csv": "name,q\none,1\ntwo,2\n",
+		"b.yaml": suiteOf("b"), "b.txt": "second {{.q}}\n", "b.csv": "name,q\none,1\ntwo,2\n",
+	}, "a.yaml", "b.yaml")
+}
+
+// watchFiles watches suites among files.
+func watchFiles(t *testing.T, files map[string]string, suites ...string) *watcher {
+	t.Helper()
 	w := &watcher{}
 	w.box = newBox(t, http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -36,11 +45,8 @@ func watchTwo(t *testing.T) *watcher {
 		}
 		w.calls.Add(1)
 		fmt.Fprint(out, hi)
-	}), map[string]string{
-		"a.yaml": suiteOf("a"), "a.txt": "first {{.q}}\n", "a.csv": "name,q\none,1\ntwo,2\n",
-		"b.yaml": suiteOf("b"), "b.txt": "second {{.q}}\n", "b.csv": "name,q\none,1\ntwo,2\n",
-	})
-	w.cmd = w.command("run", "--watch", "a.yaml", "b.yaml")
+	}), files)
+	w.cmd = w.command(append([]string{"run", "--watch"}, suites...)...)
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +133,33 @@ func TestWatchRunsWhatAChangeAffects(t *testing.T) {
 
 	w.replace("a.yaml", suiteOf("a"))
 	w.until(7, "changed: a.yaml")
+	w.ends(0)
+}
+
+// Files that a glob of the suite, of its workspace or of the project file did not match before are a change too; others are not.
+func TestWatchNoticesNewFiles(t *testing.T) {
+	t.Parallel()
+	suite := func(name string) string {
+		return "version: 1\nname: " + name + "\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"" + name + " {{.q}}\"}]\n" +
+			"cases:\n  - {dataset: data/*.csv, name: \"{{.q}}\", scorers: [{equals: hi}]}\n"
+	}
+	w := watchFiles(t, map[string]string{
+		"evalrun.yaml": "suites: [\"*-suite.yaml\"]\n", "a-suite.yaml": suite("a"), "data/one.csv": "q\none\n",
+	})
+	w.until(1, "watching 3 files")
+
+	w.write("data/notes.txt", "no data")
+	w.write("data/.two.csv.swp", "q\nhalf")
+	w.write("data/two.csv", "q\ntwo\n")
+	w.until(2, "changed: data/two.csv\n", "watching 4 files")
+
+	if err := os.Remove(w.path("data/one.csv")); err != nil {
+		t.Fatal(err)
+	}
+	w.until(2, "changed: data/one.csv\n", "1 pass")
+
+	w.write("b-suite.yaml", suite("b"))
+	w.until(3, "changed: b-suite.yaml\n", "2 suites")
 	w.ends(0)
 }
 

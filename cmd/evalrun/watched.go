@@ -8,15 +8,45 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 )
 
-// watched are the files that suites read, as they were when they were read.
+// watched is what suites read, as it was when they read it. What every suite reads is under "".
 type watched struct {
-	mu    sync.Mutex
-	files map[string]map[string]stamp // by the suite that read them; those of every suite are under ""
+	mu sync.Mutex
+	by map[string]*read
 }
 
-// stamp is what a look at a file tells of it without reading it. A folder has an empty one: what is put into it is no change of a suite.
+// read is what one suite reads.
+type read struct {
+	files map[string]stamp
+	globs map[string]*listing
+}
+
+// listing is a glob, with the files that matched it.
+type listing struct {
+	matches func() []string
+	was, is map[string]bool
+	due     time.Time // of the next look
+}
+
+// look lists what matches. A glob that takes long, over many folders, is looked at less often: it never takes more than a
+// twentieth of the time.
+func (l *listing) look() map[string]bool {
+	begun := time.Now()
+	if begun.Before(l.due) {
+		return l.is
+	}
+	l.is = map[string]bool{}
+	for _, path := range l.matches() {
+		l.is[path] = true
+	}
+	l.due = time.Now().Add(19 * time.Since(begun))
+	return l.is
+}
+
+// stamp is what the file system says about a file without reading it. A folder has an empty one: what is put into it is
+// no change of a suite.
 type stamp struct {
 	modified int64 // nanoseconds
 	size     int64
@@ -34,6 +64,14 @@ func stampOf(path string) stamp {
 	return stamp{modified: info.ModTime().UnixNano(), size: info.Size()}
 }
 
+// of is what a suite reads, so far.
+func (w *watched) of(suite string) *read {
+	if w.by[suite] == nil {
+		w.by[suite] = &read{map[string]stamp{}, map[string]*listing{}}
+	}
+	return w.by[suite]
+}
+
 // note remembers a file that a suite is about to read. A change after the first read of a run counts, so that none is lost.
 func (w *watched) note(suite, path string) {
 	path, err := filepath.Abs(path)
@@ -42,45 +80,58 @@ func (w *watched) note(suite, path string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.files[suite] == nil {
-		w.files[suite] = map[string]stamp{}
-	}
-	if _, known := w.files[suite][path]; !known {
-		w.files[suite][path] = stampOf(path)
+	files := w.of(suite).files
+	if _, known := files[path]; !known {
+		files[path] = stampOf(path)
 	}
 }
 
-// begin forgets the files of suites that are about to be read again, and returns them.
-func (w *watched) begin(suites []string) map[string]map[string]stamp {
+// list remembers a glob whose files a suite is about to list.
+func (w *watched) list(suite, glob string, matches func() []string) {
+	l := &listing{matches: matches}
+	l.was = l.look() // without the lock: it may come back with a note
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before := map[string]map[string]stamp{}
+	if globs := w.of(suite).globs; globs[glob] == nil {
+		globs[glob] = l
+	}
+}
+
+// begin forgets what suites read that are about to be read again, and returns it.
+func (w *watched) begin(suites []string) map[string]*read {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := map[string]*read{}
 	for _, s := range append(slices.Clone(suites), "") {
-		if w.files[s] != nil {
-			before[s] = w.files[s]
-			delete(w.files, s)
+		if w.by[s] != nil {
+			before[s] = w.by[s]
+			delete(w.by, s)
 		}
 	}
 	return before
 }
 
-// keep remembers files of an earlier run too, as they are now: suites that could not be read did not come to all of theirs.
-func (w *watched) keep(before map[string]map[string]stamp) {
-	for suite, files := range before {
-		for path := range files {
+// keep remembers what an earlier run read too, as it is now: suites that could not be read did not come to all of theirs.
+func (w *watched) keep(before map[string]*read) {
+	for suite, was := range before {
+		for path := range was.files {
 			w.note(suite, path)
+		}
+		for glob, l := range was.globs {
+			w.list(suite, glob, l.matches)
 		}
 	}
 }
 
 // changes are the files that are not as they were, as they are now, and the suites that read them; "" is every suite.
 func (w *watched) changes() (files map[string]stamp, suites map[string]bool) {
+	files, suites = map[string]stamp{}, map[string]bool{}
+	w.listed(files, suites)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	files, suites = map[string]stamp{}, map[string]bool{}
 	now := map[string]stamp{}
-	for suite, read := range w.files {
-		for path, was := range read {
+	for suite, one := range w.by {
+		for path, was := range one.files {
 			is, known := now[path]
 			if !known {
 				is = stampOf(path)
@@ -95,13 +146,41 @@ func (w *watched) changes() (files map[string]stamp, suites map[string]bool) {
 	return files, suites
 }
 
+// listed adds the files that match a glob and did not, or the other way round. It runs between runs, when nothing else lists.
+func (w *watched) listed(files map[string]stamp, suites map[string]bool) {
+	w.mu.Lock()
+	by := maps.Clone(w.by)
+	w.mu.Unlock()
+	for suite, one := range by {
+		for _, l := range one.globs {
+			is := l.look()
+			for _, path := range differing(l.was, is) {
+				files[path] = stampOf(path)
+				suites[suite] = true
+			}
+		}
+	}
+}
+
+// differing are the paths that are in one of the sets.
+func differing(a, b map[string]bool) (out []string) {
+	for _, pair := range [][2]map[string]bool{{a, b}, {b, a}} {
+		for path := range pair[0] {
+			if !pair[1][path] {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
+
 // count counts the files that are there.
 func (w *watched) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	there := map[string]bool{}
-	for _, read := range w.files {
-		for path, is := range read {
+	for _, one := range w.by {
+		for path, is := range one.files {
 			if is.modified != 0 {
 				there[path] = true
 			}

@@ -31,6 +31,7 @@ var direct = map[string][]string{
 		"internal/exit",
 		"runner",
 		"compare",
+		"ranking",
 		"internal/stats",
 		"journal",
 	},
@@ -42,7 +43,9 @@ var direct = map[string][]string{
 	"internal/flags":      {"internal/harness", "reports"},
 	"internal/login":      {"internal/harness"},
 	"internal/choosing":   {"internal/harness"},
-	"internal/runs":       {"internal/choosing", "internal/judgecheck", "internal/output", "internal/atomic"},
+	"internal/forge":      {"internal/exit", "diag"},
+	"internal/forgetest":  nil,
+	"internal/runs":       {"internal/forge", "internal/choosing", "internal/judgecheck", "internal/output", "internal/atomic"},
 	"internal/authoring":  {"internal/harness", "internal/lazy", "internal/term", "internal/promptfoo"},
 	"internal/promptfoo":  {"internal/lazy", "diag", "internal/exit", "internal/regular", "internal/tmpl", "internal/yamlnode"},
 	"internal/answers": {
@@ -107,7 +110,8 @@ var direct = map[string][]string{
 		"internal/jsondiff", "internal/textmetric", "suite", "eval", "diag", "internal/program", "internal/secret",
 		"internal/shape", "internal/jq", "tool",
 	},
-	"compare":           {"eval", "internal/stats"},
+	"compare":           {"eval", "internal/stats", "ranking"},
+	"ranking":           {"internal/stats"},
 	"internal/overview": {"compare", "journal", "eval", "diag", "internal/stats"},
 	"internal/page":     {"internal/overview", "compare", "journal", "eval"},
 	"internal/testrun":  {"journal", "eval"},
@@ -146,7 +150,7 @@ var only = map[string][]string{
 	"gopkg.in/yaml.v3": {"internal/yamlnode"},
 	"net/http": {
 		"internal/wire", "clients/account", "clients/app", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
-		"clients/emulator", "clients/oauth", "internal/replies",
+		"clients/emulator", "clients/oauth", "internal/forge", "internal/forgetest", "internal/replies",
 		"internal/view", // which serves pages on this machine, and sends nothing
 		"test/process",
 	},

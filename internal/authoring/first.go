@@ -132,7 +132,7 @@ func (f *First) vars() ([]string, error) {
 }
 
 // ownCases is what follows the targets when the prompt is the user's own.
-const ownCases = `prompts:                            # templates; every target is asked every prompt
+const ownCases = `prompts:                            # templates; every target is sent every prompt
   - name: own
     text: %s
 

@@ -24,6 +24,10 @@ type pairReader struct {
 	chooser *Chooser
 	places  []pairPlace
 	err     error // of reading them
+
+	// known are answers to the case at hand, by their places: many arms are compared case by case.
+	known [2]map[int]scorers.Told
+	of    *compare.Case
 }
 
 // caseKey names a case on an arm.
@@ -84,22 +88,40 @@ func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error
 // pairs yields the answers.
 func (r *pairReader) pairs() iter.Seq[scorers.Pair] {
 	return func(yield func(scorers.Pair) bool) {
-		for _, p := range r.places {
-			b, err := r.chooser.base.Trial(p.at[0])
+		for i := range r.places {
+			p := &r.places[i]
+			if r.of != p.head {
+				r.of, r.known = p.head, [2]map[int]scorers.Told{{}, {}}
+			}
+			b, err := r.answer(r.chooser.base, 0, p)
 			if err != nil {
 				r.err = err
 				return
 			}
-			h, err := r.chooser.head.Trial(p.at[1])
+			h, err := r.answer(r.chooser.head, 1, p)
 			if err != nil {
 				r.err = err
 				return
 			}
-			if !yield(scorers.Pair{Base: answerOf(b), Head: answerOf(h)}) {
+			if !yield(scorers.Pair{Base: b, Head: h}) {
 				return
 			}
 		}
 	}
+}
+
+// answer is that of a side of a pair.
+func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorers.Told, error) {
+	if told, ok := r.known[side][p.at[side]]; ok {
+		return told, nil
+	}
+	one, err := d.Trial(p.at[side])
+	if err != nil {
+		return scorers.Told{}, err
+	}
+	told := answerOf(one)
+	r.known[side][p.at[side]] = told
+	return told, nil
 }
 
 // answerOf is an answer with its question; runs without content have none.

@@ -182,6 +182,12 @@ func Baseline(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "stop sending requests when the verdict is known")
 }
 
+// Race lets the arms of a suite race.
+func Race(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.Var((*race)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
+	fs.Lookup("race").NoOptDefVal = eval.MetricPass
+}
+
 // Against say what a run is compared with, and by which rule.
 func Against(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringVar(&f.Baseline, "baseline", "", "compare with `RUN`: a named baseline, a run, or an exported file")

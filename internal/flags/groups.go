@@ -16,7 +16,7 @@ var groups = []struct{ title, flags string }{
 		"untrusted allow trust config no-config"},
 	{"Limits", "concurrency rpm tpm budget-calls budget-tokens budget-money budget-time prices attempts timeout " +
 		"fail-fast max-failures"},
-	{"Gate", "min-pass-rate max-errors max-blocked allow-empty baseline no-baseline interleave stop-early margin alpha " +
+	{"Gate", "min-pass-rate max-errors max-blocked allow-empty baseline no-baseline interleave stop-early race margin alpha " +
 		"on-inconclusive min-paired allow-removed metric"},
 	{"Reports", "report quiet verbose open watch dry-run json out name label no-content"},
 	{"Recording", "cache record replay replay-or-record answers"},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -246,3 +247,21 @@ func (a *Age) Set(s string) error {
 
 // maxAge bounds an age in its unit, so that no number overflows.
 const maxAge = 10_000
+
+// race is a flag for the metric on which arms race.
+type race string
+
+func (r *race) String() string { return string(*r) }
+func (r *race) Type() string   { return "METRIC" }
+func (r *race) Set(s string) error {
+	switch s {
+	case "":
+		return fmt.Errorf("it takes the name of a metric, or nothing for the pass rate")
+	case "true":
+		s = eval.MetricPass
+	case "false":
+		s = ""
+	}
+	*r = race(s)
+	return nil
+}

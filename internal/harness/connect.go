@@ -34,6 +34,7 @@ type Session struct {
 	link     link             // what is sent by to the unnamed service
 	links    map[string]link  // the same for the named ones
 	server   *emulator.Server // of the session's own; nil: none
+	script   string           // the sum of what it answers from
 	service  *routes          // the links and all that is around them
 	closed   closings         // of services that refuse
 	calls    []string         // the services that the plan calls
@@ -186,10 +187,10 @@ func (s *Session) wayTo(name string, client flow.Service) (next flow.Service, ad
 	return s.decorated(adapted{s.dialNamed(one), one.NoMetadata}, to), one.URL
 }
 
-// cached keeps the answers of a service over runs.
+// cached keeps the answers of a service over runs, and those of an emulator until its script changes.
 func (s *Session) cached(next flow.Service, who string) flow.Service {
 	if s.Flags.Emulator != "" {
-		who = "emulator " + s.Flags.Emulator + " " + strconv.FormatUint(s.Flags.Seed, 10)
+		who = "emulator " + s.script + " " + strconv.FormatUint(s.Flags.Seed, 10)
 	}
 	return flow.Cache(record.Cache{Dir: s.Flags.Dir.Cache(), Service: who}, next, func(text string) { s.Notice(text) })
 }

@@ -36,6 +36,7 @@ func (s *Session) startEmulator() error {
 	if s.server, err = e.Start("127.0.0.1:0"); err != nil {
 		return exit.With(exit.CodeIncomplete, err)
 	}
+	s.script = script.Sum()
 	s.Settings.Service.BaseURL, s.Settings.key = s.server.URL, emulatorKey
 	return nil
 }

@@ -10,6 +10,7 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -38,6 +39,8 @@ type Flags struct {
 	Trust bool
 	// Reading is called with the path of each file before a suite reads it; nil is fine.
 	Reading func(suite, path string)
+	// Listing is called with each glob before a suite lists what matches it, and with what does so at the time; nil is fine.
+	Listing func(suite, glob string, matches func() []string)
 	// NoHistory leaves the run out of the history.
 	NoHistory bool
 
@@ -154,8 +157,9 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		OwnBaseline:    flags.ownBaseline(),
 		AllowEnv:       flags.AllowEnv,
 		Can:            can,
+		Race:           flags.Race != "" && !flags.NoBaseline,
 	}
-	if err := flags.checkAllow(); err != nil {
+	if err := cmp.Or(flags.checkAllow(), flags.checkRace()); err != nil {
 		return nil, err
 	}
 	opts.Services = j.projectServices(opts)
@@ -187,6 +191,26 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		j.Suites = append(j.Suites, s)
 	}
 	return j, nil
+}
+
+// checkRace says which flag does not go with a race.
+func (f *Flags) checkRace() error {
+	d := f.defaults()
+	for _, other := range []struct {
+		name  string
+		given bool
+		why   string
+	}{
+		{"--shard", f.Shard != "", "a race needs the answers of all arms to a case, and a shard has some of them"},
+		{"--stop-early", f.Rule.StopEarly || d.Rule.StopEarly, "a race ends by itself, arm by arm"},
+		{"--baseline", f.Baseline != "" || d.Baseline != "" && !f.NoBaseline, "arms that leave a race have nothing to compare"},
+		{"--interleave", f.Interleave != "", "arms that leave a race have nothing to compare"},
+	} {
+		if f.Race != "" && other.given {
+			return exit.BadInput("--race does not go with %s: %s", other.name, other.why)
+		}
+	}
+	return nil
 }
 
 // load loads a suite, with an earlier version of it when ref names one.
@@ -234,7 +258,23 @@ func (f *Flags) below(root *os.Root, suite string) fs.FS {
 	if f.Reading == nil {
 		return regular.FS(root)
 	}
-	return regular.Noting(root, func(name string) { f.Reading(suite, filepath.Join(root.Name(), filepath.FromSlash(name))) })
+	path := func(name string) string { return filepath.Join(root.Name(), filepath.FromSlash(name)) }
+	notes := regular.Notes{
+		Read: func(name string) { f.Reading(suite, path(name)) },
+		List: func(string, func() []string) {},
+	}
+	if f.Listing != nil {
+		notes.List = func(glob string, matches func() []string) {
+			f.Listing(suite, path(glob), func() []string {
+				names := matches()
+				for i := range names {
+					names[i] = path(names[i])
+				}
+				return names
+			})
+		}
+	}
+	return regular.Noting(root, notes)
 }
 
 // standardInput loads the suite that is on standard input, whose folder is the working directory.

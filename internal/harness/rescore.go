@@ -318,8 +318,10 @@ func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	switch {
 	case err != nil:
 		return never("its answer in " + o.doc.Run.ID + " cannot be read")
-	case r.Outcome == eval.Skip && r.SkipReason == eval.SkipEarly: // whose reason would say that the trial is not needed
+	case r.Outcome == eval.Skip && r.SkipReason == journal.SkipEarly: // whose reason would say that the trial is not needed
 		return never("not run: the verdict was known")
+	case r.Outcome == eval.Skip && r.SkipReason == journal.SkipRace:
+		return never("not run: the arm had left the race")
 	case r.Outcome == eval.Skip:
 		return never(r.SkipReason)
 	case r.Response != nil && (r.Error == nil || r.Error.Kind != eval.KindNoCandidates):

@@ -151,6 +151,9 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 		kept.Vars = nil
 	}
 	kept.absolute()
+	if kept.Race != "" { // what the project file says is not in the head
+		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.defaults().Rule.Alpha)
+	}
 	if chosen := s.Settings.selection; chosen != nil {
 		kept.FailedIn, kept.ChangedSince, kept.Sample, kept.Selected = chosen.FailedIn, chosen.ChangedSince, chosen.Sample, chosen.Places
 	}

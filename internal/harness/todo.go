@@ -11,7 +11,7 @@ import (
 
 // Todo compares the plan with what is recorded.
 type Todo struct {
-	Ask     int      // trials to ask
+	Ask     int      // trials to run
 	Judge   int      // recorded answers that only have to be judged again
 	Settled int      // trials that stay as they are
 	Dropped []string // recorded trials, by case and arm, that the plan does not have any more

@@ -152,7 +152,7 @@ func stopWords(stop *eval.Stop, unused int) string {
 		what = "the pass rate could not reach the gate's any more"
 	}
 	return fmt.Sprintf(
-		"%s after %d of %d units, in the order of the schedule; %s were not asked, or are not used", what, stop.Units, stop.Of,
+		"%s after %d of %d units, in the order of the schedule; %s did not run, or are not used", what, stop.Units, stop.Of,
 		diag.Count(unused, "case"),
 	)
 }

@@ -42,7 +42,7 @@ func HasApps(run *eval.Run) bool {
 
 // FromEmulator says that no model answered in a run against the emulator. Applications answer there all the same.
 func FromEmulator(run *eval.Run) string {
-	text := "against evalrun's emulator: no model was asked, the answers come from a script"
+	text := "against evalrun's emulator: answers come from a script, not from a model"
 	if HasApps(run) {
 		text += "; those of applications are real"
 	}
@@ -59,5 +59,5 @@ func Replayed(run *eval.Run) string {
 	if HasApps(run) {
 		return "replayed: nothing was sent, the answers come from"
 	}
-	return "replayed: no model was asked, the answers come from"
+	return "replayed, without a model: the answers come from"
 }

@@ -197,6 +197,13 @@ func flagSettings() []setting {
 		toggle("allowEmpty", "allow-empty", "Whether an empty selection is no error."),
 		toggle("quiet", "quiet", "Whether to print errors and failed verdicts only."),
 		toggle("verbose", "verbose", "Whether to report each trial and each retry."),
+		{
+			shape.Key{
+				Name: "race", Is: shape.Either(shape.Bool, shape.Text),
+				Doc: "Whether arms that cannot be the best are sent no more cases, or the metric that decides.",
+			},
+			func(f *File, n yamlnode.Node) { f.flag("race", n.Str()) },
+		},
 		toggle("failFast", "fail-fast", "Whether to stop after the first failed trial."),
 		number("maxFailures", "max-failures", 1, "Stop after this many failed trials."),
 		number("seed", "seed", 0, "The seed of --sample."),

@@ -64,8 +64,25 @@ func kind(mode fs.FileMode) string {
 // FS is the file system below a folder. It opens nothing but regular files and folders.
 func FS(root *os.Root) fs.FS { return confined{root, root.FS(), func(string) {}} }
 
-// Noting is FS for a caller that wants to know the names of files before they are read.
-func Noting(root *os.Root, note func(name string)) fs.FS { return confined{root, root.FS(), note} }
+// Notes receive what is about to be read.
+type Notes struct {
+	Read func(name string)
+	// List gets a glob, and a function that lists the names of the files that match it at the time.
+	List func(glob string, matches func() []string)
+}
+
+// Noting is FS for a caller that wants to know the names of files, and globs, before they are read.
+func Noting(root *os.Root, notes Notes) fs.FS {
+	return noting{confined{root, root.FS(), notes.Read}, notes}
+}
+
+type noting struct {
+	confined
+	notes Notes
+}
+
+// Listing notes a glob.
+func (n noting) Listing(glob string, matches func() []string) { n.notes.List(glob, matches) }
 
 type confined struct {
 	root *os.Root

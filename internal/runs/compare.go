@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/choosing"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -76,6 +78,45 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (
 	defer chooser.Close()
 	c, err := chooser.Compare(ctx, what)
 	return &Comparison{c, rule}, err
+}
+
+// Preferences is what came of ranking arms by preferences.
+type Preferences struct{ found *compare.Preferences }
+
+// Exit is the exit code of the ranking: incomplete or invalid ones are none.
+func (p *Preferences) Exit() int {
+	invalid := func(s compare.SuitePreferences) bool { return s.Verdict == eval.Invalid }
+	if p.found.Judge.Incomplete != "" || slices.ContainsFunc(p.found.Suites, invalid) {
+		return exit.CodeIncomplete
+	}
+	return 0
+}
+
+// Write writes the ranking for people.
+func (p *Preferences) Write(screen term.Screen) error { return reports.Preferences(screen, p.found, layout(screen)) }
+
+// WriteJSON writes the ranking for programs.
+func (p *Preferences) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }
+
+// RankByChoice ranks the arms of a run by what a judge prefers. name is what OpenBaseline takes.
+func (f Folder) RankByChoice(ctx context.Context, name string, o CompareOptions) (*Preferences, error) {
+	d, err := f.OpenBaseline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	for _, arm := range o.Arms {
+		if err := verdict.CheckArm(d, arm); err != nil {
+			return nil, err
+		}
+	}
+	chooser, err := choosing.New(ctx, d, d, o.Judge)
+	if err != nil {
+		return nil, err
+	}
+	defer chooser.Close()
+	found, err := chooser.Rank(ctx, name, o.Rule.Alpha, o.Arms)
+	return &Preferences{found}, err
 }
 
 // openTwo opens both sides at once, which is half of what a comparison takes. One run is both sides.

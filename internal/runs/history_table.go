@@ -71,7 +71,7 @@ func (h *History) close(b *bytes.Buffer, width int) {
 		}
 	}
 	if emulated > 0 {
-		notes = append(notes, fmt.Sprintf("%s of %d against evalrun's emulator: no model was asked", diag.Count(emulated, "run"), len(h.Runs)))
+		notes = append(notes, fmt.Sprintf("%s of %d against evalrun's emulator, not a model", diag.Count(emulated, "run"), len(h.Runs)))
 	}
 	for i, note := range notes {
 		if i == 0 {

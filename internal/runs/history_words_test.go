@@ -156,7 +156,7 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 	h.draw(&b, 100)
 	contains(
 		t, b.String(), "s: arm19\n", "... and 3 more; --suite, --arm and --case choose, and -o json has all\n",
-		"1 run of 2 against evalrun's emulator: no model was asked\n",
+		"1 run of 2 against evalrun's emulator, not a model\n",
 	)
 	if strings.Contains(b.String(), "arm20") {
 		t.Error("an arm too many is in the table")

@@ -29,6 +29,7 @@ type Early struct {
 
 type watchedSuite struct {
 	rule     *eval.BaselineRule
+	race     *race                    // nil when the suite's gate stops early instead
 	min      *float64                 // of the pass rate, when the gate has that rule too
 	base     map[string]*compare.Side // of the baseline, by arm; nil when the baseline runs in the run itself
 	alone    bool                     // the suite has one arm
@@ -43,11 +44,12 @@ type watchedSuite struct {
 // watchedArm is an arm that is compared.
 type watchedArm struct {
 	suite, arm string
+	model      string
 	units      []*unit // in the order of the schedule
 	by         map[string]*unit
 	next       int // the first that was not fed
 	test       *compare.Sequential
-	decided    bool
+	decided    bool // the verdict is known, or the arm has left the race
 
 	cases, lost float64 // that count for the pass rate; those among them, or parts of them, that have failed
 }
@@ -72,32 +74,22 @@ type unitCase struct {
 	results    int // of head, errors included
 }
 
-// NewEarly is nil when no gate of the run stops early.
+// NewEarly is nil when no gate of the run stops early, and no arms race.
 func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 	q := &Early{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
 	for i := range run.Suites {
-		g := run.Suites[i].Gate
-		if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline || plan.Shard() != nil {
-			continue
-		}
-		w := &watchedSuite{
-			rule:     g.Baseline,
-			min:      g.PassRateMin,
-			arms:     map[string]*watchedArm{},
-			matchers: map[string]*sideMatcher{},
-			closed:   map[string]bool{},
-			partners: map[string]map[string]string{},
-		}
-		w.alone = armsOf(plan, run.Suites[i].Name) == 1
-		if !w.rule.Within() {
-			sides, err := baseSides(w.rule.Path, run.Suites[i].Name)
-			if err != nil {
+		name := run.Suites[i].Name
+		w := raceOf(run, plan, name)
+		if w == nil {
+			var err error
+			if w, err = stopping(run, plan, &run.Suites[i]); err != nil {
 				return nil, err
 			}
-			w.base = sides
 		}
-		w.together = compare.Units(w.sides(plannedSides(plan, run.Suites[i].Name, run.StartedAt)))
-		q.suites[run.Suites[i].Name] = w
+		if w != nil {
+			w.together = compare.Units(w.sides(plannedSides(plan, name, run.StartedAt)))
+			q.suites[name] = w
+		}
 	}
 	if len(q.suites) == 0 {
 		return nil, nil
@@ -112,6 +104,31 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 		w.begin()
 	}
 	return q, nil
+}
+
+// stopping is a suite whose gate stops early, nil when it does not.
+func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSuite, error) {
+	g := one.Gate
+	if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline || plan.Shard() != nil {
+		return nil, nil
+	}
+	w := &watchedSuite{
+		rule:     g.Baseline,
+		min:      g.PassRateMin,
+		arms:     map[string]*watchedArm{},
+		matchers: map[string]*sideMatcher{},
+		closed:   map[string]bool{},
+		partners: map[string]map[string]string{},
+	}
+	w.alone = armsOf(plan, one.Name) == 1
+	if !w.rule.Within() {
+		sides, err := baseSides(w.rule.Path, one.Name)
+		if err != nil {
+			return nil, err
+		}
+		w.base = sides
+	}
+	return w, nil
 }
 
 // armsOf is how many arms a suite of the plan has.
@@ -150,6 +167,11 @@ func (q *Early) unitKey(t *eval.Trial) string {
 	if !ok {
 		return "case\x00" + t.CaseID + "\x00" + t.Case
 	}
+	return w.keyOf(t)
+}
+
+// keyOf is unitKey of a suite that is watched.
+func (w *watchedSuite) keyOf(t *eval.Trial) string {
 	key := w.caseKey(t)
 	return "case\x00" + cmp.Or(w.together[key], key)
 }
@@ -175,7 +197,7 @@ func (q *Early) expect(t *runner.Planned) {
 	}
 	a, ok := w.arms[t.Arm]
 	if !ok {
-		a = &watchedArm{suite: t.Suite, arm: t.Arm, by: map[string]*unit{}}
+		a = &watchedArm{suite: t.Suite, arm: t.Arm, model: cmp.Or(t.Model, t.Target), by: map[string]*unit{}}
 		w.arms[t.Arm] = a
 	}
 	key := q.unitKey(&t.Trial)
@@ -275,6 +297,9 @@ func (w *watchedSuite) begin() {
 		}
 		a.test = compare.NewSequential(w.rule.Metrics, w.rule.Alpha, len(w.arms)*len(w.rule.Metrics))
 	}
+	if w.race != nil {
+		w.lineUp()
+	}
 }
 
 // Schedule is the plan with the units of the watched suites in the order of their ranks. The arms of a case stay
@@ -306,12 +331,18 @@ func (q *Early) Skip(t *runner.Planned) string {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if w.race != nil {
+		if a := w.arms[t.Arm]; a == nil || !a.decided {
+			return ""
+		}
+		return journal.SkipRace
+	}
 	for arm, a := range w.arms {
 		if (arm == t.Arm || t.Arm == w.rule.BaseOf(arm)) && !a.decided {
 			return ""
 		}
 	}
-	return eval.SkipEarly
+	return journal.SkipEarly
 }
 
 // Hold keeps running trials close to the ones that were fed. A slow answer would otherwise let others run far ahead;
@@ -343,6 +374,9 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 	if !ok {
 		return false
 	}
+	if w.race != nil {
+		return w.tooFar(t, ahead)
+	}
 	far := false
 	for _, a := range w.order {
 		if u := q.unitOf(w, a, &t.Trial); u != nil && !a.decided {
@@ -359,6 +393,10 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
 	for _, stop := range d.Stops {
 		s, ok := q.suites[stop.Suite]
+		if ok && s.race != nil {
+			s.replayRace(&stop)
+			continue
+		}
 		if ok && s.rule.IsBase(stop.Arm) {
 			s.closed[stop.Arm] = true
 		}
@@ -380,7 +418,7 @@ func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w 
 	}
 	for _, s := range q.suites {
 		for _, a := range s.arms {
-			if !a.decided {
+			if !a.decided || s.race != nil {
 				continue
 			}
 			if err := s.closeBase(a, w); err != nil {

@@ -15,6 +15,9 @@ import (
 
 // Observe takes up a result, in whatever order they come, and writes down the verdicts that are known now.
 func (q *Early) Observe(r *eval.Result, journal *journal.Writer) error {
+	if w := q.suites[r.Suite]; w != nil && r.Outcome == eval.Skip {
+		q.stall(w, r.Arm)
+	}
 	return q.observe(q.ofResult(r), journal)
 }
 
@@ -39,6 +42,9 @@ func (q *Early) observe(r seen, journal *journal.Writer) error {
 			continue
 		}
 		u.take(w, r, r.trial.Arm == arm)
+		if w.race != nil {
+			return q.run(w, journal)
+		}
 		if a.decided {
 			continue
 		}
@@ -49,10 +55,7 @@ func (q *Early) observe(r seen, journal *journal.Writer) error {
 			}
 		}
 		if a.next > next { // workers that held back, or wait for an arm that is decided now, may continue
-			q.mu.Lock()
-			close(q.moved)
-			q.moved = make(chan struct{})
-			q.mu.Unlock()
+			q.wake()
 		}
 	}
 	return nil

@@ -112,9 +112,9 @@ func TestTrialsAreSkippedOnceTheirVerdictIsKnown(t *testing.T) {
 		w.take([]*eval.Result{r})
 		sent++
 	}
-	expect.Same(t, "when one is decided", skips(), map[string]string{"t/a": "", "t/b": eval.SkipEarly, "t/c": ""})
+	expect.Same(t, "when one is decided", skips(), map[string]string{"t/a": "", "t/b": journal.SkipEarly, "t/c": ""})
 	w.take(results[sent:])
-	all := map[string]string{"t/a": eval.SkipEarly, "t/b": eval.SkipEarly, "t/c": eval.SkipEarly}
+	all := map[string]string{"t/a": journal.SkipEarly, "t/b": journal.SkipEarly, "t/c": journal.SkipEarly}
 	expect.Same(t, "when all are", skips(), all)
 	var got []string
 	units := map[string]int{}

@@ -33,6 +33,9 @@ type Checks struct {
 // Gates are the gates of suites, in their order, with what the options say instead. The error says that nothing is
 // there to compare with, or that the cases are too few to ever show what a gate wants.
 func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
+	if err := c.checkRace(suites); err != nil {
+		return nil, err
+	}
 	var gates []*eval.GateConfig
 	compares := false
 	for _, one := range suites {

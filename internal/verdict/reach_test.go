@@ -162,7 +162,7 @@ func TestBaselinesThatCannotBeUsed(t *testing.T) {
 	half := trials(eval.Pass)[:30]
 	blank := trials(eval.Skip)
 	for _, r := range blank {
-		r.SkipReason = eval.SkipEarly // other reasons leave a run incomplete
+		r.SkipReason = journal.SkipEarly // other reasons leave a run incomplete
 	}
 	for name, test := range map[string]struct {
 		base *journal.Document

@@ -210,3 +210,9 @@ const (
 	maxVersions   = 16
 	maxCategories = 64
 )
+
+// Sides are the arms of a run, suite by suite, as a comparison reads them.
+func Sides(d *journal.Document) ([]*compare.Side, error) { return sidesOf(d) }
+
+// ChoiceOptions are how a judge's choices between arms of a suite are judged: without a margin.
+func ChoiceOptions(d *journal.Document, suite string) compare.Options { return optionsFor(nil, d, suite) }

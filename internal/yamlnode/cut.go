@@ -233,15 +233,13 @@ func (c *cut) begins(list *yaml.Node, line int) bool {
 	return list.Kind == yaml.SequenceNode && list.Style == 0 && list.Anchor == "" && list.Line == line && list.Column == c.indent+1
 }
 
-// each parses the pieces.
+// ahead is how many pieces are parsed at once: those behind the one whose items are looked at. More than processors would help nobody.
+const ahead = 2
+
+// each parses the pieces, some ahead of the one whose items it yields.
 func (c *cut) each(d *doc) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
-		for _, p := range c.pieces {
-			items, ok := c.read(p)
-			if !ok {
-				c.broken = true
-				return
-			}
+		for items := range c.parsed() {
 			for _, item := range items {
 				if !yield(Node{item, d}) {
 					return
@@ -251,16 +249,44 @@ func (c *cut) each(d *doc) iter.Seq[Node] {
 	}
 }
 
-// read parses a piece. Its nodes get their lines in the file.
-func (c *cut) read(p piece) (items []*yaml.Node, ok bool) {
+// parsed are the items of each piece, up to one that cannot be read.
+func (c *cut) parsed() iter.Seq[[]*yaml.Node] {
+	return func(yield func([]*yaml.Node) bool) {
+		var begun []chan []*yaml.Node // in the order of the pieces
+		for next := range len(c.pieces) + ahead {
+			if next < len(c.pieces) {
+				done := make(chan []*yaml.Node, 1) // so that nobody has to wait for a piece that is not wanted any more
+				begun = append(begun, done)
+				go func() { done <- c.read(c.pieces[next]) }()
+			}
+			if next < ahead {
+				continue
+			}
+			items := <-begun[0]
+			if begun = begun[1:]; items == nil {
+				c.broken = true
+				return
+			}
+			if !yield(items) {
+				return
+			}
+		}
+	}
+}
+
+// read parses a piece, nil when that cannot be read on its own. Its nodes get their lines in the file.
+func (c *cut) read(p piece) (items []*yaml.Node) {
 	root, err := decode(c.src[p.start:p.end])
 	if err != nil || root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
-		return nil, false
+		return nil
 	}
 	list := root.Content[0]
 	if !c.begins(list, 1) || len(list.Content) != p.items {
-		return nil, false
+		return nil
 	}
 	check := checker{doc: &doc{diags: &diag.List{}}, cut: true, below: p.line - 1}
-	return list.Content, check.check(list, 1, false)
+	if !check.check(list, 1, false) {
+		return nil
+	}
+	return list.Content
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,6 +124,45 @@ func sameCut(t *testing.T, src string, piece int) bool {
 		t.Errorf("%q, cut (-whole +cut):\n%s", src, diff)
 	}
 	return true
+}
+
+// Pieces are parsed ahead of the one whose items are looked at. Their items come in order all the same, none behind a piece that
+// cannot be read on its own, and whoever stops early may read the list again.
+func TestPiecesParsedAheadComeInOrder(t *testing.T) {
+	t.Parallel()
+	const cases = 200
+	for _, bad := range []int{0, 1, 2, 3, cases / 2, cases - 1, cases} { // the item that ends the list; cases: none does
+		var src strings.Builder
+		src.WriteString("cases:\n")
+		for i := range cases {
+			item := strconv.Itoa(i)
+			if i == bad {
+				item = "&x " + item
+			}
+			src.WriteString("- " + item + "\n")
+		}
+		root, ok := Cutting{Key: "cases", Piece: 1}.Parse("f.yaml", []byte(src.String()), &diag.List{})
+		if !ok || !root.IsCut() {
+			t.Fatalf("parsed %v, cut %v", ok, root.IsCut())
+		}
+		for _, most := range []int{1, 2, 7, cases} {
+			got := 0
+			for item := range root.Map().Get("cases").Each() {
+				if want := fmt.Sprintf("f.yaml:%d:3 %d", got+2, got); fmt.Sprint(item.Pos(), " ", item.Str()) != want {
+					t.Fatalf("item %d is %s at %s, want %s", got, item.Str(), item.Pos(), want)
+				}
+				if got++; got == most {
+					break
+				}
+			}
+			if want := min(most, bad); got != want {
+				t.Errorf("%d items before a bad one at %d, want %d", got, bad, want)
+			}
+		}
+		if root.Broken() != (bad < cases) {
+			t.Errorf("broken %v with a bad item at %d", root.Broken(), bad)
+		}
+	}
 }
 
 // dump writes down all that is known of a value, one line for each value inside.

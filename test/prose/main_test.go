@@ -37,6 +37,9 @@ func TestCodeHasMessagesAndComments(t *testing.T) {
 	messages, _, err = code("x_test.go", []byte(text))
 	expect.OK(t, err)
 	expect.Same(t, "messages of a test", said(messages), []string(nil))
+	messages, comments, err = code("scorers/judge_forms.go", []byte(text))
+	expect.OK(t, err)
+	expect.Same(t, "messages that are data, and comments next to them", []int{len(messages), len(comments)}, []int{0, 4})
 }
 
 func TestCeilingsHoldLongSentencesAndListedWords(t *testing.T) {

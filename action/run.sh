@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs the suites, and leaves what later steps publish in a folder: the run, report.md, report.html, report.csv and junit.xml. The exit
+# code of evalrun is an output, so that the job ends with it after everything is published.
+set -euo pipefail
+folder="$RUNNER_TEMP/$NAME"
+read -r -a suites <<< "$SUITE"
+args=()
+while IFS= read -r -d '' word; do args+=("$word"); done < <(xargs printf '%s\0' <<< "$ARGS")
+if [ -z "$ARGS" ]; then args=(); fi
+
+comment=true
+if [ "$FORK" = true ]; then # somebody else's suite: it may not name the service, read the environment or start programs
+  args+=(--untrusted)
+  if [ -n "$ANSWERS" ]; then args+=(--replay "$ANSWERS"); fi
+  comment=false # the token of a fork may not write
+elif [ "$EVENT" = pull_request ]; then
+  args+=(--cache)
+fi
+
+rm -rf "$folder"
+mkdir -p "$folder"
+code=0
+evalrun run "${suites[@]}" --out "$folder/run" ${args[@]+"${args[@]}"} -o table -o "markdown=$folder/report.md" \
+  -o "html=$folder/report.html" -o "junit=$folder/junit.xml" -o "csv=$folder/report.csv" || code=$?
+if [ -f "$folder/run/run.jsonl" ]; then
+  evalrun report "$folder/run" -o github
+else
+  comment=false
+fi
+if [ -f "$folder/report.md" ]; then cat "$folder/report.md" >> "$GITHUB_STEP_SUMMARY"; fi
+printf 'exit=%s\nfolder=%s\ncomment=%s\n' "$code" "$folder" "$comment" >> "$GITHUB_OUTPUT"

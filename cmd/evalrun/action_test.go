@@ -1,0 +1,260 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/forgetest"
+)
+
+// runner runs the steps of actions as a job of GitHub does: each script in a shell of its own, with what earlier ones left in its
+// environment. Of the actions that others wrote it knows what they are for: files are kept and fetched in a folder.
+type runner struct {
+	t     *testing.T
+	dir   string // the checkout
+	temp  string
+	env   map[string]string
+	known map[string]string // values of expressions
+	kept  map[string]string // folder by the name of what was uploaded
+	out   string            // of the last job
+}
+
+func newRunner(t *testing.T, forge *forgetest.Forge) *runner {
+	t.Helper()
+	r := &runner{t: t, dir: t.TempDir(), temp: t.TempDir(), kept: map[string]string{}}
+	r.known = map[string]string{
+		"github.token": "token", "github.action_ref": "v0.2.0", "github.repository": "o/r", "github.server_url": "https://forge.example",
+		"github.run_id": "77", "runner.temp": r.temp, "github.event_name": "pull_request",
+		"github.event.pull_request.head.repo.full_name": "o/r",
+	}
+	r.env = map[string]string{
+		"HOME": t.TempDir(), "PATH": os.Getenv("PATH"), "RUNNER_TEMP": r.temp, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/5/merge",
+		"GITHUB_API_URL": forge.URL, "EVALRUN_RELEASES": releases(t), "GOCACHE": goEnv(t, "GOCACHE"), "GOMODCACHE": goEnv(t, "GOMODCACHE"),
+	}
+	r.event(`{"pull_request":{"number":5}}`)
+	return r
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	expect.OK(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+func (r *runner) event(text string) {
+	r.env["GITHUB_EVENT_PATH"] = r.write(filepath.Join(r.temp, "event.json"), text)
+}
+
+func (r *runner) write(path, text string) string {
+	r.t.Helper()
+	expect.OK(r.t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// releases is a server with the release v0.2.0, which is the program of these tests, and v6.6.6, whose archive was replaced.
+func releases(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(program(t))
+	expect.OK(t, err)
+	var archive bytes.Buffer
+	packed := gzip.NewWriter(&archive)
+	files := tar.NewWriter(packed)
+	expect.OK(t, files.WriteHeader(&tar.Header{Name: "evalrun-x/evalrun", Mode: 0o755, Size: int64(len(data))}))
+	_, err = files.Write(data)
+	expect.OK(t, err, files.Close(), packed.Close())
+	sum := sha256.Sum256(archive.Bytes())
+	name := fmt.Sprintf("evalrun-%s-%s.tar.gz", runtime.GOOS, runtime.GOARCH)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case "/v0.2.0/SHA256SUMS", "/v6.6.6/SHA256SUMS":
+			_, _ = fmt.Fprintf(w, "%064d  evalrun-plan9-386.tar.gz\n%x  %s\n", 0, sum, name)
+		case "/v0.2.0/" + name:
+			_, _ = w.Write(archive.Bytes())
+		case "/v6.6.6/" + name:
+			_, _ = w.Write(append(archive.Bytes(), "more"...))
+		default:
+			http.NotFound(w, req)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// step is a step of a job or of an action.
+type step struct {
+	ID, If, Uses, Run, Shell string
+	With, Env                map[string]string
+}
+
+// uses runs an action of this repository, and reports whether all its steps succeeded.
+func (r *runner) uses(folder string, with map[string]string) bool {
+	r.t.Helper()
+	folder, err := filepath.Abs(folder)
+	expect.OK(r.t, err)
+	data, err := os.ReadFile(filepath.Join(folder, "action.yml"))
+	expect.OK(r.t, err)
+	var action struct {
+		Inputs map[string]struct {
+			Required bool
+			Default  string
+		}
+		Runs struct{ Steps []step }
+	}
+	expect.OK(r.t, yaml.Unmarshal(data, &action))
+	for name, input := range action.Inputs {
+		value, given := with[name]
+		if !given && input.Required {
+			r.t.Fatalf("%s: the input %s is missing", folder, name)
+		}
+		if !given {
+			value = r.value(input.Default)
+		}
+		r.known["inputs."+name] = value
+	}
+	for name := range with {
+		if _, declared := action.Inputs[name]; !declared {
+			r.t.Fatalf("%s: there is no input %s", folder, name)
+		}
+	}
+	r.known["github.action_path"], r.env["GITHUB_ACTION_PATH"] = folder, folder
+	return r.job(action.Runs.Steps)
+}
+
+// job runs steps; after a failed step, it runs only the steps that always run.
+func (r *runner) job(steps []step) bool {
+	r.t.Helper()
+	ok := true
+	r.out = ""
+	for i := range steps {
+		s := &steps[i]
+		if s.If != "" && !r.holds(s.If) || !ok && !strings.HasPrefix(s.If, "always()") {
+			continue
+		}
+		if s.Uses != "" {
+			ok = r.other(s) && ok
+		} else {
+			ok = r.script(s) && ok
+		}
+	}
+	return ok
+}
+
+var expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
+
+// value replaces the expressions in a text.
+func (r *runner) value(text string) string {
+	return expression.ReplaceAllStringFunc(text, func(one string) string {
+		inner := expression.FindStringSubmatch(one)[1]
+		if strings.Contains(inner, "==") {
+			return fmt.Sprint(r.holds(inner))
+		}
+		return r.lookUp(inner)
+	})
+}
+
+func (r *runner) lookUp(name string) string {
+	value, known := r.known[name]
+	if !known && !strings.HasPrefix(name, "steps.") {
+		r.t.Fatalf("no value for the expression %s", name)
+	}
+	return value
+}
+
+// holds evaluates a condition of terms joined by &&, each a comparison with a text or another value.
+func (r *runner) holds(condition string) bool {
+	for term := range strings.SplitSeq(condition, "&&") {
+		term = strings.TrimSpace(term)
+		if term == "always()" {
+			continue
+		}
+		left, right, equal := strings.Cut(term, " == ")
+		if !equal {
+			left, right, _ = strings.Cut(term, " != ")
+		}
+		if text, is := strings.CutPrefix(right, "'"); is {
+			right = strings.TrimSuffix(text, "'")
+		} else {
+			right = r.lookUp(right)
+		}
+		if (r.lookUp(left) == right) != equal {
+			return false
+		}
+	}
+	return true
+}
+
+// script runs a script, and takes down its outputs and what it adds to the path.
+func (r *runner) script(s *step) bool {
+	r.t.Helper()
+	at := func(name string) string { return filepath.Join(r.temp, "github-"+name) }
+	for _, name := range []string{"output", "path"} {
+		r.write(at(name), "")
+	}
+	cmd := exec.Command("bash", "-e", "-c", s.Run)
+	cmd.Dir = r.dir
+	for name, value := range r.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	for name, value := range s.Env {
+		cmd.Env = append(cmd.Env, name+"="+r.value(value))
+	}
+	cmd.Env = append(cmd.Env, "GITHUB_OUTPUT="+at("output"), "GITHUB_PATH="+at("path"), "GITHUB_STEP_SUMMARY="+at("summary"))
+	out, err := cmd.CombinedOutput()
+	r.out += string(out)
+	for line := range strings.Lines(readText(r.t, r.temp, "github-output")) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		r.known["steps."+s.ID+".outputs."+name] = value
+	}
+	for line := range strings.Lines(readText(r.t, r.temp, "github-path")) {
+		r.env["PATH"] = strings.TrimSpace(line) + ":" + r.env["PATH"]
+	}
+	return err == nil
+}
+
+// other stands in for an action that others wrote.
+func (r *runner) other(s *step) bool {
+	r.t.Helper()
+	name, _, _ := strings.Cut(s.Uses, "@")
+	switch name {
+	case "actions/checkout", "actions/setup-go", "actions/cache":
+	case "actions/upload-artifact":
+		r.kept[r.value(s.With["name"])] = strings.Fields(r.value(s.With["path"]))[0]
+		r.known["steps."+s.ID+".outputs.artifact-url"] = "https://forge.example/artifact/" + r.value(s.With["name"])
+	case "actions/download-artifact":
+		from := r.kept[r.value(s.With["name"])]
+		if from == "" {
+			r.out += "no artifact " + r.value(s.With["name"])
+			return false
+		}
+		expect.OK(r.t, os.CopyFS(r.value(s.With["path"]), os.DirFS(from)))
+	default:
+		r.t.Fatalf("unknown action %s", s.Uses)
+	}
+	return true
+}
+
+// says wants words in what the last job printed.
+func (r *runner) says(words ...string) {
+	r.t.Helper()
+	for _, w := range words {
+		if !strings.Contains(r.out, w) {
+			r.t.Errorf("no %q in\n%.4000s", w, r.out)
+		}
+	}
+}

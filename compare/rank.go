@@ -1,0 +1,183 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
+	"github.com/evalrun/evalrun/ranking"
+)
+
+// RankOptions say how arms are ranked.
+type RankOptions struct {
+	Metric    string  // pass, blocked, or a named metric with values in [0,1]
+	Alpha     float64 // error rate of the set of the best, and of all intervals together
+	MaxErrors float64 // share of errors above which an arm cannot be ranked
+	Seed      uint64
+}
+
+// Rank orders the arms of a suite by a metric. Each pair of arms is compared on the cases that both have, as Compare does: repeats are
+// averaged, cases of a cluster are one unit, and the bounds are exact where cases are few. Errors of an arm count as the worst value
+// where the arm would look better, so that they never rule out another one.
+func Rank(arms []*Side, o RankOptions) ranking.Ranking {
+	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Needs: ranking.Needs(len(arms), o.Alpha), Best: []string{}}
+	for _, s := range arms {
+		r.Suite = s.Suite
+		r.Arms = append(r.Arms, place(s, o.Metric))
+	}
+	if r.Why = unrankable(arms, o); r.Why != "" {
+		return r
+	}
+	k := ranker{RankOptions: o, arms: arms, level: ranking.Level(len(arms), o.Alpha), better: moreIsBetter, exact: map[[3]int]stats.Interval{}}
+	if o.Metric == eval.MetricBlocked {
+		k.better = lessIsBetter
+	}
+	lower := k.bounds(&r)
+	if r.Units < r.Needs {
+		r.Why = fmt.Sprintf("%d independent units: no ranking of %d arms below %d", r.Units, len(arms), r.Needs)
+		return r
+	}
+	r.Order(func(i, j int) float64 { return lower[i][j] })
+	if o.Metric == eval.MetricBlocked {
+		slices.Reverse(r.Arms)
+		slices.Reverse(r.Best)
+	}
+	return r
+}
+
+// place is an arm without its intervals.
+func place(s *Side, metric string) ranking.Arm {
+	a := ranking.Arm{Arm: s.Arm}
+	var mean, tokens Sum
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		if c.Quarantined {
+			continue
+		}
+		a.Errors += c.Errors
+		tokens.Total, tokens.N = tokens.Total+c.Tokens.Total, tokens.N+c.Tokens.N
+		if x, ok := c.Of(s, metric).Mean(); ok {
+			mean.Add(x)
+			a.Cases++
+		}
+	}
+	if x, ok := mean.Mean(); ok {
+		a.Mean = &x
+	}
+	if x, ok := tokens.Mean(); ok {
+		a.Tokens = &x
+	}
+	return a
+}
+
+// unrankable says why arms cannot be ranked at all, "" when they can.
+func unrankable(arms []*Side, o RankOptions) string {
+	if len(arms) < 2 {
+		return "a ranking takes two arms or more"
+	}
+	var broken []string
+	for _, s := range arms {
+		if s.Partial {
+			return "the run is not complete"
+		}
+		if share, ok := errorsOf(s).Mean(); ok && share > o.MaxErrors {
+			broken = append(broken, fmt.Sprintf("%s (%.1f %%)", s.Arm, 100*share))
+		}
+	}
+	if len(broken) > 0 {
+		return fmt.Sprintf("more than %g %% of the trials are errors on %s", 100*o.MaxErrors, strings.Join(broken, ", "))
+	}
+	return ""
+}
+
+// ranker bounds the differences of all pairs of arms.
+type ranker struct {
+	RankOptions
+	arms   []*Side
+	level  float64
+	better direction
+	exact  map[[3]int]stats.Interval // by cases, gained and regressed ones
+}
+
+// bounds are the lower bounds of the mean of arm i less that of arm j, and counts what they rest on.
+func (k *ranker) bounds(r *ranking.Ranking) [][]float64 {
+	out := make([][]float64, len(k.arms))
+	for i := range out {
+		out[i] = make([]float64, len(k.arms))
+	}
+	r.Units = math.MaxInt
+	for i, base := range k.arms {
+		for j := i + 1; j < len(k.arms); j++ {
+			head := k.arms[j]
+			p := pairUp(base, head, nil)
+			u := k.units(p.judged, base, head, false)
+			out[i][j] = min(k.atLeast(u, -1), k.withErrors(head, base))
+			out[j][i] = min(k.atLeast(u, 1), k.withErrors(base, head))
+			r.Cases, r.Units = max(r.Cases, len(p.judged)), min(r.Units, len(u.d))
+		}
+	}
+	return out
+}
+
+// withErrors bounds head less base from below with each error of head at its worst; 1 when head has none.
+func (k *ranker) withErrors(base, head *Side) float64 {
+	if errorsOf(head).Total == 0 {
+		return 1
+	}
+	p := pairUp(base, head, nil)
+	return k.atLeast(k.units(append(p.judged, p.errored...), base, head, true), 1)
+}
+
+// units are those of two arms, with each error of head at its worst when that is wanted. More is better.
+func (k *ranker) units(pairs []pair, base, head *Side, worst bool) units {
+	m := newMeasure(Options{Alpha: k.level, Seed: k.Seed}, pairs)
+	m.worst = worst
+	u := m.unitsOf(m.values(k.Metric, base, head))
+	if k.better == lessIsBetter {
+		u.d, u.gained, u.regressed = scaledBy(-1, u.d), u.regressed, u.gained
+	}
+	return u
+}
+
+// fewUnits is up to how many units the exact interval is used, which takes milliseconds a pair.
+const fewUnits = 100
+
+// atLeast bounds the mean difference, times the sign, from below with the error of the level.
+func (k *ranker) atLeast(u units, sign float64) float64 {
+	if len(u.d) == 0 {
+		return -1
+	}
+	if !u.binary {
+		return lowerBound(scaledBy(sign, u.d), u.weights, k.level)
+	}
+	n, gained, regressed := len(u.d), u.gained, u.regressed
+	if sign < 0 {
+		gained, regressed = regressed, gained
+	}
+	if n <= fewUnits {
+		return k.exactInterval(n, gained, regressed).Lo
+	}
+	lo := stats.Tango(n, gained, regressed, 1-2*k.level).Lo
+	if lo > 0 && stats.NewMcNemar(regressed, gained).Better > k.level {
+		return 0 // the exact test of the flips does not agree
+	}
+	return lo
+}
+
+// exactInterval computes an interval once: small suites have the same counts on many pairs.
+func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
+	if gained < regressed {
+		i := k.exactInterval(n, regressed, gained)
+		return stats.Interval{Lo: -i.Hi, Hi: -i.Lo}
+	}
+	key := [3]int{n, gained, regressed}
+	i, known := k.exact[key]
+	if !known {
+		i = stats.ExactInterval(n, gained, regressed, 1-2*k.level)
+		k.exact[key] = i
+	}
+	return i
+}

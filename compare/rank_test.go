@@ -1,0 +1,194 @@
+package compare_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// drawing draws cases whose outcomes on all arms depend on how hard they are, or, for scores, the same with values in between.
+type drawing struct {
+	means   []float64
+	n       int
+	cluster int  // cases of a cluster; 1: none
+	scores  bool // a named metric with values in [0,1]
+}
+
+// sides draws the arms of a run.
+func (d drawing) sides(r *rand.Rand) []*compare.Side {
+	out := make([]*compare.Side, len(d.means))
+	for a := range out {
+		out[a] = &compare.Side{Run: "r", Suite: "s", Arm: fmt.Sprintf("arm %d", a), Metrics: []string{"score"}}
+	}
+	shared := 0.0
+	for i := range d.n {
+		if i%d.cluster == 0 {
+			shared = r.Float64()
+		}
+		for a, mean := range d.means {
+			u := shared // with a half of what an arm does by itself
+			if r.IntN(2) == 0 {
+				u = r.Float64()
+			}
+			c := compare.Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Asked: 1}
+			if d.cluster > 1 {
+				c.Cluster = fmt.Sprint(i / d.cluster)
+			}
+			if u < mean {
+				c.Passed = 1
+			} else {
+				c.Failed = 1
+			}
+			if d.scores { // its mean is the same
+				score := mean * r.Float64()
+				if u < mean {
+					score = 1 - (1-mean)*r.Float64()
+				}
+				c.Metrics = []compare.Sum{{Total: score, N: 1}}
+			}
+			out[a].Cases = append(out[a].Cases, c)
+		}
+	}
+	return out
+}
+
+// expected is the mean of a drawing's metric on an arm.
+func (d drawing) expected(a int) float64 {
+	if mean := d.means[a]; d.scores {
+		return (1-mean)*mean/2 + mean*(1-(1-mean)/2)
+	}
+	return d.means[a]
+}
+
+// rates are how often a truly best arm is ruled out, and how often some interval misses.
+func (d drawing) rates(draws int, seed uint64) (excluded, missed float64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	metric := eval.MetricPass
+	if d.scores {
+		metric = "score"
+	}
+	best := 0 // of several, the first
+	for a := range d.means {
+		if d.expected(a) > d.expected(best) {
+			best = a
+		}
+	}
+	for range draws {
+		got := compare.Rank(d.sides(r), compare.RankOptions{Metric: metric, Alpha: 0.05, MaxErrors: 0.01, Seed: 1})
+		out, miss := false, false
+		for _, arm := range got.Arms {
+			var at int
+			_, _ = fmt.Sscanf(arm.Arm, "arm %d", &at)
+			others := -1.0
+			for a := range d.means {
+				if a != at {
+					others = max(others, d.expected(a))
+				}
+			}
+			delta := d.expected(at) - others
+			if got.Why == "" {
+				out = out || at == best && !arm.Best
+				miss = miss || delta < arm.Interval[0]-1e-9 || delta > arm.Interval[1]+1e-9
+			}
+		}
+		if out {
+			excluded++
+		}
+		if miss {
+			missed++
+		}
+	}
+	return excluded / float64(draws), missed / float64(draws)
+}
+
+// spread is k means from lo to hi.
+func spread(k int, lo, hi float64) (out []float64) {
+	for i := range k {
+		out = append(out, lo+(hi-lo)*float64(i)/float64(max(1, k-1)))
+	}
+	return out
+}
+
+// A truly best arm is ruled out in at most 5 % of runs, and all intervals hold together in at least 95 %.
+func TestCalibratedRanking(t *testing.T) {
+	t.Parallel()
+	draws, long := 8, os.Getenv("EVALRUN_CALIBRATE") != ""
+	if long {
+		draws = 2000
+	}
+	for _, k := range []int{2, 8, 24} {
+		for _, n := range []int{10, 30, 60, 150, 1000} {
+			if !long && (n > 60 || k > 8) {
+				continue
+			}
+			for name, d := range map[string]drawing{
+				"equal":    {means: spread(k, 0.8, 0.8), cluster: 1},
+				"one best": {means: append(spread(k-1, 0.7, 0.7), 0.9), cluster: 1},
+				"spread":   {means: spread(k, 0.7, 0.95), cluster: 1},
+				"rare":     {means: spread(k, 0.98, 0.98), cluster: 1},
+				"clusters": {means: spread(k, 0.8, 0.8), cluster: 5},
+				"scores":   {means: spread(k, 0.6, 0.6), cluster: 1, scores: true},
+			} {
+				d.n = n
+				reps := draws
+				if long && k*k*n > 20_000 {
+					reps = 300
+				}
+				excluded, missed := d.rates(reps, uint64(k*n))
+				if long {
+					t.Logf("%2d arms, %4d cases, %-8s  best excluded %.3f  missed %.3f  of %d", k, n, name, excluded, missed, reps)
+				}
+				if limit := 0.05 + 3*0.218/math.Sqrt(float64(reps)); excluded > limit || missed > limit {
+					t.Errorf("%d arms, %d cases, %s: best excluded %.3f, missed %.3f, limit %.3f", k, n, name, excluded, missed, limit)
+				}
+			}
+		}
+	}
+}
+
+// Where one arm is far better it is alone in the set of the best.
+func TestRankingFindsTheBest(t *testing.T) {
+	t.Parallel()
+	d := drawing{means: []float64{0.6, 0.95, 0.7, 0.6}, n: 300, cluster: 1}
+	got := compare.Rank(d.sides(rand.New(rand.NewPCG(1, 2))), compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.01})
+	expect.Same(t, "best", got.Best, []string{"arm 1"})
+	if i := got.Arms[0].Interval; got.Arms[0].Arm != "arm 1" || i[0] != 0 || i[1] <= 0 {
+		t.Errorf("got %+v first, interval %v", got.Arms[0], i)
+	}
+	for _, a := range got.Arms[1:] {
+		if a.Interval[1] != 0 || a.Interval[0] >= 0 {
+			t.Errorf("%s is ruled out, with the interval %v", a.Arm, *a.Interval)
+		}
+	}
+}
+
+// There is no ranking where it could say nothing, and errors rule out nobody.
+func TestNoRanking(t *testing.T) {
+	t.Parallel()
+	o := compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.05}
+	few := drawing{means: []float64{0, 1}, n: 4, cluster: 1}.sides(rand.New(rand.NewPCG(1, 2)))
+	expect.Same(t, "few", compare.Rank(few, o).Why, "4 independent units: no ranking of 2 arms below 5")
+	expect.Same(t, "one", compare.Rank(few[:1], o).Why, "a ranking takes two arms or more")
+
+	sides := drawing{means: []float64{0.5, 1}, n: 60, cluster: 1}.sides(rand.New(rand.NewPCG(3, 4)))
+	if got := compare.Rank(sides, o); len(got.Best) != 1 {
+		t.Fatalf("the better arm is not alone: %+v", got)
+	}
+	sides[0].Cases[0].Errors, sides[0].Cases[0].Asked = 9, 10
+	if got := compare.Rank(sides, o); got.Why == "" {
+		t.Error("an arm with many errors was ranked")
+	}
+	o.MaxErrors = 1
+	for i := range 30 { // the better arm's own errors: it could be the worse one
+		sides[1].Cases[i].Passed, sides[1].Cases[i].Errors = 0, 1
+	}
+	if got := compare.Rank(sides, o); len(got.Best) != 2 {
+		t.Errorf("an arm with errors in half of its cases rules out another: %+v", got.Best)
+	}
+}

@@ -1,0 +1,247 @@
+package choosing
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/blank"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/ranking"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// rankingSeed is that of the draws: the same choices give the same ranking.
+const rankingSeed = 1
+
+// Rank ranks the arms of the run, each suite by itself, by what the judge prefers. Alpha is the error rate of a ranking, 0 for the default;
+// arms are those to rank, none for all.
+func (c *Chooser) Rank(ctx context.Context, name string, alpha float64, arms []string) (*compare.Preferences, error) {
+	sides, err := verdict.Sides(c.head)
+	if err != nil {
+		return nil, err
+	}
+	out := &compare.Preferences{Run: compare.Compared{Run: c.head.Run.ID, Name: name, StartedAt: c.head.Run.StartedAt}}
+	var suites []*rankedSuite
+	for _, s := range sides {
+		if len(arms) > 0 && !slices.Contains(arms, s.Arm) {
+			continue
+		}
+		at := slices.IndexFunc(suites, func(r *rankedSuite) bool { return r.name == s.Suite })
+		if at < 0 {
+			at = len(suites)
+			suites = append(suites, &rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}})
+		}
+		suites[at].sides = append(suites[at].sides, s)
+	}
+	suites = slices.DeleteFunc(suites, func(r *rankedSuite) bool { return len(r.sides) < 2 })
+	if len(suites) == 0 {
+		return nil, exit.BadInput("%s has no suite with two arms, so there is nothing to rank", c.head.Run.ID)
+	}
+	for _, s := range suites {
+		one, err := s.rank(ctx, alpha)
+		if err != nil {
+			return nil, err
+		}
+		out.Suites = append(out.Suites, *one)
+	}
+	t := &c.total
+	out.Judge = compare.PreferenceJudge{
+		Name: t.Judge, Model: t.Model, Criteria: t.Criteria, Emulator: c.session.Emulated(), Calls: t.Calls, Tokens: t.Tokens,
+		Incomplete: t.Incomplete,
+	}
+	return out, c.session.FinishReplies(c.plan.Models)
+}
+
+// rankedSuite ranks the arms of a suite.
+type rankedSuite struct {
+	name    string
+	chooser *Chooser
+	sides   []*compare.Side
+	reader  pairReader
+
+	cases   []*compare.Case   // over all arms
+	onArms  [][]*compare.Case // what each of them is on the arms
+	between [][3]int          // of each pair of answers: the case, and the two arms
+}
+
+// rank puts the pairs of all arms to the judge.
+func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePreferences, error) {
+	if err := s.find(); err != nil {
+		return nil, err
+	}
+	calls, err := s.calls()
+	if err != nil {
+		return nil, err
+	}
+	c := s.chooser
+	arms := len(s.sides)
+	c.session.Notice(diag.CleanLine(fmt.Sprintf(
+		"choosing between %s of answers of %s, on %s of %d arms, by the judge %s: up to %s", diag.Count(len(s.between), "pair"), s.name,
+		diag.Count(arms*(arms-1)/2, "pair"), arms, c.total.Judge, diag.Count(calls, "call"),
+	)))
+	var counts compare.ArmChoice
+	preferred := make([]scorers.Preferred, len(s.between))
+	for one := range c.plan.Choose(ctx, c.config, c.choosing, s.reader.pairs()) {
+		preferred[one.Place] = one.Preferred
+		c.take(&one, &counts, &s.reader)
+	}
+	if err := cmp.Or(ctx.Err(), s.reader.err); err != nil {
+		return nil, err
+	}
+	return s.result(&counts, preferred, alpha), nil
+}
+
+// find pairs the answers of all arms, case by case: when a budget ends, all arms have been judged on the same cases.
+func (s *rankedSuite) find() error {
+	known := map[[2]string]int{}
+	trials := make([]map[caseKey][]int, len(s.sides))
+	for i, side := range s.sides {
+		var err error
+		if trials[i], err = trialsOf(s.chooser.head, side); err != nil {
+			return err
+		}
+	}
+	type place struct {
+		between [3]int
+		pairPlace
+	}
+	var places []place
+	for i, base := range s.sides {
+		for j := i + 1; j < len(s.sides); j++ {
+			head, names := s.sides[j], base.Arm+", "+s.sides[j].Arm
+			for _, pair := range compare.Pairs(base, head) {
+				at := s.caseOf(known, pair)
+				b := trials[i][caseKey{base.Suite, base.Arm, pair[0].Name, pair[0].ID}]
+				h := trials[j][caseKey{head.Suite, head.Arm, pair[1].Name, pair[1].ID}]
+				for repeat := 1; repeat < min(len(b), len(h)); repeat++ {
+					if b[repeat] > 0 && h[repeat] > 0 {
+						p := pairPlace{pair[0], s.cases[at], s.name, names, repeat, [2]int{b[repeat] - 1, h[repeat] - 1}}
+						places = append(places, place{[3]int{at, i, j}, p})
+					}
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.between[0], b.between[0]), cmp.Compare(a.repeat, b.repeat))
+	})
+	for _, p := range places {
+		s.between, s.reader.places = append(s.between, p.between), append(s.reader.places, p.pairPlace)
+	}
+	return nil
+}
+
+// caseOf is the place of a case that two arms have.
+func (s *rankedSuite) caseOf(known map[[2]string]int, pair [2]*compare.Case) int {
+	key := [2]string{pair[1].Name, pair[1].ID}
+	at, ok := known[key]
+	if !ok {
+		at = len(s.cases)
+		known[key] = at
+		c := pair[1]
+		s.cases = append(s.cases, &compare.Case{Name: c.Name, ID: c.ID, Cluster: c.Cluster, Request: c.Request, Passed: 1})
+		s.onArms = append(s.onArms, nil)
+	}
+	for _, c := range pair {
+		if !slices.Contains(s.onArms[at], c) {
+			s.onArms[at] = append(s.onArms[at], c)
+		}
+	}
+	return at
+}
+
+// calls is how many there are if no reply is known: two for each pair of different answers, and equal questions are put once.
+func (s *rankedSuite) calls() (int, error) {
+	asked := map[[32]byte]bool{}
+	for p := range s.reader.pairs() {
+		if blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer) || p.Base.Answer == p.Head.Answer {
+			continue
+		}
+		sides := []string{p.Base.Question + "\x00" + p.Base.Answer, p.Head.Question + "\x00" + p.Head.Answer}
+		slices.Sort(sides)
+		asked[sha256.Sum256([]byte(strings.Join(sides, "\x01")))] = true
+	}
+	return 2 * len(asked), s.reader.err
+}
+
+// result ranks by what was chosen.
+func (s *rankedSuite) result(counts *compare.ArmChoice, preferred []scorers.Preferred, alpha float64) *compare.SuitePreferences {
+	pooled := &compare.Side{Suite: s.name}
+	for _, c := range s.cases {
+		pooled.Cases = append(pooled.Cases, *c)
+	}
+	o := verdict.ChoiceOptions(s.chooser.head, s.name)
+	counts.Lean(pooled, pooled, o)
+	out := &compare.SuitePreferences{Suite: s.name, Counts: counts.Preferences(), Invalid: counts.Unreliable}
+	share := float64(counts.Unjudged) / float64(max(1, counts.Pairs))
+	if share > o.MaxErrors {
+		out.Invalid = cmp.Or(out.Invalid, fmt.Sprintf(
+			"%.1f %% of the pairs could not be judged, more than %g %%", 100*share, 100*o.MaxErrors,
+		))
+	}
+	if out.Invalid != "" {
+		out.Verdict = eval.Invalid
+	}
+	out.Warnings = s.errors()
+	var names []string
+	for _, side := range s.sides {
+		names = append(names, side.Arm)
+	}
+	out.Preference = ranking.Preferences(names, s.judged(preferred), ranking.PreferenceOptions{Alpha: alpha, Seed: rankingSeed})
+	if out.Verdict == eval.Invalid {
+		out.Preference.NoRanking("the choices are invalid")
+	}
+	return out
+}
+
+// judged averages the repeats of each case between two arms.
+func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.Judged {
+	units := compare.IndependentUnits(s.onArms)
+	var out []ranking.Judged
+	at := map[[3]int]int{}
+	for place, key := range s.between {
+		if preferred[place] == "" {
+			continue
+		}
+		if _, known := at[key]; !known {
+			at[key] = len(out)
+			out = append(out, ranking.Judged{First: key[2], Second: key[1], Unit: units[key[0]]})
+		}
+		switch one := &out[at[key]]; preferred[place] {
+		case scorers.Win:
+			one.Wins++
+		case scorers.Loss:
+			one.Losses++
+		case scorers.Tie:
+			one.Ties++
+		}
+	}
+	for i := range out {
+		one := &out[i]
+		repeats := one.Wins + one.Losses + one.Ties
+		one.Wins, one.Losses, one.Ties = one.Wins/repeats, one.Losses/repeats, one.Ties/repeats
+	}
+	return out
+}
+
+// errors warns of arms whose errors leave cases without a pair.
+func (s *rankedSuite) errors() (out []string) {
+	for _, side := range s.sides {
+		errors, asked := 0, 0
+		for i := range side.Cases {
+			errors, asked = errors+side.Cases[i].Errors, asked+side.Cases[i].Asked
+		}
+		if errors > 0 {
+			out = append(out, fmt.Sprintf("%s has errors in %d of %s, which no judge compares", side.Arm, errors, diag.Count(asked, "trial")))
+		}
+	}
+	return out
+}

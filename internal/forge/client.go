@@ -1,0 +1,127 @@
+package forge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+const (
+	pageSize  = 100
+	maxReply  = 32 << 20 // bytes of a page of comments
+	maxReason = 300      // code points of what a refusal says
+	timeout   = 30 * time.Second
+)
+
+// client sends requests to a forge. A request is not repeated: the next run of the job edits the same comment.
+type client struct {
+	base   string // without a slash at the end
+	header http.Header
+	http   http.Client
+	advice string // for a token that may not write
+}
+
+func newClient(base string, header http.Header, advice string) (client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return client{}, exit.BadInput("the address of the forge, %q, is no http or https address", base)
+	}
+	header.Set("User-Agent", "evalrun")
+	c := client{base: strings.TrimRight(base, "/"), header: header, advice: advice}
+	c.http.Timeout = timeout
+	// a redirect could take the token elsewhere
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c, nil
+}
+
+// refused is a reply with a status that says no.
+type refused struct {
+	status int
+	err    error
+}
+
+func (r *refused) Error() string { return r.err.Error() }
+func (r *refused) Unwrap() error { return r.err }
+
+// isRefused reports whether an error is a reply with one of these statuses.
+func isRefused(err error, statuses ...int) bool {
+	var r *refused
+	if !errors.As(err, &r) {
+		return false
+	}
+	for _, s := range statuses {
+		if r.status == s {
+			return true
+		}
+	}
+	return false
+}
+
+// call sends a request, with in as its JSON body unless it is nil, and decodes the reply into out.
+func (c *client) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return exit.BadInput("%w", err)
+	}
+	req.Header = c.header.Clone()
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	reply, err := c.http.Do(req)
+	if err != nil {
+		return exit.Incomplete("the forge does not answer: %w", err)
+	}
+	defer reply.Body.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(reply.Body, maxReply+1))
+	switch {
+	case err != nil:
+		return exit.Incomplete("the forge broke off: %s %s: %w", method, path, err)
+	case reply.StatusCode/100 != 2:
+		return c.refusal(method, path, reply.StatusCode, data)
+	case len(data) > maxReply:
+		return exit.Incomplete("the reply to %s %s is larger than %d MiB", method, path, maxReply>>20)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return exit.Incomplete("the reply to %s %s is not what the forge documents: %w", method, path, err)
+	}
+	return nil
+}
+
+// refusal is the error of a status, with what the forge says and what to do.
+func (c *client) refusal(method, path string, status int, data []byte) error {
+	var why struct{ Message, Error any }
+	said := ""
+	if json.Unmarshal(data, &why) == nil {
+		for _, text := range []any{why.Message, why.Error} {
+			if text != nil && said == "" {
+				said = ": " + diag.CleanLine(fmt.Sprint(text))
+			}
+		}
+	}
+	if runes := []rune(said); len(runes) > maxReason {
+		said = string(runes[:maxReason]) + "..."
+	}
+	err := exit.Incomplete("the forge refuses %s %s: status %d%s", method, path, status, said)
+	if status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound {
+		err = exit.Incomplete("%w\n  do: %s", err, c.advice)
+	}
+	return &refused{status, err}
+}

@@ -1,0 +1,131 @@
+// Package forge shows a run where its change is reviewed: as one comment of a pull request of GitHub or a merge request of GitLab,
+// or as one issue of the project. It finds its own comment or issue again by a marker, and edits it in place.
+//
+// It calls two small REST services itself: their client libraries would add more to the program than all clients of models.
+package forge
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// Forge is GitHub or GitLab, with a project and a token.
+type Forge struct {
+	api api
+}
+
+// api is what a forge can do with the notes of one thread, and with issues.
+type api interface {
+	// viewer is the login of the token's owner, "" for a token of no person.
+	viewer(ctx context.Context) (string, error)
+	// thread is the number of the pull or merge request that this job is about.
+	thread(ctx context.Context) (int, error)
+	// notes yields the comments of a thread, issues those of the project that are open, a page at a time until one is empty.
+	notes(ctx context.Context, thread, page int) ([]note, error)
+	issues(ctx context.Context, page int) ([]note, error)
+	// add and edit write a comment, open and change an issue. Each returns its web page.
+	add(ctx context.Context, thread int, body string) (page string, err error)
+	edit(ctx context.Context, thread int, id int64, body string) (page string, err error)
+	open(ctx context.Context, title, body string) (page string, err error)
+	change(ctx context.Context, id int64, body string, closed bool) (page string, err error)
+}
+
+// note is a comment or an issue.
+type note struct {
+	id     int64
+	author string
+	bot    bool
+	body   string
+}
+
+// Find finds the forge of a CI job in its environment. It is an error when there is none, or no token.
+func Find(getenv func(string) string) (*Forge, error) {
+	switch {
+	case getenv("GITHUB_REPOSITORY") != "":
+		h, err := newGitHub(getenv)
+		return &Forge{h}, err
+	case getenv("CI_PROJECT_ID") != "":
+		l, err := newGitLab(getenv)
+		return &Forge{l}, err
+	}
+	return nil, exit.BadInput("this is no job of GitHub Actions or GitLab CI: neither GITHUB_REPOSITORY nor CI_PROJECT_ID is set; " +
+		"`evalrun report RUN -o markdown` prints the comment")
+}
+
+// Posted is what became of a comment or an issue.
+type Posted struct {
+	Did  string // "created", "updated", "closed", or "" when nothing was to be done
+	Page string // its web page
+}
+
+// Comment creates or edits the comment whose body begins with a marker, on a pull or merge request; 0 is that of this job.
+func (f *Forge) Comment(ctx context.Context, number int, marker, body string) (Posted, error) {
+	if number == 0 {
+		var err error
+		if number, err = f.api.thread(ctx); err != nil {
+			return Posted{}, err
+		}
+	}
+	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.notes(ctx, number, page) })
+	switch {
+	case err != nil:
+		return Posted{}, err
+	case old == nil:
+		page, err := f.api.add(ctx, number, body)
+		return Posted{"created", page}, err
+	}
+	page, err := f.api.edit(ctx, number, old.id, body)
+	return Posted{"updated", page}, err
+}
+
+// Issue keeps one issue for a suite that fails: opened by the first run that fails, updated by the next ones, closed by one that
+// passes. A run that passes while no issue is open changes nothing.
+func (f *Forge) Issue(ctx context.Context, marker, title, body string, failing bool) (Posted, error) {
+	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.issues(ctx, page) })
+	switch {
+	case err != nil:
+		return Posted{}, err
+	case old == nil && !failing:
+		return Posted{}, nil
+	case old == nil:
+		page, err := f.api.open(ctx, title, body)
+		return Posted{"created", page}, err
+	}
+	page, err := f.api.change(ctx, old.id, body, !failing)
+	if failing {
+		return Posted{"updated", page}, err
+	}
+	return Posted{"closed", page}, err
+}
+
+// maxPages bounds how far back a marker is looked for: 10,000 comments.
+const maxPages = 100
+
+// own is the newest note of the token's owner that begins with a marker, nil when there is none. A marker in somebody else's note
+// counts for nothing: anybody can write one.
+func (f *Forge) own(ctx context.Context, marker string, pageOf func(int) ([]note, error)) (*note, error) {
+	me, err := f.api.viewer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found *note
+	for page := 1; page <= maxPages; page++ {
+		all, err := pageOf(page)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range slices.Backward(all) {
+			mine := n.author == me || me == "" && n.bot
+			if mine && strings.HasPrefix(n.body, marker) && (found == nil || n.id > found.id) {
+				found = &n
+			}
+		}
+		if len(all) < pageSize {
+			break
+		}
+	}
+	return found, nil
+}

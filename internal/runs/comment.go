@@ -1,0 +1,75 @@
+package runs
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/forge"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// Commenting says where a run is shown to reviewers.
+type Commenting struct {
+	Issue  bool     // as an issue of the project, instead of a comment
+	Number int      // of the pull or merge request; 0: that of the job
+	Links  []string // more to read, each as TEXT=URL
+	Getenv func(string) string
+}
+
+// Comment shows a run as a comment of a pull or merge request, or as an issue.
+func (f Folder) Comment(ctx context.Context, name string, o Commenting) (forge.Posted, error) {
+	links, err := linksOf(o.Links)
+	if err != nil {
+		return forge.Posted{}, err
+	}
+	at, err := forge.Find(o.Getenv)
+	if err != nil {
+		return forge.Posted{}, err
+	}
+	doc, err := f.open(name)
+	if err != nil {
+		return forge.Posted{}, err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	if doc.Running {
+		return forge.Posted{}, exit.BadInput("the run %s is still in progress; comment on it when it finishes", name)
+	}
+	var body strings.Builder
+	if err := reports.Markdown(&body, doc, reports.Options{Links: links}); err != nil {
+		return forge.Posted{}, err
+	}
+	marker := reports.Marker(&doc.Run)
+	if !o.Issue {
+		return at.Comment(ctx, o.Number, marker, body.String())
+	}
+	return at.Issue(ctx, marker, "evalrun: "+titleOf(doc), body.String(), doc.Gate.Exit != exit.CodeOK)
+}
+
+// titleOf is the title of a run: its suites, the first ones by name.
+func titleOf(doc *journal.Document) string {
+	const most = 3
+	var names []string
+	for i := range doc.Run.Suites {
+		if i == most {
+			return strings.Join(names, ", ") + " and more"
+		}
+		names = append(names, doc.Run.Suites[i].Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// linksOf reads TEXT=URL.
+func linksOf(texts []string) (all []reports.Link, err error) {
+	for _, text := range texts {
+		words, address, ok := strings.Cut(text, "=")
+		u, err := url.Parse(address)
+		if !ok || words == "" || err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return nil, exit.BadInput("invalid --link %q: a link is TEXT=URL with an http or https address", text)
+		}
+		all = append(all, reports.Link{Text: words, URL: address})
+	}
+	return all, nil
+}

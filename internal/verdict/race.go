@@ -1,0 +1,226 @@
+package verdict
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/ranking"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// race is that of the arms of a suite: all of them wait for each other's answers to a unit, in the order of the schedule.
+type race struct {
+	test   *ranking.Race
+	places []string // keys of the units, in the order of the schedule
+	next   int      // the first that was not fed
+	// stalled says that a trial which the race needs did not run, so that nothing more can be fed.
+	stalled bool
+	most    int // cases of the largest unit
+}
+
+// checkRace checks the race of the options, before anything is sent.
+func (c *Checks) checkRace(suites []*suite.Suite) error {
+	metric := c.Options.Race
+	if metric == "" {
+		return nil
+	}
+	racing := false
+	for _, one := range suites {
+		known, open := one.Metrics()
+		known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { return unraced(name) })
+		if !open && !slices.Contains(known, metric) {
+			return exit.BadInput("--race: %s has no metric %s between 0 and 1; %s", one.Name, metric, diag.DidYouMean(metric, known))
+		}
+		racing = racing || armsOf(c.Plan, one.Name) > 1
+	}
+	if unraced(metric) {
+		return exit.BadInput("--race takes a metric between 0 and 1 of which more is better, and not %s", metric)
+	}
+	if !racing && c.Plan.Size() > 0 {
+		return exit.BadInput("--race needs two arms or more in a suite: there is nothing to race against")
+	}
+	return nil
+}
+
+// unraced reports whether a metric is one that arms do not race on.
+func unraced(metric string) bool { return eval.IsRatio(metric) || metric == eval.MetricBlocked }
+
+// raceOf is the race of a suite that a run begins, nil when there is none.
+func raceOf(run *eval.Run, plan *runner.Plan, name string) *watchedSuite {
+	o := run.Options()
+	if o.Race == "" || plan.Shard() != nil || armsOf(plan, name) < 2 {
+		return nil
+	}
+	rule := &eval.BaselineRule{Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Metrics: []eval.MetricMargin{{Name: o.Race}}}
+	return &watchedSuite{rule: rule, race: &race{}, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}}
+}
+
+// lineUp gives the units of all arms their places in one schedule.
+func (w *watchedSuite) lineUp() {
+	ranks, sizes := map[string]uint64{}, map[string]int{}
+	for _, a := range w.order {
+		for _, u := range a.units {
+			ranks[u.key] = u.rank
+			sizes[u.key] = max(sizes[u.key], len(u.cases))
+		}
+	}
+	w.race.places = slices.SortedFunc(maps.Keys(ranks), func(a, b string) int {
+		return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a, b))
+	})
+	for place, key := range w.race.places {
+		w.race.most = max(w.race.most, sizes[key])
+		for _, a := range w.order {
+			if u := a.by[key]; u != nil {
+				u.place = place
+			}
+		}
+	}
+	w.race.test = ranking.NewRace(len(w.order), w.rule.Alpha)
+}
+
+// run feeds the units that are complete from the beginning of the schedule on, and writes down which arms leave.
+func (q *Early) run(w *watchedSuite, journal *journal.Writer) error {
+	r, from := w.race, w.race.next
+	for r.next < len(r.places) && w.complete(r.places[r.next]) {
+		scores, weight := w.scores(r.places[r.next])
+		q.mu.Lock()
+		r.next++
+		q.mu.Unlock()
+		for _, l := range r.test.Feed(scores, weight) {
+			if err := q.leave(w, l, journal); err != nil {
+				return err
+			}
+		}
+	}
+	if r.next > from {
+		q.wake()
+	}
+	return nil
+}
+
+// complete reports whether all arms of the race have their results of a unit.
+func (w *watchedSuite) complete(key string) bool {
+	for i, a := range w.order {
+		if u := a.by[key]; w.race.test.In(i) && u != nil && u.pending > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// scores are what the arms of the race scored on the cases of a unit, and its weight.
+func (w *watchedSuite) scores(key string) (scores [][]float64, weight float64) {
+	cases := map[string]bool{}
+	for i, a := range w.order {
+		if u := a.by[key]; w.race.test.In(i) && u != nil {
+			for name := range u.cases {
+				cases[name] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(cases))
+	for i, a := range w.order {
+		if !w.race.test.In(i) {
+			scores = append(scores, nil)
+			continue
+		}
+		var of []float64
+		for _, name := range names {
+			of = append(of, a.by[key].score(name))
+		}
+		scores = append(scores, of)
+	}
+	return scores, float64(len(names)) / float64(w.race.most)
+}
+
+// score is the mean over the repeats of a case, each error counting 0; NaN when the arm has no such case, or no scorer
+// that gives it a value.
+func (u *unit) score(name string) float64 {
+	if u == nil || u.cases[name] == nil {
+		return math.NaN()
+	}
+	c := u.cases[name]
+	sum := c.head[0]
+	sum.N += c.results - c.passed.N // the errors
+	if mean, ok := sum.Mean(); ok {
+		return mean
+	}
+	return math.NaN()
+}
+
+// leave writes down that an arm leaves the race, unless an earlier session did.
+func (q *Early) leave(w *watchedSuite, l ranking.Leaving, journal *journal.Writer) error {
+	a := w.order[l.Arm]
+	if a.decided {
+		return nil
+	}
+	stop := &eval.Stop{
+		Suite: a.suite, Arm: a.arm, Race: true, Metric: w.rule.Metrics[0].Name, Alpha: w.rule.Alpha,
+		Units: w.race.next, Of: len(w.race.places), Base: w.order[l.Behind].arm,
+		LogE: map[string]float64{w.rule.Metrics[0].Name: l.LogE},
+	}
+	for _, u := range a.units {
+		if u.place >= w.race.next {
+			stop.Extra = append(stop.Extra, u.trials...)
+		}
+	}
+	if err := journal.Stopped(stop); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	a.decided = true
+	q.mu.Unlock()
+	return nil
+}
+
+// tooFar reports whether a trial is too far ahead of what was fed: by one unit more than it takes to keep this number of
+// workers busy with the arms of its model that are still in the race. The caller holds q.mu.
+func (w *watchedSuite) tooFar(t *runner.Planned, workers int) bool {
+	a := w.arms[t.Arm]
+	if a == nil || a.decided || w.race.stalled {
+		return false
+	}
+	arms := 0
+	for _, other := range w.order {
+		if other.model == a.model && !other.decided {
+			arms++
+		}
+	}
+	u := a.by[w.keyOf(&t.Trial)]
+	return u != nil && u.place-w.race.next > (workers+arms-1)/arms
+}
+
+// stall lets the trials of a race run freely once one that it needs was skipped: it would wait in vain.
+func (q *Early) stall(w *watchedSuite, arm string) {
+	if a := w.arms[arm]; w.race == nil || a == nil || a.decided {
+		return
+	}
+	q.mu.Lock()
+	w.race.stalled = true
+	q.mu.Unlock()
+	q.wake()
+}
+
+// wake lets the workers that hold back look again.
+func (q *Early) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	close(q.moved)
+	q.moved = make(chan struct{})
+}
+
+// replayRace takes up that an arm left in an earlier session.
+func (w *watchedSuite) replayRace(stop *eval.Stop) {
+	i := slices.IndexFunc(w.order, func(a *watchedArm) bool { return a.arm == stop.Arm })
+	if i >= 0 {
+		w.order[i].decided = true
+		w.race.test.Fix(i, stop.Units)
+	}
+}

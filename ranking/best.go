@@ -1,0 +1,112 @@
+package ranking
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Ranking orders the arms of a suite by a metric, and says which of them may be the best.
+type Ranking struct {
+	Suite  string `json:"suite"`
+	Metric string `json:"metric"`
+	// Alpha bounds the error of Best, and of all intervals together.
+	Alpha float64 `json:"alpha"`
+	Cases int     `json:"cases"` // on which some two arms were compared, at most
+	Units int     `json:"units"` // independent units among them, at least
+	// Needs is the number of units below which no arm could ever be ruled out, so that there is no ranking.
+	Needs int `json:"needs"`
+	// Why says why there is no ranking; "" when there is one.
+	Why string `json:"why,omitempty"`
+	// Arms are in order, the best mean first; without a ranking they are in the order of the plan.
+	Arms []Arm `json:"arms"`
+	// Best is the set of the best: the arms that cannot be ruled out. A truly best arm is in it with probability 1 - Alpha or more.
+	Best []string `json:"best"`
+	// Race says how a race ended; nil when there was none, or when this ranking is not about it.
+	Race *Raced `json:"race,omitempty"`
+}
+
+// Raced is how a race ended: arms left it when it was known that they are not the best.
+type Raced struct {
+	Planned int `json:"planned"` // trials of all arms
+	Saved   int `json:"saved"`   // trials that were not needed
+}
+
+// Arm is an arm in its place.
+type Arm struct {
+	Arm  string   `json:"arm"`
+	Mean *float64 `json:"mean"` // of the metric over the arm's judged cases; nil when none was judged
+	// Interval is that of the arm's mean less the best of the others' means: simultaneous for all arms, so that they hold together
+	// with probability 1 - Alpha or more. It begins at 0 for an arm that is alone in the set of the best, and ends at 0 for one that
+	// is ruled out. nil without a ranking.
+	Interval *[2]float64 `json:"interval"`
+	Best     bool        `json:"best"` // it is in the set of the best
+	Cases    int         `json:"cases"`
+	Errors   int         `json:"errors"`
+	// Left is how many cases an arm had been sent when it left a race; 0: it stayed.
+	Left int `json:"left,omitempty"`
+
+	// What a trial costs on average, nil where it is unknown: money, tokens; and the latencies of judged trials.
+	Cost         *float64 `json:"cost"`
+	Tokens       *float64 `json:"tokens"`
+	LatencyP50Ms *float64 `json:"latencyP50Ms"`
+	LatencyP95Ms *float64 `json:"latencyP95Ms"`
+}
+
+// Needs is the number of independent units below which no arm can be ruled out at all: even if another one did better on every unit, the
+// chance of that is 2^-n or more for two equal arms, and one of k-1 arms may have it.
+func Needs(arms int, alpha float64) int {
+	if arms < 2 {
+		return 1
+	}
+	return int(math.Ceil(math.Log2(float64(arms-1) / alpha)))
+}
+
+// Level is the one-sided error rate of each comparison of an arm with each of the others, so that all k-1 of them hold together with an
+// error of alpha: Bonferroni's.
+func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms-1)) }
+
+// Order fills in the set of the best and the intervals, and puts the arms into order. lower(i, j) bounds the mean of arm i less that of
+// arm j from below, with the error of Level; arms are numbered as in r.Arms.
+//
+// Only the comparisons with the truly best arm have to hold for both results, so that k-1 bounds are enough, and not k(k-1)/2.
+//
+// Source: Hsu 1984, "Constrained simultaneous confidence intervals for multiple comparisons with the best", Annals of Statistics
+// 12(3), with bounds of pairs in the place of a common standard error.
+func (r *Ranking) Order(lower func(i, j int) float64) {
+	k := len(r.Arms)
+	above := make([]float64, k) // the bound, from above, of an arm less the best of the others
+	for i := range r.Arms {
+		above[i] = math.Inf(1)
+		for j := range k {
+			if j != i {
+				above[i] = min(above[i], -lower(j, i))
+			}
+		}
+		r.Arms[i].Best = above[i] >= 0
+	}
+	for i := range r.Arms {
+		below := 0.0 // of an arm that is alone in the set; of others it is the least distance to one in the set
+		for j := range k {
+			if j != i && r.Arms[j].Best {
+				below = min(below, lower(i, j))
+			}
+		}
+		r.Arms[i].Interval = &[2]float64{below, max(0, above[i])}
+	}
+	slices.SortStableFunc(r.Arms, func(a, b Arm) int { return cmp.Compare(value(b.Mean), value(a.Mean)) })
+	r.Best = []string{}
+	for i := range r.Arms {
+		if r.Arms[i].Best {
+			r.Best = append(r.Best, r.Arms[i].Arm)
+		}
+	}
+}
+
+// value puts what is unknown behind everything else.
+func value(x *float64) float64 {
+	if x == nil {
+		return math.Inf(-1)
+	}
+	return *x
+}

@@ -1,0 +1,164 @@
+package ranking
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Judged is what a judge chose between the answers of two arms to one case.
+type Judged struct {
+	First, Second int // the arms, by their places
+	// Unit is the independent unit of the case, from 0: cases that depend on each other share one.
+	Unit int
+	// Wins, Losses and Ties are shares of the case's repeats, as First did: together they are 1.
+	Wins, Losses, Ties float64
+}
+
+// PreferenceOptions say how arms are ranked by preferences. The zero value has the defaults.
+type PreferenceOptions struct {
+	Alpha float64 // error rate of the set of the best and of all intervals together; 0 is 0.05
+	Seed  uint64  // of the draws: the same data have the same ranking
+}
+
+const defaultAlpha = 0.05
+
+// Preference ranks arms by what a judge prefers: the model of Bradley and Terry with ties after Davidson.
+type Preference struct {
+	// Arms are in order, the most preferred first; of arms that nothing connects each group after the other.
+	Arms []PreferredArm `json:"arms"`
+	// Best are the arms that cannot be ruled out as the most preferred: it contains the truly most preferred arm with the probability
+	// Level. Empty when there is no ranking; Why says why.
+	Best  []string `json:"best"`
+	Level float64  `json:"level"` // of all intervals together, and of Best
+	Units int      `json:"units"` // independent units that were drawn
+	// Ties is the share of ties among the judged pairs of answers, cases with the same weight.
+	Ties  float64         `json:"ties"`
+	Pairs []PreferredPair `json:"pairs"`
+	// Why says why arms are not ranked, or only in groups; "" when they are.
+	Why string `json:"why,omitempty"`
+	// Separated are the arms whose strength only the prior bounds: they won, or lost, all comparisons with some of the others.
+	Separated []string `json:"separated,omitempty"`
+}
+
+// PreferredArm is an arm with its strength.
+type PreferredArm struct {
+	Arm string `json:"arm"`
+	// Strength is the natural logarithm of the arm's strength; the mean of its group is 0. nil when nothing was judged.
+	Strength *float64 `json:"strength"`
+	// Preference is how far the judge prefers the arm to the others of its group, by the model: the mean over them of
+	// P(preferred) + P(tie)/2, between 0 and 1.
+	Preference *float64 `json:"preference"`
+	// Interval is that of Preference; nil below the least number of units.
+	Interval *[2]float64 `json:"interval"`
+	Best     bool        `json:"best"`
+	Group    int         `json:"group"` // from 1; arms of different groups cannot be ranked against each other
+	// Wins, Losses and Ties are those of the arm over all pairs, in cases.
+	Wins   float64 `json:"wins"`
+	Losses float64 `json:"losses"`
+	Ties   float64 `json:"ties"`
+}
+
+// PreferredPair is what was judged between two arms, in cases: repeats are averaged.
+type PreferredPair struct {
+	First  string  `json:"first"`
+	Second string  `json:"second"`
+	Wins   float64 `json:"wins"` // of First
+	Losses float64 `json:"losses"`
+	Ties   float64 `json:"ties"`
+}
+
+// LeastUnits is from how many independent units on arms are ranked: with fewer, not even a worst arm that lost every comparison to the
+// best could be ruled out by a sign test at alpha over the other arms.
+func LeastUnits(arms int, alpha float64) int {
+	return max(5, int(math.Ceil(math.Log2(float64(max(1, arms-1))/alpha))))
+}
+
+// Preferences fits the strengths of arms to what a judge chose, with intervals and the set of the best by bootstrap over units.
+//
+// P(first) : P(tie) : P(second) = p : v*sqrt(p*q) : q, for strengths p and q and the readiness to call a tie v. Next to the data each arm
+// won half and lost half of a comparison with an arm of average strength: so strengths are finite where an arm wins all, or loses all,
+// and no maximum likelihood exists. That is little: it weighs as one case among all comparisons of an arm.
+//
+// Sources: Bradley & Terry, Biometrika 39, 1952; ties: Davidson, JASA 65, 1970; when there is a maximum, and that the likelihood is
+// concave in log strengths: Hunter, Annals of Statistics 32, 2004. His MM steps take thousands of rounds near separation, so Newton's
+// are used. Intervals: max-t over bootstrap draws of units; the set of the best: Hsu, Multiple Comparisons, 1996, with the same draws.
+func Preferences(arms []string, judged []Judged, o PreferenceOptions) Preference {
+	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
+	t := newTally(len(arms), judged)
+	out := Preference{Level: 1 - o.Alpha, Units: len(t.units), Pairs: t.named(arms), Ties: t.tieShare(), Best: []string{}}
+	groups := t.groups()
+	for i, members := range groups {
+		sub := t.only(members)
+		out.Separated = append(out.Separated, sub.separated(arms)...)
+		out.Arms = append(out.Arms, sub.ranked(arms, i+1, o)...)
+	}
+	least := LeastUnits(len(arms), o.Alpha)
+	switch {
+	case len(groups) > 1:
+		out.Why = "no judged pair connects " + connectedBy(groups, arms) + ": there is no ranking across them"
+	case len(t.units) < least:
+		out.Why = fmt.Sprintf("no ranking of %d arms below %d independent cases; here are %d", len(arms), least, len(t.units))
+	}
+	for _, a := range out.Arms {
+		if a.Best {
+			out.Best = append(out.Best, a.Arm)
+		}
+	}
+	if out.Why != "" {
+		out.NoRanking(out.Why)
+	}
+	return out
+}
+
+// NoRanking withdraws the set of the best, and says why.
+func (p *Preference) NoRanking(why string) {
+	p.Why, p.Best = why, []string{}
+	for i := range p.Arms {
+		p.Arms[i].Best = false
+	}
+}
+
+// connectedBy names two groups.
+func connectedBy(groups [][]int, arms []string) string {
+	name := func(g []int) string {
+		if len(g) == 1 {
+			return arms[g[0]]
+		}
+		return fmt.Sprintf("%s (and %d more)", arms[g[0]], len(g)-1)
+	}
+	return name(groups[0]) + " with " + name(groups[1])
+}
+
+// ranked fits and orders the arms of a tally that is connected.
+func (t *tally) ranked(names []string, group int, o PreferenceOptions) []PreferredArm {
+	out := make([]PreferredArm, len(t.members))
+	for i, at := range t.members {
+		out[i] = PreferredArm{Arm: names[at], Group: group}
+	}
+	for _, p := range t.pairs {
+		a, b := &out[p.i], &out[p.j]
+		a.Wins, a.Losses, a.Ties = a.Wins+p.w, a.Losses+p.l, a.Ties+p.t
+		b.Wins, b.Losses, b.Ties = b.Wins+p.l, b.Losses+p.w, b.Ties+p.t
+	}
+	if len(t.members) < 2 {
+		return out
+	}
+	f := t.fit()
+	field := f.field()
+	for i := range out {
+		out[i].Strength, out[i].Preference = &f.theta[i], &field[i]
+	}
+	if len(t.units) >= LeastUnits(len(names), o.Alpha) {
+		b := t.bootstrap(f, o.Seed)
+		intervals, best := b.intervals(o.Alpha), b.best(o.Alpha)
+		for i := range out {
+			out[i].Interval, out[i].Best = &intervals[i], best[i]
+		}
+	}
+	slices.SortStableFunc(out, func(a, b PreferredArm) int { // what is equal but for rounding keeps its order
+		return cmp.Compare(math.Round(1e6**b.Strength), math.Round(1e6**a.Strength))
+	})
+	return out
+}

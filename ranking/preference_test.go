@@ -1,0 +1,163 @@
+package ranking
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// fitted fits counts with halves of the prior.
+func fitted(k int, half float64, pairs []counts) *davidson {
+	p := make(prior, k)
+	for i := range p {
+		p[i] = [2]float64{half, half}
+	}
+	return newton(pairs, p, &davidson{theta: make([]float64, k)})
+}
+
+var tied = []counts{{0, 1, 7, 2, 3}, {0, 2, 5, 5, 2}, {0, 3, 9, 1, 2}, {1, 2, 3, 6, 3}, {1, 3, 6, 4, 2}, {2, 3, 8, 2, 2}}
+
+// The strengths are those of other programs: without ties those of BradleyTerry2 for R (citations between journals, Agresti 1990), which
+// publishes -2.9491, -0.4796 and 0.2690 against the first; with ties those of an MM algorithm (Hunter 2004) written apart from this one.
+func TestStrengthsAreTheReferences(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		k     int
+		half  float64
+		pairs []counts
+		theta []float64
+		delta float64
+	}{
+		"citations": {
+			4, 1e-9,
+			[]counts{{0, 1, 730, 33, 0}, {0, 2, 498, 320, 0}, {0, 3, 221, 284, 0}, {1, 2, 68, 813, 0}, {1, 3, 17, 276, 0}, {2, 3, 142, 325, 0}},
+			[]float64{0.789922053, -2.159150444, 0.310352283, 1.058876109},
+			math.Inf(-1),
+		},
+		"ties":      {4, 1e-9, tied, []float64{0.76986458, -0.343022193, 0.527480775, -0.954323162}, -0.585862782},
+		"prior":     {4, 0.5, tied, []float64{0.736128537, -0.328480455, 0.504514003, -0.912162086}, -0.66804232},
+		"chain":     {3, 1e-9, []counts{{0, 1, 4, 1, 2}, {1, 2, 3, 3, 1}}, []float64{0.797578047, -0.398789024, -0.398789024}, -0.523599321},
+		"separated": {3, 0.5, []counts{{0, 1, 10, 0, 0}, {0, 2, 10, 0, 0}, {1, 2, 6, 4, 0}}, []float64{2.533560286, -1.080123199, -1.453437086}, math.Inf(-1)},
+		"only ties": {3, 0.5, []counts{{0, 1, 0, 0, 10}, {0, 2, 0, 0, 10}, {1, 2, 0, 0, 10}}, []float64{0, 0, 0}, 2.995732274},
+	} {
+		got := fitted(c.k, c.half, c.pairs)
+		for i := range c.theta {
+			if math.Abs(got.theta[i]-c.theta[i]) > 1e-6 {
+				t.Errorf("%s: strengths %v, want %v", name, got.theta, c.theta)
+			}
+		}
+		if d := math.Abs(got.delta - c.delta); d > 1e-6 {
+			t.Errorf("%s: ties %v, want %v", name, got.delta, c.delta)
+		}
+	}
+}
+
+// judgedOf spreads counts over cases: the n-th outcome of each pair is that of the n-th case.
+func judgedOf(pairs []counts) (out []Judged) {
+	for _, p := range pairs {
+		unit := 0
+		for _, kind := range []struct {
+			n    float64
+			what Judged
+		}{{p.w, Judged{Wins: 1}}, {p.l, Judged{Losses: 1}}, {p.t, Judged{Ties: 1}}} {
+			for range int(kind.n) {
+				one := kind.what
+				one.First, one.Second, one.Unit = p.i, p.j, unit
+				out = append(out, one)
+				unit++
+			}
+		}
+	}
+	return out
+}
+
+func names(k int) (out []string) {
+	for i := range k {
+		out = append(out, fmt.Sprintf("pro/%d", i))
+	}
+	return out
+}
+
+// An arm that wins all has a finite strength, a lower bound that is below what was seen, and the ranking says that only the prior bounds it.
+func TestSeparation(t *testing.T) {
+	t.Parallel()
+	got := Preferences(names(3), judgedOf([]counts{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})
+	if !reflect.DeepEqual(got.Separated, []string{"pro/0"}) || !reflect.DeepEqual(got.Best, []string{"pro/0"}) {
+		t.Errorf("separated %v, best %v", got.Separated, got.Best)
+	}
+	first := got.Arms[0]
+	if i := *first.Interval; i[0] < 0.6 || i[0] > 0.97 || i[1] < 0.99 || *first.Strength > 6 {
+		t.Errorf("interval %v, strength %v", i, *first.Strength)
+	}
+	both := Preferences(names(2), judgedOf([]counts{{1, 0, 20, 0, 0}}), PreferenceOptions{})
+	if !reflect.DeepEqual(both.Separated, []string{"pro/0", "pro/1"}) || both.Arms[0].Arm != "pro/1" {
+		t.Errorf("%+v", both)
+	}
+}
+
+// Arms that nothing connects are ranked in groups, and none is the best.
+func TestDisconnectedArms(t *testing.T) {
+	t.Parallel()
+	got := Preferences(names(6), judgedOf([]counts{{0, 1, 20, 0, 4}, {2, 3, 2, 20, 2}, {3, 4, 23, 1, 0}}), PreferenceOptions{})
+	var order []string
+	for _, a := range got.Arms {
+		order = append(order, fmt.Sprint(a.Group, " ", a.Arm, " ", a.Strength != nil, " ", a.Best))
+	}
+	want := []string{
+		"1 pro/3 true false", "1 pro/2 true false", "1 pro/4 true false", "2 pro/0 true false", "2 pro/1 true false", "3 pro/5 false false",
+	}
+	if !reflect.DeepEqual(order, want) {
+		t.Errorf("got %v, want %v", order, want)
+	}
+	if len(got.Best) != 0 || !strings.Contains(got.Why, "no judged pair connects pro/2 (and 2 more) with pro/0 (and 1 more)") {
+		t.Errorf("best %v, why %q", got.Best, got.Why)
+	}
+}
+
+// Below the least number of cases there are strengths, and no ranking.
+func TestTooFewCases(t *testing.T) {
+	t.Parallel()
+	got := Preferences(names(2), judgedOf([]counts{{0, 1, 4, 0, 0}}), PreferenceOptions{})
+	if got.Why != "no ranking of 2 arms below 5 independent cases; here are 4" || len(got.Best) != 0 || got.Arms[0].Interval != nil {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct{ arms, want int }{{2, 5}, {8, 8}, {24, 9}} {
+		if n := LeastUnits(c.arms, 0.05); n != c.want {
+			t.Errorf("%d arms: %d, want %d", c.arms, n, c.want)
+		}
+	}
+}
+
+// Ties alone rule nobody out, and nothing judged at all is no ranking.
+func TestOnlyTies(t *testing.T) {
+	t.Parallel()
+	got := Preferences(names(3), judgedOf([]counts{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})
+	if len(got.Best) != 3 || got.Ties != 1 || math.Abs(*got.Arms[0].Preference-0.5) > 1e-9 {
+		t.Errorf("%+v", got)
+	}
+	none := Preferences(names(2), nil, PreferenceOptions{})
+	if !strings.Contains(none.Why, "no judged pair connects pro/0 with pro/1") || none.Arms[0].Strength != nil {
+		t.Errorf("%+v", none)
+	}
+}
+
+// The ranking does not depend on the order of the replies, nor on that of the arms in a pair.
+func TestOrderOfRepliesIsNothing(t *testing.T) {
+	t.Parallel()
+	judged := judgedOf(tied)
+	want := Preferences(names(4), judged, PreferenceOptions{Seed: 1})
+	random := rand.New(rand.NewPCG(5, 5)) //nolint:gosec // reproducible
+	random.Shuffle(len(judged), func(i, j int) { judged[i], judged[j] = judged[j], judged[i] })
+	for i := range judged {
+		if i%2 == 0 {
+			j := &judged[i]
+			j.First, j.Second, j.Wins, j.Losses = j.Second, j.First, j.Losses, j.Wins
+		}
+	}
+	if got := Preferences(names(4), judged, PreferenceOptions{Seed: 1}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

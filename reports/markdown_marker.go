@@ -1,0 +1,37 @@
+package reports
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Link is a place where there is more to read of a run: an http or https address.
+type Link struct{ Text, URL string }
+
+// Texts and addresses of links stay what they are, whatever is in them.
+var (
+	escapeText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", "&lt;", "`", "\\`", "*", `\*`, "_", `\_`, "@", "&#64;")
+	escapeURL  = strings.NewReplacer("<", "%3C", ">", "%3E", "\n", "%0A", "\r", "%0D", " ", "%20")
+	escapeNote = strings.NewReplacer("<", "&lt;", ">", "&gt;")
+)
+
+// maxMarker is the most bytes of suites' names in a marker; longer ones end with a hash of all.
+const maxMarker = 400
+
+// Marker is the comment with which the Markdown report of a run begins: `<!-- evalrun: SUITE -->`, with the names of its
+// suites. Runs of the same suites have the same one.
+func Marker(run *eval.Run) string {
+	var names []string
+	for i := range run.Suites {
+		names = append(names, diag.CleanLine(run.Suites[i].Name))
+	}
+	all := escapeNote.Replace(strings.Join(names, ", "))
+	if len(all) > maxMarker {
+		all = fmt.Sprintf("%d suites, %x", len(names), sha256.Sum256([]byte(all)))
+	}
+	return "<!-- evalrun: " + all + " -->"
+}

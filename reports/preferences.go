@@ -1,0 +1,172 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/ranking"
+)
+
+// Preferences writes for people how a judge's choices rank the arms of a run: one table for each suite.
+func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	t := tableReport{o: o}
+	t.line("%s", diag.CleanLine(sideName(&p.Run)+" ranked by preference"))
+	for i := range p.Suites {
+		t.preferences(&p.Suites[i])
+	}
+	j := &p.Judge
+	t.judgeOfChoice(&compare.Choice{
+		Judge: j.Name, Model: j.Model, Criteria: j.Criteria, Emulator: j.Emulator, Calls: j.Calls, Tokens: j.Tokens, Incomplete: j.Incomplete,
+	})
+	_, err := w.Write(trimLines(t.out.Bytes()))
+	return err
+}
+
+// PreferencesJSON writes a ranking by preferences as one JSON object.
+func PreferencesJSON(w io.Writer, p *compare.Preferences) error {
+	data, err := wirejson.Marshal(p)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", data)
+	return err
+}
+
+func (t *tableReport) preferences(s *compare.SuitePreferences) {
+	t.out.WriteString("\n")
+	head := fmt.Sprintf("%s, %s", s.Suite, diag.Count(s.Units, "independent case"))
+	if s.Verdict == eval.Invalid {
+		head += ": " + t.paint(eval.Err, "NO RANKING")
+	}
+	t.line("%s", diag.CleanLine(head))
+	if s.Invalid != "" {
+		t.wrapped("  ", s.Invalid)
+	} else {
+		t.ranked(&s.Preference)
+	}
+	t.choiceCounts(s)
+	for _, warning := range s.Warnings {
+		t.wrapped("  ", "warning: "+warning)
+	}
+}
+
+// ranked shows arms in their order, and what was chosen between each two.
+func (t *tableReport) ranked(p *ranking.Preference) {
+	t.out.Write(Grid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
+	t.out.WriteString("\n")
+	switch {
+	case p.Why != "":
+		t.wrapped("  ", p.Why)
+	case len(p.Best) == 1:
+		t.wrapped("  ", fmt.Sprintf("* the most preferred arm, %.0f %% sure", 100*p.Level))
+	default:
+		t.wrapped("  ", fmt.Sprintf("* the %d arms that cannot be ruled out as the most preferred, %.0f %% sure", len(p.Best), 100*p.Level))
+	}
+	if len(p.Separated) > 0 {
+		t.paragraph("won or lost all comparisons with some of the others, so that their strengths are bounded by the prior only: " +
+			strings.Join(p.Separated, ", "))
+	}
+	t.preferenceMatrix(p)
+}
+
+func preferenceColumns(p *ranking.Preference) []Column {
+	return []Column{
+		{Header: ""},
+		{Header: "#"},
+		{Header: "arm", Least: 20},
+		{Header: "preferred"},
+		{Header: fmt.Sprintf("%.0f %% interval", 100*p.Level)},
+		{Header: "strength", Optional: 2},
+		{Header: "won", Optional: 1},
+		{Header: "lost", Optional: 1},
+		{Header: "tied", Optional: 1},
+	}
+}
+
+func preferenceRows(p *ranking.Preference) (rows [][]string) {
+	for i, a := range p.Arms {
+		mark, preferred, interval, strength := "", "-", "-", "-"
+		if a.Best {
+			mark = "*"
+		}
+		if a.Preference != nil {
+			preferred, strength = fmt.Sprintf("%.1f %%", 100**a.Preference), fmt.Sprintf("%+.2f", *a.Strength)
+		}
+		if a.Interval != nil {
+			interval = fmt.Sprintf("%.1f to %.1f", 100*a.Interval[0], 100*a.Interval[1])
+		}
+		rows = append(rows, []string{
+			mark, fmt.Sprint(i + 1), a.Arm, preferred, interval, strength, amountOfCases(a.Wins), amountOfCases(a.Losses), amountOfCases(a.Ties),
+		})
+	}
+	return rows
+}
+
+// amountOfCases is a number of cases; shares of their repeats make it a fraction.
+func amountOfCases(x float64) string {
+	if math.Abs(x-math.Round(x)) < 1e-9 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.1f", x)
+}
+
+// preferenceMatrix shows for each two arms how far that of the row is preferred, as far as there is room for a column of each arm.
+func (t *tableReport) preferenceMatrix(p *ranking.Preference) {
+	k := len(p.Arms)
+	const label, cell = 4, 4
+	if k < 3 || label+k*cell > t.o.Width {
+		return
+	}
+	of := map[[2]string]string{}
+	for _, pair := range p.Pairs {
+		share := 100 * (pair.Wins + pair.Ties/2) / (pair.Wins + pair.Losses + pair.Ties)
+		of[[2]string{pair.First, pair.Second}] = fmt.Sprintf("%.0f", share)
+		of[[2]string{pair.Second, pair.First}] = fmt.Sprintf("%.0f", 100-share)
+	}
+	t.out.WriteString("\n")
+	t.wrapped("  ", "how far the arm of the row is preferred to that of the column, in %, where a tie is half:")
+	line := strings.Repeat(" ", label)
+	for i := range p.Arms {
+		line += fmt.Sprintf("%*d", cell, i+1)
+	}
+	t.line("%s", line)
+	for i, a := range p.Arms {
+		line = fmt.Sprintf("%*d", label, i+1)
+		for j, b := range p.Arms {
+			text := of[[2]string{a.Arm, b.Arm}]
+			if i == j {
+				text = "."
+			} else if text == "" {
+				text = "-"
+			}
+			line += fmt.Sprintf("%*s", cell, text)
+		}
+		t.line("%s", line)
+	}
+	t.out.WriteString("\n")
+}
+
+// choiceCounts says how the judge chose, over all pairs of arms.
+func (t *tableReport) choiceCounts(s *compare.SuitePreferences) {
+	c := &s.Counts
+	t.wrapped("  ", fmt.Sprintf(
+		"%s of answers: %d tied (%d the same answer), unjudged %d; ties are %.0f %% of the judged",
+		diag.Count(c.Pairs, "pair"), c.Ties, c.Same, c.Unjudged, 100*s.Ties,
+	))
+	if f := c.FirstPlace; f.Of > 0 {
+		t.wrapped("  ", firstPlace(&f, 1-2*eval.DefaultAlpha))
+	}
+	if c.Contradicted > 0 {
+		t.wrapped("  ", orderDecided(c.Contradicted, c.Pairs-c.Same-c.Unjudged))
+	}
+	t.unjudged(c.Why)
+}
