@@ -38,7 +38,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 	}
 	lower := k.bounds(&r)
 	if r.Units < r.Needs {
-		r.Why = fmt.Sprintf("%d independent units: no ranking of %d arms below %d", r.Units, len(arms), r.Needs)
+		r.Why = fmt.Sprintf("the independent units are too few: %d, and a ranking of %d arms takes %d", r.Units, len(arms), r.Needs)
 		return r
 	}
 	r.Order(func(i, j int) float64 { return lower[i][j] })

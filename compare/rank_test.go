@@ -173,7 +173,7 @@ func TestNoRanking(t *testing.T) {
 	t.Parallel()
 	o := compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.05}
 	few := drawing{means: []float64{0, 1}, n: 4, cluster: 1}.sides(rand.New(rand.NewPCG(1, 2)))
-	expect.Same(t, "few", compare.Rank(few, o).Why, "4 independent units: no ranking of 2 arms below 5")
+	expect.Same(t, "few", compare.Rank(few, o).Why, "the independent units are too few: 4, and a ranking of 2 arms takes 5")
 	expect.Same(t, "one", compare.Rank(few[:1], o).Why, "a ranking takes two arms or more")
 
 	sides := drawing{means: []float64{0.5, 1}, n: 60, cluster: 1}.sides(rand.New(rand.NewPCG(3, 4)))
