@@ -23,11 +23,12 @@ func lean() thrift {
 // used reports whether what a suite says has been read with it.
 func (t thrift) used() bool { return t != thrift{} }
 
-// maxShared bounds the scorers that are remembered because another case may have the same, and the scorers that were
-// met once.
+// maxShared bounds the scorers that are remembered because another case may have the same, maxMet those that came once, and
+// maxWhole the lists of them.
 const (
 	maxShared = 4096
 	maxMet    = 1 << 16
+	maxWhole  = 256
 )
 
 // shared finds the scorers that several cases have.
@@ -74,7 +75,7 @@ func (l *loader) ownScorers(n yamlnode.Node) [][]*scorerDef {
 	before := l.diags.Len()
 	layers := [][]*scorerDef{l.scorerList(n, nil)}
 	own := func(d *scorerDef) bool { return !d.common }
-	if l.diags.Len() == before && len(s.whole) < maxShared && !slices.ContainsFunc(layers[0], own) {
+	if l.diags.Len() == before && len(s.whole) < maxWhole && !slices.ContainsFunc(layers[0], own) {
 		s.whole[string(n.Signature(nil))] = layers
 	}
 	return layers
