@@ -43,7 +43,10 @@ type shared struct {
 }
 
 func newShared() *shared {
-	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, whole: map[string][][]*scorerDef{}, lists: map[*scorerDef][]*judgedBy{}}
+	return &shared{
+		seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, whole: map[string][][]*scorerDef{},
+		lists: map[*scorerDef][]*judgedBy{},
+	}
 }
 
 // find is the definition of a scorer that reads like this one; nil when none is known. again says that one came before.
