@@ -38,6 +38,9 @@ func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m.head(o.Links)
 	m.gate()
 	m.arms()
+	for i := range d.Ranking {
+		m.ranking(&d.Ranking[i])
+	}
 	m.classifications()
 	if c := d.Comparison; c != nil {
 		if err := m.comparison(c); err != nil {
