@@ -198,7 +198,7 @@ func (a *armQuestions) add(f *journal.Facts) int {
 		return 0
 	}
 	a.name, a.id = f.Case, f.CaseID
-	if f.RequestHash != "" { // else nobody knows what else asks the same
+	if f.RequestHash != "" { // else it is unknown which cases are equal
 		a.asked[f.RequestHash] = true
 	}
 	a.n++

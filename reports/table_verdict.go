@@ -184,7 +184,7 @@ func (t *tableReport) tally(outcome eval.Outcome, n int) string {
 	return t.paint(outcome, text)
 }
 
-// gate shows the rules that do not hold, and those that count as holding with a warning.
+// gate shows the rules that do not hold, and the rules that count as holding with a warning.
 func (t *tableReport) gate() {
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
@@ -214,7 +214,7 @@ func (t *tableReport) held() {
 	}
 }
 
-// rules counts the rules of the gate, and those that hold.
+// rules counts the rules of the gate, and how many of them hold.
 func (t *tableReport) rules() (held, of int) {
 	for _, r := range t.d.Gate.Rules {
 		if r.Holds {
