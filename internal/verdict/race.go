@@ -41,7 +41,7 @@ func (c *Checks) checkRace(suites []*suite.Suite) error {
 		racing = racing || armsOf(c.Plan, one.Name) > 1
 	}
 	if unraced(metric) {
-		return exit.BadInput("--race takes a metric between 0 and 1 of which more is better, and not %s", metric)
+		return exit.BadInput("--race takes a metric between 0 and 1 where more is better, and not %s", metric)
 	}
 	if !racing && c.Plan.Size() > 0 {
 		return exit.BadInput("--race needs two arms or more in a suite: there is nothing to race against")
