@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,7 @@ func (t *tableReport) findings() {
 	t.gate()
 	t.held()
 	t.compared()
+	t.rankings()
 	t.out.WriteString("\n")
 }
 
@@ -238,6 +240,10 @@ func ruleWords(r eval.GateRule) string {
 	where := r.Suite
 	if r.Arm != "" {
 		where += " on " + r.Arm
+	}
+	if r.Name == "best" {
+		words := map[eval.Verdict]string{eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best"}
+		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(words[r.Verdict], "NO RANKING"), r.Why)
 	}
 	if r.Verdict != "" {
 		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict])
