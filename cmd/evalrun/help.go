@@ -68,7 +68,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // as git does it: `help` shows the page, and --help the flags.
 func (a *app) helpCommand(help *cobra.Command) {
 	help.Use, help.Short = "help [COMMAND|PAGE[#SECTION]]", "Help about a command, or a page of the documentation"
-	help.Long = "Shows what a command takes, or a page of the documentation, or one section of it:\n\n" + pageList()
+	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + pageList()
 	help.Example = "  evalrun help run\n  evalrun help verdicts\n  evalrun help running#exit-codes"
 	help.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []string
