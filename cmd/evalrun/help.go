@@ -130,7 +130,7 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	return unknownCommand(root, args[0])
 }
 
-// pagesWith names up to five pages that have a word, those that have it in headings or most often first.
+// pagesWith names up to five pages that have a word: first the ones with it in headings, or most often.
 func pagesWith(word string) (names []string) {
 	if word = strings.ToLower(strings.TrimSpace(word)); word == "" {
 		return nil
