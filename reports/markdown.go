@@ -37,6 +37,7 @@ func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m.add("%s\n", Marker(&d.Run))
 	m.head(o.Links)
 	m.gate()
+	m.race()
 	m.arms()
 	for i := range d.Ranking {
 		m.ranking(&d.Ranking[i])
@@ -178,6 +179,30 @@ func (m *markdown) gate() {
 	}
 	m.add("\n")
 	m.missing(left, "rule")
+}
+
+// race says which arms left a race, and which stay.
+func (m *markdown) race() {
+	r := overview.RaceOf(m.d)
+	if r == nil {
+		return
+	}
+	m.add("%s.\n\n", overview.Sentence(r.Words()))
+	if r.Skipped > 0 {
+		m.add("%s.\n\n", overview.Sentence(overview.RaceRates))
+	}
+	left := 0
+	for i := range r.Suites {
+		s := &r.Suites[i]
+		m.add("- %s\n", codeOf(s.Stayed(r.Alpha, len(r.Suites) > 1), maxMdReason))
+		for j := range s.Left {
+			if j >= maxMdArms || !m.add("- %s\n", code(s.Left[j].Words(overview.RaceUnits(m.d)))) {
+				left++
+			}
+		}
+	}
+	m.add("\n")
+	m.missing(left, "arm")
 }
 
 // arms is the table of arms.

@@ -155,6 +155,18 @@ func (s *Suite) classMetrics() []string {
 	return classification.Names(s.classes)
 }
 
+// OfAllCases reports whether a metric follows from the confusion matrix of all cases, so that no case has a value of it.
+func (s *Suite) OfAllCases(metric string) bool {
+	return metric != classification.Accuracy && slices.Contains(s.classMetrics(), metric)
+}
+
+// checkEarly reports a metric of all cases in a gate that stops early.
+func (l *loader) checkEarly(n yamlnode.Node, metric string) {
+	if b := l.Gate.Baseline; b != nil && b.StopEarly && l.OfAllCases(metric) {
+		n.Errorf("leave it out, or stopEarly; accuracy goes with it", "`%s` takes all cases, and cannot stop early", diag.CleanLine(metric))
+	}
+}
+
 // checkClassMetrics reports rules of the gate about metrics that the classification does not have.
 func (l *loader) checkClassMetrics(rules yamlnode.Node) {
 	if rules.IsZero() || !rules.IsMapping() {

@@ -28,6 +28,8 @@ type Overview struct {
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
 	// Ranking orders the arms of suites with a rule about the best, or with a race.
 	Ranking []ranking.Ranking `json:"ranking,omitempty"`
+	// Race is that of the arms, in a run with --race.
+	Race *Race `json:"race,omitempty"`
 }
 
 // Run is what was run, and how it ended.
@@ -97,7 +99,7 @@ func New(d *journal.Document) Overview {
 		Run:     newRun(d),
 		Summary: newSummary(d),
 		Arms:    []Arm{},
-		Gate:    d.Gate, Comparison: d.Comparison, Ranking: d.Ranking,
+		Gate:    d.Gate, Comparison: d.Comparison, Ranking: d.Ranking, Race: RaceOf(d),
 	}
 	if out.Gate.Rules == nil {
 		out.Gate.Rules = []eval.GateRule{}
