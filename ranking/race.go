@@ -58,6 +58,21 @@ func NewRace(arms int, alpha float64) *Race {
 	return r
 }
 
+// RaceReach is the least number of units after which an arm of a race can leave: one that scores 0 on each while all others
+// score 1. It is 0 where none ever can.
+func RaceReach(arms int, alpha float64) int {
+	if arms < 2 || !(alpha > 0 && alpha < 1) {
+		return 0
+	}
+	r, scores := NewRace(arms, alpha), make([][]float64, arms)
+	for i := range scores {
+		scores[i] = []float64{float64(min(i, 1))}
+	}
+	for len(r.Feed(scores, 1)) == 0 { // the e-value grows by a constant factor in the end
+	}
+	return r.fed
+}
+
 // Leaving is an arm that left a race.
 type Leaving struct {
 	Arm    int     // its number, from 0

@@ -114,10 +114,33 @@ func (t *tableReport) targets() {
 	}
 }
 
-// saved counts the calls that an early verdict saved.
+// saved counts the calls that an early verdict or a race saved.
 func (t *tableReport) saved() {
+	if r := overview.RaceOf(t.d); r != nil {
+		t.race(r)
+		return
+	}
 	if n := t.d.Summary.Stopped; n > 0 {
 		t.line("%s saved: the verdict was known", diag.Count(n, "call"))
+	}
+}
+
+// race shows which arms left a race, and which stay.
+func (t *tableReport) race(r *overview.Race) {
+	t.line("%s", r.Words())
+	units := overview.RaceUnits(t.d)
+	for i := range r.Suites {
+		s := &r.Suites[i]
+		for j := range s.Left[:min(len(s.Left), maxRows)] {
+			t.wrapped("  ", s.Left[j].Words(units))
+		}
+		if left := len(s.Left) - maxRows; left > 0 {
+			t.line("  ... and %s", diag.Count(left, "more arm"))
+		}
+		t.wrapped("  ", s.Stayed(r.Alpha, len(r.Suites) > 1))
+	}
+	if r.Skipped > 0 {
+		t.wrapped("  ", overview.RaceRates)
 	}
 }
 

@@ -168,11 +168,20 @@ func writeForecast(w io.Writer, f *forecast.Forecast) error {
 		p.Printf("cost: from %.4f to %.4f %s, by the length of the answers\n", f.LeastCost, f.MostCost, diag.CleanLine(f.Currency))
 	}
 	writeTime(p, f)
+	writeRaces(p, f)
 	writeGates(p, f.Gates)
 	for _, problem := range f.Problems {
 		p.Printf("note: %s\n", problem)
 	}
 	return p.Err
+}
+
+// writeRaces writes what is known of races.
+func writeRaces(p *term.Printer, f *forecast.Forecast) {
+	for _, r := range f.Races {
+		p.Printf("race of %s on %s: all of this at most; an arm that cannot be the best leaves, after %d of %d cases at the earliest\n",
+			diag.CleanLine(r.Suite), diag.CleanLine(r.Metric), r.Least, r.Cases)
+	}
 }
 
 // writeArm writes the part of an arm; suite and version of the interface where arms differ in them.

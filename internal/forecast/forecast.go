@@ -44,6 +44,8 @@ type Forecast struct {
 	MostTime          time.Duration `json:"mostTimeNs"`  // with all possible calls, and answers as long as they may be; 0: does not differ
 	Problems          []string      `json:"problems"`
 	Gates             []GateOutlook `json:"gates,omitempty"` // of suites that compare with a baseline
+	// Races are those of suites whose arms race: then the numbers above are what a run takes at most.
+	Races []verdict.RaceOutlook `json:"races,omitempty"`
 }
 
 // ArmForecast is the part of one arm.
@@ -90,7 +92,12 @@ type GateOutlook struct {
 
 // Outlooks adds, for each suite whose gate has a baseline, what it takes and what it can show.
 func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
-	arms, problems, err := verdict.Outlooks(&verdict.Checks{Options: o, Dir: in, Plan: plan}, suites)
+	checks := &verdict.Checks{Options: o, Dir: in, Plan: plan}
+	var err error
+	if f.Races, err = checks.Races(suites); err != nil {
+		return err
+	}
+	arms, problems, err := verdict.Outlooks(checks, suites)
 	if err != nil {
 		return err
 	}

@@ -281,7 +281,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 
 // append writes a result down. What its program has worked in goes when that is done, unless it is kept.
 func (c *consumer) append(r *eval.Result) error {
-	kept, release := c.session.workspaces.settle(runner.TrialSession(c.session.id, r.N), r)
+	kept, release := c.session.workspaces.settle(c.session.id, r)
 	r.Workspace = kept
 	err := c.journal.Append(r)
 	if err == nil {

@@ -79,6 +79,12 @@ func notices(d *journal.Document) []string {
 	if s := d.Run.Plan.Shard; s != nil {
 		out = append(out, fmt.Sprintf("Shard %d of %d: the gate is applied when all are merged.", s.Index, s.Of))
 	}
+	if r := overview.RaceOf(d); r != nil {
+		out = append(out, overview.Sentence(r.Words())+".")
+		for i := range r.Suites {
+			out = append(out, overview.Sentence(r.Suites[i].Stayed(r.Alpha, len(r.Suites) > 1))+".")
+		}
+	}
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		out = append(out, words+".")
 	}

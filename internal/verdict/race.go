@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -25,28 +26,75 @@ type race struct {
 	most    int // cases of the largest unit
 }
 
-// checkRace checks the race of the options, before anything is sent.
-func (c *Checks) checkRace(suites []*suite.Suite) error {
+// RaceOutlook is what is known of the race of a suite before it begins.
+type RaceOutlook struct {
+	Suite  string `json:"suite"`
+	Metric string `json:"metric"`
+	Arms   int    `json:"arms"`
+	Cases  int    `json:"cases"`
+	Least  int    `json:"least"` // cases before any arm can leave
+}
+
+// Races checks the races that the options ask for, before anything is sent, and says what is known of them.
+func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
 	metric := c.Options.Race
-	if metric == "" {
-		return nil
+	if metric == "" || c.Plan.Size() == 0 {
+		return nil, nil
 	}
-	racing := false
+	alpha := cmp.Or(c.Options.Rule.Alpha, defaultsOf(c.Options).Rule.Alpha, eval.DefaultAlpha)
+	if alpha > suite.MaxAlpha {
+		return nil, exit.BadInput("--alpha %g: a race that is wrong so often says nothing; %g at most", alpha, suite.MaxAlpha)
+	}
 	for _, one := range suites {
-		known, open := one.Metrics()
-		known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { return unraced(name) })
-		if !open && !slices.Contains(known, metric) {
-			return exit.BadInput("--race: %s has no metric %s between 0 and 1; %s", one.Name, metric, diag.DidYouMean(metric, known))
+		if err := racedOn(one, metric); err != nil {
+			return nil, err
 		}
-		racing = racing || armsOf(c.Plan, one.Name) > 1
+		if arms := armsOf(c.Plan, one.Name); arms > 1 {
+			out = append(out, RaceOutlook{one.Name, metric, arms, c.casesOf(one.Name), ranking.RaceReach(arms, alpha)})
+		}
 	}
-	if unraced(metric) {
+	if len(out) == 0 {
+		return nil, exit.BadInput("--race needs two arms or more in a suite: there is nothing to race against")
+	}
+	return out, nil
+}
+
+// checkRaces is Races before a run.
+func (c *Checks) checkRaces(suites []*suite.Suite) error {
+	races, err := c.Races(suites)
+	for _, r := range races {
+		if r.Cases < r.Least {
+			c.Notice(fmt.Sprintf(
+				"warning: no arm of %s can leave the race: it takes %d cases at least, and there are %d", r.Suite, r.Least, r.Cases,
+			))
+		}
+	}
+	return err
+}
+
+// racedOn says why the arms of a suite cannot race on a metric.
+func racedOn(s *suite.Suite, metric string) error {
+	known, open := s.Metrics()
+	known = slices.DeleteFunc(slices.Clone(known), unraced)
+	switch {
+	case unraced(metric):
 		return exit.BadInput("--race takes a metric between 0 and 1 of which more is better, and not %s", metric)
-	}
-	if !racing && c.Plan.Size() > 0 {
-		return exit.BadInput("--race needs two arms or more in a suite: there is nothing to race against")
+	case !open && !slices.Contains(known, metric):
+		return exit.BadInput("--race: %s has no metric %s; %s", s.Name, metric, diag.DidYouMean(metric, known))
 	}
 	return nil
+}
+
+// casesOf is how many cases of a suite the plan has, on whichever arms.
+func (c *Checks) casesOf(name string) int {
+	sides, _ := plannedSides(c.Plan, name, "")
+	cases := map[string]bool{}
+	for _, s := range sides {
+		for i := range s.Cases {
+			cases[s.Cases[i].Key()] = true
+		}
+	}
+	return len(cases)
 }
 
 // unraced reports whether a metric is one that arms do not race on.

@@ -33,7 +33,7 @@ type Checks struct {
 // Gates are the gates of suites, in their order, with what the options say instead. The error says that nothing is
 // there to compare with, or that the cases are too few to ever show what a gate wants.
 func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
-	if err := c.checkRace(suites); err != nil {
+	if err := c.checkRaces(suites); err != nil {
 		return nil, err
 	}
 	var gates []*eval.GateConfig
@@ -195,6 +195,8 @@ func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*com
 		problem = "is not complete"
 	case d.Summary.Counts.Asked() == 0:
 		problem = "is blank: no trial ran"
+	case len(d.Stops) > 0 && d.Stops[0].Race:
+		problem = "has arms that left a race"
 	case len(d.Stops) > 0:
 		problem = "stopped early, once its own verdict was known"
 	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
