@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 )
@@ -75,7 +76,7 @@ func suiteBlock() shape.Block {
 			{Name: "cases", Is: shape.List(caseBlock().Shape()), Doc: "Sets of variables with what the answer must satisfy."},
 			{
 				Name: "classification",
-				Is:   ClassificationBlock().Shape(),
+				Is:   entry.Classification.Shape(),
 				Doc:  "The right class of every case, and which one an answer names: a confusion matrix and its metrics.",
 			},
 			{
