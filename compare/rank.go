@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -180,4 +181,53 @@ func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
 		k.exact[key] = i
 	}
 	return i
+}
+
+// RankRaced is how a race between the arms of a suite ended: left are the arms that left it, with the number of units after which
+// each did. The set of the best are those that stayed; the race's own bound on the error holds, and there are no intervals, since its arms
+// were not sent the same cases.
+func RankRaced(arms []*Side, left map[string]int, metric string, alpha float64) ranking.Ranking {
+	r := ranking.Ranking{Metric: metric, Alpha: alpha, Best: []string{}, Race: &ranking.Raced{}}
+	for _, s := range arms {
+		r.Suite = s.Suite
+		a := place(s, metric)
+		a.Left = left[s.Arm]
+		a.Best = a.Left == 0
+		r.Arms = append(r.Arms, a)
+		r.Cases = max(r.Cases, len(s.Cases))
+		for i := range s.Cases {
+			c := &s.Cases[i]
+			r.Race.Planned += c.Asked + c.Unused
+			r.Race.Saved += c.Unused
+		}
+		if s.Partial {
+			r.Why = "the run is not complete"
+		}
+	}
+	slices.SortStableFunc(r.Arms, func(a, b ranking.Arm) int {
+		if a.Left != b.Left { // those that stayed, then the last to leave
+			return cmp.Compare(stayed(b.Left), stayed(a.Left))
+		}
+		return cmp.Compare(orZero(b.Mean), orZero(a.Mean))
+	})
+	for i := range r.Arms {
+		if r.Arms[i].Best && r.Why == "" {
+			r.Best = append(r.Best, r.Arms[i].Arm)
+		}
+	}
+	return r
+}
+
+func stayed(left int) int {
+	if left == 0 {
+		return math.MaxInt
+	}
+	return left
+}
+
+func orZero(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
 }

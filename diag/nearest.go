@@ -2,6 +2,8 @@ package diag
 
 import (
 	"fmt"
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 )
@@ -40,6 +42,27 @@ func Nearest(word string, known []string, n int) []string {
 		out = append(out, h.word)
 	}
 	return out
+}
+
+// NearestFile says which of the files in a folder name probably means, as the end of a message: one with another ending, or with a
+// similar name and the same ending. It is "" when there is none.
+func NearestFile(name string, folder []fs.DirEntry) string {
+	ending := path.Ext(name)
+	stem := strings.TrimSuffix(name, ending)
+	var stems []string
+	for _, entry := range folder {
+		switch other := entry.Name(); {
+		case entry.IsDir():
+		case path.Ext(other) == ending:
+			stems = append(stems, strings.TrimSuffix(other, ending))
+		case stem != "" && strings.TrimSuffix(other, path.Ext(other)) == stem:
+			return fmt.Sprintf("; did you mean `%s`?", other)
+		}
+	}
+	if near := Nearest(stem, stems, 1); len(near) > 0 {
+		return fmt.Sprintf("; did you mean `%s`?", near[0]+ending)
+	}
+	return ""
 }
 
 // distance is the optimal string alignment distance (edits and swaps of

@@ -16,6 +16,15 @@ type GateConfig struct {
 	// MaxQuarantined is the largest share of cases that may be in quarantine.
 	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
 	Baseline       *BaselineRule `json:"baseline,omitempty"`
+	Best           *BestRule     `json:"best,omitempty"`
+}
+
+// BestRule wants an arm in the set of the best: those that cannot be ruled out as the best of the suite.
+type BestRule struct {
+	Arm    string  `json:"arm"`
+	Sole   bool    `json:"sole,omitempty"` // it has to be alone in the set
+	Metric string  `json:"metric"`
+	Alpha  float64 `json:"alpha"` // error rate of the set
 }
 
 // MeanMin is the least mean of a named metric.

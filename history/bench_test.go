@@ -44,7 +44,7 @@ func year(b *testing.B) *Store {
 	return s
 }
 
-// BenchmarkCourse asks a year of nightly runs for one case, for one case's named metric, and for an arm.
+// BenchmarkCourse reads a year of nightly runs for one case, for one case's named metric, and for an arm.
 func BenchmarkCourse(b *testing.B) {
 	s := year(b)
 	for name, q := range map[string]Query{

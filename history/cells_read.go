@@ -35,7 +35,7 @@ func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed boo
 	return found, err
 }
 
-// wordOf is the number of a word, 0 for one that nobody used.
+// wordOf is the number of a word, 0 for an unknown one.
 func (s *Store) wordOf(text string) (id int64, err error) {
 	if err = s.db.QueryRow("SELECT id FROM word WHERE text = ?", text).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		err = nil

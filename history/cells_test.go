@@ -64,7 +64,7 @@ func TestCellsComeBack(t *testing.T) {
 	}
 }
 
-// asks are questions about the cases of the runs that drawn writes.
+// asks are queries about the cases of the runs that drawn writes.
 func asks(t *testing.T, s *Store) (out []string) {
 	t.Helper()
 	for _, arm := range []string{"t/p", "t/q", "t/none"} {
@@ -83,7 +83,7 @@ func asks(t *testing.T, s *Store) (out []string) {
 	return out
 }
 
-// each yields what stands in the table cells.
+// each yields the rows of the table cells.
 func each(t *testing.T, s *Store) []row {
 	t.Helper()
 	rows, err := collect(s, func(rows *sql.Rows, r *row) error { return rows.Scan(&r.run, &r.suite, &r.arm, &r.bucket, &r.data) },
@@ -150,7 +150,7 @@ func inParts(t *testing.T, s *Store) {
 	}
 }
 
-// What is asked of single cases has the same answer however the cells of each run are kept.
+// Queries about single cases have the same answer however the cells of each run are kept.
 func TestCellsOfAllVersionsSayTheSame(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

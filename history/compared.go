@@ -23,7 +23,7 @@ func (s *Store) Knows(id string) (known bool, err error) {
 	return known, s.explain(err)
 }
 
-// Comparisons counts, for each suite of a run in their order, the comparisons of the suite with its baseline up to this one: 0 where
+// Comparisons counts, for each suite of a run in their order, its comparisons with its baseline up to this run: 0 where
 // nothing is compared, 1 for the first. A suite whose files changed is another one.
 func (s *Store) Comparisons(doc *journal.Document) ([]int, error) {
 	out := make([]int, len(doc.Run.Suites))

@@ -8,11 +8,11 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// The metrics that every arm has. Whatever else is asked for is a named scorer; one that is called like one of these is
-// asked for as NamedPrefix with its name.
+// The metrics that every arm has. Any other name is that of a named scorer. A scorer with one of these names is found
+// as NamedPrefix with its name.
 const (
 	MetricPass    = "pass"    // pass/(pass+fail) by case, repeats averaged inside, over cases
-	MetricErrors  = "errors"  // share of errors among the trials that were asked
+	MetricErrors  = "errors"  // share of errors among the trials that ran
 	MetricLatency = "latency" // mean over the trials that were judged, in milliseconds
 	MetricTokens  = "tokens"  // mean over the trials that tell what they cost
 )
@@ -31,7 +31,7 @@ func NamedMetric(scorer string) string {
 	return scorer
 }
 
-// Query asks for the course of one metric.
+// Query selects the course of one metric.
 type Query struct {
 	Suite string // Required.
 	Arm   string // Required.
@@ -102,8 +102,8 @@ type coursePoint struct {
 	started int64
 }
 
-// courseOf is the statement of a query. CROSS JOIN keeps SQLite at going from run to run, each of which is one step in the
-// primary key of the other table.
+// courseOf is the statement of a query. CROSS JOIN makes SQLite go from run to run; each is one step in the primary key
+// of the other table.
 func courseOf(q *Query, named string, isNamed bool) (statement string, args []any) {
 	const (
 		word     = "(SELECT id FROM word WHERE text = ?)"
@@ -131,8 +131,8 @@ func courseOf(q *Query, named string, isNamed bool) (statement string, args []an
 	return statement, append(args, sqlLimit(q.Limit))
 }
 
-// courseRow is what a statement gives for a run: counts of trials, a sum of values over n units, and the units that were
-// asked.
+// courseRow is what a statement gives for a run: counts of trials, a sum of values over n units, and the units that
+// ran.
 type courseRow struct {
 	pass, fail, error, tokens, metered int
 	latency, sum                       float64

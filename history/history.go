@@ -5,8 +5,8 @@
 // It is the one package that knows SQL. The usual order: Open, Store.Add when a run has ended, or Store.Runs,
 // Store.Known and Store.Course to look at what there is; Close. Rebuild when Open finds the file unusable.
 //
-// Several processes may use one history at once. A Store is meant to be open for moments: Rebuild waits until nobody
-// has one.
+// Several processes may use one history at once. A Store is meant to be open for moments: Rebuild waits until it is
+// closed everywhere.
 package history
 
 import (
@@ -96,7 +96,7 @@ func create(path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// connect opens the file with one connection: SQLite has one writer anyway, and all that is asked takes moments.
+// connect opens the file with one connection: SQLite has one writer anyway, and every query takes moments.
 func connect(path string, make bool) (*sql.DB, error) {
 	mode := "rw"
 	if make {
@@ -122,7 +122,7 @@ func openFile(path string, query url.Values) (*sql.DB, error) {
 	return db, nil
 }
 
-// hold locks the file beside the history: shared by those who have it open, exclusive for who replaces it.
+// hold locks a file next to the history: shared by processes that have it open, exclusive for the one that replaces it.
 func hold(path string, how func(*flock.Flock, context.Context, time.Duration) (bool, error)) (*flock.Flock, error) {
 	lock := flock.New(path + ".lock")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -183,7 +183,7 @@ func checkRuns(t *testing.T, s *Store, second string) {
 	}
 }
 
-// checkFilters wants runs of some arms, and none of a suite that there is not.
+// checkFilters wants runs of some arms, and none of a suite that does not exist.
 func checkFilters(t *testing.T, s *Store) {
 	t.Helper()
 	some, err := s.Runs(Filter{Arms: glob.Patterns{"pro-*"}, Limit: 2})

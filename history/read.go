@@ -13,8 +13,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// OpenToRead opens the history in a file and leaves everything beside it as it is: no file is made, none is changed.
-// The error is fs.ErrNotExist when there is none. Add is not for it.
+// OpenToRead opens the history in a file and changes nothing next to it: it makes and changes no file. The error is
+// fs.ErrNotExist when there is none. Add is not for it.
 func OpenToRead(path string) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -31,7 +31,7 @@ func OpenToRead(path string) (*Store, error) {
 	}
 	query := url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds())}}
 	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {
-		query.Set("immutable", "1") // nobody writes: SQLite need not make the files by which it would tell writers
+		query.Set("immutable", "1") // no process writes: SQLite need not make the files that signal writers
 	}
 	if s.db, err = openFile(path, query); err == nil {
 		err = s.current()

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// listing is what stands in a folder, with times.
+// listing is what a folder has, with times.
 func listing(t *testing.T, dir string) (out string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

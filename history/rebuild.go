@@ -14,9 +14,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Rebuild makes the history in a file again from the run files below dirs, and from those that it knew, as far as they are
-// still there. The new history is made beside the old one and takes its place once it is complete. What cannot be read is
-// told and left out; a run that still goes on adds itself when it ends.
+// Rebuild makes the history in a file again from the run files below dirs, and from the runs that it knew, as far as
+// they still exist. It makes the new history next to the old one, and replaces the old one once the new one is
+// complete. It reports and leaves out what it cannot read; a run in progress adds itself when it ends.
 func Rebuild(path string, dirs []string, tell func(string)) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func Rebuild(path string, dirs []string, tell func(string)) error {
 	r := &rebuild{path: path, dirs: dirs, tell: tell, seen: map[string]stamp{}}
 	err = r.run()
 	s := &Store{path: path}
-	if errors.Is(err, ErrUnusable) { // of the file beside it, which nobody knows
+	if errors.Is(err, ErrUnusable) { // of the file next to it, which is unknown
 		return fmt.Errorf("the history %s could not be made again: %s", path, err.Error())
 	}
 	return s.explain(err)
@@ -39,7 +39,7 @@ type rebuild struct {
 	seen  map[string]stamp // run directories
 }
 
-// stamp tells whether a run file has changed.
+// stamp reports whether a run file has changed.
 type stamp struct {
 	size int64
 	time time.Time
@@ -82,7 +82,7 @@ func (r *rebuild) sweep() {
 	}
 }
 
-// discard removes a history with what SQLite keeps beside it.
+// discard removes a history and the files that SQLite keeps next to it.
 func discard(path string) {
 	for _, end := range []string{"", "-wal", "-shm"} {
 		_ = os.Remove(path + end) // it may not be there
@@ -102,7 +102,7 @@ func (r *rebuild) fill() error {
 	return r.take(known)
 }
 
-// replace puts the new history into its place, while nobody has the old one open. Runs that have been added to that
+// replace puts the new history into its place, while no process has the old one open. Runs that have been added to that
 // meanwhile are taken up first.
 func (r *rebuild) replace(temp string) error {
 	lock, err := hold(r.path, (*flock.Flock).TryLockContext)
@@ -163,8 +163,8 @@ func (r *rebuild) known() []string {
 	return dirs
 }
 
-// take adds the runs below the directories, and in those that were known, unless they have not changed since it was called
-// last.
+// take adds the runs below the directories, and the runs that were known, unless they have not changed since its last
+// call.
 func (r *rebuild) take(known []string) error {
 	for _, dir := range r.dirs {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {

@@ -17,16 +17,16 @@ type Run struct {
 	Dir        string            `json:"dir"` // absolute; it may be gone
 	StartedAt  string            `json:"startedAt"`
 	FinishedAt string            `json:"finishedAt,omitempty"`
-	Reason     eval.EndReason    `json:"reason"` // "" when the run was killed, or still went on
+	Reason     eval.EndReason    `json:"reason"` // "" when the run was killed, or is in progress
 	Emulator   bool              `json:"emulator"`
-	Shard      string            `json:"shard,omitempty"` // I/N, of a run that asked only a part
+	Shard      string            `json:"shard,omitempty"` // I/N, of a run of only a part
 	Planned    int               `json:"planned"`         // trials of its plan
 	Suites     []Suite           `json:"suites"`
 	Models     []Model           `json:"models"`
 	Labels     map[string]string `json:"labels"`
 	Commit     string            `json:"commit,omitempty"`
 	Branch     string            `json:"branch,omitempty"`
-	Arms       []Arm             `json:"arms"` // those that the filter lets through
+	Arms       []Arm             `json:"arms"` // the arms that the filter selects
 
 	number int64
 }
@@ -38,7 +38,7 @@ type Suite struct {
 	Hash string `json:"hash"`
 }
 
-// Model is a model that a run asked.
+// Model is a model of a run.
 type Model struct {
 	Name       string `json:"name"`
 	APIVersion string `json:"apiVersion"`
@@ -213,8 +213,7 @@ func (s *Store) texts(query string, args ...any) ([]string, error) {
 	return collect(s, func(rows *sql.Rows, text *string) error { return rows.Scan(text) }, query, args...)
 }
 
-// collect reads all rows, never nil: there is one connection, so that no question may be asked before the last one is
-// answered.
+// collect reads all rows, never nil: there is one connection, so the next query must wait until the last one is read.
 func collect[T any](s *Store, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
 	rows, err := s.db.Query(query, args...)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 // application marks the file as a history of evalrun: "evlr".
 const application = 0x65766c72
 
-// migrations lead from each version of the file to the next; PRAGMA user_version counts those that were carried out.
+// migrations lead from each version of the file to the next; PRAGMA user_version counts the ones that were applied.
 // What has been released is never changed: a change is one more.
 //
 // The tables cell and score have the runs that were added before version 4; the cells of others are many to a row.
 //
-// Rows of a run stand together and in the order of the plan, so that a run is added at the end of each table; one case
-// is looked up once a run. Texts that recur stand in word, once.
+// The rows of a run are together and in the order of the plan, so that a run is added at the end of each table. One
+// case needs one lookup per run. Texts that recur stand in word, once.
 var migrations = []string{
 	`
 CREATE TABLE run (
@@ -73,7 +73,8 @@ CREATE TABLE mean (                   -- the means by case of an arm's metric ad
 	// What a run is called, and what git had checked out; '' for none, and for runs that were added before.
 	"ALTER TABLE run ADD COLUMN name TEXT NOT NULL DEFAULT ''; ALTER TABLE run ADD COLUMN revision TEXT NOT NULL " +
 		"DEFAULT ''; ALTER TABLE run ADD COLUMN branch TEXT NOT NULL DEFAULT ''",
-	// The cells of a run, in so many buckets by a hash of their cases; 0 for runs that were added before. cells.go reads them.
+	// The cells of a run, in N buckets by a hash of their cases; 0 for runs that were added before. cells.go reads
+	// them.
 	`ALTER TABLE run ADD COLUMN buckets INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE cells (
   run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, bucket INTEGER NOT NULL, part INTEGER NOT NULL,
@@ -131,7 +132,7 @@ type rower interface {
 	QueryRow(query string, args ...any) *sql.Row
 }
 
-// versionOf tells the version of the file, 0 for an empty one.
+// versionOf returns the version of the file, 0 for an empty one.
 func versionOf(db rower) (int, error) {
 	var app, version, tables int
 	err := db.QueryRow("SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id a, "+

@@ -115,7 +115,7 @@ func TestRebuildKeepsPermissions(t *testing.T) {
 	}
 }
 
-// A rebuilt history is the one that was, whatever was added to it from elsewhere; what is damaged is told.
+// A rebuilt history equals the old one, whatever was added to it from elsewhere; damage is reported.
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	folder, elsewhere := t.TempDir(), t.TempDir()
@@ -162,7 +162,7 @@ func TestRebuild(t *testing.T) {
 // writers and perWriter are who adds at once, and how much.
 const writers, perWriter = 4, 6
 
-// addMany adds the runs of one writer, opening the history anew each time.
+// addMany adds the runs of one writer, opening the history again each time.
 func addMany(path, runs string, writer int) error {
 	for i := range perWriter {
 		s, err := Open(path)

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/ranking"
 )
 
 // Document is a run as reports see it: its head, its summary, and a cursor over its trials in
@@ -28,9 +29,11 @@ type Document struct {
 	Gate eval.Gate // filled in by the caller that applied it
 	// Comparison is with the baseline of the gate, by the same; nil when there is none.
 	Comparison *compare.Comparison
-	Summary    Summary
-	Damaged    []string // what was found damaged and left out
-	Running    bool     // somebody still writes to it
+	// Ranking orders the arms of suites whose gate is about the best, by the same.
+	Ranking []ranking.Ranking
+	Summary Summary
+	Damaged []string // what was found damaged and left out
+	Running bool     // somebody still writes to it
 
 	// Stops are the verdicts that were known early.
 	Stops []eval.Stop

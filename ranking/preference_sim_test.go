@@ -84,23 +84,25 @@ func evenly(k int, by float64) (out []float64) {
 }
 
 func TestSim(t *testing.T) {
-	if os.Getenv("SIM") == "" {
-		t.Skip()
-	}
-	for _, k := range []int{2, 8, 24} {
-		for _, n := range []int{10, 20, 50, 200} {
-			for name, w := range map[string]*world{
-				"equal":  {make([]float64, k), 1, -0.5},
-				"spread": {evenly(k, 2), 1, -0.5},
-				"wide":   {evenly(k, 5), 0.5, math.Inf(-1)},
-			} {
-				runs := 400
-				if k == 24 {
-					runs = 60
-				}
-				c, b, s := w.simulated(t, n, runs)
-				t.Logf("%2d arms %4d cases %-7s coverage %.3f best kept %.3f size %.1f", k, n, name, c, b, s)
+	k := map[string]int{"2": 2, "8": 8, "24": 24, "b": 2}[os.Getenv("SIM")]
+	for _, n := range []int{200, 10, 50} {
+		for name, w := range map[string]*world{
+			"equal":  {make([]float64, k), 1, -0.5},
+			"spread": {evenly(k, 2), 1, -0.5},
+			"wide":   {evenly(k, 5), 0.5, math.Inf(-1)},
+		} {
+			runs := 300
+			if k == 24 {
+				runs = 80
 			}
+			if os.Getenv("SIM") == "b" {
+				if name != "equal" || n != 200 {
+					continue
+				}
+				runs = 2000
+			}
+			c, b, s := w.simulated(t, n, runs)
+			t.Logf("%2d arms %4d cases %-7s coverage %.3f best kept %.3f size %.1f", k, n, name, c, b, s)
 		}
 	}
 }

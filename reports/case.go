@@ -15,9 +15,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Cases writes the cases whose name fits in full: the request as it was sent, every arm's answers,
-// scores, safety ratings and timing; o.Verbose adds what tools a model may call in full, and answers as they came. It reports whether
-// it found any.
+// Cases writes the cases whose name fits in full: the request as it was sent, every arm's answers, scores, safety
+// ratings and timing. o.Verbose adds the tools that a model may call, and answers as they came. It reports whether it
+// found any.
 func Cases(w io.Writer, d *journal.Document, name glob.Pattern, arms glob.Patterns, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {

@@ -237,8 +237,8 @@ func (t *tableReport) metricWords(m *compare.MetricComparison) {
 	}
 }
 
-// flips counts the cases whose outcome changed, and shows them with both answers. In the report of a run those that fail are above, among
-// its failures.
+// flips counts the cases whose outcome changed, and shows them with both answers. In the report of a run the failing
+// ones are above, among its failures.
 func (t *tableReport) flips(flips []compare.Flip, changes string) {
 	if changes != "" {
 		t.paragraph(changes)

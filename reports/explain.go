@@ -13,9 +13,10 @@ import (
 // maxExplained bounds what is said of one case, in code points.
 const maxExplained = 6_000
 
-// Explain says what became of a case on an arm, its repeats folded: the outcome and, unless that is a pass, why in one line, then
-// where the case is written, and the scores, differences and answers of each repeat that ended so. Each of those lines begins
-// with a bar, so that no answer can look like a line of the caller; control characters are escaped, and long texts are cut.
+// Explain says what became of a case on an arm, its repeats folded. It writes the outcome and, unless that is a pass,
+// why in one line, then where the case is written. The scores, differences and answers of each repeat with that outcome
+// follow. Each of those lines begins with a bar, so that no answer can look like a line of the caller; control
+// characters are escaped, and long texts are cut.
 func Explain(repeats []*eval.Result) (eval.Outcome, string) {
 	var counts eval.Counts
 	for _, r := range repeats {

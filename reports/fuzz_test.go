@@ -82,7 +82,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 	return r
 }
 
-// reach adds the pieces that an answer can have beside its text.
+// reach adds the pieces that an answer can have next to its text.
 func reach(r *eval.Response, a, b string) {
 	c := &r.Candidates[0]
 	c.VendorReason, c.Raw = a, literal(b)
@@ -138,8 +138,8 @@ func harmless(t *testing.T, text string) {
 	}
 }
 
-// FuzzTable holds that no text of a run, at whatever width, puts controls or commands into the table or an account of
-// its cases, and that lines are no longer than the table is wide.
+// FuzzTable checks that no text of a run, at any width, puts controls or commands into the table or an account of its
+// cases. No line is longer than the table is wide.
 func FuzzTable(f *testing.F) {
 	f.Add(strings.Repeat("a ", 30)+"::error::x", strings.Repeat("b", 38)+" ::add-mask::y", uint8(40))
 	for group := range slices.Chunk(hostile.Strings(), 40) { // files each

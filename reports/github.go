@@ -23,9 +23,9 @@ const (
 	maxArmsListed     = 5    // of a case, in one annotation
 )
 
-// GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each at its line of
-// the suite; as errors when the gate does not hold, else as warnings. Cases in quarantine are warnings at most. Against a baseline
-// only new failures are marked, and the others counted.
+// GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each
+// at its line of the suite. They are errors when the gate does not hold, else warnings. Cases in quarantine are
+// warnings at most. Against a baseline only new failures are marked, and the others counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	g := github{d: d, problem: "warning", failures: overview.NewFailures(d)}
 	if d.Gate.Exit != 0 {

@@ -50,9 +50,9 @@ type junitProperty struct {
 // maxJUnitText bounds the text of one case, in code points.
 const maxJUnitText = 20_000
 
-// JUnit writes one testsuite per suite and arm, one testcase per case with its repeats
-// folded, and one for each rule of the gate that does not hold although no failed case shows it.
-// Its counts are summary.cases of the JSON report.
+// JUnit writes one testsuite per suite and arm, with one testcase per case, its repeats folded. Each rule of the gate
+// that does not hold although no failed case shows it is a testcase too. Its counts are summary.cases of the JSON
+// report.
 func JUnit(w io.Writer, d *journal.Document, _ Options) error {
 	j := junit{d: d, gate: overview.NewGateCases(d), failures: overview.NewFailures(d), out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)

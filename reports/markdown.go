@@ -26,9 +26,9 @@ const (
 	maxMdBlock    = 2500
 )
 
-// Markdown writes the run for a pull request or a step summary: the verdict, the gate, a line per arm, what got worse against the
-// baseline, and the cases that failed, each folded up with its reasons and answers. It has 60,000 characters at most, and says
-// what is left out.
+// Markdown writes the run for a pull request or a step summary: the verdict, the gate, a line per arm, and what got
+// worse against the baseline. The cases that failed follow, each folded up with its reasons and answers. It has 60,000
+// characters at most, and says what is left out.
 //
 // Every text of the run is in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
 // It begins with Marker, so that the next run finds its comment.
@@ -39,6 +39,9 @@ func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m.gate()
 	m.race()
 	m.arms()
+	for i := range d.Ranking {
+		m.ranking(&d.Ranking[i])
+	}
 	m.classifications()
 	if c := d.Comparison; c != nil {
 		if err := m.comparison(c); err != nil {
@@ -252,8 +255,8 @@ func (m *markdown) cases() error {
 	return nil
 }
 
-// casesOf shows the cases of an outcome and a standing, and counts the trials for which there is no room. full says that earlier ones had
-// none: then these are not shown either, so that what is shown is the beginning.
+// casesOf shows the cases of an outcome and a standing, and counts the trials that do not fit. full says that earlier
+// ones did not fit. Then these are not shown either, so that the page shows the beginning.
 func (m *markdown) casesOf(outcome eval.Outcome, standing overview.Standing, full bool) (left int, err error) {
 	title := "### " + failedTitles[standing] + "\n\n" // until it is written
 	if outcome == eval.Err {

@@ -78,8 +78,8 @@ func worseRun(t testing.TB) *journal.Document {
 // folds are where a table breaks its lines.
 var folds = regexp.MustCompile(`\n +`)
 
-// What a verdict rests on is next to it in every format: lost cases, those that passed before by name, the share that is compared and what
-// allowed it to be small, the margin, how the interval holds, caps, and metrics that do not decide.
+// Every format has what a verdict rests on: lost cases, the ones that passed before by name, the compared share and
+// what allowed it to be small, the margin. It also has how the interval holds, caps, and metrics that do not decide.
 func TestVerdictsCanBeRead(t *testing.T) {
 	t.Parallel()
 	words := []string{
@@ -185,7 +185,7 @@ func TestFailuresWithoutBaseline(t *testing.T) {
 	}
 }
 
-// GitHub shows ten errors: those that are new are among them, wherever they are in the suite.
+// GitHub shows ten errors: the new ones are among them, wherever they are in the suite.
 func TestNewFailuresAreAnnotatedFirst(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 100, "no")
@@ -245,7 +245,8 @@ func TestComparisonsAreSafe(t *testing.T) {
 	}
 }
 
-// After a green run of few cases nothing is advised that must end in "cannot tell"; from 59 independent cases on it can be told.
+// After a green run of few cases the table does not advise a comparison that must be inconclusive; from 59 independent
+// cases on it does.
 func TestNextFitsTheCases(t *testing.T) {
 	t.Parallel()
 	dir := "run"

@@ -66,8 +66,8 @@ func (c *caseReport) prompt(r *eval.Result) {
 	}
 }
 
-// conversation are the contents of a request: without the steps, which are shown by themselves, and with the words of the model's own turns
-// in a chat, which go back as they came.
+// conversation are the contents of a request without the steps, which are shown by themselves. The model's own turns in
+// a chat are included, as they came.
 func conversation(r *eval.Result) []eval.Content {
 	if overview.HasSteps(r) {
 		return overview.Asked(r)

@@ -26,9 +26,10 @@ const (
 	minCell      = 7  // columns of an arm
 )
 
-// Table writes the run for people: what a reader must know before believing a number, a line per suite, what failed and what could not be
-// judged, each grouped by reason, what decided against the run, where the run is, what to run next, and the verdict as the last line. A
-// verbose table also has the arms, the cases, what took longest, what it cost, and the settings. A quiet one is its last line.
+// Table writes the run for people. It begins with what a reader must know before believing a number, and a line per
+// suite. What failed and what could not be judged follow, grouped by reason, then what decided against the run. It ends
+// with where the run is, what to run next, and the verdict as the last line. A verbose table also has the arms, the
+// cases, what took longest, what it cost, and the settings. A quiet one is its last line.
 func Table(w io.Writer, d *journal.Document, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth

@@ -38,7 +38,7 @@ func (t *tableReport) comparing(run string) []step {
 	var all []step
 	if arms != nil {
 		args := append([]string{"compare", run, "--margin", "0.05", "--arms"}, arms...)
-		all = append(all, step{args, "is the second arm worse?"})
+		all = append(all, whichIsBest(run), step{args, "is the second arm worse?"})
 	}
 	if passed {
 		base, next := run, latest
@@ -51,6 +51,10 @@ func (t *tableReport) comparing(run string) []step {
 		all = append(all, step{[]string{"compare", base, next, "--margin", "0.05"}, "after the next run: is it worse?"})
 	}
 	return all
+}
+
+func whichIsBest(run string) step {
+	return step{[]string{"compare", run, "--rank"}, "which arm is best?"}
 }
 
 // changedAnswers shows what changed in the answers of cases that newly fail: the report of the run has only the reasons.
@@ -96,7 +100,7 @@ func (t *tableReport) sinceBaseline(e *example) {
 func (t *tableReport) fewCases(run string, units, need int) []step {
 	var all []step
 	if arms := t.twoArms(); arms != nil {
-		all = append(all, step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"})
+		all = append(all, whichIsBest(run), step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"})
 	}
 	if args := t.again(nil, adviceRepeats); args != nil && !t.repeated() {
 		all = append(all, step{args, fmt.Sprintf("do the cases always pass? (pass^%d)", adviceRepeats)})
@@ -194,7 +198,7 @@ func (a *armQuestions) add(f *journal.Facts) int {
 		return 0
 	}
 	a.name, a.id = f.Case, f.CaseID
-	if f.RequestHash != "" { // else nobody knows what else asks the same
+	if f.RequestHash != "" { // else it is unknown which cases are equal
 		a.asked[f.RequestHash] = true
 	}
 	a.n++

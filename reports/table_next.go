@@ -266,8 +266,8 @@ func (t *tableReport) twoArms() []string {
 	return []string{arms[0].Name, arms[1].Name}
 }
 
-// rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests. The suites and what
-// was asked of them are those of the run.
+// rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests.
+// The suites and their selection are those of the run.
 func (t *tableReport) rerun(run string) []string {
 	if t.sentNothing() {
 		return nil

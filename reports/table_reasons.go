@@ -350,8 +350,8 @@ func (o *group) words() string {
 	})
 }
 
-// own is what an example says that the words of its group do not: the parts that differ, or, of one scorer several of whose parts do, all
-// that it said.
+// own is what an example says beyond the words of its group: the parts that differ or, if several parts of one scorer
+// differ, all that it said.
 func (o *group) own(e *example) string {
 	if o.many {
 		return e.reason

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/ranking"
 )
 
 // fewSuites is how many suites have a line each, whatever became of them. Of more, only those do that did not pass as a whole.
@@ -23,6 +24,7 @@ func (t *tableReport) short() error {
 	t.cutAnswers()
 	t.quarantined()
 	t.saved()
+	t.rankings()
 	t.classifications(fewMatrices)
 	before := t.out.Len()
 	t.out.WriteString("\n")
@@ -117,6 +119,10 @@ func (t *tableReport) scored() (all []score, passed int) {
 			all = append(all, score{name: name, text: text, outcome: eval.Pass})
 		case len(s.Arms) == 1:
 			all = append(all, scoreOf(name, &s.Arms[0]))
+		case t.isRanked(s.Name):
+			c := s.Counts
+			text := fmt.Sprintf("%d of %d pass on %d arms", c.Pass, c.Total()-c.Skip, len(s.Arms))
+			all = append(all, score{name: name, text: text, outcome: journal.Fold(c)})
 		default:
 			all = append(all, score{name: name})
 			for k := range s.Arms {
@@ -125,6 +131,11 @@ func (t *tableReport) scored() (all []score, passed int) {
 		}
 	}
 	return all, passed
+}
+
+// isRanked reports whether a table of its arms comes after the line of a suite.
+func (t *tableReport) isRanked(suite string) bool {
+	return slices.ContainsFunc(t.d.Ranking, func(r ranking.Ranking) bool { return r.Suite == suite && r.Why == "" })
 }
 
 // scoreOf is the line of an arm.

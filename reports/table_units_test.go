@@ -12,7 +12,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// drawnRun writes a run whose cases ask the same now and then, are in quarantine, or come from files that do not say what was asked.
+// drawnRun writes a run whose cases are sometimes equal, are in quarantine, or come from files that do not say what was
+// sent.
 func drawnRun(t *testing.T, random *rand.Rand) *journal.Document {
 	t.Helper()
 	run := eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Plan: eval.RunPlan{Arms: []string{"t/p", "t/q"}}}
@@ -46,7 +47,8 @@ func drawnRun(t *testing.T, random *rand.Rand) *journal.Document {
 	return d
 }
 
-// Whether a run has enough independent cases is what a comparison of it with itself says, whose number is told where it has not.
+// Whether a run has enough independent cases follows from a comparison of it with itself. Where it has too few, the
+// table gives that number.
 func TestQuestionsAreTheUnitsOfAComparison(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(19, 3))

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,7 @@ func (t *tableReport) findings() {
 	t.gate()
 	t.held()
 	t.compared()
+	t.rankings()
 	t.out.WriteString("\n")
 }
 
@@ -182,7 +184,7 @@ func (t *tableReport) tally(outcome eval.Outcome, n int) string {
 	return t.paint(outcome, text)
 }
 
-// gate shows the rules that do not hold, and those that count as holding with a warning.
+// gate shows the rules that do not hold, and the rules that count as holding with a warning.
 func (t *tableReport) gate() {
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
@@ -212,7 +214,7 @@ func (t *tableReport) held() {
 	}
 }
 
-// rules counts the rules of the gate, and those that hold.
+// rules counts the rules of the gate, and how many of them hold.
 func (t *tableReport) rules() (held, of int) {
 	for _, r := range t.d.Gate.Rules {
 		if r.Holds {
@@ -238,6 +240,10 @@ func ruleWords(r eval.GateRule) string {
 	where := r.Suite
 	if r.Arm != "" {
 		where += " on " + r.Arm
+	}
+	if r.Name == "best" {
+		words := map[eval.Verdict]string{eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best"}
+		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(words[r.Verdict], "NO RANKING"), r.Why)
 	}
 	if r.Verdict != "" {
 		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict])

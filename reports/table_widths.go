@@ -8,8 +8,9 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// standIns are the cells of a table that the table writer would measure wrongly: it adds up characters, so that a family of emoji gets as
-// many columns as it has members, and it goes by the locale. In their place it gets as many marks as they have columns.
+// standIns are the cells of a table that the table writer would measure wrongly. It adds up characters, so that a
+// family of emoji gets as many columns as it has members, and it goes by the locale. In their place it gets as many
+// marks as they have columns.
 type standIns []string
 
 // Marks are characters that are assigned to nothing, and that no cleaned text holds therefore.

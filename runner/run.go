@@ -168,7 +168,7 @@ func (d *delivery) release() {
 	}
 }
 
-// asked is an answer on its way to be scored.
+// asked is an answer that waits for its scores.
 type asked struct {
 	trial   *Planned
 	answer  scorers.Answer

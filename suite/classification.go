@@ -70,7 +70,7 @@ func (l *loader) classification(n yamlnode.Node) {
 	l.classified = d
 }
 
-// tryClassification checks all but the label once, so that mistakes are reported once and not for every case.
+// tryClassification checks all but the label once, so that problems are reported once and not for every case.
 func (l *loader) tryClassification(d *scorerDef, label yamlnode.Node) {
 	before := l.diags.Len()
 	if len(d.templates) == 0 {

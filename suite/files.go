@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/workspace"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -78,6 +79,10 @@ func (f *files) stat(name string) (clean string, info fs.FileInfo, err error) {
 		return "", nil, fmt.Errorf("%s is not a path inside the suite's folder", name)
 	}
 	info, err = fs.Stat(f.fsys, clean)
+	if errors.Is(err, fs.ErrNotExist) {
+		folder, _ := fs.ReadDir(f.fsys, path.Dir(clean)) // only for the hint
+		return "", nil, fmt.Errorf("%w%s", explain(name, err), diag.NearestFile(path.Base(clean), folder))
+	}
 	if err != nil {
 		return "", nil, explain(name, err)
 	}

@@ -35,6 +35,7 @@ func (l *loader) gate(n yamlnode.Node) {
 		g.MaxQuarantined = new(rule.Float(0, 1))
 	}
 	l.gateBaseline(m.Get("baseline"))
+	l.gateBest(m.Get("best"))
 	if n.IsNull() || n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `passRate: {min: 0.95}`, or remove the block", "a gate without a rule judges nothing")
 	}
@@ -73,6 +74,26 @@ func (l *loader) gateBaseline(rule yamlnode.Node) {
 		rule.Map().Get("run").
 			Errorf("name it by --baseline, or add --no-baseline", "an untrusted suite cannot name a run to compare with")
 	}
+}
+
+// gateBest reads which arm has to be among the best.
+func (l *loader) gateBest(n yamlnode.Node) {
+	if n.IsZero() {
+		return
+	}
+	m := n.Map(bestBlock().Names()...)
+	best := &eval.BestRule{Arm: m.Need("arm").Str(), Metric: eval.MetricPass, Alpha: eval.DefaultAlpha}
+	if v := m.Get("sole"); !v.IsZero() {
+		best.Sole = v.Bool()
+	}
+	if v := m.Get("metric"); !v.IsZero() {
+		best.Metric = v.Str()
+	}
+	if v := m.Get("alpha"); !v.IsZero() {
+		best.Alpha = errorRate(v)
+	}
+	l.Gate.Best = best
+	l.checkGateArm(n, best.Arm)
 }
 
 // checkGateArm reports an arm to compare with that is none, or the only one.
@@ -153,6 +174,10 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 			}
 		case e.Name() == "baseline" && e.Value.IsMapping():
 			gateMetrics(e.Value, func(n yamlnode.Node, name string) { check(n, name, known) })
+		case e.Name() == "best" && e.Value.IsMapping():
+			if m := e.Value.Map().Get("metric"); m.IsScalar() {
+				check(m, m.Written(), append([]string{eval.MetricPass, eval.MetricBlocked}, of...))
+			}
 		}
 	}
 }
@@ -198,9 +223,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	}
 	checkCompared(n, m, b)
 	if v := m.Get("alpha"); !v.IsZero() {
-		if b.Alpha = v.Float(0, MaxAlpha); b.Alpha == 0 && strings.Trim(v.Written(), "0.") == "" {
-			v.Errorf("such as 0.05", "an error rate of 0 can never be shown")
-		}
+		b.Alpha = errorRate(v)
 	}
 	if v := m.Get("onInconclusive"); !v.IsZero() {
 		b.OnInconclusive = v.Word(eval.OnFail, eval.OnWarn, eval.OnPass)
@@ -217,6 +240,15 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	b.Metrics = gated(m, sharedMargin(n, m))
 	checkGated(m, b)
 	return b
+}
+
+// errorRate reads how often a verdict may be wrong.
+func errorRate(n yamlnode.Node) float64 {
+	alpha := n.Float(0, MaxAlpha)
+	if alpha == 0 && strings.Trim(n.Written(), "0.") == "" {
+		n.Errorf("such as 0.05", "an error rate of 0 can never be shown")
+	}
+	return alpha
 }
 
 // checkCompared reports a rule without a run or an arm to compare with, or with both.

@@ -29,6 +29,16 @@ func gateBlock() shape.Block {
 		{Name: "latency", Is: percentileBlock().Shape(), Doc: "The longest time that 95 % of the answers take."},
 		{Name: "maxQuarantined", Is: share(), Doc: "The largest share of cases in quarantine."},
 		{Name: "baseline", Is: baselineBlock().Shape(), Doc: "What the run is compared with."},
+		{Name: "best", Is: bestBlock().Shape(), Doc: "The arm that has to be among the best of the suite."},
+	}}
+}
+
+func bestBlock() shape.Block {
+	return shape.Block{Need: []string{"arm"}, Keys: []shape.Key{
+		{Name: "arm", Is: shape.Text, Doc: "An arm of this run, `target/prompt`. It may not be ruled out as the best."},
+		{Name: "sole", Is: shape.Bool, Doc: "Whether all others have to be ruled out."},
+		{Name: "metric", Is: shape.Text, Doc: "The metric to rank by: pass when not given, or a named scorer."},
+		{Name: "alpha", Is: shape.Number(0, MaxAlpha), Doc: "How often the best arm may be ruled out; 0.05 when not given."},
 	}}
 }
 

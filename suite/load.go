@@ -235,7 +235,7 @@ func (l *loader) makeArms() {
 	}
 }
 
-// globs reads a list of patterns, each of which must match one of the names.
+// globs reads a list of patterns; each must match one of the names.
 func globs(n yamlnode.Node, what string, names []string) glob.Patterns {
 	var out glob.Patterns
 	for _, item := range n.Items() {

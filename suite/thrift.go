@@ -23,7 +23,8 @@ func lean() thrift {
 // used reports whether what a suite says has been read with it.
 func (t thrift) used() bool { return t != thrift{} }
 
-// maxShared bounds the scorers that are remembered because another case may have the same, and those that were met once.
+// maxShared bounds the scorers that are remembered because another case may have the same, and the scorers that were
+// met once.
 const (
 	maxShared = 4096
 	maxMet    = 1 << 16
@@ -33,7 +34,7 @@ const (
 type shared struct {
 	seed  maphash.Seed
 	met   map[uint64]bool            // what scorers say that came once, hashed
-	defs  map[string]*scorerDef      // of those that came again, by what they say
+	defs  map[string]*scorerDef      // scorers that came again, by what they say
 	lists map[*scorerDef][]*judgedBy // by their first scorers
 	text  []byte                     // of the scorer that is looked for
 	hits  int
@@ -90,8 +91,8 @@ func (d *scorerDef) isPlain() bool {
 	return len(n.Tools) == 0 && len(n.Snapshots) == 0 && len(n.Tries) == 0
 }
 
-// less is the thrift with which the suite has to be read again: without pieces when its cases cannot be read so after all, and
-// without any when there are errors that it may have misplaced. False says that the suite was read well.
+// less is the thrift with which the suite has to be read again. It has no pieces when its cases cannot be read so after
+// all, and is off when there are errors that it may have misplaced. False says that the suite was read well.
 func (l *loader) less() (how thrift, again bool) {
 	if !l.thrift.used() {
 		return how, false

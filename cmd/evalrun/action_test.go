@@ -123,9 +123,9 @@ func (r *runner) uses(folder string, with map[string]string) bool {
 			r.t.Fatalf("%s: the input %s is missing", folder, name)
 		}
 		if !given {
-			value = r.value(input.Default)
+			value = input.Default
 		}
-		r.known["inputs."+name] = value
+		r.known["inputs."+name] = r.value(value)
 	}
 	for name := range with {
 		if _, declared := action.Inputs[name]; !declared {
@@ -168,7 +168,16 @@ func (r *runner) value(text string) string {
 	})
 }
 
+// whereFile is an expression that is a text when a file exists.
+var whereFile = regexp.MustCompile(`^hashFiles\('(\S+)'\) != '' && '(.*)' \|\| ''$`)
+
 func (r *runner) lookUp(name string) string {
+	if m := whereFile.FindStringSubmatch(name); m != nil {
+		if _, err := os.Stat(filepath.Join(r.dir, m[1])); err == nil {
+			return m[2]
+		}
+		return ""
+	}
 	value, known := r.known[name]
 	if !known && !strings.HasPrefix(name, "steps.") {
 		r.t.Fatalf("no value for the expression %s", name)

@@ -115,6 +115,10 @@ func TestRecipesOfGitHub(t *testing.T) {
 	}
 	r.says("PASS  60 trials", "no issue is open")
 	expect.OK(t, os.Rename(filepath.Join(r.dir, "main.jsonl"), filepath.Join(r.dir, "evals", "main.jsonl")))
+	if !r.workflow("nightly") {
+		t.Fatalf("the second night failed:\n%s", r.out)
+	}
+	r.says("compared with evals/main.jsonl", "not worse")
 
 	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/pull/5/merge", "pull_request"
 	r.event(`{"pull_request":{"number":5}}`)
@@ -143,8 +147,8 @@ func TestRecipesOfGitHub(t *testing.T) {
 	if comment = forge.Notes()[0]["body"].(string); !strings.Contains(comment, "## evalrun: failed") {
 		t.Errorf("the comment was not updated:\n%.500s", comment)
 	}
-	if summary := readText(t, r.temp, "github-summary"); strings.Count(summary, "## evalrun: ") != 4 {
-		t.Errorf("not one summary for each of four runs:\n%.2000s", summary)
+	if summary := readText(t, r.temp, "github-summary"); strings.Count(summary, "## evalrun: ") != 5 {
+		t.Errorf("not one summary for each of five runs:\n%.2000s", summary)
 	}
 }
 
@@ -267,7 +271,7 @@ func TestRecipeOfGitLab(t *testing.T) {
 	r.project()
 	var jobs map[string]yaml.Node
 	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
-	for _, name := range []string{"nightly", "merge request", "fork"} {
+	for i, name := range []string{"nightly", "nightly", "merge request", "fork"} {
 		env := map[string]string{
 			"EVALRUN_VERSION": "v0.2.0", "CI_PROJECT_ID": "9", "CI_API_V4_URL": forge.URL, "CI_JOB_URL": forge.URL, "GITHUB_REPOSITORY": "",
 		}
@@ -278,6 +282,9 @@ func TestRecipeOfGitLab(t *testing.T) {
 		for _, file := range pipelineJob(t, r, jobs, name, env) {
 			if _, err := os.Stat(filepath.Join(r.dir, file)); err != nil {
 				t.Errorf("%s: %v", name, err)
+			}
+			if file == "report.md" && i == 1 && !strings.Contains(readText(t, r.dir, file), "Compared with `evals/main.jsonl") {
+				t.Error("the second night was compared with nothing")
 			}
 			if file == "main.jsonl" {
 				expect.OK(t, os.Rename(filepath.Join(r.dir, file), filepath.Join(r.dir, "evals", file)))

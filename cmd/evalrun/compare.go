@@ -34,7 +34,7 @@ func (a *app) compareCommand() *cobra.Command {
 			"its exit code: 0 improved or not worse, 1 regressed, 3 inconclusive, 4 not comparable. BASE is a named\n" +
 			"baseline, a run or an exported file.",
 		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun " +
-			"compare latest --arms pro/old pro/new --choose\n  evalrun compare latest --choose --rank",
+			"compare latest --arms pro/old pro/new --choose\n  evalrun compare latest --rank",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return exit.BadInput(
@@ -53,7 +53,7 @@ func (a *app) compareCommand() *cobra.Command {
 	fs := cmd.Flags()
 	flags.Rule(fs, &o.Rule)
 	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt), of one run or of two: `BASE-ARM HEAD-ARM`")
-	fs.BoolVar(&o.rank, "rank", false, "with --choose, rank all arms of one run by what the judge prefers")
+	fs.BoolVar(&o.rank, "rank", false, "rank all arms of one run by --metric, or with --choose by what the judge prefers")
 	flags.JSON(fs, &o.json)
 	chooseFlags(fs, &o)
 	cmd.ValidArgsFunction = flags.CompleteRuns
@@ -108,14 +108,16 @@ func (o *compareOptions) check(args []string) error {
 // checkRank wants one run, a judge, and nothing that is about a comparison of two.
 func (o *compareOptions) checkRank(args []string) error {
 	switch r := &o.Rule; {
-	case o.choose == "":
-		return exit.BadInput("--rank ranks arms by what a judge prefers: add --choose")
 	case len(args) != 1:
-		return exit.BadInput("--rank takes one run, and ranks its arms: evalrun compare RUN --choose --rank")
+		return exit.BadInput("--rank takes one run, and ranks its arms: evalrun compare RUN --rank")
 	case len(o.Arms) == 1:
 		return exit.BadInput("--rank needs two arms or more: --arms=pro/a,pro/b,pro/c")
-	case r.Margin > 0 || len(r.Metrics) > 0 || r.OnInconclusive != "" || r.MinPaired != nil || len(r.AllowRemoved) > 0:
-		return exit.BadInput("--margin, --metric, --on-inconclusive, --min-paired and --allow-removed compare two arms: leave out --rank, or those")
+	case len(r.Metrics) > 1 || len(r.Metrics) == 1 && strings.Contains(r.Metrics[0], "="):
+		return exit.BadInput("--rank takes one metric, without a margin: --metric pass")
+	case o.choose != "" && len(r.Metrics) > 0:
+		return exit.BadInput("--choose --rank ranks by what the judge prefers: leave out --metric, or --choose")
+	case r.Margin > 0 || r.OnInconclusive != "" || r.MinPaired != nil || len(r.AllowRemoved) > 0:
+		return exit.BadInput("--margin, --on-inconclusive, --min-paired and --allow-removed compare two arms: leave out --rank, or those")
 	}
 	return nil
 }
@@ -130,6 +132,13 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 		o.Judge.Judge = o.choose
 	}
 	if o.rank {
+		if o.choose == "" {
+			r, err := a.runs.Rank(args[0], o.CompareOptions)
+			if err != nil {
+				return err
+			}
+			return a.compared(r, o.json)
+		}
 		p, err := a.runs.RankByChoice(ctx, args[0], o.CompareOptions)
 		if err != nil {
 			return err

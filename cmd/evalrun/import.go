@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,9 @@ func (a *app) importCommand() *cobra.Command {
 		Example: "  evalrun import promptfoo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
+				if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" || ext == ".json" {
+					return exit.BadInput("name the tool first: evalrun import promptfoo %s", diag.CleanLine(args[0]))
+				}
 				return exit.BadInput("configurations of %q cannot be imported; promptfoo's can", diag.CleanLine(args[0]))
 			}
 			return cmd.Help()

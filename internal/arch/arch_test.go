@@ -112,7 +112,7 @@ var direct = map[string][]string{
 	},
 	"compare":           {"eval", "internal/stats", "ranking"},
 	"ranking":           {"internal/stats"},
-	"internal/overview": {"compare", "journal", "eval", "diag", "internal/stats"},
+	"internal/overview": {"ranking", "compare", "journal", "eval", "diag", "internal/stats"},
 	"internal/page":     {"internal/overview", "compare", "journal", "eval"},
 	"internal/testrun":  {"journal", "eval"},
 	"reports":           {"internal/page", "internal/overview", "compare", "journal", "eval", "diag", "glob", "internal/wirejson"},

@@ -24,7 +24,7 @@ func CompleteSelection(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*suite.Suite) iter.Seq[string]{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
 		completeFlag(cmd, flag, func(_ *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
 			l, err := harness.Load(files, harness.Flags{}, os.Getenv)
-			if err != nil || l.Diags.HasErrors() { // who asks for names now, learns of mistakes when the command runs
+			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command reports them when it runs
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			return offered(text, func(yield func(string) bool) {
@@ -78,7 +78,7 @@ func suiteArms(s *suite.Suite) iter.Seq[string] {
 	}
 }
 
-// maxOffered is how many names a shell is offered: more nobody reads.
+// maxOffered is how many names a shell is offered: a longer list is of no use.
 const maxOffered = 500
 
 // offered are the names that begin with a text, each once, that a shell can take as they are.

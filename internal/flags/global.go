@@ -75,5 +75,5 @@ func (c *Color) On(terminal bool, getenv func(string) string) bool {
 	return terminal && getenv("TERM") != "dumb"
 }
 
-// forced reports whether a variable asks for colours; 0 and false do not.
+// forced reports whether a variable switches colours on; 0 and false do not.
 func forced(value string) bool { return !slices.Contains([]string{"", "0", "false"}, value) }

@@ -73,8 +73,8 @@ func useProject(cmd *cobra.Command, f *harness.Flags, c harness.ProjectChoice, s
 	return preset(cmd.Flags(), f.ProjectFile)
 }
 
-// together are flags of which one on the command line replaces all in a project file: where answers are kept, and when
-// a run that fails ends.
+// together are flags that replace each other: one on the command line replaces all of a group in a project file. They
+// say where answers are kept, and when a run that fails ends.
 var together = [][]string{{"record", "replay", "replay-or-record", "answers"}, {"fail-fast", "max-failures"}}
 
 // replaced reports whether the value that a project file has for a flag gives way to the command line.

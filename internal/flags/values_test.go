@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// FuzzFlags holds that a flag takes what is in its range alone, and tells it so that it is taken again as the same.
+// FuzzFlags checks that a flag takes only what is in its range, and prints it so that it is read back as the same.
 func FuzzFlags(f *testing.F) {
 	for _, s := range slices.Concat(hostile.Strings(), []string{
 		"1", "0x10", "1e3", "1_0", "+5", "NaN", "1e-400", "2147483648", "1h", "-1s", "1e300h", ".5ms", "3/4",

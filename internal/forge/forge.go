@@ -1,5 +1,5 @@
-// Package forge shows a run where its change is reviewed: as one comment of a pull request of GitHub or a merge request of GitLab,
-// or as one issue of the project. It finds its own comment or issue again by a marker, and edits it in place.
+// Package forge shows a run where its change is reviewed: as one comment of a GitHub pull request or GitLab merge
+// request, or as one issue of the project. It finds its own comment or issue again by a marker, and edits it in place.
 //
 // It calls two small REST services itself: their client libraries would add more to the program than all clients of models.
 package forge

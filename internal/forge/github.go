@@ -62,7 +62,7 @@ func newGitHub(getenv func(string) string) (*gitHub, error) {
 	return h, nil
 }
 
-// viewer is nobody for the token of a job, which GitHub does not let ask.
+// viewer is the user of the token, "" for the token of a job, which may not read it.
 func (h *gitHub) viewer(ctx context.Context) (string, error) {
 	var user struct{ Login string }
 	err := h.call(ctx, http.MethodGet, "/user", nil, &user)

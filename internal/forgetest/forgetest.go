@@ -1,5 +1,5 @@
-// Package forgetest is a stand-in for GitHub and GitLab in tests: a server that keeps the notes of one thread, or the issues of one
-// project, and counts what is written.
+// Package forgetest is a stand-in for GitHub and GitLab in tests. Its server keeps the notes of one thread, or the
+// issues of one project, and counts what is written.
 package forgetest
 
 import (
@@ -57,7 +57,7 @@ func (f *Forge) has(author, kind, body string) (id int) {
 	return id
 }
 
-// Notes are the notes that there are, each as JSON has it.
+// Notes are all notes, each as JSON has it.
 func (f *Forge) Notes() []map[string]any {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -222,7 +222,8 @@ func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, exit.BadInput("there is no file %s", file)
+		folder, _ := os.ReadDir(filepath.Dir(path)) // only for the hint
+		return nil, exit.BadInput("there is no file %s%s", file, diag.NearestFile(filepath.Base(path), folder))
 	case err != nil:
 		return nil, exit.BadInput("%s cannot be read: %w", file, err)
 	case info.IsDir():

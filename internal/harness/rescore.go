@@ -127,8 +127,8 @@ func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, er
 	return files, nil
 }
 
-// LikeFailed takes from the run of --failed-in what a command does not give that names no suite: the suites, as they are now, the
-// variables and the repeats, and whether the suites are untrusted.
+// LikeFailed fills in what a command without a suite does not give, from the run of --failed-in: the suites, as they
+// are now, the variables and the repeats, and whether the suites are untrusted.
 func (f *Flags) LikeFailed() (files []string, err error) {
 	run, err := journal.Head(f.Dir.Path(f.FailedIn))
 	switch {

@@ -1,5 +1,5 @@
-// Package hostile holds texts that break careless code, for tests alone: seeds of the fuzz targets of every
-// package. Most are of the Big List of Naughty Strings, whose licence stands beside them.
+// Package hostile holds texts that break careless code, for tests alone: seeds of the fuzz targets of every package.
+// Most are of the Big List of Naughty Strings, whose licence is next to them.
 package hostile
 
 import (

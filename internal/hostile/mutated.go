@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Mutated is a file in YAML of which a few places were changed as by accident: signs that mean something come and go, and lines
-// are repeated elsewhere, and indented differently.
+// Mutated is a YAML file with a few changes as by accident: signs that mean something appear and disappear, and lines
+// are repeated elsewhere or indented differently.
 func Mutated(random *rand.Rand, src string) string {
 	signs := []string{
 		"\"", "'", "#", "-", "- ", ":", " ", "  ", "\t", "\n", "|\n", "&x ", "*x", "{", "}", "[", "]", ",", "?", "!a ", "---\n", "\r",

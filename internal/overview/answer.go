@@ -45,7 +45,7 @@ func CallLines(calls []tool.Call) []string {
 	return out
 }
 
-// Call is a call in a line: its name, and its arguments up to so many bytes.
+// Call is a call in a line: its name, and its arguments up to a number of bytes.
 func Call(c *tool.Call, most int) string {
 	if len(c.Args) == 0 {
 		return c.Name
@@ -53,7 +53,7 @@ func Call(c *tool.Call, most int) string {
 	return c.Name + " " + short(c.Args, most)
 }
 
-// short is JSON up to so many bytes, cut with a mark.
+// short is JSON up to a number of bytes, cut with a mark.
 func short(data json.RawMessage, most int) string {
 	if len(data) <= most {
 		return string(data)

@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// GateCases are the rules that do not hold although no failed case shows it, such as one of latency: for readers of cases alone, each
-// of them is one more case that failed.
+// GateCases are the rules that do not hold although no failed case shows it, such as one of latency. For readers of
+// cases alone, each of them is one more failed case.
 type GateCases struct {
 	rules []eval.GateRule
 	arms  []string // of each rule

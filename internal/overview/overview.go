@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/ranking"
 )
 
 // version is the version of the JSON report.
@@ -27,6 +28,8 @@ type Overview struct {
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
 	// Race is that of the arms, in a run with --race.
 	Race *Race `json:"race,omitempty"`
+	// Ranking orders the arms of suites with a rule about the best, or with a race.
+	Ranking []ranking.Ranking `json:"ranking,omitempty"`
 }
 
 // Run is what was run, and how it ended.
@@ -96,7 +99,7 @@ func New(d *journal.Document) Overview {
 		Run:     newRun(d),
 		Summary: newSummary(d),
 		Arms:    []Arm{},
-		Gate:    d.Gate, Comparison: d.Comparison, Race: RaceOf(d),
+		Gate:    d.Gate, Comparison: d.Comparison, Ranking: d.Ranking, Race: RaceOf(d),
 	}
 	if out.Gate.Rules == nil {
 		out.Gate.Rules = []eval.GateRule{}

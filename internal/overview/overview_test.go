@@ -128,7 +128,7 @@ func TestAnArmIsDescribedByItsTarget(t *testing.T) {
 	expect.Same(t, "an arm of an old run", []any{plain.Target, plain.Sampling}, []any{"", (*Sampling)(nil)})
 }
 
-// values are those of a list, of which nil is -1.
+// values are the values of a list; nil is -1.
 func values(of []*float64) (out []float64) {
 	for _, v := range of {
 		if v == nil {
@@ -155,7 +155,7 @@ func TestRepeatsOfCases(t *testing.T) {
 	expect.Same(t, "in words", r.String(), "of 4 cases 1 always pass, 1 never, 2 are flaky; pass@3 0.667, pass^3 0.333")
 }
 
-// Cases that were judged once have no repeats; more than ten are not told apart.
+// Cases that were judged once have no repeats; more than ten are counted together.
 func TestRepeatsAreBounded(t *testing.T) {
 	t.Parallel()
 	once := rows(t, nil, completed(), "p", "f", "pe")

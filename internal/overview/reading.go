@@ -10,7 +10,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// How many names of cases a line has; the rest is counted. Those that passed before are why a list is read.
+// How many names of cases a line has; the rest is counted. The cases that passed before are the ones that readers look
+// for.
 const (
 	maxNames  = 5
 	maxPassed = 20
@@ -18,7 +19,8 @@ const (
 
 // Reading is the comparison of an arm in words. Every report shows it next to the verdict.
 type Reading struct {
-	// Changes counts the cases whose outcome changed, and those that cannot be compared any more; "" when no cases were paired.
+	// Changes counts the cases whose outcome changed, and the cases that can no longer be compared; "" when no cases
+	// were paired.
 	Changes string   `json:"changes,omitempty"`
 	Cases   []string `json:"cases"`   // which cases are compared, and which are not
 	Metrics []string `json:"metrics"` // what each verdict rests on
@@ -42,7 +44,7 @@ func ReadingOf(a *compare.ArmComparison) Reading {
 // Fails reports whether a case that changed got worse.
 func Fails(f *compare.Flip) bool { return f.HeadPassed*f.BaseJudged < f.BasePassed*f.HeadJudged }
 
-// changes counts the cases whose outcome changed, and those that were lost.
+// changes counts the cases whose outcome changed, and the lost ones.
 func changes(a *compare.ArmComparison) string {
 	failing := 0
 	for i := range a.Flips {
@@ -61,7 +63,7 @@ func changes(a *compare.ArmComparison) string {
 	return out
 }
 
-// lost counts the cases of a list, and those that passed before.
+// lost counts the cases of a list, and how many of them passed before.
 func lost(p *compare.Pairing, names []string, what string) string {
 	out := fmt.Sprintf("%d %s", len(names), what)
 	if passed, _ := passedBefore(p, names); len(passed) > 0 {
@@ -157,7 +159,7 @@ func stopWords(stop *eval.Stop, unused int) string {
 	)
 }
 
-// named lists cases that are not compared, those that passed before first.
+// named lists cases that are not compared; those that passed before come first.
 func named(p *compare.Pairing, names []string, what string) string {
 	text := diag.Count(len(names), "case") + " " + what
 	passed, others := passedBefore(p, names)

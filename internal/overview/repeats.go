@@ -9,14 +9,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Repeats says how steady the cases of an arm are that were judged more than once, and what would be said of them by other
-// ways to make one outcome of several repeats.
+// Repeats says how steady the cases of an arm are that were judged more than once, and what other ways to fold repeats
+// into one outcome would give.
 type Repeats struct {
 	journal.RepeatCounts
 	// Majority is the share of cases with more than half of their repeats passed; a tie has failed.
 	Majority float64 `json:"majority"`
-	// AtLeastK, PassAtK and PassHatK are by k, from 1: the share of cases with k passes or more; the chance that of k
-	// repeats drawn one or more passes (Chen 2021), and that all do (tau-bench). null: no case was judged so often.
+	// AtLeastK, PassAtK and PassHatK are by k, from 1. AtLeastK is the share of cases with k passes or more. PassAtK is
+	// the chance that one or more of k drawn repeats pass (Chen 2021), and PassHatK that all do (tau-bench). null: no
+	// case has that many judged repeats.
 	AtLeastK []*float64 `json:"atLeastK"`
 	PassAtK  []*float64 `json:"passAtK"`
 	PassHatK []*float64 `json:"passHatK"`
@@ -58,7 +59,7 @@ type shares struct {
 	most             int // judged repeats of a case, up to mostK
 }
 
-// add adds a case of n judged repeats, c of which passed.
+// add adds a case with n judged repeats and c passes.
 func (s *shares) add(n, c int) {
 	if n == 0 {
 		return

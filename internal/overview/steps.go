@@ -35,8 +35,8 @@ func TurnNames(r *eval.Result) []string {
 	return out
 }
 
-// Asked are the contents of a request that the suite gives: without what the model said in the trial, and without the results of its
-// calls, which the turns of the trial hold.
+// Asked are the contents of a request that the suite gives. They leave out what the model said in the trial, and the
+// results of its calls, which the turns of the trial hold.
 func Asked(r *eval.Result) []eval.Content {
 	switch {
 	case r.Request == nil:

@@ -26,7 +26,7 @@ var (
 	back = eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Result: &tool.Result{Name: "f"}}}}
 )
 
-// What the suite gives of a request is told from what the trial added to it.
+// What the suite gives of a request is kept apart from what the trial added to it.
 func TestAsked(t *testing.T) {
 	t.Parallel()
 	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")

@@ -1,11 +1,13 @@
 package rundir
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,7 +129,14 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 		return "", err
 	}
 	if b, ok := named[name]; ok {
-		return d.Join(filepath.FromSlash(b.Path)), nil
+		path = d.Join(filepath.FromSlash(b.Path))
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf(
+				"the run of the baseline %s is not on this machine (%s); on one that has it, `evalrun baseline export %s -o %s.jsonl` "+
+					"writes a file to name instead", name, b.Path, name, name,
+			)
+		}
+		return path, nil
 	}
 	path = d.Path(name)
 	if _, err := os.Stat(path); err == nil {
@@ -136,16 +145,23 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	if s, ok := ParseSelector(name); ok {
 		return "", fmt.Errorf("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
 	}
-	var names []string
-	for n := range named {
-		names = append(names, n)
+	return "", fmt.Errorf("there is no baseline, run or file %s%s", name, d.baselineHint(name, named))
+}
+
+// baselineHint says what a name that is none may have meant.
+func (d Dir) baselineHint(name string, named map[string]Baseline) string {
+	path := d.Join(name)
+	isFile := filepath.Ext(name) == ".jsonl" || strings.ContainsAny(name, `/\`)
+	switch {
+	case isFile:
+		folder, _ := os.ReadDir(filepath.Dir(path)) // only for the hint
+		return diag.NearestFile(filepath.Base(path), folder) + "; files are looked for from the working directory on"
+	case !baselineName().MatchString(name):
+		return "; `evalrun history` lists the runs"
+	case len(named) == 0:
+		return "; no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help compare#gate-on-a-baseline`)"
 	}
-	slices.Sort(names)
-	hint := diag.DidYouMean(name, names)
-	if len(names) == 0 {
-		hint = "no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help compare#gate-on-a-baseline`)"
-	}
-	return "", fmt.Errorf("there is no baseline, run or file %s; %s", name, hint)
+	return "; " + cmp.Or(diag.DidYouMean(name, slices.Collect(maps.Keys(named))), "`evalrun baseline list` lists them")
 }
 
 // baselineName is what names of baselines may be.

@@ -19,9 +19,9 @@ const (
 	deepestRun = 8 // folders below the one that was named
 )
 
-// FindRuns lists where runs are: those below .evalrun/runs, those that the history knows and that are still there, and
-// those that are named or below a folder that is. With selectors among the names it lists what is named alone. The
-// error is that something named is no run and has none.
+// FindRuns lists where runs are: below .evalrun/runs, in the history as far as they still exist, and in the named
+// folders or below them. With selectors among the names it lists what is named alone. The error is that something named
+// is no run and has none.
 func (d Dir) FindRuns(named []string) ([]string, error) {
 	out := places{seen: map[string]bool{}}
 	selectors, named := d.Selectors(named)

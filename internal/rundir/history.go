@@ -106,8 +106,8 @@ func (d Dir) expects(id string) bool {
 	return err == nil
 }
 
-// RebuildHistory makes the history again from the runs below .evalrun/runs, below dirs, and those that it knew. What cannot be
-// read is told.
+// RebuildHistory makes the history again from the runs below .evalrun/runs, the runs below dirs, and the runs that it
+// knew. It reports what it cannot read.
 func (d Dir) RebuildHistory(dirs []string, tell func(string)) error {
 	for i, named := range dirs {
 		dir := d.Join(named)

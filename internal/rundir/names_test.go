@@ -43,7 +43,7 @@ func put(t *testing.T, d Dir, name, text string) {
 	}
 }
 
-// endedRun makes a run of two trials of which one has an outcome, with an end.
+// endedRun makes a run of two trials, one of them with an outcome, with an end.
 func endedRun(t *testing.T, d Dir, named string, outcome eval.Outcome, end *eval.End) {
 	t.Helper()
 	dir := d.Join(named)

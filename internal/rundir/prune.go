@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Pruning says which runs below .evalrun/runs are deleted: those that are neither among the newest nor young enough,
+// Pruning says which runs below .evalrun/runs are deleted: the ones that are neither among the newest nor young enough,
 // and that nothing else keeps.
 type Pruning struct {
 	Keep   int           // how many runs stay, the newest
@@ -158,7 +158,7 @@ func strange(root *os.Root, id string) string {
 	return ""
 }
 
-// divide parts runs into those that are to go, and those that stay since they are new enough.
+// divide parts runs into the ones to delete, and the ones that stay since they are new enough.
 func (p *Pruned) divide(all []headed, o Pruning) (going, staying []headed) {
 	for i, one := range all {
 		began, err := time.Parse(time.RFC3339Nano, one.Run.StartedAt)

@@ -121,8 +121,8 @@ func (d Dir) Select(selectors []Selector) (dirs []string) {
 	return dirs
 }
 
-// Choose lists which of n runs, the oldest first, are selected: those that fit the selectors, and of each
-// `latest:BRANCH` the newest alone.
+// Choose lists which of n runs, the oldest first, are selected: the ones that fit the selectors, and of each
+// `latest:BRANCH` only the newest.
 func Choose(selectors []Selector, n int, at func(int) *eval.Run) (out []int) {
 	filters := slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return s.Latest })
 	newest := slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return !s.Latest })

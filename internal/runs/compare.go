@@ -93,7 +93,9 @@ func (p *Preferences) Exit() int {
 }
 
 // Write writes the ranking for people.
-func (p *Preferences) Write(screen term.Screen) error { return reports.Preferences(screen, p.found, layout(screen)) }
+func (p *Preferences) Write(screen term.Screen) error {
+	return reports.Preferences(screen, p.found, layout(screen))
+}
 
 // WriteJSON writes the ranking for programs.
 func (p *Preferences) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }

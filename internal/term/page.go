@@ -8,7 +8,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Page writes Markdown for a terminal: lines wrapped at the width of the screen (80 where there is none), headings underlined,
+// Page writes Markdown for a terminal: lines wrapped at the width of the screen (80 without one), headings underlined,
 // code indented and never wrapped, tables in columns that fit. It knows what the pages of the documentation use.
 func Page(s Screen, markdown string) error {
 	width := min(s.Width, widestPage)

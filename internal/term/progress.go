@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// How often progress is told: in lines where there is no terminal, and on one.
+// How often progress is written: in lines without a terminal, and on one.
 const (
 	lineEvery = 10 * time.Second
 	drawEvery = 100 * time.Millisecond
@@ -28,8 +28,7 @@ type Verbosity struct {
 	Quiet, Verbose bool
 }
 
-// Progress shows how a run goes on standard error: a bar on a terminal, a line now and then
-// elsewhere.
+// Progress shows the progress of a run on standard error: a bar on a terminal, a line now and then elsewhere.
 type Progress struct {
 	Verbosity
 	Waiting func() string // who waits for what; optional
@@ -38,7 +37,7 @@ type Progress struct {
 	columns func() int // of the terminal, as it is now; nil: there is none
 
 	mu      sync.Mutex
-	drawn   string // the bar that stands on the terminal, without colours
+	drawn   string // the bar that is on the terminal, without colours
 	total   int
 	counts  eval.Counts
 	spent   eval.Spent
@@ -67,7 +66,7 @@ func (p *Progress) Start(trials int) {
 	}
 }
 
-// tick tells the progress until the run has ended.
+// tick shows the progress until the run has ended.
 func (p *Progress) tick(every time.Duration, tell func()) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -97,7 +96,7 @@ func (p *Progress) Done(r *eval.Result, spent eval.Spent) {
 // longestLine bounds the line of a trial in a log.
 const longestLine = 300
 
-// trial tells what became of a trial: outcome, time, case, arm, and why it did not pass.
+// trial reports a finished trial: outcome, time, case, arm, and why it did not pass.
 func (p *Progress) trial(r *eval.Result) string {
 	took := ""
 	if overview.Timed(r) {
@@ -124,7 +123,7 @@ func (p *Progress) print(line string) {
 	}
 }
 
-// Notice tells something that cannot wait for the report.
+// Notice prints something that cannot wait for the report.
 func (p *Progress) Notice(text string) {
 	if p.Quiet {
 		return
@@ -190,7 +189,7 @@ func (p *Progress) rate() string {
 	}
 }
 
-// left is how long the rest takes if it goes on like this, "" when that is not known yet.
+// left is how long the rest takes at this pace, "" when that is not known yet.
 func (p *Progress) left() string {
 	done := p.counts.Total()
 	if done == 0 || done >= p.total {

@@ -23,8 +23,8 @@ const (
 	wideBar   = 110 // a line in which there is room for both
 )
 
-// draw puts the bar on the terminal in the place of the one that stands there, with one write and none when nothing has changed, so that it
-// does not flicker.
+// draw replaces the bar on the terminal with one write, and with none when nothing has changed, so that it does not
+// flicker.
 func (p *Progress) draw() {
 	columns := p.columns()
 	plain, painted := p.picture(columns - len("^C ")) // a terminal echoes a Ctrl-C, and a full line would begin the next one
@@ -50,11 +50,12 @@ func (p *Progress) erasure() string {
 	return "\r" + up + "\x1b[J"
 }
 
-// picture is the bar in so many columns, plain and painted: the counts, then as much as there is room for of the time left, what was
-// spent, what is waited for and the rate. The bar itself takes what is left over, and makes room for what is waited for.
+// picture is the bar in a number of columns, plain and painted. It has the counts, then as much as fits of the time
+// left, what was spent, what the run waits for and the rate. The bar itself takes what is left over, and makes room for
+// what is waited for.
 func (p *Progress) picture(width int) (plain, painted string) {
 	plain, painted = p.tally()
-	if displaywidth.String(plain) > width { // nobody reads a terminal as narrow as that
+	if displaywidth.String(plain) > width { // a terminal as narrow as that is unreadable
 		plain = displaywidth.TruncateString(plain, max(0, width), "")
 		return plain, plain
 	}

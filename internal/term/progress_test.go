@@ -73,7 +73,7 @@ func TestProgressBar(t *testing.T) {
 			time.Sleep(50 * time.Millisecond) // between two drawings
 			synctest.Wait()
 			before := out.Len()
-			columns.Store(int64(width / 2)) // the terminal breaks the line that stands there
+			columns.Store(int64(width / 2)) // the terminal breaks the line that is there
 			p.Notice("note")
 			if got := out.String()[before:]; width > 60 && !strings.HasPrefix(got, "\r\x1b[1A\x1b[Jnote\n\r") {
 				t.Errorf("%q", got)

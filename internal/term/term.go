@@ -1,5 +1,5 @@
-// Package term is what the commands have to do with a terminal: its width, whether a person is there, lines and tables that fit it, and the
-// progress of a run.
+// Package term is what the commands need of a terminal: its width, whether a person is there, lines and tables that fit
+// it, and the progress of a run.
 package term
 
 import (

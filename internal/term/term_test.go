@@ -36,7 +36,7 @@ func TestWrapBreaksBetweenWords(t *testing.T) {
 	}
 }
 
-// full is a writer that takes so many bytes.
+// full is a writer that takes a limited number of bytes.
 type full struct {
 	room   int
 	writes int

@@ -9,12 +9,14 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/ranking"
 )
 
 // Apply applies the rules of the run's suites to its outcomes, compares it with its baseline if there is one, and stores
 // the result in the document.
 func Apply(d *journal.Document) {
 	comparison := withBaseline(d)
+	d.Ranking = nil
 	g := eval.Gate{Rules: []eval.GateRule{}}
 	var codes []int
 	for i := range d.Summary.Suites {
@@ -23,6 +25,9 @@ func Apply(d *journal.Document) {
 		}
 		s := &d.Summary.Suites[i]
 		config := gateConfig(d, s.Name)
+		if config == nil || config.Best == nil {
+			d.Ranking = append(d.Ranking, afterRace(d, s.Name)...)
+		}
 		if config == nil {
 			codes = append(codes, withoutGate(s.Gated))
 			continue
@@ -32,6 +37,10 @@ func Apply(d *journal.Document) {
 		if config.Baseline != nil {
 			rules.baseline(config.Baseline, comparison)
 		}
+		if config.Best != nil {
+			rules.best(config.Best)
+		}
+		d.Ranking = append(d.Ranking, rules.ranked...)
 		g.Rules = append(g.Rules, rules.rules...)
 		codes = append(codes, rules.codes...)
 	}
@@ -88,6 +97,8 @@ type rulings struct {
 	suite *journal.SuiteSummary
 	rules []eval.GateRule
 	codes []int
+	// ranked is the ranking of the suite, where a rule is about it
+	ranked []ranking.Ranking
 }
 
 // slack makes 19 of 20 reach 0.95.

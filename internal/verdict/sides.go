@@ -215,4 +215,6 @@ const (
 func Sides(d *journal.Document) ([]*compare.Side, error) { return sidesOf(d) }
 
 // ChoiceOptions are how a judge's choices between arms of a suite are judged: without a margin.
-func ChoiceOptions(d *journal.Document, suite string) compare.Options { return optionsFor(nil, d, suite) }
+func ChoiceOptions(d *journal.Document, suite string) compare.Options {
+	return optionsFor(nil, d, suite)
+}

@@ -17,9 +17,10 @@ type Cutting struct {
 	Piece int    // bytes that a piece has at least, the last one aside. A parser costs about as much as some items
 }
 
-// Parse is Parse for a file whose list under the key may be long: it is cut into pieces, which Node.Each parses one after
-// the other, so that the items are never in memory together. Where the file is not written so plainly that its pieces mean
-// the same on their own, nothing is cut. Mistakes inside a piece show only when it is read; see Node.Broken.
+// Parse is Parse for a file whose list under the key may be long. It cuts the list into pieces, which Node.Each parses
+// one after the other, so that the items are never in memory together. Where the file is not written so plainly that
+// its pieces mean the same on their own, nothing is cut. Problems inside a piece show only when it is read; see
+// Node.Broken.
 func (of Cutting) Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	d := &doc{file: file, src: src, diags: diags}
 	src, ok := d.bounded()
@@ -45,7 +46,7 @@ func (n Node) Each() iter.Seq[Node] {
 // Broken reports whether a piece of the file could not be read on its own: Each has left out items, and only Parse can tell why.
 func (n Node) Broken() bool { return n.IsCut() && n.d.cut.broken }
 
-// IsCut reports whether the value is of a file of which a list was cut.
+// IsCut reports whether the value is of a file whose list was cut.
 func (n Node) IsCut() bool { return n.d != nil && n.d.cut != nil }
 
 // cut is how the list was cut that the value is, nil when it was not, or is none.
@@ -233,7 +234,8 @@ func (c *cut) begins(list *yaml.Node, line int) bool {
 	return list.Kind == yaml.SequenceNode && list.Style == 0 && list.Anchor == "" && list.Line == line && list.Column == c.indent+1
 }
 
-// ahead is how many pieces are parsed at once: those behind the one whose items are looked at. More than processors would help nobody.
+// ahead is how many pieces are parsed at once: those behind the one whose items are looked at. More than the number of
+// processors would not help.
 const ahead = 2
 
 // each parses the pieces, some ahead of the one whose items it yields.
@@ -255,7 +257,7 @@ func (c *cut) parsed() iter.Seq[[]*yaml.Node] {
 		var begun []chan []*yaml.Node // in the order of the pieces
 		for next := range len(c.pieces) + ahead {
 			if next < len(c.pieces) {
-				done := make(chan []*yaml.Node, 1) // so that nobody has to wait for a piece that is not wanted any more
+				done := make(chan []*yaml.Node, 1) // so that no caller waits for a piece that is not wanted any more
 				begun = append(begun, done)
 				go func() { done <- c.read(c.pieces[next]) }()
 			}

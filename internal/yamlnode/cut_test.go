@@ -59,7 +59,7 @@ func handmade() []string {
 	}
 }
 
-// A file of which the list was cut gives the same values in the same places as one that was parsed as a whole.
+// A file whose list was cut gives the same values in the same places as one that was parsed as a whole.
 func TestCutListsAreTheSame(t *testing.T) {
 	t.Parallel()
 	cut := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzParse holds that what cannot be walked is a mistake, that every accessor of what can be reports inside the file,
-// and that the value as JSON is JSON.
+// FuzzParse checks that what cannot be walked is an error. Every accessor of the rest reports inside the file, and the
+// value as JSON is JSON.
 func FuzzParse(f *testing.F) {
 	for _, s := range append(
 		hostile.Strings(), "a: 1\nb: [x, 1.10, .5, +3, 0o7, 0x1F, .inf, ~]\n", "&a [*a]",
@@ -63,7 +63,7 @@ func within(p diag.Pos, lines, columns int) bool {
 	return p.Line >= 0 && p.Line <= lines && p.Col >= 0 && p.Col <= columns
 }
 
-// walk asks a value everything.
+// walk calls every accessor of a value.
 func walk(n Node) {
 	for _, part := range n.Items() {
 		_, _, _, _, _ = part.Word("a"), part.Int(-5, 5), part.Float(-5, 5), part.Bool(), part.Duration()

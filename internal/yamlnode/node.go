@@ -27,7 +27,7 @@ type Node struct {
 // IsZero reports whether the value is absent.
 func (n Node) IsZero() bool { return n.y == nil }
 
-// Pos is where the value stands.
+// Pos is the position of the value.
 func (n Node) Pos() diag.Pos {
 	if n.y == nil {
 		return diag.Pos{}
@@ -35,12 +35,12 @@ func (n Node) Pos() diag.Pos {
 	return n.d.pos(n.y)
 }
 
-// Errorf reports a mistake at the value.
+// Errorf reports an error at the value.
 func (n Node) Errorf(hint, format string, args ...any) {
 	n.d.diags.Errorf(n.Pos(), hint, format, args...)
 }
 
-// ErrorfAt reports a mistake at a byte of the value's text.
+// ErrorfAt reports an error at a byte of the value's text.
 func (n Node) ErrorfAt(offset int, hint, format string, args ...any) {
 	n.d.diags.Errorf(n.Offset(offset), hint, format, args...)
 }
@@ -145,7 +145,7 @@ func (n Node) expected(what string) {
 	n.Errorf("", "expected %s, found %s", what, n.Describe())
 }
 
-// Str is a text as it stands in the file: `1.10` stays 1.10.
+// Str is a text as written in the file: `1.10` stays 1.10.
 func (n Node) Str() string {
 	if n.IsZero() {
 		return ""

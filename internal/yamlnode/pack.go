@@ -13,7 +13,7 @@ type Packed struct {
 	data string
 }
 
-// tags are those that a value mostly has, which a byte stands for.
+// tags are the common tags of values; a byte is short for each.
 var tags = []string{"", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq", "!!merge", "!!timestamp"}
 
 // Pack packs the value; false when it has anchors or aliases, which are more than their values.

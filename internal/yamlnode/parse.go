@@ -1,11 +1,10 @@
-// Package yamlnode walks YAML strictly and with positions: suites and emulator
-// scripts are read through it. A Node is a view of a yaml.Node that knows its
-// file; every accessor says what it expects, reports what it finds instead, and
-// goes on with a zero value, so that one pass finds every mistake.
+// Package yamlnode walks YAML strictly and with positions: suites and emulator scripts are read through it. A Node is a
+// view of a yaml.Node that knows its file. Every accessor says what it expects, reports what it finds instead, and
+// continues with a zero value, so that one pass finds every error.
 //
-// It refuses what YAML allows and people do not mean: duplicate keys, custom
-// tags, several documents in one file, numbers in octal by a leading zero; and what nobody
-// writes by hand: alias bombs, mappings of 200,000 keys, nesting beyond 64.
+// It refuses what YAML allows and people do not mean: duplicate keys, custom tags, several documents in one file, octal
+// numbers by a leading zero. It also refuses what people do not write by hand: alias bombs, mappings of 200,000 keys,
+// nesting beyond 64.
 //
 // The usual order: Parse, then Node.Map with the known keys, then Map.Get and
 // one of Str, Int, Float, Bool, Seq, Strings.
@@ -42,12 +41,12 @@ type doc struct {
 	src    []byte
 	starts []int // of the lines; made when first needed
 	diags  *diag.List
-	at     *diag.Pos // where all of it stands, see Node.At; nil: where it was read
+	at     *diag.Pos // where all of it is, see Node.At; nil: where it was read
 	cut    *cut      // its long list; nil: all of it was parsed
 }
 
-// Parse reads one YAML document. Mistakes go to diags; the second result is
-// false when the document cannot be walked at all.
+// Parse reads one YAML document. Errors go to diags; the second result is false when the document cannot be walked at
+// all.
 func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	d := &doc{file: file, src: src, diags: diags}
 	if src, ok := d.bounded(); ok {
@@ -134,7 +133,7 @@ func decode(src []byte) (root *yaml.Node, err error) {
 type checker struct {
 	*doc
 	aliased int
-	cut     bool // it is a piece of a file, out of which nothing may lead
+	cut     bool // it is a piece of a file, and no alias may lead out of it
 	below   int  // the lines before it
 }
 
@@ -190,7 +189,7 @@ var (
 	twoColons  = lazy.Regexp(`:\s.*?(:)(?:\s|$)`)
 )
 
-// syntaxError finds the line that yaml.v3 does not tell, or tells wrongly.
+// syntaxError finds the line that yaml.v3 does not report, or reports wrongly.
 func (d *doc) syntaxError(src []byte, err error) {
 	message := strings.TrimSpace(yamlLine().ReplaceAllString(err.Error(), ""))
 	line, text := faultyLine(src, err)
@@ -209,7 +208,7 @@ func unquoted(line string) string {
 	return quotedText().ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }
 
-// faultyByte is where in a line the mistake is that the library found, -1 if that is not known, and what to do about it.
+// faultyByte is where in a line the library found the error, -1 if that is not known, and what to do about it.
 func faultyByte(message, text string) (at int, hint string) {
 	says := func(words string) bool { return strings.Contains(message, words) }
 	switch {
@@ -277,10 +276,9 @@ func (r *lineReader) Read(p []byte) (int, error) {
 // maxReparsed bounds the bytes parsed again to find a faulty line.
 const maxReparsed = 8 << 20
 
-// faultyLine returns the line of a syntax error, from 1, and its text. yaml.v3 may
-// report the line where the enclosing block began, or none; how much it had read
-// by then bounds the line from above. Between the two, the faulty line is the
-// first one from which on every prefix of the file is faulty.
+// faultyLine returns the line of a syntax error, from 1, and its text. yaml.v3 may report the line where the enclosing
+// block began, or none. How much it had read by then bounds the line from above. Between the two, the faulty line is
+// the first one from which on every prefix of the file is faulty.
 func faultyLine(src []byte, err error) (int, string) {
 	reported := 1
 	if m := yamlLine().FindStringSubmatch(err.Error()); m != nil && m[1] != "" {

@@ -14,8 +14,8 @@ func (n Node) Offset(i int) diag.Pos {
 	if i < 0 || i > len(y.Value) || n.d.at != nil {
 		return pos
 	}
-	// The value and the source differ in indentation, line breaks, quotes and escapes, but what
-	// stands at i stands in the source too, as often before.
+	// The value and the source differ in indentation, line breaks, quotes and escapes, but the text at i is in the
+	// source too, as often before.
 	word := y.Value[i:]
 	if end := strings.IndexAny(word, " \t\r\n}|\"'\\"); end > 0 {
 		word = word[:end]

@@ -12,8 +12,8 @@ import (
 
 var jsonNumber = lazy.Regexp(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// JSON writes the value as JSON: texts as written, numbers digit by digit, and
-// what JSON does not know (octal numbers, .inf, dates as dates) as a mistake or a text.
+// JSON writes the value as JSON: texts as written, numbers digit by digit. What JSON does not know (octal numbers,
+// .inf, dates as dates) is an error or a text.
 func (n Node) JSON(dst []byte) []byte {
 	y := n.resolve()
 	switch y.Kind {

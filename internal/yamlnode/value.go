@@ -89,7 +89,8 @@ func of(v variable.Value, at *yaml.Node) *yaml.Node {
 	return out
 }
 
-// Signature appends what tells the value from others, wherever it is: equal ones have the same kinds, tags and texts.
+// Signature appends what distinguishes the value from others, wherever it is: equal ones have the same kinds, tags and
+// texts.
 func (n Node) Signature(dst []byte) []byte {
 	if n.IsZero() {
 		return append(dst, 0)

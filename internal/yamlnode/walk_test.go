@@ -176,7 +176,7 @@ func TestUnknownKeysHaveAHint(t *testing.T) {
 	}
 }
 
-// laughs is a mapping of n levels, each of which names the one before nine times.
+// laughs is a mapping of n levels; each names the one before nine times.
 func laughs(n int) string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n")
@@ -398,7 +398,7 @@ func TestRewriteLetsATextBeANumber(t *testing.T) {
 	}
 }
 
-// What stands in a cell is reported where the cell is.
+// A problem in a cell is reported where the cell is.
 func TestAtMovesAValueToItsCell(t *testing.T) {
 	t.Parallel()
 	n, diags := parsed(t, "a:\n  - b: [c]\n")

@@ -1,0 +1,40 @@
+package diag
+
+import (
+	"io/fs"
+	"testing"
+	"testing/fstest"
+)
+
+func TestTheNearestFile(t *testing.T) {
+	t.Parallel()
+	folder, err := fs.ReadDir(fstest.MapFS{
+		"suite.yaml": {}, "mails.csv": {}, "a.yaml": {}, "notes": {}, ".hidden": {}, "evals/suite.json": {}, "übung.yaml": {},
+	}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"suit.yaml":    "; did you mean `suite.yaml`?",
+		"Suite.yaml":   "; did you mean `suite.yaml`?",
+		"suite.yml":    "; did you mean `suite.yaml`?",
+		"suite":        "; did you mean `suite.yaml`?",
+		"mail.csv":     "; did you mean `mails.csv`?",
+		"ubung.yaml":   "; did you mean `übung.yaml`?",
+		"note":         "; did you mean `notes`?",
+		"mail.yaml":    "",
+		"prompt.yaml":  "",
+		"eval":         "",
+		"evals":        "",
+		"":             "",
+		".csv":         "",
+		"nothere.tmpl": "",
+	} {
+		if got := NearestFile(name, folder); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+	if got := NearestFile("suite.yaml", nil); got != "" {
+		t.Errorf("an empty folder: got %q", got)
+	}
+}

@@ -1,0 +1,52 @@
+package runs
+
+import (
+	"cmp"
+	"io"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/ranking"
+	"github.com/evalrun/evalrun/reports"
+)
+
+// Rankings are those of the suites of a run.
+type Rankings struct {
+	run string
+	all []ranking.Ranking
+}
+
+// Exit is the exit code: that there is a ranking of every suite.
+func (r *Rankings) Exit() int {
+	for i := range r.all {
+		if r.all[i].Why != "" {
+			return exit.CodeIncomplete
+		}
+	}
+	return exit.CodeOK
+}
+
+// Write writes the rankings for people.
+func (r *Rankings) Write(screen term.Screen) error {
+	return reports.Rankings(screen, r.all, layout(screen))
+}
+
+// WriteJSON writes the rankings for programs.
+func (r *Rankings) WriteJSON(w io.Writer) error { return reports.RankingsJSON(w, r.run, r.all) }
+
+// Rank ranks the arms of a run by a metric: by the first of the options, or else by the pass rate.
+func (f Folder) Rank(name string, o CompareOptions) (*Rankings, error) {
+	doc, err := f.OpenBaseline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer doc.Close() //nolint:errcheck // it was only read
+	by := verdict.Ranked{Metric: eval.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Arms: o.Arms}
+	if len(o.Rule.Metrics) > 0 {
+		by.Metric = o.Rule.Metrics[0]
+	}
+	all, err := verdict.Rank(doc, by)
+	return &Rankings{doc.Run.ID, all}, err
+}

@@ -1,0 +1,161 @@
+package verdict
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/ranking"
+)
+
+// Ranked says what to rank the arms of a run by.
+type Ranked struct {
+	Suite  string   // the only one to rank; "" ranks all that have two arms
+	Metric string   // pass, blocked, or a named metric
+	Alpha  float64  // error rate of the set of the best
+	Arms   []string // the arms to rank, none for all
+}
+
+// Rank ranks the arms of a run, suite by suite. The error is about a metric or an arm that the run has not.
+func Rank(d *journal.Document, o Ranked) ([]ranking.Ranking, error) {
+	for _, arm := range o.Arms {
+		if err := CheckArm(d, arm); err != nil {
+			return nil, err
+		}
+	}
+	sides, err := sidesOf(d)
+	if err != nil {
+		return nil, err
+	}
+	if err := rankedBy(sides, o.Metric); err != nil {
+		return nil, err
+	}
+	var out []ranking.Ranking
+	for i := range d.Summary.Suites {
+		s := &d.Summary.Suites[i]
+		if o.Suite != "" && s.Name != o.Suite {
+			continue
+		}
+		var arms []*compare.Side
+		for _, side := range sides {
+			if side.Suite == s.Name && (len(o.Arms) == 0 || slices.Contains(o.Arms, side.Arm)) && hasArm(s, side.Arm) {
+				arms = append(arms, side)
+			}
+		}
+		if len(arms) > 1 || o.Suite != "" && len(arms) > 0 {
+			out = append(out, rankSuite(d, s, arms, o))
+		}
+	}
+	if len(out) == 0 {
+		return nil, exit.BadInput("the run %s has no suite with two arms, so there is nothing to rank", d.Run.ID)
+	}
+	return out, nil
+}
+
+// hasArm reports whether an arm is one of a suite's own, and not one of an earlier version that ran next to it.
+func hasArm(s *journal.SuiteSummary, arm string) bool {
+	return slices.ContainsFunc(s.Arms, func(a journal.Arm) bool { return a.Name == arm }) && !strings.Contains(arm, "@")
+}
+
+// rankedBy says that arms cannot be ranked by a metric, and by which they can.
+func rankedBy(sides []*compare.Side, metric string) error {
+	known := []string{eval.MetricPass, eval.MetricBlocked}
+	for _, s := range sides {
+		for _, name := range s.Metrics {
+			if !slices.Contains(known, name) {
+				known = append(known, name)
+			}
+		}
+	}
+	switch {
+	case slices.Contains(known, metric):
+		return nil
+	case eval.IsRatio(metric):
+		return exit.BadInput("arms are not ranked by %s: a ranking shows it next to each arm; --metric takes %s", metric, strings.Join(known, ", "))
+	}
+	return exit.BadInput("the run has no metric %s to rank by; %s", metric, diag.DidYouMean(metric, known))
+}
+
+// rankSuite ranks the arms of one suite. Of a race it says who stayed: its arms were not sent the same cases.
+func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o Ranked) ranking.Ranking {
+	var r ranking.Ranking
+	if raced := raceIn(d, s.Name); len(raced) > 0 {
+		r = compare.RankRaced(arms, raced, o.Metric, o.Alpha)
+	} else {
+		r = compare.Rank(arms, compare.RankOptions{
+			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: optionsFor(nil, d, s.Name).MaxErrors, Seed: comparisonSeed,
+		})
+	}
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		if v, ok := d.LatencyQuantile(s.Name, a.Arm, 0.5); ok {
+			a.LatencyP50Ms = &v
+		}
+		if v, ok := d.LatencyQuantile(s.Name, a.Arm, 0.95); ok {
+			a.LatencyP95Ms = &v
+		}
+	}
+	return r
+}
+
+// raceIn are the arms of a suite that left a race, with the number of units after which each did.
+func raceIn(d *journal.Document, suite string) map[string]int {
+	out := map[string]int{}
+	for _, stop := range d.Stops {
+		if stop.Suite == suite && stop.Race {
+			out[stop.Arm] = stop.Units
+		}
+	}
+	return out
+}
+
+// best adds the rule about the arm that has to be among the best.
+func (r *rulings) best(rule *eval.BestRule) {
+	g := eval.GateRule{Suite: r.suite.Name, Name: "best", Arm: rule.Arm, Limit: rule.Alpha}
+	code := exit.CodeIncomplete
+	all, err := Rank(r.doc, Ranked{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
+	switch {
+	case err != nil:
+		g.Verdict, g.Why = eval.Invalid, err.Error()
+	case all[0].Why != "":
+		g.Verdict, g.Why = eval.Invalid, all[0].Why
+	case !slices.Contains(all[0].Best, rule.Arm):
+		g.Verdict, code = eval.Regressed, exit.CodeFailed
+		g.Why = "it is ruled out: the best is " + oneOf(all[0].Best)
+	case rule.Sole && len(all[0].Best) > 1:
+		g.Verdict, code = eval.Inconclusive, exit.CodeInconclusive
+		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), strings.Join(all[0].Best, ", "))
+	default:
+		g.Verdict, g.Holds, code = eval.NotWorse, true, exit.CodeOK
+		g.Why = "the best is " + oneOf(all[0].Best)
+	}
+	r.rules, r.codes = append(r.rules, g), append(r.codes, code)
+	r.ranked = all
+}
+
+// oneOf lists the set of the best.
+func oneOf(arms []string) string {
+	if len(arms) == 1 {
+		return arms[0]
+	}
+	return "one of " + strings.Join(arms, ", ")
+}
+
+// afterRace is the ranking of a suite whose arms raced without a rule about the best.
+func afterRace(d *journal.Document, suite string) []ranking.Ranking {
+	o := d.Run.Options()
+	if o.Race == "" || len(raceIn(d, suite)) == 0 {
+		return nil
+	}
+	all, err := Rank(d, Ranked{Suite: suite, Metric: o.Race, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha)})
+	if err != nil { // the metric is nowhere, since nothing was judged
+		return nil
+	}
+	return all
+}

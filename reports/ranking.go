@@ -1,0 +1,186 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/ranking"
+)
+
+// Rankings writes rankings of a run for people: one table for each suite.
+func Rankings(w io.Writer, all []ranking.Ranking, o Options) error {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	t := tableReport{o: o}
+	for i := range all {
+		if i > 0 {
+			t.out.WriteString("\n")
+		}
+		t.ranking(&all[i])
+	}
+	_, err := w.Write(trimLines(t.out.Bytes()))
+	return err
+}
+
+// RankingsJSON writes rankings of a run as one JSON object.
+func RankingsJSON(w io.Writer, run string, all []ranking.Ranking) error {
+	data, err := wirejson.Marshal(map[string]any{"run": run, "ranking": all})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s\n", data)
+	return err
+}
+
+// rankings are those of the run, where a gate or a race is about the best arm.
+func (t *tableReport) rankings() {
+	for i := range t.d.Ranking {
+		t.out.WriteString("\n")
+		t.ranking(&t.d.Ranking[i])
+	}
+}
+
+// ranking shows the arms of a suite in their order, and which of them may be the best.
+func (t *tableReport) ranking(r *ranking.Ranking) {
+	head := fmt.Sprintf("%s ranked by %s", r.Suite, r.Metric)
+	if r.Race == nil {
+		head += ", " + diag.Count(max(0, r.Cases), "case")
+		if r.Why == "" && r.Units < r.Cases {
+			head += fmt.Sprintf(", %s", diag.Count(r.Units, "independent unit"))
+		}
+	}
+	if r.Why != "" {
+		head += ": " + t.paint(eval.Err, "NO RANKING")
+	}
+	t.line("%s", diag.CleanLine(head))
+	if r.Why != "" {
+		t.wrapped("  ", r.Why)
+	}
+	t.out.Write(Grid(t.o.Width, rankingColumns(r), rankingRows(r)))
+	t.out.WriteString("\n")
+	for _, line := range RankingWords(r) {
+		t.wrapped("  ", line)
+	}
+}
+
+func rankingColumns(r *ranking.Ranking) []Column {
+	interval := fmt.Sprintf("to the best, %.0f %%", 100*(1-r.Alpha))
+	if r.Race != nil {
+		interval = "left after"
+	}
+	columns := []Column{
+		{Header: ""},
+		{Header: "#"},
+		{Header: "arm", Least: 20},
+		{Header: r.Metric},
+		{Header: interval},
+		{Header: "tokens", Optional: 2},
+		{Header: "p50", Optional: 2},
+		{Header: "p95", Optional: 1},
+	}
+	if withErrors(r) {
+		columns = append(columns, Column{Header: "errors"})
+	}
+	return columns
+}
+
+// withErrors reports whether some arm has trials that could not be judged.
+func withErrors(r *ranking.Ranking) bool {
+	return slices.ContainsFunc(r.Arms, func(a ranking.Arm) bool { return a.Errors > 0 })
+}
+
+func rankingRows(r *ranking.Ranking) (rows [][]string) {
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		mark, interval := "", "-"
+		if a.Best && r.Why == "" {
+			mark = "*"
+		}
+		switch {
+		case a.Interval != nil:
+			interval = fmt.Sprintf("%+.3f to %+.3f", a.Interval[0], a.Interval[1])
+		case a.Left > 0:
+			interval = diag.Count(a.Left, "unit")
+		}
+		row := []string{
+			mark, fmt.Sprint(i + 1), a.Arm, numberOr(a.Mean, "%.3f"), interval, numberOr(a.Tokens, "%.0f"),
+			millis(a.LatencyP50Ms), millis(a.LatencyP95Ms),
+		}
+		if withErrors(r) {
+			row = append(row, fmt.Sprint(a.Errors))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// RankingWords say which arms may be the best, and what a race saved.
+func RankingWords(r *ranking.Ranking) (lines []string) {
+	sure := fmt.Sprintf("%.0f %% sure", 100*(1-r.Alpha))
+	switch {
+	case r.Why != "":
+		return nil
+	case len(r.Best) == 1:
+		lines = append(lines, fmt.Sprintf("* %s is the best, %s", r.Best[0], sure))
+	case len(r.Best) == len(r.Arms):
+		lines = append(lines, fmt.Sprintf("* no arm is ruled out as the best, %s", sure))
+	default:
+		lines = append(lines, fmt.Sprintf("* the best is one of these %d, %s; the others are ruled out", len(r.Best), sure))
+	}
+	if r.Race != nil && r.Race.Planned > 0 {
+		lines = append(lines, fmt.Sprintf(
+			"the race saved %d of %d calls (%.0f %%)", r.Race.Saved, r.Race.Planned, 100*float64(r.Race.Saved)/float64(r.Race.Planned)))
+	}
+	return lines
+}
+
+func numberOr(x *float64, format string) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *x)
+}
+
+func millis(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f ms", *x)
+}
+
+// ranking is the Markdown of a ranking: the arms in order.
+func (m *markdown) ranking(r *ranking.Ranking) {
+	title := "### Ranked by " + code(r.Metric)
+	if len(m.d.Summary.Suites) > 1 {
+		title += " in " + code(r.Suite)
+	}
+	m.add("%s\n\n", title)
+	if r.Why != "" {
+		m.add("No ranking: %s\n\n", code(r.Why))
+		return
+	}
+	var head, dashes []string
+	for _, c := range rankingColumns(r) {
+		head, dashes = append(head, c.Header), append(dashes, "---")
+	}
+	table := m.add("| %s |\n| %s |\n", strings.Join(head, " | "), strings.Join(dashes, " | "))
+	left := 0
+	for _, row := range rankingRows(r) {
+		row[2] = cellCode(row[2])
+		row[0] = strings.ReplaceAll(row[0], "*", "best")
+		if !table || left > 0 || !m.add("| %s |\n", strings.Join(row, " | ")) {
+			left++
+		}
+	}
+	m.add("\n")
+	for _, line := range RankingWords(r) {
+		m.add("%s\n\n", code(strings.TrimPrefix(line, "* ")))
+	}
+	m.missing(left, "arm")
+}
