@@ -188,8 +188,8 @@ func (m *markdown) race() {
 		return
 	}
 	m.add("%s.\n\n", overview.Sentence(r.Words()))
-	if r.Skipped > 0 {
-		m.add("%s.\n\n", overview.Sentence(overview.RaceRates))
+	if words := r.Rates(); words != "" {
+		m.add("%s.\n\n", overview.Sentence(words))
 	}
 	for i := range r.Suites {
 		m.add("- %s\n", codeOf(r.Suites[i].Stayed(len(r.Suites) > 1), maxMdReason))

@@ -131,8 +131,8 @@ func (t *tableReport) race(r *overview.Race) {
 	for i := range r.Suites {
 		t.wrapped("  ", r.Suites[i].Stayed(len(r.Suites) > 1))
 	}
-	if r.Skipped > 0 {
-		t.wrapped("  ", overview.RaceRates)
+	if words := r.Rates(); words != "" {
+		t.wrapped("  ", words)
 	}
 }
 
