@@ -231,7 +231,9 @@ func (m *measure) pseudo(c *MetricComparison, k *classing, metric classification
 	}
 	c.scale = scale
 	u.d = scaledBy(1/scale, u.d)
-	m.scores(c, u, margin/scale, moreIsBetter)
+	smooth := *m
+	smooth.smooth = true
+	smooth.scores(c, u, margin/scale, moreIsBetter)
 	c.Test = jackknife + c.Test
 	if c.Interval != nil {
 		c.Interval = &[2]float64{scale * c.Interval[0], scale * c.Interval[1]}
@@ -258,11 +260,15 @@ func right(all []cell) (share float64) {
 	return share
 }
 
+// curvature makes the deviations of n pseudo-values larger by curvature/n: of few units, they say too little of how far a
+// metric bends. Without it, kappa of 40 cases in 10 classes is falsely "not worse" in 7.4 % (TestClassRates).
+const curvature = 6
+
 // pseudoUnits are the differences of the pseudo-values of both sides, moved so that their mean is the difference of the
 // metrics. ok is false when the metric is undefined without some unit.
 func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (u units, ok bool) {
 	u.reserve(len(all))
-	mean := both.head.Total / float64(len(all))
+	size := both.head.Total / float64(len(all))
 	for i := range all {
 		one := &all[i]
 		b, okBase := pseudoValue(&both.base, one.base, metric)
@@ -271,13 +277,13 @@ func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (
 			return u, false
 		}
 		u.clustered = u.clustered || one.mass > 1
-		u.add(b, h, one.mass/mean)
+		u.add(b, h, one.mass/size)
 	}
 	before, _ := both.base.Value(metric)
 	after, _ := both.head.Value(metric)
-	off := after - before - u.mean(u.d)
-	for i := range u.d {
-		u.d[i] += off
+	mean, wider := u.mean(u.d), 1+curvature/float64(len(u.d))
+	for i, x := range u.d {
+		u.d[i] = after - before + wider*(x-mean)
 	}
 	return u, true
 }

@@ -16,6 +16,7 @@ type measure struct {
 	groups    groups
 	worst     bool // errors of head count as the worst value
 	advisory  bool // one of many, and no rule decides by it
+	smooth    bool // units are pseudo-values, which hardly ever are 0
 	testsOnly bool // the intervals, which take most of the time, are not looked at
 }
 
@@ -195,7 +196,10 @@ func flipping(d []float64) (n int) {
 // mostFlipping is the number of units above which the t test replaces drawing signs, which would take long and say
 // the same.
 func (m *measure) mostFlipping() int {
-	if m.advisory {
+	switch {
+	case m.smooth: // their signs say little, and drawing them takes long
+		return 0
+	case m.advisory:
 		return 100
 	}
 	return 1000

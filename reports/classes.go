@@ -71,24 +71,35 @@ func (c *classified) unjudged() string {
 	return fmt.Sprintf("; without %s that could not be judged", diag.Count(c.Errors, "trial"))
 }
 
-// matrixRows are the confusion matrix: a row a label, a column an answer, by the headings of the classes.
-func (c *classified) matrixRows(headings, names []string) (header []string, rows [][]string) {
+// matrixRows are the confusion matrix: a row a label, a column an answer, by the headings of the classes. figures adds
+// what follows for the class of each row.
+func (c *classified) matrixRows(headings, names []string, figures bool) (header []string, rows [][]string) {
 	header = append([]string{"label"}, headings...)
 	if c.Other > 0 {
 		header = append(header, otherAnswers)
 	}
-	header = append(header, "recall", "F1")
-	columns := len(header) - 3
-	precision := []string{"precision"}
-	for i, class := range c.Classes {
+	columns := len(header) - 1
+	if figures {
+		header = append(header, "precision", "recall", "F1")
+	}
+	for i := range c.Classes {
 		row := []string{names[i]}
 		for _, n := range c.Matrix[i][:columns] {
 			row = append(row, caseCount(n))
 		}
-		rows = append(rows, append(row, share(class.Recall, &class, classification.Recall), share(class.F1, &class, classification.F1)))
-		precision = append(precision, share(class.Precision, &class, classification.Precision))
+		if figures {
+			row = append(row, classFigures(&c.Classes[i])...)
+		}
+		rows = append(rows, row)
 	}
-	return header, append(rows, append(precision, make([]string, len(header)-len(precision))...))
+	return header, rows
+}
+
+// classFigures are precision, recall and F1 of a class.
+func classFigures(c *classification.Class) []string {
+	return []string{
+		share(c.Precision, c, classification.Precision), share(c.Recall, c, classification.Recall), share(c.F1, c, classification.F1),
+	}
 }
 
 // classRows are the classes in numbers: all of them, or those with the lowest F1.
@@ -100,10 +111,7 @@ func (c *classified) classRows(name func(string) string) (rows [][]string, left 
 	}
 	for i := range classes {
 		one := &classes[i]
-		rows = append(rows, []string{
-			name(one.Class), caseCount(one.Support), caseCount(one.Answered), share(one.Precision, one, classification.Precision),
-			share(one.Recall, one, classification.Recall), share(one.F1, one, classification.F1),
-		})
+		rows = append(rows, append([]string{name(one.Class), caseCount(one.Support), caseCount(one.Answered)}, classFigures(one)...))
 	}
 	return rows, left
 }
@@ -163,35 +171,42 @@ func (t *tableReport) classifications(most int) {
 	}
 }
 
-// classification draws the matrix of an arm; of one that does not fit, its classes and its largest confusions.
+// classification draws the matrix of an arm. Where its figures do not fit next to it, its classes and its largest
+// confusions follow; where it does not fit at all, they are instead of it.
 func (t *tableReport) classification(c *classified) {
-	header, rows := t.fitting(c)
-	left := 0
-	if rows == nil {
-		header = classHeader()
-		rows, left = c.classRows(func(class string) string {
-			return displaywidth.TruncateString(diag.CleanLine(class), 2*maxClassColumn, "...")
-		})
+	header, rows, whole := t.fitting(c)
+	if rows != nil {
+		t.render(t.grid(), header, rows)
 	}
-	t.render(t.grid(), header, rows)
-	if left > 0 {
-		t.line(" %s with a higher F1 not listed", diag.Count(left, "more class"))
+	if !whole {
+		t.classList(c)
 	}
 	if marked := c.marked(); marked != "" {
 		t.line(" %s", marked)
 	}
-	if header[0] == classHeader()[0] {
+	if !whole {
 		for _, one := range c.confusions {
 			t.line(" %s", confusionWords(one, diag.CleanLine))
 		}
 	}
 }
 
-// fitting are the rows of a matrix that fits: with the names of the classes as headings, or with letters for them. Nil
-// when neither does.
-func (t *tableReport) fitting(c *classified) (header []string, rows [][]string) {
+// classList draws a line per class.
+func (t *tableReport) classList(c *classified) {
+	rows, left := c.classRows(func(class string) string {
+		return displaywidth.TruncateString(diag.CleanLine(class), 2*maxClassColumn, "...")
+	})
+	t.render(t.grid(), classHeader(), rows)
+	if left > 0 {
+		t.line(" %s with a higher F1 not listed", diag.Count(left, "more class"))
+	}
+}
+
+// fitting are the rows of a matrix that fits, nil when none does: with the names of the classes as headings, or with
+// letters for them. whole says that they have the figures of each class.
+func (t *tableReport) fitting(c *classified) (header []string, rows [][]string, whole bool) {
 	if len(c.Classes) > matrixClasses {
-		return nil, nil
+		return nil, nil, false
 	}
 	var names, letters, lettered []string
 	for i := range c.Classes {
@@ -199,12 +214,15 @@ func (t *tableReport) fitting(c *classified) (header []string, rows [][]string) 
 		letter := string(rune('a' + i))
 		names, letters, lettered = append(names, name), append(letters, letter), append(lettered, letter+" = "+name)
 	}
-	for _, way := range [][2][]string{{names, names}, {letters, lettered}} {
-		if header, rows = c.matrixRows(way[0], way[1]); tooWide(header, rows) <= t.o.Width {
-			return header, rows
+	for _, way := range []struct {
+		headings, names []string
+		whole           bool
+	}{{names, names, true}, {letters, lettered, true}, {letters, lettered, false}} {
+		if header, rows = c.matrixRows(way.headings, way.names, way.whole); tooWide(header, rows) <= t.o.Width {
+			return header, rows, way.whole
 		}
 	}
-	return nil, nil
+	return nil, nil, false
 }
 
 // classifications adds the classification of each arm.
@@ -228,7 +246,7 @@ func (c *classified) markdown() string {
 	for i := range c.Classes {
 		names = append(names, cellCode(c.Classes[i].Class))
 	}
-	header, rows := c.matrixRows(names, names)
+	header, rows := c.matrixRows(names, names, true)
 	notes := ""
 	if len(c.Classes) > matrixClasses {
 		header = classHeader()

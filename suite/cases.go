@@ -92,7 +92,7 @@ func (l *loader) caseDef(m yamlnode.Map) caseDef {
 		}
 	}
 	def.isolated = l.quarantine(m.Get("quarantine"))
-	def.scorers = [][]*scorerDef{l.scorerList(m.Get("scorers"), nil)}
+	def.scorers = l.ownScorers(m.Get("scorers"))
 	return def
 }
 

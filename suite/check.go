@@ -204,7 +204,8 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 	if c.ID != "" { // it was given, and the cell was not empty
 		l.checkID(def, c)
 	}
-	if len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 && !c.row.lacksScorers() {
+	unlabelled := l.classified != nil && !def.alone // which was reported
+	if !unlabelled && len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 && !c.row.lacksScorers() {
 		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
 	}
 	for _, arm := range c.Arms {

@@ -133,7 +133,7 @@ func (l *loader) withClassification() {
 func noClassification(n yamlnode.Node) (found bool) {
 	for e := range n.Map().Entries() {
 		if e.Name() == ClassificationKind {
-			e.Key.Errorf("write it at the top level of the suite, next to `cases`", "`classification` is no scorer")
+			e.Key.Errorf("write it at the top level of the suite, next to `cases`", "`classification` is not a scorer")
 			found = true
 		}
 	}
@@ -153,6 +153,18 @@ func (s *Suite) classMetrics() []string {
 		return nil
 	}
 	return classification.Names(s.classes)
+}
+
+// OfAllCases reports whether a metric follows from the confusion matrix of all cases, so that no case has a value of it.
+func (s *Suite) OfAllCases(metric string) bool {
+	return metric != classification.Accuracy && slices.Contains(s.classMetrics(), metric)
+}
+
+// checkEarly reports a metric of all cases in a gate that stops early.
+func (l *loader) checkEarly(n yamlnode.Node, metric string) {
+	if b := l.Gate.Baseline; b != nil && b.StopEarly && l.OfAllCases(metric) {
+		n.Errorf("leave it out, or stopEarly; accuracy goes with it", "`%s` takes all cases, and cannot stop early", diag.CleanLine(metric))
+	}
 }
 
 // checkClassMetrics reports rules of the gate about metrics that the classification does not have.

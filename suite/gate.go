@@ -173,7 +173,10 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 				check(m.Key, m.Name(), of)
 			}
 		case e.Name() == "baseline" && e.Value.IsMapping():
-			gateMetrics(e.Value, func(n yamlnode.Node, name string) { check(n, name, known) })
+			gateMetrics(e.Value, func(n yamlnode.Node, name string) {
+				check(n, name, known)
+				l.checkEarly(n, name)
+			})
 		case e.Name() == "best" && e.Value.IsMapping():
 			if m := e.Value.Map().Get("metric"); m.IsScalar() {
 				check(m, m.Written(), append([]string{eval.MetricPass, eval.MetricBlocked}, of...))

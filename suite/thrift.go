@@ -23,11 +23,12 @@ func lean() thrift {
 // used reports whether what a suite says has been read with it.
 func (t thrift) used() bool { return t != thrift{} }
 
-// maxShared bounds the scorers that are remembered because another case may have the same, and the scorers that were
-// met once.
+// maxShared bounds the scorers that are remembered because another case may have the same, maxMet those that came once, and
+// maxWhole the lists of them.
 const (
 	maxShared = 4096
 	maxMet    = 1 << 16
+	maxWhole  = 256
 )
 
 // shared finds the scorers that several cases have.
@@ -35,13 +36,17 @@ type shared struct {
 	seed  maphash.Seed
 	met   map[uint64]bool            // what scorers say that came once, hashed
 	defs  map[string]*scorerDef      // scorers that came again, by what they say
+	whole map[string][][]*scorerDef  // lists of such scorers alone, by what they say
 	lists map[*scorerDef][]*judgedBy // by their first scorers
 	text  []byte                     // of the scorer that is looked for
 	hits  int
 }
 
 func newShared() *shared {
-	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, lists: map[*scorerDef][]*judgedBy{}}
+	return &shared{
+		seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, whole: map[string][][]*scorerDef{},
+		lists: map[*scorerDef][]*judgedBy{},
+	}
 }
 
 // find is the definition of a scorer that reads like this one; nil when none is known. again says that one came before.
@@ -56,6 +61,27 @@ func (s *shared) find(n yamlnode.Node) (d *scorerDef, again bool) {
 		s.met[hash] = true
 	}
 	return nil, again
+}
+
+// ownScorers reads the list of scorers of a case or of the defaults, as its only layer. It is one with a list before it that reads
+// like it, when all of its scorers are.
+func (l *loader) ownScorers(n yamlnode.Node) [][]*scorerDef {
+	if l.shared == nil || !n.IsSequence() {
+		return [][]*scorerDef{l.scorerList(n, nil)}
+	}
+	s := l.shared
+	s.text = n.Signature(s.text[:0])
+	if layers := s.whole[string(s.text)]; layers != nil {
+		s.hits++
+		return layers
+	}
+	before := l.diags.Len()
+	layers := [][]*scorerDef{l.scorerList(n, nil)}
+	own := func(d *scorerDef) bool { return !d.common }
+	if l.diags.Len() == before && len(s.whole) < maxWhole && !slices.ContainsFunc(layers[0], own) {
+		s.whole[string(n.Signature(nil))] = layers
+	}
+	return layers
 }
 
 // ownScorer reads a scorer, which is in a list behind others. In a case, it is one with those before it that read like it, unless

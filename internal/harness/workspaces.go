@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/workspace"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -156,12 +157,17 @@ func fill(p *suite.Program, to string) error {
 	return nil
 }
 
-// settle decides which workspace of a trial is kept, as a path inside the run directory, "" for none. The function
+// settle decides which workspace of a trial of a session is kept, as a path inside the run directory, "" for none. The function
 // release removes what is not kept; call it when the result is written down.
 func (w *workspaces) settle(session string, r *eval.Result) (kept string, release func()) {
 	w.mu.Lock()
-	one, known := w.open[session]
-	delete(w.open, session)
+	var one opened
+	known := len(w.open) > 0 // a hash for each trial of a model would only be looked for in vain
+	if known {
+		name := runner.TrialSession(session, r.N)
+		one, known = w.open[name]
+		delete(w.open, name)
+	}
 	w.mu.Unlock()
 	if !known {
 		return "", func() {}

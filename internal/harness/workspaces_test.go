@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/workspace"
+	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -94,7 +95,7 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 	} {
 		w, p := working(t, test.keep)
 		w.keeping = !test.noContent
-		dir, err := w.of(p, callOf("a-session", false, 1))
+		dir, err := w.of(p, callOf(runner.TrialSession("a-session", 0), false, 1))
 		expect.OK(t, err)
 		kept, release := w.settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: test.outcome})
 		if read(t, dir) != "new" {
@@ -121,11 +122,12 @@ func TestWorkspacesOfEarlierSessions(t *testing.T) {
 	}
 	w.resumed, w.left = true, []string{"0123456789abcdef-old", "fedcba9876543210-other"}
 	known := &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Workspace: "workspaces/0123456789abcdef-older"}
-	w.adopt("a-session", p, known)
+	session := runner.TrialSession("a-session", 0)
+	w.adopt(session, p, known)
 	expect.Same(t, "one that is being removed", known.Workspace, "")
-	w.adopt("a-session", p, known)
+	w.adopt(session, p, known)
 	expect.Same(t, "one that waits", known.Workspace, w.path("0123456789abcdef-old"))
-	expect.Same(t, "the folder of the trial", w.folder("a-session"), known.Workspace)
+	expect.Same(t, "the folder of the trial", w.folder(session), known.Workspace)
 	for _, escape := range []string{"../../etc", "workspaces/../../x", "/etc", ".."} {
 		stranger := &eval.Result{Trial: eval.Trial{ID: "1111111111111111"}, Workspace: escape}
 		w.adopt("x-session", p, stranger)

@@ -26,10 +26,10 @@ type Overview struct {
 	Gate    eval.Gate `json:"gate"`
 	// Comparison is with the baseline of the gate.
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
-	// Race is that of the arms, in a run with --race.
-	Race *Race `json:"race,omitempty"`
 	// Ranking orders the arms of suites with a rule about the best, or with a race.
 	Ranking []ranking.Ranking `json:"ranking,omitempty"`
+	// Race is that of the arms, in a run with --race.
+	Race *Race `json:"race,omitempty"`
 }
 
 // Run is what was run, and how it ended.

@@ -78,7 +78,7 @@ func racedOn(s *suite.Suite, metric string) error {
 	known = slices.DeleteFunc(slices.Clone(known), unraced)
 	switch {
 	case unraced(metric):
-		return exit.BadInput("--race takes a metric between 0 and 1 of which more is better, and not %s", metric)
+		return exit.BadInput("--race takes a metric between 0 and 1 where more is better, and not %s", metric)
 	case s.Gate != nil && s.Gate.Best != nil && s.Gate.Best.Metric != metric:
 		return exit.BadInput(
 			"--race=%s: the gate of %s wants the best by %s; --race alone races on that", metric, s.Name, s.Gate.Best.Metric,

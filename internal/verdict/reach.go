@@ -119,6 +119,9 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 		if rule.StopEarly && eval.IsRatio(m.Name) {
 			return exit.BadInput("the gate of %s stops early, which does not go with %s: ratios are judged at the end", suite, m.Name)
 		}
+		if rule.StopEarly && one.OfAllCases(m.Name) {
+			return exit.BadInput("the gate of %s stops early, which does not go with %s: it takes all cases", suite, m.Name)
+		}
 	}
 	switch {
 	case rule.Suffix != "":

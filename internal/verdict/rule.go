@@ -113,7 +113,10 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 
 // metricMargin reads a value of --metric: NAME, with the given margin, or NAME=MARGIN.
 func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
-	name, value, own := strings.Cut(text, "=")
+	name, value, own := text, "", false
+	if at := strings.LastIndexByte(text, '='); at >= 0 { // the name of a class may have one
+		name, value, own = text[:at], text[at+1:], true
+	}
 	one := eval.MetricMargin{Name: name, Margin: margin}
 	ratio := eval.IsRatio(name)
 	if own {

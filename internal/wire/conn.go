@@ -126,23 +126,29 @@ func (c *Conn) Unsendable(err error) error {
 
 // Do sends one request and reads the whole answer, keys in camelCase and secrets taken out wherever they were echoed.
 func (c *Conn) Do(req *http.Request) ([]byte, error) {
-	data, _, err := c.Fetch(req)
+	data, _, err := c.fetch(req)
 	return data, err
 }
 
 // Fetch is Do with the media type of the answer, "" where it names none.
 func (c *Conn) Fetch(req *http.Request) (data []byte, mediaType string, err error) {
+	data, header, err := c.fetch(req)
+	mediaType, _, _ = mime.ParseMediaType(header.Get("Content-Type"))
+	return data, mediaType, err
+}
+
+// fetch is Do with the headers of the answer.
+func (c *Conn) fetch(req *http.Request) ([]byte, http.Header, error) {
 	resp, err := c.send(req)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	data, err = c.readAll(req.Context(), resp)
+	data, err := c.readAll(req.Context(), resp)
 	if err != nil {
-		return nil, "", c.bodyError(req, err)
+		return nil, nil, c.bodyError(req, err)
 	}
-	mediaType, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return c.clean(data), mediaType, nil
+	return c.clean(data), resp.Header, nil
 }
 
 // clean takes the service's key out of what came, and writes keys in camelCase.
@@ -197,7 +203,7 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 		return &eval.Error{
 			Kind:    eval.KindMalformed,
 			Status:  resp.StatusCode,
-			Message: c.cfg.Peer + " answers with a status that is no answer: " + c.Secrets().OutOf(resp.Status),
+			Message: c.cfg.Peer + " answers with a status that is not an answer: " + c.Secrets().OutOf(resp.Status),
 		}
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {

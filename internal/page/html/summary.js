@@ -10,6 +10,7 @@ function drawSummary(head, rows) {
     drawTroubles(rows),
     head.gate.rules.length > 0 && drawGate(head),
     drawArms(head),
+    drawClassifications(head),
     drawJudging(head),
     drawTags(rows),
     drawSpread(rows),
