@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,8 +86,9 @@ func rankedBy(sides []*compare.Side, metric string) error {
 // rankSuite ranks the arms of one suite. Of a race it says who stayed: its arms were not sent the same cases.
 func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o Ranked) ranking.Ranking {
 	var r ranking.Ranking
-	if raced := raceIn(d, s.Name); len(raced) > 0 {
+	if raced := raceIn(d, s.Name); len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // it has spent the error rate
 		r = compare.RankRaced(arms, raced, o.Metric, o.Alpha)
+		r.Race.Saved = notSent(s, raced)
 	} else {
 		r = compare.Rank(arms, compare.RankOptions{
 			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: optionsFor(nil, d, s.Name).MaxErrors, Seed: comparisonSeed,
@@ -99,6 +99,16 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 		r.Arms[i].Taken = TakenBy(d, arms[at], o.Prices)
 	}
 	return r
+}
+
+// notSent is how many trials of the arms that left a race were not sent. Answers that came too late are not used, and were sent.
+func notSent(s *journal.SuiteSummary, left map[string]int) (n int) {
+	for i := range s.Arms {
+		if _, gone := left[s.Arms[i].Name]; gone {
+			n += s.Arms[i].Counts.Skip
+		}
+	}
+	return n
 }
 
 // raceIn are the arms of a suite that left a race, with the number of units after which each did.
@@ -150,7 +160,8 @@ func afterRace(d *journal.Document, suite string) []ranking.Ranking {
 	if o.Race == "" || len(raceIn(d, suite)) == 0 {
 		return nil
 	}
-	all, err := Rank(d, Ranked{Suite: suite, Metric: o.Race, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha)})
+	metric, alpha := gateConfig(d, suite).RaceBy(o)
+	all, err := Rank(d, Ranked{Suite: suite, Metric: metric, Alpha: alpha})
 	if err != nil { // the metric is nowhere, since nothing was judged
 		return nil
 	}
