@@ -168,7 +168,8 @@ func TestClassesAreFoundWithoutCaseAndSpace(t *testing.T) {
 	t.Parallel()
 	classes := []string{"Refund", "new  order", "caf\u00e9", "stra\u00dfe", "1", "1.0", `"x"`}
 	for text, want := range map[string]int{
-		" refund\n": 0, "NEW ORDER": 1, "new\torder": 1, "cafe\u0301": 2, "STRASSE": 3, "1": 4, "1.0": 5, "01": -1, "x": -1, `"X"`: 6, "refund.": -1,
+		" refund\n": 0, "NEW ORDER": 1, "new\torder": 1, "cafe\u0301": 2, "STRASSE": 3, "1": 4, "1.0": 5, "01": -1,
+		"x": -1, `"X"`: 6, "refund.": -1,
 		"": -1, "neworder": -1,
 	} {
 		expect.Same(t, fmt.Sprintf("class of %q", text), classification.Find(classes, text), want)
