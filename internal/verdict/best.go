@@ -11,15 +11,17 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/ranking"
 )
 
 // Ranked says what to rank the arms of a run by.
 type Ranked struct {
-	Suite  string   // the only one to rank; "" ranks all that have two arms
-	Metric string   // pass, blocked, or a named metric
-	Alpha  float64  // error rate of the set of the best
-	Arms   []string // the arms to rank, none for all
+	Suite  string        // the only one to rank; "" ranks all that have two arms
+	Metric string        // pass, blocked, or a named metric
+	Alpha  float64       // error rate of the set of the best
+	Arms   []string      // the arms to rank, none for all
+	Prices *pricing.List // nil shows tokens only
 }
 
 // Rank ranks the arms of a run, suite by suite. The error is about a metric or an arm that the run has not.
@@ -93,13 +95,8 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 		})
 	}
 	for i := range r.Arms {
-		a := &r.Arms[i]
-		if v, ok := d.LatencyQuantile(s.Name, a.Arm, 0.5); ok {
-			a.LatencyP50Ms = &v
-		}
-		if v, ok := d.LatencyQuantile(s.Name, a.Arm, 0.95); ok {
-			a.LatencyP95Ms = &v
-		}
+		at := slices.IndexFunc(arms, func(s *compare.Side) bool { return s.Arm == r.Arms[i].Arm })
+		r.Arms[i].Taken = TakenBy(d, arms[at], o.Prices)
 	}
 	return r
 }
