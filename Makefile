@@ -113,7 +113,7 @@ soak:
 # whose pass probability is set; make test has the short forms.
 calibrate:
 	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestExactSizes|TestSequentialRates|TestMeans|TestShapes|TestEqualArms|TestClusters|TestControl' -v -timeout 60m ./compare
-	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestARace' -v -timeout 60m ./ranking
+	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestARace|TestPreferencesHold' -v -timeout 60m ./ranking
 	EVALRUN_CALIBRATE=1 $(GO) test -count=1 -run 'TestCalibrated' -v -timeout 60m ./cmd/evalrun
 
 # Renew what golden tests compare with; look at the difference before you commit it.
