@@ -133,7 +133,7 @@ func (l *loader) withClassification() {
 func noClassification(n yamlnode.Node) (found bool) {
 	for e := range n.Map().Entries() {
 		if e.Name() == ClassificationKind {
-			e.Key.Errorf("write it at the top level of the suite, next to `cases`", "`classification` is no scorer")
+			e.Key.Errorf("write it at the top level of the suite, next to `cases`", "`classification` is not a scorer")
 			found = true
 		}
 	}

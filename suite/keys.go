@@ -357,7 +357,7 @@ var datasetKeys = []shape.Key{
 			"case a row.",
 	},
 	{Name: "format", Is: shape.Word(datasetFormats()...), Doc: "The format of the dataset, when its name does not show it."},
-	{Name: "separator", Is: shape.Text, Doc: "The character between the cells of a .csv file, when it is no comma."},
+	{Name: "separator", Is: shape.Text, Doc: "The character between the cells of a .csv file, if not a comma."},
 	{
 		Name: "columns",
 		Is:   shape.OneOrMore(shape.Text),

@@ -78,7 +78,7 @@ func racedOn(s *suite.Suite, metric string) error {
 	known = slices.DeleteFunc(slices.Clone(known), unraced)
 	switch {
 	case unraced(metric):
-		return exit.BadInput("--race takes a metric between 0 and 1 of which more is better, and not %s", metric)
+		return exit.BadInput("--race takes a metric between 0 and 1 where more is better, and not %s", metric)
 	case !open && !slices.Contains(known, metric):
 		return exit.BadInput("--race: %s has no metric %s; %s", s.Name, metric, diag.DidYouMean(metric, known))
 	}
