@@ -23,8 +23,14 @@ func TestCheapest(t *testing.T) {
 		arms []Priced
 		want *Cheap
 	}{
-		"money":         {[]Priced{arm("long", true, 4, 100), arm("short", true, 1, 100), arm("bad", false, 0.1, 1)}, &Cheap{"short", 0.25, "long", ByCost}},
-		"first":         {[]Priced{arm("short", true, 1, 100), arm("mid", true, 2, 100), arm("long", true, 4, 1)}, &Cheap{"short", 0.25, "long", ByCost}},
+		"money": {
+			[]Priced{arm("long", true, 4, 100), arm("short", true, 1, 100), arm("bad", false, 0.1, 1)},
+			&Cheap{"short", 0.25, "long", ByCost},
+		},
+		"first": {
+			[]Priced{arm("short", true, 1, 100), arm("mid", true, 2, 100), arm("long", true, 4, 1)},
+			&Cheap{"short", 0.25, "long", ByCost},
+		},
 		"no price":      {[]Priced{arm("long", true, 4, 100), arm("short", true, 0, 50)}, &Cheap{"short", 0.5, "long", ByTokens}},
 		"the same cost": {[]Priced{arm("a", true, 4, 100), arm("b", true, 4, 50)}, nil},
 		"one":           {[]Priced{arm("a", true, 4, 100), arm("b", false, 1, 50)}, nil},
