@@ -65,7 +65,8 @@ func TestUndefinedMetrics(t *testing.T) {
 	one := classification.New([]string{"a", "b"})
 	one.Add(classification.Pair{Label: "a", Answer: "a"}, 3)
 	for name, want := range map[string]bool{
-		"kappa": false, "recall.a": true, "recall.b": false, "precision.b": false, "f1.b": false, "accuracy": true, "recall.c": false, "nonsense": false,
+		"kappa": false, "recall.a": true, "recall.b": false, "precision.b": false, "f1.b": false,
+		"accuracy": true, "recall.c": false, "nonsense": false,
 	} {
 		_, ok := one.Value(name)
 		expect.Same(t, name+" is defined", ok, want)
@@ -167,8 +168,9 @@ func TestClassesAreFoundWithoutCaseAndSpace(t *testing.T) {
 	t.Parallel()
 	classes := []string{"Refund", "new  order", "caf\u00e9", "stra\u00dfe", "1", "1.0", `"x"`}
 	for text, want := range map[string]int{
-		" refund\n": 0, "NEW ORDER": 1, "new\torder": 1, "cafe\u0301": 2, "STRASSE": 3, "1": 4, "1.0": 5, "01": -1, "x": -1, `"X"`: 6, "refund.": -1, "": -1,
-		"neworder": -1,
+		" refund\n": 0, "NEW ORDER": 1, "new\torder": 1, "cafe\u0301": 2, "STRASSE": 3, "1": 4, "1.0": 5, "01": -1,
+		"x": -1, `"X"`: 6, "refund.": -1,
+		"": -1, "neworder": -1,
 	} {
 		expect.Same(t, fmt.Sprintf("class of %q", text), classification.Find(classes, text), want)
 	}
@@ -177,7 +179,10 @@ func TestClassesAreFoundWithoutCaseAndSpace(t *testing.T) {
 func TestNamesOfMetrics(t *testing.T) {
 	t.Parallel()
 	classes := []string{"a", "b.c", ""}
-	for name, want := range map[string]bool{"recall.b.c": true, "f1.a": true, "f2.a": false, "recall.d": false, "macroF1": true, "macrof1": false, "a": false} {
+	for name, want := range map[string]bool{
+		"recall.b.c": true, "f1.a": true, "f2.a": false, "recall.d": false,
+		"macroF1": true, "macrof1": false, "a": false,
+	} {
 		_, ok := classification.Parse(name, classes)
 		expect.Same(t, name, ok, want)
 	}
@@ -197,7 +202,8 @@ func TestLargestConfusions(t *testing.T) {
 		m.Add(p, n)
 	}
 	want := []classification.Confusion{
-		{Pair: classification.Pair{Label: "b"}, Count: 3}, {Pair: classification.Pair{Label: "a", Answer: "b"}, Count: 2},
+		{Pair: classification.Pair{Label: "b"}, Count: 3},
+		{Pair: classification.Pair{Label: "a", Answer: "b"}, Count: 2},
 		{Pair: classification.Pair{Label: "b", Answer: "a"}, Count: 2},
 	}
 	expect.Same(t, "confusions", m.Confusions(5), want)

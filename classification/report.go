@@ -15,6 +15,8 @@ type Report struct {
 	// Matrix has a row for each label and a column for each answer, in the order of Classes; its last column are the
 	// answers outside of the classes.
 	Matrix [][]float64 `json:"matrix"`
+	// Errors are the trials that could not be judged, which are not in the matrix, as the caller counts them.
+	Errors int `json:"errors"`
 }
 
 // Average is a mean over the classes that some case has as its label.

@@ -16,7 +16,8 @@ import (
 // size of floor that is frequent enough to make the mean 0.
 func atMostZero(x, weights []float64, floor float64) float64 {
 	mean := weightedMean(x, weights)
-	if e := residuals(x, weights, mean); stats.UseT(e) {
+	e := residuals(x, weights, mean)
+	if stats.UseT(e) {
 		p := max(stats.NonInferiorityT(e, 0), stats.NonInferiorityHall(e, 0))
 		if mean > 0 {
 			p = max(p, math.Pow(floor/(floor-mean), effective(weights)))
@@ -24,11 +25,11 @@ func atMostZero(x, weights []float64, floor float64) float64 {
 		return p
 	}
 	largest := slices.Max(weights)
-	scaled := make([]float64, len(x))
+	scaled := e // whose room is free: samples may have a million units, and a bound takes fifty tests
 	for i := range x {
 		scaled[i] = weights[i] / largest * x[i]
 	}
-	return stats.GaffkeNonInferiority(rounded(scaled, floor), floor, 0)
+	return stats.GaffkeNonInferiority(roundedIn(scaled, scaled, floor), floor, 0)
 }
 
 // lowerBound is the largest number that atMostZero says, with error alpha, the mean of d in [-1,1] lies above.
@@ -66,8 +67,15 @@ func rounded(x []float64, floor float64) []float64 {
 	if len(x) < manyUnits {
 		return x
 	}
+	return roundedIn(make([]float64, len(x)), x, floor)
+}
+
+// roundedIn is rounded in the room of out, which may be that of x.
+func roundedIn(out, x []float64, floor float64) []float64 {
+	if len(x) < manyUnits {
+		return x
+	}
 	const steps = 500
-	out := make([]float64, len(x))
 	for i, v := range x {
 		out[i] = max(floor, math.Floor(v*steps+1e-9)/steps)
 	}

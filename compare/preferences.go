@@ -47,8 +47,8 @@ func (c *ChoiceCounts) Preferences() PreferenceCounts {
 type SuitePreferences struct {
 	Suite string `json:"suite"`
 	// Verdict is `invalid` when the choices say nothing about the answers, "" when they do; Invalid says why.
-	Verdict eval.Verdict `json:"verdict,omitempty"`
-	Invalid string       `json:"invalid,omitempty"`
+	Verdict eval.Verdict     `json:"verdict,omitempty"`
+	Invalid string           `json:"invalid,omitempty"`
 	Counts  PreferenceCounts `json:"counts"`
 	// Warnings are about arms with errors, whose cases are missing from their pairs.
 	Warnings []string `json:"warnings,omitempty"`

@@ -52,14 +52,13 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 // place is an arm without its intervals.
 func place(s *Side, metric string) ranking.Arm {
 	a := ranking.Arm{Arm: s.Arm}
-	var mean, tokens Sum
+	var mean Sum
 	for i := range s.Cases {
 		c := &s.Cases[i]
 		if c.Quarantined {
 			continue
 		}
 		a.Errors += c.Errors
-		tokens.Total, tokens.N = tokens.Total+c.Tokens.Total, tokens.N+c.Tokens.N
 		if x, ok := c.Of(s, metric).Mean(); ok {
 			mean.Add(x)
 			a.Cases++
@@ -67,9 +66,6 @@ func place(s *Side, metric string) ranking.Arm {
 	}
 	if x, ok := mean.Mean(); ok {
 		a.Mean = &x
-	}
-	if x, ok := tokens.Mean(); ok {
-		a.Tokens = &x
 	}
 	return a
 }

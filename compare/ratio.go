@@ -50,7 +50,7 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 		return
 	}
 	c.Estimate, c.Cap = c.Head/c.Base, &most
-	test := ratioTest{u, most}
+	test := ratioTest{u, most, make([]float64, len(u.d))}
 	better, worse := test.below(1), test.above(1)
 	c.PBetter, c.PWorse = &better, &worse
 	if g.Margin > 1 {
@@ -149,24 +149,23 @@ func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlo
 type ratioTest struct {
 	units
 	most float64
+	x    []float64 // room for what is tested
 }
 
 // below is the p of the hypothesis that the ratio is limit or more.
 func (t ratioTest) below(limit float64) float64 {
-	x := make([]float64, len(t.d))
-	for i := range x {
-		x[i] = (limit*t.base[i] - t.head[i]) / t.most
+	for i := range t.x {
+		t.x[i] = (limit*t.base[i] - t.head[i]) / t.most
 	}
-	return atMostZero(x, t.weights, -1)
+	return atMostZero(t.x, t.weights, -1)
 }
 
 // above is the p of the hypothesis that the ratio is limit or less.
 func (t ratioTest) above(limit float64) float64 {
-	x := make([]float64, len(t.d))
-	for i := range x {
-		x[i] = (t.head[i] - limit*t.base[i]) / t.most
+	for i := range t.x {
+		t.x[i] = (t.head[i] - limit*t.base[i]) / t.most
 	}
-	return atMostZero(x, t.weights, -max(limit, 1e-9))
+	return atMostZero(t.x, t.weights, -max(limit, 1e-9))
 }
 
 // interval is every ratio that neither test rejects.

@@ -27,6 +27,21 @@ type BestRule struct {
 	Alpha  float64 `json:"alpha"` // error rate of the set
 }
 
+// RaceBy is the metric on which the arms of a suite race, and the error rate of the race: those of the rule about the best, where
+// there is one, so that the arms that stay are its set. Without a race the metric is "". A suite without a gate has a nil one.
+func (g *GateConfig) RaceBy(o *Options) (metric string, alpha float64) {
+	metric, alpha = o.Race, o.Rule.Alpha
+	if g != nil && g.Best != nil && metric != "" {
+		if alpha = g.Best.Alpha; metric == MetricPass {
+			metric = g.Best.Metric
+		}
+	}
+	if alpha == 0 {
+		alpha = DefaultAlpha
+	}
+	return metric, alpha
+}
+
 // MeanMin is the least mean of a named metric.
 type MeanMin struct {
 	Metric string  `json:"metric"`

@@ -144,7 +144,7 @@ func versionOf(db rower) (int, error) {
 	case app == 0 && version == 0 && tables == 0:
 		return 0, nil
 	case app != application || version < 1:
-		return 0, foreign("is no history of evalrun's")
+		return 0, foreign("is not a history of evalrun")
 	case version > len(migrations):
 		return 0, foreign(fmt.Sprintf("has version %d; this evalrun reads up to %d", version, len(migrations)))
 	}

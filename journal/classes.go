@@ -49,6 +49,16 @@ func classesOf(run *eval.Run, suite string) []string {
 	return run.Suites[at].Classes
 }
 
+// Classified is what came of the suite's classification, with all that follows from it; nil without one.
+func (a *Arm) Classified() *classification.Report {
+	if a.Classification == nil {
+		return nil
+	}
+	r := a.Classification.Report()
+	r.Errors = a.Unclassified
+	return &r
+}
+
 // classTally adds up the classifications of an arm: a case counts once, in equal parts for its judged repeats.
 type classTally struct {
 	matrix *classification.Matrix // nil: there is no classification

@@ -5,18 +5,54 @@ import (
 	"strings"
 )
 
-// names are texts, each once: of a run with a million cases, their names. A map would take twice as much.
+// names are texts, each once: of a run with a million cases, their names. A map would take twice as much, and an object for each text
+// makes every collection of garbage slow.
 type names struct {
-	chunks [][]string // of chunkNames each, so that nothing is copied when there are more
+	texts  []string // of many names each; the last one grows
+	room   *strings.Builder
+	places [][]namePlace // of chunkNames each, so that nothing is copied when there are more
 	n      int
 	table  []uint32 // places, from 1, by hash; those of one hash stand one after the other
 	seed   maphash.Seed
 }
 
-const chunkNames = 1 << 12
+// namePlace is where a name is in the texts. One of wholeText bytes or more is a text of its own.
+type namePlace struct {
+	text    uint32
+	from, n uint16
+}
+
+const (
+	chunkNames = 1 << 12
+	leastText  = 1 << 10
+	wholeText  = 1<<16 - 1
+)
 
 // at is the text at a place.
-func (n *names) at(place uint32) string { return n.chunks[place/chunkNames][place%chunkNames] }
+func (n *names) at(place uint32) string {
+	p := n.places[place/chunkNames][place%chunkNames]
+	if p.n == wholeText {
+		return n.texts[p.text]
+	}
+	return n.texts[p.text][p.from:][:p.n]
+}
+
+// keep copies a name to the end of the texts. They have their room from the start: a text that grows stays where it is.
+func (n *names) keep(s string) namePlace {
+	if n.room == nil || n.room.Cap()-n.room.Len() < len(s) || len(s) >= wholeText {
+		n.room = &strings.Builder{}
+		n.room.Grow(max(len(s), min(max(8*n.n, leastText), wholeText)))
+		n.texts = append(n.texts, "")
+	}
+	from, last := n.room.Len(), len(n.texts)-1
+	n.room.WriteString(s)
+	n.texts[last] = n.room.String()
+	if len(s) >= wholeText {
+		n.room = nil
+		return namePlace{text: clip(last), n: wholeText}
+	}
+	return namePlace{clip(last), uint16(from), uint16(len(s))} //nolint:gosec // less than wholeText
+}
 
 // place is the place of a text, which is added when it is new.
 func (n *names) place(s string) uint32 {
@@ -26,10 +62,10 @@ func (n *names) place(s string) uint32 {
 	at := n.slot(s)
 	if n.table[at] == 0 {
 		if n.n%chunkNames == 0 {
-			n.chunks = append(n.chunks, make([]string, 0, min(chunkNames, max(16, n.n))))
+			n.places = append(n.places, make([]namePlace, 0, min(chunkNames, max(16, n.n))))
 		}
-		last := &n.chunks[len(n.chunks)-1]
-		*last = append(*last, strings.Clone(s))
+		last := &n.places[len(n.places)-1]
+		*last = append(*last, n.keep(s))
 		n.n++
 		n.table[at] = clip(n.n)
 	}

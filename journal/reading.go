@@ -200,7 +200,7 @@ func (d *Document) head(data []byte) error {
 		return err
 	}
 	if d.Run.Version < 1 {
-		return fmt.Errorf("the run file has version %d, which is none", d.Run.Version)
+		return fmt.Errorf("the run file has an unknown version %d", d.Run.Version)
 	}
 	if d.Run.Version > Version {
 		return fmt.Errorf("the run file has version %d; this evalrun reads up to %d", d.Run.Version, Version)

@@ -95,7 +95,7 @@ func (d *Document) CheckCopies() error {
 func checkCopy(root, name, want string) error {
 	file := filepath.Join(root, filepath.FromSlash(name))
 	if !fs.ValidPath(name) || !strings.HasPrefix(name, copiesDir+"/") {
-		return &ErrCopies{file, "is no path of a copy"}
+		return &ErrCopies{file, "is not the path of a copy"}
 	}
 	got, err := sumOf(file)
 	switch {

@@ -46,10 +46,14 @@ type Arm struct {
 	// Left is how many cases an arm had been sent when it left a race; 0: it stayed.
 	Left int `json:"left,omitempty"`
 
-	// What a trial costs on average, nil where it is unknown: money, tokens; and the latencies of judged trials.
-	Cost         *float64 `json:"cost"`
+	Taken
+}
+
+// Taken is what a trial of an arm takes on average, nil where it is unknown.
+type Taken struct {
+	Cost         *float64 `json:"cost"` // money by a price list, in its currency
 	Tokens       *float64 `json:"tokens"`
-	LatencyP50Ms *float64 `json:"latencyP50Ms"`
+	LatencyP50Ms *float64 `json:"latencyP50Ms"` // of judged trials
 	LatencyP95Ms *float64 `json:"latencyP95Ms"`
 }
 

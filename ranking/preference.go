@@ -58,6 +58,8 @@ type PreferredArm struct {
 	Wins   float64 `json:"wins"`
 	Losses float64 `json:"losses"`
 	Ties   float64 `json:"ties"`
+
+	Taken
 }
 
 // PreferredPair is what was judged between two arms, in cases: repeats are averaged.

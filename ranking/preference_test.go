@@ -37,10 +37,15 @@ func TestStrengthsAreTheReferences(t *testing.T) {
 			[]float64{0.789922053, -2.159150444, 0.310352283, 1.058876109},
 			math.Inf(-1),
 		},
-		"ties":      {4, 1e-9, tied, []float64{0.76986458, -0.343022193, 0.527480775, -0.954323162}, -0.585862782},
-		"prior":     {4, 0.5, tied, []float64{0.736128537, -0.328480455, 0.504514003, -0.912162086}, -0.66804232},
-		"chain":     {3, 1e-9, []counts{{0, 1, 4, 1, 2}, {1, 2, 3, 3, 1}}, []float64{0.797578047, -0.398789024, -0.398789024}, -0.523599321},
-		"separated": {3, 0.5, []counts{{0, 1, 10, 0, 0}, {0, 2, 10, 0, 0}, {1, 2, 6, 4, 0}}, []float64{2.533560286, -1.080123199, -1.453437086}, math.Inf(-1)},
+		"ties":  {4, 1e-9, tied, []float64{0.76986458, -0.343022193, 0.527480775, -0.954323162}, -0.585862782},
+		"prior": {4, 0.5, tied, []float64{0.736128537, -0.328480455, 0.504514003, -0.912162086}, -0.66804232},
+		"chain": {3, 1e-9, []counts{{0, 1, 4, 1, 2}, {1, 2, 3, 3, 1}}, []float64{0.797578047, -0.398789024, -0.398789024}, -0.523599321},
+		"separated": {
+			3, 0.5,
+			[]counts{{0, 1, 10, 0, 0}, {0, 2, 10, 0, 0}, {1, 2, 6, 4, 0}},
+			[]float64{2.533560286, -1.080123199, -1.453437086},
+			math.Inf(-1),
+		},
 		"only ties": {3, 0.5, []counts{{0, 1, 0, 0, 10}, {0, 2, 0, 0, 10}, {1, 2, 0, 0, 10}}, []float64{0, 0, 0}, 2.995732274},
 	} {
 		got := fitted(c.k, c.half, c.pairs)
@@ -81,7 +86,8 @@ func names(k int) (out []string) {
 	return out
 }
 
-// An arm that wins all has a finite strength, a lower bound that is below what was seen, and the ranking says that only the prior bounds it.
+// An arm that wins all has a finite strength, a lower bound that is below what was seen, and the ranking says that only the prior bounds
+// it.
 func TestSeparation(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(3), judgedOf([]counts{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -28,7 +27,7 @@ const (
 // classified is an arm with a classification.
 type classified struct {
 	suite, arm string
-	*overview.Classification
+	*classification.Report
 	confusions []classification.Confusion
 }
 
@@ -38,7 +37,7 @@ func classifiedArms(d *journal.Document) (out []classified) {
 		s := &d.Summary.Suites[i]
 		for j := range s.Arms {
 			if a := &s.Arms[j]; a.Classification != nil {
-				out = append(out, classified{s.Name, a.Name, overview.ClassificationOf(a), a.Classification.Confusions(maxConfusions)})
+				out = append(out, classified{s.Name, a.Name, a.Classified(), a.Classification.Confusions(maxConfusions)})
 			}
 		}
 	}

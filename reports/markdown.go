@@ -181,28 +181,20 @@ func (m *markdown) gate() {
 	m.missing(left, "rule")
 }
 
-// race says which arms left a race, and which stay.
+// race says what a race saved, and which arms stay. Who left is in the ranking.
 func (m *markdown) race() {
 	r := overview.RaceOf(m.d)
 	if r == nil {
 		return
 	}
 	m.add("%s.\n\n", overview.Sentence(r.Words()))
-	if r.Skipped > 0 {
-		m.add("%s.\n\n", overview.Sentence(overview.RaceRates))
+	if words := r.Rates(); words != "" {
+		m.add("%s.\n\n", overview.Sentence(words))
 	}
-	left := 0
 	for i := range r.Suites {
-		s := &r.Suites[i]
-		m.add("- %s\n", codeOf(s.Stayed(r.Alpha, len(r.Suites) > 1), maxMdReason))
-		for j := range s.Left {
-			if j >= maxMdArms || !m.add("- %s\n", code(s.Left[j].Words(overview.RaceUnits(m.d)))) {
-				left++
-			}
-		}
+		m.add("- %s\n", codeOf(r.Suites[i].Stayed(len(r.Suites) > 1), maxMdReason))
 	}
 	m.add("\n")
-	m.missing(left, "arm")
 }
 
 // arms is the table of arms.

@@ -71,6 +71,9 @@ func (t *tableReport) ranked(p *ranking.Preference) {
 	default:
 		t.wrapped("  ", fmt.Sprintf("* the %d arms that cannot be ruled out as the most preferred, %.0f %% sure", len(p.Best), 100*p.Level))
 	}
+	if c := ranking.Cheapest(p.Priced()); c != nil {
+		t.wrapped("  ", cheapestWords(c))
+	}
 	if len(p.Separated) > 0 {
 		t.paragraph("won or lost all comparisons with some of the others, so that their strengths are bounded by the prior only: " +
 			strings.Join(p.Separated, ", "))
@@ -79,20 +82,22 @@ func (t *tableReport) ranked(p *ranking.Preference) {
 }
 
 func preferenceColumns(p *ranking.Preference) []Column {
-	return []Column{
+	columns := []Column{
 		{Header: ""},
 		{Header: "#"},
 		{Header: "arm", Least: 20},
 		{Header: "preferred"},
 		{Header: fmt.Sprintf("%.0f %% interval", 100*p.Level)},
-		{Header: "strength", Optional: 2},
+		{Header: "strength", Optional: 4},
 		{Header: "won", Optional: 1},
 		{Header: "lost", Optional: 1},
 		{Header: "tied", Optional: 1},
 	}
+	return append(columns, newTakenTable(p.Priced()).columns()...)
 }
 
 func preferenceRows(p *ranking.Preference) (rows [][]string) {
+	taken := newTakenTable(p.Priced())
 	for i, a := range p.Arms {
 		mark, preferred, interval, strength := "", "-", "-", "-"
 		if a.Best {
@@ -107,6 +112,7 @@ func preferenceRows(p *ranking.Preference) (rows [][]string) {
 		rows = append(rows, []string{
 			mark, fmt.Sprint(i + 1), a.Arm, preferred, interval, strength, amountOfCases(a.Wins), amountOfCases(a.Losses), amountOfCases(a.Ties),
 		})
+		rows[i] = append(rows[i], taken.cells(&a.Taken)...)
 	}
 	return rows
 }

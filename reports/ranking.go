@@ -80,10 +80,8 @@ func rankingColumns(r *ranking.Ranking) []Column {
 		{Header: "arm", Least: 20},
 		{Header: r.Metric},
 		{Header: interval},
-		{Header: "tokens", Optional: 2},
-		{Header: "p50", Optional: 2},
-		{Header: "p95", Optional: 1},
 	}
+	columns = append(columns, newTakenTable(r.Priced()).columns()...)
 	if withErrors(r) {
 		columns = append(columns, Column{Header: "errors"})
 	}
@@ -96,6 +94,7 @@ func withErrors(r *ranking.Ranking) bool {
 }
 
 func rankingRows(r *ranking.Ranking) (rows [][]string) {
+	taken := newTakenTable(r.Priced())
 	for i := range r.Arms {
 		a := &r.Arms[i]
 		mark, interval := "", "-"
@@ -109,9 +108,9 @@ func rankingRows(r *ranking.Ranking) (rows [][]string) {
 			interval = diag.Count(a.Left, "unit")
 		}
 		row := []string{
-			mark, fmt.Sprint(i + 1), a.Arm, numberOr(a.Mean, "%.3f"), interval, numberOr(a.Tokens, "%.0f"),
-			millis(a.LatencyP50Ms), millis(a.LatencyP95Ms),
+			mark, fmt.Sprint(i + 1), a.Arm, numberOr(a.Mean, "%.3f"), interval,
 		}
+		row = append(row, taken.cells(&a.Taken)...)
 		if withErrors(r) {
 			row = append(row, fmt.Sprint(a.Errors))
 		}
@@ -132,6 +131,9 @@ func RankingWords(r *ranking.Ranking) (lines []string) {
 		lines = append(lines, fmt.Sprintf("* no arm is ruled out as the best, %s", sure))
 	default:
 		lines = append(lines, fmt.Sprintf("* the best is one of these %d, %s; the others are ruled out", len(r.Best), sure))
+	}
+	if c := ranking.Cheapest(r.Priced()); c != nil {
+		lines = append(lines, cheapestWords(c))
 	}
 	if r.Race != nil && r.Race.Planned > 0 {
 		lines = append(lines, fmt.Sprintf(

@@ -125,22 +125,14 @@ func (t *tableReport) saved() {
 	}
 }
 
-// race shows which arms left a race, and which stay.
+// race says what a race saved, and which arms stay. Who left, and when, is in the ranking.
 func (t *tableReport) race(r *overview.Race) {
 	t.line("%s", r.Words())
-	units := overview.RaceUnits(t.d)
 	for i := range r.Suites {
-		s := &r.Suites[i]
-		for j := range s.Left[:min(len(s.Left), maxRows)] {
-			t.wrapped("  ", s.Left[j].Words(units))
-		}
-		if left := len(s.Left) - maxRows; left > 0 {
-			t.line("  ... and %s", diag.Count(left, "more arm"))
-		}
-		t.wrapped("  ", s.Stayed(r.Alpha, len(r.Suites) > 1))
+		t.wrapped("  ", r.Suites[i].Stayed(len(r.Suites) > 1))
 	}
-	if r.Skipped > 0 {
-		t.wrapped("  ", overview.RaceRates)
+	if words := r.Rates(); words != "" {
+		t.wrapped("  ", words)
 	}
 }
 

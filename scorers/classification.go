@@ -5,21 +5,21 @@ import (
 
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/suite"
+	"github.com/evalrun/evalrun/internal/entry"
 )
 
 // classificationKind is what a suite's block `classification` becomes. It is in no Table, since lists of scorers cannot
 // name it.
 func classificationKind() *Kind {
 	return &Kind{
-		Name:    suite.ClassificationKind,
+		Name:    entry.ClassificationKind,
 		Example: `classification: {label: "{{.intent}}", classes: [refund, order]}`, textless: true, // it selects by `answer`
 		compile: compileClassification,
 	}
 }
 
 func compileClassification(a args) Scorer {
-	m := a.Args.Map(suite.ClassificationBlock().Names()...)
+	m := a.Args.Map(entry.Classification.Names()...)
 	label, c := m.Need("label"), classCheck{}
 	for _, item := range m.Get("classes").Seq() {
 		c.classes = append(c.classes, item.Written())

@@ -36,7 +36,7 @@ func judgeKind() Kind {
 			"pairs of repeats that agree. `panel: [a, b, c]` uses several judges. With `combine: majority` the " +
 			"value is that of the choice that most of them make, or the lower median of their numbers. More than " +
 			"half of them then have to pass the answer. With `combine: mean` it is the mean of their values. The " +
-			"answer goes to the judge between fences with a code that it cannot know, and is no template. Only one " +
+			"answer goes to the judge between fences with a code that it cannot know, and is not a template. Only one " +
 			"JSON object of the requested shape counts; the case of choices does not matter. Any other reply is " +
 			"requested once more. After that, and for a block or a judge that cannot be called, the score is " +
 			"unscored. Measured: each of 92 hostile answers (forged replies and fences, instructions, templates, " +

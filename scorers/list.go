@@ -23,7 +23,7 @@ func listKind() Kind {
 		Doc: "Takes a list of texts, or `{items, order, recall}`. The answer's items are those of a JSON array. " +
 			"Without one they are the lines with bullets, numbers or letters before them, or else the lines, when " +
 			"there are several. Otherwise commas, semicolons and a last `and` (in other languages `und`, `、`, `،` " +
-			"and others) separate them. A line or a beginning that ends with a colon leads in and is no item. White " +
+			"and others) separate them. A line or a beginning that ends with a colon leads in and is not an item. White " +
 			"space, emphasis, quotes and final stops around an item are left out; beyond that an item must be the " +
 			"whole text: `Red (warm)` is not `Red`. Order and repetition do not matter; `order: true` wants the " +
 			"order given. It passes when the answer has all the items and no others; with `recall`, when it has at " +

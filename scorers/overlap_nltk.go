@@ -14,7 +14,7 @@ func nltkSmoothings() []string {
 func nltkKeys() shape.Block {
 	return overlapKeys(
 		shape.Key{Name: "definition", Is: shape.Word("nltk")},
-		shape.Key{Name: "smoothing", Is: shape.Word(nltkSmoothings()...), Doc: "method0, which is none, when not given."},
+		shape.Key{Name: "smoothing", Is: shape.Word(nltkSmoothings()...), Doc: "method0 (no smoothing) when not given."},
 		shape.Key{Name: "maxOrder", Is: shape.Int(1, 9), Doc: "The longest run of words; 4 when not given."},
 		shape.Key{Name: "lowercase", Is: shape.Bool},
 	)

@@ -63,11 +63,11 @@ func strictFormats() []*jsonschema.Format {
 	}
 	var out []*jsonschema.Format
 	for name, check := range map[string]func(string) error{
-		"uri":           matching(absoluteURI, "it is no URI with a scheme (RFC 3986)"),
-		"uri-reference": matching(uriReference, "it is no URI reference (RFC 3986)"),
-		"iri":           matching(absoluteIRI, "it is no IRI with a scheme (RFC 3987)"),
-		"iri-reference": matching(iriReference, "it is no IRI reference (RFC 3987)"),
-		"uri-template":  matching(uriTemplate, "it is no URI template (RFC 6570)"),
+		"uri":           matching(absoluteURI, "it is not a URI with a scheme (RFC 3986)"),
+		"uri-reference": matching(uriReference, "it is not a URI reference (RFC 3986)"),
+		"iri":           matching(absoluteIRI, "it is not an IRI with a scheme (RFC 3987)"),
+		"iri-reference": matching(iriReference, "it is not an IRI reference (RFC 3987)"),
+		"uri-template":  matching(uriTemplate, "it is not a URI template (RFC 6570)"),
 		"hostname":      validHost,
 		"email":         validMailbox,
 	} {
@@ -121,7 +121,7 @@ func validMailbox(s string) error {
 	case len(s) > 254 || at > 64:
 		return errors.New("it is longer than an address may be")
 	case !localParts().MatchString(s[:at]):
-		return errors.New("what is before the @ is no local part (RFC 5321)")
+		return errors.New("what is before the @ is not a local part (RFC 5321)")
 	}
 	domain := s[at+1:]
 	literal, ok := strings.CutPrefix(domain, "[")
@@ -136,7 +136,7 @@ func validMailbox(s string) error {
 		ok = ok && err == nil && addr.Is4()
 	}
 	if !ok {
-		return errors.New("what is in brackets is no address")
+		return errors.New("what is in brackets is not an address")
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (c *keywordCheck) unknown(key string, path []string, draft schemaDraft) {
 	if c.src.file != "" {
 		where = pointer(path) + ": "
 	}
-	said := fmt.Sprintf("%s`%s` is no keyword of JSON Schema %s", where, visibleText(key), draft.name)
+	said := fmt.Sprintf("%s`%s` is not a keyword of JSON Schema %s", where, visibleText(key), draft.name)
 	switch other, near := draftsWith(key), diag.Nearest(key, draft.keywords, 1); {
 	case len(other) > 0:
 		c.mistake(

@@ -30,8 +30,8 @@ func TestMisspeltKeywords(t *testing.T) {
 	draft4, draft6 := "{$schema: 'http://json-schema.org/draft-04/schema#', ", "{$schema: 'http://json-schema.org/draft-06/schema#', "
 	draft7, draft19 := "{$schema: 'http://json-schema.org/draft-07/schema#', ", "{$schema: 'https://json-schema.org/draft/2019-09/schema', "
 	for schema, want := range map[string]string{
-		"{tpye: object}":                                "error s.yaml:8:31: `tpye` is no keyword of JSON Schema 2020-12 (did you mean `type`?)",
-		"{requird: [a]}":                                "error s.yaml:8:31: `requird` is no keyword of JSON Schema 2020-12 (did",
+		"{tpye: object}":                                "error s.yaml:8:31: `tpye` is not a keyword of JSON Schema 2020-12 (did you mean `type`?)",
+		"{requird: [a]}":                                "error s.yaml:8:31: `requird` is not a keyword of JSON Schema 2020-12 (did",
 		"{fomat: date}":                                 "(did you mean `format`?)",
 		"{propertys: {}}":                               "(did you mean `properties`?)",
 		"{additonalProperties: false}":                  "(did you mean `additionalProperties`?)",
@@ -48,18 +48,18 @@ func TestMisspeltKeywords(t *testing.T) {
 		"{dependentSchemas: {a: {requird: [b]}}}":       "`requird`",
 		"{if: {tpye: object}, then: {}}":                "`tpye`",
 		"{unevaluatedProperties: {tpye: object}}":       "`tpye`",
-		draft7 + "items: [{tpye: object}]}":             "`tpye` is no keyword of JSON Schema draft-07",
+		draft7 + "items: [{tpye: object}]}":             "`tpye` is not a keyword of JSON Schema draft-07",
 		draft7 + "dependencies: {a: {tpye: object}}}":   "`tpye`",
 		draft7 + "additionalItems: {tpye: object}}":     "`tpye`",
-		draft4 + "requird: [a]}":                        "`requird` is no keyword of JSON Schema draft-04",
-		draft4 + "if: {}}":                              "`if` is no keyword of JSON Schema draft-04 (a keyword of draft-07, 2019-09, 2020-12;",
-		draft4 + "contains: {}}":                        "`contains` is no keyword of JSON Schema draft-04 (a keyword of draft-06,",
-		draft6 + "if: {}}":                              "`if` is no keyword of JSON Schema draft-06",
-		draft7 + "prefixItems: []}":                     "`prefixItems` is no keyword of JSON Schema draft-07 (a keyword of 2020-12;",
+		draft4 + "requird: [a]}":                        "`requird` is not a keyword of JSON Schema draft-04",
+		draft4 + "if: {}}":                              "`if` is not a keyword of JSON Schema draft-04 (a keyword of draft-07, 2019-09, 2020-12;",
+		draft4 + "contains: {}}":                        "`contains` is not a keyword of JSON Schema draft-04 (a keyword of draft-06,",
+		draft6 + "if: {}}":                              "`if` is not a keyword of JSON Schema draft-06",
+		draft7 + "prefixItems: []}":                     "`prefixItems` is not a keyword of JSON Schema draft-07 (a keyword of 2020-12;",
 		draft7 + "dependentRequired: {}}":               "a keyword of 2019-09, 2020-12;",
-		draft19 + "prefixItems: [{}]}":                  "`prefixItems` is no keyword of JSON Schema 2019-09",
-		"{additionalItems: false}":                      "`additionalItems` is no keyword of JSON Schema 2020-12 (a keyword of draft-04,",
-		"{nullable: true}":                              "s.yaml:8:31: `nullable` is no keyword of JSON Schema 2020-12, and is not checked",
+		draft19 + "prefixItems: [{}]}":                  "`prefixItems` is not a keyword of JSON Schema 2019-09",
+		"{additionalItems: false}":                      "`additionalItems` is not a keyword of JSON Schema 2020-12 (a keyword of draft-04,",
+		"{nullable: true}":                              "s.yaml:8:31: `nullable` is not a keyword of JSON Schema 2020-12, and is not checked",
 		"{properties: {a: {discriminator: {}}}}":        "s.yaml:8:48: `discriminator`",
 		"{$id: 'http://x.test/', items: {fromat: uri}}": "`fromat`",
 	} {
@@ -106,9 +106,9 @@ func TestMisspeltKeywordsOfAFile(t *testing.T) {
 		`{"tpye": "object", "properties": {"a": {"fomat": "date"}, "b": {"anyOf": [{"enumm": [1]}]}}}`,
 	)}})
 	want := []string{
-		"error s.yaml:8:28: order.json: /properties/a: `fomat` is no keyword of JSON Schema 2020-12 (did you mean `format`?)",
-		"error s.yaml:8:28: order.json: /properties/b/anyOf/0: `enumm` is no keyword of JSON Schema 2020-12 (did you mean `enum`?)",
-		"error s.yaml:8:28: order.json: (root): `tpye` is no keyword of JSON Schema 2020-12 (did you mean `type`?)",
+		"error s.yaml:8:28: order.json: /properties/a: `fomat` is not a keyword of JSON Schema 2020-12 (did you mean `format`?)",
+		"error s.yaml:8:28: order.json: /properties/b/anyOf/0: `enumm` is not a keyword of JSON Schema 2020-12 (did you mean `enum`?)",
+		"error s.yaml:8:28: order.json: (root): `tpye` is not a keyword of JSON Schema 2020-12 (did you mean `type`?)",
 	}
 	if strings.Join(lines, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))

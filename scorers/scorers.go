@@ -180,7 +180,7 @@ func (t Table) Has(kind string) bool { return t.Lookup(kind) != nil }
 
 // Lookup is the kind of that name, nil when there is none.
 func (t Table) Lookup(name string) *Kind {
-	if name == suite.ClassificationKind {
+	if name == entry.ClassificationKind {
 		return classificationKind()
 	}
 	if i := slices.IndexFunc(t, func(k Kind) bool { return k.Name == name }); i >= 0 {

@@ -42,7 +42,7 @@ func (a args) stepsOf(n yamlnode.Node, key string) []selectStep {
 	}
 	var out []selectStep
 	for _, step := range n.Items() {
-		if s := a.selector(step); s != nil {
+		if s := a.selector(step, key); s != nil {
 			out = append(out, selectStep{*s, step.Map().Has("response"), step})
 		}
 	}
@@ -65,7 +65,7 @@ func afterOuter(outer *args, inner []selectStep) []selectStep {
 }
 
 // selector reads one step, nil if it is invalid.
-func (a args) selector(step yamlnode.Node) *selector {
+func (a args) selector(step yamlnode.Node, key string) *selector {
 	m := step.Map(entry.SelectStep.Names()...)
 	if !step.IsMapping() {
 		return nil
@@ -80,7 +80,7 @@ func (a args) selector(step yamlnode.Node) *selector {
 			)
 		return nil
 	case len(ways) == 0:
-		step.Errorf("such as {jq: .name}", "a selection needs jq, json, regex, fence or response")
+		step.Errorf("such as {jq: .name}", "`%s` needs jq, json, regex, fence or response", key)
 		return nil
 	case m.Has("group") && ways[0] != "regex":
 		m.Key("group").Errorf("", "`group` goes with `regex`")

@@ -143,7 +143,7 @@ func TestTurns(t *testing.T) {
 		{"- not: {contains: x, turn: 3}", blocked, "f", "turn 3 was never answered: turn 2 was blocked (SAFETY)"},
 		{"- {not: {contains: x}, turn: 3, threshold: 0}", blocked, "f", "turn 3 was never answered"},
 		{"- {not: {contains: x}, turn: all}", blocked, "f", "turn 2: there is no answer: the prompt was blocked (SAFETY)"},
-		{"- {contains: a, turn: all}", answer("a"), "p", "the answer contains"}, // an arm that is no live chat
+		{"- {contains: a, turn: all}", answer("a"), "p", "the answer contains"}, // an arm that is not a live chat
 		{"- {contains: a, turn: 1}", answer("a"), "f", "turn 1 was never answered"},
 	} {
 		if got := score(t, test.entry, test.a); letter(got) != test.want || !strings.HasPrefix(got.Reason, test.reason) {

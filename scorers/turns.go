@@ -16,7 +16,7 @@ func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Fin
 	answered := len(ends)
 	number, numbered := picked.Number()
 	switch {
-	case !picked.Given() || answered == 0 && !numbered: // an arm that is no live chat has one answer
+	case !picked.Given() || answered == 0 && !numbered: // an arm that is not a live chat has one answer
 		return look(a)
 	case number > answered:
 		return neverAnswered(number, answered, whole.Turns)
@@ -34,7 +34,7 @@ func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Fin
 	return worst
 }
 
-// turnEnds are the places in Turns behind the last step of each turn of the user. An arm that is no live chat has none.
+// turnEnds are the places in Turns behind the last step of each turn of the user. An arm that is not a live chat has none.
 func turnEnds(a *Answer) []int {
 	if a.Request != nil && !a.Request.Live {
 		return nil

@@ -56,7 +56,7 @@ func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
 		return &Application{Program: l.program(n)}
 	}
 	if n.IsBool() && !n.Bool() {
-		n.Errorf("write `echo: true`, or remove the target", "`echo: false` is no target")
+		n.Errorf("write `echo: true`, or remove the target", "`echo: false` is not a target")
 	}
 	return &Application{Echo: true}
 }

@@ -8,15 +8,10 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/blank"
 	"github.com/evalrun/evalrun/internal/entry"
-	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/variable"
 )
-
-// ClassificationKind is the kind of the scorer that the block `classification` adds to every case. Lists of scorers
-// cannot name it.
-const ClassificationKind = "classification"
 
 // Bounds of the classes of a suite. A name longer than that is no name of a class, but an answer.
 const (
@@ -24,21 +19,6 @@ const (
 	mostClasses   = 250
 	longestClass  = 100 // bytes
 )
-
-// ClassificationBlock are the keys of the block.
-func ClassificationBlock() shape.Block {
-	return shape.Block{
-		Need: []string{"label", "classes"},
-		Keys: []shape.Key{
-			{Name: "label", Is: shape.Text, Doc: "The right class of a case: a template such as `{{.intent}}`."},
-			{
-				Name: "answer", Is: shape.OneOrMore(entry.SelectStep.Shape()),
-				Doc: "Which part of the answer is the class, as in `select` of a scorer; the whole answer when not given.",
-			},
-			{Name: "classes", Is: shape.Filled(shape.Text), Doc: "All classes, in the order of the confusion matrix."},
-		},
-	}
-}
 
 // Classes are the classes among which answers choose, in the order of the file; nil without a classification.
 func (s *Suite) Classes() []string { return s.classes }
@@ -49,13 +29,13 @@ func (l *loader) classification(n yamlnode.Node) {
 		return
 	}
 	before := l.diags.Len()
-	m := n.Map(ClassificationBlock().Names()...)
+	m := n.Map(entry.Classification.Names()...)
 	if !n.IsMapping() {
 		return
 	}
 	label := m.Need("label")
 	l.readClasses(m.Need("classes"))
-	d := &scorerDef{rendering: l.rendering(n.Under(ClassificationKind)), noted: true}
+	d := &scorerDef{rendering: l.rendering(n.Under(entry.ClassificationKind)), noted: true}
 	for _, key := range []string{"answer", "classes"} {
 		m.Get(key).EachText(func(at yamlnode.Node, text string) {
 			if tmpl.HasActions(text) {
@@ -132,8 +112,8 @@ func (l *loader) withClassification() {
 // noClassification reports a classification in a list of scorers.
 func noClassification(n yamlnode.Node) (found bool) {
 	for e := range n.Map().Entries() {
-		if e.Name() == ClassificationKind {
-			e.Key.Errorf("write it at the top level of the suite, next to `cases`", "`classification` is no scorer")
+		if e.Name() == entry.ClassificationKind {
+			e.Key.Errorf("write it at the top level of the suite, next to `cases`", "`classification` is not a scorer")
 			found = true
 		}
 	}

@@ -82,7 +82,7 @@ func (w *bodyWriter) mapping(n yamlnode.Node) {
 	m, i := n.Map(), 0
 	for e := range m.Entries() {
 		if tmpl.HasActions(e.Name()) {
-			e.Key.Errorf("write the key as it is", "the keys of `body` are no templates")
+			e.Key.Errorf("write the key as it is", "the keys of `body` are not templates")
 		}
 		w.literal = append(w.literal, comma('{', i))
 		w.literal = append(wirejson.AppendString(w.literal, e.Name()), ':')

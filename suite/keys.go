@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 )
@@ -75,7 +76,7 @@ func suiteBlock() shape.Block {
 			{Name: "cases", Is: shape.List(caseBlock().Shape()), Doc: "Sets of variables with what the answer must satisfy."},
 			{
 				Name: "classification",
-				Is:   ClassificationBlock().Shape(),
+				Is:   entry.Classification.Shape(),
 				Doc:  "The right class of every case, and which one an answer names: a confusion matrix and its metrics.",
 			},
 			{
@@ -357,7 +358,7 @@ var datasetKeys = []shape.Key{
 			"case a row.",
 	},
 	{Name: "format", Is: shape.Word(datasetFormats()...), Doc: "The format of the dataset, when its name does not show it."},
-	{Name: "separator", Is: shape.Text, Doc: "The character between the cells of a .csv file, when it is no comma."},
+	{Name: "separator", Is: shape.Text, Doc: "The character between the cells of a .csv file, if not a comma."},
 	{
 		Name: "columns",
 		Is:   shape.OneOrMore(shape.Text),

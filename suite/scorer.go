@@ -90,7 +90,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	s := &Scorer{Kind: kind, Source: entry.YAML{Args: m.Get(kind), Entry: m}, Weight: 1}
 	if !nested {
 		s.Name = m.Get("name").Str()
-		if kind == ClassificationKind {
+		if kind == entry.ClassificationKind {
 			s.Name = classification.Accuracy
 		}
 		s.Required = m.Get("required").Bool()

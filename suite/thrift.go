@@ -23,11 +23,12 @@ func lean() thrift {
 // used reports whether what a suite says has been read with it.
 func (t thrift) used() bool { return t != thrift{} }
 
-// maxShared bounds the scorers that are remembered because another case may have the same, and the scorers that were
-// met once.
+// maxShared bounds the scorers that are remembered because another case may have the same, maxMet those that came once, and
+// maxWhole the lists of them.
 const (
 	maxShared = 4096
 	maxMet    = 1 << 16
+	maxWhole  = 256
 )
 
 // shared finds the scorers that several cases have.
@@ -42,7 +43,10 @@ type shared struct {
 }
 
 func newShared() *shared {
-	return &shared{seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, whole: map[string][][]*scorerDef{}, lists: map[*scorerDef][]*judgedBy{}}
+	return &shared{
+		seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, whole: map[string][][]*scorerDef{},
+		lists: map[*scorerDef][]*judgedBy{},
+	}
 }
 
 // find is the definition of a scorer that reads like this one; nil when none is known. again says that one came before.
@@ -74,7 +78,7 @@ func (l *loader) ownScorers(n yamlnode.Node) [][]*scorerDef {
 	before := l.diags.Len()
 	layers := [][]*scorerDef{l.scorerList(n, nil)}
 	own := func(d *scorerDef) bool { return !d.common }
-	if l.diags.Len() == before && len(s.whole) < maxShared && !slices.ContainsFunc(layers[0], own) {
+	if l.diags.Len() == before && len(s.whole) < maxWhole && !slices.ContainsFunc(layers[0], own) {
 		s.whole[string(n.Signature(nil))] = layers
 	}
 	return layers

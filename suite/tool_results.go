@@ -133,7 +133,7 @@ func (t *toolReader) answer(n yamlnode.Node) *ToolAnswer {
 	}
 	command.EachText(func(word yamlnode.Node, text string) {
 		if tmpl.HasActions(text) {
-			word.Errorf("the program reads the arguments as JSON on its standard input", "a command is no template")
+			word.Errorf("the program reads the arguments as JSON on its standard input", "a command is not a template")
 		}
 	})
 	c := t.NewCommand(command, "command")

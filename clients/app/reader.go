@@ -203,7 +203,7 @@ func (r *Reader) reread(was *eval.Candidate) (*eval.Response, error) {
 func (r *Reader) events(raw json.RawMessage) (*eval.Response, error) {
 	var events []json.RawMessage
 	if json.Unmarshal(raw, &events) != nil {
-		return nil, eval.Errorf(eval.KindMalformed, "the kept answer is no list of events: %s", wire.Excerpt(raw))
+		return nil, eval.Errorf(eval.KindMalformed, "the kept answer is not a list of events: %s", wire.Excerpt(raw))
 	}
 	out := &assembly{Reader: r}
 	for _, event := range events {

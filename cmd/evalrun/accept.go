@@ -28,7 +28,7 @@ type acceptOptions struct {
 func (a *app) acceptCommand() *cobra.Command {
 	var o acceptOptions
 	cmd := &cobra.Command{
-		Use: "accept RUN [CASE]", Short: "Make answers of a run the expected ones, after a look at each",
+		Use: "accept RUN [CASE]", Short: "Review answers of a run, and make them the expected ones",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return exactly(1)(cmd, args)
@@ -45,7 +45,7 @@ func (a *app) acceptCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.BoolVarP(&o.yes, "yes", "y", false, "accept all without a question, but for answers that contradict each other")
+	fs.BoolVarP(&o.yes, "yes", "y", false, "accept all without a question, except answers that contradict each other")
 	fs.BoolVarP(&o.showOnly, "dry-run", "n", false, "show what would change and write nothing; exit 1 if something would")
 	flags.Cases(fs, &o.Cases)
 	flags.Arms(fs, &o.Arms)
@@ -85,7 +85,7 @@ func (a *app) accept(run string, o acceptOptions) error {
 	}
 	if !o.yes && !o.showOnly && !term.Interactive(a.in) {
 		return exit.BadInput(
-			"%s to look at, and there is no terminal to ask on: --dry-run shows, and --yes accepts all",
+			"%s to review, and there is no terminal to ask on: --dry-run shows them, --yes accepts all",
 			diag.Count(len(found.Proposals), "new or changed answer"),
 		)
 	}

@@ -211,7 +211,7 @@ func orNone(s string) string {
 }
 
 func expiry(s *login.Status, now time.Time) string {
-	renewal := "; it is refreshed by itself"
+	renewal := "; evalrun refreshes it"
 	if !s.RefreshToken {
 		renewal = "; there is no refresh token, so log in again then"
 	}

@@ -14,9 +14,9 @@ import (
 
 func (a *app) baselineCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "baseline", Short: "Name the runs that others are compared with",
+		Use: "baseline", Short: "Name runs to compare others with",
 		Long: "Keeps names in baselines.json, for you to commit. Choose a baseline before you see its score: the best of\n" +
-			"many runs is too good to be met again (`evalrun help verdicts`).",
+			"many runs was partly lucky, and later runs would fall short of it (`evalrun help verdicts`).",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -80,7 +80,7 @@ func (a *app) exportCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "export NAME -o FILE",
-		Short: "Write what a comparison needs, without prompts and answers, for machines that keep no runs", Args: exactly(1),
+		Short: "Write a run to a file for comparisons, without prompts and answers", Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if out == "" {
 				return exit.BadInput("say where to: -o FILE")

@@ -16,8 +16,8 @@ func (a *app) commentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "comment RUN", Short: "Show a run in its pull request or merge request, or as an issue",
 		Long: "Writes the markdown report of a run as a comment of the pull request (GitHub) or merge request (GitLab) of\n" +
-			"this job, and edits the same comment at the next run of the same suites. With --issue it opens an issue when\n" +
-			"a run fails, updates it while runs fail, and closes it when one passes.\n" +
+			"this job. The next run of the same suites edits the same comment. With --issue it opens an issue when a run\n" +
+			"fails, updates it while runs fail, and closes it when one passes.\n" +
 			"The token is GITHUB_TOKEN, or EVALRUN_GITLAB_TOKEN.",
 		Example: "  evalrun comment run --link \"HTML report=$URL\"\n  evalrun comment run --issue",
 		Args:    exactly(1),

@@ -35,7 +35,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	flags.Service(cmd.Flags(), &o.Flags)
 	flags.Attempts(cmd.Flags(), &o.Flags)
 	cmd.Flags().Lookup("attempts").Usage = "try each call at most `N` times (default 1)"
-	cmd.Flags().Lookup("timeout").Usage = "end an attempt after this long, body included (default 10s)"
+	cmd.Flags().Lookup("timeout").Usage = "end each attempt after this long, body included (default 10s)"
 	flags.Untrusted(cmd.Flags(), &o.Flags)
 	flags.JSON(cmd.Flags(), &o.json)
 	flags.ConfigSuites(cmd, &o.Flags)

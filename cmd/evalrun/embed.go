@@ -22,7 +22,7 @@ func (a *app) embedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "embed [FILE...]", Short: "Print the vectors of texts as JSON lines",
 		Long: "Embeds each line of the files, or of standard input, and prints one JSON object a line:\n" +
-			"the text and its vector, in the order of the texts. Empty lines are left out.",
+			"the text and its vector, in the order of the texts. It leaves out empty lines.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.embed(ctx, args, o) })
 		},

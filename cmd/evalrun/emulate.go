@@ -18,9 +18,9 @@ func (a *app) emulateCommand() *cobra.Command {
 	var app bool
 	cmd := &cobra.Command{
 		Use: "emulate", Short: "Serve the emulator on its own", Args: atMost(0),
-		Long: "Serves the generative-language service without a model behind it: answers come from a\n" +
-			"script. The first line on standard output is the base URL; a signal ends it. An OAuth\n" +
-			"authorization server is part of it: /emulator/client-secrets is its client secrets file.\n\n" +
+		Long: "Serves the generative-language service without a model: answers come from a script. The first\n" +
+			"line on standard output is the base URL; a signal ends it. It includes an OAuth authorization\n" +
+			"server, whose client secrets file is at /emulator/client-secrets.\n\n" +
 			"With --app it serves a small HTTP application instead, to try http targets: POST /chat, /stream and /text\n" +
 			"answer questions, and /fail/STATUS, /hang, /redirect and /empty misbehave.",
 		Example: "  evalrun emulate --script script.yaml\n  evalrun emulate --app --listen 127.0.0.1:8080",
@@ -32,10 +32,10 @@ func (a *app) emulateCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.BoolVar(&app, "app", false, "serve a small HTTP application for tries instead of the service")
+	fs.BoolVar(&app, "app", false, "serve a small HTTP application to try things with, instead of the service")
 	fs.StringVar(&o.Listen, "listen", o.Listen, "listen on `ADDRESS`; port 0 takes a free one")
 	fs.StringVar(&o.Script, "script", o.Script, "take the answers from the script `FILE`")
-	fs.StringVar(&o.Key, "key", "", "accept this `KEY` only (default any, but not none); with --app, the bearer token")
+	fs.StringVar(&o.Key, "key", "", "accept this `KEY` only (default: any key); with --app, the bearer token")
 	fs.StringVar(&o.HeaderPrefix, "header-prefix", o.HeaderPrefix, "begin the service's headers with `PREFIX`")
 	fs.Var(flags.Vars(o.Alias), "alias", "give a model another name: `NAME=MODEL` (repeatable)")
 	fs.Uint64Var(&o.Seed, "seed", 0, "draw from seed `N`")

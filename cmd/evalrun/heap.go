@@ -8,7 +8,7 @@ import (
 
 // Garbage may take as much memory as what is alive. It may take at least leastGarbage, since collecting a small heap
 // costs little, and at most mostGarbage, or a third of a large heap.
-const leastGarbage, mostGarbage = 12 << 20, 48 << 20
+const leastGarbage, mostGarbage = 12 << 20, 32 << 20
 
 // garbagePercent is how much garbage there may be next to so much that is alive, in percent of that.
 func garbagePercent(live uint64) int {

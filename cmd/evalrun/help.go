@@ -68,7 +68,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // as git does it: `help` shows the page, and --help the flags.
 func (a *app) helpCommand(help *cobra.Command) {
 	help.Use, help.Short = "help [COMMAND|PAGE[#SECTION]]", "Help about a command, or a page of the documentation"
-	help.Long = "Shows what a command takes, or a page of the documentation, or one section of it:\n\n" + pageList()
+	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + pageList()
 	help.Example = "  evalrun help run\n  evalrun help verdicts\n  evalrun help running#exit-codes"
 	help.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []string
@@ -124,7 +124,32 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	if near := diag.Nearest(name, names, 1); len(near) > 0 {
 		return exit.BadInput("there is no command or page %q; did you mean `%s`?", args[0], near[0])
 	}
+	if found := pagesWith(args[0]); len(found) > 0 {
+		return exit.BadInput("there is no command or page %q; pages with the word: %s", args[0], strings.Join(found, ", "))
+	}
 	return unknownCommand(root, args[0])
+}
+
+// pagesWith names up to five pages that have a word: first the ones with it in headings, or most often.
+func pagesWith(word string) (names []string) {
+	if word = strings.ToLower(strings.TrimSpace(word)); word == "" {
+		return nil
+	}
+	hits := map[string]int{}
+	for _, p := range docs.Pages() {
+		text := strings.ToLower(p.Text)
+		hits[p.Name] = strings.Count(text, word)
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "#") && strings.Contains(line, word) {
+				hits[p.Name] += 100
+			}
+		}
+		if hits[p.Name] > 0 {
+			names = append(names, p.Name)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return hits[b] - hits[a] })
+	return names[:min(5, len(names))]
 }
 
 // pageList lists the pages by part.

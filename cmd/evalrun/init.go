@@ -27,7 +27,7 @@ func (a *app) initCommand() *cobra.Command {
 	var o initOptions
 	cmd := &cobra.Command{
 		Use: "init [FILE]", Short: "Write a commented first suite", Args: atMost(1),
-		Long: "Writes a suite (suite.yaml, if no other file is named) that runs at once. On a terminal it asks for\n" +
+		Long: "Writes a suite (suite.yaml, unless you name another file) that runs at once. On a terminal it asks for\n" +
 			"the model and the prompt, unless you give them as flags. It never overwrites a file.",
 		Example: "  evalrun init\n  evalrun init tickets.yaml --prompt 'Summarize this ticket: {{.ticket}}' --model svc-pro",
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -17,7 +17,7 @@ import (
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man FOLDER", Short: "Write the manual pages", Args: exactly(1),
-		Long:    "Writes a manual page for each command into a folder, which it makes if needed.",
+		Long:    "Writes a manual page for each command into a folder, and makes the folder if needed.",
 		Example: "  evalrun man ~/.local/share/man/man1\n  man evalrun-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := writeManual(cmd.Root(), args[0])

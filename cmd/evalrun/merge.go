@@ -14,8 +14,8 @@ func (a *app) mergeCommand() *cobra.Command {
 	var f harness.Flags
 	cmd := &cobra.Command{
 		Use: "merge RUN...", Short: "Join the shards of one plan into one run, and apply its gate",
-		Long: "Joins the runs of all shards (`evalrun run --shard I/N`) into one run, which is what it\n" +
-			"would have been without shards, and applies its gate.",
+		Long: "Joins the runs of all shards (`evalrun run --shard I/N`) into the run that they would have\n" +
+			"been without shards, and applies its gate.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return exit.BadInput("name the runs of all shards: %s", cmd.UseLine())

@@ -125,7 +125,7 @@ func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
 	}
 	for _, r := range g.Ratios {
 		p.Printf(
-			"  %s x %g at most: a case counts %.0f at most; %d cases are needed even if nothing changes\n",
+			"  %s x %g at most: a case counts %.0f at most; it needs %d cases even if nothing changes\n",
 			r.Metric,
 			r.Limit,
 			r.Cap,

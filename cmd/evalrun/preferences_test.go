@@ -64,7 +64,11 @@ func lettersBox(t *testing.T, cases int) (*box, *letterService) {
 	b := newBox(t, s, map[string]string{"suite.yaml": `version: 1
 name: letters
 targets: [{name: t, model: own}]
-prompts: [{name: bad, text: "bad {{.q}}"}, {name: good, text: "good {{.q}}"}, {name: worst, text: "worst {{.q}}"}, {name: fair, text: "fair {{.q}}"}]
+prompts:
+  - {name: bad, text: "bad {{.q}}"}
+  - {name: good, text: "good {{.q}}"}
+  - {name: worst, text: "worst {{.q}}"}
+  - {name: fair, text: "fair {{.q}}"}
 judges: [{name: editor, model: own}]
 defaults: {scorers: [{length: {min: 1}}]}
 cases: [{name: "c {{.q}}", matrix: {q: [` + strings.Join(questions, ", ") + `]}}]

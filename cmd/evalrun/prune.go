@@ -22,15 +22,15 @@ func (a *app) pruneCommand() *cobra.Command {
 	var o pruneOptions
 	cmd := &cobra.Command{
 		Use: "prune [--keep N] [--older AGE]", Short: "Delete old runs below .evalrun/runs", Args: atMost(0),
-		Long: "Deletes runs that are neither among the newest N nor younger than AGE. Baselines, labelled and\n" +
-			"unfinished runs stay, runs that a newer one was compared with, and folders with files that evalrun\n" +
-			"did not write. The history keeps the numbers of deleted runs until it is rebuilt.",
+		Long: "Deletes runs that are neither among the newest N nor younger than AGE. It keeps baselines, labelled and\n" +
+			"unfinished runs, runs that a newer one was compared with, and folders with files that evalrun did not\n" +
+			"write. The history keeps the numbers of deleted runs until it is rebuilt.",
 		Example: "  evalrun prune --keep 30 --older 90d --dry-run\n  evalrun prune --keep 30 --older 90d",
 		RunE:    func(*cobra.Command, []string) error { return a.prune(o) },
 	}
 	fs := cmd.Flags()
 	flags.Positive(fs, &o.Keep, "keep", "keep the newest `N` runs")
-	fs.Var((*flags.Age)(&o.Older), "older", "delete only runs that began longer ago than this, such as 90d, 2w or 12h")
+	fs.Var((*flags.Age)(&o.Older), "older", "delete only runs older than this, such as 90d, 2w or 12h")
 	fs.BoolVarP(&o.DryRun, "dry-run", "n", false, "show what would be deleted, and delete nothing")
 	flags.JSON(fs, &o.json)
 	return cmd

@@ -69,12 +69,12 @@ type raceReport struct {
 		PassRate *float64
 	}
 	Race struct {
-		Metric          string
 		Trials, Skipped int
 		Saved           float64
 		Suites          []struct {
-			In   []string
-			Left []struct {
+			Metric string
+			In     []string
+			Left   []struct {
 				Arm, Behind string
 				Units, Of   int
 				LogE        float64
@@ -158,7 +158,7 @@ func TestNoJudgeIsCalledForArmsThatLeft(t *testing.T) {
 			asked += n
 		}
 	}
-	if report.Race.Metric != "said" || len(report.Race.Suites[0].Left) != 2 {
+	if report.Race.Suites[0].Metric != "said" || len(report.Race.Suites[0].Left) != 2 {
 		t.Errorf("got the race %+v, want one on `said` that two arms leave", report.Race)
 	}
 	if asked != report.Race.Trials-report.Race.Skipped || judged > asked {

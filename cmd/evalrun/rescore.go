@@ -21,8 +21,8 @@ func (a *app) rescoreCommand() *cobra.Command {
 		Long: "Scores the recorded answers of a run by the current scorers of its suites, into a new run that names its\n" +
 			"origin. It requests no answers; only scorers that compare meanings request embeddings. A judge's reply counts\n" +
 			"as long as its request is the same. For a changed rubric, --ask-judges calls the judges within the limits and\n" +
-			"budgets. The selection and --var are those of RUN. A trial whose request has changed is reported and not\n" +
-			"scored, and the new run is incomplete.",
+			"budgets. The selection and --var are those of RUN. If the request of a trial has changed, rescore reports\n" +
+			"the trial and does not score it, and the new run is incomplete.",
 		Example: "  evalrun rescore latest\n  evalrun rescore main-run --suite stricter.yaml --out again\n  evalrun rescore main-run " +
 			"--ask-judges\n  evalrun compare main-run again",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.rescore(cmd.Context(), args[0], o) },
@@ -31,7 +31,7 @@ func (a *app) rescoreCommand() *cobra.Command {
 	fs.StringArrayVar(
 		&o.suites, "suite", nil, "take the scorers from the suite `FILE` (default the run's suites as they are now; repeatable)",
 	)
-	fs.BoolVar(&o.AskJudges, "ask-judges", false, "call judges for what they have not judged yet, as after a change of a rubric")
+	fs.BoolVar(&o.AskJudges, "ask-judges", false, "call judges where a reply is missing, as after a change of a rubric")
 	flags.Service(fs, &o.Flags)
 	flags.Limits(fs, &o.Flags)
 	flags.Reports(fs, &o.Flags)

@@ -33,7 +33,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	flags.Trust(fs, &o.Flags)
 	flags.Reports(fs, &o.Flags)
 	o.Vars = map[string]string{}
-	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, for a run with --no-content, which does not keep them (repeatable)")
+	fs.Var(flags.Vars(o.Vars), "var", "set the variable NAME again, since a run with --no-content does not keep it (repeatable)")
 	flags.Failures(fs, &o.MaxFailures, "more ")
 	fs.BoolVar(&o.errors, "errors", false, "run the errors of a complete run again")
 	quietFlags(fs, &o.runOptions)

@@ -66,7 +66,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.Failures(fs, &o.MaxFailures, "")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print the rendered requests as JSON lines, and send nothing")
 	fs.BoolVar(&o.open, "open", false, "open the HTML report in the browser after the run")
-	fs.BoolVar(&o.watch, "watch", false, "run again what a change of a file affects, with the answers in the cache; Ctrl-C ends it")
+	fs.BoolVar(&o.watch, "watch", false, "run again what a changed file affects, with cached answers for the rest; Ctrl-C ends it")
 	quietFlags(fs, &o)
 	flags.CompleteFormats(cmd)
 	flags.CompleteSelection(cmd)

@@ -13,7 +13,7 @@ func (a *app) schemaCommand() *cobra.Command {
 		ValidArgs: authoring.Schemas,
 		Long: "Prints the JSON Schema (draft 2020-12) of a suite, of a part that suites include, of a project file, of a " +
 			"price list,\nor of a script for the emulator. An editor with a YAML language server checks and completes a " +
-			"file by it that begins with\n\n" +
+			"file that begins with\n\n" +
 			"  # yaml-language-server: $schema=suite.schema.json\n\nwhere the path is relative to the file.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			schema, err := authoring.Schema(append(args, "suite")[0])

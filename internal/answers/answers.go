@@ -134,7 +134,7 @@ func (l *answerLine) checkTurns(t *runner.Planned) error {
 	case t.Request.Live && len(l.Turns) != t.Request.Turns():
 		return fmt.Errorf("%s is a live chat: `turns` takes its %d answers", runner.Describe(&t.Trial), t.Request.Turns())
 	case !t.Request.Live && l.Turns != nil:
-		return fmt.Errorf("%s is no live chat: `text` or `response` takes its answer, and not `turns`", runner.Describe(&t.Trial))
+		return fmt.Errorf("%s is not a live chat: `text` or `response` takes its answer, and not `turns`", runner.Describe(&t.Trial))
 	}
 	return nil
 }

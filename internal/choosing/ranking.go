@@ -14,6 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/blank"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/ranking"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -21,17 +22,24 @@ import (
 // rankingSeed is that of the draws: the same choices give the same ranking.
 const rankingSeed = 1
 
-// Rank ranks the arms of the run, each suite by itself, by what the judge prefers. Alpha is the error rate of a ranking, 0 for the default;
-// arms are those to rank, none for all.
-func (c *Chooser) Rank(ctx context.Context, name string, alpha float64, arms []string) (*compare.Preferences, error) {
+// Ranked says what is ranked.
+type Ranked struct {
+	Name   string        // what the user called the run
+	Alpha  float64       // error rate of a ranking; 0 is the default
+	Arms   []string      // those to rank; none for all
+	Prices *pricing.List // nil shows tokens only
+}
+
+// Rank ranks the arms of the run, each suite by itself, by what the judge prefers.
+func (c *Chooser) Rank(ctx context.Context, what Ranked) (*compare.Preferences, error) {
 	sides, err := verdict.Sides(c.head)
 	if err != nil {
 		return nil, err
 	}
-	out := &compare.Preferences{Run: compare.Compared{Run: c.head.Run.ID, Name: name, StartedAt: c.head.Run.StartedAt}}
+	out := &compare.Preferences{Run: compare.Compared{Run: c.head.Run.ID, Name: what.Name, StartedAt: c.head.Run.StartedAt}}
 	var suites []*rankedSuite
 	for _, s := range sides {
-		if len(arms) > 0 && !slices.Contains(arms, s.Arm) {
+		if len(what.Arms) > 0 && !slices.Contains(what.Arms, s.Arm) {
 			continue
 		}
 		at := slices.IndexFunc(suites, func(r *rankedSuite) bool { return r.name == s.Suite })
@@ -46,9 +54,13 @@ func (c *Chooser) Rank(ctx context.Context, name string, alpha float64, arms []s
 		return nil, exit.BadInput("%s has no suite with two arms, so there is nothing to rank", c.head.Run.ID)
 	}
 	for _, s := range suites {
-		one, err := s.rank(ctx, alpha)
+		one, err := s.rank(ctx, what.Alpha)
 		if err != nil {
 			return nil, err
+		}
+		for i := range one.Arms {
+			at := slices.IndexFunc(s.sides, func(side *compare.Side) bool { return side.Arm == one.Arms[i].Arm })
+			one.Arms[i].Taken = verdict.TakenBy(c.head, s.sides[at], what.Prices)
 		}
 		out.Suites = append(out.Suites, *one)
 	}

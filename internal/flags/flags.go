@@ -40,7 +40,7 @@ func Services(fs *pflag.FlagSet, f *harness.Flags) {
 func AllowEnv(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.StringArrayVar(
 		&f.AllowEnv, "allow-env", nil,
-		"let suites take a key from the variable `NAME`, which is neither EVALRUN_* nor *_API_KEY (repeatable)",
+		"let suites take a key from the variable `NAME`, even if it is not EVALRUN_* or *_API_KEY (repeatable)",
 	)
 }
 
@@ -77,7 +77,7 @@ func Limits(fs *pflag.FlagSet, f *harness.Flags) {
 // Attempts are about a single call.
 func Attempts(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "try each call at most `N` times (default 5)")
-	fs.Var((*Duration)(&f.Timeout), "timeout", "end an attempt after this long, body included (default 60s)")
+	fs.Var((*Duration)(&f.Timeout), "timeout", "end each attempt after this long, body included (default 60s)")
 }
 
 // Failures end a run that fails, more says "more " where the failures of an earlier run do not count.
@@ -116,7 +116,7 @@ func Arms(fs *pflag.FlagSet, p *[]string) {
 // Out are about the run directory.
 func Out(fs *pflag.FlagSet, f *harness.Flags) {
 	OutDir(fs, f)
-	fs.BoolVar(&f.NoContent, "no-content", false, "keep prompts and answers out of all files; hashes, lengths and scores stay")
+	fs.BoolVar(&f.NoContent, "no-content", false, "keep prompts and answers out of all files, but not hashes, lengths and scores")
 }
 
 // OutDir names the run directory.
@@ -129,7 +129,7 @@ func Gate(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "require this pass rate of each arm (overrides the suites)")
 	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "allow this share of errors (overrides the suites)")
 	fs.Var(&optionalShare{&f.MaxBlocked}, "max-blocked", "allow this share of blocked answers (overrides the suites)")
-	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept an empty selection: it is no error")
+	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept an empty selection")
 }
 
 // Reports names reports and where they go.
@@ -164,11 +164,11 @@ func Trust(fs *pflag.FlagSet, f *harness.Flags) {
 
 // Rule are the flags that decide a comparison.
 func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
-	fs.Var((*share)(&r.Margin), "margin", "count a rate that is lower by up to this much as not worse, such as 0.05")
+	fs.Var((*share)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
 	fs.Var((*share)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
 	fs.StringVar(&r.OnInconclusive, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
 	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "require this share of the baseline's cases in the comparison (default 0.9)")
-	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "accept that suites or arms that match `GLOB` are gone (repeatable)")
+	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "accept that suites or arms matching `GLOB` were removed (repeatable)")
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "require that the metric `NAME[=MARGIN]` is not worse (default pass; repeatable)")
 }
 

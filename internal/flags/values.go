@@ -196,7 +196,7 @@ func (s *share) Type() string { return "RATE" }
 func (s *share) Set(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0 && v < 1) {
-		return fmt.Errorf("%s is no number between 0 and 1, such as 0.05", text)
+		return fmt.Errorf("%s is not a number between 0 and 1, such as 0.05", text)
 	}
 	*s = share(v)
 	return nil
@@ -215,7 +215,7 @@ func (s *optionalShare) Type() string { return "RATE" }
 func (s *optionalShare) Set(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if inRange := v >= 0 && v <= 1; err != nil || !inRange {
-		return fmt.Errorf("%s is no number from 0 to 1", text)
+		return fmt.Errorf("%s is not a number from 0 to 1", text)
 	}
 	*s.value = &v
 	return nil

@@ -11,7 +11,7 @@ import (
 // successesPerStep is how many answers let one more call run at once again.
 const successesPerStep = 10
 
-// Adaptive keeps the number of calls under way within what the service bears, a model at a time. It halves the bound
+// Adaptive keeps the number of calls in progress within what the service bears, a model at a time. It halves the bound
 // when the service reports too many calls (429, 503), and adds one after ten answers, up to the declared concurrency.
 // It is the additive increase, multiplicative decrease of TCP (Chiu and Jain, 1989).
 type Adaptive struct {

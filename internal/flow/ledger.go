@@ -13,7 +13,7 @@ import (
 // LedgerConfig are the limits that a Ledger keeps. Zero is unlimited.
 type LedgerConfig struct {
 	Rates
-	Concurrency  int              // calls under way at once, those of all models and kinds together
+	Concurrency  int              // calls in progress at once, those of all models and kinds together
 	Models       map[string]Rates // by model, in addition to those of all calls; the same for each service that has it
 	Services     map[string]Share // by the names of services, "" being the unnamed one and applications
 	BudgetCalls  int              // HTTP attempts, those for metadata left out
@@ -36,7 +36,7 @@ type LedgerConfig struct {
 // Share is what one service may take of the limits of all.
 type Share struct {
 	Rates
-	Concurrency int // calls under way at once
+	Concurrency int // calls in progress at once
 }
 
 // limited reports whether any limit is set.
@@ -67,7 +67,7 @@ type Ledger struct {
 	waiters  int           // for that
 	calls    int
 	spent    amount // settled
-	reserved amount // of calls under way
+	reserved amount // of calls in progress
 }
 
 // peer is a model of a service, or, without a model, all of them.
@@ -274,7 +274,7 @@ type room struct {
 func (l *Ledger) await(ctx context.Context, r room) error {
 	why := "tokens per minute"
 	if r.wait == 0 {
-		why = "the part of the budget that calls under way reserve"
+		why = "the part of the budget that calls in progress reserve"
 	}
 	slept := l.sleep(ctx, why, r.wait, r.changed)
 	l.mu.Lock()
@@ -379,7 +379,7 @@ func longWait(meters []*meter, tokens int, now time.Time) time.Duration {
 	return 0
 }
 
-// affords reports whether the budgets have room for a call. It is false while calls under way hold what this one may
+// affords reports whether the budgets have room for a call. It is false while calls in progress hold what this one may
 // cost; the error says that there never will be room.
 func (l *Ledger) affords(cost amount) (bool, error) {
 	if b := l.cfg.BudgetCalls; b > 0 && l.calls >= b {

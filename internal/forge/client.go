@@ -34,7 +34,7 @@ type client struct {
 func newClient(base string, header http.Header, advice string) (client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return client{}, exit.BadInput("the address of the forge, %q, is no http or https address", base)
+		return client{}, exit.BadInput("the address of the forge, %q, is not an http or https address", base)
 	}
 	header.Set("User-Agent", "evalrun")
 	c := client{base: strings.TrimRight(base, "/"), header: header, advice: advice}

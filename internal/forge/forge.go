@@ -51,7 +51,7 @@ func Find(getenv func(string) string) (*Forge, error) {
 		l, err := newGitLab(getenv)
 		return &Forge{l}, err
 	}
-	return nil, exit.BadInput("this is no job of GitHub Actions or GitLab CI: neither GITHUB_REPOSITORY nor CI_PROJECT_ID is set; " +
+	return nil, exit.BadInput("this is not a job of GitHub Actions or GitLab CI: neither GITHUB_REPOSITORY nor CI_PROJECT_ID is set; " +
 		"`evalrun report RUN -o markdown` prints the comment")
 }
 

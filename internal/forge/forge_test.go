@@ -144,7 +144,7 @@ func TestForgeErrors(t *testing.T) {
 		"GitHub token": {map[string]string{"GITHUB_REPOSITORY": "o/r"}, "GITHUB_TOKEN is not set"},
 		"GitLab token": {map[string]string{"CI_PROJECT_ID": "9"}, "EVALRUN_GITLAB_TOKEN is not set"},
 		"address": {
-			map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": "file:///x"}, "no http or https address",
+			map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": "file:///x"}, "not an http or https address",
 		},
 		"event": {
 			map[string]string{"GITHUB_REPOSITORY": "o/r", "GH_TOKEN": "t", "GITHUB_EVENT_PATH": "no such file"}, "GITHUB_EVENT_PATH",

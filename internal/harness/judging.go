@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -51,6 +52,20 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 		j.Suites = append(j.Suites, j.take(files, filepath.Base(one.Snapshot), one.File, opts))
 	}
 	return j, nil
+}
+
+// PricesOf is the price list for what a run took: that of the flags, or else of its suites; nil without one, and for a run without copies
+// of its suites.
+func PricesOf(d *journal.Document, flags Flags, getenv func(string) string) (*pricing.List, error) {
+	m := merger{defaults: flags.defaults()}
+	if flags.Prices == "" {
+		j, err := LoadCopies(d, flags, getenv)
+		if err != nil || j.Bad() != nil {
+			return nil, nil //nolint:nilerr // tokens are shown instead
+		}
+		m.suites, m.defaults = j.Suites, j.Flags.defaults()
+	}
+	return m.prices(flags.Prices)
 }
 
 // SettleLike settles a job that sends to the service of a run where neither flags nor environment name one. That address has to be the

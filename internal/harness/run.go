@@ -23,7 +23,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// drainTime is how long calls under way may take after the first signal.
+// drainTime is how long calls in progress may take after the first signal.
 const drainTime = 30 * time.Second
 
 // Progress watches a run.
@@ -129,7 +129,7 @@ func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel co
 	case sig := <-signals:
 		caught <- sig.String()
 		s.stop.Now("interrupted")
-		s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for those under way; once more to abandon them")
+		s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for calls in progress; once more to abandon them")
 	case <-ctx.Done():
 		return
 	}

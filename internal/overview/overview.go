@@ -7,6 +7,7 @@ package overview
 import (
 	"strings"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -75,7 +76,7 @@ type Arm struct {
 	Metrics       map[string]Metric `json:"metrics"`
 	Repeats       *Repeats          `json:"repeats,omitempty"` // of cases that were judged more than once
 	// Classification is nil where the suite has none.
-	Classification *Classification `json:"classification,omitempty"`
+	Classification *classification.Report `json:"classification,omitempty"`
 	// What is under test, in runs that say so.
 	Target   string    `json:"target,omitempty"`
 	Model    string    `json:"model,omitempty"`
@@ -160,7 +161,7 @@ func newArm(suite string, a *journal.Arm) Arm {
 		lo, hi := Interval(rate, a.Judged)
 		out.PassRate, out.Interval = &rate, &[2]float64{lo, hi}
 	}
-	out.Classification = ClassificationOf(a)
+	out.Classification = a.Classified()
 	for _, m := range a.Metrics {
 		lo, hi := Interval(m.Mean, m.N)
 		out.Metrics[m.Name] = Metric{m.Mean, m.N, [2]float64{lo, hi}}

@@ -7,30 +7,29 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
 
 // Race is how a run ended in which arms raced.
 type Race struct {
-	Metric string      `json:"metric"`
-	Alpha  float64     `json:"alpha"` // how often an arm that is one of the best leaves, at most
-	Suites []RaceSuite `json:"suites"`
+	Suites []raceSuite `json:"suites"`
 	// Trials is how many the plan has, Skipped how many of them did not run since their arms had left, and Saved the share.
 	Trials  int     `json:"trials"`
 	Skipped int     `json:"skipped"`
 	Saved   float64 `json:"saved"`
 }
 
-// RaceSuite is the race of a suite with two arms or more.
-type RaceSuite struct {
-	Suite string    `json:"suite"`
-	In    []string  `json:"in"`   // the arms that stay, in the order of the plan: the best is among them
-	Left  []RaceArm `json:"left"` // in the order in which they left
+// raceSuite is the race of a suite with two arms or more.
+type raceSuite struct {
+	Suite  string    `json:"suite"`
+	Metric string    `json:"metric"`
+	Alpha  float64   `json:"alpha"` // how often some arm that is one of the best leaves, at most
+	In     []string  `json:"in"`    // the arms that stay, in the order of the plan: the best is among them
+	Left   []raceArm `json:"left"`  // in the order in which they left
 }
 
-// RaceArm is an arm that left a race.
-type RaceArm struct {
+// raceArm is an arm that left a race.
+type raceArm struct {
 	Arm    string  `json:"arm"`
 	Units  int     `json:"units"` // independent ones that were used: cases, or clusters of them
 	Of     int     `json:"of"`
@@ -40,14 +39,10 @@ type RaceArm struct {
 
 // RaceOf is the race of a run, nil when its arms did not race.
 func RaceOf(d *journal.Document) *Race {
-	o := d.Run.Options()
-	if o.Race == "" {
+	if d.Run.Options().Race == "" {
 		return nil
 	}
-	r := &Race{
-		Metric: o.Race, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Suites: []RaceSuite{},
-		Trials: d.Run.Plan.Trials, Skipped: d.Summary.Stopped,
-	}
+	r := &Race{Suites: []raceSuite{}, Trials: d.Run.Plan.Trials, Skipped: d.Summary.Stopped}
 	r.Saved = float64(r.Skipped) / float64(max(1, r.Trials))
 	for i := range d.Summary.Suites {
 		if s := &d.Summary.Suites[i]; len(s.Arms) > 1 {
@@ -58,60 +53,61 @@ func RaceOf(d *journal.Document) *Race {
 }
 
 // raceIn is the race of a suite.
-func raceIn(d *journal.Document, s *journal.SuiteSummary) RaceSuite {
-	out := RaceSuite{Suite: s.Name, In: []string{}, Left: []RaceArm{}}
-	for i := range d.Stops {
-		if stop := &d.Stops[i]; stop.Race && stop.Suite == s.Name {
-			out.Left = append(out.Left, RaceArm{stop.Arm, stop.Units, stop.Of, stop.Base, stop.LogE[stop.Metric]})
+func raceIn(d *journal.Document, s *journal.SuiteSummary) raceSuite {
+	out := raceSuite{Suite: s.Name, In: []string{}, Left: []raceArm{}}
+	for i := range d.Run.Suites {
+		if one := &d.Run.Suites[i]; one.Name == s.Name {
+			out.Metric, out.Alpha = one.Gate.RaceBy(d.Run.Options())
 		}
 	}
-	slices.SortStableFunc(out.Left, func(a, b RaceArm) int { return cmp.Or(cmp.Compare(a.Units, b.Units), cmp.Compare(a.Arm, b.Arm)) })
+	for i := range d.Stops {
+		if stop := &d.Stops[i]; stop.Race && stop.Suite == s.Name {
+			out.Left = append(out.Left, raceArm{stop.Arm, stop.Units, stop.Of, stop.Base, stop.LogE[stop.Metric]})
+		}
+	}
+	slices.SortStableFunc(out.Left, func(a, b raceArm) int { return cmp.Or(cmp.Compare(a.Units, b.Units), cmp.Compare(a.Arm, b.Arm)) })
 	for i := range s.Arms {
-		if name := s.Arms[i].Name; !slices.ContainsFunc(out.Left, func(a RaceArm) bool { return a.Arm == name }) {
+		if name := s.Arms[i].Name; !slices.ContainsFunc(out.Left, func(a raceArm) bool { return a.Arm == name }) {
 			out.In = append(out.In, name)
 		}
 	}
 	return out
 }
 
-// RaceRates says what a race does to the figures of single arms.
-const RaceRates = "pass rates and their intervals do not know of the race: those of arms that left are too low on average"
+// Rates says what a race does to the figures of single arms, "" when no call was saved.
+func (r *Race) Rates() string {
+	if r.Skipped == 0 {
+		return ""
+	}
+	return "pass rates and their intervals do not know of the race: those of arms that left are too low on average"
+}
 
 // Words say how the race went as a whole: how many arms left, and what that saved.
 func (r *Race) Words() string {
 	left, arms := 0, 0
+	var metrics []string
 	for i := range r.Suites {
 		s := &r.Suites[i]
+		if !slices.Contains(metrics, s.Metric) {
+			metrics = append(metrics, s.Metric)
+		}
 		left += len(s.Left)
 		arms += len(s.Left) + len(s.In)
 	}
 	return fmt.Sprintf(
-		"race on %s: %d of %s left, saved %.0f %% of the calls (%d of %d)", r.Metric, left, diag.Count(arms, "arm"), 100*r.Saved,
+		"race on %s: %d of %s left, saved %.0f %% of the calls (%d of %d)", strings.Join(metrics, " and "), left, diag.Count(arms, "arm"), 100*r.Saved,
 		r.Skipped, r.Trials,
 	)
 }
 
 // Stayed names the arms of a race that stay; several says that the run has other suites.
-func (s *RaceSuite) Stayed(alpha float64, several bool) string {
+func (s *raceSuite) Stayed(several bool) string {
 	where := ""
 	if several {
 		where = " of " + s.Suite
 	}
 	if len(s.In) == 1 {
-		return fmt.Sprintf("the best arm%s: %s (error rate %g)", where, s.In[0], alpha)
+		return fmt.Sprintf("the best arm%s: %s (error rate %g)", where, s.In[0], s.Alpha)
 	}
-	return fmt.Sprintf("the best arm%s is one of %d (error rate %g): %s", where, len(s.In), alpha, strings.Join(s.In, ", "))
-}
-
-// Words say when an arm left, units being what the race counts.
-func (a *RaceArm) Words(units string) string {
-	return fmt.Sprintf("%s left after %d of %d %s, behind %s", a.Arm, a.Units, a.Of, units, a.Behind)
-}
-
-// RaceUnits is what the races of a run count.
-func RaceUnits(d *journal.Document) string {
-	if d.Clustered() {
-		return "units"
-	}
-	return "cases"
+	return fmt.Sprintf("the best arm%s is one of %d (error rate %g): %s", where, len(s.In), s.Alpha, strings.Join(s.In, ", "))
 }

@@ -82,7 +82,7 @@ func notices(d *journal.Document) []string {
 	if r := overview.RaceOf(d); r != nil {
 		out = append(out, overview.Sentence(r.Words())+".")
 		for i := range r.Suites {
-			out = append(out, overview.Sentence(r.Suites[i].Stayed(r.Alpha, len(r.Suites) > 1))+".")
+			out = append(out, overview.Sentence(r.Suites[i].Stayed(len(r.Suites) > 1))+".")
 		}
 	}
 	if words := overview.CutAnswers(&d.Summary); words != "" {

@@ -194,7 +194,7 @@ func flagSettings() []setting {
 			"The folder of recorded answers; missing ones are requested and recorded."),
 		toggle("cache", "cache", "Whether to keep answers in .evalrun/cache and use those of earlier runs."),
 		toggle("noContent", "no-content", "Whether to keep prompts and answers out of all files."),
-		toggle("allowEmpty", "allow-empty", "Whether an empty selection is no error."),
+		toggle("allowEmpty", "allow-empty", "Whether an empty selection is accepted."),
 		toggle("quiet", "quiet", "Whether to print errors and failed verdicts only."),
 		toggle("verbose", "verbose", "Whether to report each trial and each retry."),
 		{

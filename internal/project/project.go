@@ -77,7 +77,7 @@ func Load(path, shown string, text []byte, diags *diag.List) *File {
 func unknownKey(e yamlnode.Entry) {
 	name := e.Name()
 	if slices.Contains(chosenPerRun(), name) {
-		e.Key.Errorf("give it on the command line", "`%s` is chosen for each run and is no key of a project file", name)
+		e.Key.Errorf("give it on the command line", "`%s` is chosen for each run and is not a key of a project file", name)
 		return
 	}
 	if slices.Contains([]string{"targets", "prompts", "cases", "version"}, name) {

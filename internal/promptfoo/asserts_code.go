@@ -67,7 +67,7 @@ func (c *converter) authored(v src, base string) (string, bool) {
 	file, function, _ := strings.Cut(strings.TrimPrefix(v.text(), "file://"), ":")
 	want := map[string]string{"javascript": javaScript, "python": python}[base]
 	if language(file) != want {
-		v.todo("%s is no program of this type", file)
+		v.todo("%s is not a program of this type", file)
 		return "", false
 	}
 	name, ok := c.copyCode(v, file)

@@ -47,7 +47,7 @@ func (c *converter) expected(s src) (string, string) {
 		return escapeText(text), ""
 	}
 	if !s.IsScalar() || s.IsNull() {
-		return "", "the value is no text"
+		return "", "the value is not a text"
 	}
 	text, ok := c.text(s, dialect{})
 	if !ok {
@@ -225,7 +225,7 @@ func (c *converter) schemaFile(s src, ref string) (*mapping, string, string) {
 		return nil, "", s.l.fates[s.path].note
 	}
 	if !file.IsMapping() {
-		return nil, "", "the schema in " + path.Base(ref) + " is no mapping"
+		return nil, "", "the schema in " + path.Base(ref) + " is not a mapping"
 	}
 	s.ok("copied into the suite")
 	return drafted(escapedValue(file).(*mapping)), "", ""
@@ -376,7 +376,7 @@ func (c *converter) words(not bool, a src) (*scorer, string) {
 	limits := &mapping{}
 	if v.IsScalar() {
 		if _, ok := number(v); !ok {
-			return nil, "a number of words is no template here"
+			return nil, "a number of words is not a template here"
 		}
 		limits.set("min", literal(v.text())).set("max", literal(v.text()))
 	}

@@ -73,7 +73,7 @@ func (c *converter) table(name string) (*table, error) {
 	}
 	all, err := r.ReadAll()
 	if err != nil || len(all) == 0 {
-		return nil, fmt.Errorf("%s is no table that can be read: %w", name, err)
+		return nil, fmt.Errorf("%s cannot be read as a table: %w", name, err)
 	}
 	t := &table{name: name, header: all[0], rows: all[1:]}
 	for i := range t.header {

@@ -67,7 +67,7 @@ func isConfig(root yamlnode.Node) bool {
 			return true
 		}
 	}
-	root.Errorf("it has `prompts`, `providers` and `tests`", "this is no promptfoo configuration: it has none of their keys")
+	root.Errorf("it has `prompts`, `providers` and `tests`", "this is not a promptfoo configuration: it has none of their keys")
 	return false
 }
 

@@ -207,7 +207,7 @@ func (c *converter) fileValue(s src, ref string) (any, bool) {
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	switch {
 	case !utf8.ValidString(text) || path.Ext(name) == ".pdf":
-		s.todo("%s is no text; show it with `image: FILE` or `data: FILE` in `parts` of a prompt", name)
+		s.todo("%s is not a text; show it with `image: FILE` or `data: FILE` in `parts` of a prompt", name)
 		return "", true
 	case path.Ext(name) == ".yaml" || path.Ext(name) == ".yml":
 		var ignored diagList

@@ -154,7 +154,7 @@ func placeOf(id string) place {
 	case two && slices.Contains(v.kinds, kind):
 		return place{vendor: v, name: prefix, model: model}
 	case slices.Contains(notModels, kind):
-		return place{vendor: v, name: prefix, model: model, why: "`" + id + "` is no chat with a model"}
+		return place{vendor: v, name: prefix, model: model, why: "`" + id + "` is not a chat with a model"}
 	}
 	return place{vendor: v, name: prefix, model: rest}
 }

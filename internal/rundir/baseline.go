@@ -62,7 +62,7 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 		return nil, exit.BadInput("latest is the newest run below %s, and no name of a baseline", Runs)
 	}
 	if !baselineName().MatchString(name) {
-		return nil, exit.BadInput("%q is no name of a baseline: letters, digits, dot, dash and underscore", name)
+		return nil, exit.BadInput("%q is not a name of a baseline: letters, digits, dot, dash and underscore", name)
 	}
 	doc, err := d.Open(run)
 	if err != nil {

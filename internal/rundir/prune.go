@@ -128,7 +128,7 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []headed {
 		why := ""
 		switch {
 		case !entry.IsDir():
-			why = "it is no folder"
+			why = "it is not a folder"
 		case !readable:
 			why = "it holds no run that can be read"
 		case one.Run.ID != entry.Name():

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/choosing"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -83,10 +84,9 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (
 // Preferences is what came of ranking arms by preferences.
 type Preferences struct{ found *compare.Preferences }
 
-// Exit is the exit code of the ranking: incomplete or invalid ones are none.
+// Exit is the exit code: that there is a ranking of every suite.
 func (p *Preferences) Exit() int {
-	invalid := func(s compare.SuitePreferences) bool { return s.Verdict == eval.Invalid }
-	if p.found.Judge.Incomplete != "" || slices.ContainsFunc(p.found.Suites, invalid) {
+	if p.found.Judge.Incomplete != "" || slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
 		return exit.CodeIncomplete
 	}
 	return 0
@@ -117,7 +117,11 @@ func (f Folder) RankByChoice(ctx context.Context, name string, o CompareOptions)
 		return nil, err
 	}
 	defer chooser.Close()
-	found, err := chooser.Rank(ctx, name, o.Rule.Alpha, o.Arms)
+	prices, err := harness.PricesOf(d, o.Judge.Flags, o.Judge.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	found, err := chooser.Rank(ctx, choosing.Ranked{Name: name, Alpha: o.Rule.Alpha, Arms: o.Arms, Prices: prices})
 	return &Preferences{found}, err
 }
 

@@ -152,7 +152,7 @@ func checkShard(name string, d, first *journal.Document) error {
 	shard := d.Run.Plan.Shard
 	switch {
 	case shard == nil:
-		return exit.BadInput("%s is no shard: it was run without --shard", name)
+		return exit.BadInput("%s is not a shard: it was run without --shard", name)
 	case shard.Plan != first.Run.Plan.Shard.Plan || shard.Of != first.Run.Plan.Shard.Of:
 		return exit.BadInput("%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir)
 	case d.Run.Emulator != first.Run.Emulator || d.Run.Service != first.Run.Service ||

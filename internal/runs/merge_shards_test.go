@@ -88,7 +88,7 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 	}{
 		"no shard": {
 			second: change(func(r *eval.Run) { r.Plan.Shard = nil }),
-			want:   "two is no shard: it was run without --shard",
+			want:   "two is not a shard: it was run without --shard",
 		},
 		"another plan": {
 			second: change(func(r *eval.Run) { r.Plan.Shard.Plan = "other" }),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/ranking"
@@ -46,6 +47,9 @@ func (f Folder) Rank(name string, o CompareOptions) (*Rankings, error) {
 	by := verdict.Ranked{Metric: eval.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Arms: o.Arms}
 	if len(o.Rule.Metrics) > 0 {
 		by.Metric = o.Rule.Metrics[0]
+	}
+	if by.Prices, err = harness.PricesOf(doc, o.Judge.Flags, o.Judge.Getenv); err != nil {
+		return nil, err
 	}
 	all, err := verdict.Rank(doc, by)
 	return &Rankings{doc.Run.ID, all}, err

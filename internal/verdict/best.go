@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,15 +10,17 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/ranking"
 )
 
 // Ranked says what to rank the arms of a run by.
 type Ranked struct {
-	Suite  string   // the only one to rank; "" ranks all that have two arms
-	Metric string   // pass, blocked, or a named metric
-	Alpha  float64  // error rate of the set of the best
-	Arms   []string // the arms to rank, none for all
+	Suite  string        // the only one to rank; "" ranks all that have two arms
+	Metric string        // pass, blocked, or a named metric
+	Alpha  float64       // error rate of the set of the best
+	Arms   []string      // the arms to rank, none for all
+	Prices *pricing.List // nil shows tokens only
 }
 
 // Rank ranks the arms of a run, suite by suite. The error is about a metric or an arm that the run has not.
@@ -85,23 +86,29 @@ func rankedBy(sides []*compare.Side, metric string) error {
 // rankSuite ranks the arms of one suite. Of a race it says who stayed: its arms were not sent the same cases.
 func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o Ranked) ranking.Ranking {
 	var r ranking.Ranking
-	if raced := raceIn(d, s.Name); len(raced) > 0 {
+	if raced := raceIn(d, s.Name); len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // it has spent the error rate
 		r = compare.RankRaced(arms, raced, o.Metric, o.Alpha)
+		r.Race.Saved = notSent(s, raced)
 	} else {
 		r = compare.Rank(arms, compare.RankOptions{
 			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: optionsFor(nil, d, s.Name).MaxErrors, Seed: comparisonSeed,
 		})
 	}
 	for i := range r.Arms {
-		a := &r.Arms[i]
-		if v, ok := d.LatencyQuantile(s.Name, a.Arm, 0.5); ok {
-			a.LatencyP50Ms = &v
-		}
-		if v, ok := d.LatencyQuantile(s.Name, a.Arm, 0.95); ok {
-			a.LatencyP95Ms = &v
-		}
+		at := slices.IndexFunc(arms, func(s *compare.Side) bool { return s.Arm == r.Arms[i].Arm })
+		r.Arms[i].Taken = TakenBy(d, arms[at], o.Prices)
 	}
 	return r
+}
+
+// notSent is how many trials of the arms that left a race were not sent. Answers that came too late are not used, and were sent.
+func notSent(s *journal.SuiteSummary, left map[string]int) (n int) {
+	for i := range s.Arms {
+		if _, gone := left[s.Arms[i].Name]; gone {
+			n += s.Arms[i].Counts.Skip
+		}
+	}
+	return n
 }
 
 // raceIn are the arms of a suite that left a race, with the number of units after which each did.
@@ -153,7 +160,8 @@ func afterRace(d *journal.Document, suite string) []ranking.Ranking {
 	if o.Race == "" || len(raceIn(d, suite)) == 0 {
 		return nil
 	}
-	all, err := Rank(d, Ranked{Suite: suite, Metric: o.Race, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha)})
+	metric, alpha := gateConfig(d, suite).RaceBy(o)
+	all, err := Rank(d, Ranked{Suite: suite, Metric: metric, Alpha: alpha})
 	if err != nil { // the metric is nowhere, since nothing was judged
 		return nil
 	}

@@ -79,7 +79,7 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 	q := &Early{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
 	for i := range run.Suites {
 		name := run.Suites[i].Name
-		w := raceOf(run, plan, name)
+		w := raceOf(run, plan, &run.Suites[i])
 		if w == nil {
 			var err error
 			if w, err = stopping(run, plan, &run.Suites[i]); err != nil {

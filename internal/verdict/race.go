@@ -37,15 +37,15 @@ type RaceOutlook struct {
 
 // Races checks the races that the options ask for, before anything is sent, and says what is known of them.
 func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
-	metric := c.Options.Race
-	if metric == "" || c.Plan.Size() == 0 {
+	if c.Options.Race == "" || c.Plan.Size() == 0 {
 		return nil, nil
 	}
-	alpha := cmp.Or(c.Options.Rule.Alpha, defaultsOf(c.Options).Rule.Alpha, eval.DefaultAlpha)
-	if alpha > suite.MaxAlpha {
-		return nil, exit.BadInput("--alpha %g: a race that is wrong so often says nothing; %g at most", alpha, suite.MaxAlpha)
+	o := *c.Options
+	if o.Rule.Alpha = cmp.Or(o.Rule.Alpha, defaultsOf(&o).Rule.Alpha); o.Rule.Alpha > suite.MaxAlpha {
+		return nil, exit.BadInput("--alpha %g: a race that is wrong so often says nothing; %g at most", o.Rule.Alpha, suite.MaxAlpha)
 	}
 	for _, one := range suites {
+		metric, alpha := one.Gate.RaceBy(&o)
 		if err := racedOn(one, metric); err != nil {
 			return nil, err
 		}
@@ -78,7 +78,11 @@ func racedOn(s *suite.Suite, metric string) error {
 	known = slices.DeleteFunc(slices.Clone(known), unraced)
 	switch {
 	case unraced(metric):
-		return exit.BadInput("--race takes a metric between 0 and 1 of which more is better, and not %s", metric)
+		return exit.BadInput("--race takes a metric between 0 and 1 where more is better, and not %s", metric)
+	case s.Gate != nil && s.Gate.Best != nil && s.Gate.Best.Metric != metric:
+		return exit.BadInput(
+			"--race=%s: the gate of %s wants the best by %s; --race alone races on that", metric, s.Name, s.Gate.Best.Metric,
+		)
 	case !open && !slices.Contains(known, metric):
 		return exit.BadInput("--race: %s has no metric %s; %s", s.Name, metric, diag.DidYouMean(metric, known))
 	}
@@ -101,12 +105,12 @@ func (c *Checks) casesOf(name string) int {
 func unraced(metric string) bool { return eval.IsRatio(metric) || metric == eval.MetricBlocked }
 
 // raceOf is the race of a suite that a run begins, nil when there is none.
-func raceOf(run *eval.Run, plan *runner.Plan, name string) *watchedSuite {
-	o := run.Options()
-	if o.Race == "" || plan.Shard() != nil || armsOf(plan, name) < 2 {
+func raceOf(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) *watchedSuite {
+	metric, alpha := one.Gate.RaceBy(run.Options())
+	if metric == "" || plan.Shard() != nil || armsOf(plan, one.Name) < 2 {
 		return nil
 	}
-	rule := &eval.BaselineRule{Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Metrics: []eval.MetricMargin{{Name: o.Race}}}
+	rule := &eval.BaselineRule{Alpha: alpha, Metrics: []eval.MetricMargin{{Name: metric}}}
 	return &watchedSuite{rule: rule, race: &race{}, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}}
 }
 

@@ -203,7 +203,7 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 		return &eval.Error{
 			Kind:    eval.KindMalformed,
 			Status:  resp.StatusCode,
-			Message: c.cfg.Peer + " answers with a status that is no answer: " + c.Secrets().OutOf(resp.Status),
+			Message: c.cfg.Peer + " answers with a status that is not an answer: " + c.Secrets().OutOf(resp.Status),
 		}
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {

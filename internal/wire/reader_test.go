@@ -131,7 +131,7 @@ func TestStreamsThatAreNoAnswer(t *testing.T) {
 		"nothing":                  {"", "", eval.KindTruncated, "the stream was cut"},
 		"white space":              {" \r\n\t ", "", eval.KindTruncated, "the stream was cut"},
 		"a page":                   {"<html><body>Bad gateway", "", eval.KindMalformed, "neither JSON nor a stream of events: <html>"},
-		"a page instead of events": {"<html>Bad gateway</html>", sse, eval.KindMalformed, "no part of an answer"},
+		"a page instead of events": {"<html>Bad gateway</html>", sse, eval.KindMalformed, "text outside of an answer"},
 		"a page between events":    {"data: {\"a\":1}\n\n<html>Bad gateway</html>\n", sse, eval.KindMalformed, "<html>Bad gateway"},
 		"an error event": {
 			"event: error\ndata: {\"error\":{\"code\":429,\"message\":\"slow down\"}}\n\n", sse, eval.KindQuota,
@@ -144,7 +144,7 @@ func TestStreamsThatAreNoAnswer(t *testing.T) {
 			"data: {\"a\":1}\n\ndata: [DONE]\n\ndata: {\"error\":{\"code\":500,\"message\":\"late\"}}\n\n", sse,
 			eval.KindStatus, "late",
 		},
-		"text behind an array":        {`[{"b":"end"}] trailing`, "", eval.KindMalformed, "no part of an answer: trailing"},
+		"text behind an array":        {`[{"b":"end"}] trailing`, "", eval.KindMalformed, "text outside of an answer: trailing"},
 		"an error behind an array":    {`[{"b":"end"}]{"error":{"code":429,"message":"late"}}`, "", eval.KindQuota, "late"},
 		"no comma in an array":        {`[{"a":1} {"b":"end"}]`, "", eval.KindMalformed, "not JSON after 1 chunks"},
 		"events that end in an event": {"data: {\"a\":1}\n\ndata: {\"b\":\"e", sse, eval.KindTruncated, "cut after 1 chunks"},

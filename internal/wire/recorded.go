@@ -56,7 +56,7 @@ func ReadEvents(data []byte, out Answer) error {
 		var stray *strayError
 		switch {
 		case errors.As(err, &stray):
-			return eval.Errorf(eval.KindMalformed, "the stream has text that is no part of an answer: %s", Excerpt(stray.text))
+			return eval.Errorf(eval.KindMalformed, "the stream has text outside of an answer: %s", Excerpt(stray.text))
 		case errors.Is(err, io.EOF) && (in.ended() || out.Finished()):
 			return nil
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

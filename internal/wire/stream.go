@@ -141,7 +141,7 @@ func (c *Conn) stray(text []byte, events bool) error {
 			return err
 		}
 	}
-	return eval.Errorf(eval.KindMalformed, "the stream has text that is no part of an answer: %s", Excerpt(text))
+	return eval.Errorf(eval.KindMalformed, "the stream has text outside of an answer: %s", Excerpt(text))
 }
 
 // streamError explains why a stream gave no answer; n chunks of it had come.

@@ -1,0 +1,53 @@
+package verdict
+
+import (
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/ranking"
+)
+
+// TakenBy is what a trial of an arm takes on average. The calls of judges are no part of it. prices is nil without a price list.
+func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.List) ranking.Taken {
+	t := ranking.Taken{Cost: costOf(d, arm, prices)}
+	var tokens compare.Sum
+	for i := range arm.Cases {
+		if c := &arm.Cases[i]; !c.Quarantined {
+			tokens.Total, tokens.N = tokens.Total+c.Tokens.Total, tokens.N+c.Tokens.N
+		}
+	}
+	if x, ok := tokens.Mean(); ok && x > 0 {
+		t.Tokens = &x
+	}
+	if v, ok := d.LatencyQuantile(arm.Suite, arm.Arm, 0.5); ok {
+		t.LatencyP50Ms = &v
+	}
+	if v, ok := d.LatencyQuantile(arm.Suite, arm.Arm, 0.95); ok {
+		t.LatencyP95Ms = &v
+	}
+	return t
+}
+
+// costOf is the mean cost of the arm's judged trials; nil where the list does not name the model of one, or its tokens are unknown.
+func costOf(d *journal.Document, arm *compare.Side, prices *pricing.List) *float64 {
+	if prices == nil {
+		return nil
+	}
+	var cost compare.Sum
+	for i := range d.Len() {
+		k := d.Known(i)
+		if k.Suite != arm.Suite || k.Arm != arm.Arm || k.Outcome != eval.Pass && k.Outcome != eval.Fail {
+			continue
+		}
+		r, err := d.Trial(i)
+		if err != nil || r.Usage == nil || !prices.Knows(r.Model) {
+			return nil
+		}
+		cost.Add(prices.Of(r.Model, r.Usage))
+	}
+	if x, ok := cost.Mean(); ok {
+		return &x
+	}
+	return nil
+}

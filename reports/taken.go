@@ -1,0 +1,39 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/ranking"
+)
+
+// takenTable shows what a trial of each arm takes.
+type takenTable struct {
+	priced bool // some arm has a cost, and tokens are not shown
+}
+
+func newTakenTable(arms []ranking.Priced) takenTable {
+	return takenTable{slices.ContainsFunc(arms, func(a ranking.Priced) bool { return a.Cost != nil })}
+}
+
+func (t takenTable) columns() []Column {
+	header := "tokens"
+	if t.priced {
+		header = "cost"
+	}
+	return []Column{{Header: header, Optional: 2}, {Header: "p50", Optional: 3}, {Header: "p95", Optional: 2}}
+}
+
+func (t takenTable) cells(a *ranking.Taken) []string {
+	amount := numberOr(a.Tokens, "%.0f")
+	if t.priced {
+		amount = numberOr(a.Cost, "%.3g")
+	}
+	return []string{amount, millis(a.LatencyP50Ms), millis(a.LatencyP95Ms)}
+}
+
+// cheapestWords say which of the arms that may be the best costs least.
+func cheapestWords(c *ranking.Cheap) string {
+	return diag.CleanLine(fmt.Sprintf("cheapest of the best: %s (%.2g of the %s of %s)", c.Arm, c.Ratio, c.By, c.Against))
+}
