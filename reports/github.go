@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -27,7 +28,7 @@ const (
 // at its line of the suite. They are errors when the gate does not hold, else warnings. Cases in quarantine are
 // warnings at most. Against a baseline only new failures are marked, and the others counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
-	g := github{d: d, problem: "warning", failures: overview.NewFailures(d)}
+	g := github{d: d, problem: "warning", failures: standing.New(d)}
 	if d.Gate.Exit != 0 {
 		g.problem = "error"
 	}
@@ -61,7 +62,7 @@ type github struct {
 	d                *journal.Document
 	problem          string // the level of cases that count
 	errors, warnings annotations
-	failures         overview.Failures
+	failures         standing.Failures
 }
 
 // annotations are those of one level, the first of them and how many more there are.
@@ -135,12 +136,12 @@ func (g *github) rules() (broken, warned []string) {
 
 // cases adds an annotation for each case that failed, new failures first, then for each that could not be judged.
 func (g *github) cases() error {
-	for rank := range overview.Ranks {
+	for rank := range standing.Ranks {
 		if err := g.casesOf(eval.Fail, rank); err != nil {
 			return err
 		}
 	}
-	return g.casesOf(eval.Err, overview.Standing("").Rank())
+	return g.casesOf(eval.Err, standing.Standing("").Rank())
 }
 
 // casesOf adds an annotation for each case of an outcome and a standing.
@@ -149,7 +150,7 @@ func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 		if journal.Fold(row.Counts) != wanted || wanted == eval.Fail && g.standing(row).Rank() != rank {
 			continue
 		}
-		if wanted == eval.Fail && g.standing(row) == overview.AlsoFailed {
+		if wanted == eval.Fail && g.standing(row) == standing.AlsoFailed {
 			g.old++
 			continue
 		}
@@ -172,7 +173,7 @@ func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 }
 
 // standing is how a case that failed did in the baseline.
-func (g *github) standing(row journal.Row) overview.Standing {
+func (g *github) standing(row journal.Row) standing.Standing {
 	return g.failures.OfRow(row, g.arms(row.Suite))
 }
 
@@ -212,11 +213,11 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 }
 
 // failedWords say that a case failed, and how it did in the baseline.
-func failedWords(s overview.Standing) string {
+func failedWords(s standing.Standing) string {
 	switch s {
-	case overview.NewlyFailing, overview.AlsoFailed:
+	case standing.NewlyFailing, standing.AlsoFailed:
 		return string(s)
-	case overview.NotInBaseline, overview.Changed:
+	case standing.NotInBaseline, standing.Changed:
 		return "failed, " + string(s)
 	}
 	return "failed"

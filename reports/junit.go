@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -54,7 +55,7 @@ const maxJUnitText = 20_000
 // that does not hold although no failed case shows it is a testcase too. Its counts are summary.cases of the JSON
 // report.
 func JUnit(w io.Writer, d *journal.Document, _ Options) error {
-	j := junit{d: d, gate: overview.NewGateCases(d), failures: overview.NewFailures(d), out: bufio.NewWriter(w)}
+	j := junit{d: d, gate: overview.NewGateCases(d), failures: standing.New(d), out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)
 	j.print(xml.Header + "<testsuites>")
 	id := 0
@@ -82,7 +83,7 @@ type junit struct {
 	out  *bufio.Writer
 	enc  *xml.Encoder
 
-	failures overview.Failures
+	failures standing.Failures
 }
 
 // print writes a piece of XML; an error stays with the writer until Flush.

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -33,7 +34,7 @@ const (
 // Every text of the run is in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
 // It begins with Marker, so that the next run finds its comment.
 func Markdown(w io.Writer, d *journal.Document, o Options) error {
-	m := markdown{d: d, failures: overview.NewFailures(d), listed: map[armCase]bool{}}
+	m := markdown{d: d, failures: standing.New(d), listed: map[armCase]bool{}}
 	m.add("%s\n", Marker(&d.Run))
 	m.head(o.Links)
 	m.gate()
@@ -61,7 +62,7 @@ type markdown struct {
 	out  strings.Builder
 	left []string // what there was no room for
 
-	failures overview.Failures
+	failures standing.Failures
 	listed   map[armCase]bool // as newly failing
 }
 
@@ -223,16 +224,16 @@ func (m *markdown) arms() {
 }
 
 // failedTitles are the titles of failures by how they did in the baseline.
-var failedTitles = map[overview.Standing]string{
-	overview.NewlyFailing: "Newly failing", overview.NotInBaseline: "Failed, not in the baseline",
-	overview.Changed: "Failed, changed since the baseline", "": "Failed", overview.AlsoFailed: "Also failed in the baseline",
+var failedTitles = map[standing.Standing]string{
+	standing.NewlyFailing: "Newly failing", standing.NotInBaseline: "Failed, not in the baseline",
+	standing.Changed: "Failed, changed since the baseline", "": "Failed", standing.AlsoFailed: "Also failed in the baseline",
 }
 
 // cases shows failed cases, then unjudged ones, on each arm.
 func (m *markdown) cases() error {
 	failed := 0
-	for rank := range overview.Ranks {
-		left, err := m.casesOf(eval.Fail, overview.StandingOf(rank), failed > 0)
+	for rank := range standing.Ranks {
+		left, err := m.casesOf(eval.Fail, standing.OfRank(rank), failed > 0)
 		if err != nil {
 			return err
 		}
@@ -249,7 +250,7 @@ func (m *markdown) cases() error {
 
 // casesOf shows the cases of an outcome and a standing, and counts the trials that do not fit. full says that earlier
 // ones did not fit. Then these are not shown either, so that the page shows the beginning.
-func (m *markdown) casesOf(outcome eval.Outcome, standing overview.Standing, full bool) (left int, err error) {
+func (m *markdown) casesOf(outcome eval.Outcome, standing standing.Standing, full bool) (left int, err error) {
 	title := "### " + failedTitles[standing] + "\n\n" // until it is written
 	if outcome == eval.Err {
 		title = "### Could not be judged\n\n"
@@ -280,7 +281,7 @@ func (m *markdown) casesOf(outcome eval.Outcome, standing overview.Standing, ful
 }
 
 // isListedAs reports whether a failed case has a standing and is not listed yet.
-func (m *markdown) isListedAs(standing overview.Standing, cell armCell) bool {
+func (m *markdown) isListedAs(standing standing.Standing, cell armCell) bool {
 	return m.failures.Of(cell.row.Suite, cell.arm, cell.row.Case) == standing &&
 		!m.listed[armCase{cell.row.Suite, cell.arm, cell.row.Case}]
 }

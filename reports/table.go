@@ -15,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -36,7 +37,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	}
 	t := tableReport{d: d, o: o}
 	if !o.Quiet {
-		t.failures = overview.NewFailures(d)
+		t.failures = standing.New(d)
 		body := t.short
 		if o.Verbose {
 			body = t.full
@@ -90,7 +91,7 @@ type tableReport struct {
 	show string // the case that the reader will want to see first, "" when all passed
 	help remedies
 
-	failures overview.Failures // how those of the run did in the baseline
+	failures standing.Failures // how those of the run did in the baseline
 }
 
 func (t *tableReport) line(format string, args ...any) {
@@ -184,7 +185,7 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 // places are those of a list, from its top.
 func places() (out []place) {
 	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
-		for rank := range overview.Ranks {
+		for rank := range standing.Ranks {
 			out = append(out, place{outcome, rank})
 		}
 	}
@@ -294,8 +295,8 @@ func (t *tableReport) column(rows []journal.Row, arm string) (cells []string, wi
 }
 
 // standingMarks are standings in a cell.
-var standingMarks = map[overview.Standing]string{
-	overview.NewlyFailing: " (new)", overview.NotInBaseline: " (added)", overview.Changed: " (changed)", overview.AlsoFailed: " (as before)",
+var standingMarks = map[standing.Standing]string{
+	standing.NewlyFailing: " (new)", standing.NotInBaseline: " (added)", standing.Changed: " (changed)", standing.AlsoFailed: " (as before)",
 }
 
 // word is a cell: the outcome, of several repeats how many passed, and how a failure did in the baseline.

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -77,7 +78,7 @@ func (t *tableReport) changedAnswers(run string) []step {
 
 // sinceBaseline shows what changed in the answer of a case that newly fails.
 func (t *tableReport) sinceBaseline(e *example) {
-	if e.group.standing != overview.NewlyFailing {
+	if e.group.standing != standing.NewlyFailing {
 		return
 	}
 	k := t.d.Known(e.place)

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -136,7 +137,7 @@ func (e *example) count(arm string) {
 }
 
 // standing is how a case did in the baseline, of a trial that failed.
-func (t *tableReport) standing(row journal.Row, a *journal.Account) overview.Standing {
+func (t *tableReport) standing(row journal.Row, a *journal.Account) standing.Standing {
 	if a.Outcome != eval.Fail {
 		return ""
 	}
@@ -147,7 +148,7 @@ func (t *tableReport) standing(row journal.Row, a *journal.Account) overview.Sta
 type trouble struct {
 	outcome     eval.Outcome
 	quarantined bool
-	standing    overview.Standing
+	standing    standing.Standing
 	who         string // the scorers that failed, or the kind of error
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -151,11 +152,11 @@ func errorKind(r *eval.Result) []string {
 // surroundings are what a run says of its trials that they do not say themselves.
 type surroundings struct {
 	run      *eval.Run
-	failures overview.Failures
+	failures standing.Failures
 }
 
 func surroundingsOf(d *journal.Document) surroundings {
-	return surroundings{&d.Run, overview.NewFailures(d)}
+	return surroundings{&d.Run, standing.New(d)}
 }
 
 func notes(r *eval.Result, of surroundings) (out []string) {

@@ -1,10 +1,12 @@
-package overview
+// Package standing says how the failures of a run did in its baseline.
+package standing
 
 import (
 	"slices"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -25,8 +27,8 @@ var standings = []Standing{NewlyFailing, NotInBaseline, Changed, "", AlsoFailed}
 // Rank is the place of a standing among all, 0 for what comes first.
 func (s Standing) Rank() int { return slices.Index(standings, s) }
 
-// StandingOf is the standing with a rank.
-func StandingOf(rank int) Standing { return standings[rank] }
+// OfRank is the standing with a rank.
+func OfRank(rank int) Standing { return standings[rank] }
 
 // Ranks is the number of standings.
 const Ranks = 5
@@ -37,8 +39,8 @@ type failure struct{ suite, arm, name string }
 // Failures says how the failures of a run did in its baseline.
 type Failures struct{ of map[failure]Standing }
 
-// NewFailures reads the comparison of a run with its baseline.
-func NewFailures(d *journal.Document) Failures {
+// New reads the comparison of a run with its baseline.
+func New(d *journal.Document) Failures {
 	f := Failures{of: map[failure]Standing{}}
 	c := d.Comparison
 	if c == nil || c.NotCompared {
@@ -81,7 +83,7 @@ func note(marks map[failure]Standing, a *compare.ArmComparison) {
 	}
 	for i := range a.Flips {
 		as := unknown
-		if Fails(&a.Flips[i]) {
+		if overview.Fails(&a.Flips[i]) {
 			as = NewlyFailing
 		}
 		marks[failure{a.Suite, a.HeadArm, a.Flips[i].Case}] = as
