@@ -42,7 +42,7 @@ func (w *world) draw(random *rand.Rand, cases int) (out []Judged) {
 
 // truth is what the model makes of any number of cases.
 func (w *world) truth() *davidson {
-	return newTally(len(w.theta), w.draw(rand.New(rand.NewPCG(9, 9)), 500_000/len(w.theta)/len(w.theta))).fit() //nolint:gosec // reproducible
+	return newTally(len(w.theta), w.draw(rand.New(rand.NewPCG(9, 9)), 500_000/len(w.theta)/len(w.theta))).fit()
 }
 
 // simulated is how often all intervals hold their truth, and how often the truly best arm is in the set.
@@ -56,7 +56,7 @@ func (w *world) simulated(t *testing.T, cases, runs int) (coverage, kept, size f
 			best = i
 		}
 	}
-	random := rand.New(rand.NewPCG(uint64(cases), uint64(len(w.theta)))) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(uint64(cases), uint64(len(w.theta))))
 	for range runs {
 		got := Preferences(names(len(w.theta)), w.draw(random, cases), PreferenceOptions{Seed: 1})
 		all := true

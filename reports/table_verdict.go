@@ -231,6 +231,11 @@ func allHold(n int) string {
 	return fmt.Sprintf("%d rules hold", n)
 }
 
+// bestWords are the verdicts on an arm that has to be among the best.
+var bestWords = map[eval.Verdict]string{
+	eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best",
+}
+
 // ruleWords are a rule that was applied, with what was found.
 func ruleWords(r eval.GateRule) string {
 	bound := "at most"
@@ -242,8 +247,7 @@ func ruleWords(r eval.GateRule) string {
 		where += " on " + r.Arm
 	}
 	if r.Name == "best" {
-		words := map[eval.Verdict]string{eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best"}
-		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(words[r.Verdict], "NO RANKING"), r.Why)
+		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict], "NO RANKING"), r.Why)
 	}
 	if r.Verdict != "" {
 		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict])

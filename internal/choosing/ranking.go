@@ -209,7 +209,7 @@ func (s *rankedSuite) result(counts *compare.ArmChoice, preferred []scorers.Pref
 	}
 	out.Preference = ranking.Preferences(names, s.judged(preferred), ranking.PreferenceOptions{Alpha: alpha, Seed: rankingSeed})
 	if out.Verdict == eval.Invalid {
-		out.Preference.NoRanking("the choices are invalid")
+		out.NoRanking("the choices are invalid")
 	}
 	return out
 }

@@ -78,7 +78,9 @@ func rankedBy(sides []*compare.Side, metric string) error {
 	case slices.Contains(known, metric):
 		return nil
 	case eval.IsRatio(metric):
-		return exit.BadInput("arms are not ranked by %s: a ranking shows it next to each arm; --metric takes %s", metric, strings.Join(known, ", "))
+		return exit.BadInput(
+			"arms are not ranked by %s: a ranking shows it next to each arm; --metric takes %s", metric, strings.Join(known, ", "),
+		)
 	}
 	return exit.BadInput("the run has no metric %s to rank by; %s", metric, diag.DidYouMean(metric, known))
 }

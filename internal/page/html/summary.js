@@ -9,6 +9,7 @@ function drawSummary(head, rows) {
     head.comparison && drawComparisonInBrief(head),
     drawTroubles(rows),
     head.gate.rules.length > 0 && drawGate(head),
+    drawRankings(head),
     drawArms(head),
     drawClassifications(head),
     drawJudging(head),

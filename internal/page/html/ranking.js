@@ -1,0 +1,50 @@
+// Which arm is best: the arms of a suite in order.
+
+function drawRankings(head) {
+  return (head.ranking || []).map(r => section(`Which arm is best: ${visible(r.suite)}, by ${visible(r.metric)}`,
+    r.why ? h('p', {class: 'telling'}, name(r.why)) : [rankingNote(r), drawRanked(r)]));
+}
+
+function rankingNote(r) {
+  const marked = `Arms marked ${signs.pass} may be the best (alpha ${three(r.alpha)}). `;
+  if (r.race) return h('p', {class: 'note'}, marked, `The race saved ${number(r.race.saved)} of ${count(r.race.planned, 'call')}.`);
+  return h('p', {class: 'note'}, marked, 'The plot shows the mean less the best of the other means, with intervals that hold together.');
+}
+
+// differences are, arm by arm, the mean less the best of the others' means.
+function differences(arms) {
+  return arms.map((a, i) => {
+    const others = arms.filter((b, j) => j !== i && b.mean !== null).map(b => b.mean);
+    return a.mean === null || others.length === 0 ? null : a.mean - Math.max(...others);
+  });
+}
+
+// rankPlot draws what one arm has on the scale of all arms, with the ends of the scale.
+function rankPlot({lo, hi, show, zero, ...rest}) {
+  const plot = rangePlot({lo, hi, limit: zero, ...rest});
+  plot.setAttribute('viewBox', '0 0 240 36');
+  plot.append(svg('text', {x: 6, y: 34}, show(lo)), svg('text', {x: 234, y: 34, 'text-anchor': 'end'}, show(hi)));
+  return plot;
+}
+
+function rankedPlots(r) {
+  if (r.race) {
+    const hi = Math.max(1, ...r.arms.map(a => Math.max(a.left || 0, a.cases + a.errors)));
+    return r.arms.map(a => rankPlot({value: a.left || hi, lo: 0, hi, show: number, tone: a.best ? 'pass' : '',
+      words: `${visible(a.arm)}: ${a.left ? 'left after ' + count(a.left, 'unit') : 'stayed to the end'}`}));
+  }
+  const diffs = differences(r.arms);
+  const reach = Math.max(0.02, ...[...diffs, ...r.arms.flatMap(a => a.interval || [])].filter(Number.isFinite).map(Math.abs));
+  return r.arms.map((a, i) => rankPlot({value: diffs[i], interval: a.interval, zero: 0, lo: -reach, hi: reach, show: signed, tone: a.best ? 'pass' : '',
+    words: `${visible(a.arm)}: ${diffs[i] === null ? 'no mean' : signed(diffs[i])}${a.interval ? `, interval ${signed(a.interval[0])} to ${signed(a.interval[1])}` : ''}`}));
+}
+
+function drawRanked(r) {
+  const known = key => r.arms.some(a => a[key] !== null && a[key] !== undefined), or = (v, show) => v === null || v === undefined ? '' : show(v);
+  const extra = [['tokens', '#Tokens per trial', number], ['latencyP50Ms', '#p50', duration], ['latencyP95Ms', '#p95', duration], ['cost', '#Cost per trial', three]].filter(e => known(e[0]));
+  const plots = rankedPlots(r);
+  return table(`Arms of ${visible(r.suite)} by ${visible(r.metric)}`,
+    ['Arm', 'Best', '#Mean', r.race ? 'Left after' : 'To the best of the others', ...(r.race ? ['#Units'] : []), ...extra.map(e => e[1])],
+    r.arms.map((a, i) => [name(a.arm, {title: a.arm}), a.best ? badge('pass', 'may be best') : badge('skip', 'ruled out'), or(a.mean, three), plots[i],
+      ...(r.race ? [a.left ? number(a.left) : 'stayed'] : []), ...extra.map(e => or(a[e[0]], e[2]))]));
+}
