@@ -28,7 +28,7 @@ const raceAlpha = 0.05
 
 // simulate runs races of n cases.
 func (f *field) simulate(races, n int) (out simulatedRaces) {
-	random := rand.New(rand.NewPCG(uint64(n), uint64(len(f.means)))) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(uint64(n), uint64(len(f.means))))
 	all := float64(n * len(f.means))
 	best := slices.Max(f.means)
 	for range races {
@@ -45,7 +45,7 @@ func (f *field) simulate(races, n int) (out simulatedRaces) {
 				own := random
 				if common {
 					shared := *luck
-					own = rand.New(&shared) //nolint:gosec // reproducible
+					own = rand.New(&shared)
 				}
 				scores[i] = []float64{f.draw(mean, own)}
 				calls++

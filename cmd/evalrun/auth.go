@@ -254,7 +254,8 @@ func (a *app) logout(ctx context.Context, revokeURL string) error {
 	case done.Revoked:
 		fmt.Fprintln(a.out, "The server has revoked it.")
 	default:
-		fmt.Fprintln(a.err, "the login was not revoked on the server, since no address for that is known (--revoke-url): revoke it in your account there")
+		fmt.Fprintln(a.err,
+			"the login was not revoked on the server, since no address for that is known (--revoke-url): revoke it in your account there")
 	}
 	return nil
 }

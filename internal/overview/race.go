@@ -95,7 +95,8 @@ func (r *Race) Words() string {
 		arms += len(s.Left) + len(s.In)
 	}
 	return fmt.Sprintf(
-		"race on %s: %d of %s left, saved %.0f %% of the calls (%d of %d)", strings.Join(metrics, " and "), left, diag.Count(arms, "arm"), 100*r.Saved,
+		"race on %s: %d of %s left, saved %.0f %% of the calls (%d of %d)", strings.Join(metrics, " and "), left, diag.Count(arms, "arm"),
+		100*r.Saved,
 		r.Skipped, r.Trials,
 	)
 }

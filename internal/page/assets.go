@@ -16,7 +16,7 @@ var markup = sync.OnceValue(func() *template.Template { return template.Must(tem
 
 // scripts make up the program, in this order; the first says where data comes from.
 var scripts = []string{
-	"blocks", "data", "dom", "diff", "plots", "judges", "summary", "comparison", "ranking", "cases",
+	"blocks", "data", "dom", "diff", "plots", "judges", "summary", "classes", "comparison", "ranking", "cases",
 	"request", "answer", "chat", "case", "main",
 }
 
