@@ -93,7 +93,7 @@ func (r *Race) Feed(scores [][]float64, weight float64) []Leaving {
 				continue
 			}
 			d := weight * meanDifference(scores[i], scores[j]) //nolint:gosec // an arm has its scores
-			if d != 0 && !math.IsNaN(d) { // 0 changes nothing
+			if d != 0 && !math.IsNaN(d) {                      // 0 changes nothing
 				r.bet(i*r.arms+j, d)
 				r.bet(j*r.arms+i, -d)
 			}

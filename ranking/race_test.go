@@ -87,7 +87,7 @@ func TestAnArmLeavesNoSoonerThanWithinReach(t *testing.T) {
 	for _, arms := range []int{2, 3, 8, 24} {
 		n := RaceReach(arms, 0.05)
 		random := rand.New(rand.NewPCG(1, uint64(arms)))
-		for range 200 {                                  // of races in which each arm always passes or always fails
+		for range 200 { // of races in which each arm always passes or always fails
 			scores := make([]float64, arms)
 			for i := range scores {
 				scores[i] = float64(random.IntN(2))
