@@ -180,7 +180,7 @@ func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
 }
 
 // RankRaced is how a race between the arms of a suite ended: left are the arms that left it, with the number of units after which
-// each did. The set of the best are those that stayed; the race's own bound on the error holds, and there are no intervals, since its arms
+// each did. The set of the best are the arms that stayed. The race's own bound on the error holds. There are no intervals, since its arms
 // were not sent the same cases.
 func RankRaced(arms []*Side, left map[string]int, metric string, alpha float64) ranking.Ranking {
 	r := ranking.Ranking{Metric: metric, Alpha: alpha, Best: []string{}, Race: &ranking.Raced{}}
@@ -201,7 +201,7 @@ func RankRaced(arms []*Side, left map[string]int, metric string, alpha float64) 
 		}
 	}
 	slices.SortStableFunc(r.Arms, func(a, b ranking.Arm) int {
-		if a.Left != b.Left { // those that stayed, then the last to leave
+		if a.Left != b.Left { // arms that stayed come first, then the last to leave
 			return cmp.Compare(stayed(b.Left), stayed(a.Left))
 		}
 		return cmp.Compare(orZero(b.Mean), orZero(a.Mean))

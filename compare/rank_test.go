@@ -168,7 +168,7 @@ func TestRankingFindsTheBest(t *testing.T) {
 	}
 }
 
-// There is no ranking where it could say nothing, and errors rule out nobody.
+// There is no ranking where it could say nothing, and errors rule out no arm.
 func TestNoRanking(t *testing.T) {
 	t.Parallel()
 	o := compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.05}

@@ -19,7 +19,7 @@ type GateConfig struct {
 	Best           *BestRule     `json:"best,omitempty"`
 }
 
-// BestRule wants an arm in the set of the best: those that cannot be ruled out as the best of the suite.
+// BestRule wants an arm in the set of the best: the arms that cannot be ruled out as the best of the suite.
 type BestRule struct {
 	Arm    string  `json:"arm"`
 	Sole   bool    `json:"sole,omitempty"` // it has to be alone in the set

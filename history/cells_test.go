@@ -64,8 +64,8 @@ func TestCellsComeBack(t *testing.T) {
 	}
 }
 
-// asks are queries about the cases of the runs that drawn writes.
-func asks(t *testing.T, s *Store) (out []string) {
+// queries are queries about the cases of the runs that drawn writes.
+func queries(t *testing.T, s *Store) (out []string) {
 	t.Helper()
 	for _, arm := range []string{"t/p", "t/q", "t/none"} {
 		for _, limit := range []int{0, 1, 3} {
@@ -158,12 +158,12 @@ func TestCellsOfAllVersionsSayTheSame(t *testing.T) {
 	for seed := range uint64(6) {
 		expect.OK(t, s.Add(drawn(t, folder, seed)))
 	}
-	want := asks(t, s)
+	want := queries(t, s)
 	inParts(t, s)
-	expect.Same(t, "in parts", asks(t, s), want)
+	expect.Same(t, "in parts", queries(t, s), want)
 	for run := int64(1); run <= 6; run++ {
 		asBefore(t, s, run)
-		expect.Same(t, fmt.Sprint("up to run ", run, " as before"), asks(t, s), want)
+		expect.Same(t, fmt.Sprint("up to run ", run, " as before"), queries(t, s), want)
 	}
 	expect.Same(t, "cells that are many to a row", len(each(t, s)), 0)
 }

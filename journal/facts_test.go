@@ -31,7 +31,7 @@ func document(t *testing.T, change func(*Writer), trials ...*eval.Result) *Docum
 	return followed(t, dir)
 }
 
-// asked is an answered trial.
+// asked is a trial with an answer.
 func asked(name, arm string, outcome eval.Outcome, latency float64) *eval.Result {
 	return &eval.Result{
 		Trial: eval.Trial{Suite: "s", Case: name, CaseID: "id of " + name, Arm: arm, Repeat: 1}, Outcome: outcome,

@@ -14,7 +14,7 @@ type Ranking struct {
 	Alpha float64 `json:"alpha"`
 	Cases int     `json:"cases"` // on which some two arms were compared, at most
 	Units int     `json:"units"` // independent units among them, at least
-	// Needs is the number of units below which no arm could ever be ruled out, so that there is no ranking.
+	// Needs is the number of units below which no arm could ever be ruled out. With fewer there is no ranking.
 	Needs int `json:"needs"`
 	// Why says why there is no ranking; "" when there is one.
 	Why string `json:"why,omitempty"`
@@ -76,7 +76,7 @@ func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms
 // Only the comparisons with the truly best arm have to hold for both results, so that k-1 bounds are enough, and not k(k-1)/2.
 //
 // Source: Hsu 1984, "Constrained simultaneous confidence intervals for multiple comparisons with the best", Annals of Statistics
-// 12(3), with bounds of pairs in the place of a common standard error.
+// 12(3), with bounds of pairs instead of a common standard error.
 func (r *Ranking) Order(lower func(i, j int) float64) {
 	k := len(r.Arms)
 	above := make([]float64, k) // the bound, from above, of an arm less the best of the others

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// draws is how often units are drawn anew.
+// draws is the number of resamples.
 const draws = 2000
 
 // drawnHalf is the mean of a half of the prior in a draw.

@@ -2,7 +2,7 @@ package ranking
 
 import "slices"
 
-// Cheap is the arm that costs least among those that may be the best.
+// Cheap is the arm that costs least among the arms that may be the best.
 type Cheap struct {
 	Arm     string  `json:"arm"`
 	Ratio   float64 `json:"ratio"`   // of its cost to that of Against

@@ -5,7 +5,7 @@ import "math"
 // priorHalf is how much of a comparison with an average arm each arm won, and lost, next to the data.
 const priorHalf = 0.5
 
-// davidson are fitted strengths, of which the mean is 0.
+// davidson are fitted strengths, whose mean is 0.
 type davidson struct {
 	theta []float64 // natural logarithms
 	delta float64   // that of the readiness to call a tie; -Inf when there are no ties
@@ -50,7 +50,7 @@ func (f *davidson) field() []float64 {
 	return out
 }
 
-// Newton's steps end when none moves a parameter by more than this, or after so many.
+// Newton's steps end when none moves a parameter by more than this, or after this number of steps.
 const (
 	smallStep = 1e-9
 	mostSteps = 200

@@ -137,7 +137,7 @@ func TestTooFewCases(t *testing.T) {
 	}
 }
 
-// Ties alone rule nobody out, and nothing judged at all is no ranking.
+// Ties alone rule no arm out, and nothing judged at all is no ranking.
 func TestOnlyTies(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(3), judgedOf([]counts{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})

@@ -129,7 +129,7 @@ func TestNoArmLeavesForNothing(t *testing.T) {
 	}
 }
 
-// Cases of a unit are one mean, over those that both arms have; scores beyond [0,1] are cut.
+// Cases of a unit are one mean, over the cases that both arms have; scores beyond [0,1] are cut.
 func TestAUnitIsAMeanOfItsCommonCases(t *testing.T) {
 	t.Parallel()
 	one, mean := NewRace(2, 0.05), NewRace(2, 0.05)

@@ -23,7 +23,7 @@ func lean() thrift {
 // used reports whether what a suite says has been read with it.
 func (t thrift) used() bool { return t != thrift{} }
 
-// maxShared bounds the scorers that are remembered because another case may have the same, maxMet those that came once, and
+// maxShared bounds the scorers that are remembered because another case may have the same, maxMet scorers that came once, and
 // maxWhole the lists of them.
 const (
 	maxShared = 4096

@@ -25,8 +25,8 @@ type appAnswer struct {
 	header http.Header
 }
 
-// asks sends a body to a path of the application, with headers as pairs.
-func asks(t *testing.T, a http.Handler, path, body string, header ...string) appAnswer {
+// sends sends a body to a path of the application, with headers as pairs.
+func sends(t *testing.T, a http.Handler, path, body string, header ...string) appAnswer {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	for i := 0; i+1 < len(header); i += 2 {
@@ -40,7 +40,7 @@ func asks(t *testing.T, a http.Handler, path, body string, header ...string) app
 // replyTo is the text of the application's answer to a body.
 func replyTo(t *testing.T, a http.Handler, body string, header ...string) string {
 	t.Helper()
-	got := asks(t, a, "/chat", body, header...)
+	got := sends(t, a, "/chat", body, header...)
 	var out appReply
 	if err := json.Unmarshal([]byte(got.body), &out); err != nil || got.status != 200 || out.Reply == nil {
 		t.Fatalf("%s: got %d %s, want an answer", body, got.status, got.body)
@@ -70,10 +70,10 @@ func TestTheApplicationAnswers(t *testing.T) {
 		)
 		body := `{"question":` + quoted(test.question) + `,"locale":"en"}`
 		for range 2 { // without a session nothing is kept
-			expect.Same(t, test.question, strings.TrimSpace(asks(t, a, "/chat", body).body), want)
+			expect.Same(t, test.question, strings.TrimSpace(sends(t, a, "/chat", body).body), want)
 		}
 	}
-	got := asks(t, a, "/text", "What is the capital of Iceland?")
+	got := sends(t, a, "/text", "What is the capital of Iceland?")
 	expect.Same(t, "plain text", got.header.Get("Content-Type")+" "+got.body, "text/plain; charset=utf-8 Reykjavík")
 }
 
@@ -102,7 +102,7 @@ func TestTheApplicationRemembersSessions(t *testing.T) {
 		expect.Same(t, "a retry", replyTo(t, a, `{"question":"What did I ask before?","session":"one"}`, "Idempotency-Key", "k"),
 			"Your last question: What did I ask you before?")
 	}
-	in := asks(t, a, "/chat", `{"question":"x","session":"s"}`).body + asks(t, a, "/chat", `{"question":"x","session":"s"}`).body
+	in := sends(t, a, "/chat", `{"question":"x","session":"s"}`).body + sends(t, a, "/chat", `{"question":"x","session":"s"}`).body
 	if !strings.Contains(in, `"inputTokens":1,`) || strings.Count(in, `"inputTokens":1,`) != 2 {
 		t.Errorf("got %s, want 1 input token for 1 byte, and for 3 with the conversation", in)
 	}
@@ -132,7 +132,7 @@ func TestTheApplicationForgets(t *testing.T) {
 
 func TestTheApplicationStreams(t *testing.T) {
 	t.Parallel()
-	got := asks(t, NewApp(""), "/stream", `{"question":"Where is order A18?"}`)
+	got := sends(t, NewApp(""), "/stream", `{"question":"Where is order A18?"}`)
 	expect.Same(t, "content type", got.header.Get("Content-Type"), "text/event-stream")
 	var text strings.Builder
 	events := strings.Split(strings.TrimSuffix(got.body, "\r\n\r\n"), "\r\n\r\n")
@@ -169,7 +169,7 @@ func TestTheApplicationFails(t *testing.T) {
 		{"/redirect", "x", 302, ""},
 		{"/nothing", "x", 404, "there is no POST /nothing here; there is POST /chat, /stream,"},
 	} {
-		got := asks(t, a, test.path, test.body)
+		got := sends(t, a, test.path, test.body)
 		if got.status != test.status || !strings.Contains(got.body, test.want) || test.path == "/empty" && got.body != "" {
 			t.Errorf("%s %.40s: got %d %s, want %d %s", test.path, test.body, got.status, got.body, test.status, test.want)
 		}
@@ -188,7 +188,7 @@ func TestTheApplicationWantsItsKey(t *testing.T) {
 	t.Parallel()
 	a := NewApp("secret")
 	for header, want := range map[string]int{"": 401, "Bearer wrong": 401, "secret": 401, "Bearer secret": 200, "bearer secret": 200} {
-		got := asks(t, a, "/chat", `{"question":"x"}`, "Authorization", header)
+		got := sends(t, a, "/chat", `{"question":"x"}`, "Authorization", header)
 		if got.status != want || want == 401 && (got.header.Get("WWW-Authenticate") != "Bearer" || strings.Contains(got.body, "secret")) {
 			t.Errorf("%q: got %d %s, want %d", header, got.status, got.body, want)
 		}
@@ -243,7 +243,7 @@ func TestTheApplicationServesManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
-			asks(t, a, "/chat", fmt.Sprintf(`{"question":"hello","session":"s%d"}`, i%2))
+			sends(t, a, "/chat", fmt.Sprintf(`{"question":"hello","session":"s%d"}`, i%2))
 		})
 	}
 	all.Wait()
@@ -262,11 +262,11 @@ func FuzzApp(f *testing.F) {
 	}
 	a := NewApp("")
 	f.Fuzz(func(t *testing.T, body string) {
-		got := asks(t, a, "/chat", body)
+		got := sends(t, a, "/chat", body)
 		if got.status != 200 && got.status != 400 || !json.Valid([]byte(got.body)) {
 			t.Errorf("got %d %s, want 200 or 400, and JSON", got.status, got.body)
 		}
-		got = asks(t, a, "/stream", body)
+		got = sends(t, a, "/stream", body)
 		if got.status != 200 {
 			return
 		}

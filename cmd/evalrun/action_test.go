@@ -236,7 +236,7 @@ func (r *runner) script(s *step) bool {
 	return err == nil
 }
 
-// other stands in for an action that others wrote.
+// other replaces an action that others wrote.
 func (r *runner) other(s *step) bool {
 	r.t.Helper()
 	name, _, _ := strings.Cut(s.Uses, "@")

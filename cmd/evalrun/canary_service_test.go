@@ -91,8 +91,8 @@ func leaks(text string) []string {
 	return out
 }
 
-// told is what a request gave away, for an answer to repeat: the secrets in it, in one encoding.
-func told(r *http.Request, encode func(string) string) string {
+// given is what a request gave away, for an answer to repeat: the secrets in it, in one encoding.
+func given(r *http.Request, encode func(string) string) string {
 	form := url.Values{}
 	if strings.Contains(r.Header.Get("Content-Type"), "form") {
 		body, _ := io.ReadAll(r.Body)
@@ -120,11 +120,11 @@ func told(r *http.Request, encode func(string) string) string {
 	return strings.Join(out, " ")
 }
 
-// toldInAll is told in all encodings.
-func toldInAll(r *http.Request) string {
+// givenInAll is given in all encodings.
+func givenInAll(r *http.Request) string {
 	out := ""
 	for _, e := range encodings {
-		out += e.name + " " + told(r, e.of) + " "
+		out += e.name + " " + given(r, e.of) + " "
 	}
 	return out
 }
@@ -135,8 +135,8 @@ func inJSON(text string) string {
 	return strings.ReplaceAll(string(out), `\\u00`, `\u00`)
 }
 
-// plain is told without any encoding.
-func plain(r *http.Request) string { return told(r, encodings[0].of) }
+// plain is given without any encoding.
+func plain(r *http.Request) string { return given(r, encodings[0].of) }
 
 // raw takes over the connection and writes an answer that breaks the rules of HTTP.
 func raw(format string) func(http.ResponseWriter, *http.Request) {
@@ -153,12 +153,12 @@ func raw(format string) func(http.ResponseWriter, *http.Request) {
 // body answers with a status and a text in which QUOTED, PLAIN and ALL stand for the secrets.
 func body(status int, encoding int, text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {
-		one := told(r, encodings[encoding%len(encodings)].of)
+		one := given(r, encodings[encoding%len(encodings)].of)
 		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 			w.Header().Set("Content-Type", "application/json")
 		}
 		w.WriteHeader(status)
-		_, _ = strings.NewReplacer("QUOTED", inJSON(one), "PLAIN", one, "ALL", inJSON(toldInAll(r))).WriteString(w, text)
+		_, _ = strings.NewReplacer("QUOTED", inJSON(one), "PLAIN", one, "ALL", inJSON(givenInAll(r))).WriteString(w, text)
 	}
 }
 

@@ -93,7 +93,7 @@ func isWord(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// askFirst asks the two questions. An empty answer means the value in brackets.
+// askFirst puts the two questions. An empty answer means the value in brackets.
 func (a *app) askFirst(o *authoring.First) error {
 	in := bufio.NewReader(io.LimitReader(a.in, 1<<20))
 	for _, q := range []struct {

@@ -147,7 +147,7 @@ func TestPreferencesOfAllPairs(t *testing.T) {
 
 var chosen = regexp.MustCompile(`chose: \d+ calls?, \d+ tokens?`)
 
-// A ranking that is interrupted or killed goes on with the calls that are missing; a killed one repeats those under way at most.
+// A ranking that is interrupted or killed continues with the calls that are missing; a killed one repeats those under way at most.
 func TestPreferencesGoOn(t *testing.T) {
 	t.Parallel()
 	const workers = 2
@@ -174,7 +174,7 @@ func TestPreferencesGoOn(t *testing.T) {
 	}
 }
 
-// A budget ends a ranking as incomplete, after whole cases; ranking again goes on.
+// A budget ends a ranking as incomplete, after whole cases; ranking again continues.
 func TestPreferencesWithinABudget(t *testing.T) {
 	t.Parallel()
 	b, s := lettersBox(t, 12)

@@ -269,8 +269,8 @@ var onlyLoader = []string{
 	"is not the letter of a choice", "a separator is one character$",
 }
 
-// beside are the files of testdata/every.yaml and of the examples of kinds.
-func beside(t testing.TB) fstest.MapFS {
+// nearby are the files of testdata/every.yaml and of the examples of kinds.
+func nearby(t testing.TB) fstest.MapFS {
 	t.Helper()
 	png, err := os.ReadFile("../../suite/testdata/images/1x1.png")
 	if err != nil {
@@ -374,7 +374,7 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agreement{T: t, schema: validator(t, "suite"), files: beside(t), used: map[string]bool{}}
+	a := &agreement{T: t, schema: validator(t, "suite"), files: nearby(t), used: map[string]bool{}}
 	for _, p := range onlyLoader {
 		a.loaders = append(a.loaders, regexp.MustCompile(p))
 	}

@@ -159,7 +159,7 @@ func stopWords(stop *eval.Stop, unused int) string {
 	)
 }
 
-// named lists cases that are not compared; those that passed before come first.
+// named lists cases that are not compared; cases that passed before come first.
 func named(p *compare.Pairing, names []string, what string) string {
 	text := diag.Count(len(names), "case") + " " + what
 	passed, others := passedBefore(p, names)

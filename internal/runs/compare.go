@@ -84,7 +84,7 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (
 // Preferences is what came of ranking arms by preferences.
 type Preferences struct{ found *compare.Preferences }
 
-// Exit is the exit code: that there is a ranking of every suite.
+// Exit is the exit code: 0 when every suite has a ranking.
 func (p *Preferences) Exit() int {
 	if p.found.Judge.Incomplete != "" || slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
 		return exit.CodeIncomplete

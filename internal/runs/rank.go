@@ -19,7 +19,7 @@ type Rankings struct {
 	all []ranking.Ranking
 }
 
-// Exit is the exit code: that there is a ranking of every suite.
+// Exit is the exit code: 0 when every suite has a ranking.
 func (r *Rankings) Exit() int {
 	for i := range r.all {
 		if r.all[i].Why != "" {

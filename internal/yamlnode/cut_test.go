@@ -127,7 +127,7 @@ func sameCut(t *testing.T, src string, piece int) bool {
 }
 
 // Pieces are parsed ahead of the one whose items are looked at. Their items come in order all the same, none behind a piece that
-// cannot be read on its own, and whoever stops early may read the list again.
+// cannot be read on its own, and a reader that stops early may read the list again.
 func TestPiecesParsedAheadComeInOrder(t *testing.T) {
 	t.Parallel()
 	const cases = 200
