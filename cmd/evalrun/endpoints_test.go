@@ -97,7 +97,7 @@ func TestEndpointsFail(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		i, _ := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
 		encode := encodings[i%len(encodings)].of
-		rows[i].serve(w, r, told(r, encode))
+		rows[i].serve(w, r, given(r, encode))
 	}))
 	server.Config.ErrorLog = quiet()
 	server.Start()
