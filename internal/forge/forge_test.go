@@ -158,7 +158,7 @@ func TestForgeErrors(t *testing.T) {
 	h := newThread(t, "body")
 	h.Refuse = http.StatusForbidden
 	_, err := h.gitHub(`{"pull_request":{"number":5}}`).Comment(t.Context(), 0, mark, mark)
-	for _, want := range []string{"status 403: Resource not accessible by integration", "permission", "evalrun help github#forks"} {
+	for _, want := range []string{"status 403: Resource not accessible by integration", "pull-requests: write", "evalrun help github#forks"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -35,8 +35,8 @@ type gitHubEvent struct {
 	} `json:"workflow_run"` //nolint:tagliatelle // GitHub's
 }
 
-const gitHubAdvice = "give the job the permission it lacks (`pull-requests: write` for a comment, `issues: write` for an issue)\n  " +
-	"the token of a pull request from a fork may never write: `evalrun help github#forks` has the second workflow that comments"
+const gitHubAdvice = "give the job `pull-requests: write` for a comment, or `issues: write` for an issue\n" +
+	"  a pull request from a fork may never write: `evalrun help github#forks` has a second workflow that comments"
 
 func newGitHub(getenv func(string) string) (*gitHub, error) {
 	token := cmp.Or(getenv("GITHUB_TOKEN"), getenv("GH_TOKEN"))
