@@ -47,6 +47,9 @@ func (p *pageWriter) line(line string) {
 		p.flush()
 		p.fenced = !p.fenced
 		p.space()
+		if _, file, named := strings.Cut(trimmed, " "); named && p.fenced { // such as ```yaml suite.yaml
+			p.out.WriteString("    " + file + ":\n\n")
+		}
 	case p.fenced:
 		p.out.WriteString(p.paint("    "+line, "36") + "\n")
 	case trimmed == "":
