@@ -70,6 +70,14 @@ func Needs(arms int, alpha float64) int {
 // error of alpha: Bonferroni's.
 func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms-1)) }
 
+// NoRanking takes the set of the best and the intervals back, and says why.
+func (r *Ranking) NoRanking(why string) {
+	r.Why, r.Best = why, []string{}
+	for i := range r.Arms {
+		r.Arms[i].Best, r.Arms[i].Interval = false, nil
+	}
+}
+
 // Order fills in the set of the best and the intervals, and puts the arms into order. lower(i, j) bounds the mean of arm i less that of
 // arm j from below, with the error of Level; arms are numbered as in r.Arms.
 //

@@ -9,6 +9,9 @@ import (
 // raceBets is how many bets each pair of arms of a race mixes, evenly over (0,1).
 const raceBets = 12
 
+// mostReach is the number of units after which RaceReach gives up.
+const mostReach = 1 << 20
+
 // nearZero is the wealth below which a bet is lost for good; smaller numbers are slow to compute with.
 const nearZero = 1e-250
 
@@ -68,7 +71,8 @@ func RaceReach(arms int, alpha float64) int {
 	for i := range scores {
 		scores[i] = []float64{float64(min(i, 1))}
 	}
-	for len(r.Feed(scores, 1)) == 0 { // the e-value grows by a constant factor in the end
+	// the e-value grows by a constant factor in the end, unless numbers overflow
+	for r.fed < mostReach && len(r.Feed(scores, 1)) == 0 {
 	}
 	return r.fed
 }

@@ -245,11 +245,16 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	return b
 }
 
+// leastAlpha is the least error rate: no number of cases could be expected to show a smaller one.
+const leastAlpha = 1e-6
+
 // errorRate reads how often a verdict may be wrong.
 func errorRate(n yamlnode.Node) float64 {
 	alpha := n.Float(0, MaxAlpha)
 	if alpha == 0 && strings.Trim(n.Written(), "0.") == "" {
 		n.Errorf("such as 0.05", "an error rate of 0 can never be shown")
+	} else if alpha > 0 && alpha < leastAlpha {
+		n.Errorf("such as 0.05", "an error rate below %g can never be shown", leastAlpha)
 	}
 	return alpha
 }

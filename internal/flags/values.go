@@ -202,6 +202,24 @@ func (s *share) Set(text string) error {
 	return nil
 }
 
+// errorRate is a flag of how often a verdict may be wrong.
+type errorRate float64
+
+// leastRate is what no amount of cases could be expected to show.
+const leastRate = 1e-6
+
+func (r *errorRate) String() string { return (*share)(r).String() }
+func (r *errorRate) Type() string   { return "RATE" }
+func (r *errorRate) Set(text string) error {
+	if err := (*share)(r).Set(text); err != nil {
+		return err
+	}
+	if *r < leastRate {
+		return fmt.Errorf("%s is too small an error rate: %g at least", text, leastRate)
+	}
+	return nil
+}
+
 // optionalShare is a flag of a number from 0 to 1 that may not be given at all.
 type optionalShare struct{ value **float64 }
 

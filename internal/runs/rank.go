@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/ranking"
 	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // Rankings are those of the suites of a run.
@@ -50,6 +51,9 @@ func (f Folder) Rank(name string, o CompareOptions) (*Rankings, error) {
 	}
 	if by.Prices, err = harness.PricesOf(doc, o.Judge.Flags, o.Judge.Getenv); err != nil {
 		return nil, err
+	}
+	if by.Alpha > suite.MaxAlpha {
+		return nil, exit.BadInput("--alpha %g: a ranking that is wrong so often says nothing; %g at most", by.Alpha, suite.MaxAlpha)
 	}
 	all, err := verdict.Rank(doc, by)
 	return &Rankings{doc.Run.ID, all}, err

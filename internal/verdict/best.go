@@ -89,12 +89,22 @@ func rankedBy(sides []*compare.Side, metric string) error {
 func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o Ranked) ranking.Ranking {
 	var r ranking.Ranking
 	if raced := raceIn(d, s.Name); len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // it has spent the error rate
-		r = compare.RankRaced(arms, raced, o.Metric, o.Alpha)
+		metric, alpha := gateConfig(d, s.Name).RaceBy(d.Run.Options())
+		r = compare.RankRaced(arms, raced, metric, alpha)
 		r.Race.Saved = notSent(s, raced)
+		switch {
+		case o.Metric != metric:
+			r.NoRanking("the arms raced on " + metric + ", and were not sent the same cases: rank by that")
+		case len(o.Arms) > 0:
+			r.NoRanking("a race is about all of its arms: leave out --arms")
+		}
 	} else {
 		r = compare.Rank(arms, compare.RankOptions{
 			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: optionsFor(nil, d, s.Name).MaxErrors, Seed: comparisonSeed,
 		})
+	}
+	if shard := d.Run.Plan.Shard; shard != nil {
+		r.NoRanking(fmt.Sprintf("this is shard %d of %d: merge them first", shard.Index, shard.Of))
 	}
 	for i := range r.Arms {
 		at := slices.IndexFunc(arms, func(s *compare.Side) bool { return s.Arm == r.Arms[i].Arm })
