@@ -40,6 +40,8 @@ func tokenLimit(l *suite.Limits, t *suite.Target) string {
 			m.TokensPerMinute > 0
 	}):
 		return "tokensPerMinute"
+	case l.SharedTokens:
+		return "--ledger"
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/evalrun/evalrun/internal/protocol"
@@ -73,6 +74,38 @@ func (t *Planned) Calls() []ModelRef {
 	}
 	if len(t.References()) > 0 {
 		out = append(out, ModelRef{t.Embedding.Service, t.Embedding.Model})
+	}
+	return out
+}
+
+// Calls are the models that the plan calls, each once: those under test, unless only judges are called, judges, and those for
+// embeddings.
+func (p *Plan) Calls(underTest bool) []ModelRef {
+	var out []ModelRef
+	add := func(ref ModelRef) {
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	for _, t := range p.targets() {
+		if t.App == nil && underTest {
+			name, _ := t.Service.Identity()
+			add(ModelRef{name, t.Model})
+		}
+	}
+	for _, s := range p.Suites {
+		if !p.hasTrials(s) {
+			continue
+		}
+		for _, version := range s.Versions() {
+			for _, j := range version.AskedJudges() {
+				add(refOf(j))
+			}
+			if version.Embeds() {
+				name, _ := version.Embedding.Service.Identity()
+				add(ModelRef{name, version.Embedding.Model})
+			}
+		}
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/labels"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -27,6 +28,8 @@ type Config struct {
 	TokensMatter bool
 	Stop         *Stop
 	Prices       *pricing.List // of scorers that judge costs; nil: nothing has a price
+	// Labels are what people say of answers, by the names of suites whose scorers take that. Optional.
+	Labels map[string]*labels.File
 	// Schedule are the trials of the plan in the order in which they are sent. Optional: that of the plan.
 	Schedule iter.Seq[*Planned]
 	// Skip says why a trial need not run any more, "" when it must. Optional.
@@ -256,7 +259,7 @@ func (r *run) skip(t *Planned) string {
 // work brings a trial to its result, and waits until that is taken. The result may be an error that ends the run, such
 // as a refused key.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
-	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Scores: []eval.Score{}, Turns: j.turns}}
+	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Vars: j.trial.shownVars(), Scores: []eval.Score{}, Turns: j.turns}}
 	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
 		r.deliver(a.result, taken)
 		return
@@ -312,7 +315,7 @@ func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 		return true
 	}
 	a.answer.Context.Prices, a.answer.Context.Abandoned = r.Prices, ctx.Done()
-	a.answer.Context.Keys = r.Keys
+	a.answer.Context.Keys, a.answer.Context.Labels = r.Keys, r.Labels[a.trial.Suite]
 	a.answer.Context.Workspace = r.folder(a.trial, known)
 	slots := r.slots(a)
 	slots <- struct{}{}

@@ -116,7 +116,7 @@ func CompleteRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return append(rundir.At("").IDs(), "latest"), cobra.ShellCompDirectiveDefault
+	return append(rundir.At("").IDs(), "latest", "latest~1"), cobra.ShellCompDirectiveDefault
 }
 
 // CompleteCases completes the first argument with the runs there are, the second with the cases of that run.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/service"
@@ -74,6 +76,13 @@ func Limits(fs *pflag.FlagSet, f *harness.Flags) {
 	Attempts(fs, f)
 }
 
+// Ledger names the ledger that the process shares with others.
+func Ledger(fs *pflag.FlagSet, f *harness.Flags) {
+	fs.StringVar(&f.Ledger.URL, "ledger", "", "have calls granted by the team's ledger at `URL` (EVALRUN_LEDGER)")
+	fs.StringVar(&f.Ledger.CA, "ledger-ca", "", "trust the certificates in the `FILE` for the ledger")
+	fs.Var((*Duration)(&f.Ledger.Wait), "ledger-wait", "end the run when the ledger is away for this long (default 10m)")
+}
+
 // Attempts are about a single call.
 func Attempts(fs *pflag.FlagSet, f *harness.Flags) {
 	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "try each call at most `N` times (default 5)")
@@ -111,6 +120,24 @@ func Cases(fs *pflag.FlagSet, p *[]string) {
 // Arms choose arms by their names.
 func Arms(fs *pflag.FlagSet, p *[]string) {
 	fs.StringArrayVar(p, "arm", nil, "select arms (target/prompt) that match `GLOB` (repeatable)")
+}
+
+// Outcomes select trials by their outcomes.
+func Outcomes(fs *pflag.FlagSet, p *[]eval.Outcome) {
+	fs.Func("outcome", "select trials with this `OUTCOME`: pass, fail, error or skip (repeatable)", func(text string) error {
+		known := []string{string(eval.Pass), string(eval.Fail), string(eval.Err), string(eval.Skip)}
+		for word := range strings.SplitSeq(text, ",") {
+			if !slices.Contains(known, word) {
+				return exit.BadInput("there is no outcome %q; %s", word, diag.DidYouMean(word, known))
+			}
+			*p = append(*p, eval.Outcome(word))
+		}
+		return nil
+	})
+	fs.BoolFunc("failed", "select trials that failed (--outcome fail)", func(string) error {
+		*p = append(*p, eval.Fail)
+		return nil
+	})
 }
 
 // Out are about the run directory.

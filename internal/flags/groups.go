@@ -15,7 +15,7 @@ var groups = []struct{ title, flags string }{
 	{"Service", "base-url emulator service auth project api-version header-prefix auth-scope-base allow-env " +
 		"untrusted allow trust config no-config"},
 	{"Limits", "concurrency rpm tpm budget-calls budget-tokens budget-money budget-time prices attempts timeout " +
-		"fail-fast max-failures"},
+		"fail-fast max-failures ledger ledger-ca ledger-wait"},
 	{"Gate", "min-pass-rate max-errors max-blocked allow-empty baseline no-baseline interleave stop-early race margin alpha " +
 		"on-inconclusive min-paired allow-removed metric"},
 	{"Reports", "report quiet verbose open watch dry-run json out name label no-content"},
@@ -85,7 +85,7 @@ func Named(f *pflag.Flag) string {
 	return name + " " + word(value)
 }
 
-func isSwitch(f *pflag.Flag) bool { return f.Value.Type() == "bool" }
+func isSwitch(f *pflag.Flag) bool { return f.Value.Type() == "bool" || f.Value.Type() == "boolfunc" }
 
 // word is what help calls a value, where a flag has no word of its own for it.
 func word(value string) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -205,17 +206,17 @@ func (s *share) Set(text string) error {
 // errorRate is a flag of how often a verdict may be wrong.
 type errorRate float64
 
-// leastRate is what no amount of cases could be expected to show.
-const leastRate = 1e-6
-
 func (r *errorRate) String() string { return (*share)(r).String() }
 func (r *errorRate) Type() string   { return "RATE" }
 func (r *errorRate) Set(text string) error {
 	if err := (*share)(r).Set(text); err != nil {
 		return err
 	}
-	if *r < leastRate {
-		return fmt.Errorf("%s is too small an error rate: %g at least", text, leastRate)
+	switch {
+	case *r < stats.MinAlpha:
+		return fmt.Errorf("%s is too small an error rate: %g at least", text, stats.MinAlpha)
+	case *r > suite.MaxAlpha:
+		return fmt.Errorf("what is wrong as often as %s says nothing: %g at most", text, suite.MaxAlpha)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 		expect.Same(t, "bookings", len(booked), 3)
 		ledger.leave(peer{})
 
-		service := ledger.Limit(&fake{generate: func(int, *eval.Call) (*eval.Response, error) { return &eval.Response{Usage: usage}, nil }})
+		service := ledger.Limit(&fake{generate: func(int, *eval.Call) (*eval.Response, error) { return &eval.Response{Usage: usage}, nil }}, "")
 		_, err := service.Generate(t.Context(), &eval.Call{})
 		expect.OK(t, err)
 		expect.Same(t, "time that the service waits for what programs have used", time.Since(began), 0)
@@ -51,7 +51,7 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 		}
 
 		resumed := NewLedger(LedgerConfig{Rates: Rates{RequestsPerMinute: 1}, Before: booked[:3]})
-		_, err = resumed.Limit(&fake{}).Generate(t.Context(), &eval.Call{})
+		_, err = resumed.Limit(&fake{}, "").Generate(t.Context(), &eval.Call{})
 		expect.OK(t, err)
 		expect.Same(t, "time that a resumed run waits for programs", time.Since(began), 0)
 	})

@@ -184,7 +184,7 @@ func TestRequestsPerMinute(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{Rates: Rates{RequestsPerMinute: 60}})
 		started := time.Now()
-		run(t, l.Limit(f), 181, 16, eval.Call{})
+		run(t, l.Limit(f, ""), 181, 16, eval.Call{})
 		if took := time.Since(started); took < 180*time.Second || took > 181*time.Second {
 			t.Errorf("181 calls at 60 a minute took %s, want 180 to 181 s", took)
 		}
@@ -215,7 +215,7 @@ func TestTokensPerMinute(t *testing.T) {
 		}}
 		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 1000}})
 		started := time.Now()
-		run(t, l.Limit(f), 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
+		run(t, l.Limit(f, ""), 150, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if took := time.Since(started); took < 2*time.Minute || took > 3*time.Minute+10*time.Second {
 			t.Errorf("150 calls of 20 tokens at 1000 a minute took %s, want 2m to 3m10s", took)
 		}
@@ -230,7 +230,7 @@ func TestOneCallLargerThanTheRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 10}})
-		if errs := run(t, l.Limit(&fake{}), 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
+		if errs := run(t, l.Limit(&fake{}, ""), 3, 3, eval.Call{PromptTokens: 50}); errs != nil {
 			t.Errorf("%v, want no error", errs)
 		}
 	})
@@ -241,7 +241,7 @@ func TestBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{BudgetCalls: 7})
-		errs := run(t, l.Limit(f), 20, 8, eval.Call{})
+		errs := run(t, l.Limit(f, ""), 20, 8, eval.Call{})
 		if len(f.times) != 7 || len(errs) != 13 || eval.AsError(errs[0]).Kind != eval.KindBudget {
 			t.Errorf("%d calls, errors %v, want 7 and 13 of the kind %s", len(f.times), errs, eval.KindBudget)
 		}
@@ -253,7 +253,7 @@ func TestBudgets(t *testing.T) {
 			return &eval.Response{Usage: &eval.Usage{TotalTokens: 30}}, nil
 		}}
 		l := NewLedger(LedgerConfig{BudgetTokens: 1000})
-		errs := run(t, l.Limit(f), 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
+		errs := run(t, l.Limit(f, ""), 50, 8, eval.Call{PromptTokens: 10, OutputLimit: 90})
 		if len(f.times) != 31 || len(errs) != 19 || l.Spent().Tokens != 930 {
 			t.Errorf("%d calls, %d errors, %+v, want 31, 19 and 930 tokens", len(f.times), len(errs), l.Spent())
 		}
@@ -286,7 +286,7 @@ func TestUsage(t *testing.T) {
 	} {
 		f := &fake{generate: answer}
 		l := NewLedger(test.cfg)
-		resp, err := l.Limit(f).Generate(t.Context(), &eval.Call{PromptTokens: 7})
+		resp, err := l.Limit(f, "").Generate(t.Context(), &eval.Call{PromptTokens: 7})
 		if err != nil || !reflect.DeepEqual(*resp.Usage, test.want) || f.count != test.counts {
 			t.Errorf("%+v: %+v, %d counts, %v, want %+v and %d", test.cfg, resp.Usage, f.count, err, test.want, test.counts)
 		}
@@ -327,7 +327,7 @@ func TestCountingPassesWaiting(t *testing.T) {
 			}}
 			l := NewLedger(cfg)
 			started := time.Now()
-			if errs := run(t, l.Limit(f), 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
+			if errs := run(t, l.Limit(f, ""), 5, 5, eval.Call{PromptTokens: 20, OutputLimit: 64}); errs != nil {
 				t.Errorf("%v, want no error", errs)
 			}
 			if took := time.Since(started); took > time.Second {
@@ -345,7 +345,7 @@ func TestTheLastRealErrorStays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLedger(LedgerConfig{BudgetCalls: 1})
-		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}), RetryPolicy{Attempts: 5})
+		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}, ""), RetryPolicy{Attempts: 5})
 		_, err := s.Generate(t.Context(), &eval.Call{})
 		if e := eval.AsError(err); e == nil || e.Status != 503 {
 			t.Error(err)
@@ -360,7 +360,7 @@ func TestBudgetWithoutReservation(t *testing.T) {
 		return &eval.Response{Usage: &eval.Usage{TotalTokens: 400}}, nil
 	}}
 	l := NewLedger(LedgerConfig{BudgetTokens: 500})
-	errs := run(t, l.Limit(f), 10, 1, eval.Call{})
+	errs := run(t, l.Limit(f, ""), 10, 1, eval.Call{})
 	if len(f.times) != 2 || len(errs) != 8 {
 		t.Errorf("%d calls, %d errors, want 2 and 8", len(f.times), len(errs))
 	}
@@ -371,7 +371,7 @@ func TestEmbeddingsAreLimited(t *testing.T) {
 	t.Parallel()
 	f := &fake{}
 	l := NewLedger(LedgerConfig{BudgetTokens: 10, BudgetCalls: 5})
-	s := Retry(l.Limit(Deadline(f, time.Second)), RetryPolicy{Attempts: 3})
+	s := Retry(l.Limit(Deadline(f, time.Second), ""), RetryPolicy{Attempts: 3})
 	for range 3 {
 		_, err := s.Embed(t.Context(), &eval.EmbedCall{Texts: []string{"12345678", "1"}})
 		if n := l.Spent(); n.Tokens > 10 || (err != nil) != (n.Tokens == 9 && len(f.times) == 3) {
@@ -393,7 +393,7 @@ func TestSlotsUntilWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		ledger := NewLedger(LedgerConfig{Concurrency: 1, Rates: Rates{TokensPerMinute: 1_000_000}, CountOutput: true})
-		s := ledger.Limit(f)
+		s := ledger.Limit(f, "")
 		ctx, written := Writing(t.Context())
 		if _, err := s.Generate(ctx, &eval.Call{Request: eval.Request{Model: "m"}}); err != nil {
 			t.Fatal(err)

@@ -29,6 +29,8 @@ type LedgerConfig struct {
 	Waits *Waits
 	// Spent is what was spent before, by a run that is resumed.
 	Spent eval.Spent
+	// Shared is the ledger of several processes. Optional.
+	Shared Shared
 	// Before are the last calls of a run that is resumed: those of the last minute count for the rates.
 	Before []eval.Booking
 }
@@ -128,7 +130,7 @@ func (l *Ledger) Spent() eval.Spent {
 
 // limitsTokens reports whether it matters how many tokens a call costs.
 func (l *Ledger) limitsTokens(to peer) bool {
-	return l.cfg.BudgetTokens > 0 || l.cfg.BudgetMoney > 0 ||
+	return l.cfg.BudgetTokens > 0 || l.cfg.BudgetMoney > 0 || l.cfg.Shared != nil && l.cfg.Shared.LimitsTokens() ||
 		slices.ContainsFunc(l.metersOf(to), func(m *meter) bool { return m.tokens > 0 })
 }
 
@@ -170,6 +172,24 @@ func (l *Ledger) admit(ctx context.Context, to peer, timing *eval.Timing, cost a
 		return nil, errStopped()
 	}
 	defer queued(timing, time.Now())
+	held, err := l.admitHere(ctx, to, cost, slot)
+	if err == nil && l.cfg.Shared != nil && to.model != "" { // last, so that the call leaves when it is granted; applications have no model
+		if held.shared, err = l.granted(ctx, to, 1, cost); err != nil {
+			l.undo(held)
+			if slot {
+				l.leave(to)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	timing.Attempts++
+	return held, nil
+}
+
+// admitHere is admit by the limits of this process.
+func (l *Ledger) admitHere(ctx context.Context, to peer, cost amount, slot bool) (*entry, error) {
 	meters := l.metersOf(to)
 	if cost.tokens > 0 {
 		// Calls without tokens pass the calls that wait for tokens: one of them may be what lets an answer be settled,
@@ -186,11 +206,7 @@ func (l *Ledger) admit(ctx context.Context, to peer, timing *eval.Timing, cost a
 		}
 	}
 	for {
-		held, err := l.attempt(ctx, to, meters, cost, slot)
-		if held != nil {
-			timing.Attempts++
-		}
-		if held != nil || err != nil {
+		if held, err := l.attempt(ctx, to, meters, cost, slot); held != nil || err != nil {
 			return held, err
 		}
 	}
@@ -379,47 +395,6 @@ func longWait(meters []*meter, tokens int, now time.Time) time.Duration {
 	return 0
 }
 
-// affords reports whether the budgets have room for a call. It is false while calls in progress hold what this one may
-// cost; the error says that there never will be room.
-func (l *Ledger) affords(cost amount) (bool, error) {
-	if b := l.cfg.BudgetCalls; b > 0 && l.calls >= b {
-		return false, eval.Errorf(eval.KindBudget, "the budget of %d calls is spent", b)
-	}
-	if ok, err := l.affordsTokens(cost.tokens); !ok {
-		return false, err
-	}
-	return l.affordsMoney(cost.money)
-}
-
-func (l *Ledger) affordsTokens(tokens int) (bool, error) {
-	b := l.cfg.BudgetTokens
-	if b <= 0 || tokens <= 0 {
-		return true, nil
-	}
-	if l.spent.tokens+tokens > b {
-		return false, eval.Errorf(
-			eval.KindBudget, "the budget of %d tokens is spent: %d are left, and the call may cost %d", b,
-			max(0, b-l.spent.tokens), tokens,
-		)
-	}
-	return l.spent.tokens+l.reserved.tokens+tokens <= b, nil
-}
-
-func (l *Ledger) affordsMoney(money float64) (bool, error) {
-	const dust = 1e-9 // of adding up fractions
-	b := l.cfg.BudgetMoney
-	if b <= 0 || money <= 0 {
-		return true, nil
-	}
-	if l.spent.money+money > b+dust {
-		return false, eval.Errorf(
-			eval.KindBudget, "the budget of %g %s is spent: %.4f are left, and the call may cost %.4f", b,
-			l.cfg.Prices.Currency, max(0, b-l.spent.money), money,
-		)
-	}
-	return l.spent.money+l.reserved.money+money <= b+dust, nil
-}
-
 // written has a call written down that is about to be booked.
 func (l *Ledger) written(now time.Time, to peer, cost amount, local bool) error {
 	if l.book == nil {
@@ -441,6 +416,9 @@ func (l *Ledger) written(now time.Time, to peer, cost amount, local bool) error 
 
 // settle books what a call has cost and gives back the rest of its reservation.
 func (l *Ledger) settle(held *entry, cost amount) {
+	if held.shared != nil {
+		held.shared.Settle(cost.tokens, cost.money, held.pause)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reserved.sub(held.reserved)

@@ -7,16 +7,19 @@ import (
 	"github.com/evalrun/evalrun/internal/estimate"
 )
 
-// Limit puts every attempt of next through the ledger.
-func (l *Ledger) Limit(next Service) Service { return limited{next, l, true} }
+// Limit puts every attempt of next, the service of a name, through the ledger.
+func (l *Ledger) Limit(next Service, name string) Service { return limited{next, l, name, true} }
 
 // LimitUncounted is Limit for a service that cannot count tokens.
-func (l *Ledger) LimitUncounted(next Service) Service { return limited{next, l, false} }
+func (l *Ledger) LimitUncounted(next Service, name string) Service {
+	return limited{next, l, name, false}
+}
 
 type limited struct {
 	Service
 	ledger *Ledger
-	counts bool // the service can count tokens
+	name   string // of the service
+	counts bool   // the service can count tokens
 }
 
 // Budget puts every attempt of next through the budgets of the ledger alone. It is for what runs on this machine: that
@@ -55,7 +58,7 @@ func (s limited) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	resp, err := s.Service.Generate(ctx, call)
 	if err != nil {
 		s.ledger.leave(to)
-		s.ledger.settle(held, costOf(eval.AsError(err), held.reserved))
+		s.ledger.fail(held, eval.AsError(err))
 		return nil, err
 	}
 	if resp.Usage == nil || resp.Usage.Source == "" {
@@ -114,8 +117,12 @@ func (s limited) count(ctx context.Context, call *eval.Call, slot bool) (int, er
 	if slot {
 		s.ledger.leave(to)
 	}
+	if err != nil {
+		s.ledger.fail(held, eval.AsError(err))
+		return 0, err
+	}
 	s.ledger.settle(held, amount{})
-	return n, err
+	return n, nil
 }
 
 // Embed costs what its texts are estimated to be: the answer has no usage.
@@ -129,10 +136,11 @@ func (s limited) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 	v, err := s.Service.Embed(ctx, call)
 	s.ledger.leave(to)
 	if err != nil {
-		cost = costOf(eval.AsError(err), held.reserved)
+		s.ledger.fail(held, eval.AsError(err))
+		return nil, err
 	}
 	s.ledger.settle(held, cost)
-	return v, err
+	return v, nil
 }
 
 // usage counts or estimates what the service did not report of an answer's cost.

@@ -69,7 +69,9 @@ type entry struct {
 	at       time.Time
 	reserved amount
 	tokens   int
-	meters   []*meter // in whose windows it is
+	meters   []*meter      // in whose windows it is
+	shared   Granted       // by the ledger of several processes; nil without one
+	pause    time.Duration // that the service wants
 }
 
 // forget drops what is older than a minute from the window.

@@ -19,7 +19,7 @@ func chain(f Service, workers int, stop chan struct{}) (Service, *Waits) {
 	breaker := NewBreaker(BreakerConfig{Waits: waits, Stop: stop, Notice: func(string) {}})
 	adaptive := NewAdaptive(workers, stop, waits)
 	return Retry(
-		breaker.Protect(adaptive.Bound(ledger.Limit(f))),
+		breaker.Protect(adaptive.Bound(ledger.Limit(f, ""))),
 		RetryPolicy{Attempts: 5, Quota: NewRetryQuota(), Waits: waits, Stop: stop},
 	), waits
 }
@@ -203,7 +203,7 @@ func TestLimitsByModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		l := NewLedger(LedgerConfig{Models: map[string]Rates{"slow": {RequestsPerMinute: 60}, "small": {TokensPerMinute: 100}}})
-		s := l.Limit(f)
+		s := l.Limit(f, "")
 		ask := func(model string, n int) time.Duration {
 			started := time.Now()
 			for range n {

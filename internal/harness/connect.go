@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/evalrun/evalrun/clients/emulator"
-	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -39,6 +37,7 @@ type Session struct {
 	closed   closings         // of services that refuse
 	calls    []string         // the services that the plan calls
 	ledger   *flow.Ledger
+	shared   *shared // ledger of several processes; nil without one
 	waits    *flow.Waits
 	stop     *runner.Stop
 	recorder recorder   // of answers
@@ -122,6 +121,9 @@ func (s *Session) reach() error {
 		s.Notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
 	}
 	s.link = line
+	if s.shared, err = s.openLedger(); err != nil {
+		return err
+	}
 	s.wire(line)
 	return nil
 }
@@ -162,6 +164,9 @@ func (s *Session) wire(client flow.Service) {
 		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.spent,
 	}
 	settings.divide(&config)
+	if s.shared != nil {
+		config.Shared = s.shared
+	}
 	s.ledger = flow.NewLedger(config)
 	s.service = s.through(func(of string) flow.Service {
 		next, address := s.wayTo(of, client)
@@ -182,7 +187,7 @@ func (s *Session) wayTo(name string, client flow.Service) (next flow.Service, ad
 	one := s.Settings.Services[name]
 	to := way{
 		peer: runner.Served(name), timeout: limits.Timeout, concurrency: limits.Services[name].Concurrency,
-		counts: can(one.Protocol, service.MethodCountTokens), address: one.URL,
+		counts: can(one.Protocol, service.MethodCountTokens), address: one.URL, name: name,
 	}
 	return s.decorated(adapted{s.dialNamed(one), one.NoMetadata}, to), one.URL
 }
@@ -220,6 +225,7 @@ type way struct {
 	concurrency int
 	counts      bool   // it can count tokens
 	address     string // of a named service
+	name        string // of a named service
 }
 
 // theService is the peer of the models.
@@ -243,7 +249,7 @@ func (s *Session) decorated(client flow.Service, to way) flow.Service {
 		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
 	})
 	adaptive := flow.NewAdaptive(to.concurrency, s.stop.Done(), s.waits)
-	return flow.Retry(breaker.Protect(adaptive.Bound(limit(flow.Deadline(client, to.timeout)))), s.retryPolicy(to))
+	return flow.Retry(breaker.Protect(adaptive.Bound(limit(flow.Deadline(client, to.timeout), to.name))), s.retryPolicy(to))
 }
 
 // retryPolicy is how often calls are repeated, with a quota of their own.
@@ -281,6 +287,9 @@ func (s *Session) Close() {
 	for _, one := range s.endpoints {
 		one.Close()
 	}
+	if s.shared != nil {
+		s.shared.Close()
+	}
 	if s.server != nil {
 		s.server.Close()
 	}
@@ -293,6 +302,9 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	s.tellUncounted(p)
 	if err := p.Err(); err != nil {
 		return nil, exit.BadInput("a file has changed since it was checked: %w", err)
+	}
+	if err := s.checkAccounts(ctx, p); err != nil {
+		return nil, err
 	}
 	if s.Retrying == nil { // a silence would be taken for a hang
 		s.slow = &slow{}
@@ -407,38 +419,4 @@ func filterOf(f *Flags, places *eval.Places) runner.Filter {
 	return runner.Filter{
 		Cases: glob.New(f.Cases), Tags: glob.New(f.Tags), Arms: glob.New(f.Arms), Shard: shard, Places: places,
 	}
-}
-
-// Hint says which filter has left nothing, and names what it could have meant.
-func (j *Job) Hint() string {
-	f := &j.Flags
-	if chosen := j.Settings.selection; chosen != nil && chosen.Nothing != "" && j.plan(f, nil, "").Size() > 0 {
-		return chosen.Nothing
-	}
-	var cases, arms, tags []string
-	for _, s := range j.Suites {
-		for cell := range s.OutlinedCells() {
-			cases = append(cases, cell.Case.Name)
-			tags = append(tags, cell.Case.Tags...)
-		}
-		for _, a := range s.Arms() {
-			arms = append(arms, a.Name())
-		}
-	}
-	for _, set := range []struct {
-		flag          string
-		given, exists []string
-	}{{"--case", f.Cases, cases}, {"--arm", f.Arms, arms}, {"--tag", f.Tags, tags}} {
-		for _, g := range set.given {
-			if slices.ContainsFunc(set.exists, glob.Pattern(g).Match) {
-				continue
-			}
-			if near := diag.Nearest(g, set.exists, 1); len(near) > 0 && near[0] != g {
-				return fmt.Sprintf(": %s %s fits none; did you mean %s?", set.flag, g, near[0])
-			}
-			hint := diag.DidYouMean(g, slices.Compact(slices.Sorted(slices.Values(set.exists))))
-			return strings.TrimSuffix(fmt.Sprintf(": %s %s fits none; %s", set.flag, g, hint), "; ")
-		}
-	}
-	return ""
 }

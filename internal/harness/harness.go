@@ -41,6 +41,8 @@ type Flags struct {
 	Reading func(suite, path string)
 	// Listing is called with each glob before a suite lists what matches it, and with what does so at the time; nil is fine.
 	Listing func(suite, glob string, matches func() []string)
+	// Ledger is the one that this process shares with others; it is never part of a run file.
+	Ledger LedgerOptions
 	// NoHistory leaves the run out of the history.
 	NoHistory bool
 
@@ -159,7 +161,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		Can:            can,
 		Race:           flags.Race != "" && !flags.NoBaseline,
 	}
-	if err := cmp.Or(flags.checkAllow(), flags.checkRace()); err != nil {
+	if err := cmp.Or(flags.checkAllow(), flags.CheckRace()); err != nil {
 		return nil, err
 	}
 	opts.Services = j.projectServices(opts)
@@ -193,8 +195,8 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 	return j, nil
 }
 
-// checkRace says which flag does not go with a race.
-func (f *Flags) checkRace() error {
+// CheckRace says which flag does not go with a race.
+func (f *Flags) CheckRace() error {
 	d := f.defaults()
 	for _, other := range []struct {
 		name  string

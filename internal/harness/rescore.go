@@ -45,6 +45,7 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 	if begun.Selected != nil {
 		kept.within = f.Rescore
 	}
+	f.raceLike(run, &begun)
 	if f.Untrusted { // the service is the user's own
 		f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion)
 	} else {
@@ -68,6 +69,16 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 	j.rescored = kept
 	j.sendLike(begun.Services)
 	return j, nil
+}
+
+// raceLike lets the arms of a run that raced race again on its answers, by their current scores. The order is the same, because an arm
+// that left has answers to the first cases of that order only.
+func (f *Flags) raceLike(run *eval.Run, begun *eval.Options) {
+	if begun.Race == "" {
+		return
+	}
+	f.Race, f.Seed, f.NoBaseline = begun.Race, run.RandomSeed, f.NoBaseline || begun.NoBaseline
+	f.Rule.Alpha = cmp.Or(f.Rule.Alpha, begun.Rule.Alpha)
 }
 
 // sendLike has the named services that the suites still have be where those of a run were, unless the flags say
@@ -320,8 +331,6 @@ func (o *origin) answer(t *runner.Planned) runner.Recorded {
 		return never("its answer in " + o.doc.Run.ID + " cannot be read")
 	case r.Outcome == eval.Skip && r.SkipReason == journal.SkipEarly: // whose reason would say that the trial is not needed
 		return never("not run: the verdict was known")
-	case r.Outcome == eval.Skip && r.SkipReason == journal.SkipRace:
-		return never("not run: the arm had left the race")
 	case r.Outcome == eval.Skip:
 		return never(r.SkipReason)
 	case r.Response != nil && (r.Error == nil || r.Error.Kind != eval.KindNoCandidates):

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
@@ -173,6 +174,9 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	case s.Flags.Emulator != "":
 		run.Service.BaseURL = emulated // its address is another one each time
 	}
+	if s.Settings.Prices != nil {
+		run.Prices, _ = json.Marshal(s.Settings.Prices) // names and finite numbers always encode
+	}
 	run.Services = s.runServices()
 	run.Cache = s.Flags.Cache
 	s.identify(run)
@@ -236,6 +240,7 @@ type consumer struct {
 	anew     bool                                  // replies of judges that do not count are requested again
 	early    *verdict.Early                        // of gates that stop early; nil without
 	last     func(*runner.Planned) bool            // trials that are sent after all others; nil: none
+	unsent   []eval.Result                         // of arms that left a race by earlier scores, in a rescore
 	end      eval.End
 	halting  sync.Mutex // held while the run is being stopped
 	failures int
@@ -248,7 +253,8 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	c.targets = c.plan.Targets()
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Stop: s.stop, Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
+		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Labels: s.Settings.Labels, Stop: s.stop,
+		Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
 		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.folder,
 		Services: s.shares(), Keys: s.keyVariables(), Skip: s.unreachable,
 	}
@@ -264,6 +270,12 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		if s.Flags.NoContent {
 			r.Withhold()
 		}
+		if c.waits(&r) {
+			if c.broken != nil {
+				return
+			}
+			continue
+		}
 		if err := c.append(&r); err != nil {
 			c.broken = err // without a journal, further answers would be paid and lost
 			return
@@ -273,10 +285,18 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 				return
 			}
 		}
-		c.end.Counts.Add(r.Outcome)
-		progress.Done(&r, s.ledger.Spent())
-		c.decide(&r)
+		c.done(&r, progress)
 	}
+	for i := range c.unsent {
+		c.stillIn(&c.unsent[i], progress)
+	}
+}
+
+// done counts a result that was written down.
+func (c *consumer) done(r *eval.Result, progress Progress) {
+	c.end.Counts.Add(r.Outcome)
+	progress.Done(r, c.session.ledger.Spent())
+	c.decide(r)
 }
 
 // append writes a result down. What its program has worked in goes when that is done, unless it is kept.
@@ -416,6 +436,9 @@ func (c *consumer) finish() error {
 	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
 	spent := c.session.ledger.Spent()
 	c.end.Spent = &spent
+	if by := c.session.shared; by != nil && by.ended != "" && c.end.Message == "" {
+		c.end.Reason, c.end.Message = eval.EndStopped, by.ended
+	}
 	if err := c.journal.Finish(&c.end); err != nil {
 		return exit.Incomplete("the run file cannot be finished: %w", err)
 	}

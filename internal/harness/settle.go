@@ -2,6 +2,7 @@ package harness
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/labels"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
@@ -28,11 +30,13 @@ type Settings struct {
 	Services map[string]*Named
 	Limits   suite.Limits
 	Prices   *pricing.List // nil without a price list
-	key      string
-	capped   bool           // limits.concurrency was given, and caps the calls to all services together
-	trust    *trust.Keys    // with which runs are signed
-	spent    eval.Spent     // before, by a run that is resumed
-	before   []eval.Booking // the last calls of a run that is resumed
+	// Labels are those of the suites with a scorer that takes them, by the names of the suites.
+	Labels map[string]*labels.File
+	key    string
+	capped bool           // limits.concurrency was given, and caps the calls to all services together
+	trust  *trust.Keys    // with which runs are signed
+	spent  eval.Spent     // before, by a run that is resumed
+	before []eval.Booking // the last calls of a run that is resumed
 
 	selection *selection.Selection // by --failed-in, --changed-since and --sample; nil without them
 }
@@ -80,6 +84,9 @@ func (j *Job) settle() (Settings, error) {
 	if s.Prices, err = m.prices(f.Prices); err != nil {
 		return s, err
 	}
+	if s.Labels, err = j.readLabels(); err != nil {
+		return s, err
+	}
 	if len(m.differ) > 0 {
 		return s, exit.BadInput(
 			"the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it "+
@@ -98,6 +105,28 @@ func (j *Job) settle() (Settings, error) {
 		return j.plan(&f, nil, s.Service.APIVersion)
 	})
 	return s, err
+}
+
+// readLabels reads what people say of answers, for the suites whose scorers take that.
+func (j *Job) readLabels() (map[string]*labels.File, error) {
+	out := map[string]*labels.File{}
+	var problems []error
+	for _, one := range j.Suites {
+		for _, s := range one.Versions() {
+			if !s.TakesLabels() || out[one.Name] != nil {
+				continue
+			}
+			file, err := labels.Read(j.Flags.Dir.Join("."), one.Name)
+			if err == nil {
+				err = file.Err()
+			}
+			problems, out[one.Name] = append(problems, err), file
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, exit.BadInput("%w", err)
+	}
+	return out, nil
 }
 
 // service settles where requests are sent.

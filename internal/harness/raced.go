@@ -1,0 +1,30 @@
+package harness
+
+import (
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// waits reports whether a result has to wait for the end of a race on recorded answers. Its arm had left the race by earlier scores, and is
+// in it by the current ones.
+func (c *consumer) waits(r *eval.Result) bool {
+	if c.early == nil || r.Outcome != eval.Skip || r.SkipReason != journal.SkipRace || c.early.Left(&r.Trial) {
+		return false
+	}
+	c.unsent = append(c.unsent, *r)
+	c.broken = c.early.Unsent(&r.Trial, c.journal)
+	return true
+}
+
+// stillIn writes down a result that waited for the end of a race.
+func (c *consumer) stillIn(r *eval.Result, progress Progress) {
+	if c.broken != nil {
+		return
+	}
+	if !c.early.Left(&r.Trial) {
+		r.SkipReason = "not run: the arm had left the race, and by the current scores it has not"
+	}
+	if c.broken = c.append(r); c.broken == nil {
+		c.done(r, progress)
+	}
+}

@@ -1,0 +1,149 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/ledger"
+	"github.com/evalrun/evalrun/runner"
+)
+
+// LedgerOptions say which ledger a process shares with others.
+type LedgerOptions struct {
+	URL  string        // "" for that of EVALRUN_LEDGER, or none
+	CA   string        // file with certificates to trust in addition
+	Wait time.Duration // how long it may be away; 0 for the usual time
+}
+
+// ledgerWait is how long a ledger may be away where nothing else is said.
+const ledgerWait = 10 * time.Minute
+
+// shared is the ledger of several processes, as the calls of a session see it.
+type shared struct {
+	*ledger.Client
+	session *Session
+	tokens  bool // it limits them
+
+	ending sync.Once
+	ended  string // why it ended the run, "" while it has not
+}
+
+// openLedger makes the way to the ledger that is named, nil without one.
+func (s *Session) openLedger() (*shared, error) {
+	o := s.Flags.Ledger
+	url := cmp.Or(o.URL, strings.TrimSpace(s.getenv("EVALRUN_LEDGER")))
+	if url == "" {
+		if o.CA != "" || o.Wait != 0 {
+			return nil, exit.BadInput("--ledger-ca and --ledger-wait are for --ledger URL, which is missing")
+		}
+		return nil, nil //nolint:nilnil // there is none
+	}
+	out := &shared{session: s}
+	var err error
+	out.Client, err = ledger.Dial(ledger.Options{
+		URL: url, Token: strings.TrimSpace(s.getenv("EVALRUN_LEDGER_TOKEN")), CA: o.CA, Wait: cmp.Or(o.Wait, ledgerWait),
+		Notice: func(text string) { s.Notice(text) }, Lost: out.end,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// end lets no call begin any more, and says why.
+func (s *shared) end(reason string) {
+	s.ending.Do(func() {
+		s.session.Notice(reason)
+		s.ended = reason
+		s.session.stop.Now(reason)
+	})
+}
+
+// checkAccounts finds out whether the ledger has limits for every model that the plan calls, before anything is sent.
+func (s *Session) checkAccounts(ctx context.Context, p *runner.Plan) error {
+	if s.shared == nil {
+		return nil
+	}
+	var accounts []ledger.Account
+	for _, ref := range p.Calls(s.asksTargets()) {
+		accounts = append(accounts, s.account(ref.Service, ref.Model))
+	}
+	all, err := s.shared.Check(ctx, accounts)
+	switch refused := (*ledger.Refused)(nil); {
+	case errors.As(err, &refused):
+		return exit.BadInput("%s", refused.Reason)
+	case err != nil && ctx.Err() == nil:
+		return exit.Incomplete("%s", s.stop.Reason())
+	case err != nil:
+		return exit.Incomplete("%w", err)
+	}
+	s.shared.tokens = slices.ContainsFunc(all, func(n ledger.Needs) bool { return n.Tokens })
+	s.Settings.Limits.SharedTokens = s.shared.tokens
+	for i, n := range all {
+		if n.Money && !s.Settings.Prices.Knows(accounts[i].Model) {
+			return exit.BadInput(
+				"the ledger has a budget of money for the %s, and no price list has its price: `prices: FILE` in the suite, or --prices FILE",
+				accounts[i],
+			)
+		}
+	}
+	return nil
+}
+
+// account is the account of calls to a model of a service.
+func (s *Session) account(name, model string) ledger.Account {
+	a := ledger.Account{Service: s.Settings.Service.BaseURL, Model: model}
+	one := s.Settings.Services[name]
+	switch {
+	case s.Flags.Emulator != "":
+		a.Service = emulated
+	case one == nil && s.oauth():
+		a.Key = ledger.Fingerprint("project " + s.Settings.Service.Project)
+	case one == nil:
+		a.Key = ledger.Fingerprint(s.Settings.key)
+	default:
+		a.Service, a.Key = one.URL, ledger.Fingerprint(one.identity())
+	}
+	return a
+}
+
+// identity is what stands for the caller at a named service: a key, the program that prints tokens, or a secret header.
+func (one *Named) identity() string {
+	switch headers := (&contact{Named: one}).secrets(); {
+	case one.key != "":
+		return one.key
+	case one.Login != nil:
+		return strings.Join(one.Login.Words, " ")
+	case len(headers) > 0:
+		return headers[0]
+	}
+	return ""
+}
+
+// LimitsTokens reports whether the ledger limits tokens of any account that the run uses.
+func (s *shared) LimitsTokens() bool { return s.tokens }
+
+// Grant has a call granted.
+func (s *shared) Grant(ctx context.Context, call flow.Claim) (flow.Granted, error) {
+	g, err := s.Client.Grant(
+		ctx, s.session.account(call.Service, call.Model), ledger.Amount{Calls: call.Calls, Tokens: call.Tokens, Money: call.Money},
+	)
+	var refused *ledger.Refused
+	switch {
+	case err == nil:
+		return g, nil
+	case errors.As(err, &refused) && refused.Budget:
+		return nil, eval.Errorf(eval.KindBudget, "%s", refused.Reason)
+	case errors.As(err, &refused):
+		s.end(refused.Reason)
+	}
+	return nil, eval.Errorf(eval.KindCanceled, "the run was stopped before this call")
+}

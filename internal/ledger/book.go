@@ -1,0 +1,342 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// book holds the accounts and the open grants. What changes them is an event, which is written to the file of the
+// ledger; the same events, read again, make the same book.
+type book struct {
+	limits []Limits
+	file   *file
+	now    func() time.Time
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and replaced when something was settled
+	accounts map[Account]*account
+	grants   map[string]*grant    // the open ones, by their ids
+	heard    map[string]time.Time // when a process was last heard
+	left     map[string]time.Time // requests that were given up before they were granted, by their ids, and when
+}
+
+// event is a line of the file.
+type event struct {
+	Type    kind      `json:"type"`
+	At      time.Time `json:"at"`
+	ID      string    `json:"id,omitempty"` // of a grant
+	Owner   string    `json:"owner,omitempty"`
+	Account *Account  `json:"account,omitempty"`
+	Cost    Amount    `json:"cost,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+	Balance *Balance  `json:"balance,omitempty"` // settled grants only
+}
+
+// kind is the type of an event.
+type kind string
+
+const (
+	granted  kind = "grant"
+	settled  kind = "settle"
+	returned kind = "return" // the call was not made
+	refused  kind = "refuse"
+	paused   kind = "pause" // by the service
+	balanced kind = "balance"
+	used     kind = "use"  // tokens of the last minute, of a grant that is over
+	paced    kind = "pace" // when the next request may be sent
+)
+
+func newBook(limits []Limits) *book {
+	return &book{
+		limits: limits, now: time.Now, changed: make(chan struct{}), accounts: map[Account]*account{}, grants: map[string]*grant{},
+		heard: map[string]time.Time{}, left: map[string]time.Time{},
+	}
+}
+
+// account is an account by its name; it is made when it is new.
+func (b *book) account(name Account) *account {
+	a := b.accounts[name]
+	if a == nil {
+		a = &account{Balance: Balance{Account: name}, limits: find(b.limits, name)}
+		b.accounts[name] = a
+	}
+	return a
+}
+
+// revive applies an event of the file. A clock that was set back since must not hold up anything for longer than was
+// meant.
+func (b *book) revive(e *event) {
+	now := b.now()
+	if e.At.After(now) {
+		e.Until = e.Until.Add(now.Sub(e.At))
+		e.At = now
+	}
+	b.apply(e)
+	if e.Type == granted { // its process gets time to say that it lives
+		b.heard[e.Owner] = now
+	}
+}
+
+// apply changes the book as an event says.
+func (b *book) apply(e *event) {
+	switch e.Type {
+	case granted:
+		a := b.account(*e.Account)
+		b.grants[e.ID] = &grant{e.Owner, a, e.Cost}
+		a.take(e.Cost, e.At)
+	case settled, returned:
+		g := b.grants[e.ID]
+		if g == nil {
+			return
+		}
+		delete(b.grants, e.ID)
+		if e.Type == returned {
+			g.of.giveBack(g.cost)
+		} else {
+			g.of.settle(g.cost, e.Cost, e.At)
+		}
+	case refused:
+		b.account(*e.Account).Refused.add(e.Cost)
+	case paused:
+		a := b.account(*e.Account)
+		if e.Until.After(a.held) {
+			a.held = e.Until
+		}
+	case paced:
+		b.account(*e.Account).next = e.Until
+	case balanced:
+		b.account(e.Balance.Account).Balance = *e.Balance
+	case used:
+		a := b.account(*e.Account)
+		a.window = append(a.window, spent{e.At, e.Cost.Tokens})
+		a.inWindow += e.Cost.Tokens
+	}
+}
+
+// record applies an event and adds it to the file. What it returns is to wait for until it is safe there.
+func (b *book) record(e *event) (place int64) {
+	b.apply(e)
+	return b.file.add(e)
+}
+
+// wake has all who wait look again.
+func (b *book) wake() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// refusal is why a call is not granted and never will be.
+type refusal struct {
+	Budget  bool    // the account has limits, and they are spent
+	Account Account // whose call it is
+	reason  string
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+func noEntry(a Account) *refusal {
+	return &refusal{Account: a, reason: fmt.Sprintf("no entry of the ledger's `accounts` matches %s", a)}
+}
+
+// needs says what must be known of calls of an account.
+func (b *book) needs(a Account) (Needs, error) {
+	l := find(b.limits, a)
+	if l == nil {
+		return Needs{}, noEntry(a)
+	}
+	return l.needs(), nil
+}
+
+// grant waits until a call may be sent, and returns once that is in the file. The error is a *refusal, or the one of
+// ctx, with why the call waited.
+func (b *book) grant(ctx context.Context, ask *Ask) (waited string, err error) {
+	defer b.leave(ask)
+	for ctx.Err() == nil { // who has gone gets nothing
+		wait, changed, place, err := b.try(ask)
+		if err != nil {
+			return "", err
+		}
+		if wait.why == "" {
+			return "", b.file.wait(ctx, place)
+		}
+		if !pause(ctx, wait.at.Sub(b.now()), !wait.at.IsZero(), changed) {
+			return wait.why, ctx.Err()
+		}
+	}
+	return "", ctx.Err()
+}
+
+// pause waits until d has passed, if it is timed, or for a change; false when ctx ends.
+func pause(ctx context.Context, d time.Duration, timed bool, changed <-chan struct{}) bool {
+	var over <-chan time.Time
+	if timed {
+		timer := time.NewTimer(max(0, d))
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-changed:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// try grants a call when there is room for it. Otherwise it says what to wait for.
+func (b *book) try(ask *Ask) (wait room, changed <-chan struct{}, place int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	b.heard[ask.Owner] = now
+	if _, gone := b.left[ask.ID]; gone { // its request was slower than the news
+		return room{}, nil, 0, context.Canceled
+	}
+	if g := b.grants[ask.ID]; g != nil { // its answer was lost
+		return room{}, nil, b.file.end(), nil
+	}
+	if find(b.limits, ask.Account) == nil {
+		return room{}, nil, 0, noEntry(ask.Account)
+	}
+	a := b.account(ask.Account)
+	if why := a.refusal(ask.Cost); why != "" {
+		b.record(&event{Type: refused, At: now, Account: &ask.Account, Cost: ask.Cost})
+		return room{}, nil, 0, &refusal{Budget: true, Account: ask.Account, reason: "the ledger of the team: " + why}
+	}
+	if !a.turn(ask) {
+		return room{why: "tokens per minute"}, b.changed, 0, nil
+	}
+	if wait := a.roomFor(ask.Cost, now); wait.why != "" {
+		return wait, b.changed, 0, nil
+	}
+	place = b.record(&event{Type: granted, At: now, ID: ask.ID, Owner: ask.Owner, Account: &ask.Account, Cost: ask.Cost})
+	b.leaveQueue(a, ask) // before the file is safe, so that the next one can be written together with this one
+	return room{}, nil, place, nil
+}
+
+// turn reports whether it is a call's turn. Calls that cost tokens keep their order, so that small ones do not overtake
+// a large one for ever. Other calls do not wait for them, because an answer may need such a call to be settled.
+func (a *account) turn(ask *Ask) bool {
+	if !takesPlace(ask.Cost) {
+		return true
+	}
+	if !slices.Contains(a.queue, ask) {
+		a.queue = append(a.queue, ask)
+	}
+	return a.queue[0] == ask
+}
+
+// leave ends the waiting of a call.
+func (b *book) leave(ask *Ask) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a := b.accounts[ask.Account]; a != nil {
+		b.leaveQueue(a, ask)
+	}
+}
+
+func (b *book) leaveQueue(a *account, ask *Ask) {
+	if at := slices.Index(a.queue, ask); at >= 0 {
+		a.queue = slices.Delete(a.queue, at, at+1)
+		b.wake()
+	}
+}
+
+// settle books the ends of grants, and returns once they are in the file. A grant that is not open has expired, or was
+// settled before.
+func (b *book) settle(ctx context.Context, all []Settlement) error {
+	b.mu.Lock()
+	now := b.now()
+	for i := range all {
+		b.settleOne(&all[i], now)
+	}
+	b.wake()
+	b.mu.Unlock()
+	return b.file.wait(ctx, b.file.end())
+}
+
+func (b *book) settleOne(s *Settlement, now time.Time) {
+	g := b.grants[s.ID]
+	if g == nil && s.Unsent {
+		b.left[s.ID] = now
+	}
+	if g == nil {
+		return
+	}
+	b.heard[g.owner] = now
+	if s.RetryAfter > 0 {
+		until := now.Add(time.Duration(s.RetryAfter) * time.Millisecond)
+		b.record(&event{Type: paused, At: now, Account: &g.of.Account, Until: until})
+	}
+	if s.Unsent {
+		b.record(&event{Type: returned, At: now, ID: s.ID})
+		return
+	}
+	b.record(&event{Type: settled, At: now, ID: s.ID, Cost: Amount{Calls: g.cost.Calls, Tokens: s.Tokens, Money: s.Money}})
+}
+
+// hear notes that a process lives.
+func (b *book) hear(owner string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.heard[owner] = b.now()
+}
+
+// expire books the grants of processes that have died as spent: a call may have been made.
+func (b *book) expire() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, any := b.now(), false
+	for id, g := range b.grants {
+		if now.Sub(b.heard[g.owner]) > lifetime {
+			b.record(&event{Type: settled, At: now, ID: id, Cost: g.cost})
+			any = true
+		}
+	}
+	for _, seen := range []map[string]time.Time{b.heard, b.left} {
+		maps.DeleteFunc(seen, func(_ string, at time.Time) bool { return now.Sub(at) > lifetime })
+	}
+	if any {
+		b.wake()
+	}
+}
+
+// balances are the states of all accounts, in the order of their names.
+func (b *book) balances() []Balance {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]Balance, 0, len(b.accounts))
+	for _, a := range b.accounts {
+		out = append(out, a.Balance)
+	}
+	slices.SortFunc(out, func(x, y Balance) int { return strings.Compare(x.String(), y.String()) })
+	return out
+}
+
+// events are the book in as few events as say the same.
+func (b *book) events(now time.Time) (out []*event) {
+	for _, a := range b.accounts {
+		whole := a.Balance
+		whole.Granted.sub(a.reserved) // its grants follow
+		out = append(out, &event{Type: balanced, At: now, Balance: &whole})
+		if a.held.After(now) {
+			out = append(out, &event{Type: paused, At: now, Account: &a.Account, Until: a.held})
+		}
+		if a.next.After(now) {
+			out = append(out, &event{Type: paced, At: now, Account: &a.Account, Until: a.next})
+		}
+		a.forget(now)
+		for _, one := range a.window {
+			out = append(out, &event{Type: used, At: one.at, Account: &a.Account, Cost: Amount{Tokens: one.tokens}})
+		}
+	}
+	for id, g := range b.grants {
+		out = append(out, &event{Type: granted, At: now, ID: id, Owner: g.owner, Account: &g.of.Account, Cost: g.cost})
+	}
+	return out
+}

@@ -1,0 +1,414 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// book opens a book in a folder, which is as after a kill where it was used before.
+func openBook(t *testing.T, dir string, limits ...Limits) *book {
+	t.Helper()
+	for i := range limits {
+		l := &limits[i]
+		if l.service+l.model+l.key == "" {
+			l.service, l.model, l.key = "*", "*", "*"
+		}
+	}
+	b := newBook(limits)
+	var err error
+	b.file, err = openFile(dir, b, func(text string) { t.Log(text) })
+	expect.OK(t, err)
+	t.Cleanup(b.file.close)
+	return b
+}
+
+var someModel = Account{Service: "https://svc", Key: Fingerprint("k"), Model: "svc-pro"}
+
+func call(tokens int) Amount { return Amount{Calls: 1, Tokens: tokens} }
+
+// ask is a request for a grant of a process.
+func ask(owner string, n int, cost Amount) *Ask {
+	return &Ask{ID: fmt.Sprintf("%s-%d", owner, n), Owner: owner, Account: someModel, Cost: cost}
+}
+
+// sent is a call as the service sees it.
+type sent struct {
+	at     time.Time
+	tokens int
+}
+
+// most is the greatest sum over any minute.
+func most(all []sent, of func(sent) int) (greatest int) {
+	for i := range all {
+		sum := 0
+		for _, one := range all[i:] {
+			if one.at.Sub(all[i].at) >= time.Minute {
+				break
+			}
+			sum += of(one)
+		}
+		greatest = max(greatest, sum)
+	}
+	return greatest
+}
+
+// Several processes with several workers each use most of a rate. No minute has more than the limit, whether the service counts calls
+// when they arrive or when their answers leave.
+func TestRatesAreUsedAndKept(t *testing.T) {
+	const minutes = 5
+	for name, test := range map[string]struct {
+		limits  Limits
+		latency time.Duration
+		counts  bool // tokens before each call
+	}{
+		"requests":         {Limits{RequestsPerMinute: 300}, 100 * time.Millisecond, false},
+		"few requests":     {Limits{RequestsPerMinute: 20}, 100 * time.Millisecond, false},
+		"many requests":    {Limits{RequestsPerMinute: 1000}, 50 * time.Millisecond, false},
+		"tokens":           {Limits{TokensPerMinute: 20_000}, 200 * time.Millisecond, false},
+		"both":             {Limits{RequestsPerMinute: 300, TokensPerMinute: 20_000}, 200 * time.Millisecond, false},
+		"slow, and tokens": {Limits{TokensPerMinute: 20_000}, 1500 * time.Millisecond, false},
+		"counted":          {Limits{RequestsPerMinute: 300, TokensPerMinute: 20_000}, 100 * time.Millisecond, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBook([]Limits{test.limits})
+				b.limits[0].service, b.limits[0].model, b.limits[0].key = "*", "*", "*"
+				b.file = unwritten()
+				var mu sync.Mutex
+				var arrived, left []sent
+				ctx, cancel := context.WithTimeout(t.Context(), minutes*time.Minute)
+				defer cancel()
+				note := func(list *[]sent, tokens int) {
+					mu.Lock()
+					defer mu.Unlock()
+					*list = append(*list, sent{time.Now(), tokens})
+				}
+				var workers sync.WaitGroup
+				for w := range 16 {
+					owner, rng := fmt.Sprint(w%4), rand.New(rand.NewPCG(1, uint64(w)))
+					take := func(n int, cost Amount, used int) bool {
+						one := ask(fmt.Sprint(owner, "-", w), n, cost)
+						if _, err := b.grant(ctx, one); err != nil {
+							return false
+						}
+						time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+						note(&arrived, used)
+						time.Sleep(time.Duration(float64(test.latency) * (0.5 + rng.Float64())))
+						note(&left, used)
+						expect.OK(t, b.settle(ctx, []Settlement{{ID: one.ID, Tokens: used}}))
+						return true
+					}
+					workers.Go(func() {
+						for n := 0; ; n += 2 {
+							if test.counts && !take(n, Amount{Calls: 1}, 0) {
+								return
+							}
+							used := 60 + rng.IntN(8)
+							if !take(n+1, call(72), used) {
+								return
+							}
+						}
+					})
+				}
+				workers.Wait()
+				for way, all := range map[string][]sent{"arrived": arrived, "left": left} {
+					requests, tokens := most(all, func(sent) int { return 1 }), most(all, func(s sent) int { return s.tokens })
+					if l := test.limits; l.RequestsPerMinute > 0 && requests > l.RequestsPerMinute || l.TokensPerMinute > 0 && tokens > l.TokensPerMinute {
+						t.Errorf("%s: a minute had %d requests and %d tokens, more than the limit", way, requests, tokens)
+					}
+				}
+				sum := 0
+				for _, one := range left {
+					sum += one.tokens
+				}
+				byRequests := float64(len(arrived)) / minutes / float64(max(1, test.limits.RequestsPerMinute))
+				byTokens := float64(sum) / minutes / float64(max(1, test.limits.TokensPerMinute))
+				if test.limits.RequestsPerMinute == 0 {
+					byRequests = 0
+				}
+				if test.limits.TokensPerMinute == 0 {
+					byTokens = 0
+				}
+				if max(byRequests, byTokens) < 0.95 {
+					t.Errorf("the limits are used to %.3f (requests) and %.3f (tokens), want 0.95 of one", byRequests, byTokens)
+				}
+				t.Logf("used: requests %.3f, tokens %.3f", byRequests, byTokens)
+			})
+		})
+	}
+}
+
+// unwritten is a file that takes all and writes nothing.
+func unwritten() *file { return &file{moved: make(chan struct{}), safe: 1 << 60} }
+
+// A ledger that was killed knows every grant that it answered.
+func TestKilledLedgerForgetsNothing(t *testing.T) {
+	dir := t.TempDir()
+	limits := Limits{Budget: Amount{Calls: 10, Tokens: 1000}}
+	b := openBook(t, dir, limits)
+	for n := range 6 {
+		_, err := b.grant(t.Context(), ask("p", n, call(100)))
+		expect.OK(t, err)
+	}
+	expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 40}, {ID: "p-1", Unsent: true}, {ID: "p-2", Tokens: 120}}))
+	before := b.balances()
+
+	killed := t.TempDir() // the file as it is, without an orderly end, and half a line of what was never answered
+	text, err := os.ReadFile(filepath.Join(dir, FileName))
+	expect.OK(t, err, os.WriteFile(filepath.Join(killed, FileName), append(text, `{"type":"grant","at":"2026-`...), 0o600))
+	b = openBook(t, killed, limits)
+	expect.Same(t, "balances", b.balances(), before)
+	b = openBook(t, again(t, killed), limits) // rewritten, with fewer events
+	expect.Same(t, "balances", b.balances(), before)
+	for n := 10; n < 15; n++ {
+		_, err = b.grant(t.Context(), ask("q", n, call(1)))
+		expect.OK(t, err)
+	}
+	_, err = b.grant(t.Context(), ask("q", 20, call(0)))
+	var r *refusal
+	if !errors.As(err, &r) || !r.Budget {
+		t.Fatalf("an eleventh call: %v, want a refusal by the budget", err)
+	}
+	expect.Same(t, "refused", b.balances()[0].Refused, call(0))
+	over := make(chan error)
+	go func() { // until a call in progress is given back
+		_, err := b.grant(t.Context(), ask("q", 21, call(1)))
+		over <- err
+	}()
+	expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "q-10", Unsent: true}}), <-over)
+}
+
+func again(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, FileName))
+	to := t.TempDir()
+	expect.OK(t, err, os.WriteFile(filepath.Join(to, FileName), text, 0o600))
+	return to
+}
+
+// The same id gets the same grant: its answer may have been lost with the ledger.
+func TestGrantsAreNotDoubled(t *testing.T) {
+	b := openBook(t, t.TempDir(), Limits{})
+	for range 3 {
+		_, err := b.grant(t.Context(), ask("p", 1, call(5)))
+		expect.OK(t, err)
+	}
+	expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 3}, {ID: "p-1", Tokens: 3}, {ID: "unknown", Tokens: 9}}))
+	got := b.balances()[0]
+	expect.Same(t, "granted", got.Granted, call(5))
+	expect.Same(t, "settled", got.Settled, call(3))
+}
+
+// What a dead process had is spent: its calls may have been made. One that lives keeps its grants.
+func TestGrantsOfTheDeadAreSpent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook([]Limits{{service: "*", model: "*", key: "*", Concurrency: 2}})
+		b.file = unwritten()
+		for _, owner := range []string{"dead", "alive"} {
+			_, err := b.grant(t.Context(), ask(owner, 1, call(7)))
+			expect.OK(t, err)
+		}
+		var waited time.Duration
+		began := time.Now()
+		var third sync.WaitGroup
+		third.Go(func() {
+			_, err := b.grant(t.Context(), ask("third", 1, call(1)))
+			waited = time.Since(began)
+			expect.OK(t, err)
+		})
+		for range 30 {
+			time.Sleep(time.Second)
+			b.hear("alive")
+			b.hear("third")
+			b.expire()
+		}
+		third.Wait()
+		if waited < lifetime || waited > lifetime+2*time.Second {
+			t.Errorf("the place of a dead process was free after %s, want %s", waited, lifetime)
+		}
+		expect.Same(t, "settled", b.balances()[0].Settled, call(7))
+		expect.Same(t, "open grants", len(b.grants), 2)
+	})
+}
+
+// A pause that the service wants of one process holds up all processes of the account, and no other account.
+func TestRetryAfterHoldsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook([]Limits{{service: "*", model: "*", key: "*"}})
+		b.file = unwritten()
+		_, err := b.grant(t.Context(), ask("p", 1, call(1)))
+		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", RetryAfter: 3000}}))
+		began := time.Now()
+		other := ask("q", 2, call(1))
+		other.Account.Model = "another"
+		_, err = b.grant(t.Context(), other)
+		expect.OK(t, err)
+		expect.Same(t, "wait of another model", time.Since(began), 0)
+		_, err = b.grant(t.Context(), ask("q", 1, call(1)))
+		expect.OK(t, err)
+		expect.Same(t, "wait", time.Since(began), 3*time.Second)
+	})
+}
+
+// A large call is not overtaken by small ones for ever, and calls without tokens pass it.
+func TestCallsKeepTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook([]Limits{{service: "*", model: "*", key: "*", TokensPerMinute: 100}})
+		b.file = unwritten()
+		_, err := b.grant(t.Context(), ask("p", 0, call(60)))
+		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 60}}))
+		var mu sync.Mutex
+		var order []string
+		var all sync.WaitGroup
+		for i, cost := range []Amount{call(90), call(10), call(0), call(10)} {
+			all.Go(func() {
+				_, err := b.grant(t.Context(), ask("p", i+1, cost))
+				expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: fmt.Sprintf("p-%d", i+1), Tokens: cost.Tokens}}))
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, fmt.Sprint(cost.Tokens))
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		expect.Same(t, "order", strings.Join(order[:2], " "), "0 90")
+	})
+}
+
+func TestClockSetBack(t *testing.T) {
+	dir := t.TempDir()
+	limits := Limits{RequestsPerMinute: 60, TokensPerMinute: 100}
+	b := openBook(t, dir, limits)
+	b.now = func() time.Time { return time.Now().Add(time.Hour) }
+	_, err := b.grant(t.Context(), ask("p", 1, call(90)))
+	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 90, RetryAfter: 1000}}))
+	b = openBook(t, again(t, dir), limits)
+	a := b.account(someModel)
+	for _, at := range []time.Time{a.next, a.held, a.window[0].at} {
+		if late := time.Until(at); late > 2*time.Second {
+			t.Errorf("something holds up calls for %s after the clock was set back", late)
+		}
+	}
+}
+
+func TestLimitsAreReadStrictly(t *testing.T) {
+	for src, want := range map[string]string{
+		"":                                       "f.yaml: the file is empty",
+		"accounts: []":                           "f.yaml:1:11: `accounts` has no entry, so that every call would be refused",
+		"accounts: [{servce: x}]":                "f.yaml:1:13: unknown key `servce`",
+		"accounts: [{requestsPerMinute: 0}]":     "f.yaml:1:32: 0 is out of range: at least 1",
+		"accounts: [{budget: {money: -1}}]":      "f.yaml:1:29: -1 is out of range: ",
+		"accounts: [{budget: 5}]":                "f.yaml:1:21: expected a mapping, found the number 5",
+		"accounts: [{concurrency: 1.5}]":         "f.yaml:1:26: `1.5` is not a whole number",
+		"accounts: {service: x}":                 "f.yaml:1:11: expected a list",
+		"accounts: [{model: [a]}]":               "f.yaml:1:20: expected",
+		"accounts: [{service: '*', budget: {}}]": "",
+	} {
+		var diags diag.List
+		ReadLimits("f.yaml", []byte(src), &diags)
+		var got []string
+		for _, d := range diags.Sorted() {
+			got = append(got, d.Pos.String()+": "+d.Message)
+		}
+		if (want == "") != (len(got) == 0) || len(got) > 0 && !strings.HasPrefix(got[0], want) {
+			t.Errorf("%q: %q, want %q", src, got, want)
+		}
+	}
+}
+
+// The first entry that matches counts.
+func TestTheFirstEntryCounts(t *testing.T) {
+	var diags diag.List
+	all := ReadLimits("f.yaml", []byte("accounts:\n"+
+		"  - {service: 'https://a*', model: svc-pro, requestsPerMinute: 1}\n"+
+		"  - {model: 'svc-*', requestsPerMinute: 2}\n"+
+		"  - {service: 'https://b', requestsPerMinute: 3}\n"), &diags)
+	for want, a := range []Account{
+		{"https://c", "", "other"}, {"https://a.example", "", "svc-pro"}, {"https://a.example", "", "svc-lite"}, {"https://b", "", "other"},
+	} {
+		got := 0
+		if l := find(all, a); l != nil {
+			got = l.RequestsPerMinute
+		}
+		expect.Same(t, a.String(), got, want)
+	}
+}
+
+func TestFingerprintsHideTheKey(t *testing.T) {
+	a, b := Fingerprint("a key"), Fingerprint("another key")
+	if a == b || len(a) != 16 || Fingerprint("") != "" || a != Fingerprint("a key") {
+		t.Error(a, b)
+	}
+}
+
+// A request that was sent before the ledger was started again counts for the rate.
+func TestPaceSurvivesARestart(t *testing.T) {
+	dir, limits := t.TempDir(), Limits{RequestsPerMinute: 1}
+	b := openBook(t, dir, limits)
+	_, err := b.grant(t.Context(), ask("p", 1, call(1)))
+	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 1}}))
+	for range 2 { // read as it is, and as it was rewritten
+		dir = again(t, dir)
+		b = openBook(t, dir, limits)
+		if wait := time.Until(b.account(someModel).next); wait < 50*time.Second {
+			t.Errorf("the next request may be sent in %s, want a minute", wait)
+		}
+	}
+}
+
+// Damage in the middle of the file is reported; what it granted is not guessed.
+func TestDamagedFile(t *testing.T) {
+	dir := t.TempDir()
+	expect.OK(t, os.WriteFile(filepath.Join(dir, FileName), []byte("{\"type\":\"settle\",\"id\":\"x\"}\n{\"type\":\"grant\"}\n"), 0o600))
+	_, err := openFile(dir, newBook(nil), nil)
+	if err == nil || !strings.Contains(err.Error(), FileName+":2 is damaged") {
+		t.Error(err)
+	}
+	b := openBook(t, t.TempDir(), Limits{})
+	_, err = openFile(filepath.Dir(b.file.path), newBook(nil), nil)
+	if err == nil || !strings.Contains(err.Error(), "another ledger uses the folder") {
+		t.Error(err)
+	}
+}
+
+// The file is rewritten when it has grown, and says the same.
+func TestFileIsWrittenAnew(t *testing.T) {
+	dir := t.TempDir()
+	b := openBook(t, dir, Limits{RequestsPerMinute: 1 << 30})
+	b.file.most, b.file.least = 20_000, 20_000
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() {
+			for n := range 200 {
+				one := ask(fmt.Sprint(w), n, call(2))
+				_, err := b.grant(t.Context(), one)
+				expect.OK(t, err)
+				if n%10 > 0 {
+					expect.OK(t, b.settle(t.Context(), []Settlement{{ID: one.ID, Tokens: 1}}))
+				}
+			}
+		})
+	}
+	all.Wait()
+	before := b.balances()
+	expect.Same(t, "granted", before[0].Granted, Amount{Calls: 800, Tokens: 1600})
+	b = openBook(t, again(t, dir), Limits{})
+	expect.Same(t, "balances", b.balances(), before)
+	expect.Same(t, "open grants", len(b.grants), 80)
+	if !slices.ContainsFunc(b.events(time.Now()), func(e *event) bool { return e.Type == balanced }) {
+		t.Error("no balance")
+	}
+}

@@ -1,0 +1,341 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// Options say which ledger a process uses, and how.
+type Options struct {
+	URL    string
+	Token  string        // "" for none
+	CA     string        // file with certificates to trust in addition; "" for none
+	Wait   time.Duration // how long the ledger may be away before the process gives up
+	Notice func(string)  // what the people who watch the process should know
+	Lost   func(reason string)
+}
+
+// Client is the way of a process to a ledger; safe for concurrent use.
+type Client struct {
+	options Options
+	owner   string
+	http    *http.Client
+	stop    chan struct{}
+	loops   sync.WaitGroup
+
+	mu      sync.Mutex
+	away    time.Time // since when the ledger does not answer; zero while it does
+	settled []Settlement
+	work    chan struct{} // holds a token while there is something to settle
+}
+
+// Dial makes a client. It sends nothing. The error has exit code 2: an address that is not one, or that would send the token in the clear
+// over a network.
+func Dial(o Options) (*Client, error) {
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, exit.BadInput("--ledger takes an address such as http://127.0.0.1:8421, and not %q", o.URL)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return nil, exit.BadInput("--ledger takes an address without a path, a user or a query: the token is in EVALRUN_LEDGER_TOKEN")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return nil, exit.BadInput("--ledger %s would be reached in the clear: use https, or an address of this machine", o.URL)
+	}
+	trusted, err := trust(o.CA)
+	if err != nil {
+		return nil, err
+	}
+	o.URL = u.Scheme + "://" + u.Host
+	c := &Client{options: o, owner: rand.Text(), stop: make(chan struct{}), work: make(chan struct{}, 1)}
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 64,
+			DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext, IdleConnTimeout: time.Minute,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	c.loops.Go(c.settle)
+	c.loops.Go(c.beat)
+	return c, nil
+}
+
+// trust are the certificates of the system and those of a file; nil for those of the system alone.
+func trust(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil //nolint:nilnil // those of the system
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, exit.BadInput("--ledger-ca: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, exit.BadInput("--ledger-ca: %s has no certificate in PEM form", file)
+	}
+	return pool, nil
+}
+
+// ErrLost is returned when the ledger was away for too long, and when the process ends.
+var ErrLost = errors.New("the ledger does not answer")
+
+// Refused is the error of a call that is not granted and never will be.
+type Refused struct {
+	Budget bool // a budget of the ledger is spent; otherwise no entry of it matches the account, or it refuses the process
+	Reason string
+}
+
+func (r *Refused) Error() string { return r.Reason }
+
+// Check finds out what must be known of calls of some accounts. The error is a *Refused when no entry matches one of them.
+func (c *Client) Check(ctx context.Context, accounts []Account) ([]Needs, error) {
+	var out []Needs
+	return out, c.insist(ctx, "check", accounts, &out)
+}
+
+// Grant is a call that may be made. It has to be settled, or given back.
+type Grant struct {
+	of *Client
+	id string
+}
+
+// Grant waits until the ledger grants a call, however long its limits make it wait. The error is a *Refused, ErrLost,
+// or the one of ctx.
+func (c *Client) Grant(ctx context.Context, account Account, cost Amount) (*Grant, error) {
+	ask := Ask{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
+	for {
+		var got granting
+		err := c.insist(ctx, "grants", &ask, &got)
+		if err != nil {
+			var r *Refused
+			if !errors.As(err, &r) { // it may have been granted in this moment
+				c.queue(Settlement{ID: ask.ID, Unsent: true})
+			}
+			return nil, err
+		}
+		if got.Granted {
+			return &Grant{c, ask.ID}, nil
+		}
+	}
+}
+
+// Settle says what the call has cost, and how long the service wants no further calls, 0 for no pause.
+func (g *Grant) Settle(tokens int, money float64, retryAfter time.Duration) {
+	g.of.queue(Settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: retryAfter.Milliseconds()})
+}
+
+// Return says that the call was not made.
+func (g *Grant) Return() { g.of.queue(Settlement{ID: g.id, Unsent: true}) }
+
+// Close settles what is left, for a few seconds at most, and ends the client. What is not settled then, the ledger books as spent.
+func (c *Client) Close() {
+	close(c.stop)
+	c.loops.Wait()
+	c.http.CloseIdleConnections()
+}
+
+// queue has a settlement sent.
+func (c *Client) queue(s Settlement) {
+	c.mu.Lock()
+	c.settled = append(c.settled, s)
+	c.mu.Unlock()
+	select {
+	case c.work <- struct{}{}:
+	default:
+	}
+}
+
+// lastTry bounds how long a process that ends tries to settle.
+const lastTry = 3 * time.Second
+
+// settle sends settlements, many in one request, until the client ends.
+func (c *Client) settle() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-c.stop
+		pause(ctx, lastTry, true, nil)
+		cancel()
+	}()
+	for open := true; open; {
+		select {
+		case <-c.work:
+		case <-c.stop:
+			open = false
+		}
+		for c.settleSome(ctx) {
+		}
+	}
+}
+
+// mostSettled is how many settlements a request has.
+const mostSettled = 1000
+
+// settleSome sends some of the settlements. It reports whether there were any and they arrived.
+func (c *Client) settleSome(ctx context.Context) bool {
+	c.mu.Lock()
+	some := c.settled[:min(len(c.settled), mostSettled)]
+	c.mu.Unlock()
+	if len(some) == 0 {
+		return false
+	}
+	var got struct{}
+	if err := c.insist(ctx, "settlements", some, &got); err != nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settled = c.settled[len(some):]
+	return true
+}
+
+// beat shows the ledger that the process lives.
+func (c *Client) beat() {
+	every := time.NewTicker(heartbeat)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+		case <-c.stop:
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), heartbeat)
+		var got struct{}
+		_ = c.send(ctx, "heartbeats", c.owner, &got) // calls find out what is wrong
+		cancel()
+	}
+}
+
+// The time between two tries to reach the ledger.
+const tryEvery = 500 * time.Millisecond
+
+// insist sends a request until it is answered, or the ledger was away for too long.
+func (c *Client) insist(ctx context.Context, path string, body, into any) error {
+	for {
+		err := c.send(ctx, path, body, into)
+		var r *Refused
+		switch {
+		case err == nil:
+			c.back()
+			return nil
+		case errors.As(err, &r), ctx.Err() != nil:
+			return err
+		case c.gone(err):
+			return ErrLost
+		}
+		select {
+		case <-time.After(tryEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// back notes that the ledger answers.
+func (c *Client) back() {
+	c.mu.Lock()
+	was := c.away
+	c.away = time.Time{}
+	c.mu.Unlock()
+	if !was.IsZero() {
+		c.options.Notice("the ledger answers again")
+	}
+}
+
+// gone notes that the ledger does not answer, and reports whether that is so for too long.
+func (c *Client) gone(err error) bool {
+	c.mu.Lock()
+	first := c.away.IsZero()
+	if first {
+		c.away = time.Now()
+	}
+	away := time.Since(c.away)
+	c.mu.Unlock()
+	if first {
+		c.options.Notice(fmt.Sprintf(
+			"the ledger %s does not answer: %s; nothing is sent until it does, for up to %s", c.options.URL, reasonOf(err), c.options.Wait,
+		))
+	}
+	if away < c.options.Wait {
+		return false
+	}
+	c.options.Lost(fmt.Sprintf("the ledger %s did not answer for %s: %s", c.options.URL, c.options.Wait, reasonOf(err)))
+	return true
+}
+
+// reasonOf is an error without the request that it was about.
+func reasonOf(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err.Error()
+	}
+	return err.Error()
+}
+
+// mostAnswer bounds the size of an answer in bytes.
+const mostAnswer = 1 << 20
+
+// send sends a request once. The error is a *Refused when the ledger will not do it.
+func (c *Client) send(ctx context.Context, path string, body, into any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return &Refused{Reason: err.Error()}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.options.URL+"/v1/"+path, bytes.NewReader(data))
+	if err != nil {
+		return &Refused{Reason: err.Error()}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.options.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.options.Token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	if err != nil {
+		return err
+	}
+	return c.understand(resp.StatusCode, text, into)
+}
+
+// understand reads an answer.
+func (c *Client) understand(status int, text []byte, into any) error {
+	if status == http.StatusOK {
+		if err := json.Unmarshal(text, into); err != nil {
+			return &Refused{Reason: "what answers at " + c.options.URL + " is not a ledger of evalrun"}
+		}
+		return nil
+	}
+	var p problem
+	known := json.Unmarshal(text, &p) == nil && p.Error != ""
+	switch {
+	case status >= http.StatusInternalServerError:
+		return fmt.Errorf("status %d", status)
+	case !known:
+		return &Refused{Reason: fmt.Sprintf("what answers at %s is not a ledger of evalrun: status %d", c.options.URL, status)}
+	case status == http.StatusForbidden && p.Account != nil:
+		return &Refused{Budget: true, Reason: p.Error}
+	}
+	return &Refused{Reason: p.Error}
+}

@@ -1,0 +1,288 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/evalrun/evalrun/internal/atomic"
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// FileName is the name of the file of a ledger in its folder.
+const FileName = "ledger.jsonl"
+
+// tryAgain is the time between two tries to write.
+const tryAgain = time.Second
+
+// file is the file of a ledger: JSON lines, to which events are added. A line is safe once it is synchronised to the
+// disk; many are at once. When the disk takes no more, callers wait until it does.
+type file struct {
+	notice func(string)
+	lock   *flock.Flock
+	out    *os.File
+
+	path  string
+	book  *book
+	size  int64 // of the file
+	most  int64 // size at which it is rewritten
+	least int64 // the smallest such size
+
+	mu      sync.Mutex
+	buf     []byte        // not written yet
+	added   int64         // bytes so far, those in buf too
+	safe    int64         // bytes so far
+	moved   chan struct{} // closed and replaced when safe has moved
+	work    chan struct{} // holds a token while there is something to write
+	closing chan struct{}
+	done    chan struct{}
+}
+
+// openFile takes the folder for this process, reads the events of its file into the book, and rewrites the file with the
+// fewest events that say the same.
+func openFile(dir string, b *book, notice func(string)) (*file, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, exit.BadInput("--state: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	if ok, err := lock.TryLock(); err != nil {
+		return nil, exit.BadInput("--state: %w", err)
+	} else if !ok {
+		return nil, exit.BadInput("--state: another ledger uses the folder %s: end it, or name another folder", dir)
+	}
+	f := &file{
+		notice: notice, lock: lock, path: filepath.Join(dir, FileName), book: b, least: smallest,
+		moved: make(chan struct{}), work: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	if err := f.open(); err != nil {
+		_ = lock.Unlock() // the first error is the one to report
+		return nil, err
+	}
+	go f.loop()
+	return f, nil
+}
+
+func (f *file) open() error {
+	err := readEvents(f.path, f.book)
+	if err != nil {
+		return err
+	}
+	if err = f.rewrite(); err != nil {
+		return exit.BadInput("--state: %w", err)
+	}
+	return nil
+}
+
+// rewrite replaces the file by one with the fewest events that say the same.
+func (f *file) rewrite() error {
+	f.book.mu.Lock()
+	defer f.book.mu.Unlock()
+	err := atomic.Write(f.path, 0o600, func(w io.Writer) error {
+		out := json.NewEncoder(w)
+		for _, e := range f.book.events(f.book.now()) {
+			if err := out.Encode(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := out.Stat()
+	if err != nil {
+		return errors.Join(err, out.Close())
+	}
+	if f.out != nil {
+		_ = f.out.Close() // nothing of it is needed
+	}
+	f.out, f.size = out, info.Size()
+	f.most = max(f.least, grows*f.size)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.buf = f.buf[:0] // it is in the events
+	f.reached(f.added)
+	return nil
+}
+
+// A file is rewritten when it is this many times as large as it was, and not small.
+const (
+	grows    = 4
+	smallest = 64 << 20
+)
+
+// reached says that all is safe up to a place. The caller holds mu.
+func (f *file) reached(place int64) {
+	f.safe = place
+	close(f.moved)
+	f.moved = make(chan struct{})
+}
+
+// readEvents applies the events of a file. A last line that is not complete was never answered to anybody.
+func readEvents(path string, b *book) error {
+	src, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return exit.BadInput("--state: %w", err)
+	}
+	defer src.Close() //nolint:errcheck // it was only read
+	in := bufio.NewReader(src)
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return exit.BadInput("--state: %w", err)
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil || !e.whole() {
+			return exit.BadInput("%s:%d is damaged: what was granted is not known; move the file away to begin with empty accounts", path, n)
+		}
+		b.revive(&e)
+	}
+}
+
+// whole reports whether an event has what its type needs.
+func (e *event) whole() bool {
+	switch e.Type {
+	case granted, refused, paused, paced, used:
+		return e.Account != nil
+	case settled, returned:
+		return e.ID != ""
+	case balanced:
+		return e.Balance != nil
+	}
+	return false
+}
+
+// add adds an event, and returns the place up to which the file has to be safe for it.
+func (f *file) add(e *event) int64 {
+	line, err := json.Marshal(e)
+	if err != nil { // it has only texts, times and finite numbers
+		panic(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.buf = append(append(f.buf, line...), '\n')
+	f.added += int64(len(line) + 1)
+	select {
+	case f.work <- struct{}{}:
+	default:
+	}
+	return f.added
+}
+
+// end is the place up to which the file has to be safe for all that was added.
+func (f *file) end() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.added
+}
+
+// wait waits until the file is safe up to a place.
+func (f *file) wait(ctx context.Context, place int64) error {
+	for {
+		f.mu.Lock()
+		safe, moved := f.safe, f.moved
+		f.mu.Unlock()
+		if safe >= place {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-f.done:
+			return fmt.Errorf("the ledger ends")
+		}
+	}
+}
+
+// loop writes until the file is closed.
+func (f *file) loop() {
+	defer close(f.done)
+	for {
+		select {
+		case <-f.work:
+		case <-f.closing:
+			_ = f.flush() // who waits for it has gone
+			return
+		}
+		if !f.insist() {
+			return
+		}
+	}
+}
+
+// insist writes until it succeeds; false when the file is closed meanwhile.
+func (f *file) insist() bool {
+	for failed := false; ; failed = true {
+		err := f.flush()
+		switch {
+		case err == nil && failed:
+			f.notice("the ledger can write again")
+			return true
+		case err == nil:
+			return true
+		case !failed:
+			f.notice(fmt.Sprintf("the ledger cannot write, and grants nothing until it can: %s", err))
+		}
+		select {
+		case <-time.After(tryAgain):
+		case <-f.closing:
+			return false
+		}
+	}
+}
+
+// flush writes what was added and synchronises it. After an error the file is as before.
+func (f *file) flush() error {
+	f.mu.Lock()
+	buf := bytes.Clone(f.buf)
+	f.mu.Unlock()
+	if len(buf) == 0 {
+		return nil
+	}
+	_, err := f.out.Write(buf)
+	if err == nil {
+		err = f.out.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, f.out.Truncate(f.size))
+	}
+	f.size += int64(len(buf))
+	f.mu.Lock()
+	f.buf = append(f.buf[:0], f.buf[len(buf):]...)
+	f.reached(f.safe + int64(len(buf)))
+	f.mu.Unlock()
+	if f.size > f.most {
+		return f.rewrite()
+	}
+	return nil
+}
+
+// close writes what is left and gives the folder free.
+func (f *file) close() {
+	close(f.closing)
+	<-f.done
+	_ = f.out.Close() // every line that matters is synchronised
+	_ = f.lock.Unlock()
+}

@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// Limits are those of the accounts that an entry of the file of limits matches. Each of those accounts has them for
+// itself. Zero is unlimited.
+type Limits struct {
+	RequestsPerMinute int
+	TokensPerMinute   int
+	Concurrency       int // calls in progress at once, without calls that count tokens
+	Budget            Amount
+
+	service, model, key glob.Pattern
+}
+
+func (l *Limits) matches(a Account) bool {
+	return l.service.Match(a.Service) && l.model.Match(a.Model) && l.key.Match(a.Key)
+}
+
+func (l *Limits) needs() Needs {
+	return Needs{Tokens: l.TokensPerMinute > 0 || l.Budget.Tokens > 0, Money: l.Budget.Money > 0}
+}
+
+// find is the first entry that matches an account, nil when none does.
+func find(all []Limits, a Account) *Limits {
+	for i := range all {
+		if all[i].matches(a) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// ReadLimits reads a file of limits, which path is the name of in messages. Problems are added to diags, each with its
+// place.
+func ReadLimits(path string, src []byte, diags *diag.List) (out []Limits) {
+	root, ok := yamlnode.Parse(path, src, diags)
+	if !ok {
+		return nil
+	}
+	list := root.Map("accounts").Need("accounts")
+	items := list.Seq()
+	if list.IsSequence() && len(items) == 0 {
+		list.Errorf("`- {service: \"*\", model: \"*\", requestsPerMinute: 300}`", "`accounts` has no entry, so that every call would be refused")
+	}
+	for _, item := range items {
+		out = append(out, entryOf(item))
+	}
+	return out
+}
+
+// entryOf reads an entry of the list.
+func entryOf(n yamlnode.Node) Limits {
+	m := n.Map("service", "model", "key", "requestsPerMinute", "tokensPerMinute", "concurrency", "budget")
+	whole := func(n yamlnode.Node) int {
+		if n.IsZero() {
+			return 0
+		}
+		return n.Int(1, math.MaxInt32)
+	}
+	l := Limits{
+		service: globOf(m.Get("service")), model: globOf(m.Get("model")), key: globOf(m.Get("key")),
+		RequestsPerMinute: whole(m.Get("requestsPerMinute")), TokensPerMinute: whole(m.Get("tokensPerMinute")),
+		Concurrency: whole(m.Get("concurrency")),
+	}
+	if budget := m.Get("budget"); !budget.IsZero() {
+		b := budget.Map("calls", "tokens", "money")
+		l.Budget = Amount{Calls: whole(b.Get("calls")), Tokens: whole(b.Get("tokens"))}
+		if money := b.Get("money"); !money.IsZero() {
+			l.Budget.Money = money.Float(math.SmallestNonzeroFloat64, 1e12)
+		}
+	}
+	return l
+}
+
+func globOf(n yamlnode.Node) glob.Pattern {
+	if n.IsZero() {
+		return "*"
+	}
+	return glob.Pattern(cmp.Or(n.Str(), "*"))
+}

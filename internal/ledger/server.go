@@ -1,0 +1,273 @@
+package ledger
+
+import (
+	"context"
+	"crypto/subtle"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// Config says what a Server serves, and where.
+type Config struct {
+	Listen  string // address; port 0 takes a free one
+	Limits  []Limits
+	State   string       // the folder of its file, which is made
+	Token   string       // that requests must show; "" for none, on this machine
+	Cert    string       // file with the certificate, "" for plain http on this machine
+	CertKey string       // file with its key
+	Notice  func(string) // what the people who run it should know
+}
+
+// Server serves a ledger until it is closed.
+type Server struct {
+	// URL is where it is.
+	URL string
+
+	config Config
+	book   *book
+	http   *http.Server
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+// Start serves a ledger. The error has exit code 2: an address, a certificate or a folder that cannot be used, or a way in for others
+// that nothing guards.
+func Start(c Config) (*Server, error) {
+	secure, err := c.security()
+	if err != nil {
+		return nil, err
+	}
+	b := newBook(c.Limits)
+	if b.file, err = openFile(c.State, b, c.Notice); err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", c.Listen)
+	if err != nil {
+		b.file.close()
+		return nil, exit.BadInput("the ledger cannot listen on %s: %w", c.Listen, err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Server{URL: urlOf(c.Listen, listener.Addr(), secure != nil), config: c, book: b, stop: stop, done: make(chan struct{})}
+	s.http = &http.Server{
+		Handler: s.handler(), TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: log.New(discard{}, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	go s.serve(listener, secure != nil)
+	go s.sweep(ctx)
+	return s, nil
+}
+
+// discard drops what net/http says about connections that broke.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// security is how the server is guarded, nil for plain http. Who listens beyond this machine needs a token and a certificate.
+func (c *Config) security() (*tls.Config, error) {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return nil, exit.BadInput("--listen takes HOST:PORT, such as 127.0.0.1:0, and not %s", c.Listen)
+	}
+	if !isLoopback(host) {
+		switch {
+		case c.Cert == "":
+			return nil, exit.BadInput("--listen %s is open to other machines: give --tls-cert FILE and --tls-key FILE", c.Listen)
+		case c.Token == "":
+			return nil, exit.BadInput(
+				"--listen %s is open to other machines: set a token in EVALRUN_LEDGER_TOKEN, here and where runs are started", c.Listen,
+			)
+		}
+	}
+	switch {
+	case c.Cert == "" && c.CertKey == "":
+		return nil, nil //nolint:nilnil // plain http
+	case c.Cert == "" || c.CertKey == "":
+		return nil, exit.BadInput("--tls-cert and --tls-key go together")
+	}
+	pair, err := tls.LoadX509KeyPair(c.Cert, c.CertKey)
+	if err != nil {
+		return nil, exit.BadInput("the certificate cannot be used: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// isLoopback reports whether a host is this machine for sure.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// urlOf is the address of the server for its clients: by the name that was given, or, where that is every name, by that of the machine.
+func urlOf(given string, at net.Addr, secure bool) string {
+	host, _, _ := net.SplitHostPort(given)
+	_, port, _ := net.SplitHostPort(at.String())
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+		if name, err := os.Hostname(); err == nil {
+			host = name
+		}
+	}
+	scheme := "http://"
+	if secure {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+func (s *Server) serve(l net.Listener, secure bool) {
+	defer close(s.done)
+	if secure {
+		_ = s.http.ServeTLS(l, "", "") // it ends by Close
+		return
+	}
+	_ = s.http.Serve(l)
+}
+
+// sweep has the grants of dead processes expire.
+func (s *Server) sweep(ctx context.Context) {
+	every := time.NewTicker(time.Second)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+			s.book.expire()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Balances are the states of the accounts, in the order of their names.
+func (s *Server) Balances() []Balance { return s.book.balances() }
+
+// Close ends the server. Open grants stay open in its file.
+func (s *Server) Close() {
+	s.stop()
+	_ = s.http.Close() // connections end with it
+	<-s.done
+	s.book.file.close()
+}
+
+// mostBody bounds the size of a request in bytes.
+const mostBody = 1 << 20
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/accounts", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{"accounts": s.book.balances()})
+	})
+	mux.HandleFunc("POST /v1/check", taking(s.check))
+	mux.HandleFunc("POST /v1/grants", taking(s.grant))
+	mux.HandleFunc("POST /v1/settlements", taking(func(w http.ResponseWriter, r *http.Request, all []Settlement) {
+		if err := s.book.settle(r.Context(), all); err != nil {
+			refuse(w, err)
+			return
+		}
+		answer(w, http.StatusOK, struct{}{})
+	}))
+	mux.HandleFunc("POST /v1/heartbeats", taking(func(w http.ResponseWriter, _ *http.Request, owner string) {
+		s.book.hear(owner)
+		answer(w, http.StatusOK, struct{}{})
+	}))
+	return s.guard(mux)
+}
+
+// guard lets only those in who show the token, where there is one. A page in a browser never may.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		switch {
+		case subtle.ConstantTimeCompare([]byte(shown), []byte(s.config.Token)) != 1 && s.config.Token != "":
+			answer(w, http.StatusUnauthorized, problem{Error: "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger"})
+		case r.Header.Get("Origin") != "":
+			answer(w, http.StatusForbidden, problem{Error: "the ledger does not serve pages of browsers"})
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// problem is the answer to a request that gets nothing else.
+type problem struct {
+	Error   string   `json:"error"`
+	Account *Account `json:"account,omitempty"`
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // who has gone does not miss it
+}
+
+// taking reads the body of a request as a value.
+func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var body T
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody)).Decode(&body); err != nil {
+			answer(w, http.StatusBadRequest, problem{Error: "the request is not what the ledger expects: " + err.Error()})
+			return
+		}
+		serve(w, r, body)
+	}
+}
+
+// check says what must be known of calls of some accounts.
+func (s *Server) check(w http.ResponseWriter, _ *http.Request, accounts []Account) {
+	out := []Needs{}
+	for _, a := range accounts {
+		needs, err := s.book.needs(a)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		out = append(out, needs)
+	}
+	answer(w, http.StatusOK, out)
+}
+
+// granting is the answer to a request for a grant.
+type granting struct {
+	Granted bool   `json:"granted"`
+	Waits   string `json:"waits,omitempty"` // for what: the request is to be sent again
+}
+
+func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask Ask) {
+	if ask.ID == "" || ask.Owner == "" || ask.Cost.Calls < 0 || ask.Cost.Tokens < 0 || ask.Cost.Money < 0 {
+		answer(w, http.StatusBadRequest, problem{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), longPoll)
+	defer cancel()
+	waits, err := s.book.grant(ctx, &ask)
+	switch {
+	case err == nil:
+		answer(w, http.StatusOK, granting{Granted: true})
+	case errors.Is(err, context.DeadlineExceeded):
+		answer(w, http.StatusOK, granting{Waits: waits})
+	default:
+		refuse(w, err)
+	}
+}
+
+// refuse answers with why there is no grant.
+func refuse(w http.ResponseWriter, err error) {
+	var r *refusal
+	switch {
+	case !errors.As(err, &r):
+		answer(w, http.StatusServiceUnavailable, problem{Error: err.Error()})
+	case r.Budget:
+		answer(w, http.StatusForbidden, problem{r.reason, &r.Account})
+	default:
+		answer(w, http.StatusUnprocessableEntity, problem{r.reason, &r.Account})
+	}
+}
