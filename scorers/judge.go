@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/suite"
@@ -158,7 +159,7 @@ func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eva
 			replies.Useless = append(replies.Useless, asked...)
 		}
 	}()
-	asking := *p
+	asking, first := *p, ""
 	for again := range 2 {
 		q := newQuestion(p.judge, asking.contents, repeat)
 		reply := replies.of(q)
@@ -178,19 +179,34 @@ func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eva
 			return ruling, ""
 		}
 		if again == 1 {
-			return nil, bad.twice(p.judge.Name, reply.Reply)
+			return nil, bad.twice(p.judge.Name, reply.Reply, first)
 		}
-		asking = p.askAgain(reply.Reply, bad)
+		first, asking = bad.words(reply.Reply), p.askAgain(reply.Reply, bad)
 	}
 	return nil, ""
 }
 
-// twice says that the second reply does not count either.
-func (b *badReply) twice(judge, reply string) string {
+// words say what is wrong with a reply.
+func (b *badReply) words(reply string) string {
 	if b.malformed {
-		return fmt.Sprintf("the judge %s replied twice with no JSON object: %s: %s", judge, b.why, quote(reply))
+		return noObject + ": " + b.why + ": " + quote(reply)
 	}
-	return fmt.Sprintf("the reply of the judge %s does not count, nor did the one before: %s", judge, b.why)
+	return b.why
+}
+
+const noObject = "no JSON object"
+
+// twice says that the second reply does not count either. first is what was wrong with the first one.
+func (b *badReply) twice(judge, reply, first string) string {
+	second := b.words(reply)
+	words := fmt.Sprintf("the reply of the judge %s does not count, nor did the one before: %s", judge, second)
+	if b.malformed && strings.HasPrefix(first, noObject) {
+		words = fmt.Sprintf("the judge %s replied twice with %s", judge, second)
+	}
+	if first != second {
+		words += "; the one before: " + first
+	}
+	return words
 }
 
 // passes has a tolerance for means that come out a little below.

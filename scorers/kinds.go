@@ -31,6 +31,7 @@ func Builtin() Table {
 			toolCallsKind(),
 			stepsKind(),
 			toolErrorsKind(),
+			labelKind(),
 		}),
 		Table{
 			execKind(),

@@ -31,6 +31,7 @@ func serviceLimits() []limit {
 		{[]string{"steps"}, atBounds("- steps: {%s: %d}", timed, "An application is one step, whatever it does inside.")},
 		{[]string{"toolErrors"}, atBounds("- toolErrors: {%s: %d}", timed, "Errors inside an application, and results that say in words that "+
 			"something went wrong, do not count.")},
+		{[]string{"label"}, labelFigures},
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/labels"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
@@ -57,6 +58,7 @@ type Context struct {
 	Prices     *pricing.List // nil without a price list
 	Vectors    Vectors
 	Judgements Judgements
+	Labels     *labels.File // of the suite; nil where no scorer needs them
 	// Workspace is the folder in which a program under test has worked, absolute; "" where there is none, or none any more.
 	Workspace string
 	// Keys are names of variables of the environment that hold keys, which programs do not get.
@@ -199,7 +201,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	n.Turns, n.Snapshots = append(n.Turns, inner.Turns...), append(n.Snapshots, inner.Snapshots...)
 	n.Tools = append(n.Tools, inner.Tools...)
 	n.Versions = append(n.Versions, inner.Versions...)
-	n.Tries, n.Price = append(n.Tries, inner.Tries...), n.Price || inner.Price
+	n.Tries, n.Price, n.Labels = append(n.Tries, inner.Tries...), n.Price || inner.Price, n.Labels || inner.Labels
 	if stream {
 		n.Stream = cmp.Or(n.Stream, inner.Stream)
 	}

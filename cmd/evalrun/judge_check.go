@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 )
 
@@ -18,16 +17,17 @@ type judgeCheckOptions struct {
 func (a *app) judgeCheckCommand() *cobra.Command {
 	var o judgeCheckOptions
 	cmd := &cobra.Command{
-		Use: "judge-check RUN --labels FILE", Short: "Measure the judges of a run against labels that people gave",
+		Use: "judge-check RUN [--labels FILE]", Short: "Measure the judges of a run against labels that people gave",
 		Long: "Compares the labels of judges with those of people: agreement, Cohen's kappa, how often each label\n" +
-			"was given, and how often the judge passed an answer that people failed. FILE is .csv with a header\n" +
-			"or .jsonl, with the columns case and label (pass, fail, or a choice). Add the columns suite, arm,\n" +
-			"repeat and scorer where a case has several answers.",
-		Example: "  evalrun judge-check latest --labels labels.csv",
+			"was given, and how often the judge passed an answer that people failed. Without FILE it takes what\n" +
+			"people labelled in evalrun view --label (SUITE.labels.jsonl), and reports how far people agree. FILE\n" +
+			"is .csv with a header or .jsonl, with the columns case and label (pass, fail, or a choice). Add the\n" +
+			"columns suite, arm, repeat and scorer where a case has several answers.",
+		Example: "  evalrun judge-check latest\n  evalrun judge-check latest --labels labels.csv",
 		Args:    exactly(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.judgeCheck(args[0], o) },
 	}
-	cmd.Flags().StringVar(&o.labels, "labels", "", "take people's labels from `FILE` (required)")
+	cmd.Flags().StringVar(&o.labels, "labels", "", "take people's labels from `FILE` (default SUITE.labels.jsonl of each suite)")
 	flags.JSON(cmd.Flags(), &o.json)
 	cmd.ValidArgsFunction = flags.CompleteRuns
 	return cmd
@@ -35,9 +35,6 @@ func (a *app) judgeCheckCommand() *cobra.Command {
 
 // judgeCheck is `evalrun judge-check` from top to bottom.
 func (a *app) judgeCheck(run string, o judgeCheckOptions) error {
-	if o.labels == "" {
-		return exit.BadInput("say what people think of the answers: --labels FILE")
-	}
 	report, emulated, err := a.runs.CheckJudges(run, o.labels)
 	if err != nil {
 		return err

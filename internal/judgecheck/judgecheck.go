@@ -14,10 +14,15 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// Report say how far judges agree with people.
+// Report says how far judges agree with people.
 type Report struct {
 	Judges []Agreement `json:"judges"`
 	Untold int         `json:"untold"` // labelled answers that no judge scored, or that did not come
+	// Divided counts answers with as many people for pass as for fail, and Elsewhere labelled answers that the run does not have. People
+	// says how far people agree. All three are about labels of evalrun view.
+	Divided   int      `json:"divided,omitempty"`
+	Elsewhere int      `json:"elsewhere,omitempty"`
+	People    []People `json:"people,omitempty"`
 }
 
 // Agreement says how far a judge agrees with people about the answers of a run. Intervals are at 90 % and count cases:
@@ -85,30 +90,42 @@ type checkKey struct {
 // Check compares the judges of a run with the labels in a file, and each judge of a panel. Problems of the file are
 // exit 2; nothing to compare is exit 4.
 func Check(d *journal.Document, file string) (*Report, error) {
-	labels, err := readLabels(file)
+	given, err := readLabels(file)
 	if err != nil {
 		return nil, err
 	}
-	c := &labelCheck{
-		labels: labels, pairs: map[checkKey][]labelled{}, choices: map[checkKey]bool{}, taken: map[answerKey]*label{},
-		words: append([]string{passWord, failWord}, scorers.JudgeChoices()...),
+	c := newLabelCheck(given)
+	if err := c.read(d); err != nil {
+		return nil, err
 	}
-	for r, err := range d.Trials() {
-		if err != nil {
-			return nil, exit.Incomplete("the run cannot be read: %w", err)
-		}
-		c.trial(r)
-	}
-	if !c.asked && len(labels.all)+len(labels.problems) > 0 {
-		return nil, exit.BadInput("this run has no scores of judges: there is nothing to measure against the labels")
+	if !c.asked && len(given.all)+len(given.problems) > 0 {
+		return nil, errNoJudges
 	}
 	c.unmatched(d)
 	c.unknownWords()
-	if err := labels.err(); err != nil {
+	if err := given.err(); err != nil {
 		return nil, err
 	}
+	return c.report(file)
+}
+
+var errNoJudges = exit.BadInput("this run has no scores of judges: there is nothing to measure against the labels")
+
+// read goes through the trials of a run.
+func (c *labelCheck) read(d *journal.Document) error {
+	for r, err := range d.Trials() {
+		if err != nil {
+			return exit.Incomplete("the run cannot be read: %w", err)
+		}
+		c.trial(r)
+	}
+	return nil
+}
+
+// report measures each judge; from says where the labels are.
+func (c *labelCheck) report(from string) (*Report, error) {
 	if len(c.order) == 0 {
-		return nil, exit.Incomplete("nothing to compare: no answer that %s labels was judged", file)
+		return nil, exit.Incomplete("nothing to compare: no answer that %s labels was judged", from)
 	}
 	out := &Report{Untold: c.untold}
 	for _, k := range c.order {
@@ -119,7 +136,7 @@ func Check(d *journal.Document, file string) (*Report, error) {
 
 // labelCheck matches labels with the trials of a run.
 type labelCheck struct {
-	labels  *labels
+	labels  *labelFile
 	order   []checkKey
 	pairs   map[checkKey][]labelled
 	choices map[checkKey]bool // whether the labels are choices
@@ -127,6 +144,14 @@ type labelCheck struct {
 	words   []string // that a label can be
 	asked   bool     // whether any answer has a score of a judge
 	untold  int
+	people  *opinions // of people who labelled whole answers; nil where labels name cases
+}
+
+func newLabelCheck(given *labelFile) *labelCheck {
+	return &labelCheck{
+		labels: given, pairs: map[checkKey][]labelled{}, choices: map[checkKey]bool{}, taken: map[answerKey]*label{},
+		words: append([]string{passWord, failWord}, scorers.JudgeChoices()...),
+	}
 }
 
 // answerKey is a score of an answer, which counts once however many labels it has.
@@ -158,6 +183,9 @@ func (c *labelCheck) trial(r *eval.Result) {
 		if l.fits(r) {
 			c.labelled(l, r)
 		}
+	}
+	if c.people != nil {
+		c.peopleOn(r)
 	}
 }
 

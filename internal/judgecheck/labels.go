@@ -35,8 +35,8 @@ type label struct {
 // Labels that are no choices.
 const passWord, failWord = "pass", "fail"
 
-// labels are a file of them.
-type labels struct {
+// labelFile holds the labels of a file.
+type labelFile struct {
 	file string
 	all  []*label
 	by   map[string][]*label // by case
@@ -50,12 +50,12 @@ type problem struct {
 	why  string
 }
 
-func (l *labels) problem(line int, format string, args ...any) {
+func (l *labelFile) problem(line int, format string, args ...any) {
 	l.problems = append(l.problems, problem{line, fmt.Sprintf(format, args...)})
 }
 
 // err is all that is wrong with the file, in the order of its lines; nil when nothing is.
-func (l *labels) err() error {
+func (l *labelFile) err() error {
 	if len(l.problems) == 0 {
 		return nil
 	}
@@ -72,13 +72,13 @@ const maxLabels = 64 << 20
 
 // readLabels reads a file of CSV or of JSON lines. The error is that of a file that cannot be read; what is wrong with
 // lines stays with the labels.
-func readLabels(file string) (*labels, error) {
+func readLabels(file string) (*labelFile, error) {
 	data, err := regular.ReadInput(file, maxLabels)
 	if err != nil {
 		return nil, exit.BadInput("the labels cannot be read: %w", err)
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
-	l := &labels{file: file, by: map[string][]*label{}}
+	l := &labelFile{file: file, by: map[string][]*label{}}
 	switch cmp.Or(strings.ToLower(filepath.Ext(file)), file) {
 	case ".csv":
 		l.readCSV(data)
@@ -96,7 +96,7 @@ func readLabels(file string) (*labels, error) {
 var labelColumns = []string{"suite", "case", "arm", "repeat", "scorer", "label"}
 
 // readCSV reads rows below a header that names the columns; further columns are left to people.
-func (l *labels) readCSV(data []byte) {
+func (l *labelFile) readCSV(data []byte) {
 	in := csv.NewReader(bytes.NewReader(data))
 	in.FieldsPerRecord = -1
 	header, err := in.Read()
@@ -130,7 +130,7 @@ func (l *labels) readCSV(data []byte) {
 }
 
 // header reports whether the columns that are needed are there. It folds their names.
-func (l *labels) header(columns []string) bool {
+func (l *labelFile) header(columns []string) bool {
 	for i := range columns {
 		columns[i] = strings.ToLower(strings.TrimSpace(columns[i]))
 	}
@@ -145,7 +145,7 @@ func (l *labels) header(columns []string) bool {
 }
 
 // row takes up a row of a table.
-func (l *labels) row(line int, cell func(string) string) {
+func (l *labelFile) row(line int, cell func(string) string) {
 	one := &label{
 		Suite: cell("suite"), Case: cell("case"), Arm: cell("arm"), Scorer: cell("scorer"), Label: cell("label"),
 		line: line,
@@ -160,7 +160,7 @@ func (l *labels) row(line int, cell func(string) string) {
 }
 
 // readLines reads an object a line.
-func (l *labels) readLines(data []byte) {
+func (l *labelFile) readLines(data []byte) {
 	in := bufio.NewScanner(bytes.NewReader(data))
 	in.Buffer(nil, maxLabels)
 	for number := 1; in.Scan(); number++ {
@@ -187,7 +187,7 @@ func (l *labels) readLines(data []byte) {
 }
 
 // add takes up a label. One without a word is an answer without a label so far.
-func (l *labels) add(one *label) {
+func (l *labelFile) add(one *label) {
 	if one.Case == "" {
 		l.problem(one.line, "`case` is missing")
 		return

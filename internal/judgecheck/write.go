@@ -17,6 +17,15 @@ func (r *Report) Write(w io.Writer) error {
 	for i := range r.Judges {
 		writeAgreement(&p, &r.Judges[i])
 	}
+	for i := range r.People {
+		writePeople(&p, &r.People[i])
+	}
+	if r.Divided > 0 {
+		p.Printf("people are divided on %s: left out\n", diag.Count(r.Divided, "answer"))
+	}
+	if r.Elsewhere > 0 {
+		p.Printf("%s not of this run: left out\n", diag.Count(r.Elsewhere, "labelled answer"))
+	}
 	if r.Untold > 0 {
 		p.Printf("%s could not be judged, or did not come: left out\n", diag.Count(r.Untold, "labelled answer"))
 	}
@@ -38,11 +47,7 @@ func writeAgreement(p *term.Printer, c *Agreement) {
 		),
 	))
 	p.Printf("  agreement: %s\n", proportion(&c.Agreement))
-	if c.Kappa == nil {
-		p.Printf("  Cohen's kappa: not defined, since both always say one and the same\n")
-	} else {
-		p.Printf("  Cohen's kappa: %.3f, 90 %% interval %.3f to %.3f\n", *c.Kappa, c.KappaInterval[0], c.KappaInterval[1])
-	}
+	writeKappa(p, c.Kappa, c.KappaInterval)
 	if c.FalsePass != nil {
 		p.Printf("  passed by the judge, failed by people: %s\n", proportion(c.FalsePass))
 		p.Printf("  failed by the judge, passed by people: %s\n", proportion(c.FalseFail))
@@ -51,6 +56,24 @@ func writeAgreement(p *term.Printer, c *Agreement) {
 	if c.Cases < fewCases {
 		p.Printf("  fewer than %d cases leave much open: label more\n", fewCases)
 	}
+}
+
+func writeKappa(p *term.Printer, kappa *float64, interval *[2]float64) {
+	if kappa == nil {
+		p.Printf("  Cohen's kappa: not defined, since both always say one and the same\n")
+		return
+	}
+	p.Printf("  Cohen's kappa: %.3f, 90 %% interval %.3f to %.3f\n", *kappa, interval[0], interval[1])
+}
+
+// writePeople says how far two people agree.
+func writePeople(p *term.Printer, a *People) {
+	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf(
+		"people in %s, %s and %s: %s of %s that both labelled", a.Suite, a.One, a.Other, diag.Count(a.Answers, "answer"),
+		diag.Count(a.Cases, "case"),
+	)))
+	p.Printf("  agreement: %s\n", proportion(&Proportion{a.Agree, a.Answers, new(float64(a.Agree) / float64(a.Answers)), a.Interval}))
+	writeKappa(p, a.Kappa, a.KappaInterval)
 }
 
 // writeConfusion draws who said what how often: a row for each word of the people, a column for each of the judge.

@@ -1,0 +1,212 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/trust"
+	"github.com/evalrun/evalrun/internal/view"
+	"github.com/evalrun/evalrun/labels"
+)
+
+// trustKey is the environment of somebody who shares a key.
+func trustKey(name string) string {
+	return map[string]string{trust.Variable: "a key of these tests alone"}[name]
+}
+
+// keepOwn makes a run of this user.
+func keepOwn(t *testing.T, id string, run eval.Run, trials func(yield func(*eval.Result) bool)) {
+	t.Helper()
+	keys, err := trust.Load(trustKey)
+	expect.OK(t, err)
+	run.ID = id
+	expect.OK(t, keys.SignRun(&run, filepath.Join(".evalrun", "runs", id)))
+	keep(t, id, run, trials)
+}
+
+func serveLabels(t *testing.T, who string) *view.Server {
+	t.Helper()
+	s, err := view.Start(view.Options{Listen: "127.0.0.1:0", Every: 10 * time.Millisecond, Label: true, As: who, Getenv: trustKey})
+	expect.OK(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// opened is a case of a run in a tab of somebody who labels.
+func opened(t *testing.T, s *view.Server, id, hash string) *tab {
+	t.Helper()
+	b := openAt(t, s.WithToken(s.URL+"run/"+keys(t, s)[id]+"/"), 1600, 1000, "light")
+	b.visit(hash, ".label-form")
+	b.until(`[...document.querySelectorAll('.labels')].every(one => one.querySelector('.label-form') !== null)`)
+	return b
+}
+
+// labelled holds what the labels of an answer in a suite are, as `who label comment`.
+func labelled(t *testing.T, suite string, want ...string) {
+	t.Helper()
+	f, err := labels.Read(".", suite)
+	expect.OK(t, err, f.Err())
+	var got []string
+	for _, k := range f.Answers() {
+		for _, l := range f.Of(k) {
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", l.Who, l.Label, l.Comment)))
+		}
+	}
+	expect.Same(t, "labels", got, want)
+}
+
+// A person labels an answer by keyboard, changes the label and takes it back; a second one, in another process of the
+// same folder, sees it and disagrees.
+func TestLabels(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := bigRun(12)
+	keepOwn(t, "r", run, trials)
+	first := bigTrial(0)
+	page := "#/case/" + first.Suite + "/" + strings.ReplaceAll(first.Case, " ", "%20")
+	ada, ben := serveLabels(t, "Ada"), serveLabels(t, "Ben")
+	a := opened(t, ada, "r", page)
+	if got := evaluate[string](a, `location.hash`); strings.Contains(got, "token") {
+		t.Errorf("the address still has the token: %s", got)
+	}
+	a.do(chromedp.KeyEvent("l"))
+	a.wait(".label-pass:focus")
+	a.do(chromedp.KeyEvent("l"))
+	a.until(`document.activeElement === document.querySelectorAll('.label-pass')[1]`)
+	for range evaluate[int](a, `document.querySelectorAll('.label-form').length - 1`) {
+		a.do(chromedp.KeyEvent("l"))
+	}
+	a.until(`document.activeElement === document.querySelector('.label-pass')`)
+	a.do(chromedp.KeyEvent(kb.Enter))
+	a.wait(".label-pass[aria-pressed=true]:focus")
+	labelled(t, first.Suite, "Ada pass")
+	a.do(chromedp.KeyEvent(kb.Tab))
+	a.wait(".label-fail:focus")
+	a.do(chromedp.KeyEvent(kb.Tab))
+	a.wait("textarea:focus")
+	a.do(chromedp.KeyEvent("b"), chromedp.KeyEvent("?"), chromedp.KeyEvent("n"), chromedp.KeyEvent(kb.Escape))
+	a.wait(".label-pass:focus")
+	evaluate[chromedp.Void](a, `void (window.before = document.querySelector('.label-save'))`)
+	a.do(chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter))
+	a.until(`document.querySelector('.label-save') !== window.before && document.querySelector('textarea').value === 'b?n'`)
+	a.wait(".label-save:focus")
+	labelled(t, first.Suite, "Ada pass b?n")
+
+	b := opened(t, ben, "r", page)
+	b.until(`document.querySelector('.labels').textContent.includes('1 other person')`)
+	if evaluate[bool](b, `document.querySelector('.labels').textContent.includes('Ada')`) {
+		t.Error("what Ada says is shown before Ben has a label of his own")
+	}
+	b.click(".label-fail", `document.querySelector('.label-fail[aria-pressed=true]') !== null`)
+	b.until(`document.querySelector('.labels').textContent.includes('b?n')`)
+	labelled(t, first.Suite, "Ada pass b?n", "Ben fail")
+	b.click("#views a[href='/labels']", `document.querySelectorAll('table').length === 2`)
+	if got := evaluate[string](b, `document.querySelector('main').innerText`); !strings.Contains(got, "Ada and Ben") ||
+		!strings.Contains(got, "1 answer: 0 pass, 0 fail, divided on 1") {
+		t.Error(got)
+	}
+	a.click(".label-pass", `document.querySelector('.label-pass').getAttribute('aria-pressed') === 'false'`)
+	labelled(t, first.Suite, "Ada  b?n", "Ben fail")
+	a.own(ada)
+	b.own(ben)
+}
+
+// The page of a site elsewhere, even one on this machine, writes nothing; nor does a page without the token.
+func TestLabelsOfOtherPages(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := bigRun(2)
+	keepOwn(t, "r", run, trials)
+	s := serveLabels(t, "Ada")
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<!doctype html><html data-ready="yes"><title>elsewhere</title>`))
+	}))
+	t.Cleanup(elsewhere.Close)
+	address := fmt.Sprintf("%srun/%s/labels/%s", s.URL, keys(t, s)["r"], bigTrial(0).ID)
+	token := strings.TrimPrefix(s.WithToken(""), "#token=")
+	send := func(b *tab, mode, headers string) string {
+		t.Helper()
+		return evaluate[string](b, fmt.Sprintf(
+			`fetch(%q, {method: 'POST', mode: %q, headers: %s, body: '{"label":"pass"}'}).then(a => a.type + ' ' + a.status, e => 'no answer')`,
+			address, mode, headers,
+		))
+	}
+	evil := openAt(t, elsewhere.URL, 800, 600, "light")
+	for _, headers := range []string{`{}`, `{'Content-Type': 'application/json', 'Evalrun-Token': '` + token + `'}`} {
+		for _, mode := range []string{"cors", "no-cors"} {
+			if got := send(evil, mode, headers); strings.HasPrefix(got, "basic") || strings.HasSuffix(got, " 200") {
+				t.Errorf("%s, %s: %s", mode, headers, got)
+			}
+		}
+	}
+	plain := openAt(t, s.URL, 800, 600, "light")
+	if got := send(plain, "cors", `{'Content-Type': 'application/json'}`); got != "basic 403" {
+		t.Errorf("without a token: %s, want 403", got)
+	}
+	again := openAt(t, s.WithCode(s.URL), 800, 600, "light")
+	again.until(fmt.Sprintf(`localStorage.getItem('evalrun-token') === %q`, token))
+	if got := evaluate[string](again, `location.hash`); got != "" {
+		t.Errorf("the address still has the code: %s", got)
+	}
+	evaluate[chromedp.Void](plain, `void localStorage.clear()`)
+	late := openAt(t, s.WithCode(s.URL), 800, 600, "light")
+	if got := evaluate[string](late, `localStorage.getItem('evalrun-token') || ''`); got != "" {
+		t.Errorf("a page that was opened by a code that was used has %q", got)
+	}
+	if _, err := os.Stat(bigTrial(0).Suite + labels.Suffix); err == nil {
+		t.Error("something was labelled")
+	}
+}
+
+// axe-core finds nothing in the labels of an answer, of a run that takes none, and in the page of all labels. Nothing is
+// wider than the screen.
+func TestLabelsAccessible(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := bigRun(12)
+	keepOwn(t, "own", run, trials)
+	keep(t, "other", run, trials)
+	first := bigTrial(0)
+	key, _ := labels.KeyOf(first)
+	for _, who := range []string{"Ada", "Ben", "\u202eCleo with a name that is rather long, as names are"} {
+		expect.OK(t, labels.Append(".", "lock", &labels.Label{
+			Suite: first.Suite, CaseID: key.CaseID, Arm: key.Arm, Repeat: 1, AnswerHash: key.AnswerHash, Label: labels.Pass, Who: who,
+			Comment: strings.Repeat("<img src=x onerror=alert(1)> ", 20) + strings.Repeat("x", 500), At: "2025-01-01T00:00:00Z",
+		}))
+	}
+	s := serveLabels(t, "Ada")
+	page := "#/case/" + first.Suite + "/" + strings.ReplaceAll(first.Case, " ", "%20")
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{390, 1600, 2560} {
+			for _, path := range []string{
+				"labels", "run/" + keys(t, s)["own"] + "/" + page, "run/" + keys(t, s)["other"] + "/" + page,
+				"run/" + keys(t, s)["own"] + "/" + strings.Replace(page, "case/", "side/", 1),
+			} {
+				b := openAt(t, s.WithToken(s.URL), width, 900, scheme)
+				b.do(chromedp.Navigate(s.URL + path))
+				b.until(ready + ` && (document.querySelector('.labels h3') || document.querySelector('table')) !== null`)
+				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
+					t.Errorf("%s: %d wide on a screen of %d", path, got, width)
+				}
+				evaluate[chromedp.Void](b, axe+"\n;0")
+				for _, problem := range evaluate[[]string](
+					b,
+					`axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : `+
+						`r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
+				) {
+					t.Errorf("%s, %s, %d: %s", path, scheme, width, problem)
+				}
+				b.own(s)
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package judgecheck
+
+import (
+	"errors"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/labels"
+)
+
+// People says how far two people agree who labelled answers to a suite, of this run or of others.
+type People struct {
+	Suite string `json:"suite"`
+	labels.Agreement
+}
+
+// opinions are labels of whole answers.
+type opinions struct {
+	bySuite map[string]*labels.File
+	divided int
+	met     map[labels.Key]bool
+}
+
+// CheckPeople compares the judges of a run with what people said of its answers in evalrun view, suite by suite. A label
+// is about the answer, so that all its judges are compared with it. Problems of the files are exit 2; nothing to compare
+// is exit 4.
+func CheckPeople(d *journal.Document, files []*labels.File) (*Report, error) {
+	c := newLabelCheck(&labelFile{})
+	c.people = &opinions{bySuite: map[string]*labels.File{}, met: map[labels.Key]bool{}}
+	var problems []error
+	for _, f := range files {
+		problems = append(problems, f.Err())
+		c.people.bySuite[f.Suite()] = f
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, exit.With(exit.CodeBadInput, err)
+	}
+	if err := c.read(d); err != nil {
+		return nil, err
+	}
+	if !c.asked {
+		return nil, errNoJudges
+	}
+	out, err := c.report(files[0].Path)
+	if err != nil {
+		return nil, err
+	}
+	out.Divided = c.people.divided
+	for _, f := range files {
+		for _, k := range f.Answers() {
+			if !c.people.met[k] {
+				out.Elsewhere++
+			}
+		}
+		for _, a := range f.Agreements() {
+			out.People = append(out.People, People{f.Suite(), a})
+		}
+	}
+	return out, nil
+}
+
+// peopleOn takes up what people say of an answer.
+func (c *labelCheck) peopleOn(r *eval.Result) {
+	file := c.people.bySuite[r.Suite]
+	key, ok := labels.KeyOf(r)
+	if file == nil || !ok {
+		return
+	}
+	said := file.Of(key)
+	word := labels.Decide(said)
+	if word == labels.None {
+		if labels.AnyWord(said) {
+			c.people.met[key] = true
+			c.people.divided++
+		}
+		return
+	}
+	c.people.met[key] = true
+	judged := false
+	for i := range r.Scores {
+		if s := &r.Scores[i]; s.Judged != nil {
+			judged = true
+			c.take(&label{Label: word}, r, s)
+		}
+	}
+	if !judged {
+		c.untold++
+	}
+}

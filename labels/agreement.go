@@ -1,0 +1,93 @@
+package labels
+
+import (
+	"github.com/evalrun/evalrun/internal/stats"
+)
+
+// Agreement says how far two people agree on the answers that both labelled. Intervals are at 90 % and count cases:
+// several answers to one case are not independent.
+type Agreement struct {
+	One     string `json:"one"`
+	Other   string `json:"other"`
+	Answers int    `json:"answers"` // that both labelled
+	Cases   int    `json:"cases"`
+	Agree   int    `json:"agree"` // both say the same about them
+	// Interval is Wilson's, of the share of answers on which they agree.
+	Interval [2]float64 `json:"interval"`
+	// Kappa is Cohen's: the agreement beyond chance, 1 for a complete one. Its interval takes the agreement by chance as it is. nil when
+	// both always say one and the same.
+	Kappa         *float64    `json:"kappa"`
+	KappaInterval *[2]float64 `json:"kappaInterval"`
+}
+
+// Agreements compares all pairs of people who labelled an answer in common, by name.
+func (f *File) Agreements() []Agreement {
+	var out []Agreement
+	for i, one := range f.people {
+		for _, other := range f.people[i+1:] {
+			if a := f.agreement(one, other); a.Answers > 0 {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+func (f *File) agreement(one, other string) Agreement {
+	a := Agreement{One: one, Other: other}
+	cases := map[string]bool{}
+	var first, second []int
+	for k, all := range f.said {
+		x, y := of(all, one), of(all, other)
+		if x == None || y == None {
+			continue
+		}
+		first, second = append(first, number(x)), append(second, number(y))
+		cases[k.CaseID] = true
+		a.Answers++
+		if x == y {
+			a.Agree++
+		}
+	}
+	if a.Cases = len(cases); a.Answers == 0 {
+		return a
+	}
+	a.Interval[0], a.Interval[1] = stats.Wilson(float64(a.Agree)/float64(a.Answers), float64(a.Cases), stats.Z95)
+	if kappa, ok := stats.CohenKappa(first, second, stats.Unweighted); ok {
+		a.Kappa = &kappa
+		chance := chanceOf(first, second)
+		beyond := func(share float64) float64 { return max(-1, (share-chance)/(1-chance)) }
+		a.KappaInterval = &[2]float64{beyond(a.Interval[0]), beyond(a.Interval[1])}
+	}
+	return a
+}
+
+// of is the word of a person.
+func of(all []Label, who string) string {
+	for _, l := range all {
+		if l.Who == who {
+			return l.Label
+		}
+	}
+	return None
+}
+
+func number(word string) int {
+	if word == Pass {
+		return 1
+	}
+	return 0
+}
+
+// chanceOf is how often two would agree who pass as many answers as these, and independently.
+func chanceOf(one, other []int) float64 {
+	share := func(all []int) float64 {
+		sum := 0
+		for _, n := range all {
+			sum += n
+		}
+		return float64(sum) / float64(len(all))
+	}
+	p, q := share(one), share(other)
+	return p*q + (1-p)*(1-q)
+}

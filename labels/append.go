@@ -1,0 +1,139 @@
+package labels
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// How long another process may write, and how often its lock is tried.
+const (
+	patience = 10 * time.Second
+	retry    = 10 * time.Millisecond
+)
+
+// Append adds a label to the file of its suite in a folder, and makes the file when there is none. The file at lock is
+// held meanwhile, by which processes take turns. A label that repeats the last one of the person is not written. The
+// error is about a label that is not one, or a file that cannot be written.
+func Append(dir, lock string, l *Label) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	info, err := os.Lstat(lock) //nolint:gosec // of the caller, and no text of a request
+	if err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file, and labels are locked by no other", lock)
+	}
+	turn := flock.New(lock)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if ok, err := turn.TryLockContext(ctx, retry); err != nil || !ok {
+		return fmt.Errorf("the labels are locked by another process: %w", errors.Join(err, ctx.Err()))
+	}
+	defer turn.Unlock() //nolint:errcheck // it goes with the process
+	if was, err := Read(dir, l.Suite); err != nil {
+		return err
+	} else if was.says(l) {
+		return nil
+	}
+	return appendLine(dir, l)
+}
+
+// says reports whether a label would change nothing.
+func (f *File) says(l *Label) bool {
+	if len(f.said[l.Key()]) == 0 && l.Label == None && l.Comment == "" {
+		return true
+	}
+	return slices.ContainsFunc(f.said[l.Key()], func(one Label) bool {
+		return one.Who == l.Who && one.Label == l.Label && one.Comment == l.Comment
+	})
+}
+
+// appendLine writes the line as a whole, or nothing.
+func appendLine(dir string, l *Label) (err error) {
+	name, err := FileName(l.Suite)
+	if err != nil {
+		return err
+	}
+	line, err := encode(l)
+	if err != nil {
+		return err
+	}
+	file, size, err := openFile(dir, name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if ended, err := endsLine(file, size); err != nil {
+		return err
+	} else if !ended {
+		line = append([]byte{'\n'}, line...)
+	}
+	if size+int64(len(line)) > maxFile {
+		return fmt.Errorf("%s would have more than %d bytes: start a new one", filepath.Join(dir, name), maxFile)
+	}
+	if _, err := file.Write(line); err != nil {
+		return errors.Join(err, file.Truncate(size))
+	}
+	return file.Sync()
+}
+
+// encode is the line of a label. Reviewers read it, so that < and & stay as they are.
+func encode(l *Label) ([]byte, error) {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(l)
+	return line.Bytes(), err
+}
+
+// openFile opens the file to be written at its end. A link could lead to any file of the user, so only a regular file in
+// the folder itself is taken.
+func openFile(dir, name string) (*os.File, int64, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer root.Close() //nolint:errcheck // the file stays open
+	before, err := root.Lstat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, err
+	}
+	how := os.O_RDWR | os.O_APPEND
+	if before == nil {
+		how |= os.O_CREATE | os.O_EXCL
+	} else if !before.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s is not a regular file, and labels are written to no other", filepath.Join(dir, name))
+	}
+	file, err := root.OpenFile(name, how, 0o644)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && before != nil && !os.SameFile(before, info) {
+		err = fmt.Errorf("%s was replaced meanwhile", filepath.Join(dir, name))
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
+}
+
+// endsLine reports whether what is in the file ends with a line break: a person may have written the last line.
+func endsLine(file io.ReaderAt, size int64) (bool, error) {
+	if size == 0 {
+		return true, nil
+	}
+	last := make([]byte, 1)
+	_, err := file.ReadAt(last, size-1)
+	return last[0] == '\n', err
+}

@@ -1,0 +1,198 @@
+// Package labels keeps what people say of answers: pass or fail, and a comment. A suite has one file of them,
+// SUITE.labels.jsonl in the folder where evalrun works, with one label a line. The file is made to be committed and
+// reviewed, so lines are only ever added. The last line of a person about an answer counts.
+//
+// The usual order: Append a Label; Read the File, then File.Of an answer and Decide.
+package labels
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// Words of a label. None is that of a comment alone; without a comment it takes back what the person said before.
+const (
+	Pass = "pass"
+	Fail = "fail"
+	None = ""
+)
+
+// Suffix is how the names of files with labels end.
+const Suffix = ".labels.jsonl"
+
+// Bounds of what a person may write, in bytes.
+const (
+	MaxComment = 4000
+	MaxWho     = 100
+)
+
+// Label is what a person says of an answer: one line of the file.
+type Label struct {
+	Suite      string `json:"suite"`
+	Case       string `json:"case"` // its name, for people who review the file
+	CaseID     string `json:"caseId"`
+	Arm        string `json:"arm"`
+	Repeat     int    `json:"repeat"` // of the answer that the person saw, from 1; equal answers share their labels
+	AnswerHash string `json:"answerHash"`
+	Label      string `json:"label"` // Pass, Fail or None
+	Comment    string `json:"comment,omitempty"`
+	Who        string `json:"who"`
+	At         string `json:"at"` // RFC 3339, UTC
+
+	line int       // in its file
+	time time.Time // At
+}
+
+// Key is an answer in the eyes of people: the same text to the same case on the same arm.
+type Key struct{ CaseID, Arm, AnswerHash string }
+
+// Key is that of the answer that the label is about.
+func (l *Label) Key() Key { return Key{l.CaseID, l.Arm, l.AnswerHash} }
+
+// KeyOf is the key of the answer of a trial; false when the trial has none, or one whose hash is not known.
+func KeyOf(r *eval.Result) (Key, bool) {
+	hash := HashOf(r.Response, r.Turns)
+	return Key{r.CaseID, r.Arm, hash}, hash != ""
+}
+
+// FileName is the name of the file with the labels of a suite. The error is about a name that no suite may have, which
+// the run file of somebody else can hold.
+func FileName(suite string) (string, error) {
+	if !suiteName().MatchString(suite) || len(suite) > maxSuite {
+		return "", fmt.Errorf("%q is not the name of a suite: letters, digits, dot, dash and underscore, %d at most", suite, maxSuite)
+	}
+	return suite + Suffix, nil
+}
+
+// maxSuite leaves room for the suffix in the name of a file.
+const maxSuite = 200
+
+var (
+	suiteName = lazy.Regexp(`^[A-Za-z0-9._-]+$`)
+	hashText  = lazy.Regexp(`^[0-9a-f]{64}$`)
+)
+
+// CheckWho says why a person cannot have a name; nil when it can.
+func CheckWho(who string) error {
+	switch {
+	case strings.TrimSpace(who) == "":
+		return fmt.Errorf("the name of the person is empty")
+	case len(who) > MaxWho:
+		return fmt.Errorf("the name of the person has more than %d bytes", MaxWho)
+	case !utf8.ValidString(who) || strings.ContainsFunc(who, unicode.IsControl):
+		return fmt.Errorf("the name of the person holds a line break or another control character")
+	}
+	return nil
+}
+
+// Check says what is wrong with a label; nil when nothing is.
+func (l *Label) Check() error {
+	if _, err := FileName(l.Suite); err != nil {
+		return err
+	}
+	if err := CheckWho(l.Who); err != nil {
+		return err
+	}
+	at, badTime := time.Parse(time.RFC3339, l.At)
+	l.time = at
+	switch {
+	case l.CaseID == "":
+		return fmt.Errorf("`caseId` is missing")
+	case l.Arm == "":
+		return fmt.Errorf("`arm` is missing")
+	case l.Repeat < 1:
+		return fmt.Errorf("`repeat` counts from 1")
+	case !hashText().MatchString(l.AnswerHash):
+		return fmt.Errorf("`answerHash` is not a SHA-256 hash of 64 hexadecimal digits")
+	case !slices.Contains([]string{Pass, Fail, None}, l.Label):
+		return fmt.Errorf("the label %q is neither pass nor fail, nor empty", l.Label)
+	case len(l.Comment) > MaxComment || !utf8.ValidString(l.Comment):
+		return fmt.Errorf("the comment has more than %d bytes, or is not UTF-8", MaxComment)
+	case badTime != nil:
+		return fmt.Errorf("`at` is not a time such as 2027-01-31T12:00:00Z")
+	}
+	return nil
+}
+
+// HashOf is the hash of an answer. That of a text is its SHA-256 digest, which runs without content also have. An
+// answer of several candidates or turns, or with tool calls, has the digest of all of them. It is "" without an answer,
+// and where tool calls were not kept.
+func HashOf(response *eval.Response, turns []eval.Turn) string {
+	if response == nil {
+		return ""
+	}
+	if len(turns) < 2 && response.PromptBlock() == "" && len(response.Candidates) == 1 && isText(&response.Candidates[0]) {
+		return textHash(&response.Candidates[0])
+	}
+	var all []byte
+	for i := range max(1, len(turns)) {
+		one := response
+		if len(turns) > 0 {
+			one = &turns[i].Response
+		}
+		var known bool
+		if all, known = appendAnswer(all, one); !known {
+			return ""
+		}
+	}
+	return digest(all)
+}
+
+// appendAnswer appends all that people see of an answer; false when a part of it was not kept.
+func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
+	all = append(all, "answer "+r.PromptBlock()+"\n"...)
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		all = append(all, "text "+textHash(c)+" "+c.Block()+"\n"...)
+		for _, p := range c.Parts {
+			if c.Withheld != nil {
+				return nil, false
+			}
+			if p.Call == nil && p.Other == nil {
+				continue
+			}
+			piece, err := json.Marshal(eval.Piece{Call: withoutID(p), Other: p.Other})
+			if err != nil { // a run file holds JSON
+				return nil, false
+			}
+			all = append(append(all, piece...), '\n')
+		}
+	}
+	return all, true
+}
+
+// isText reports whether people see a text of the candidate and nothing else.
+func isText(c *eval.Candidate) bool {
+	return c.Block() == "" && !slices.ContainsFunc(c.Parts, func(p eval.Piece) bool { return p.Call != nil || p.Other != nil })
+}
+
+func textHash(c *eval.Candidate) string {
+	if c.Withheld != nil {
+		return c.Withheld.SHA256
+	}
+	return digest([]byte(string([]rune(c.Text)))) // what is not UTF-8 is in run files as U+FFFD
+}
+
+// withoutID is the call of a piece without the service's name for it, which is another one each time.
+func withoutID(p eval.Piece) *tool.Call {
+	if p.Call == nil {
+		return nil
+	}
+	return &tool.Call{Name: p.Call.Name, Args: p.Call.Args}
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

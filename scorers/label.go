@@ -1,0 +1,141 @@
+package scorers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+	"github.com/evalrun/evalrun/labels"
+)
+
+func labelKind() Kind {
+	return Kind{
+		Name: "label", Summary: "people labelled the answer as pass",
+		Doc: "`label: true` takes the labels that people gave with `evalrun view --label`, out of `SUITE.labels.jsonl` in " +
+			"the working folder. It passes when more people say pass than fail. An answer without a label is unscored, " +
+			"and so is one about which as many say pass as fail. `{by, people}` counts the labels of the people in " +
+			"`by` alone, and scores answers that at least `people` of them labelled (default 1). A label is about one " +
+			"text: it counts again when the same arm gives the same answer to the same case, and not when one letter " +
+			"differs. That makes it a scorer for `evalrun rescore`, recorded answers and models that repeat " +
+			"themselves. Of an answer of several candidates, turns or tool calls it is about the whole, so `candidate` " +
+			"and `turn` change nothing.",
+		Example: "- label: {by: [Ada, Ben]}", takes: shape.Either(shape.Word("true"), labelKeys().Shape()), compile: compileLabel,
+	}
+}
+
+func labelKeys() shape.Block {
+	return shape.Block{
+		Some: []string{"by", "people"},
+		Keys: []shape.Key{
+			{Name: "by", Is: shape.OneOrMore(shape.Text), Doc: "The people whose labels count; all when not given."},
+			{Name: "people", Is: shape.Int(1, maxLabellers), Doc: "How many people must have labelled the answer; 1 when not given."},
+		},
+	}
+}
+
+// maxLabellers bounds the people that a suite may want for an answer.
+const maxLabellers = 100
+
+// labelCheck is a label scorer.
+type labelCheck struct {
+	by     []string // nil: everybody
+	people int
+}
+
+func compileLabel(a args) Scorer {
+	a.needs.Labels = true
+	c := labelCheck{people: 1}
+	if !a.Args.IsMapping() {
+		if !a.Args.Bool() && a.Args.IsBool() {
+			a.Args.Errorf("`label: true` takes the labels of everybody", "`label: false` looks at nothing")
+		}
+		return Func(c.score)
+	}
+	c.read(a.Args.Map(labelKeys().Names()...), a)
+	return Func(c.score)
+}
+
+// read takes the keys.
+func (c *labelCheck) read(m yamlnode.Map, a args) {
+	by := m.Get("by")
+	for _, n := range by.Items() {
+		name := textOf(n)
+		if err := labels.CheckWho(name); err != nil {
+			n.Errorf("such as `by: [Ada]`", "%s", err)
+		}
+		c.by = append(c.by, name)
+	}
+	if v := m.Get("people"); !v.IsZero() {
+		c.people = v.Int(1, maxLabellers)
+	}
+	switch {
+	case m.Len() == 0:
+		a.Args.Errorf("`label: true` takes the labels of everybody", "`label` needs `by` or `people`")
+	case !by.IsZero() && by.IsSequence() && len(c.by) == 0:
+		by.Errorf("leave `by` out to take the labels of everybody", "`by` names no person")
+	case c.by != nil && c.people > len(c.by):
+		a.Args.Errorf("name more people, or want fewer", "`people: %d` is more than `by` names", c.people)
+	}
+}
+
+func (c labelCheck) score(a *Answer) Finding {
+	if a.chat != nil {
+		a = a.chat
+	}
+	if a.Context == nil || a.Context.Labels == nil {
+		return unscored("the labels of the suite are not known here")
+	}
+	t := &a.Context.Trial
+	said := a.Context.Labels.Of(labels.Key{CaseID: t.CaseID, Arm: t.Arm, AnswerHash: labels.HashOf(a.Response, a.Turns)})
+	said = slices.DeleteFunc(said, func(l labels.Label) bool {
+		return l.Label == labels.None || c.by != nil && !slices.Contains(c.by, l.Who)
+	})
+	switch {
+	case len(said) == 0:
+		return unscored("the answer has no label%s: `evalrun view --label` takes it", c.ofWhom())
+	case len(said) < c.people:
+		return unscored("%s%s labelled the answer, and %d must", peopleCount(len(said)), c.ofWhom(), c.people)
+	}
+	switch labels.Decide(said) {
+	case labels.Pass:
+		return yes("%s", opinionsOf(said))
+	case labels.Fail:
+		return no("%s", opinionsOf(said))
+	}
+	return unscored("people are divided: %s", opinionsOf(said))
+}
+
+func (c labelCheck) ofWhom() string {
+	if c.by == nil {
+		return ""
+	}
+	return " of " + strings.Join(c.by, ", ")
+}
+
+func peopleCount(n int) string {
+	if n == 1 {
+		return "1 person"
+	}
+	return fmt.Sprintf("%d people", n)
+}
+
+// mostOpinions is how many labels a reason quotes.
+const mostOpinions = 10
+
+// opinionsOf says who says what of an answer.
+func opinionsOf(said []labels.Label) string {
+	var out []string
+	for _, l := range said[:min(len(said), mostOpinions)] {
+		text := fmt.Sprintf("%s says %s", l.Who, l.Label)
+		if l.Comment != "" {
+			text += ": " + quote(l.Comment)
+		}
+		out = append(out, text)
+	}
+	if n := len(said) - mostOpinions; n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(out, "; ")
+}
