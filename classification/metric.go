@@ -41,6 +41,9 @@ func Names(classes []string) []string {
 	return out
 }
 
+// OtherAnswers is what reports call answers outside of the classes.
+const OtherAnswers = "(other)"
+
 // Metric is a metric of a matrix.
 type Metric struct {
 	Name  string // of Overall, or Precision, Recall or F1

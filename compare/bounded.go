@@ -14,9 +14,11 @@ import (
 // negative. It is Student's where the units are many and even enough (stats.UseT), and Gaffke's bound elsewhere.
 // Student's test knows only the losses in the data. So it must also be unlikely that the data missed a loss of the
 // size of floor that is frequent enough to make the mean 0.
-func atMostZero(x, weights []float64, floor float64) float64 {
+//
+// room is for as many numbers as x has: samples may have a million units, and a bound takes fifty tests.
+func atMostZero(x, weights []float64, floor float64, room []float64) float64 {
 	mean := weightedMean(x, weights)
-	e := residuals(x, weights, mean)
+	e := residuals(room, x, weights, mean)
 	if stats.UseT(e) {
 		p := max(stats.NonInferiorityT(e, 0), stats.NonInferiorityHall(e, 0))
 		if mean > 0 {
@@ -25,7 +27,7 @@ func atMostZero(x, weights []float64, floor float64) float64 {
 		return p
 	}
 	largest := slices.Max(weights)
-	scaled := e // whose room is free: samples may have a million units, and a bound takes fifty tests
+	scaled := e // whose room is free
 	for i := range x {
 		scaled[i] = weights[i] / largest * x[i]
 	}
@@ -35,7 +37,8 @@ func atMostZero(x, weights []float64, floor float64) float64 {
 // lowerBound is the largest number that atMostZero says, with error alpha, the mean of d in [-1,1] lies above.
 func lowerBound(d, weights []float64, alpha float64) float64 {
 	mean := weightedMean(d, weights)
-	if e := residuals(d, weights, mean); !stats.UseT(e) && slices.Max(weights) == slices.Min(weights) {
+	room := make([]float64, len(d))
+	if e := residuals(room, d, weights, mean); !stats.UseT(e) && slices.Max(weights) == slices.Min(weights) {
 		return stats.Gaffke(rounded(d, -1), -1, alpha)
 	}
 	shifted := make([]float64, len(d))
@@ -43,7 +46,7 @@ func lowerBound(d, weights []float64, alpha float64) float64 {
 		for i := range d {
 			shifted[i] = d[i] - bound
 		}
-		return atMostZero(shifted, weights, -1-bound) <= alpha
+		return atMostZero(shifted, weights, -1-bound, room) <= alpha
 	})
 }
 
@@ -98,11 +101,12 @@ func weightedMean(x, weights []float64) float64 {
 	return total / float64(max(1, len(x)))
 }
 
-// residuals are weighted deviations from the mean, around the mean: their standard error is that of a mean over cases in clusters.
+// residuals are weighted deviations from the mean, around the mean, in the room given:
+// their standard error is that of a mean over cases in clusters.
 //
 // Source: Miller 2024, arXiv 2411.00640, with G/(G-1); docs/explanation/verdicts.md.
-func residuals(x, weights []float64, mean float64) []float64 {
-	out := make([]float64, len(x))
+func residuals(room, x, weights []float64, mean float64) []float64 {
+	out := room[:len(x)]
 	for i, v := range x {
 		out[i] = mean + weights[i]*(v-mean)
 	}

@@ -163,7 +163,7 @@ func (w *classWorld) sides(rng *rand.Rand, n int, lost float64) (base, head *Sid
 				c.Failed = 1
 			}
 			c.Metrics = []Sum{{v, 1}}
-			s.Cases = append(s.Cases, c)
+			s.Cases.Add(&c)
 		}
 	}
 	return base, head
@@ -219,7 +219,7 @@ func (w *classWorld) rates(name string, n int, margin, lost float64, draws int) 
 }
 
 func classMetricOf(base, head *Side, o Options, name string) MetricComparison {
-	m := newMeasure(o, pairUp(base, head, nil).judged)
+	m := newMeasure(o, judgedPairs(base, head))
 	m.testsOnly = true
 	return m.metric(name, base, head)
 }

@@ -89,8 +89,8 @@ func (p path) cases() int { return len(p.head) }
 // sides are what Compare takes.
 func (p path) sides() (base, head *Side) {
 	metrics := []string{scored}
-	base = &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: p.base}
-	head = &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: p.head}
+	base = &Side{Run: "base", Suite: "s", Arm: "a", Metrics: metrics, Cases: CasesOf(p.base...)}
+	head = &Side{Run: "head", Suite: "s", Arm: "a", Metrics: metrics, Cases: CasesOf(p.head...)}
 	return base, head
 }
 
@@ -104,7 +104,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.Stop) eval.Ve
 	}
 	base, head := p.sides()
 	o := Options{Alpha: alpha, Gated: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
-	m := newMeasure(o, pairUp(base, head, nil).judged)
+	m := newMeasure(o, judgedPairs(base, head))
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)
 	one.Gated, one.Margin = true, &g.Margin
@@ -146,8 +146,8 @@ func (p path) early(g eval.MetricMargin) outcome {
 		to := p.unit(from)
 		var unit Sum
 		for i := from; i < to; i++ {
-			b, _ := base.Cases[i].Of(base, g.Name).Mean()
-			h, _ := head.Cases[i].Of(head, g.Name).Mean()
+			b, _ := p.base[i].Of(base, g.Name).Mean()
+			h, _ := p.head[i].Of(head, g.Name).Mean()
 			unit.Add(h - b)
 		}
 		d, _ := unit.Mean()

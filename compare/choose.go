@@ -6,18 +6,17 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Pairs are the cases that Compare compares: each of base with that of head.
-func Pairs(base, head *Side) [][2]*Case {
-	var out [][2]*Case
-	for _, p := range pairUp(base, head, nil).judged {
-		out = append(out, [2]*Case{p.base, p.head})
+// Pairs are the places of the cases that Compare compares: each of base with that of head.
+func Pairs(base, head *Side) (out [][2]int) {
+	for _, at := range judgedPairs(base, head).at {
+		out = append(out, [2]int{int(at.base), int(at.head)})
 	}
 	return out
 }
 
 // chosen reports whether a judge chose between the answers of some pair.
 func (m *measure) chosen() bool {
-	return slices.ContainsFunc(m.pairs, func(p pair) bool { return p.head.Chosen.N > 0 })
+	return slices.ContainsFunc(m.pairs.at, func(at places) bool { return m.pairs.head.common(int(at.head)).Chosen.N > 0 })
 }
 
 // indifferent is what a case is worth when neither of its answers is preferred.
@@ -26,8 +25,9 @@ const indifferent = 0.5
 // choice compares how far head is preferred, 1 for all of a case's repeats and 0 for none, with indifference. The differences
 // lie within half of where those of other metrics do, so that they are doubled for the tests, and the margin with them.
 func (m *measure) choice(c *MetricComparison, margin float64) {
-	u := m.unitsOf(m.values(eval.MetricChoose, nil, nil))
-	c.N, c.Base, c.Head, c.Estimate = len(u.d), indifferent, u.mean(u.head), u.mean(u.d)
+	u := m.units(eval.MetricChoose, nil, nil)
+	c.N, c.Base, c.Estimate = u.n, indifferent, u.mean(u.d)
+	_, c.Head = u.means()
 	c.Gained, c.Regressed = u.gained, u.regressed
 	if c.N == 0 {
 		return

@@ -13,11 +13,11 @@ func chosenSides(cluster func(i int) string, cases ...[]float64) (base, head *Si
 	base, head = &Side{Run: "a", Suite: "s", Arm: "x"}, &Side{Run: "b", Suite: "s", Arm: "x"}
 	for i, repeats := range cases {
 		c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: 1, Asked: 1, Cluster: cluster(i)}
-		base.Cases = append(base.Cases, c)
+		base.Cases.Add(&c)
 		for _, v := range repeats {
 			c.Chosen.Add(v)
 		}
-		head.Cases = append(head.Cases, c)
+		head.Cases.Add(&c)
 	}
 	return base, head
 }

@@ -54,10 +54,10 @@ func (m *measure) classified(c *MetricComparison, base, head *Side, margin float
 	switch {
 	case m.Stopped != nil: // its interval would have to hold at any time
 	case metric.Name == classification.WeightedRecall:
-		m.differences(c, m.unitsOf(m.values(classification.Accuracy, base, head)), margin, moreIsBetter)
+		m.differences(c, m.units(classification.Accuracy, base, head), margin, moreIsBetter)
 	case metric.Name == classification.Recall:
 		part := m.labelled(k, metric.Class)
-		part.differences(c, part.unitsOf(part.values(classification.Accuracy, base, head)), margin, moreIsBetter)
+		part.differences(c, part.units(classification.Accuracy, base, head), margin, moreIsBetter)
 	default:
 		m.pseudo(c, k, metric, margin)
 	}
@@ -65,13 +65,13 @@ func (m *measure) classified(c *MetricComparison, base, head *Side, margin float
 
 // labelled is the measure over the cases with one label. Their recall is their accuracy.
 func (m *measure) labelled(k *classing, class int) *measure {
-	var pairs []pair
-	for _, p := range m.pairs {
+	var at []places
+	for i, p := range m.pairs.each {
 		if label, ok := k.label(p); ok && label == class {
-			pairs = append(pairs, p)
+			at = append(at, m.pairs.at[i])
 		}
 	}
-	part := newMeasure(m.Options, pairs)
+	part := newMeasure(m.Options, m.pairs.of(at))
 	part.worst, part.testsOnly = m.worst, m.testsOnly
 	return part
 }
@@ -139,19 +139,19 @@ type classUnit struct {
 // classUnits are the units of a measure with a classification on both sides. A question counts once, however many cases
 // ask it. turned says what answer is the worst for a label in head; errors count as it where the worst is measured.
 func (m *measure) classUnits(k *classing, turned func(label int) int) []classUnit {
-	asked := make([]int, len(m.groups.unit)) // cases of each question
-	for i, p := range m.pairs {
+	asked := make([]int, m.groups.requests()) // cases of each question
+	for i, p := range m.pairs.each {
 		if m.isClassified(p) {
-			asked[m.groups.request[i]]++
+			asked[m.groups.requestOf(i)]++
 		}
 	}
-	units := make([]classUnit, len(m.groups.unit))
-	for i, p := range m.pairs {
+	units := make([]classUnit, m.groups.requests())
+	for i, p := range m.pairs.each {
 		if !m.isClassified(p) {
 			continue
 		}
-		request := m.groups.request[i]
-		u, mass := &units[m.groups.unit[request]], 1/float64(asked[request])
+		request := m.groups.requestOf(i)
+		u, mass := &units[m.groups.unitOf(request)], 1/float64(asked[request])
 		u.mass += mass
 		u.base = append(u.base, cells(p.base, k.base, mass)...)
 		answered := mass

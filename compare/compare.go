@@ -24,7 +24,7 @@ type Side struct {
 	Run, Suite, Arm string
 	Partial         bool // the run is not complete
 	Metrics         []string
-	Cases           []Case // in the order of the plan
+	Cases           Cases // in the order of the plan
 	Categories      []Category
 	Versions        []string // of the models that answered, as they report them
 	// Classes are those of the suite's classification, and Pairs the different ones that its cases have; nil without one.
@@ -48,7 +48,7 @@ type Case struct {
 	Contradicted               Sum   // of its pairs of different answers: 1 where the judge chose another one in each order
 	First                      Sum   // of the judge's rulings for one answer: 1 where that was the first
 	Classes                    []ClassCount
-	Trial                      string // the id of one that failed, or else of the first
+	TrialAt                    int64 // where the run file has a trial that failed, or else the first; 0: not known
 }
 
 // Sum is a total over N trials.
@@ -107,6 +107,7 @@ type Options struct {
 func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head, o.Selected)
 	p.MinPaired = o.MinPaired
+	judged := p.pairs(p.judged)
 	c := ArmComparison{
 		Stopped:  o.Stopped,
 		Suite:    head.Suite,
@@ -116,15 +117,15 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		Cases:    p.Pairing,
 		Metrics:  []MetricComparison{},
 	}
-	m := newMeasure(o, p.judged)
-	c.Cases.Units = len(m.unitsOf(m.values(eval.MetricPass, base, head)).d)
-	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(p.judged)
-	c.Cases.Duplicates = m.groups.duplicates(p.judged)
+	m := newMeasure(o, judged)
+	c.Cases.Units = m.units(eval.MetricPass, base, head).n
+	c.Cases.CallsPerCase, c.Cases.TokensPerCase = costs(&judged)
+	c.Cases.Duplicates = m.groups.duplicates(&judged)
 	for _, metric := range o.metricsOf(base, head, m.chosen()) {
 		one := m.metric(metric, base, head)
 		if g, gated := o.gatedAs(metric); gated {
 			one.Gated, one.Margin = true, &g.Margin
-			m.withErrors(&one, p.errored, base, head)
+			m.withErrors(&one, &p, base, head)
 		}
 		if one.N > 0 || one.Gated {
 			c.Metrics = append(c.Metrics, one)
@@ -142,7 +143,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 		}
 	}
 	c.Why = incomparable(base, head, p, o)
-	c.Flips = flips(p.judged)
+	c.Flips = flips(judged)
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)
 	return c
@@ -150,9 +151,10 @@ func Compare(base, head *Side, o Options) ArmComparison {
 
 // withErrors tests a metric again with each error of head at the worst value that it can have: what could not be judged must not be why
 // nothing got worse.
-func (m *measure) withErrors(c *MetricComparison, errored []pair, base, head *Side) {
+func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Side) {
 	ofBase, ofHead := m.values(c.Name, base, head)
-	for _, p := range slices.Concat(m.pairs, errored) {
+	all := paired.pairs(paired.judged, paired.errored)
+	for _, p := range all.each {
 		c.HeadErrors += p.head.Errors
 		_, before := ofBase(p.base)
 		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !eval.IsRatio(c.Name) && c.Name != eval.MetricChoose {
@@ -162,19 +164,19 @@ func (m *measure) withErrors(c *MetricComparison, errored []pair, base, head *Si
 	if c.HeadErrors == 0 || c.PNonInferior == nil {
 		return
 	}
-	worst := newMeasure(m.Options, slices.Concat(m.pairs, errored))
+	worst := newMeasure(m.Options, all)
 	worst.worst, worst.testsOnly = true, true
 	w := worst.metric(c.Name, base, head)
 	c.PWithErrors = &[2]float64{orOne(w.PNonInferior), orOne(w.PBetter)}
 }
 
 // costs is what a case costs on average: calls and tokens.
-func costs(pairs []pair) (calls, tokens float64) {
-	for _, p := range pairs {
+func costs(pairs *pairs) (calls, tokens float64) {
+	for _, p := range pairs.each {
 		calls += float64(p.head.Asked)
 		tokens += p.head.Tokens.Total
 	}
-	n := float64(max(1, len(pairs)))
+	n := float64(max(1, len(pairs.at)))
 	return calls / n, tokens / n
 }
 
@@ -200,7 +202,7 @@ func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
 func incomparable(base, head *Side, p paired, o Options) string {
 	switch {
 	case base.Run == head.Run && base.Arm == head.Arm:
-		return "it is the same run on both sides"
+		return "it is the same run on both sides; compare two of its arms, or two runs"
 	case base.Partial:
 		return "the baseline is not complete"
 	case head.Partial:
@@ -248,8 +250,8 @@ func tooFew(p *Pairing, minPaired float64) string {
 }
 
 func errorsOf(s *Side) (out Sum) {
-	for i := range s.Cases {
-		if c := &s.Cases[i]; !c.Quarantined {
+	for _, c := range s.Cases.Counts() {
+		if !c.Quarantined {
 			out.Total += float64(c.Errors)
 			out.N += c.Asked
 		}

@@ -26,9 +26,26 @@ func side(run string, repeats int, passed ...int) *Side {
 			c.LatencyMs.Add(100)
 			c.Tokens.Add(10)
 		}
-		s.Cases = append(s.Cases, c)
+		s.Cases.Add(&c)
 	}
 	return s
+}
+
+// updateAll changes the cases of a side.
+func updateAll(s *Side, one func(i int, c *Case)) {
+	for i := range s.Cases.Len() {
+		s.Cases.Update(i, func(c *Case) { one(i, c) })
+	}
+}
+
+// reverse turns the order of the cases.
+func reverse(s *Side) {
+	var turned Cases
+	for i := range s.Cases.Len() {
+		c := s.Cases.At(s.Cases.Len() - 1 - i)
+		turned.Add(&c)
+	}
+	s.Cases = turned
 }
 
 // flipped makes two sides of n cases, with gained and lost ones.
@@ -209,16 +226,16 @@ func TestSequentialStops(t *testing.T) {
 func TestPairing(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 1, 1, 1, 1), side("head", 1, 1, 0, 1, 1, 1)
-	slices.Reverse(base.Cases)                                                // the place does not matter
-	head.Cases[0].Name = "renamed"                                            // nor does the name
-	head.Cases[2].ID = "other variables"                                      // another case of the same name
-	base.Cases[1].Scorers, head.Cases[3].Scorers = "scorers", "other scorers" // passing means something else
-	head.Cases[4].Passed, head.Cases[4].Errors = 0, 1
-	head.Cases = append(
-		head.Cases, Case{Name: "new", ID: "new", Passed: 1, Asked: 1},
-		Case{Name: "sick", ID: "sick", Passed: 1, Asked: 1, Quarantined: true},
-	)
-	base.Cases = append(base.Cases, Case{Name: "old", ID: "old", Passed: 1, Asked: 1}, Case{Name: "sick", ID: "sick", Failed: 1, Asked: 1})
+	reverse(base)                                                       // the place does not matter
+	head.Cases.Update(0, func(c *Case) { c.Name = "renamed" })          // nor does the name
+	head.Cases.Update(2, func(c *Case) { c.ID = "other variables" })    // another case of the same name
+	base.Cases.Update(1, func(c *Case) { c.Scorers = "scorers" })       // passing means
+	head.Cases.Update(3, func(c *Case) { c.Scorers = "other scorers" }) // something else
+	head.Cases.Update(4, func(c *Case) { c.Passed, c.Errors = 0, 1 })
+	head.Cases.Add(&Case{Name: "new", ID: "new", Passed: 1, Asked: 1})
+	head.Cases.Add(&Case{Name: "sick", ID: "sick", Passed: 1, Asked: 1, Quarantined: true})
+	base.Cases.Add(&Case{Name: "old", ID: "old", Passed: 1, Asked: 1})
+	base.Cases.Add(&Case{Name: "sick", ID: "sick", Failed: 1, Asked: 1})
 	p := Compare(base, head, options(0.05)).Cases
 	got := fmt.Sprint(p.Paired, p.Units, p.Changed, p.Added, p.Removed, p.Unjudged, p.Quarantined)
 	if want := "3 2 [case 2 case 3] [new] [old] [case 4] [sick]"; got != want {
@@ -231,9 +248,10 @@ func TestPairingOfEqualCases(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 1, 0, 1)
 	for i := range 3 {
-		base.Cases[i].ID, head.Cases[i].ID = "same", "same"
+		base.Cases.Update(i, func(c *Case) { c.ID = "same" })
+		head.Cases.Update(i, func(c *Case) { c.ID = "same" })
 	}
-	slices.Reverse(head.Cases)
+	reverse(head)
 	a := Compare(base, head, options(0.05))
 	if a.Cases.Paired != 3 || len(a.Flips) != 0 {
 		t.Errorf("%+v %+v", a.Cases, a.Flips)
@@ -244,22 +262,18 @@ func TestPairingOfEqualCases(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(base, head *Side){
-		"it is the same run on both sides": func(base, head *Side) { head.Run = base.Run },
-		"the baseline is not complete":     func(base, _ *Side) { base.Partial = true },
-		"the run is not complete":          func(_, head *Side) { head.Partial = true },
+		"it is the same run on both sides; compare two of its arms, or two runs": func(base, head *Side) { head.Run = base.Run },
+		"the baseline is not complete":                                           func(base, _ *Side) { base.Partial = true },
+		"the run is not complete":                                                func(_, head *Side) { head.Partial = true },
 		"no case is in both": func(_, head *Side) {
-			for i := range head.Cases {
-				head.Cases[i].ID, head.Cases[i].Name = fmt.Sprint("other", i), fmt.Sprint("other", i)
-			}
+			updateAll(head, func(i int, c *Case) { c.ID, c.Name = fmt.Sprint("other", i), fmt.Sprint("other", i) })
 		},
 		"no case was judged on both sides": func(_, head *Side) {
-			for i := range head.Cases {
-				head.Cases[i].Passed, head.Cases[i].Failed, head.Cases[i].Errors = 0, 0, 1
-			}
+			updateAll(head, func(_ int, c *Case) { c.Passed, c.Failed, c.Errors = 0, 0, 1 })
 		},
 		"5.0 % of the trials of the run are errors, more than 1 %": func(_, head *Side) {
 			for i := range 5 {
-				head.Cases[i].Passed, head.Cases[i].Errors = 0, 1
+				head.Cases.Update(i, func(c *Case) { c.Passed, c.Errors = 0, 1 })
 			}
 		},
 	} {
@@ -297,7 +311,7 @@ func TestSymmetry(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 5, 25)
 	a := decided(base, head, options(0.05, passMargin(0.05)))
-	slices.Reverse(head.Cases)
+	reverse(head)
 	b := decided(base, head, options(0.05, passMargin(0.05)))
 	if a.Verdict != b.Verdict || *a.Metrics[0].PNonInferior != *b.Metrics[0].PNonInferior {
 		t.Errorf("%s, %s", a.Verdict, b.Verdict)
@@ -340,8 +354,8 @@ func TestUnits(t *testing.T) {
 	if m := a.Metrics[0]; m.N != 60 || math.Abs(m.Estimate+1.0/6) > 1e-12 || m.Verdict != eval.Regressed {
 		t.Errorf("%+v", m)
 	}
-	for i := range 60 {
-		base.Cases[i].Cluster, head.Cases[i].Cluster = fmt.Sprint(i/6), fmt.Sprint(i/6)
+	for _, s := range []*Side{base, head} {
+		updateAll(s, func(i int, c *Case) { c.Cluster = fmt.Sprint(i / 6) })
 	}
 	a = decided(base, head, options(0.05, passMargin(0.05)))
 	if m := a.Metrics[0]; m.N != 10 || a.Cases.Units != 10 || a.Cases.Paired != 60 || !strings.Contains(m.Test, "clusters") {
@@ -353,13 +367,12 @@ func TestUnits(t *testing.T) {
 func TestDirections(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 0, 0)
-	for i := range head.Cases {
-		c := &head.Cases[i]
+	updateAll(head, func(i int, c *Case) {
 		c.LatencyMs, c.Tokens = Sum{200 + float64(i%7), 1}, Sum{20 + float64(i%3), 1}
 		if i%4 == 0 {
 			c.Blocked = 1
 		}
-	}
+	})
 	a := decided(base, head, options(
 		0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricBlocked, Margin: 0.05},
 		eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1},
@@ -382,9 +395,8 @@ func TestDirections(t *testing.T) {
 func TestUnmeasuredRatios(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 0, 0)
-	for i := range base.Cases {
-		base.Cases[i].LatencyMs, head.Cases[i].LatencyMs = Sum{200, 1}, Sum{0, 1}
-	}
+	updateAll(base, func(_ int, c *Case) { c.LatencyMs = Sum{200, 1} })
+	updateAll(head, func(_ int, c *Case) { c.LatencyMs = Sum{0, 1} })
 	for _, sides := range [][2]*Side{{base, head}, {head, base}} {
 		a := decided(sides[0], sides[1], options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}))
 		at := slices.IndexFunc(a.Metrics, func(m MetricComparison) bool { return m.Name == eval.MetricLatency })
@@ -398,11 +410,9 @@ func TestUnmeasuredRatios(t *testing.T) {
 func TestSidesMakeTheRatio(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(60, 0, 0)
-	for i := range head.Cases {
-		uneven := float64(1 + i*i)
-		base.Cases[i].LatencyMs, base.Cases[i].Tokens = Sum{uneven, 1}, Sum{uneven, 1}
-		head.Cases[i].LatencyMs, head.Cases[i].Tokens = Sum{900 / uneven, 1}, Sum{900 / uneven, 1}
-	}
+	uneven := func(i int) float64 { return float64(1 + i*i) }
+	updateAll(base, func(i int, c *Case) { c.LatencyMs, c.Tokens = Sum{uneven(i), 1}, Sum{uneven(i), 1} })
+	updateAll(head, func(i int, c *Case) { c.LatencyMs, c.Tokens = Sum{900 / uneven(i), 1}, Sum{900 / uneven(i), 1} })
 	a := decided(
 		base, head,
 		options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}),

@@ -154,9 +154,12 @@ type Flip struct {
 	SingleSample bool `json:"singleSample"`
 	// P is the adjusted p value (Benjamini-Hochberg) of cases with five repeats or more.
 	P *float64 `json:"p,omitempty"`
-	// BaseTrial and HeadTrial are the ids of a trial of each, for those who want to see the answers.
+	// BaseTrial and HeadTrial are the ids of a trial of each. Compare leaves them to those who have the run files.
 	BaseTrial string `json:"baseTrial,omitempty"`
 	HeadTrial string `json:"headTrial,omitempty"`
+	// BaseAt and HeadAt are where the run files have those trials.
+	BaseAt int64 `json:"-"`
+	HeadAt int64 `json:"-"`
 	// BaseAnswer and HeadAnswer are their texts, of the first flips.
 	BaseAnswer string `json:"baseAnswer,omitempty"`
 	HeadAnswer string `json:"headAnswer,omitempty"`

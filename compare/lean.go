@@ -12,7 +12,7 @@ import (
 // Lean measures how far the place of the answers decided, over the cases of an arm. It gives the interval of the
 // judge's preference for the first place, and whether the judge contradicts itself in most pairs.
 func (c *ArmChoice) Lean(base, head *Side, o Options) {
-	m := newMeasure(o, pairUp(base, head, nil).judged)
+	m := newMeasure(o, judgedPairs(base, head))
 	c.Level = 1 - 2*o.Alpha
 	if first := m.shares(func(c *Case) (float64, bool) { return c.First.Mean() }); len(first.head) > 0 {
 		c.FirstPlace.Interval = &[2]float64{first.atLeast(o.Alpha), first.atMost(o.Alpha)}
@@ -32,7 +32,7 @@ type shares struct{ units }
 
 // shares reads a share from the cases of head.
 func (m *measure) shares(of value) shares {
-	return shares{m.unitsOf(func(*Case) (float64, bool) { return 0, true }, of)}
+	return shares{m.unitsOf(func(*Case) (float64, bool) { return 0, true }, of, bothSides)}
 }
 
 // atLeast is the lower bound of the mean share with the one-sided error alpha: exact (Clopper and Pearson) where each unit is 0 or 1.

@@ -12,7 +12,7 @@ func judged(cases, contradicted, repeats int, cluster string) (base, head *Side,
 	base, head, choice = &Side{Run: "b"}, &Side{Run: "h"}, &ArmChoice{}
 	for i := range cases {
 		c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Cluster: cluster, Passed: repeats, Asked: repeats}
-		base.Cases = append(base.Cases, c)
+		base.Cases.Add(&c)
 		for range repeats {
 			choice.AddJudged(0.5)
 			choice.AddTurned(&c, i < contradicted)
@@ -20,7 +20,7 @@ func judged(cases, contradicted, repeats int, cluster string) (base, head *Side,
 				choice.AddPlaces(&c, 2, 0)
 			}
 		}
-		head.Cases = append(head.Cases, c)
+		head.Cases.Add(&c)
 	}
 	return base, head, choice
 }
@@ -63,8 +63,8 @@ func TestFirstPlaceInterval(t *testing.T) {
 	expect.Same(t, "ten cases, always the first", fmt.Sprintf("%.4f %.4f", got[0], got[1]), "0.7411 1.0000")
 
 	base, head, choice := judged(10, 0, 1, "")
-	for i := range head.Cases {
-		choice.AddPlaces(&head.Cases[i], 1, 1)
+	for i := range head.Cases.Len() {
+		head.Cases.Update(i, func(c *Case) { choice.AddPlaces(c, 1, 1) })
 	}
 	got = interval(base, head, choice)
 	expect.Same(t, "ten cases, no preference", got[0] < 0.5 && got[1] > 0.5 && got[0] > 0.2 && got[1] < 0.8, true)

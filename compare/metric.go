@@ -12,7 +12,7 @@ import (
 // measure computes metrics over pairs.
 type measure struct {
 	Options
-	pairs     []pair
+	pairs     pairs
 	groups    groups
 	worst     bool // errors of head count as the worst value
 	advisory  bool // one of many, and no rule decides by it
@@ -20,8 +20,8 @@ type measure struct {
 	testsOnly bool // the intervals, which take most of the time, are not looked at
 }
 
-func newMeasure(o Options, pairs []pair) *measure {
-	return &measure{Options: o, pairs: pairs, groups: groupsOf(pairs)}
+func newMeasure(o Options, pairs pairs) *measure {
+	return &measure{Options: o, pairs: pairs, groups: groupsOf(&pairs)}
 }
 
 // gatedAs is how a metric is gated; false when it is not.
@@ -46,9 +46,9 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	case name == eval.MetricChoose:
 		m.choice(&c, g.Margin)
 	case name == eval.MetricBlocked:
-		m.differences(&c, m.unitsOf(m.values(name, base, head)), g.Margin, lessIsBetter)
+		m.differences(&c, m.units(name, base, head), g.Margin, lessIsBetter)
 	default:
-		m.differences(&c, m.unitsOf(m.values(name, base, head)), g.Margin, moreIsBetter)
+		m.differences(&c, m.units(name, base, head), g.Margin, moreIsBetter)
 	}
 	if m.Stopped != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricChoose {
 		m.anytime(&c, base, head)
@@ -62,7 +62,7 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 // anytime gives a metric of an arm that stopped early the interval of the betting process, which holds whenever a run stops. The estimate
 // is biased away from zero: a run stops where luck has added to what is there.
 func (m *measure) anytime(c *MetricComparison, base, head *Side) {
-	u := m.unitsOf(m.values(c.Name, base, head))
+	u := m.units(c.Name, base, head)
 	weights := scaledBy(1/slices.Max(u.weights), u.weights)
 	lower := func(sign float64) float64 {
 		return stats.BettingLower(scaledBy(sign, u.d), weights, m.Stopped.Alpha, bets)
@@ -80,7 +80,8 @@ const (
 
 // differences compares rates and scores in [0,1].
 func (m *measure) differences(c *MetricComparison, u units, margin float64, better direction) {
-	c.N, c.Base, c.Head, c.Estimate = len(u.d), u.mean(u.base), u.mean(u.head), u.mean(u.d)
+	c.N, c.Estimate = u.n, u.mean(u.d)
+	c.Base, c.Head = u.means()
 	c.Gained, c.Regressed = u.gained, u.regressed
 	if better == lessIsBetter {
 		c.Gained, c.Regressed = u.regressed, u.gained
@@ -148,18 +149,19 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 	d := scaledBy(float64(better), u.d)
 	test := "sign-flip test"
 	summed := weighted(d, u.weights)
+	room := make([]float64, len(d))
 	var worse, improved float64
 	if flipping(d) > m.mostFlipping() {
 		test = "t test"
-		_, worse, improved, _ = stats.PairedT(residuals(d, u.weights, u.mean(d)))
+		_, worse, improved, _ = stats.PairedT(residuals(room, d, u.weights, u.mean(d)))
 	} else {
 		worse, improved, _ = stats.SignFlip(summed, m.Seed)
 	}
-	worse = max(worse, atMostZero(scaledBy(-1, d), u.weights, -1))
-	improved = max(improved, atMostZero(d, u.weights, -1))
+	worse = max(worse, atMostZero(scaledBy(-1, d), u.weights, -1, room))
+	improved = max(improved, atMostZero(d, u.weights, -1, room))
 	c.PWorse, c.PBetter = &worse, &improved
 	c.Test = "Gaffke bound, " + test // few, skewed, or all the same: the t interval would be too short
-	if stats.UseT(residuals(d, u.weights, u.mean(d))) {
+	if stats.UseT(residuals(room, d, u.weights, u.mean(d))) {
 		c.Test = "t interval, " + test
 	}
 	if u.clustered {
@@ -170,9 +172,9 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 		for i := range d {
 			shifted[i] = d[i] + margin
 		}
-		p := max(atMostZero(shifted, u.weights, margin-1), reach(margin, effective(u.weights)))
+		p := max(atMostZero(shifted, u.weights, margin-1, room), reach(margin, effective(u.weights)))
 		c.PNonInferior = &p
-		if atMostZero(scaledBy(-1, shifted), u.weights, -1-margin) <= m.Alpha {
+		if atMostZero(scaledBy(-1, shifted), u.weights, -1-margin, room) <= m.Alpha {
 			c.Flags = append(c.Flags, beyondMargin)
 		}
 	}
@@ -244,19 +246,19 @@ const fewestInSlice = 5
 // slices compares the pass rate among the cases with each tag. They are many and were not planned: what is
 // significant after Benjamini-Hochberg is a hint, not a verdict.
 func (m *measure) slices() []Slice {
-	byTag := map[string][]pair{}
-	for _, p := range m.pairs {
-		for _, tag := range p.head.Tags {
-			byTag[tag] = append(byTag[tag], p)
+	byTag := map[string][]places{}
+	for _, at := range m.pairs.at {
+		for _, tag := range m.pairs.head.common(int(at.head)).Tags {
+			byTag[tag] = append(byTag[tag], at)
 		}
 	}
 	var out []Slice
 	var ps []float64
-	for tag, pairs := range byTag {
-		if len(pairs) < fewestInSlice {
+	for tag, at := range byTag {
+		if len(at) < fewestInSlice {
 			continue
 		}
-		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, pairs)
+		part := newMeasure(Options{Alpha: m.Alpha, Seed: m.Seed}, m.pairs.of(at))
 		part.advisory = true
 		c := part.metric(eval.MetricPass, nil, nil)
 		out = append(out, Slice{Tag: tag, N: c.N, Estimate: c.Estimate, Interval: c.Interval, P: *c.PWorse})
@@ -281,16 +283,19 @@ const mostRepeats = 100
 //
 // Source: Miller 2024, arXiv 2411.00640; docs/explanation/verdicts.md.
 func (m *measure) repeatsNeeded(margin float64) int {
-	if margin == 0 || len(m.pairs) < 2 {
+	if margin == 0 || len(m.pairs.at) < 2 {
 		return 0
 	}
 	var within, repeats float64
 	var d []float64
-	for _, p := range m.pairs {
+	for at, p := range m.pairs.each {
 		var sides [2]float64
+		if m.pairs.clustered(at) {
+			return 0
+		}
 		for i, c := range []*Case{p.base, p.head} {
 			k := float64(c.Passed + c.Failed)
-			if k < 2 || c.Cluster != "" {
+			if k < 2 {
 				return 0
 			}
 			rate, _ := c.PassRate()
@@ -300,7 +305,7 @@ func (m *measure) repeatsNeeded(margin float64) int {
 		}
 		d = append(d, sides[1]-sides[0])
 	}
-	n := float64(len(m.pairs))
+	n := float64(len(m.pairs.at))
 	within /= n // of both sides together
 	s := stats.NewSample(d)
 	between := max(0, s.SD*s.SD-within/(repeats/(2*n)))

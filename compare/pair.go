@@ -8,51 +8,99 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// pair is a case on both sides.
+// places are where a case is on both sides.
+type places struct{ base, head uint32 }
+
+// pairs are cases on both sides.
+type pairs struct {
+	base, head *Cases
+	at         []places
+}
+
+// pair is a case on both sides, without its names, clusters and hashes. It is good until the next one comes.
 type pair struct{ base, head *Case }
+
+// each yields the pairs.
+func (p *pairs) each(yield func(int, pair) bool) {
+	base, head := caseReader{of: p.base}, caseReader{of: p.head}
+	for i, at := range p.at {
+		if !yield(i, pair{base.at(int(at.base)), head.at(int(at.head))}) {
+			return
+		}
+	}
+}
+
+// clustered reports whether a pair belongs to a cluster on either side.
+func (p *pairs) clustered(i int) bool {
+	return p.base.clusters.at(int(p.at[i].base)) != "" || p.head.clusters.at(int(p.at[i].head)) != ""
+}
+
+// of are the same cases at other places.
+func (p *pairs) of(at []places) pairs { return pairs{p.base, p.head, at} }
 
 // paired is which cases are on both sides.
 type paired struct {
 	Pairing
-	all     []pair // cases that mean the same
-	judged  []pair // those of them that can be compared
-	errored []pair // judged in base, and nothing but errors in head
+	base, head *Cases
+	judged     []places // cases that mean the same, and can be compared
+	others     []places // cases that mean the same, and cannot
+	errored    []places // of those: judged in base, and nothing but errors in head
+}
+
+// pairs are those at the places.
+func (p *paired) pairs(at ...[]places) pairs {
+	if len(at) == 1 {
+		return pairs{p.base, p.head, at[0]}
+	}
+	return pairs{p.base, p.head, slices.Concat(at...)}
+}
+
+// all are the cases that mean the same, in the order of head.
+func (p *paired) all() pairs {
+	all := p.pairs(p.judged, p.others)
+	slices.SortFunc(all.at, func(a, b places) int { return cmp.Compare(a.head, b.head) })
+	return all
 }
 
 // Matcher finds the cases of a side that are the same as those of another, each once. Of several with the same
 // request, those of one name belong together, then the first ones.
 type Matcher struct {
-	cases []Case
-	first map[string]int // the first case of an id, from 1
-	next  []int          // the next one with the id of a case, from 1; nil while there is none
+	cases *Cases
+	first finder[key] // the first case of an id
+	next  []uint32    // the next one with the id of a case, from 1; nil while there is none
 	taken []bool
 }
 
 // NewMatcher finds cases of base.
 func NewMatcher(base *Side) *Matcher {
-	m := &Matcher{cases: base.Cases, first: make(map[string]int, len(base.Cases)), taken: make([]bool, len(base.Cases))}
-	for i := len(base.Cases) - 1; i >= 0; i-- {
-		id := base.Cases[i].ID
-		if other := m.first[id]; other > 0 {
+	c := &base.Cases
+	m := &Matcher{cases: c, first: newFinder(c.Len(), c.ids.at), taken: make([]bool, c.Len())}
+	for i := c.Len() - 1; i >= 0; i-- {
+		slot := m.first.slot(c.ids.at(i))
+		if *slot > 0 {
 			if m.next == nil {
-				m.next = make([]int, len(base.Cases))
+				m.next = make([]uint32, c.Len())
 			}
-			m.next[i] = other
+			m.next[i] = *slot
 		}
-		m.first[id] = i + 1
+		*slot = fromOne(i)
 	}
 	return m
 }
 
-// Match takes the case with the same request, nil when there is none left.
-func (m *Matcher) Match(id, name string) *Case {
+// Match takes the case with the same request and gives its place; -1 when there is none left.
+func (m *Matcher) Match(id, name string) int {
+	return m.match(keyOf(id), func() string { return name })
+}
+
+func (m *Matcher) match(id key, name func() string) int {
 	found := -1
-	for at := m.first[id]; at > 0; at = m.after(at) {
-		i := at - 1
+	for at := *m.first.slot(id); at > 0; at = m.after(at) {
+		i := int(at) - 1
 		if m.taken[i] {
 			continue
 		}
-		if m.cases[i].Name == name {
+		if m.next == nil || m.cases.names.at(i) == name() {
 			found = i
 			break
 		}
@@ -60,15 +108,14 @@ func (m *Matcher) Match(id, name string) *Case {
 			found = i
 		}
 	}
-	if found < 0 {
-		return nil
+	if found >= 0 {
+		m.taken[found] = true
 	}
-	m.taken[found] = true
-	return &m.cases[found]
+	return found
 }
 
 // after is the place of the next case of the same id, 0 for none.
-func (m *Matcher) after(at int) int {
+func (m *Matcher) after(at uint32) uint32 {
 	if m.next == nil {
 		return 0
 	}
@@ -81,112 +128,165 @@ func (c *Case) SameAs(scorers, vars string, quarantined bool) bool {
 	return !c.Quarantined && !quarantined && alike(c.Scorers, scorers) && alike(c.Vars, vars)
 }
 
-func alike(a, b string) bool { return a == b || a == "" || b == "" }
+func alike[T comparable](a, b T) bool {
+	var unknown T
+	return a == b || a == unknown || b == unknown
+}
+
+// sameCase is SameAs for cases at their places.
+func (p *paired) sameCase(at places) bool {
+	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
+	return b.SameAs(h.Scorers, "", h.Quarantined) && alike(p.base.varsAt(int(at.base)), p.head.varsAt(int(at.head)))
+}
 
 // pairUp pairs cases by their requests. selected says which of base head has to cover; nil is all.
 func pairUp(base, head *Side, selected func(*Case) bool) paired {
-	var p paired
-	expected := func(b *Case) bool { return !b.Quarantined && (selected == nil || selected(b)) }
+	p := paired{base: &base.Cases, head: &head.Cases}
+	expected := p.expected(selected)
 	m := NewMatcher(base)
-	for i := range base.Cases {
-		if expected(&base.Cases[i]) {
+	for i := range p.base.Len() {
+		if expected(i) {
 			p.Of++
 		}
 	}
-	p.all, p.judged = make([]pair, 0, len(head.Cases)), make([]pair, 0, len(head.Cases))
-	byName := sync.OnceValue(base.byName) // mostly all are found
+	p.judged = make([]places, 0, p.head.Len())
+	byName := sync.OnceValue(p.base.byName) // mostly all are found
 	changed := map[string]bool{}
-	for i := range head.Cases {
-		h := &head.Cases[i]
-		if b := m.Match(h.ID, h.Name); b != nil {
-			p.add(b, h, expected(b))
-		} else if before := byName()[h.Name]; before != nil {
+	for i := range p.head.Len() {
+		name := func() string { return p.head.names.at(i) }
+		if b := m.match(p.head.ids.at(i), name); b >= 0 {
+			p.add(places{uint32(b), uint32(i)}, expected(b)) //nolint:gosec // places
+		} else if before, known := byName()[name()]; known {
 			p.lose(&p.Changed, before)
-			changed[h.Name] = true
+			changed[name()] = true
 		} else {
-			p.Added = append(p.Added, h.Name)
+			p.Added = append(p.Added, name())
 		}
 	}
-	for i := range base.Cases {
-		switch b := &base.Cases[i]; {
-		case m.taken[i] || changed[b.Name]:
-		case expected(b):
-			p.lose(&p.Removed, b)
-		case !b.Quarantined:
+	for i := range p.base.Len() {
+		switch {
+		case m.taken[i] || len(changed) > 0 && changed[p.base.names.at(i)]:
+		case expected(i):
+			p.lose(&p.Removed, i)
+		case !p.base.common(i).Quarantined:
 			p.Unselected++
 		}
 	}
 	return p
 }
 
-// byName finds the cases of a side by their names, of several the last.
-func (s *Side) byName() map[string]*Case {
-	out := make(map[string]*Case, len(s.Cases))
-	for i := range s.Cases {
-		out[s.Cases[i].Name] = &s.Cases[i]
+// judgedPairs are the cases that can be compared, if head has to cover all of them.
+func judgedPairs(base, head *Side) pairs {
+	p := pairUp(base, head, nil)
+	return p.pairs(p.judged)
+}
+
+// expected says which cases of base head has to cover.
+func (p *paired) expected(selected func(*Case) bool) func(i int) bool {
+	return func(i int) bool {
+		if p.base.common(i).Quarantined || selected == nil {
+			return !p.base.common(i).Quarantined
+		}
+		c := p.base.At(i)
+		return selected(&c)
+	}
+}
+
+// byName finds cases by their names, of several the last.
+func (c *Cases) byName() map[string]int {
+	out := make(map[string]int, c.Len())
+	for i := range c.Len() {
+		out[c.names.at(i)] = i
 	}
 	return out
 }
 
 // lose lists a case of base that cannot be compared any more.
-func (p *paired) lose(list *[]string, b *Case) {
-	*list = append(*list, b.Name)
-	if rate, ok := b.PassRate(); ok && rate > 0.5 && !b.Quarantined {
-		p.PassedBefore = append(p.PassedBefore, b.Name)
+func (p *paired) lose(list *[]string, b int) {
+	name, common := p.base.names.at(b), p.base.common(b)
+	*list = append(*list, name)
+	if rate, ok := common.PassRate(); ok && rate > 0.5 && !common.Quarantined {
+		p.PassedBefore = append(p.PassedBefore, name)
+	}
+}
+
+// change lists a case that means something else on both sides.
+func (p *paired) change(at places, before, after string) {
+	p.lose(&p.Changed, int(at.base))
+	if alike(p.base.varsAt(int(at.base)), p.head.varsAt(int(at.head))) {
+		p.addVersions(before, after)
 	}
 }
 
 // add takes up a case with the same request on both sides. expected says that it counts for the share that is
 // compared.
-func (p *paired) add(b, h *Case, expected bool) {
+func (p *paired) add(at places, expected bool) {
+	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
 	_, judgedBefore := b.PassRate()
 	_, judgedNow := h.PassRate()
 	switch {
 	case h.Quarantined && !b.Quarantined:
-		p.lose(&p.Quarantined, b)
+		p.lose(&p.Quarantined, int(at.base))
 		return
 	case h.Quarantined || b.Quarantined:
-		p.Quarantined = append(p.Quarantined, h.Name)
+		p.Quarantined = append(p.Quarantined, p.head.names.at(int(at.head)))
 		return
-	case !b.SameAs(h.Scorers, h.Vars, h.Quarantined): // passing means something else
-		p.lose(&p.Changed, b)
-		p.addVersions(b, h)
+	case !p.sameCase(at): // passing means something else
+		p.change(at, b.Scorers, h.Scorers)
 		return
 	case !expected: // the filters of the run take names and tags in the baseline
 		p.Unselected++
 		return
 	}
 	p.Compared++
-	p.all = append(p.all, pair{b, h})
 	switch {
 	case h.Unused > 0 && h.Asked == 0 || b.Unused > 0 && b.Asked == 0:
 		p.Unused++
+		p.others = append(p.others, at)
 	case !judgedBefore || !judgedNow:
 		p.Paired++
-		p.Unjudged = append(p.Unjudged, h.Name)
+		p.others = append(p.others, at)
+		p.Unjudged = append(p.Unjudged, p.head.names.at(int(at.head)))
 		if judgedBefore && h.Errors > 0 {
-			p.errored = append(p.errored, pair{b, h})
+			p.errored = append(p.errored, at)
 		}
 	default:
 		p.Paired++
-		p.judged = append(p.judged, pair{b, h})
+		p.judged = append(p.judged, at)
 	}
+}
+
+// PairedByIDAlone is how many cases of head have an id that is not the hash of their variables, where base does not record that hash.
+func PairedByIDAlone(base, head *Side) (n int) {
+	unknown := map[key]bool{}
+	for i := range base.Cases.Len() {
+		if base.Cases.varsAt(i) == (key{}) {
+			unknown[base.Cases.ids.at(i)] = true
+		}
+	}
+	for i := range head.Cases.Len() {
+		id, vars := head.Cases.ids.at(i), head.Cases.varsAt(i)
+		if vars != (key{}) && vars != id && unknown[id] {
+			n++
+		}
+	}
+	return n
 }
 
 // enoughRepeats is from how many repeats on a case says something for itself.
 const enoughRepeats = 5
 
 // flips lists the cases whose outcome, that of most of their repeats, is another one, the worse ones first.
-func flips(pairs []pair) []Flip {
+func flips(pairs pairs) []Flip {
 	var out []Flip
 	var ps []float64
 	var tested []int
-	for _, p := range pairs {
+	for i, p := range pairs.each {
 		before, _ := p.base.PassRate()
 		after, _ := p.head.PassRate()
 		f := Flip{
-			Case: p.head.Name, BasePassed: p.base.Passed, BaseJudged: p.base.Passed + p.base.Failed,
-			HeadPassed: p.head.Passed, HeadJudged: p.head.Passed + p.head.Failed, BaseTrial: p.base.Trial, HeadTrial: p.head.Trial,
+			BasePassed: p.base.Passed, BaseJudged: p.base.Passed + p.base.Failed,
+			HeadPassed: p.head.Passed, HeadJudged: p.head.Passed + p.head.Failed,
 		}
 		enough := min(f.BaseJudged, f.HeadJudged) >= enoughRepeats
 		if enough {
@@ -203,6 +303,8 @@ func flips(pairs []pair) []Flip {
 			tested = append(tested, len(out))
 		}
 		f.SingleSample = f.BaseJudged == 1 && f.HeadJudged == 1
+		b, h := int(pairs.at[i].base), int(pairs.at[i].head)
+		f.Case, f.BaseAt, f.HeadAt = pairs.head.names.at(h), pairs.base.trialAt(b), pairs.head.trialAt(h)
 		out = append(out, f)
 	}
 	for i, p := range stats.BenjaminiHochberg(ps) {

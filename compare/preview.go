@@ -19,23 +19,25 @@ type Preview struct {
 // all.
 func NewPreview(base, head *Side, selected func(*Case) bool) Preview {
 	p := pairUp(base, head, selected)
-	g := groupsOf(p.all)
+	all := p.all()
+	g := groupsOf(&all)
 	out := Preview{Pairing: p.Pairing, Single: true}
 	sizes := map[int]int{}
 	largest := 0
-	for _, unit := range g.unit {
+	for request := range g.requests() {
+		unit := g.unitOf(request)
 		sizes[unit]++
 		largest = max(largest, sizes[unit])
 	}
-	for _, pair := range p.all {
+	for _, pair := range all.each {
 		out.Single = out.Single && pair.head.Asked == 1
 	}
 	out.Units, out.Clustered = len(sizes), largest > 1
 	out.Single = out.Single && !out.Clustered
 	if largest > 0 {
-		out.Effective = int(math.Floor(float64(len(g.unit))/float64(largest) + 1e-9))
+		out.Effective = int(math.Floor(float64(g.requests())/float64(largest) + 1e-9))
 	}
-	out.Duplicates = g.duplicates(p.all)
+	out.Duplicates = g.duplicates(&all)
 	return out
 }
 
@@ -62,8 +64,7 @@ func Units(heads, bases []*Side) map[string]string {
 		names[at] = append(names[at], name)
 	}
 	for i, s := range slices.Concat(heads, bases) {
-		for j := range s.Cases {
-			c := &s.Cases[j]
+		for _, c := range s.Cases.All() {
 			if c.Cluster != "" {
 				note(c, "cluster\x00"+c.Cluster)
 			}

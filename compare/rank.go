@@ -53,8 +53,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 func place(s *Side, metric string) ranking.Arm {
 	a := ranking.Arm{Arm: s.Arm}
 	var mean Sum
-	for i := range s.Cases {
-		c := &s.Cases[i]
+	for _, c := range s.Cases.Counts() {
 		if c.Quarantined {
 			continue
 		}
@@ -110,7 +109,7 @@ func (k *ranker) bounds(r *ranking.Ranking) [][]float64 {
 		for j := i + 1; j < len(k.arms); j++ {
 			head := k.arms[j]
 			p := pairUp(base, head, nil)
-			u := k.units(p.judged, base, head, false)
+			u := k.units(p.pairs(p.judged), base, head, false)
 			out[i][j] = min(k.atLeast(u, -1), k.withErrors(head, base))
 			out[j][i] = min(k.atLeast(u, 1), k.withErrors(base, head))
 			r.Cases, r.Units = max(r.Cases, len(p.judged)), min(r.Units, len(u.d))
@@ -125,14 +124,14 @@ func (k *ranker) withErrors(base, head *Side) float64 {
 		return 1
 	}
 	p := pairUp(base, head, nil)
-	return k.atLeast(k.units(append(p.judged, p.errored...), base, head, true), 1)
+	return k.atLeast(k.units(p.pairs(p.judged, p.errored), base, head, true), 1)
 }
 
 // units are those of two arms, with each error of head at its worst when that is wanted. More is better.
-func (k *ranker) units(pairs []pair, base, head *Side, worst bool) units {
+func (k *ranker) units(pairs pairs, base, head *Side, worst bool) units {
 	m := newMeasure(Options{Alpha: k.level, Seed: k.Seed}, pairs)
 	m.worst = worst
-	u := m.unitsOf(m.values(k.Metric, base, head))
+	u := m.units(k.Metric, base, head)
 	if k.better == lessIsBetter {
 		u.d, u.gained, u.regressed = scaledBy(-1, u.d), u.regressed, u.gained
 	}
@@ -190,9 +189,8 @@ func RankRaced(arms []*Side, left map[string]int, metric string, alpha float64) 
 		a.Left = left[s.Arm]
 		a.Best = a.Left == 0
 		r.Arms = append(r.Arms, a)
-		r.Cases = max(r.Cases, len(s.Cases))
-		for i := range s.Cases {
-			c := &s.Cases[i]
+		r.Cases = max(r.Cases, s.Cases.Len())
+		for _, c := range s.Cases.Counts() {
 			r.Race.Planned += c.Asked + c.Unused
 			r.Race.Saved += c.Unused
 		}

@@ -52,7 +52,7 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 				}
 				c.Metrics = []compare.Sum{{Total: score, N: 1}}
 			}
-			out[a].Cases = append(out[a].Cases, c)
+			out[a].Cases.Add(&c)
 		}
 	}
 	return out
@@ -180,13 +180,13 @@ func TestNoRanking(t *testing.T) {
 	if got := compare.Rank(sides, o); len(got.Best) != 1 {
 		t.Fatalf("the better arm is not alone: %+v", got)
 	}
-	sides[0].Cases[0].Errors, sides[0].Cases[0].Asked = 9, 10
+	sides[0].Cases.Update(0, func(c *compare.Case) { c.Errors, c.Asked = 9, 10 })
 	if got := compare.Rank(sides, o); got.Why == "" {
 		t.Error("an arm with many errors was ranked")
 	}
 	o.MaxErrors = 1
 	for i := range 30 { // the better arm's own errors: it could be the worse one
-		sides[1].Cases[i].Passed, sides[1].Cases[i].Errors = 0, 1
+		sides[1].Cases.Update(i, func(c *compare.Case) { c.Passed, c.Errors = 0, 1 })
 	}
 	if got := compare.Rank(sides, o); len(got.Best) != 2 {
 		t.Errorf("an arm with errors in half of its cases rules out another: %+v", got.Best)

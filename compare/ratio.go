@@ -25,8 +25,8 @@ func amount(metric string, c *Case) Sum {
 // baseline. 0 means that the baseline has no value.
 func DefaultCap(metric string, base *Side) float64 {
 	var all []float64
-	for i := range base.Cases {
-		if v, ok := amount(metric, &base.Cases[i]).Mean(); ok && !base.Cases[i].Quarantined {
+	for _, c := range base.Cases.Counts() {
+		if v, ok := amount(metric, c).Mean(); ok && !c.Quarantined {
 			all = append(all, v)
 		}
 	}
@@ -43,14 +43,16 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	if most == 0 {
 		most = DefaultCap(c.Name, base)
 	}
-	u := m.unitsOf(m.capped(c.Name, most))
-	c.N, c.Base, c.Head, c.Test = len(u.d), u.mean(u.base), u.mean(u.head), "means of capped amounts, bounded"
+	ofBase, ofHead := m.capped(c.Name, most)
+	u := m.unitsOf(ofBase, ofHead, bothSides)
+	c.N, c.Test = u.n, "means of capped amounts, bounded"
+	c.Base, c.Head = u.means()
 	if c.N == 0 || c.Base == 0 || c.Head == 0 { // what took nothing was not measured
 		c.N = 0
 		return
 	}
 	c.Estimate, c.Cap = c.Head/c.Base, &most
-	test := ratioTest{u, most, make([]float64, len(u.d))}
+	test := ratioTest{u, most, make([]float64, u.n), make([]float64, u.n)}
 	better, worse := test.below(1), test.above(1)
 	c.PBetter, c.PWorse = &better, &worse
 	if g.Margin > 1 {
@@ -78,7 +80,7 @@ const mostHidden = 0.25
 // hidden is which share of the baseline's amounts lies above the cap.
 func (m *measure) hidden(metric string, most float64) float64 {
 	var whole, seen float64
-	for _, p := range m.pairs {
+	for _, p := range m.pairs.each {
 		if v, ok := amount(metric, p.base).Mean(); ok {
 			whole += v
 			seen += min(v, most)
@@ -132,8 +134,8 @@ func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlo
 		out.Cap = DefaultCap(g.Name, base)
 	}
 	var all Sum
-	for i := range base.Cases {
-		if v, ok := amount(g.Name, &base.Cases[i]).Mean(); ok {
+	for _, c := range base.Cases.Counts() {
+		if v, ok := amount(g.Name, c).Mean(); ok {
 			all.Add(min(v, out.Cap))
 		}
 	}
@@ -150,6 +152,7 @@ type ratioTest struct {
 	units
 	most float64
 	x    []float64 // room for what is tested
+	room []float64 // for the test
 }
 
 // below is the p of the hypothesis that the ratio is limit or more.
@@ -157,7 +160,7 @@ func (t ratioTest) below(limit float64) float64 {
 	for i := range t.x {
 		t.x[i] = (limit*t.base[i] - t.head[i]) / t.most
 	}
-	return atMostZero(t.x, t.weights, -1)
+	return atMostZero(t.x, t.weights, -1, t.room)
 }
 
 // above is the p of the hypothesis that the ratio is limit or less.
@@ -165,7 +168,7 @@ func (t ratioTest) above(limit float64) float64 {
 	for i := range t.x {
 		t.x[i] = (t.head[i] - limit*t.base[i]) / t.most
 	}
-	return atMostZero(t.x, t.weights, -max(limit, 1e-9))
+	return atMostZero(t.x, t.weights, -max(limit, 1e-9), t.room)
 }
 
 // interval is every ratio that neither test rejects.

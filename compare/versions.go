@@ -17,11 +17,8 @@ type ScorerVersion struct {
 }
 
 // addVersions notes that a case changed in nothing but the versions of its scorers' kinds, if so.
-func (p *Pairing) addVersions(b, h *Case) {
-	if !alike(b.Vars, h.Vars) {
-		return
-	}
-	for _, one := range versionsApart(b.Scorers, h.Scorers) {
+func (p *Pairing) addVersions(base, head string) {
+	for _, one := range versionsApart(base, head) {
 		at := slices.IndexFunc(p.ScorerVersions, func(v ScorerVersion) bool { v.Cases = 0; return v == one })
 		if at < 0 {
 			at = len(p.ScorerVersions)

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"cmp"
+	"encoding/json"
 
 	"github.com/evalrun/evalrun/classification"
 )
@@ -78,10 +79,12 @@ type Score struct {
 // Result is a trial with all that became of it: one line of the run file.
 type Result struct {
 	Trial
-	Outcome  Outcome   `json:"outcome"`
-	Scores   []Score   `json:"scores"`
-	Request  *Request  `json:"request,omitempty"`
-	Response *Response `json:"response,omitempty"`
+	// Vars are the beginnings of the variables of the case, by name, as texts. They are absent from older runs and from --no-content.
+	Vars     map[string]string `json:"vars,omitempty"`
+	Outcome  Outcome           `json:"outcome"`
+	Scores   []Score           `json:"scores"`
+	Request  *Request          `json:"request,omitempty"`
+	Response *Response         `json:"response,omitempty"`
 	// Turns are the answered calls of a live chat, and of any trial of several. The response is then that of the last one, usage and timing
 	// are those of all, and the request is the last that was sent.
 	Turns      []Turn  `json:"turns,omitempty"`
@@ -151,6 +154,8 @@ type Run struct {
 	// Cache says that answers of earlier runs may be among these.
 	Cache  bool    `json:"cache,omitempty"`
 	Models []Model `json:"models"`
+	// Prices is the price list of the run, as package pricing writes it; nil without one.
+	Prices json.RawMessage `json:"prices,omitempty"`
 	// Flags are what the command chose; nil in an export. Options never is.
 	Flags      *Options          `json:"flags,omitempty"`
 	RandomSeed uint64            `json:"randomSeed"`

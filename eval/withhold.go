@@ -13,6 +13,7 @@ const withoutContent = "not kept (--no-content)"
 // Withhold takes prompts and answers out of the result, with all words that may quote them. Hashes, lengths, scores, ratings
 // and numbers stay.
 func (r *Result) Withhold() {
+	r.Vars = nil
 	if r.Request != nil {
 		r.Request = new(r.Request.withheld())
 	}

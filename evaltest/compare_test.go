@@ -54,7 +54,7 @@ func TestCompareDecidesByMargins(t *testing.T) {
 			"",
 		},
 		"estimates": {recorded(t, "head", "t/p", bad, eval.EndCompleted), nil, "", ""},
-		"itself":    {base, []eval.MetricMargin{pass}, eval.Invalid, "it is the same run on both sides"},
+		"itself":    {base, []eval.MetricMargin{pass}, eval.Invalid, "it is the same run on both sides; compare two of its arms, or two runs"},
 		"a run that broke off": {
 			recorded(t, "head", "t/p", good, eval.EndStopped),
 			[]eval.MetricMargin{pass},

@@ -16,6 +16,7 @@ import (
 // the next one is read, its texts stay.
 type Facts struct {
 	N, Repeat                               int
+	At                                      int64 // where its line is in the file, for TrialAt
 	ID, CaseID, ScorersHash                 string
 	VarsHash, RequestHash                   string
 	Suite, Case, Arm, Cluster, ModelVersion string
@@ -58,7 +59,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			f.N, f.Suite, f.Case, f.Arm, f.Outcome = k.N, k.Suite, k.Case, k.Arm, k.Outcome
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.Stopped = e.flags&isQuarantined != 0, e.flags&isStopped != 0
-			f.Extra = e.flags&isExtra != 0
+			f.Extra, f.At = e.flags&isExtra != 0, e.offset
 			for _, m := range d.index.metricsOf(e) {
 				f.Scores = append(f.Scores, NamedScore{m.name, m.value})
 			}

@@ -61,6 +61,8 @@ func TestFactsAreThoseOfTheLine(t *testing.T) {
 	for f, err := range document(t, nil, full, bare).Facts() {
 		expect.OK(t, err)
 		one := *f
+		expect.Same(t, "the first line is not that of a trial", one.At > 0, true)
+		one.At = 0
 		one.Tags, one.Ratings, one.Scores = slices.Clone(f.Tags), slices.Clone(f.Ratings), slices.Clone(f.Scores)
 		got = append(got, one)
 	}
@@ -267,7 +269,7 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 		for f, err := range d.Facts() {
 			expect.OK(t, err)
 			one := *f
-			one.Tags, one.Scores, one.Ratings = slices.Clone(f.Tags), slices.Clone(f.Scores), nil
+			one.Tags, one.Scores, one.Ratings, one.At = slices.Clone(f.Tags), slices.Clone(f.Scores), nil, 0
 			out = append(out, one)
 		}
 		return out

@@ -82,12 +82,19 @@ func (n *names) slot(s string) int {
 	return int(at) //nolint:gosec // less than the length
 }
 
+// forget lets go of what finds the places of texts, until one is wanted again.
+func (n *names) forget() { n.table = nil }
+
 // grow makes the table twice as large.
 func (n *names) grow() {
 	if n.table == nil {
 		n.seed = maphash.MakeSeed()
 	}
-	n.table = make([]uint32, max(64, 2*len(n.table)))
+	size := max(64, 2*len(n.table))
+	for 3*size < 4*(n.n+1) { // it was forgotten
+		size *= 2
+	}
+	n.table = make([]uint32, size)
 	for i := range clip(n.n) {
 		n.table[n.slot(n.at(i))] = i + 1
 	}

@@ -26,6 +26,7 @@ func (d *Document) read() error {
 		return errNoHead
 	}
 	d.spendPending()
+	d.index.names.forget() // mostly no more come
 	d.index.sort()
 	d.Summary = summarize(&d.index, &d.Run)
 	return nil

@@ -14,15 +14,19 @@ const draws = 2000
 // drawnHalf is the mean of a half of the prior in a draw.
 const drawnHalf = 3 * priorHalf
 
+// mostParts is the number of parts of the units, at most, that are left out in turn.
+const mostParts = 400
+
 // bootstrap are the preferences that samples of the units give.
 type bootstrap struct {
 	center []float64   // angles of the preferences over the others
 	drawn  [][]float64 // the same, by draw
+	less   [][]float64 // the same, each without a part of the units (jackknife)
 	units  int
 }
 
 // bootstrap draws units with replacement. The halves of the prior are drawn too, with exponential weights (Newton & Raftery, JRSS B 56,
-// 1994), and count three times as much: samples of cases in which an arm never lost do not show how often it may.
+// 1994), and count three times as much. Otherwise cases in which an arm never lost would not show how often it may.
 func (t *tally) bootstrap(f *davidson, seed uint64) *bootstrap {
 	random := rand.New(rand.NewPCG(seed, uint64(len(t.members)))) //nolint:gosec // reproducible, no secret
 	b := &bootstrap{center: angles(f.field()), units: len(t.units)}
@@ -41,10 +45,37 @@ func (t *tally) bootstrap(f *davidson, seed uint64) *bootstrap {
 		}
 		b.drawn = append(b.drawn, angles(newton(pairs, weights, f).field()))
 	}
+	b.less = t.leavingOut(f)
 	return b
 }
 
-// angles are preferences on the scale of arcsines of roots, where errors hardly depend on the preference; log strengths have no bounds,
+// leavingOut fits the strengths without a part of the units, for each part: single units while these are few.
+func (t *tally) leavingOut(f *davidson) (out [][]float64) {
+	pairs, even := slices.Clone(t.pairs), evenPrior(len(t.members))
+	parts := min(len(t.units), mostParts)
+	for part := range parts {
+		copy(pairs, t.pairs)
+		for u := part; u < len(t.units); u += parts {
+			for i := range t.units[u] {
+				pairs[t.units[u][i].pair].add(&t.units[u][i].counts, -1)
+			}
+		}
+		for i := range pairs { // what is 0 but for rounding
+			pairs[i].w, pairs[i].l, pairs[i].t = atLeast0(pairs[i].w), atLeast0(pairs[i].l), atLeast0(pairs[i].t)
+		}
+		out = append(out, angles(newton(pairs, even, f).field()))
+	}
+	return out
+}
+
+func atLeast0(x float64) float64 {
+	if x < 1e-9 {
+		return 0
+	}
+	return x
+}
+
+// angles are preferences on the scale of arcsines of roots, where errors hardly depend on the preference. Log strengths have no bounds,
 // and their errors grow without one near an arm that won all.
 func angles(p []float64) []float64 {
 	out := make([]float64, len(p))
@@ -60,11 +91,15 @@ func shareOf(angle float64) float64 {
 	return s * s
 }
 
-// wider is by how much the draws of few units vary too little: the variance of a sample, and Student's tails at a level instead of normal
-// ones.
-func (b *bootstrap) wider(level float64) float64 {
-	n := float64(b.units)
-	return math.Sqrt(n/(n-1)) * stats.StudentTQuantile(1-level, n-1) / stats.NormalQuantile(1-level)
+// critical is by how many standard errors the statistics vary at most, but for the probability alpha. It is the quantile of the largest
+// over the draws, with Student's tails, because errors are estimated from few units. It is at least Student's quantile for this number of
+// independent statistics, because few units that are drawn again vary less than new ones. tails is 2 when both directions count.
+func (b *bootstrap) critical(largest []float64, alpha float64, statistics, tails int) float64 {
+	df := float64(b.units - 1)
+	each := alpha / float64(statistics*tails)
+	student := stats.StudentTQuantile(1-each, df)
+	few := (df + 2) / (df + 1) // scores of cases have lighter tails than normal ones, so that few of them vary too little too often
+	return few * max(student, student/stats.NormalQuantile(1-each)*quantile(largest, 1-alpha))
 }
 
 // intervals are those of the preferences, all of them right at once with the probability 1-alpha: max-t on the scale of angles.
@@ -72,12 +107,17 @@ func (b *bootstrap) intervals(alpha float64) [][2]float64 {
 	k := len(b.center)
 	errors, largest := make([]float64, k), make([]float64, len(b.drawn))
 	for i := range k {
-		errors[i] = b.deviation(func(draw int) float64 { return b.drawn[draw][i] - b.center[i] })
-		for draw, drawn := range b.drawn {
-			largest[draw] = max(largest[draw], math.Abs(drawn[i]-b.center[i])/errors[i])
+		drawn, err := b.errors(func(x []float64) float64 { return x[i] })
+		errors[i] = err
+		for draw, x := range b.drawn {
+			largest[draw] = max(largest[draw], math.Abs(x[i]-b.center[i])/drawn)
 		}
 	}
-	c := b.wider(alpha/float64(2*k)) * quantile(largest, 1-alpha)
+	statistics := k
+	if k == 2 {
+		statistics = 1 // one preference is 1 less the other
+	}
+	c := b.critical(largest, alpha, statistics, 2)
 	out := make([][2]float64, k)
 	for i, x := range b.center {
 		out[i] = [2]float64{shareOf(x - c*errors[i]), shareOf(x + c*errors[i])}
@@ -96,15 +136,30 @@ func (b *bootstrap) best(alpha float64) []bool {
 				continue
 			}
 			ahead := b.center[j] - b.center[i]
-			err := b.deviation(func(draw int) float64 { return b.drawn[draw][j] - b.drawn[draw][i] - ahead })
+			drawn, err := b.errors(func(x []float64) float64 { return x[j] - x[i] })
 			seen = max(seen, ahead/err)
-			for draw, drawn := range b.drawn {
-				largest[draw] = max(largest[draw], (drawn[j]-drawn[i]-ahead)/err)
+			for draw, x := range b.drawn {
+				largest[draw] = max(largest[draw], (x[j]-x[i]-ahead)/drawn)
 			}
 		}
-		out[i] = seen <= b.wider(alpha/float64(len(out)-1))*quantile(largest, 1-alpha)
+		out[i] = seen <= b.critical(largest, alpha, len(out)-1, 1)
 	}
 	return out
+}
+
+// errors are the standard errors of a statistic: over the draws, and the larger one of that and the jackknife's. The heavier prior of the
+// draws, which shows how often an arm that never lost may lose, makes the others a little too even.
+func (b *bootstrap) errors(of func(x []float64) float64) (drawn, err float64) {
+	n, center := float64(b.units), of(b.center)
+	drawn = b.deviation(func(draw int) float64 { return of(b.drawn[draw]) - center })
+	mean, sum, parts := 0.0, 0.0, float64(len(b.less))
+	for _, x := range b.less {
+		mean += of(x) / parts
+	}
+	for _, x := range b.less {
+		sum += (of(x) - mean) * (of(x) - mean)
+	}
+	return drawn, max(math.Sqrt(n/(n-1))*drawn, math.Sqrt(sum*(parts-1)/parts))
 }
 
 // deviation is the root of the mean square over the draws.

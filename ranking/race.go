@@ -38,6 +38,7 @@ type Race struct {
 	wealth [][raceBets]float64 // by pair: of arm i against arm j at i*arms+j
 	pairs  []float64           // their e-values
 	left   []bool
+	idle   []bool // gets no more units, and has not left
 	in     int
 	fed    int
 	fixed  map[int]int // units after which arms leave, whatever their e-values
@@ -46,7 +47,7 @@ type Race struct {
 // NewRace starts a race of this many arms. alpha is the probability, in (0,1), that an arm that is one of the best
 // leaves. With alpha out of range no arm ever leaves.
 func NewRace(arms int, alpha float64) *Race {
-	r := &Race{alpha: alpha, arms: arms, left: make([]bool, arms), in: arms, fixed: map[int]int{}}
+	r := &Race{alpha: alpha, arms: arms, left: make([]bool, arms), idle: make([]bool, arms), in: arms, fixed: map[int]int{}}
 	r.wealth = make([][raceBets]float64, arms*arms)
 	r.pairs = make([]float64, arms*arms)
 	for i := range r.bets {
@@ -93,7 +94,7 @@ func (r *Race) Feed(scores [][]float64, weight float64) []Leaving {
 	weight = min(max(weight, 0), 1)
 	for i := range r.arms {
 		for j := i + 1; j < r.arms; j++ {
-			if r.left[i] || r.left[j] {
+			if !r.Feeds(i) || !r.Feeds(j) {
 				continue
 			}
 			d := weight * meanDifference(scores[i], scores[j]) //nolint:gosec // an arm has its scores
@@ -108,6 +109,13 @@ func (r *Race) Feed(scores [][]float64, weight float64) []Leaving {
 
 // Fix says when an arm left in an earlier session, after how many units. That stays, and it leaves at no other time.
 func (r *Race) Fix(arm, units int) { r.fixed[arm] = units }
+
+// Withdraw says that an arm gets no more units, although it has not left. It keeps its e-value, and can still leave by that: a process
+// that is stopped at some time keeps its error rate.
+func (r *Race) Withdraw(arm int) { r.idle[arm] = true }
+
+// Feeds reports whether Feed looks at the scores of an arm.
+func (r *Race) Feeds(arm int) bool { return !r.left[arm] && !r.idle[arm] }
 
 // In reports whether an arm is still in the race.
 func (r *Race) In(arm int) bool { return !r.left[arm] }

@@ -10,25 +10,24 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Cases writes the cases whose name fits in full: the request as it was sent, every arm's answers, scores, safety
-// ratings and timing. o.Verbose adds the tools that a model may call, and answers as they came. It reports whether it
+// Cases writes the trials that are wanted in full. That is the request as it was sent, answers, scores, safety ratings and
+// timing. o.Verbose adds the tools that a model may call, and answers as they came. It reports whether it
 // found any.
-func Cases(w io.Writer, d *journal.Document, name glob.Pattern, arms glob.Patterns, o Options) (bool, error) {
+func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {
-		if !name.Match(row.Case) {
+		if !wanted.Case.Match(row.Case) {
 			continue
 		}
 		for r, err := range d.Read(row) {
 			if err != nil {
 				return found, err
 			}
-			if !arms.Match(r.Arm) {
+			if !wanted.Match(r) {
 				continue
 			}
 			found = true

@@ -12,8 +12,9 @@ import (
 // maxListed is how many cases of a suite a list has.
 const maxListed = 200
 
-// CaseList writes the outcome and the name of each case, those first that did not pass; of very many the first.
-func CaseList(w io.Writer, d *journal.Document, o Options) error {
+// CaseList writes the outcome and the name of each case with a trial that is wanted, those first that did not pass; of very many
+// the first.
+func CaseList(w io.Writer, d *journal.Document, wanted Wanted, o Options) error {
 	o.Verbose = true // passed cases too
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -21,31 +22,42 @@ func CaseList(w io.Writer, d *journal.Document, o Options) error {
 	t := tableReport{d: d, o: o}
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]
-		if len(d.Summary.Suites) > 1 {
-			t.line("%s", diag.CleanLine(s.Name))
-		}
 		rows, _ := t.order(s)
-		t.caseNames(rows)
+		before := t.out.Len()
+		t.caseNames(rows, wanted)
+		if list := t.out.String()[before:]; len(d.Summary.Suites) > 1 && list != "" {
+			t.out.Truncate(before)
+			t.line("%s", diag.CleanLine(s.Name))
+			t.out.WriteString(list)
+		}
 	}
-	if len(d.Summary.Suites) == 0 {
+	switch c := d.Summary.Counts; {
+	case len(d.Summary.Suites) == 0:
 		t.line("no trials")
+	case t.out.Len() == 0:
+		t.line("no such trial: %s", outcomes(c))
 	}
 	_, err := w.Write(t.out.Bytes())
 	return err
 }
 
-// caseNames lists the first cases, and counts the others.
-func (t *tableReport) caseNames(rows []journal.Row) {
+// caseNames lists the first cases that are wanted, and counts the others.
+func (t *tableReport) caseNames(rows []journal.Row, wanted Wanted) {
 	var left eval.Counts
-	for n, row := range rows {
-		outcome := journal.Fold(row.Counts)
-		if n >= maxListed {
+	n := 0
+	for _, row := range rows {
+		counts, ok := wanted.Row(t.d, row)
+		if !ok {
+			continue
+		}
+		outcome := journal.Fold(counts)
+		if n++; n > maxListed {
 			left.Add(outcome)
 			continue
 		}
 		note := ""
-		if row.Counts.Total() > 1 {
-			note = " (" + tally(row.Counts) + ")"
+		if counts.Total() > 1 {
+			note = " (" + tally(counts) + ")"
 		}
 		t.line(" %s %s%s", t.paint(outcome, fmt.Sprintf("%-5s", outcome)), diag.CleanLine(row.Case), note)
 	}

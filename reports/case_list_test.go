@@ -13,7 +13,7 @@ func TestCaseList(t *testing.T) {
 	t.Parallel()
 	for trials, want := range map[int]string{0: "no trials\n", 3: "\n fail  ", 406: " 3 cases not listed: 3 failed\n"} {
 		var b bytes.Buffer
-		if err := reports.CaseList(&b, manyFailures(t, trials, "\x1b[2Jx\n"), reports.Options{}); err != nil {
+		if err := reports.CaseList(&b, manyFailures(t, trials, "\x1b[2Jx\n"), reports.Wanted{Case: "*"}, reports.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.String(); !strings.Contains(got, want) || strings.Contains(got, "\x1b") || strings.Count(got, "\n") > 201 {

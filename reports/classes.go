@@ -21,7 +21,6 @@ const (
 	maxClassRows   = 40 // classes that are listed
 	maxConfusions  = 10
 	maxClassColumn = 24 // columns for the name of a class
-	otherAnswers   = "(other)"
 )
 
 // classified is an arm with a classification.
@@ -75,7 +74,7 @@ func (c *classified) unjudged() string {
 func (c *classified) matrixRows(headings, names []string, figures bool) (header []string, rows [][]string) {
 	header = append([]string{"label"}, headings...)
 	if c.Other > 0 {
-		header = append(header, otherAnswers)
+		header = append(header, classification.OtherAnswers)
 	}
 	columns := len(header) - 1
 	if figures {
@@ -145,7 +144,7 @@ func (c *classified) marked() string {
 
 // confusionWords is a wrong answer in words.
 func confusionWords(c classification.Confusion, name func(string) string) string {
-	answer := otherAnswers
+	answer := classification.OtherAnswers
 	if c.Answer != "" {
 		answer = name(c.Answer)
 	}

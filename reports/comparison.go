@@ -62,11 +62,7 @@ func (t *tableReport) comparison(c *compare.Comparison) {
 		t.line("not compared with the baseline (--no-baseline)")
 		return
 	}
-	head := ""
-	if c.Head.Name != "" && c.Head.Name != c.Head.Run {
-		head = sideName(&c.Head) + " "
-	}
-	head += "compared with " + sideName(&c.Base)
+	head := compared(c)
 	if t.d != nil && c.Verdict != "" { // of a run
 		head += ": " + verdictWords[c.Verdict]
 	}
@@ -86,6 +82,22 @@ func (t *tableReport) comparison(c *compare.Comparison) {
 	if len(c.Arms) > 0 && c.Verdict == "" {
 		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
 	}
+}
+
+// compared names both sides: two runs, or two arms of one.
+func compared(c *compare.Comparison) string {
+	if c.Base.Run != "" && c.Base.Run == c.Head.Run && len(c.Arms) > 0 {
+		base, head := c.Arms[0].BaseArm, c.Arms[0].HeadArm
+		same := !slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.BaseArm != base || a.HeadArm != head })
+		if same && base != "" && base != head {
+			return fmt.Sprintf("%s compared with %s, both in %s", head, base, sideName(&c.Head))
+		}
+	}
+	words := "compared with " + sideName(&c.Base)
+	if c.Head.Name != "" && c.Head.Name != c.Head.Run {
+		words = sideName(&c.Head) + " " + words
+	}
+	return words
 }
 
 // sideName is what the user called a run, with its id.
@@ -109,6 +121,9 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	t.metricTable(a.Metrics)
 	for i := range a.Metrics {
 		t.metricWords(&a.Metrics[i])
+	}
+	if words := overview.Intervals(a.Metrics); words != "" {
+		t.paragraph(words)
 	}
 	t.choice(a)
 	t.flips(a.Flips, r.Changes)

@@ -150,7 +150,7 @@ func FuzzTable(f *testing.F) {
 		o := reports.Options{Width: 40 + int(width), Verbose: width%2 == 0}
 		harmless(t, written(t, "table", d, o))
 		var cases bytes.Buffer
-		if found, err := reports.Cases(&cases, d, "*", nil, o); err != nil || !found {
+		if found, err := reports.Cases(&cases, d, reports.Wanted{Case: "*"}, o); err != nil || !found {
 			t.Fatal(found, err)
 		}
 		harmless(t, cases.String())
@@ -241,7 +241,7 @@ func FuzzForeignRun(f *testing.F) {
 				t.Errorf("%s\n%s", format.Name, b.Bytes())
 			}
 		}
-		_, _ = reports.Cases(&bytes.Buffer{}, d, "*", nil, reports.Options{})
+		_, _ = reports.Cases(&bytes.Buffer{}, d, reports.Wanted{Case: "*"}, reports.Options{})
 	})
 }
 

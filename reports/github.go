@@ -131,7 +131,7 @@ func (g *github) rules() (broken, warned []string) {
 			warned = append(append(warned, ruleWords(r)), verdictLines(g.d, &r)...)
 		}
 	}
-	return broken, warned
+	return broken, append(warned, overview.Unjudged(g.d)...)
 }
 
 // cases adds an annotation for each case that failed, new failures first, then for each that could not be judged.

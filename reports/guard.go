@@ -14,7 +14,7 @@ const breaker = "\u200b"
 // programs have no text at the start of a line, and stay as they are.
 func Guarded(format string, w io.Writer) io.Writer {
 	switch format {
-	case "markdown", "csv", "junit":
+	case "markdown", "csv", "junit", "junit-gate":
 		return &guard{w: w, atStart: true}
 	}
 	return w

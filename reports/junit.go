@@ -54,8 +54,13 @@ const maxJUnitText = 20_000
 // JUnit writes one testsuite per suite and arm, with one testcase per case, its repeats folded. Each rule of the gate
 // that does not hold although no failed case shows it is a testcase too. Its counts are summary.cases of the JSON
 // report.
-func JUnit(w io.Writer, d *journal.Document, _ Options) error {
-	j := junit{d: d, gate: overview.NewGateCases(d), failures: standing.New(d), out: bufio.NewWriter(w)}
+func JUnit(w io.Writer, d *journal.Document, o Options) error {
+	return writeJUnit(w, d, o, func(string, string) bool { return false })
+}
+
+// writeJUnit writes a JUnit file. Where accepts says so, cases that did not pass are skipped.
+func writeJUnit(w io.Writer, d *journal.Document, _ Options, accepts func(suite, arm string) bool) error {
+	j := junit{d: d, gate: overview.NewGateCases(d), failures: standing.New(d), accepts: accepts, out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)
 	j.print(xml.Header + "<testsuites>")
 	id := 0
@@ -84,6 +89,7 @@ type junit struct {
 	enc  *xml.Encoder
 
 	failures standing.Failures
+	accepts  func(suite, arm string) bool
 }
 
 // print writes a piece of XML; an error stays with the writer until Flush.
@@ -142,14 +148,17 @@ func visible(s string) string {
 }
 
 func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
-	name, rules := suite+" "+arm.Name, j.gate.Of(suite, arm.Name)
+	name, rules, counts := suite+" "+arm.Name, j.gate.Of(suite, arm.Name), arm.Cases
+	if j.accepts(suite, arm.Name) {
+		counts = borne(counts)
+	}
 	j.print(
 		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `,
 		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt),
 	)
 	j.print(
-		`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n", arm.Cases.Tests+len(rules),
-		arm.Cases.Failures+len(rules), arm.Cases.Errors, arm.Cases.Skipped, seconds(j.time(suite, arm.Name)),
+		`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n", counts.Tests+len(rules),
+		counts.Failures+len(rules), counts.Errors, counts.Skipped, seconds(j.time(suite, arm.Name)),
 	)
 	j.print("<properties>\n")
 	for _, p := range j.properties(suite, arm) {
@@ -176,7 +185,7 @@ func (j *junit) cases(suite, arm string) error {
 			continue
 		}
 		if cell, ok := row.On(arm); ok {
-			if err := j.caseName(cell, suite+" "+arm); err != nil {
+			if err := j.caseName(cell, suite, arm); err != nil {
 				return err
 			}
 		}
@@ -261,8 +270,8 @@ func (j *junit) time(suite, arm string) float64 {
 }
 
 // caseName writes the trials of a case on an arm as one testcase.
-func (j *junit) caseName(cell journal.Row, class string) error {
-	c := junitCase{Name: cell.Case, Classname: class, Time: seconds(cell.LatencyMs())}
+func (j *junit) caseName(cell journal.Row, suite, arm string) error {
+	c := junitCase{Name: cell.Case, Classname: suite + " " + arm, Time: seconds(cell.LatencyMs())}
 	outcome := journal.Fold(cell.Counts)
 	if cell.Quarantined() {
 		return j.quarantined(cell, c)
@@ -274,10 +283,12 @@ func (j *junit) caseName(cell journal.Row, class string) error {
 	if err != nil {
 		return err
 	}
-	switch outcome {
-	case eval.Fail:
+	switch judged := outcome == eval.Fail || outcome == eval.Err; {
+	case judged && j.accepts(suite, arm):
+		c.Skipped = acceptedCase(outcome, p)
+	case outcome == eval.Fail:
 		c.Failure = p
-	case eval.Err:
+	case outcome == eval.Err:
 		c.Error = p
 	default:
 		c.Skipped = &junitSkipped{Message: p.Message}

@@ -178,6 +178,11 @@ func (m *markdown) gate() {
 	if held > 0 && !m.add("- %s\n", allHold(held)) {
 		left += held
 	}
+	for _, line := range overview.Unjudged(m.d) {
+		if !m.add("- **warning**: %s\n", codeOf(line, maxMdReason)) {
+			left++
+		}
+	}
 	m.add("\n")
 	m.missing(left, "rule")
 }

@@ -22,6 +22,7 @@ type Options struct {
 	Verbose bool // a table with the arms, every case, and the settings
 	Quiet   bool // a table of one line, the verdict
 
+	Folder string   // the working folder, absolute; a table names files below it from there on
 	Latest bool     // `latest` names the run, so that a table need not give its id
 	Links  []Link   // where there is more to read; a markdown report has them in its head
 	Files  []string // the reports that were written to files, each as FORMAT: PATH; a table names them
@@ -41,6 +42,7 @@ func Formats() []Format {
 		{"json", "for programs: everything in one JSON object", JSON},
 		{"jsonl", "for programs: one trial a line", JSONLines},
 		{"junit", "for continuous integration: JUnit XML", JUnit},
+		{"junit-gate", "the same, where cases that the gate accepts are skipped instead of failed", JUnitGate},
 		{"markdown", "for a pull request or a step summary: verdict, arms, what failed", Markdown},
 		{"github", "for GitHub Actions: annotations at the suite's lines", GitHub},
 		{"csv", "for spreadsheets: one trial a line", CSV},

@@ -53,7 +53,7 @@ func TestGoldens(t *testing.T) {
 	}
 	testrun.Golden(t, "table-verbose.golden", []byte(written(t, "table", d, reports.Options{Verbose: true})))
 	var b bytes.Buffer
-	if _, err := reports.Cases(&b, d, "h*", nil, reports.Options{}); err != nil {
+	if _, err := reports.Cases(&b, d, reports.Wanted{Case: "h*"}, reports.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	trimmed := strings.TrimSuffix(huge, "A long answer. ")
@@ -67,7 +67,7 @@ func TestTerminalIsSafe(t *testing.T) {
 		for _, color := range []bool{false, true} {
 			o := reports.Options{Color: color, Verbose: true}
 			b := bytes.NewBufferString(written(t, "table", d, o))
-			if _, err := reports.Cases(b, d, "*", nil, o); err != nil {
+			if _, err := reports.Cases(b, d, reports.Wanted{Case: "*"}, o); err != nil {
 				t.Fatal(err)
 			}
 			text := b.String()
@@ -172,8 +172,10 @@ func TestJUnitSchemas(t *testing.T) {
 		Response: testrun.Answered(text, "STOP"),
 		Scores:   []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text[:400]}},
 	})
-	for name, doc := range map[string]*journal.Document{"every": d, "fixture": testrun.Every(t)} {
-		file := written(t, "junit", doc, reports.Options{})
+	every, fixture := written(t, "junit", d, reports.Options{}), written(t, "junit", testrun.Every(t), reports.Options{})
+	d.Gate.Rules = []eval.GateRule{{Suite: "s", Name: "passRate", Holds: true}}
+	accepted := written(t, "junit-gate", d, reports.Options{})
+	for name, file := range map[string]string{"every": every, "fixture": fixture, "accepted": accepted} {
 		if !utf8.ValidString(file) {
 			t.Errorf("%s is not UTF-8", name)
 		}
@@ -247,7 +249,7 @@ func TestReachGoldens(t *testing.T) {
 	}
 	show := func(name string, d *journal.Document, verbose bool) {
 		var b bytes.Buffer
-		if _, err := reports.Cases(&b, d, "*", nil, reports.Options{Verbose: verbose}); err != nil {
+		if _, err := reports.Cases(&b, d, reports.Wanted{Case: "*"}, reports.Options{Verbose: verbose}); err != nil {
 			t.Fatal(err)
 		}
 		testrun.Golden(t, name, b.Bytes())

@@ -214,10 +214,8 @@ func addUnit(sides map[[2]string]*compare.Side, f *journal.Facts) {
 		s = &compare.Side{}
 		sides[key] = s
 	}
-	if last := len(s.Cases) - 1; last >= 0 && s.Cases[last].Name == f.Case && s.Cases[last].ID == f.CaseID {
+	if s.Cases.EndsWith(f.Case, f.CaseID) {
 		return
 	}
-	s.Cases = append(s.Cases, compare.Case{
-		Name: f.Case, ID: f.CaseID, Request: f.RequestHash, Cluster: f.Cluster, Quarantined: f.Quarantined,
-	})
+	s.Cases.Add(&compare.Case{Name: f.Case, ID: f.CaseID, Request: f.RequestHash, Cluster: f.Cluster, Quarantined: f.Quarantined})
 }

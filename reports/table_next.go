@@ -112,12 +112,29 @@ func (t *tableReport) next() {
 func (t *tableReport) nextStep(steps []step) {
 	const label = "next: "
 	for _, s := range steps {
-		command := s.text()
-		if len(s.args) > 0 && displaywidth.String(label+command) <= t.o.Width {
-			t.out.WriteString(label + command + "\n")
-			return
+		line := label + s.text()
+		if len(s.args) == 0 || displaywidth.String(line) > t.o.Width {
+			continue
 		}
+		for _, other := range otherwise(s, steps) {
+			if displaywidth.String(line+other) <= t.o.Width {
+				line += t.dim(other)
+				break
+			}
+		}
+		t.out.WriteString(line + "\n")
+		return
 	}
+}
+
+// otherwise are comments on a command that sends requests again, the longest first: judging again sends none. There are none where that is
+// no choice.
+func otherwise(s step, steps []step) []string {
+	at := slices.IndexFunc(steps, func(o step) bool { return len(o.args) > 0 && o.args[0] == "rescore" })
+	if at < 0 || s.args[0] != "run" {
+		return nil
+	}
+	return []string{"  # changed scorers only? " + steps[at].text(), "  # or " + steps[at].text()}
 }
 
 // text is the command as a shell takes it.
@@ -272,7 +289,7 @@ func (t *tableReport) rerun(run string) []string {
 	if t.sentNothing() {
 		return nil
 	}
-	return append([]string{"run", "--failed-in", run}, serviceFlags(t.d.Run.Options())...)
+	return append([]string{"run", "--failed-in", run}, t.serviceFlags()...)
 }
 
 // sentNothing reports whether the answers come from files, or another program wrote the run.
@@ -291,7 +308,7 @@ func (t *tableReport) again(flags []string, repeats int) []string {
 		args = append(args, t.d.Run.Suites[i].File)
 	}
 	args = append(args, flags...)
-	args = append(args, serviceFlags(f)...)
+	args = append(args, t.serviceFlags()...)
 	if f.Untrusted {
 		args = append(args, "--untrusted")
 	}
@@ -308,14 +325,15 @@ func (t *tableReport) again(flags []string, repeats int) []string {
 }
 
 // serviceFlags are the flags of a run that name its services. An emulator that was reached by its address has that address.
-func serviceFlags(f *eval.Options) []string {
+func (t *tableReport) serviceFlags() []string {
 	var args []string
+	f := t.d.Run.Options()
 	switch f.Emulator {
 	case "":
 	case eval.DemoScript:
 		args = append(args, "--emulator")
 	default:
-		args = append(args, "--emulator="+f.Emulator)
+		args = append(args, "--emulator="+t.local(f.Emulator))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Services)) {
 		args = append(args, "--service", name+".baseUrl="+f.Services[name])
@@ -329,11 +347,22 @@ func serviceFlags(f *eval.Options) []string {
 		{"--header-prefix", f.HeaderPrefix},
 		{"--auth", f.Auth},
 		{"--project", f.Project},
-		{"--prices", f.Prices},
+		{"--prices", t.local(f.Prices)},
 	} {
 		if flag.value != "" {
 			args = append(args, flag.name, flag.value)
 		}
 	}
 	return args
+}
+
+// local is a path as it is written in the working folder: run files have absolute ones.
+func (t *tableReport) local(path string) string {
+	if t.o.Folder == "" || path == "" {
+		return path
+	}
+	if in, err := filepath.Rel(t.o.Folder, path); err == nil && filepath.IsLocal(in) {
+		return in
+	}
+	return path
 }

@@ -198,6 +198,9 @@ func (t *tableReport) gate() {
 			t.wrapped("     ", ruleWords(r))
 		}
 	}
+	for _, line := range overview.Unjudged(t.d) {
+		t.wrapped("", "gate: warning: "+line)
+	}
 }
 
 // held counts the rules that hold.

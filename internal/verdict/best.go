@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -21,6 +22,11 @@ type Ranked struct {
 	Alpha  float64       // error rate of the set of the best
 	Arms   []string      // the arms to rank, none for all
 	Prices *pricing.List // nil shows tokens only
+}
+
+// takes reports whether an arm is one of a suite that are ranked.
+func (o *Ranked) takes(s *journal.SuiteSummary, side *compare.Side) bool {
+	return side.Suite == s.Name && (len(o.Arms) == 0 || slices.Contains(o.Arms, side.Arm)) && hasArm(s, side.Arm)
 }
 
 // Rank ranks the arms of a run, suite by suite. The error is about a metric or an arm that the run has not.
@@ -43,12 +49,7 @@ func Rank(d *journal.Document, o Ranked) ([]ranking.Ranking, error) {
 		if o.Suite != "" && s.Name != o.Suite {
 			continue
 		}
-		var arms []*compare.Side
-		for _, side := range sides {
-			if side.Suite == s.Name && (len(o.Arms) == 0 || slices.Contains(o.Arms, side.Arm)) && hasArm(s, side.Arm) {
-				arms = append(arms, side)
-			}
-		}
+		arms := slices.DeleteFunc(slices.Clone(sides), func(side *compare.Side) bool { return !o.takes(s, side) })
 		if len(arms) > 1 || o.Suite != "" && len(arms) > 0 {
 			out = append(out, rankSuite(d, s, arms, o))
 		}
@@ -77,12 +78,27 @@ func rankedBy(sides []*compare.Side, metric string) error {
 	switch {
 	case slices.Contains(known, metric):
 		return nil
+	case overCases(metric):
+		return exit.BadInput(
+			"arms are not ranked by %s, which single cases do not have; --metric takes %s", metric, strings.Join(known, ", "),
+		)
 	case eval.IsRatio(metric):
 		return exit.BadInput(
 			"arms are not ranked by %s: a ranking shows it next to each arm; --metric takes %s", metric, strings.Join(known, ", "),
 		)
 	}
-	return exit.BadInput("the run has no metric %s to rank by; %s", metric, diag.DidYouMean(metric, known))
+	return exit.BadInput(
+		"the run has no metric %s to rank by, which each case has a value of between 0 and 1; %s", metric, diag.DidYouMean(metric, known),
+	)
+}
+
+// overCases reports whether a metric is one of all cases together: of a classification, or a share of the latencies.
+func overCases(metric string) bool {
+	of, _, single := strings.Cut(metric, ".")
+	if single {
+		return of == eval.MetricLatency || slices.Contains([]string{classification.Precision, classification.Recall, classification.F1}, of)
+	}
+	return slices.Contains(classification.Overall(), metric)
 }
 
 // rankSuite ranks the arms of one suite. Of a race it says who stayed: its arms were not sent the same cases.

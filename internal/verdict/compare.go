@@ -42,16 +42,35 @@ const leastMaxErrors = 0.01
 // comparisonSeed is that of the tests that draw samples: the same data have the same verdict.
 const comparisonSeed = 1
 
+// Reading is a run with its arms as a comparison reads them.
+type Reading struct {
+	*journal.Document
+	sides []*compare.Side
+}
+
+// Read reads the arms of a run. The error is about run files that cannot be read.
+func Read(d *journal.Document) (*Reading, error) {
+	sides, err := sidesOf(d)
+	return &Reading{d, sides}, err
+}
+
 // Compare compares a run with a baseline, suite by suite and arm by arm. The error is about run files that cannot be read.
 func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison, error) {
+	before, after, err := readBoth(base, head)
+	if err != nil {
+		return nil, err
+	}
+	return CompareRead(before, after, what)
+}
+
+// CompareRead is Compare of runs that have been read; both documents may have been released, unless a judge chooses.
+func CompareRead(baseRead, headRead *Reading, what Comparing) (*compare.Comparison, error) {
+	base, head, before, after := baseRead.Document, headRead.Document, baseRead.sides, headRead.sides
 	c := &compare.Comparison{
 		Base: compare.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
 		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt}, Arms: []compare.ArmComparison{},
 	}
-	before, after, err := bothSides(base, head)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	c.Warnings = driftOf(base, head)
 	if sameAnswers(&base.Run, &head.Run) {
 		anyScorers(before...)
@@ -86,22 +105,19 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 	if len(c.Arms) == 0 {
 		c.Why, c.Verdict = "no arm is in both: "+notPaired(before, after), eval.Invalid
 	}
-	if what.NoContent {
-		return c, nil
-	}
-	return c, fillFlips(c, base, head)
+	return c, fillFlips(c, base, head, what.NoContent)
 }
 
-// bothSides reads both runs at once: it is most of what a comparison takes.
-func bothSides(base, head *journal.Document) (before, after []*compare.Side, err error) {
+// readBoth reads both runs at once: it is most of what a comparison takes.
+func readBoth(base, head *journal.Document) (before, after *Reading, err error) {
 	if head == base {
-		before, err = sidesOf(base)
+		before, err = Read(base)
 		return before, before, err
 	}
 	var failed error
 	var reading sync.WaitGroup
-	reading.Go(func() { before, failed = sidesOf(base) })
-	after, err = sidesOf(head)
+	reading.Go(func() { before, failed = Read(base) })
+	after, err = Read(head)
 	reading.Wait()
 	return before, after, errors.Join(failed, err)
 }
@@ -144,29 +160,13 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 			"cases: another comparison cannot use it")
 	}
 	explainVersions(c, &arm)
-	if n := byIDAlone(p.base, p.head); n > 0 {
+	if n := compare.PairedByIDAlone(p.base, p.head); n > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf(
 			"%s on %s: the baseline does not record variables, so %s with an `id:` of its own %s paired by that alone", p.head.Suite,
 			p.head.Arm, diag.Count(n, "case"), map[bool]string{true: "is", false: "are"}[n == 1],
 		))
 	}
 	return arm
-}
-
-// byIDAlone is how many cases of head have an id that is not the hash of their variables, where base does not record that hash.
-func byIDAlone(base, head *compare.Side) (n int) {
-	unknown := map[string]bool{}
-	for i := range base.Cases {
-		if c := &base.Cases[i]; c.Vars == "" {
-			unknown[c.ID] = true
-		}
-	}
-	for i := range head.Cases {
-		if c := &head.Cases[i]; c.Vars != "" && c.Vars != c.ID && unknown[c.ID] {
-			n++
-		}
-	}
-	return n
 }
 
 // answeredBy reports whether an early stop is about this pair and these margins.
@@ -347,36 +347,43 @@ func driftOf(base, head *journal.Document) []string {
 // shownFlips is how many cases whose outcome changed come with their answers.
 const shownFlips = 20
 
-// fillFlips adds the answers of cases whose outcome changed.
-func fillFlips(c *compare.Comparison, base, head *journal.Document) error {
-	answer := func(d *journal.Document, id string) (string, error) {
-		place, ok := d.Find(id)
-		if !ok {
-			return "", nil
-		}
-		r, err := d.Trial(place)
-		if err != nil || r.Response == nil {
-			return "", err
-		}
-		if reason := r.Response.Blocked(); reason != "" && r.Response.Text() == "" {
-			return "(blocked: " + reason + ")", nil
-		}
-		return overview.Answer(r.Response), nil
-	}
+// fillFlips adds the ids of the trials of cases whose outcome changed, and the answers of the first.
+func fillFlips(c *compare.Comparison, base, head *journal.Document, noContent bool) (err error) {
 	for i := range c.Arms {
-		flips := c.Arms[i].Flips
-		for j := range flips[:min(len(flips), shownFlips)] {
-			var err error
-			f := &flips[j]
-			if f.BaseAnswer, err = answer(base, f.BaseTrial); err != nil {
+		for j := range c.Arms[i].Flips {
+			f := &c.Arms[i].Flips[j]
+			shown := j < shownFlips && !noContent
+			if f.BaseTrial, f.BaseAnswer, err = flipped(base, f.BaseAt, shown); err != nil {
 				return err
 			}
-			if f.HeadAnswer, err = answer(head, f.HeadTrial); err != nil {
+			if f.HeadTrial, f.HeadAnswer, err = flipped(head, f.HeadAt, shown); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// flipped is the id of a trial, with its answer where that is shown.
+func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err error) {
+	switch {
+	case at == 0:
+		return "", "", nil
+	case !shown:
+		id, err = d.IDAt(at)
+		return id, "", err
+	}
+	r, err := d.TrialAt(at)
+	switch {
+	case err != nil:
+		return "", "", err
+	case r.Response == nil:
+		return r.ID, "", nil
+	}
+	if reason := r.Response.Blocked(); reason != "" && r.Response.Text() == "" {
+		return r.ID, "(blocked: " + reason + ")", nil
+	}
+	return r.ID, overview.Answer(r.Response), nil
 }
 
 // sameAnswers reports whether two runs judge the same answers.
@@ -385,8 +392,6 @@ func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == 
 // anyScorers lets cases be paired whatever their scorers are: what changed is how the same answers are judged.
 func anyScorers(sides ...*compare.Side) {
 	for _, s := range sides {
-		for i := range s.Cases {
-			s.Cases[i].Scorers = ""
-		}
+		s.Cases.AnyScorers()
 	}
 }

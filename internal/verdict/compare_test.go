@@ -305,8 +305,8 @@ func TestPairsThatAJudgeCannotTell(t *testing.T) {
 	for unjudged, want := range map[int]string{0: "", 1: "", 2: "2.0 % of the pairs could not be judged, more than 1 %"} {
 		what := byRule(rule)
 		what.Choose = func(_, head *compare.Side) (*compare.ArmChoice, error) {
-			for i := range head.Cases {
-				head.Cases[i].Chosen.Add(1)
+			for i := range head.Cases.Len() {
+				head.Cases.Update(i, func(c *compare.Case) { c.Chosen.Add(1) })
 			}
 			return &compare.ArmChoice{ChoiceCounts: compare.ChoiceCounts{Pairs: 100, Unjudged: unjudged}}, nil
 		}

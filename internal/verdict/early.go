@@ -62,6 +62,7 @@ type unit struct {
 	pending int     // trials that have no result yet, those of the baseline's arm too
 	weight  float64 // its questions, over those of the largest unit
 	cases   map[string]*unitCase
+	unsent  bool     // some trial has no answer, in a race on recorded ones
 	trials  []string // ids of the head's
 	base    []string // ids of the baseline's, when it is an arm of the run
 }
@@ -216,7 +217,11 @@ func (q *Early) expect(t *runner.Planned) {
 	a.cases++
 	c.question = t.CaseID + "\x00" + t.Case
 	if m := w.matcher(t.Arm); m != nil {
-		if b := m.Match(t.CaseID, t.Case); b != nil && b.SameAs(t.ScorersHash, t.VarsHash, false) {
+		at := m.Match(t.CaseID, t.Case)
+		if at < 0 {
+			return
+		}
+		if b := m.side.Cases.At(at); b.SameAs(t.ScorersHash, t.VarsHash, false) {
 			for i, metric := range w.rule.Metrics {
 				c.base[i] = b.Of(m.side, metric.Name)
 			}
@@ -389,20 +394,25 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 	return far
 }
 
+// replay takes up a stop that was recorded.
+func (w *watchedSuite) replay(stop *eval.Stop) {
+	if w.race != nil {
+		w.replayRace(stop)
+		return
+	}
+	if w.rule.IsBase(stop.Arm) {
+		w.closed[stop.Arm] = true
+	}
+	if a := w.arms[stop.Arm]; a != nil {
+		a.decided, a.next = true, min(stop.Units, len(a.units))
+	}
+}
+
 // Replay takes up what a resumed run has so far. A stop that was recorded is final.
 func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
 	for _, stop := range d.Stops {
-		s, ok := q.suites[stop.Suite]
-		if ok && s.race != nil {
-			s.replayRace(&stop)
-			continue
-		}
-		if ok && s.rule.IsBase(stop.Arm) {
-			s.closed[stop.Arm] = true
-		}
-		if ok && s.arms[stop.Arm] != nil {
-			a := s.arms[stop.Arm]
-			a.decided, a.next = true, min(stop.Units, len(a.units))
+		if s, ok := q.suites[stop.Suite]; ok {
+			s.replay(&stop)
 		}
 	}
 	for f, err := range d.Facts() {

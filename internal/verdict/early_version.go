@@ -30,29 +30,32 @@ func (w *watchedSuite) sides(planned map[string]*compare.Side, order []string) (
 		same := partners(planned[arm], head)
 		renamed := &compare.Side{}
 		w.partners[arm] = map[string]string{}
-		for i := range planned[arm].Cases {
-			c := planned[arm].Cases[i]
-			h := same[&planned[arm].Cases[i]]
-			if h == nil {
+		for i, c := range planned[arm].Cases.All() {
+			at, found := same[i]
+			if !found {
 				continue
 			}
+			h := head.Cases.At(at)
 			w.partners[arm][c.Key()] = h.Key()
 			c.ID, c.Name = h.ID, h.Name
-			renamed.Cases = append(renamed.Cases, c)
+			renamed.Cases.Add(c)
 		}
 		bases = append(bases, renamed)
 	}
 	return heads, bases
 }
 
-// partners are the cases of head with which those of base are compared.
-func partners(base, head *compare.Side) map[*compare.Case]*compare.Case {
-	out := map[*compare.Case]*compare.Case{}
+// partners are the places of the cases of head with which those of base are compared, by the places of those.
+func partners(base, head *compare.Side) map[int]int {
+	out := map[int]int{}
 	m := compare.NewMatcher(base)
-	for i := range head.Cases {
-		h := &head.Cases[i]
-		if b := m.Match(h.ID, h.Name); b != nil && b.SameAs(h.Scorers, h.Vars, h.Quarantined) {
-			out[b] = h
+	for i, h := range head.Cases.All() {
+		b := m.Match(h.ID, h.Name)
+		if b < 0 {
+			continue
+		}
+		if c := base.Cases.At(b); c.SameAs(h.Scorers, h.Vars, h.Quarantined) {
+			out[b] = i
 		}
 	}
 	return out

@@ -94,8 +94,8 @@ func (c *Checks) casesOf(name string) int {
 	sides, _ := plannedSides(c.Plan, name, "")
 	cases := map[string]bool{}
 	for _, s := range sides {
-		for i := range s.Cases {
-			cases[s.Cases[i].Key()] = true
+		for _, c := range s.Cases.All() {
+			cases[c.Key()] = true
 		}
 	}
 	return len(cases)
@@ -141,6 +141,7 @@ func (w *watchedSuite) lineUp() {
 func (q *Early) run(w *watchedSuite, journal *journal.Writer) error {
 	r, from := w.race, w.race.next
 	for r.next < len(r.places) && w.complete(r.places[r.next]) {
+		w.withdraw(r.places[r.next])
 		scores, weight := w.scores(r.places[r.next])
 		q.mu.Lock()
 		r.next++
@@ -160,18 +161,45 @@ func (q *Early) run(w *watchedSuite, journal *journal.Writer) error {
 // complete reports whether all arms of the race have their results of a unit.
 func (w *watchedSuite) complete(key string) bool {
 	for i, a := range w.order {
-		if u := a.by[key]; w.race.test.In(i) && u != nil && u.pending > 0 {
+		if u := a.by[key]; w.race.test.Feeds(i) && u != nil && u.pending > 0 && !u.unsent {
 			return false
 		}
 	}
 	return true
 }
 
+// withdraw takes arms out of the race that have no answers to a unit.
+func (w *watchedSuite) withdraw(key string) {
+	for i, a := range w.order {
+		if u := a.by[key]; u != nil && u.unsent {
+			w.race.test.Withdraw(i)
+		}
+	}
+}
+
+// Left reports whether the arm of a trial has left the race.
+func (q *Early) Left(t *eval.Trial) bool {
+	w := q.suites[t.Suite]
+	return w != nil && w.race != nil && w.arms[t.Arm] != nil && w.arms[t.Arm].decided
+}
+
+// Unsent takes up that a trial has no answer, because its arm had left the race by earlier scores.
+func (q *Early) Unsent(t *eval.Trial, journal *journal.Writer) error {
+	w := q.suites[t.Suite]
+	if w == nil || w.race == nil || w.arms[t.Arm] == nil {
+		return nil
+	}
+	if u := w.arms[t.Arm].by[w.keyOf(t)]; u != nil {
+		u.unsent = true
+	}
+	return q.run(w, journal)
+}
+
 // scores are what the arms of the race scored on the cases of a unit, and its weight.
 func (w *watchedSuite) scores(key string) (scores [][]float64, weight float64) {
 	cases := map[string]bool{}
 	for i, a := range w.order {
-		if u := a.by[key]; w.race.test.In(i) && u != nil {
+		if u := a.by[key]; w.race.test.Feeds(i) && u != nil {
 			for name := range u.cases {
 				cases[name] = true
 			}
@@ -179,7 +207,7 @@ func (w *watchedSuite) scores(key string) (scores [][]float64, weight float64) {
 	}
 	names := slices.Sorted(maps.Keys(cases))
 	for i, a := range w.order {
-		if !w.race.test.In(i) {
+		if !w.race.test.Feeds(i) {
 			scores = append(scores, nil)
 			continue
 		}

@@ -353,15 +353,13 @@ func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compar
 			sides[t.Arm] = s
 			order = append(order, t.Arm)
 		}
-		last := len(s.Cases) - 1
-		if last < 0 || s.Cases[last].Name != t.Case || s.Cases[last].ID != t.CaseID {
-			s.Cases = append(s.Cases, compare.Case{
+		if !s.Cases.EndsWith(t.Case, t.CaseID) {
+			s.Cases.Add(&compare.Case{
 				Name: t.Case, ID: t.CaseID, Scorers: t.ScorersHash, Cluster: t.Cluster, Vars: t.VarsHash, Request: t.RequestHash,
 				Tags: t.Tags, Quarantined: t.Quarantine.Holds(at),
 			})
-			last++
 		}
-		s.Cases[last].Asked++
+		s.Cases.Update(s.Cases.Len()-1, func(c *compare.Case) { c.Asked++ })
 	}
 	return sides, order
 }

@@ -262,14 +262,21 @@ func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
 	return exit.Worst(codes...)
 }
 
-// CheckArm says that a run has no such arm.
-func CheckArm(d *journal.Document, arm string) error {
-	var names []string
+// ArmNames are the names of the arms of a run, each once.
+func ArmNames(d *journal.Document) (names []string) {
 	for _, s := range d.Summary.Suites {
 		for i := range s.Arms {
-			names = append(names, s.Arms[i].Name)
+			if name := s.Arms[i].Name; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
+	return names
+}
+
+// CheckArm says that a run has no such arm.
+func CheckArm(d *journal.Document, arm string) error {
+	names := ArmNames(d)
 	if slices.Contains(names, arm) {
 		return nil
 	}

@@ -38,12 +38,12 @@ func selected(o *eval.Options, side *compare.Side) func(*compare.Case) bool {
 
 // lastSampled is the largest lot of the cases of an arm, nil where all ran.
 func lastSampled(o *eval.Options, side *compare.Side) *uint64 {
-	if o.Sample == 0 || len(side.Cases) < o.Sample {
+	if o.Sample == 0 || side.Cases.Len() < o.Sample {
 		return nil
 	}
 	var last uint64
-	for i := range side.Cases {
-		last = max(last, selection.Lot(o.Seed, side.Suite, side.Cases[i].ID))
+	for _, c := range side.Cases.All() {
+		last = max(last, selection.Lot(o.Seed, side.Suite, c.ID))
 	}
 	return &last
 }
@@ -66,12 +66,22 @@ func lostArms(before []*compare.Side, pairs []armPair, head *journal.Document, w
 		if rule := what.Rules(b.Suite); rule == nil || allowsRemoved(rule, b.Suite, b.Arm) {
 			continue
 		}
-		if wanted := selectedBy(head, b); wanted != nil && !slices.ContainsFunc(b.Cases, func(c compare.Case) bool { return wanted(&c) }) {
+		if wanted := selectedBy(head, b); wanted != nil && !takes(b, wanted) {
 			continue
 		}
 		out = append(out, lostArm(b.Suite, b.Arm, b.Arm))
 	}
 	return out
+}
+
+// takes reports whether some case of a side is wanted.
+func takes(s *compare.Side, wanted func(*compare.Case) bool) bool {
+	for _, c := range s.Cases.All() {
+		if wanted(c) {
+			return true
+		}
+	}
+	return false
 }
 
 // lostInVersion are the arms of an earlier version, which ran next to the suite, without a case of the suite to compare them with.

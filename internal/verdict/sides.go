@@ -12,7 +12,7 @@ import (
 
 // sidesOf reads the arms of a run, in one pass.
 func sidesOf(d *journal.Document) ([]*compare.Side, error) {
-	r := &sideReader{doc: d, by: map[[2]string]*sideInReading{}, words: map[string]string{}, tags: map[string][]string{}}
+	r := &sideReader{doc: d, by: map[[2]string]*sideInReading{}}
 	for f, err := range d.Facts() {
 		if err != nil {
 			return nil, err
@@ -21,6 +21,7 @@ func sidesOf(d *journal.Document) ([]*compare.Side, error) {
 	}
 	var out []*compare.Side
 	for _, s := range r.order {
+		s.close()
 		s.Versions = s.versions
 		out = append(out, &s.Side)
 	}
@@ -31,37 +32,16 @@ type sideReader struct {
 	doc   *journal.Document
 	by    map[[2]string]*sideInReading
 	order []*sideInReading
-	words map[string]string   // what is the same over many cases is kept once
-	tags  map[string][]string // the same
 }
 
 type sideInReading struct {
 	compare.Side
+	last       compare.Case // whose trials are still coming
+	trials     int          // that came
 	versions   []string
 	categories map[string]int
 	metrics    map[string]int
 	pairs      map[*classification.Pair]int // of the document, each the same whenever it comes
-}
-
-func (r *sideReader) word(s string) string {
-	if known, ok := r.words[s]; ok {
-		return known
-	}
-	r.words[s] = s
-	return s
-}
-
-func (r *sideReader) tagsOf(tags []string) []string {
-	if len(tags) == 0 {
-		return nil
-	}
-	key := strings.Join(tags, "\x00")
-	known, ok := r.tags[key]
-	if !ok {
-		known = slices.Clone(tags)
-		r.tags[key] = known
-	}
-	return known
 }
 
 // add takes up a trial. The trials of a case on an arm come one after the other, but for those of other arms.
@@ -71,28 +51,36 @@ func (r *sideReader) add(f *journal.Facts) {
 		s = &sideInReading{
 			Side: compare.Side{
 				Run: r.doc.Run.ID, Suite: f.Suite, Arm: f.Arm, Partial: r.doc.Partial(), Classes: classesOf(r.doc, f.Suite),
-				Cases: make([]compare.Case, 0, casesOn(r.doc, f.Suite, f.Arm)),
 			},
 			categories: map[string]int{},
 			metrics:    map[string]int{},
 			pairs:      map[*classification.Pair]int{},
 		}
+		s.Cases.Grow(casesOn(r.doc, f.Suite, f.Arm))
 		r.by[[2]string{f.Suite, f.Arm}] = s
 		r.order = append(r.order, s)
 	}
-	last := len(s.Cases) - 1
-	if last < 0 || s.Cases[last].Name != f.Case || s.Cases[last].ID != f.CaseID {
-		s.Cases = append(s.Cases, compare.Case{
-			Name: f.Case, ID: f.CaseID, Scorers: r.word(f.ScorersHash), Cluster: r.word(f.Cluster), Vars: f.VarsHash, Request: f.RequestHash,
-			Tags: r.tagsOf(f.Tags), Quarantined: f.Quarantined,
-		})
-		last++
+	if s.trials == 0 || s.last.Name != f.Case || s.last.ID != f.CaseID {
+		s.close()
+		s.last = compare.Case{
+			Name: f.Case, ID: f.CaseID, Scorers: f.ScorersHash, Cluster: f.Cluster, Vars: f.VarsHash, Request: f.RequestHash,
+			Tags: append(s.last.Tags[:0], f.Tags...), Quarantined: f.Quarantined, Metrics: s.last.Metrics[:0], Classes: s.last.Classes[:0],
+		}
 	}
+	s.trials++
 	if f.Extra || f.Stopped {
-		s.Cases[last].Unused++
+		s.last.Unused++
 		return
 	}
-	s.trial(&s.Cases[last], f)
+	s.trial(&s.last, f)
+}
+
+// close adds the last case, whose trials have all come.
+func (s *sideInReading) close() {
+	if s.trials > 0 {
+		s.Cases.Add(&s.last)
+	}
+	s.trials = 0
 }
 
 // casesOn is how many cases an arm has, if no two of them have one name.
@@ -108,8 +96,8 @@ func casesOn(d *journal.Document, suite, arm string) int {
 }
 
 func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
-	if c.Trial == "" || f.Outcome == eval.Fail && c.Failed == 0 {
-		c.Trial = f.ID
+	if c.TrialAt == 0 || f.Outcome == eval.Fail && c.Failed == 0 {
+		c.TrialAt = f.At
 	}
 	switch f.Outcome {
 	case eval.Pass:

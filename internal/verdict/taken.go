@@ -12,8 +12,8 @@ import (
 func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.List) ranking.Taken {
 	t := ranking.Taken{Cost: costOf(d, arm, prices)}
 	var tokens compare.Sum
-	for i := range arm.Cases {
-		if c := &arm.Cases[i]; !c.Quarantined {
+	for _, c := range arm.Cases.Counts() {
+		if !c.Quarantined {
 			tokens.Total, tokens.N = tokens.Total+c.Tokens.Total, tokens.N+c.Tokens.N
 		}
 	}

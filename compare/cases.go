@@ -1,0 +1,250 @@
+package compare
+
+import (
+	"encoding/binary"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Cases are cases in the order of the plan, by their places from 0. The zero value has none. They are kept in columns,
+// since a run may have a million: what many cases have in common is kept once, and the rest takes about fifty bytes a case.
+type Cases struct {
+	n                   int
+	kindAt              counts // of each case, in kinds
+	kinds               kinds
+	ids, vars, requests keys
+	trials              counts // where the run file has them
+	names, clusters     texts
+	latency, tokens     numbers
+	metrics             []numbers // in the order of Side.Metrics
+}
+
+// kinds are what cases have in common, each once: a Case without its names and hashes, and without the totals of what differs
+// from case to case.
+type kinds struct {
+	all   []kind
+	at    map[string]int
+	known []byte // room for a kind as text
+	last  int
+}
+
+type kind struct {
+	Case
+	varsOfID bool // the hash of the variables is the id, as it is of most cases
+	text     string
+}
+
+// CasesOf are the given cases.
+func CasesOf(all ...Case) Cases {
+	var c Cases
+	for i := range all {
+		c.Add(&all[i])
+	}
+	return c
+}
+
+// Len is the number of cases.
+func (c *Cases) Len() int { return c.n }
+
+// Grow makes room for n more cases.
+func (c *Cases) Grow(n int) {
+	n += c.n
+	c.kindAt.room, c.trials.room = n, n
+	c.ids.bits, c.requests.bits = grown(c.ids.bits, n), grown(c.requests.bits, n)
+	c.latency.narrow, c.tokens.narrow = grown(c.latency.narrow, n), grown(c.tokens.narrow, n)
+}
+
+// Add puts a case behind the last.
+func (c *Cases) Add(one *Case) {
+	c.n++
+	c.set(c.n-1, one)
+}
+
+// Update changes a case.
+func (c *Cases) Update(i int, change func(*Case)) {
+	one := c.At(i)
+	change(&one)
+	c.set(i, &one)
+}
+
+// EndsWith reports whether the last case has this name and id.
+func (c *Cases) EndsWith(name, id string) bool {
+	return c.n > 0 && c.names.at(c.n-1) == name && c.ids.at(c.n-1) == keyOf(id)
+}
+
+// set replaces a case.
+func (c *Cases) set(i int, one *Case) {
+	k := c.kinds.place(one)
+	c.kindAt.set(i, uint64(k)) //nolint:gosec // a place
+	c.names.set(i, one.Name)
+	c.clusters.set(i, one.Cluster)
+	c.ids.set(i, keyOf(one.ID))
+	if c.kinds.all[k].varsOfID {
+		c.vars.set(i, key{})
+	} else {
+		c.vars.set(i, keyOf(one.Vars))
+	}
+	c.requests.set(i, keyOf(one.Request))
+	c.trials.set(i, uint64(one.TrialAt)) //nolint:gosec // not negative
+	c.latency.set(i, one.LatencyMs.Total)
+	c.tokens.set(i, one.Tokens.Total)
+	for len(c.metrics) < len(one.Metrics) {
+		c.metrics = append(c.metrics, numbers{})
+	}
+	for j, m := range one.Metrics {
+		c.metrics[j].set(i, m.Total)
+	}
+}
+
+// At is a copy of a case.
+func (c *Cases) At(i int) Case {
+	r := caseReader{of: c}
+	out := *r.at(i)
+	c.named(i, &out)
+	out.Classes = slices.Clone(out.Classes)
+	return out
+}
+
+// named fills in the names and hashes of a case.
+func (c *Cases) named(i int, out *Case) {
+	out.Name, out.ID, out.Cluster = c.names.at(i), c.ids.at(i).String(), c.clusters.at(i)
+	out.Vars, out.Request, out.TrialAt = c.varsAt(i).String(), c.requests.at(i).String(), c.trialAt(i)
+}
+
+// varsAt is the hash of the variables of a case.
+func (c *Cases) varsAt(i int) key {
+	if c.common(i).varsOfID {
+		return c.ids.at(i)
+	}
+	return c.vars.at(i)
+}
+
+// trialAt is where the run file has a trial of a case.
+func (c *Cases) trialAt(i int) int64 { return int64(c.trials.at(i)) } //nolint:gosec // it was one
+
+// common is what a case has in common with others. It is only read.
+func (c *Cases) common(i int) *kind { return &c.kinds.all[c.kindAt.at(i)] }
+
+// All yields the cases with their places. A case is good until the next one comes.
+func (c *Cases) All() iter.Seq2[int, *Case] {
+	return func(yield func(int, *Case) bool) {
+		r := caseReader{of: c}
+		for i := range c.n {
+			one := r.at(i)
+			c.named(i, one)
+			if !yield(i, one) {
+				return
+			}
+		}
+	}
+}
+
+// Counts yields what All does, in a fraction of the time: the cases lack their names, clusters and hashes.
+func (c *Cases) Counts() iter.Seq2[int, *Case] {
+	return func(yield func(int, *Case) bool) {
+		r := caseReader{of: c}
+		for i := range c.n {
+			if !yield(i, r.at(i)) {
+				return
+			}
+		}
+	}
+}
+
+// AnyScorers forgets what judged the cases.
+func (c *Cases) AnyScorers() {
+	for i := range c.kinds.all {
+		c.kinds.all[i].Scorers = ""
+	}
+	c.kinds.at = nil
+	for i := range c.kinds.all {
+		c.kinds.note(i)
+	}
+}
+
+// caseReader reads cases into one place, without their names, clusters and hashes.
+type caseReader struct {
+	of   *Cases
+	kind *kind // of one; nil at first
+	one  Case
+}
+
+func (r *caseReader) at(i int) *Case {
+	c := r.of
+	if k := c.common(i); r.kind != k {
+		metrics := r.one.Metrics[:0]
+		r.kind, r.one = k, k.Case
+		r.one.Metrics = append(metrics, r.one.Metrics...)
+	}
+	r.one.LatencyMs.Total, r.one.Tokens.Total = c.latency.at(i), c.tokens.at(i)
+	for j := range r.one.Metrics {
+		r.one.Metrics[j].Total = c.metrics[j].at(i)
+	}
+	return &r.one
+}
+
+// place is that of a case's kind, which mostly is that of the last case.
+func (k *kinds) place(c *Case) int {
+	varsOfID := c.Vars == c.ID
+	k.known = appendKind(k.known[:0], c, varsOfID)
+	if len(k.all) > 0 && k.all[k.last].text == string(k.known) {
+		return k.last
+	}
+	at, ok := k.at[string(k.known)]
+	if !ok {
+		at = len(k.all)
+		one := kind{Case: *c, varsOfID: varsOfID}
+		one.Name, one.ID, one.Cluster, one.Vars, one.Request, one.TrialAt = "", "", "", "", "", 0
+		one.LatencyMs.Total, one.Tokens.Total = 0, 0
+		one.Tags, one.Classes, one.Metrics = slices.Clone(c.Tags), slices.Clone(c.Classes), slices.Clone(c.Metrics)
+		for i := range one.Metrics {
+			one.Metrics[i].Total = 0
+		}
+		k.all = append(k.all, one)
+		k.note(at)
+	}
+	k.last = at
+	return at
+}
+
+// note makes a kind known.
+func (k *kinds) note(at int) {
+	if k.at == nil {
+		k.at = map[string]int{}
+	}
+	one := &k.all[at]
+	one.text = string(appendKind(nil, &one.Case, one.varsOfID))
+	k.at[one.text] = at
+}
+
+// appendKind writes what a case has in common with others.
+func appendKind(b []byte, c *Case, varsOfID bool) []byte {
+	number := func(n int) { b = binary.AppendVarint(b, int64(n)) }
+	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	total := func(s Sum) {
+		b = binary.AppendVarint(binary.BigEndian.AppendUint64(b, math.Float64bits(s.Total)), int64(s.N))
+	}
+	b = strconv.AppendBool(strconv.AppendBool(b, c.Quarantined), varsOfID)
+	text(c.Scorers)
+	for _, n := range [...]int{c.Passed, c.Failed, c.Errors, c.Asked, c.Blocked, c.Unused, c.LatencyMs.N, c.Tokens.N} {
+		number(n)
+	}
+	total(c.Chosen)
+	total(c.Contradicted)
+	total(c.First)
+	number(len(c.Tags))
+	for _, tag := range c.Tags {
+		text(tag)
+	}
+	number(len(c.Metrics))
+	for _, m := range c.Metrics {
+		number(m.N)
+	}
+	for _, one := range c.Classes {
+		number(one.Pair)
+		number(one.N)
+	}
+	return b
+}

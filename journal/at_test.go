@@ -1,0 +1,49 @@
+package journal
+
+import (
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// Trials that are known by their places in the file are read after a release; what looks for trials finds none.
+func TestReleasedDocument(t *testing.T) {
+	t.Parallel()
+	first, last := asked("a", "t/p", eval.Pass, 1), asked("b", "t/p", eval.Fail, 2)
+	d := document(t, nil, first, last)
+	var at []int64
+	for f, err := range d.Facts() {
+		expect.OK(t, err)
+		at = append(at, f.At)
+	}
+	before := d.Summary
+	d.Release()
+	for i, want := range []*eval.Result{first, last} {
+		got, err := d.TrialAt(at[i])
+		expect.OK(t, err)
+		expect.Same(t, "trial", [2]string{got.ID, got.Case}, [2]string{want.ID, want.Case})
+		id, err := d.IDAt(at[i])
+		expect.OK(t, err)
+		expect.Same(t, "id", id, want.ID)
+	}
+	_, found := d.Find(first.ID)
+	expect.Same(t, "found", found, false)
+	expect.Same(t, "trials", d.Len(), 0)
+	expect.Same(t, "summary", d.Summary.Counts, before.Counts)
+	if _, err := d.TrialAt(1 << 40); err == nil {
+		t.Error("a trial behind the end of the file was read")
+	}
+}
+
+// Texts are found again, and take their old places, after what finds them was forgotten.
+func TestForgottenNames(t *testing.T) {
+	t.Parallel()
+	var n names
+	for range 3 {
+		for i := range 500 {
+			expect.Same(t, "place", n.place(string(rune('a'+i%26))+string(rune('a'+i/26))), uint32(i))
+		}
+		n.forget()
+	}
+}

@@ -1,0 +1,39 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// JUnitGate writes what JUnit writes, as the gate counts it. On an arm whose rules all hold, a case that failed or could not be judged is
+// skipped, and says so. Readers of JUnit files turn red for one failed case, and a gate may accept some.
+func JUnitGate(w io.Writer, d *journal.Document, o Options) error {
+	return writeJUnit(w, d, o, func(suite, arm string) bool { return accepted(d, suite, arm) })
+}
+
+// accepted reports whether a suite states a gate, and all of its rules that are about an arm hold. Of an unfinished run nothing holds.
+func accepted(d *journal.Document, suite, arm string) bool {
+	if d.Running || d.Partial() || d.Run.Plan.Shard != nil {
+		return false
+	}
+	about := func(r eval.GateRule) bool { return r.Suite == suite && (r.Arm == "" || r.Arm == arm) }
+	broken := func(r eval.GateRule) bool { return about(r) && !r.Holds }
+	return slices.ContainsFunc(d.Gate.Rules, about) && !slices.ContainsFunc(d.Gate.Rules, broken)
+}
+
+// borne are the counts of an arm whose failures and errors the gate accepts.
+func borne(c journal.CaseCounts) journal.CaseCounts {
+	c.Skipped += c.Failures + c.Errors
+	c.Failures, c.Errors = 0, 0
+	return c
+}
+
+// acceptedCase is a case that did not pass on an arm whose gate holds.
+func acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkipped {
+	word := map[eval.Outcome]string{eval.Fail: "failed", eval.Err: "could not be judged"}[outcome]
+	return &junitSkipped{Message: shorten(fmt.Sprintf("%s; the gate accepts it: %s", word, p.Message), 500), Text: p.Text}
+}

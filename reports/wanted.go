@@ -1,0 +1,58 @@
+package reports
+
+import (
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Wanted selects trials of a run. Its zero value selects those of cases without a name.
+type Wanted struct {
+	Case     glob.Pattern
+	Arms     glob.Patterns  // none: all
+	Outcomes []eval.Outcome // none: all
+}
+
+// Match reports whether a trial is selected.
+func (w Wanted) Match(r *eval.Result) bool {
+	return w.Case.Match(r.Case) && w.Arms.Match(r.Arm) && (len(w.Outcomes) == 0 || slices.Contains(w.Outcomes, r.Outcome))
+}
+
+// Row counts the trials of a case on the arms that are selected; false when none of them is selected.
+func (w Wanted) Row(d *journal.Document, row journal.Row) (c eval.Counts, ok bool) {
+	if !w.Case.Match(row.Case) {
+		return c, false
+	}
+	c = row.Counts
+	if len(w.Arms) > 0 {
+		c = w.countsOn(d, row)
+	}
+	has := func(o eval.Outcome) bool { return tallied(c, o) > 0 }
+	return c, c.Total() > 0 && (len(w.Outcomes) == 0 || slices.ContainsFunc(w.Outcomes, has))
+}
+
+// countsOn are the outcomes of a case on the arms that are selected.
+func (w Wanted) countsOn(d *journal.Document, row journal.Row) (c eval.Counts) {
+	at := slices.IndexFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == row.Suite })
+	if at < 0 {
+		return c
+	}
+	for i := range d.Summary.Suites[at].Arms {
+		name := d.Summary.Suites[at].Arms[i].Name
+		if cell, ok := row.On(name); ok && w.Arms.Match(name) {
+			c = sum(c, cell.Counts)
+		}
+	}
+	return c
+}
+
+func sum(a, b eval.Counts) eval.Counts {
+	return eval.Counts{Pass: a.Pass + b.Pass, Fail: a.Fail + b.Fail, Error: a.Error + b.Error, Skip: a.Skip + b.Skip}
+}
+
+// tallied is the number of an outcome.
+func tallied(c eval.Counts, o eval.Outcome) int {
+	return map[eval.Outcome]int{eval.Pass: c.Pass, eval.Fail: c.Fail, eval.Err: c.Error, eval.Skip: c.Skip}[o]
+}
