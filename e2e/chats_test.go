@@ -106,7 +106,7 @@ func TestChatsAndJudges(t *testing.T) {
 		".reply .note:last-of-type",
 		"10 + 1 tokens (service), 100 ms|20 + 2 tokens (service), 200 ms, 2 attempts|10 + 1 tokens (service), 100 ms",
 	)
-	is(".reply .ratings .on", "LOW|MEDIUM|LOW")
+	is(".reply .ratings .on", "LOW, 2 of 4|MEDIUM, 3 of 4|LOW, 2 of 4")
 	is(".prompt h2", "Live chat with pro/shop, warm/shop")
 	is(".scores .rulings .prose", "It names no day.|It is polite.|It is short.")
 	is(".answer > div > details summary", "What judges replied: 2 calls, 640 tokens beside the answer's")

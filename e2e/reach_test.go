@@ -36,7 +36,7 @@ func TestReach(t *testing.T) {
 	is(".call", `calls get_order, id c1{"id":"4711"}|calls search, id c2{"q":"4711"}`)
 	is(".result", `result of get_order, id c1{"status":"shipped"}|`+"\u2717 failed search, id c2exit status 1\nno index")
 	is(".reasoning .prose", "I have to look it up.|The order was found.\nSo I can answer.")
-	is(".text > .prose", "It left today.")
+	is(".text > .readable > .prose", "It left today.")
 	if text := all(); !strings.Contains(text, "finish reason TOOL_CALLS (STOP)") || !strings.Contains(text, "All 2 steps together") ||
 		!strings.Contains(text, "40 prompt (16 cached) + 8 tool use + 18 output (10 reasoning) = 66 (service)") {
 		t.Error(text)
@@ -46,7 +46,7 @@ func TestReach(t *testing.T) {
 	is(".turn > .note", "Not answered.")
 	b.visit("#/case/shop/chat", ".answer")
 	is(".chat h3", "Turn 1|Step 1|Step 2|Turn 2|Step 1")
-	is(".chat .turn > .prose, .chat .text > .prose", "Where is order 4711?|It is lost.|That is bad.|I am sorry.")
+	is(".chat .turn > .prose, .chat .text > .readable > .prose", "Where is order 4711?|It is lost.|That is bad.|I am sorry.")
 	b.visit("#/case/shop/endpoint%20fail", ".answer")
 	is(".answer > div > p:first-child .on", "POST http://127.0.0.1:8080/chat")
 	is(".prompt details .prose", "POST http://127.0.0.1:8080/chat?shop=a%20b\ncontent-type: application/json\nauthorization: ***\n\n"+

@@ -2,14 +2,13 @@ package e2e_test
 
 import (
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/testrun"
 )
 
@@ -22,11 +21,18 @@ type reportPage struct{ name, hash, selector string }
 var pages = []reportPage{
 	{"summary", "#/", ".verdict"},
 	{"cases", "#/cases", "#grid"},
+	{"matrix", "#/matrix?q=outcome:fail", "#grid .prose"},
+	{"wrong query", "#/matrix?q=outcome:fial+arm%3C2", ".problem"},
 	{"comparison", "#/comparison", ".flips"},
 	{"case", "#/case/big/case%20number%203", ".answer"},
 }
 
 var chatPages = []reportPage{{"judging", "#/", ".verdict"}, {"chat", chatPage, ".answer"}}
+
+// pageNamed is one of pages.
+func pageNamed(name string) reportPage {
+	return pages[slices.IndexFunc(pages, func(p reportPage) bool { return p.name == name })]
+}
 
 func found(b *tab) string {
 	b.t.Helper()
@@ -221,7 +227,7 @@ func TestWidths(t *testing.T) {
 	chatRun, chatTrials := chatRun()
 	chats := record(t, chatRun, chatTrials, nil)
 	reach := written(t, testrun.Reach(t, nil))
-	for _, width := range []int64{390, 1600} {
+	for _, width := range []int64{390, 1600, 2560} {
 		for path, all := range map[string][]reportPage{
 			big: pages, chats: chatPages, reach: reachPages, wide: {{"hostile summary", "#/", ".verdict"}, {"hostile cases", "#/cases", "#grid"}},
 		} {
@@ -238,6 +244,20 @@ func TestWidths(t *testing.T) {
 	}
 }
 
+// addresses are those of all trials in the table.
+func (b *tab) addresses() []string {
+	b.t.Helper()
+	return evaluate[[]string](b, `(async () => {
+		const out = new Set();
+		for (let y = 0; y < document.body.scrollHeight; y += 600) {
+			scrollTo(0, y);
+			await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+			for (const a of document.querySelectorAll('.rows a')) out.add(a.getAttribute('href'));
+		}
+		return [...out];
+	})()`)
+}
+
 // Answers, names and all else that comes from outside run nothing and ask for nothing.
 func TestHostile(t *testing.T) {
 	run, trials := hostileRun()
@@ -251,15 +271,7 @@ func TestHostile(t *testing.T) {
 	if n != want {
 		t.Errorf("%d trials in the table, want %d", n, want)
 	}
-	addresses := evaluate[[]string](b, `(async () => {
-		const out = new Set();
-		for (let y = 0; y < document.body.scrollHeight; y += 600) {
-			scrollTo(0, y);
-			await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
-			for (const a of document.querySelectorAll('.rows a')) out.add(a.getAttribute('href'));
-		}
-		return [...out];
-	})()`)
+	addresses := b.addresses()
 	if len(addresses) != want {
 		t.Errorf("%d cases have an address, want %d", len(addresses), want)
 	}
@@ -279,45 +291,6 @@ func TestHostile(t *testing.T) {
 		t.Errorf("%d scripts in the page, want its own alone", scripts)
 	}
 	b.quiet()
-}
-
-// axe-core finds nothing serious, in either scheme.
-func TestAccessible(t *testing.T) {
-	axe, err := os.ReadFile("testdata/axe.min.js")
-	expect.OK(t, err)
-	run, trials := bigRun(400)
-	path := record(t, run, trials, judged)
-	chatRun, chatTrials := chatRun()
-	chats := record(t, chatRun, chatTrials, nil)
-	reach := written(t, testrun.Reach(t, nil))
-	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{390, 1600} {
-			b := open(t, path, width, 900, scheme)
-			b.accessible(string(axe), pages)
-			b = open(t, chats, width, 900, scheme)
-			b.accessible(string(axe), chatPages)
-			b = open(t, reach, width, 900, scheme)
-			b.accessible(string(axe), reachPages)
-		}
-	}
-}
-
-// accessible holds that axe-core finds nothing serious on some pages.
-func (b *tab) accessible(axe string, all []reportPage) {
-	b.t.Helper()
-	evaluate[chromedp.Void](b, axe+"\n;0")
-	for _, p := range all {
-		b.visit(p.hash, p.selector)
-		b.unfold()
-		for _, problem := range evaluate[[]string](
-			b,
-			`axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : `+
-				`r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + `+
-				`v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
-		) {
-			b.t.Errorf("%s: %s", p.name, problem)
-		}
-	}
 }
 
 // These tests see what a page requests, and what its policy forbids.

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -111,6 +112,11 @@ func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 		Plan:      eval.RunPlan{Trials: len(texts), Arms: texts},
 	}
 	run.Service.BaseURL = `"><script>alert(1)</script>`
+	rates := map[string]pricing.Rate{}
+	for _, text := range texts {
+		rates[text] = pricing.Rate{Input: 1}
+	}
+	run.Prices, _ = json.Marshal(pricing.List{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: rates})
 	for n, text := range texts {
 		if n%4 == 0 {
 			run.Plan.Targets = append(run.Plan.Targets, eval.RunTarget{Suite: run.Suites[0].Name, Name: text, App: text})
@@ -150,7 +156,7 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 		Scores: []eval.Score{{Scorer: text, Name: text, Value: &zero, Reason: text, Diff: "expected: " + text + "\nactual:   x" + text}},
 		Usage:  &eval.Usage{Source: eval.UsageSource(text)},
 	}
-	r.At, r.Metrics = text, map[string]float64{text: 0.5}
+	r.At, r.Metrics, r.Vars = text, map[string]float64{text: 0.5}, map[string]string{text: text}
 	r.Scores[0].Judged = &eval.Judged{
 		Judge:     text,
 		Choice:    text,

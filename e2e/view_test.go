@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,40 +231,9 @@ func TestViewerHostile(t *testing.T) {
 		if strings.Contains(path, "/") {
 			b.visit("#/cases", "#grid")
 			b.visit(evaluate[string](b, `document.querySelector('.rows a').getAttribute('href')`), ".answer")
+			b.visit("#/matrix?q=text:script", "#grid .prose")
 			b.visit("#/comparison", "h1")
 		}
 		b.own(s)
-	}
-}
-
-// axe-core finds nothing serious in the pages of the viewer, and nothing is wider than the screen.
-func TestViewerAccessible(t *testing.T) {
-	axe, err := os.ReadFile("testdata/axe.min.js")
-	expect.OK(t, err)
-	t.Chdir(t.TempDir())
-	run, trials := bigRun(100)
-	keep(t, "20260101-000000-old", run, better(trials))
-	keep(t, "20260102-000000-new", run, trials)
-	s := serve(t)
-	known := keys(t, s)
-	old, head := known["20260101-000000-old"], known["20260102-000000-new"]
-	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{390, 1600} {
-			for _, path := range []string{"", "trends", "compare", "run/" + head + "/", "compare/" + old + "/" + head + "/#/comparison"} {
-				b := openAt(t, s.URL+path, width, 900, scheme)
-				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-					t.Errorf("%s: %d wide on a screen of %d", path, got, width)
-				}
-				evaluate[chromedp.Void](b, string(axe)+"\n;0")
-				for _, problem := range evaluate[[]string](
-					b,
-					`axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : `+
-						`r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical').map(v => v.id + ': ' + `+
-						`v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
-				) {
-					t.Errorf("%s, %s, %d: %s", path, scheme, width, problem)
-				}
-			}
-		}
 	}
 }

@@ -1,9 +1,11 @@
 package overview
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -74,4 +76,27 @@ func armAt(s *journal.SuiteSummary, name string) int {
 // GateCase names the case of a rule.
 func GateCase(rule *eval.GateRule) string {
 	return strings.TrimSpace("gate: " + rule.Name + " " + rule.Arm)
+}
+
+// Unjudged says which suites have failed cases that no rule of their gate is about: it holds, and a reader may take that for a good run.
+func Unjudged(d *journal.Document) (out []string) {
+	if d.Running || d.Partial() || d.Run.Plan.Shard != nil {
+		return nil
+	}
+	for i := range d.Summary.Suites {
+		s := &d.Summary.Suites[i]
+		stated := slices.ContainsFunc(d.Run.Suites, func(r eval.RunSuite) bool { return r.Name == s.Name && r.Gate != nil })
+		judged := slices.ContainsFunc(d.Gate.Rules, func(r eval.GateRule) bool { return r.Suite == s.Name && aboutFailures(&r) })
+		if stated && !judged && s.Gated.Fail > 0 {
+			out = append(out, fmt.Sprintf(
+				"%s: no rule of the gate is about the %s; `passRate: {min: 0.9}` is one", s.Name, diag.Count(s.Gated.Fail, "failed trial"),
+			))
+		}
+	}
+	return out
+}
+
+// aboutFailures reports whether a rule can break because of cases that fail, or is stated instead of one that could.
+func aboutFailures(r *eval.GateRule) bool {
+	return r.Name == "passRate" || r.Name == "baseline" || strings.HasPrefix(r.Name, "classification ")
 }

@@ -38,6 +38,9 @@ func ReadingOf(a *compare.ArmComparison) Reading {
 			r.Metrics = append(r.Metrics, words)
 		}
 	}
+	if words := Intervals(a.Metrics); words != "" {
+		r.Metrics = append(r.Metrics, words)
+	}
 	return r
 }
 

@@ -46,8 +46,14 @@ func FromEmulator(run *eval.Run) string {
 	if HasApps(run) {
 		text += "; those of applications are real"
 	}
+	if slices.ContainsFunc(run.Models, func(m eval.Model) bool { return slices.Contains(m.SupportedGenerationMethods, embeds) }) {
+		text += "; embeddings compare letters and words, so `similar` knows no meaning here"
+	}
 	return text
 }
+
+// embeds is the method of models that turn texts into vectors.
+const embeds = "embedContent"
 
 // Timed reports whether it is known how long the answer took. An echo takes no time.
 func Timed(r *eval.Result) bool {

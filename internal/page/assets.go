@@ -16,12 +16,13 @@ var markup = sync.OnceValue(func() *template.Template { return template.Must(tem
 
 // scripts make up the program, in this order; the first says where data comes from.
 var scripts = []string{
-	"blocks", "data", "dom", "diff", "plots", "judges", "summary", "classes", "comparison", "ranking", "cases",
-	"request", "answer", "chat", "case", "main",
+	"blocks", "unpack", "data", "dom", "diff", "plots", "charts", "spread", "scores", "tradeoff", "versus", "against", "judges", "summary",
+	"classes", "comparison", "ranking", "query", "compile", "field", "cases", "sheet", "cells", "matrix",
+	"copy", "inline", "markdown", "json", "reading", "keys", "request", "answer", "chat", "case", "side", "main",
 }
 
 // Style is the style of the page.
-func Style() string { return asset("app.css") }
+func Style() string { return asset("app.css") + asset("matrix.css") + asset("read.css") }
 
 // Program is the program of the page for a server of it, as one closure. The text load is its function of that name,
 // which gives what a block holds, and more is what comes after.

@@ -60,6 +60,10 @@ func (c *cutter) result(r *eval.Result) {
 		c.score(&r.Scores[i])
 	}
 	c.failure(r.Error)
+	for name, value := range r.Vars {
+		c.shorten(&value)
+		r.Vars[name] = value
+	}
 }
 
 // text cuts a prompt or an answer, and notes its length and hash as if it had been withheld.

@@ -29,6 +29,7 @@ type head struct {
 func newHead(d *journal.Document) head {
 	h := head{Overview: overview.New(d), Running: d.Running, Notices: notices(d)}
 	h.NoContent = d.Run.Options().NoContent
+	h.Run.Flags, h.Run.ProjectFile, h.Run.Copies, h.Run.Signature = nil, "", nil, ""
 	h.Run.Suites = append([]eval.RunSuite{}, d.Run.Suites...)
 	var names []string
 	for i := range h.Run.Suites {
@@ -87,6 +88,9 @@ func notices(d *journal.Document) []string {
 	}
 	if words := overview.CutAnswers(&d.Summary); words != "" {
 		out = append(out, words+".")
+	}
+	for _, line := range overview.Unjudged(d) {
+		out = append(out, "Warning: "+line+".")
 	}
 	for _, line := range overview.Repeated(d.Comparison) {
 		out = append(out, overview.Sentence(line)+".")

@@ -111,16 +111,25 @@ func (h *report) json(id string, v any) error {
 
 // packed writes a block of data compressed.
 func (h *report) packed(id string, data []byte) (int, error) {
+	text, err := Packed(data)
+	if err != nil {
+		return 0, err
+	}
+	_, err = fmt.Fprintf(h.out, "<script type=\"text/plain\" id=\"%s\">%s</script>\n", id, text)
+	return len(text), err
+}
+
+// Packed is a block of data compressed, as text that needs no escapes: base64 of deflate, which unpack undoes in the page.
+func Packed(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &b)
 	z, err := flate.NewWriter(text, flate.DefaultCompression)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	_, _ = z.Write(data) // a bytes.Buffer takes everything
 	_, _ = z.Close(), text.Close()
-	_, err = fmt.Fprintf(h.out, "<script type=\"text/plain\" id=\"%s\">%s</script>\n", id, b.Bytes())
-	return b.Len(), err
+	return b.Bytes(), nil
 }
 
 // passes is how many more trials that passed there is room for.

@@ -199,7 +199,7 @@ func everywhere(text string) *eval.Result {
 			Judged: &eval.Judged{Judge: text, Choice: text, Rulings: []eval.Ruling{{Choice: text, Reason: text}}},
 		}},
 		Turns:   []eval.Turn{{Response: *answer, Results: results}, {Response: *answer}},
-		Metrics: map[string]float64{text: 1},
+		Metrics: map[string]float64{text: 1}, Vars: map[string]string{text: text},
 		Judgements: []eval.Judgement{{
 			ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text},
 		}},

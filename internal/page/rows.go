@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/pricing"
 )
 
 // table gives lists of words numbers. What trials are filtered by is kept so: few lists, and a number a trial.
@@ -50,20 +52,24 @@ type tables struct {
 	Finish   *table `json:"finish"`
 	Category *table `json:"category"`
 	Note     *table `json:"note"`
+	Number   *table `json:"number"` // names of scores and derived metrics: "score.NAME", "metric.NAME"
+	Call     *table `json:"call"`   // names of the tools that were called
+	Var      *table `json:"var"`    // names of variables
 }
 
 func newTables() tables {
 	return tables{
-		&table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{},
+		&table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{},
+		&table{},
 	}
 }
 
 // facets are the names of the tables.
-var facets = []string{"outcome", "suite", "arm", "tag", "scorer", "error", "finish", "category", "note"}
+var facets = []string{"outcome", "suite", "arm", "tag", "scorer", "error", "finish", "category", "note", "number", "call", "var"}
 
 // all are the tables in the order of facets.
 func (t *tables) all() []*table {
-	return []*table{t.Outcome, t.Suite, t.Arm, t.Tag, t.Scorer, t.Error, t.Finish, t.Category, t.Note}
+	return []*table{t.Outcome, t.Suite, t.Arm, t.Tag, t.Scorer, t.Error, t.Finish, t.Category, t.Note, t.Number, t.Call, t.Var}
 }
 
 // lengths are the numbers of lists in the tables.
@@ -77,22 +83,28 @@ func (t *tables) lengths() []int {
 
 // columns are trials as the table of the page needs them, by column.
 type columns struct {
-	Case     []any     `json:"case"` // the name, or 0: that of the row before
-	Repeat   []int     `json:"repeat"`
-	Outcome  []int     `json:"outcome"`
-	Suite    []int     `json:"suite"`
-	Arm      []int     `json:"arm"`
-	Tag      []int     `json:"tag"`
-	Scorer   []int     `json:"scorer"`
-	Error    []int     `json:"error"`
-	Finish   []int     `json:"finish"`
-	Category []int     `json:"category"`
-	Note     []int     `json:"note"`
-	Why      []string  `json:"why"`
-	Answer   []string  `json:"answer"`
-	Latency  []float64 `json:"latency"`     // milliseconds; -1: not known
-	Tokens   []int     `json:"tokens"`      // -1: not known
-	N        []int     `json:"n,omitempty"` // place in the plan, where a run may get more trials
+	Case     []any      `json:"case"` // the name, or 0: that of the row before
+	Repeat   []int      `json:"repeat"`
+	Outcome  []int      `json:"outcome"`
+	Suite    []int      `json:"suite"`
+	Arm      []int      `json:"arm"`
+	Tag      []int      `json:"tag"`
+	Scorer   []int      `json:"scorer"`
+	Error    []int      `json:"error"`
+	Finish   []int      `json:"finish"`
+	Category []int      `json:"category"`
+	Note     []int      `json:"note"`
+	Number   []int      `json:"number"`
+	Call     []int      `json:"call"`
+	Var      []int      `json:"var"`
+	Value    []*float64 `json:"value"` // the numbers of all trials, in the order of their names; nil: unscored
+	Text     []uint32   `json:"text"`  // hash of the whole answer
+	Why      []string   `json:"why"`
+	Answer   []string   `json:"answer"`
+	Latency  []float64  `json:"latency"`        // milliseconds; -1: not known
+	Tokens   []int      `json:"tokens"`         // -1: not known
+	Cost     []float64  `json:"cost,omitempty"` // by the run's price list, where it has one; -1: not known
+	N        []int      `json:"n,omitempty"`    // place in the plan, where a run may get more trials
 
 	last string
 }
@@ -115,7 +127,11 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Note = append(c.Note, t.Note.number(notes(r, of)...))
 	c.Why = append(c.Why, excerpt(overview.Why(r)))
 	c.answer(t, r.Response)
-	c.cost(r)
+	c.cost(r, of.prices)
+	c.numbers(t, r)
+	c.Call = append(c.Call, t.Call.number(called(r)...))
+	c.Var = append(c.Var, t.Var.number(slices.Sorted(maps.Keys(r.Vars))...))
+	c.Text = append(c.Text, hashOfAnswer(r.Response))
 }
 
 // answer adds what the service sent.
@@ -130,8 +146,8 @@ func (c *columns) answer(t *tables, r *eval.Response) {
 	c.Answer = append(c.Answer, text)
 }
 
-// cost adds time and tokens.
-func (c *columns) cost(r *eval.Result) {
+// cost adds time, tokens and money.
+func (c *columns) cost(r *eval.Result, prices *pricing.List) {
 	latency, tokens := -1.0, -1
 	if overview.Timed(r) {
 		latency = float64(int(r.Timing.LatencyMs*10)) / 10
@@ -140,6 +156,14 @@ func (c *columns) cost(r *eval.Result) {
 		tokens = r.Usage.TotalTokens
 	}
 	c.Latency, c.Tokens = append(c.Latency, latency), append(c.Tokens, tokens)
+	if prices == nil {
+		return
+	}
+	money := -1.0
+	if r.Usage != nil && prices.Knows(r.Model) {
+		money = prices.Of(r.Model, r.Usage)
+	}
+	c.Cost = append(c.Cost, money)
 }
 
 func errorKind(r *eval.Result) []string {
@@ -153,10 +177,15 @@ func errorKind(r *eval.Result) []string {
 type surroundings struct {
 	run      *eval.Run
 	failures standing.Failures
+	prices   *pricing.List // nil without one
 }
 
 func surroundingsOf(d *journal.Document) surroundings {
-	return surroundings{&d.Run, standing.New(d)}
+	out := surroundings{run: &d.Run, failures: standing.New(d)}
+	if err := json.Unmarshal(d.Run.Prices, &out.prices); err != nil {
+		out.prices = nil // the run has none, or a file that evalrun did not write
+	}
+	return out
 }
 
 func notes(r *eval.Result, of surroundings) (out []string) {

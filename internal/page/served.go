@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,16 +23,17 @@ import (
 // Served is a run as the page of the HTML report reads it, block by block, for a server. It holds the rows of the table
 // compressed, and of the trials where they are in the run file. It is not for concurrent use.
 type Served struct {
-	doc    *journal.Document
-	around surroundings
-	tables tables
-	blocks []servedBlock
-	left   left
-	images map[string]servedImage // by hash
-	rows   columns                // of the block that is being filled
-	marks  []journal.Mark         // the same
-	bytes  int                    // of their lines
-	grown  int                    // blocks that were added by Grow
+	doc     *journal.Document
+	around  surroundings
+	tables  tables
+	blocks  []servedBlock
+	left    left
+	images  map[string]servedImage // by hash
+	rows    columns                // of the block that is being filled
+	marks   []journal.Mark         // the same
+	bytes   int                    // of their lines
+	content Content
+	grown   int // blocks that were added by Grow
 }
 
 // servedBlock is a block of trials.
@@ -136,6 +138,7 @@ func (s *Served) Scattered() bool { return s.grown > mostGrown }
 // add takes in a trial.
 func (s *Served) add(r *eval.Result, m journal.Mark) error {
 	s.remember(r)
+	s.content.add(r)
 	s.rows.add(&s.tables, r, s.around)
 	s.rows.N = append(s.rows.N, r.N)
 	s.marks = append(s.marks, m)
@@ -232,12 +235,65 @@ func (s *Served) index() ([]byte, error) {
 }
 
 // Compared gives the head block with another comparison than that of the run's gate.
-func (s *Served) Compared(c *compare.Comparison) ([]byte, error) {
-	with := *s.doc
+func (s *Served) Compared(c *compare.Comparison) ([]byte, error) { return ComparedHead(s.doc, c) }
+
+// ComparedHead is the head block of a run, to which its gate was applied, with another comparison than that of the gate.
+func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
+	with := *d
 	with.Comparison = c
 	h := newHead(&with)
 	h.OtherBaseline = true
 	return json.Marshal(h)
+}
+
+// Names are the names of all blocks so far, images last. An image may have gone by the time it is read.
+func (s *Served) Names() []string {
+	names := []string{"head", "index"}
+	for i := range s.blocks {
+		names = append(names, fmt.Sprintf("rows/%d", i), fmt.Sprintf("trials/%d", i))
+	}
+	for _, hash := range slices.Sorted(maps.Keys(s.images)) {
+		names = append(names, "image/"+hash)
+	}
+	return names
+}
+
+// Content counts the trials whose texts the blocks hold, in full or cut.
+func (s *Served) Content() Content {
+	c := s.content
+	if !newHead(s.doc).NoContent {
+		c.Images = len(s.images)
+	}
+	return c
+}
+
+// Content counts texts that came with the data, or from a model.
+type Content struct {
+	Prompts int // trials with a prompt
+	Answers int // trials with an answer
+	Replies int // of judges
+	Images  int // files of prompts
+}
+
+// add counts what a trial holds.
+func (c *Content) add(r *eval.Result) {
+	if r.Request != nil && slices.ContainsFunc(r.Request.Contents, hasText) {
+		c.Prompts++
+	}
+	answered := func(one eval.Candidate) bool { return one.Text != "" || len(one.Raw) > 0 }
+	if r.Response != nil && slices.ContainsFunc(r.Response.Candidates, answered) {
+		c.Answers++
+	}
+	for i := range r.Judgements {
+		if r.Judgements[i].Reply != "" {
+			c.Replies++
+		}
+	}
+}
+
+// hasText reports whether a message of a prompt was kept.
+func hasText(c eval.Content) bool {
+	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Text != "" || len(p.Raw) > 0 || p.Result != nil })
 }
 
 // News gives a block for a page that has all before it: its rows, and the lists that are new in the tables.

@@ -3,8 +3,12 @@ package runs
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/evalrun/evalrun/compare"
@@ -46,12 +50,6 @@ func (c *Comparison) WriteJSON(w io.Writer) error { return reports.ComparisonJSO
 
 // Compare compares two runs, or two arms of one when only that is named. names are what OpenBaseline takes.
 func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (*Comparison, error) {
-	base, head, err := f.openTwo(names)
-	if err != nil {
-		return nil, err
-	}
-	defer base.Close() //nolint:errcheck // it was only read
-	defer head.Close() //nolint:errcheck // the same
 	rule, err := verdict.RuleOf(o.Rule)
 	if err != nil {
 		return nil, err
@@ -59,15 +57,32 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (
 	what := verdict.Comparing{Base: names[0], Head: names[len(names)-1], Rules: func(string) *eval.BaselineRule { return rule }}
 	if len(o.Arms) == 2 {
 		what.HeadArm, what.BaseOf = o.Arms[1], func(string) string { return o.Arms[0] }
-		for i, d := range []*journal.Document{base, head} {
-			if err := verdict.CheckArm(d, o.Arms[i]); err != nil {
-				return nil, err
-			}
-		}
 	}
-	if !o.Choose {
-		c, err := verdict.Compare(base, head, what)
-		return &Comparison{c, rule}, err
+	if o.Choose {
+		return f.choose(ctx, names, o, what, rule)
+	}
+	base, head, err := f.readTwo(names, o)
+	if err != nil {
+		return nil, err
+	}
+	defer base.Close() //nolint:errcheck // it was only read
+	defer head.Close() //nolint:errcheck // the same
+	c, err := verdict.CompareRead(base, head, what)
+	return &Comparison{c, rule}, err
+}
+
+// choose compares the answers of two runs by a judge as well.
+func (f Folder) choose(
+	ctx context.Context, names []string, o CompareOptions, what verdict.Comparing, rule *eval.BaselineRule,
+) (*Comparison, error) {
+	base, head, err := f.openTwo(names)
+	if err != nil {
+		return nil, err
+	}
+	defer base.Close() //nolint:errcheck // it was only read
+	defer head.Close() //nolint:errcheck // the same
+	if err := o.checkArms(names, base, head); err != nil {
+		return nil, err
 	}
 	if rule != nil && len(o.Rule.Metrics) == 0 {
 		rule.Metrics = append(rule.Metrics, eval.MetricMargin{Name: eval.MetricChoose, Margin: o.Rule.Margin})
@@ -79,6 +94,35 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (
 	defer chooser.Close()
 	c, err := chooser.Compare(ctx, what)
 	return &Comparison{c, rule}, err
+}
+
+// checkArms wants two arms that the runs have, or none, and two of one run.
+func (o *CompareOptions) checkArms(names []string, base, head *journal.Document) error {
+	switch arms := verdict.ArmNames(head); {
+	case len(o.Arms) == 2:
+		return cmp.Or(verdict.CheckArm(base, o.Arms[0]), verdict.CheckArm(head, o.Arms[1]))
+	case len(o.Arms) == 0 && len(names) == 2:
+		return nil
+	case len(o.Arms) > 0:
+		return exit.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM; the run has %s", listed(arms))
+	case len(arms) < 2:
+		return exit.BadInput("compare takes two runs, since this one has only the arm %s: evalrun compare BASE %s", listed(arms), names[0])
+	default:
+		return exit.BadInput(
+			"compare takes two runs, or one with two of its arms (%s): evalrun compare %s --arms %s %s --margin 0.05; which arm is best: "+
+				"evalrun compare %s --rank", listed(arms), names[0], arms[0], arms[1], names[0],
+		)
+	}
+}
+
+// maxArmNames is how many arms an error names.
+const maxArmNames = 6
+
+func listed(arms []string) string {
+	if more := len(arms) - maxArmNames; more > 0 {
+		return strings.Join(arms[:maxArmNames], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(arms, ", ")
 }
 
 // Preferences is what came of ranking arms by preferences.
@@ -125,24 +169,71 @@ func (f Folder) RankByChoice(ctx context.Context, name string, o CompareOptions)
 	return &Preferences{found}, err
 }
 
-// openTwo opens both sides at once, which is half of what a comparison takes. One run is both sides.
+// openTwo opens both sides. One run is both sides.
 func (f Folder) openTwo(names []string) (base, head *journal.Document, err error) {
+	return both(f, names, f.OpenBaseline)
+}
+
+// readTwo reads both sides, without what only other readers of the runs need. One run is both sides.
+func (f Folder) readTwo(names []string, o CompareOptions) (base, head *verdict.Reading, err error) {
+	read := func(name string) (*verdict.Reading, error) {
+		d, err := f.OpenBaseline(name)
+		if err != nil {
+			return nil, err
+		}
+		r, err := verdict.Read(d)
+		if err != nil {
+			_ = d.Close() // the first error is the one to report
+		}
+		d.Release()
+		return r, err
+	}
+	if base, head, err = both(f, names, read); err != nil {
+		return nil, nil, err
+	}
+	if err = o.checkArms(names, base.Document, head.Document); err != nil {
+		base.Close() //nolint:errcheck // it was only read
+		head.Close() //nolint:errcheck // the same
+	}
+	return base, head, err
+}
+
+// both opens two runs at once, which is half of what a comparison takes. It opens large ones one after the other, so that the memory for
+// reading is needed once.
+func both[T interface{ Close() error }](f Folder, names []string, open func(string) (T, error)) (base, head T, err error) {
 	if len(names) == 1 {
-		base, err = f.OpenBaseline(names[0])
+		base, err = open(names[0])
 		return base, base, err
 	}
 	var failed error
 	var opening sync.WaitGroup
-	opening.Go(func() { base, failed = f.OpenBaseline(names[0]) })
-	head, err = f.OpenBaseline(names[1])
+	opening.Go(func() { base, failed = open(names[0]) })
+	if f.isLarge(names[0]) {
+		opening.Wait()
+	}
+	head, err = open(names[1])
 	opening.Wait()
-	if err = cmp.Or(failed, err); err == nil {
-		return base, head, nil
+	switch {
+	case failed != nil && err == nil:
+		_ = head.Close() // the first error is the one to report
+	case failed == nil && err != nil:
+		_ = base.Close() // the same
 	}
-	for _, d := range []*journal.Document{base, head} {
-		if d != nil {
-			_ = d.Close() // the first error is the one to tell
-		}
+	return base, head, cmp.Or(failed, err)
+}
+
+// largeRun is from how many bytes on a run is large: some hundred thousand trials.
+const largeRun = 256 << 20
+
+// isLarge reports whether a run is large. What cannot be found is not.
+func (f Folder) isLarge(name string) bool {
+	path, err := f.FindBaseline(name)
+	if err != nil {
+		return false
 	}
-	return nil, nil, err
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		info, err = os.Stat(filepath.Join(path, journal.FileName))
+	}
+	return err == nil && info.Size() >= largeRun
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -234,6 +235,9 @@ func agree(run, shard *eval.Run) {
 		if *text.of != text.is {
 			*text.of = ""
 		}
+	}
+	if !bytes.Equal(run.Prices, shard.Prices) {
+		run.Prices = nil
 	}
 	maps.DeleteFunc(run.Labels, func(key, value string) bool {
 		other, has := shard.Labels[key]

@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/labels"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -53,7 +55,7 @@ func (f Folder) Report(name string, formats []string, screen term.Screen, verbos
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
 	options := layout(screen)
-	options.Verbose, options.Latest = verbose, f.IsLatest(doc.Dir)
+	options.Verbose, options.Latest, options.Folder = verbose, f.IsLatest(doc.Dir), f.Abs("")
 	_, err = output.Write(doc, outputs, screen, options)
 	return err
 }
@@ -78,19 +80,33 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 	return err
 }
 
-// List lists the cases of a run.
-func (f Folder) List(name string, screen term.Screen) error {
+// Shown says what of a run is shown.
+type Shown struct {
+	Case     string         // a glob; "" lists the cases
+	Arms     []string       // globs; none: all arms
+	Outcomes []eval.Outcome // of trials; none: all
+}
+
+// wanted selects the trials that are shown.
+func (s Shown) wanted() reports.Wanted {
+	return reports.Wanted{Case: glob.Pattern(cmp.Or(s.Case, "*")), Arms: glob.New(s.Arms), Outcomes: s.Outcomes}
+}
+
+// List lists the cases of a run that have a trial to be shown.
+func (f Folder) List(name string, what Shown, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	return reports.CaseList(screen, doc, layout(screen))
+	if len(what.Arms) > 0 && !what.without().found(doc) {
+		return what.notFound(doc)
+	}
+	return reports.CaseList(screen, doc, what.wanted(), layout(screen))
 }
 
-// Show shows the cases of a run that fit a glob in full, on the arms that fit one of arms, or on all. The flag verbose
-// adds what is long and seldom wanted.
-func (f Folder) Show(name, pattern string, arms []string, screen term.Screen, verbose bool) error {
+// Show shows trials of a run in full. The flag verbose adds what is long and seldom wanted.
+func (f Folder) Show(name string, what Shown, screen term.Screen, verbose bool) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -98,22 +114,50 @@ func (f Folder) Show(name, pattern string, arms []string, screen term.Screen, ve
 	defer doc.Close() //nolint:errcheck // it was only read
 	options := layout(screen)
 	options.Verbose = verbose
-	found, err := reports.Cases(screen, doc, glob.Pattern(pattern), glob.New(arms), options)
+	found, err := reports.Cases(screen, doc, what.wanted(), options)
 	if err != nil || found {
 		return err
 	}
-	return notShown(doc, pattern, arms)
+	return what.notFound(doc)
 }
 
-// notShown is the error of a pattern that no case fits.
-func notShown(doc *journal.Document, pattern string, arms []string) error {
-	if len(arms) > 0 {
+// notFound is the error of a pattern that no case fits, or whose cases have no trial of an outcome.
+func (s Shown) notFound(doc *journal.Document) error {
+	if len(s.Outcomes) > 0 && s.without().found(doc) {
+		return exit.BadInput("no trial of %q has the outcome %s; `evalrun show RUN` lists the cases", s.Case, words(s.Outcomes))
+	}
+	if len(s.Arms) > 0 {
 		return exit.BadInput(
-			"no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", pattern,
-			strings.Join(arms, " or "),
+			"no case fits %q on an arm that fits %s; arms are named target/prompt, and * matches any characters", cmp.Or(s.Case, "*"),
+			strings.Join(s.Arms, " or "),
 		)
 	}
-	return exit.BadInput("the run has no case %q%s", pattern, output.NearestCase(doc, pattern))
+	return exit.BadInput("the run has no case %q%s", s.Case, output.NearestCase(doc, s.Case))
+}
+
+// without is the same, whatever the outcomes.
+func (s Shown) without() Shown {
+	s.Outcomes = nil
+	return s
+}
+
+// found reports whether a case of the run has a trial to be shown.
+func (s Shown) found(doc *journal.Document) bool {
+	wanted := s.wanted()
+	for row := range doc.Rows() {
+		if _, ok := wanted.Row(doc, row); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func words(outcomes []eval.Outcome) string {
+	var out []string
+	for _, o := range outcomes {
+		out = append(out, string(o))
+	}
+	return strings.Join(out, " or ")
 }
 
 // listedCase is a case as ShowJSON lists it.
@@ -126,20 +170,19 @@ type listedCase struct {
 
 // ShowJSON writes what List and Show do as JSON lines. These are the cases of a run with their outcomes. With a
 // pattern they are the trials of the cases that fit it, as they are in the run file.
-func (f Folder) ShowJSON(name, pattern string, arms []string, screen term.Screen) error {
+func (f Folder) ShowJSON(name string, what Shown, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	if pattern == "" {
-		return listJSON(doc, screen)
+	if what.Case == "" && (len(what.Arms) == 0 || what.without().found(doc)) {
+		return listJSON(doc, what, screen)
 	}
-	found := false
-	on := glob.New(arms)
+	found, wanted := false, what.wanted()
 	for row := range doc.Rows() {
-		if glob.Pattern(pattern).Match(row.Case) {
-			n, err := trialsJSON(doc, row, on, screen)
+		if _, ok := wanted.Row(doc, row); ok {
+			n, err := trialsJSON(doc, row, wanted, screen)
 			if err != nil {
 				return err
 			}
@@ -147,27 +190,32 @@ func (f Folder) ShowJSON(name, pattern string, arms []string, screen term.Screen
 		}
 	}
 	if !found {
-		return notShown(doc, pattern, arms)
+		return what.notFound(doc)
 	}
 	return nil
 }
 
-func listJSON(doc *journal.Document, screen term.Screen) error {
+func listJSON(doc *journal.Document, what Shown, screen term.Screen) error {
+	wanted := what.wanted()
 	for row := range doc.Rows() {
-		if err := screen.JSON(listedCase{row.Suite, row.Case, journal.Fold(row.Counts), row.Counts}); err != nil {
+		counts, ok := wanted.Row(doc, row)
+		if !ok {
+			continue
+		}
+		if err := screen.JSON(listedCase{row.Suite, row.Case, journal.Fold(counts), counts}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// trialsJSON writes the trials of a case on some arms, and counts them.
-func trialsJSON(doc *journal.Document, row journal.Row, on glob.Patterns, screen term.Screen) (n int, err error) {
+// trialsJSON writes the trials of a case that are wanted, and counts them.
+func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, screen term.Screen) (n int, err error) {
 	for r, err := range doc.Read(row) {
 		if err != nil {
 			return n, err
 		}
-		if !on.Match(r.Arm) {
+		if !wanted.Match(r) {
 			continue
 		}
 		n++
@@ -178,15 +226,49 @@ func trialsJSON(doc *journal.Document, row journal.Row, on glob.Patterns, screen
 	return n, nil
 }
 
-// CheckJudges compares the judges of a run with the labels in a file.
-func (f Folder) CheckJudges(name, labels string) (report *judgecheck.Report, emulated bool, err error) {
+// CheckJudges compares the judges of a run with the labels in a file; without one, with the labels that people gave in
+// evalrun view.
+func (f Folder) CheckJudges(name, file string) (report *judgecheck.Report, emulated bool, err error) {
 	doc, err := f.Open(name)
 	if err != nil {
 		return nil, false, err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	report, err = judgecheck.Check(doc, labels)
+	if file != "" && !strings.HasSuffix(file, labels.Suffix) {
+		report, err = judgecheck.Check(doc, f.Join(file))
+		return report, doc.Run.Emulator, err
+	}
+	files, err := f.labelsOf(doc, file)
+	if err != nil {
+		return nil, false, err
+	}
+	report, err = judgecheck.CheckPeople(doc, files)
 	return report, doc.Run.Emulator, err
+}
+
+// labelsOf are the labels in a file, or those of the suites of a run.
+func (f Folder) labelsOf(doc *journal.Document, file string) ([]*labels.File, error) {
+	if file != "" {
+		one, err := labels.ReadFile(f.Join(file))
+		if err != nil {
+			return nil, exit.BadInput("%w", err)
+		}
+		return []*labels.File{one}, nil
+	}
+	var out []*labels.File
+	for i := range doc.Run.Suites {
+		one, err := labels.Read(f.Join("."), doc.Run.Suites[i].Name)
+		if err != nil {
+			return nil, exit.BadInput("%w", err)
+		}
+		if len(one.People()) > 0 || one.Err() != nil {
+			out = append(out, one)
+		}
+	}
+	if len(out) == 0 {
+		return nil, exit.BadInput("say what people think of the answers: --labels FILE, or label them by evalrun view RUN --label")
+	}
+	return out, nil
 }
 
 // Export writes what a comparison needs of a run to one file: a run file without prompts, answers and what may quote them.

@@ -57,22 +57,22 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 	trials := append(letters("pf", "t/p", 0, 1), letters("pp", "t/q", 2, 1)...)
 	f.record("night", nil, completed(), trials...)
 	out, shown := screen()
-	expect.OK(t, f.Show("night", "c0*", []string{"t/p"}, out, false))
+	expect.OK(t, f.Show("night", Shown{Case: "c0*", Arms: []string{"t/p"}}, out, false))
 	contains(t, shown.String(), "answer 0", "answer 1")
 	if strings.Contains(shown.String(), "answer 2") {
 		t.Errorf("another arm is shown:\n%s", shown)
 	}
 	for want, err := range map[string]error{
-		`the run has no case "c0"`: f.Show("night", "c0", nil, out, false),
+		`the run has no case "c0"`: f.Show("night", Shown{Case: "c0"}, out, false),
 		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.Show(
-			"night", "c00", []string{"x", "y"}, out, false,
+			"night", Shown{Case: "c00", Arms: []string{"x", "y"}}, out, false,
 		),
 	} {
 		expect.Same(t, "exit code", exit.Of(err), exit.CodeBadInput)
 		contains(t, fmt.Sprint(err), want)
 	}
 	out, shown = screen()
-	expect.OK(t, f.List("night", out))
+	expect.OK(t, f.List("night", Shown{}, out))
 	contains(t, shown.String(), "c00", "c01", "c02", "c03")
 }
 
@@ -137,7 +137,7 @@ func TestComparingRunsAndArms(t *testing.T) {
 			eval.Regressed,
 			exit.CodeFailed,
 		},
-		"a run and itself": {[]string{"main"}, CompareOptions{Rule: margin}, eval.Invalid, exit.CodeIncomplete},
+		"a run and itself": {[]string{"main", "main"}, CompareOptions{Rule: margin}, eval.Invalid, exit.CodeIncomplete},
 		"a metric that is not": {
 			[]string{"main", "worse"},
 			CompareOptions{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 )
@@ -66,10 +67,10 @@ func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.draw(
-		w,
-		shown{Page: "run", Title: fmt.Sprintf("%s against %s", head.ID, base.ID), Data: fmt.Sprintf("/compare/%s/%s/", base.Key, head.Key)},
-	)
+	s.draw(w, gallery.Page{
+		Name: "run", Title: fmt.Sprintf("%s against %s", head.ID, base.ID),
+		Data: fmt.Sprintf("/compare/%s/%s/", base.Key, head.Key),
+	})
 }
 
 // marginOf is the margin in a request, 0 for none.

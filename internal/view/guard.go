@@ -78,6 +78,12 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		switch {
 		case !s.hosts.allow(r.Host):
 			refuse(w, http.StatusMisdirectedRequest, "this is not the host name of the server: open "+s.URL)
+		case r.Method == http.MethodPost && s.labelling != nil:
+			if why := s.labelling.refusal(r); why != "" {
+				refuse(w, http.StatusForbidden, why)
+				return
+			}
+			next.ServeHTTP(w, r)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			head.Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "this server is read-only")

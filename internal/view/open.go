@@ -200,7 +200,7 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var errOld = errors.New("the run has changed: read it again")
+var errOld = errors.New("the run has changed: reload the page")
 
 func (s *Server) read(r *http.Request, opened *openRun, name string) (data []byte, mark string, err error) {
 	if err := s.use(r.Context(), opened); err != nil {

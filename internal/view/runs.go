@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -20,19 +20,11 @@ import (
 
 // run is one of the list.
 type run struct {
-	Key       string   `json:"key"`
-	ID        string   `json:"id"`
-	Suites    []string `json:"suites"`
-	Marks     []string `json:"marks"` // name, branch and labels
-	StartedAt string   `json:"startedAt"`
-	Emulator  bool     `json:"emulator"`
-	Planned   int      `json:"planned"` // trials
+	gallery.Run
 
 	path  string
 	stamp stamp
 }
-
-func (r *run) title() string { return strings.Join(r.Suites, ", ") }
 
 // keyOf is what a run is called in addresses.
 func keyOf(path string) string {
@@ -114,20 +106,7 @@ func (rs *runs) at(path string) *run {
 	if err != nil {
 		return nil
 	}
-	r := &run{
-		Key:       key,
-		ID:        head.ID,
-		Suites:    []string{},
-		Marks:     rundir.Marks(head),
-		StartedAt: head.StartedAt,
-		Emulator:  head.Emulator,
-		Planned:   head.Plan.Trials,
-		path:      path,
-		stamp:     now,
-	}
-	for i := range head.Suites {
-		r.Suites = append(r.Suites, head.Suites[i].Name)
-	}
+	r := &run{Run: gallery.NewRun(key, head), path: path, stamp: now}
 	rs.byKey[key] = r
 	return r
 }
@@ -159,14 +138,9 @@ func (s *Server) found(w http.ResponseWriter, key string) (*run, bool) {
 
 func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) { answer(w, s.runs.list()) }
 
-// summary is a run of the list in numbers.
+// summary is a run of the list in numbers, as its file was.
 type summary struct {
-	eval.Counts
-	PassRate *float64 `json:"passRate"`
-	State    string   `json:"state"` // complete, running, interrupted or partial
-	Reason   string   `json:"reason,omitempty"`
-	Exit     *int     `json:"exit"` // of the gate; not while it runs
-	Problem  string   `json:"problem,omitempty"`
+	gallery.Summary
 
 	stamp stamp
 }
@@ -189,9 +163,8 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 		if !ok {
 			return
 		}
-		known = summarize(one.path)
+		known = summary{summarize(one.path), now}
 		end()
-		known.stamp = now
 		s.runs.mu.Lock()
 		s.runs.known[one.Key] = known
 		s.runs.mu.Unlock()
@@ -200,28 +173,14 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 }
 
 // summarize reads a run for its numbers.
-func summarize(path string) summary {
+func summarize(path string) gallery.Summary {
 	d, err := rundir.At("").Open(path)
 	if err != nil {
-		return summary{State: "partial", Problem: err.Error()}
+		return gallery.Unreadable(err)
 	}
 	defer d.Close() //nolint:errcheck // it was only read
-	out := summary{Counts: d.Summary.Counts, State: "complete"}
-	if rate, ok := d.Summary.PassRate(); ok {
-		out.PassRate = &rate
+	if !d.Running {
+		verdict.Apply(d)
 	}
-	switch {
-	case d.Running:
-		out.State = "running"
-		return out
-	case d.End == nil:
-		out.State, out.Reason = "interrupted", "killed"
-	case d.End.Reason == eval.EndInterrupted:
-		out.State, out.Reason = "interrupted", string(d.End.Reason)
-	case d.Partial():
-		out.State, out.Reason = "partial", string(d.End.Reason)
-	}
-	verdict.Apply(d)
-	out.Exit = new(d.Gate.Exit)
-	return out
+	return gallery.Summarize(d)
 }

@@ -1,6 +1,6 @@
 // Package view shows runs in the browser. It is a server on this machine for the pages of the HTML report. It also
 // shows a list of runs, the courses of their metrics, comparisons of any two, and runs in progress. It only reads, and
-// makes no file.
+// makes no file, unless Options.Label is set: then people label answers, which label.go appends to SUITE.labels.jsonl.
 //
 // Any program that reaches the address can read the runs, so the server listens on the loopback interface by default.
 // The file guard.go keeps the pages of other sites in the same browser away. A request names a run by a key out of the
@@ -13,7 +13,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"html/template"
 	"io"
 	"log"
 	"net"
@@ -22,14 +21,13 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 //go:embed pages
 var files embed.FS
-
-var shell = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "pages/shell.html")) })
 
 // What a request may cost.
 const (
@@ -46,6 +44,11 @@ type Options struct {
 	Dir rundir.Dir
 	// Named are runs, and folders with runs, that are shown too. Optional.
 	Named []string
+	// Label lets people who open the address label answers of trusted runs, as As; "" is git's user.name, or else the account. Getenv is
+	// then required. Optional: the server only reads.
+	Label  bool
+	As     string
+	Getenv func(string) string
 	// Every is how often a run in progress is looked at. Optional: each second.
 	Every time.Duration
 }
@@ -57,20 +60,21 @@ type Server struct {
 	// Warning says that others can reach the server; "" when only this machine can.
 	Warning string
 
-	options  Options
-	hosts    hosts
-	http     *http.Server
-	done     chan struct{}
-	stop     context.CancelFunc
-	stopped  context.Context
-	runs     *runs
-	opened   *openRuns
-	compared *comparisons
-	watchers chan struct{}
-	work     chan struct{}
-	style    []byte
-	program  []byte
-	once     sync.Once
+	options   Options
+	labelling *labelling // nil: it only reads
+	hosts     hosts
+	http      *http.Server
+	done      chan struct{}
+	stop      context.CancelFunc
+	stopped   context.Context
+	runs      *runs
+	opened    *openRuns
+	compared  *comparisons
+	watchers  chan struct{}
+	work      chan struct{}
+	style     []byte
+	program   []byte
+	once      sync.Once
 }
 
 // Start serves. The error is about a run that is named and not there, or an address that cannot be listened on.
@@ -82,20 +86,27 @@ func Start(o Options) (*Server, error) {
 	if o.Every == 0 {
 		o.Every = time.Second
 	}
+	labelling, err := newLabelling(&o)
+	if err != nil {
+		return nil, err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", o.Listen)
 	if err != nil {
 		return nil, exit.BadInput("the viewer cannot listen on %s: %w", o.Listen, err)
 	}
 	s := &Server{
-		options: o, done: make(chan struct{}), runs: newRuns(o.Dir, o.Named, paths), opened: newOpenRuns(), compared: &comparisons{},
+		options: o, labelling: labelling,
+		done: make(chan struct{}), runs: newRuns(o.Dir, o.Named, paths), opened: newOpenRuns(), compared: &comparisons{},
 		watchers: make(chan struct{}, mostWatchers), work: make(chan struct{}, mostWork),
 	}
 	s.hosts = newHosts(o.Listen, listener.Addr())
 	s.URL, s.Warning = "http://"+s.hosts.own+"/", s.hosts.warning()
-	s.style = []byte(page.Style() + asset("view.css"))
-	s.program = []byte(
-		page.Program(asset("load.js"), asset("live.js"), asset("runs.js"), asset("trends.js"), asset("compare.js"), asset("view.js")),
-	)
+	if s.labelling != nil && !s.hosts.local {
+		_ = listener.Close() // it was not used
+		return nil, exit.BadInput("--label is for this machine only, and others can reach %s: listen on 127.0.0.1", o.Listen)
+	}
+	s.style = []byte(page.Style() + gallery.Style() + asset("label.css"))
+	s.program = []byte(program())
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler: s.guard(s.routes()), ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return s.stopped },
@@ -133,6 +144,15 @@ func (s *Server) Close() {
 	})
 }
 
+// program is that of the page, with the pages of the viewer.
+func program() string {
+	more := gallery.Scripts()
+	for _, name := range []string{"live", "compare", "label", "view"} {
+		more = append(more, asset(name+".js"))
+	}
+	return page.Program(asset("load.js"), more...)
+}
+
 func asset(name string) string {
 	data, err := files.ReadFile("pages/" + name)
 	if err != nil { // it is part of the program
@@ -154,31 +174,48 @@ func (s *Server) routes() http.Handler {
 	m.HandleFunc("GET /run/{run}/{$}", s.runPage)
 	m.HandleFunc("GET /run/{run}/data/{block...}", s.block)
 	m.HandleFunc("GET /run/{run}/events", s.events)
+	if s.labelling != nil {
+		m.HandleFunc("GET /labels", s.page("labels", "Labels"))
+		m.HandleFunc("GET /data/labels", s.listLabels)
+		m.HandleFunc("GET /run/{run}/labels/{trial}", s.readLabels)
+		m.HandleFunc("POST /token", s.giveToken)
+		m.HandleFunc("POST /run/{run}/labels/{trial}", s.writeLabel)
+	}
 	m.HandleFunc("GET /compare/{base}/{run}/{$}", s.comparisonPage)
 	m.HandleFunc("GET /compare/{base}/{run}/data/{block...}", s.comparisonBlock)
 	return m
 }
 
-// shown is what a page is made of.
-type shown struct {
-	Page  string
-	Title string
-	Data  string // where its blocks are
+// links lead to the pages of several runs.
+func (s *Server) links() []gallery.Link {
+	out := []gallery.Link{
+		{Name: "runs", Title: "Runs", Address: "/"},
+		{Name: "trends", Title: "Trends", Address: "/trends"},
+		{Name: "compare", Title: "Compare", Address: "/compare"},
+	}
+	if s.labelling != nil {
+		out = append(out, gallery.Link{Name: "labels", Title: "Labels", Address: "/labels"})
+	}
+	return out
 }
 
-func (s *Server) page(page, title string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { s.draw(w, shown{Page: page, Title: title}) }
+func (s *Server) page(name, title string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { s.draw(w, gallery.Page{Name: name, Title: title}) }
 }
 
-func (s *Server) draw(w http.ResponseWriter, p shown) {
+func (s *Server) draw(w http.ResponseWriter, p gallery.Page) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = shell().Execute(w, p) // the reader has gone away
+	p.Maker, p.Whose, p.Links, p.Style, p.Code = "evalrun view", "Viewer", s.links(), "/style.css", "/program.js"
+	if s.labelling != nil {
+		p.Who = s.labelling.who
+	}
+	_ = p.Draw(w) // the reader has gone away
 }
 
 func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if ok {
-		s.draw(w, shown{Page: "run", Title: one.title(), Data: fmt.Sprintf("/run/%s/", one.Key)})
+		s.draw(w, gallery.Page{Name: "run", Title: one.Title(), Data: fmt.Sprintf("/run/%s/", one.Key)})
 	}
 }
 

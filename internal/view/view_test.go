@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/gallery"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -413,7 +414,7 @@ func testTrends(t *testing.T, known []string) {
 	}
 	s := serve(t)
 	got := data[struct {
-		Courses []course
+		Courses []gallery.Course
 		Warning string
 	}](t, s, "/data/trends")
 	expect.Same(t, "warning", got.Warning, "")

@@ -9,14 +9,18 @@ function drawTexts(response) {
     candidates.map((c, i) => [
       candidates.length > 1 && h('h3', null, 'Candidate ' + i),
       h('div', {class: 'text'}, c.parts ? drawPieces(c) : drawText(c), drawRaw(c.raw)),
-      c.finishReason && h('p', {class: 'note'}, 'finish reason ', name(c.vendorReason ? `${c.finishReason} (${c.vendorReason})` : c.finishReason)),
+      (c.finishReason || c.text) && h('p', {class: 'note under'}, drawFinish(c), c.text && copyButton('answer', () => c.text, c.withheld)),
     ]),
   ];
 }
 
+function drawFinish(c) {
+  return c.finishReason && h('span', null, 'finish reason ', name(c.vendorReason ? `${c.finishReason} (${c.vendorReason})` : c.finishReason));
+}
+
 // drawText shows the text of a candidate that is nothing else.
 function drawText(c) {
-  return [c.text === '' && !c.withheld ? h('p', {class: 'note'}, 'An empty answer.') : c.text === '' ? null : prose(c.text), drawWithheld(c.withheld, c.text)];
+  return [c.text === '' && !c.withheld ? h('p', {class: 'note'}, 'An empty answer.') : c.text === '' ? null : readable(c.text), drawWithheld(c.withheld, c.text)];
 }
 
 const mostPieces = 200;
@@ -34,7 +38,7 @@ function drawPiece(p) {
   if (p.call) return drawCall(p.call);
   if (p.reasoning) return h('div', {class: 'reasoning'}, h('p', {class: 'note'}, 'Reasoning'), prose(p.reasoning));
   if (p.other !== undefined) return h('details', null, h('summary', null, 'Another part'), prose(JSON.stringify(p.other, null, 2)));
-  return p.text ? prose(p.text) : null;
+  return p.text ? readable(p.text) : null;
 }
 
 // drawCall shows a call in a line; long arguments scroll.

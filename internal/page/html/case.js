@@ -2,11 +2,12 @@
 
 const mostTrials = 200; // of a case on its page
 const mostImages = 64;
+const besideAnswer = []; // what `evalrun view` adds to an answer: functions of its trial that give an element, or null
 
 async function drawCase(cases, head, suite, caseName, query) {
   const rows = cases.rows;
   const place = rows.byName.get(suite + '\n' + caseName);
-  if (place === undefined) return [h('h1', null, 'No such case'), h('p', null, 'The report has no case ', name(caseName), ' in ', name(suite), '.')];
+  if (place === undefined) return noSuchCase(suite, caseName);
   const one = rows.cases[place];
   const trials = await rows.trials(someTrials(rows, one, query)), more = one.to - one.from - trials.length;
   const arms = new Map();
@@ -20,8 +21,13 @@ async function drawCase(cases, head, suite, caseName, query) {
     first.cluster && h('p', {class: 'note'}, 'cluster ', name(first.cluster)),
     more > 0 && h('p', {class: 'note'}, `${count(more, 'more trial')} of this case: choose them in the table to see them here.`),
     drawPrompts([...arms].map(([arm, list]) => [arm, list[0]])),
+    h('div', {class: 'reader'}, drawReadings(), sideLink(cases, head, one, query)),
     h('div', {class: 'answers'}, [...arms].map(([arm, list]) => drawAnswer(arm, list, arms, head, query))),
   ];
+}
+
+function noSuchCase(suite, caseName) {
+  return [h('h1', null, 'No such case'), h('p', null, 'The report has no case ', name(caseName), ' in ', name(suite), '.')];
 }
 
 // someTrials chooses the trials of a case that its page shows: the first of each arm, and the one that was asked for.
@@ -37,8 +43,8 @@ function someTrials(rows, one, query) {
   return out;
 }
 
-function pagerLink(to, step) {
-  return to && h('a', {href: caseAddress(to), rel: step < 0 ? 'prev' : 'next', 'aria-keyshortcuts': step < 0 ? 'p' : 'n'}, step < 0 ? '\u2190 ' : '', name(to.name), step > 0 ? ' \u2192' : '');
+function pagerLink(to, step, addressOf = caseAddress) {
+  return to && h('a', {href: addressOf(to), rel: step < 0 ? 'prev' : 'next', 'aria-keyshortcuts': step < 0 ? 'p' : 'n'}, step < 0 ? '\u2190 ' : '', name(to.name), step > 0 ? ' \u2192' : '');
 }
 
 // drawAnswer is a card with the trials of an arm, of which one repeat is shown.
@@ -68,9 +74,9 @@ function drawTrial(t, arms, head) {
   const turns = hasTurns(t);
   return [
     h('p', null, badge(t.outcome), ' ', h('span', {class: 'on'}, name(appOf(head, t) || t.model), t.response && t.response.modelVersion && [' ', name(t.response.modelVersion)])),
-    t.skipReason && h('p', {class: 'telling'}, 'Not asked: ', name(t.skipReason)),
-    t.error && h('p', {class: 'telling', dir: 'auto'}, name(t.error.kind), ': ', t.error.status ? `${t.error.status} ` : '', visible(t.error.message)),
+    drawNoAnswer(t),
     turns ? drawTurns(t) : drawTexts(t.response),
+    besideAnswer.map(draw => draw(t)),
     drawDifferences(t, arms, head),
     drawScores(t.scores || []),
     drawReplies(t.judgements || []),
@@ -80,9 +86,17 @@ function drawTrial(t, arms, head) {
     drawCost(t),
     !turns && drawExtra(t.response),
     h('p', {class: 'note id'}, 'trial ', name(t.id)),
+    h('p', {class: 'copies'}, copyTrial(t)),
     t.traceId && h('p', {class: 'note'}, 'trace id ', name(t.traceId)),
     t.workspace && h('p', {class: 'note'}, 'workspace kept in ', name(t.workspace)),
   ].flat(Infinity).filter(Boolean);
+}
+
+function drawNoAnswer(t) {
+  return [
+    t.skipReason && h('p', {class: 'telling'}, 'Not sent: ', name(t.skipReason)),
+    t.error && h('p', {class: 'telling', dir: 'auto'}, name(t.error.kind), ': ', t.error.status ? `${t.error.status} ` : '', visible(t.error.message)),
+  ];
 }
 
 // drawDifferences compares the answer word by word with what was expected, with the baseline's, and with other arms'.
@@ -144,6 +158,6 @@ function drawRatings(ratings, title) {
     const level = probabilities.indexOf(r.probability);
     return h('li', null, h('span', null, name(String(r.category).replace('HARM_CATEGORY_', '').replaceAll('_', ' ').toLowerCase())),
       svg('svg', {viewBox: '0 0 84 10', class: 'meter', 'aria-hidden': 'true'}, [0, 1, 2, 3].map(i => svg('rect', {x: i * 21, y: 1, width: 19, height: 8, rx: 2, class: i <= level ? 'level' + level : 'off'}))),
-      h('span', {class: 'on'}, name(r.probability), r.blocked && h('b', null, ' blocked')));
+      h('span', {class: 'on'}, name(r.probability), level >= 0 && `, ${level + 1} of 4`, r.blocked && h('b', null, ' blocked')));
   }))];
 }

@@ -12,7 +12,8 @@ const columns = [
 ];
 const facetTitles = {outcome: 'Outcome', suite: 'Suite', arm: 'Arm', tag: 'Tag', scorer: 'Scorer not passed', error: 'Error', finish: 'Finish reason', category: 'Safety category', note: 'Note'};
 const mostWords = 500; // offered to choose from
-const narrow = 760;    // pixels, as in the style
+const mostPrinted = 1000; // rows on paper
+const narrow = 900;    // pixels, as in the style
 
 function trialAddress(rows, i) {
   return address(['case', rows.word('suite', i), rows.names[i]], {arm: rows.word('arm', i), repeat: rows.repeat[i] > 1 ? String(rows.repeat[i]) : ''});
@@ -53,6 +54,17 @@ class Cases {
     this.active = Math.max(0, this.found.findIndex(i => trialAddress(this.rows, i) === chosen)); // the keys stay on their trial
   }
 
+  leave() { this.scroll = window.scrollY; }
+
+  // arrive draws the page when it is in place.
+  arrive() {
+    this.draw();
+    window.scrollTo(0, this.scroll);
+    this.draw();
+    say(this.countText());
+    this.grid.focus({preventScroll: true});
+  }
+
   // redraw shows rows that have grown under the filters that are set.
   redraw() {
     for (const select of document.querySelectorAll('.choices select')) {
@@ -65,9 +77,8 @@ class Cases {
   address() { return address(['cases'], {...this.filters, q: this.query, sort: this.sort === 'outcome' ? '' : this.sort}); }
 
   build() {
-    this.search = h('input', {type: 'search', id: 'search', value: this.query, placeholder: 'Search names, reasons, answers', 'aria-label': 'Search in names, reasons and beginnings of answers', autocomplete: 'off', spellcheck: 'false', 'aria-keyshortcuts': '/'});
-    this.search.addEventListener('input', () => { this.query = this.search.value; this.changed(); });
-    this.search.addEventListener('keydown', e => { if (e.key === 'ArrowDown' || e.key === 'Enter') { e.preventDefault(); this.grid.focus(); } });
+    this.field = new QueryField(this.rows, this.query, text => { this.query = text; this.changed(); }, () => this.grid.focus());
+    this.search = this.field.input;
     this.count = h('p', {class: 'found', id: 'found'});
     const choices = facets.filter(f => f !== 'suite' || this.rows.tables.suite.length > 1).map(f => this.choice(f)).filter(Boolean);
     this.head = h('div', {role: 'row', class: 'row heads', 'aria-rowindex': '1'}, columns.map(c => this.columnHead(c)));
@@ -77,7 +88,7 @@ class Cases {
     this.page = [
       h('h1', {class: 'unseen'}, 'Trials'),
       h('form', {class: 'tools', role: 'search', 'aria-label': 'Filters', onsubmit: e => e.preventDefault()},
-        h('div', {class: 'searchline'}, this.search, this.count),
+        h('div', {class: 'searchline'}, this.field.box, this.count), this.field.problems, queryHelp(),
         h('details', {class: 'filters', open: window.innerWidth > narrow || Object.keys(this.filters).length > 0}, h('summary', null, 'Filters'),
           h('div', {class: 'choices'}, choices, h('button', {type: 'button', onclick: () => this.clear()}, 'Clear')))),
       this.grid,
@@ -132,13 +143,21 @@ class Cases {
     this.saying = setTimeout(() => say(this.countText()), 400); // not at every letter
   }
 
+  // find looks for the trials that fit; where whole answers must be read, it shows more and more of them.
   find() {
-    const fits = this.rows.find(this.filters, this.query);
-    this.found = this.inOrder(fits);
-    if (this.count) this.count.textContent = this.countText();
+    const query = compileQuery(this.query, this.rows), ticket = this.ticket = {};
+    this.invalid = query.problems.length > 0;
+    if (this.field) this.field.complain(query.problems);
+    seek(this.rows, this.filters, query, (places, share) => {
+      if (ticket !== this.ticket) return false;
+      this.share = share;
+      this.found = this.inOrder(places);
+      if (this.count) this.count.textContent = this.countText();
+      if (query.slow.length > 0 && this.grid && this.grid.isConnected) this.draw();
+    });
   }
 
-  countText() { return `${number(this.found.length)} of ${count(this.rows.length, 'trial')}`; }
+  countText() { return `${number(this.found.length)} of ${count(this.rows.length, 'trial')}${searchingText(this.share)}`; }
 
   // inOrder sorts. The order of all rows by a column is worked out once.
   inOrder(fits) {
@@ -156,20 +175,22 @@ class Cases {
     return out;
   }
 
-  // beside is the case before or after one in the order of the table, or of the plan where the table does not have it.
+  // beside is the case before or after one in the order of the table, or of the plan where the table does not have it. A case is where
+  // the table has its first trial.
   beside(one, step) {
-    const inside = i => i >= one.from && i < one.to;
-    let at = this.found.findIndex(inside);
-    if (at < 0) return this.rows.cases[this.rows.cases.indexOf(one) + step];
-    while (at >= 0 && at < this.found.length && inside(this.found[at])) at += step;
-    const row = this.found[at];
-    return row === undefined ? undefined : this.rows.cases[this.rows.byName.get(this.rows.word('suite', row) + '\n' + this.rows.names[row])];
+    if (this.orderedFor !== this.found) {
+      this.orderedFor = this.found;
+      this.ordered = [...new Set(Array.from(this.found, i => this.rows.caseOf[i]))];
+    }
+    const all = this.rows.cases, at = all.indexOf(one), place = this.ordered.indexOf(at);
+    return all[place < 0 ? at + step : this.ordered[place + step]];
   }
 
   rowHeight() { return window.innerWidth <= narrow ? 84 : 44; }
 
   // draw puts the rows in sight into the page.
-  draw(all) {
+  draw(paper) {
+    const all = paper && mostPrinted;
     const height = this.rowHeight(), total = this.found.length;
     this.grid.setAttribute('aria-rowcount', String(total + 1));
     this.body.style.height = all ? 'auto' : Math.max(1, total) * height + 'px';
@@ -179,7 +200,7 @@ class Cases {
     const drawn = [];
     for (let at = from; at < to; at++) drawn.push(this.row(at, height, all));
     if (this.active < from || this.active >= to) if (total > 0 && !all) drawn.push(this.row(this.active, height));
-    if (total === 0) drawn.push(h('div', {role: 'row', class: 'row empty', 'aria-rowindex': '2'}, h('div', {role: 'gridcell', class: 'cell'}, 'No trial fits the filters.')));
+    if (total === 0) drawn.push(h('div', {role: 'row', class: 'row empty', 'aria-rowindex': '2'}, h('div', {role: 'gridcell', class: 'cell'}, this.invalid ? 'The query is not valid.' : 'No trial fits the filters.')));
     if (all && total > all) drawn.push(h('div', {role: 'row', class: 'row empty'}, h('div', {role: 'gridcell', class: 'cell'}, `and ${number(total - all)} more`)));
     this.body.replaceChildren(...drawn);
     this.mark();

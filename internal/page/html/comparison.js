@@ -23,34 +23,36 @@ function drawComparisonInBrief(head) {
 
 const isWorse = f => f.headPassed * f.baseJudged < f.basePassed * f.headJudged;
 
-function drawComparison(head) {
-  const c = head.comparison;
+function drawComparison(head, rows) {
+  const c = head.comparison, plot = against(rows);
   return [
     h('h1', null, 'Against the baseline'),
     h('p', {class: 'lead'}, name(sideName(c.head) || 'this run'), ' compared with ', name(sideName(c.base))),
     c.warnings && h('ul', {class: 'notices', 'aria-label': 'Warnings'}, c.warnings.slice(0, 20).map(w => h('li', null, name(w)))),
     c.why && h('p', {class: 'telling'}, badge('error', 'not comparable'), ' ', name(c.why)),
-    c.arms.slice(0, 50).map((a, i) => drawArmComparison(a, reading(head, i))),
+    c.arms.slice(0, 50).map((a, i) => drawArmComparison(a, reading(head, i), plot(a, i))),
   ];
 }
 
 const advices = m => m.gated && m.advice && !m.advisory;
 
-function drawArmComparison(a, words) {
-  const metrics = a.metrics || [];
+function drawArmComparison(a, words, plot) {
+  const metrics = a.metrics || [], title = a.suite + ' on ' + armName(a);
   return h('section', null,
-    h('h2', null, name(a.suite + ' on ' + armName(a)), ' ', a.verdict && badge(verdictTones[a.verdict], verdictWords[a.verdict])),
+    h('h2', null, name(title), ' ', a.verdict && badge(verdictTones[a.verdict], verdictWords[a.verdict])),
     a.why && h('p', {class: 'telling'}, name(a.why)),
     words.cases.length > 0 && h('ul', {class: 'lines', 'aria-label': 'Cases compared'}, words.cases.map(line => h('li', null, name(line)))),
-    metrics.length > 0 && table('Metrics, base and head', ['Metric', '#base', '#head', 'Base to head', '#difference', 'Interval and margin', '#n', 'Verdict'], metrics.map(drawMetric)),
+    metrics.length > 0 && table(`Metrics of ${title}, base and head`, ['Metric', '#base', '#head', 'Base to head', '#difference', 'Interval and margin', '#n', 'Verdict'], metrics.map(drawMetric)),
     words.metrics.map(line => h('p', {class: 'note'}, name(line))),
     metrics.filter(advices).map(m => h('p', {class: 'note'}, name(`${m.name}: to know more: ${m.advice}`))),
+    plot,
     drawFlips(a, words.changes),
     a.slices && a.slices.some(s => s.standsOut) && h('p', {class: 'note'}, 'Tags that look worse, a hint and no verdict: ', a.slices.filter(s => s.standsOut).slice(0, 20).map((s, i) => [i > 0 && ', ', name(s.tag), ` (${signed(s.estimate)}, n=${s.n})`])),
-    a.safety && a.safety.length > 0 && table('Safety ratings, base and head', ['Category', '#rated MEDIUM or higher', '#was', '#blocked', '#was '], a.safety.slice(0, 50).map(s => [name(s.category), percent(s.headHigh), percent(s.baseHigh), percent(s.headBlocked), percent(s.baseBlocked)])));
+    a.safety && a.safety.length > 0 && table(`Safety ratings of ${title}, base and head`, ['Category', '#rated MEDIUM or higher', '#was', '#blocked', '#was '], a.safety.slice(0, 50).map(s => [name(s.category), percent(s.headHigh), percent(s.baseHigh), percent(s.headBlocked), percent(s.baseBlocked)])));
 }
 
 const signed = x => (x > 0 ? '+' : '') + x.toFixed(3);
+const change = x => (x > 0 ? '+' : '') + three(x); // on a scale
 
 function drawMetric(m) {
   const ratio = isRatio(m.name), show = ratio ? v => '\u00d7 ' + v.toFixed(3) : signed, still = ratio ? 1 : 0;
@@ -58,13 +60,19 @@ function drawMetric(m) {
   const limit = m.margin === undefined || m.margin === null ? null : ratio ? m.margin : m.name === 'blocked' ? m.margin : -m.margin;
   const reach = Math.max(0.02, ...[m.estimate, ...(m.interval || []), limit === null ? still : limit].filter(Number.isFinite).map(v => Math.abs(v - still))) * 1.15;
   const words = `${m.name}: ${show(m.estimate)}${m.interval ? `, ${Number((100 * m.level).toPrecision(3))} % interval ${show(m.interval[0])} to ${show(m.interval[1])}` : ''}${limit === null ? '' : ', margin ' + show(limit)}`;
-  const plot = rangePlot({value: m.estimate, interval: m.interval, limit, lo: still - reach, hi: still + reach, tone, words});
-  plot.prepend(svg('line', {x1: 120, x2: 120, y1: 3, y2: 19, class: 'zero'}));
-  const hi = ratio ? Math.max(m.base, m.head) * 1.05 : Math.max(1, m.base, m.head);
+  const ends = roundEnds({lo: ratio ? Math.max(0, 1 - reach) : -reach, hi: still + reach, show: ratio ? show : change, least: ratio ? 0 : undefined});
+  const plot = rangePlot({value: m.estimate, interval: m.interval, limit, zero: still, ...ends, show: ratio ? v => '\u00d7 ' + three(v) : change, tone, words});
   return [
-    name(m.name), three(m.base), three(m.head), pairPlot(m.base, m.head, 0, hi, tone, `${m.name}: base ${three(m.base)}, head ${three(m.head)}`),
+    name(m.name), three(m.base), three(m.head), metricPair(m, tone),
     show(m.estimate), plot, number(m.n), m.verdict ? badge(verdictTones[m.verdict], verdictWords[m.verdict]) : '',
   ];
+}
+
+// metricPair draws a metric of base and head: shares on the whole scale, all else from 0 on.
+function metricPair(m, tone) {
+  const ratio = isRatio(m.name), show = m.name === 'latency' ? duration : m.name === 'tokens' ? asCount : three;
+  const hi = ratio ? Math.max(m.base, m.head) * 1.05 : Math.max(1, m.base, m.head), lo = Math.min(0, m.base, m.head);
+  return pairPlot({base: m.base, head: m.head, lo, hi, show, tone, words: `${m.name}: base ${show(m.base)}, head ${show(m.head)}`});
 }
 
 const mostFlips = 100;

@@ -1,5 +1,16 @@
 // The columns by which trials are filtered: a cell is the number of a list of words in the column's table.
 const facets = ['outcome', 'suite', 'arm', 'tag', 'scorer', 'error', 'finish', 'category', 'note'];
+// Lists of words that trials are not chosen by with a select: names of numbers, of tools that were called, and of variables.
+const wordLists = [...facets, 'number', 'call', 'var'];
+const mostBlocks = 8; // in memory, parsed
+const mostSearched = 200 << 20; // characters of answers in memory, after which they are read again
+
+// searchedText is what a query searches of an answer.
+function searchedText(t) {
+  const replies = [...(t.turns || []), t.response].filter(Boolean).flatMap(r => r.candidates || []);
+  const text = replies.flatMap(c => [c.text, ...(c.parts || []).filter(p => p.call).map(p => p.call.name + ' ' + JSON.stringify(p.call.args ?? ''))]).join('\n');
+  return {text: folded(text), vars: Object.entries(t.vars || {}).map(([key, value]) => [folded(key), folded(value)])};
+}
 
 // Rows are the trials as columns, in the order of the plan.
 class Rows {
@@ -15,11 +26,17 @@ class Rows {
     this.repeat = new Uint32Array(this.length);
     this.latency = new Float64Array(this.length);
     this.tokens = new Float64Array(this.length);
+    this.text = new Uint32Array(this.length); // hashes of whole answers
+    this.values = []; // the numbers of a trial, in the order of their names
     this.cells = {};
-    for (const f of facets) this.cells[f] = new Uint32Array(this.length);
+    for (const f of wordLists) this.cells[f] = new Uint32Array(this.length);
     this.cases = [];     // {suite, name, from, to}
     this.texts = [];     // what is searched
+    this.cost = new Float64Array(this.length).fill(-1);
     this.plan = [];      // places in the plan, where they are told
+    this.read = new Map(); // blocks of trials, or promises of them, by number; the one that was read last comes last
+    this.searched = new Map(); // whole answers by number of the block
+    this.searchedSize = 0;
     this.notes = index.tables.note.slice(); // as the blocks number them: gather adds some of its own
   }
 
@@ -29,19 +46,32 @@ class Rows {
       this.names[at + i] = block.case[i] === 0 ? this.names[at + i - 1] : block.case[i];
       this.why[at + i] = block.why[i];
       this.answer[at + i] = block.answer[i];
-      this.texts[at + i] = (this.names[at + i] + '\n' + block.why[i] + '\n' + block.answer[i]).toLowerCase();
+      this.texts[at + i] = folded(this.names[at + i] + '\n' + block.why[i] + '\n' + block.answer[i]);
     }
     this.repeat.set(block.repeat, at);
     this.latency.set(block.latency, at);
     this.tokens.set(block.tokens, at);
-    for (const f of facets) this.cells[f].set(block[f], at);
+    if (block.cost) this.cost.set(block.cost, at);
+    this.text.set(block.text, at);
+    for (const f of wordLists) this.cells[f].set(block[f], at);
+    this.takeValues(block, at);
     if (block.n) for (let i = 0; i < block.n.length; i++) this.plan[at + i] = block.n[i];
+  }
+
+  // takeValues gives each trial its numbers: a block has those of all trials in one list.
+  takeValues(block, at) {
+    let from = 0;
+    for (let i = 0; i < block.number.length; i++) {
+      const n = this.tables.number[block.number[i]].length;
+      this.values[at + i] = block.value.slice(from, from + n);
+      from += n;
+    }
   }
 
   // grow takes in a block of trials that a run has got since, with the lists that are new in the tables. A trial takes the place of
   // an earlier one of the same place in the plan.
   grow(block, lists) {
-    for (const f of facets) if (f !== 'note') this.tables[f].push(...lists[f]);
+    for (const f of wordLists) if (f !== 'note') this.tables[f].push(...lists[f]);
     this.notes.push(...lists.note);
     block.note = block.note.map(k => this.numberOf('note', this.notes[k]));
     const old = this.length, fresh = new Rows({blocks: [block.repeat.length], tables: this.tables, left: this.left});
@@ -54,9 +84,9 @@ class Rows {
     from.sort((a, b) => planOf(a) - planOf(b) || a - b);
     const pick = (mine, its) => from.map(i => i < old ? mine[i] : its[i - old]);
     this.order = from.map(i => i < old ? (this.order ? this.order[i] : i) : known + i - old);
-    for (const column of ['names', 'why', 'answer', 'texts', 'plan']) this[column] = pick(this[column], fresh[column]);
-    for (const column of ['repeat', 'latency', 'tokens']) this[column] = this[column].constructor.from(pick(this[column], fresh[column]));
-    for (const f of facets) this.cells[f] = Uint32Array.from(pick(this.cells[f], fresh.cells[f]));
+    for (const column of ['names', 'why', 'answer', 'texts', 'values', 'plan']) this[column] = pick(this[column], fresh[column]);
+    for (const column of ['repeat', 'latency', 'tokens', 'cost', 'text']) this[column] = this[column].constructor.from(pick(this[column], fresh[column]));
+    for (const f of wordLists) this.cells[f] = Uint32Array.from(pick(this.cells[f], fresh.cells[f]));
     this.blocks.push(fresh.length);
     this.length = from.length;
     this.gather();
@@ -64,16 +94,27 @@ class Rows {
 
   // gather finds the cases: the trials of each stand together.
   gather() {
+    this.verdicts = null;
     this.byName = new Map();
     this.cases = [];
+    this.caseOf = new Uint32Array(this.length); // the case of each trial
+    this.differing = new Map();
     for (let from = 0, to; from < this.length; from = to) {
       const suite = this.cells.suite[from], name = this.names[from];
       for (to = from + 1; to < this.length && this.cells.suite[to] === suite && this.names[to] === name; to++);
       const one = {suite: this.word('suite', from), name, from, to};
       this.byName.set(one.suite + '\n' + name, this.cases.length);
+      this.caseOf.fill(this.cases.length, from, to);
       this.cases.push(one);
       if (to - from > 1) this.noteFlaky(one);
     }
+  }
+
+  // judged says of each trial whether it passed (2), failed (1), or was not judged (0).
+  judged() {
+    if (this.verdicts && this.verdicts.length === this.length) return this.verdicts;
+    const byWord = this.tables.outcome.map(words => words[0] === 'pass' ? 2 : words[0] === 'fail' ? 1 : 0);
+    return this.verdicts = Uint8Array.from(this.cells.outcome, cell => byWord[cell]);
   }
 
   // numberOf is the number of a list of words in the table of a column, to which it is added when it is new.
@@ -96,23 +137,49 @@ class Rows {
     }
   }
 
+  // some reports whether a test holds for a trial of a case.
+  some(one, test) {
+    for (let i = one.from; i < one.to; i++) if (test(i)) return true;
+    return false;
+  }
+
+  // placesOf are the places of the trials of a case on an arm.
+  placesOf(one, arm) {
+    const out = [];
+    for (let i = one.from; i < one.to; i++) if (this.word('arm', i) === arm) out.push(i);
+    return out;
+  }
+
+  // differs reports whether arms of a case have another outcome or another text in the same repeat. What was never sent does not count.
+  differs(one) {
+    if (!this.differing.has(one)) this.differing.set(one, this.findDifference(one));
+    return this.differing.get(one);
+  }
+
+  findDifference(one) {
+    const firsts = new Map(); // by repeat
+    return this.some(one, i => {
+      const outcome = this.word('outcome', i), first = firsts.get(this.repeat[i]);
+      if (outcome === 'skip') return false;
+      if (first === undefined) { firsts.set(this.repeat[i], i); return false; }
+      return this.word('outcome', first) !== outcome || this.text[first] !== this.text[i];
+    });
+  }
+
   words(facet, i) { return this.tables[facet][this.cells[facet][i]]; }
   word(facet, i) { return this.words(facet, i)[0] || ''; }
 
-  // find gives the trials that fit: filters name one word of a facet each, and every word of the query stands in a trial's texts.
-  find(filters, query) {
-    const tests = [];
+  // find gives the trials that fit: filters name one word of a facet each, and tests take places.
+  find(filters, tests) {
+    const all = [...tests];
     for (const f of facets) {
-      if (filters[f]) tests.push([this.cells[f], this.tables[f].map(words => words.includes(filters[f]))]);
+      if (!filters[f]) continue;
+      const cells = this.cells[f], fits = this.tables[f].map(words => words.includes(filters[f]));
+      all.unshift(i => fits[cells[i]]);
     }
-    const needles = query.toLowerCase().split(/\s+/).filter(Boolean);
     const found = new Uint32Array(this.length);
     let n = 0;
-    next: for (let i = 0; i < this.length; i++) {
-      for (const [cells, fits] of tests) if (!fits[cells[i]]) continue next;
-      for (const needle of needles) if (!this.texts[i].includes(needle)) continue next;
-      found[n++] = i;
-    }
+    for (let i = 0; i < this.length; i++) if (all.every(test => test(i))) found[n++] = i;
     return found.subarray(0, n);
   }
 
@@ -130,23 +197,49 @@ class Rows {
     return [...perWord].sort((a, b) => b[1] - a[1]);
   }
 
+  // spot is where a trial is: the number of its block, and its place there.
+  spot(place) {
+    let block = 0, at = this.order ? this.order[place] : place;
+    while (at >= this.blocks[block]) at -= this.blocks[block++];
+    return [block, at];
+  }
+
+  // block reads a block of trials. Those that were read last stay in memory.
+  block(n) {
+    const reading = this.read.get(n) || load('trials/' + n).then(trials => trials || Promise.reject(new Error(`trials/${n} is not there`)));
+    this.read.delete(n);
+    this.read.set(n, reading);
+    if (this.read.size > mostBlocks) this.read.delete(this.read.keys().next().value);
+    reading.catch(() => this.read.delete(n)); // it is read again when it is wanted again
+    return reading;
+  }
+
+  // answers are the whole answers of a block, as they are searched: {text, vars} with texts and calls of all steps, and the variables.
+  async answers(n) {
+    if (!this.searched.has(n)) {
+      const texts = (await this.block(n)).map(searchedText);
+      this.searched.set(n, texts);
+      this.searchedSize += texts.reduce((sum, {text}) => sum + text.length, 0);
+      if (this.searchedSize > mostSearched) { this.searched = new Map([[n, texts]]); this.searchedSize = 0; }
+    }
+    return this.searched.get(n);
+  }
+
   // trials reads trials in full, by their places.
   async trials(places) {
-    const read = new Map();
     return Promise.all(places.map(async place => {
-      let block = 0, at = this.order ? this.order[place] : place;
-      while (at >= this.blocks[block]) at -= this.blocks[block++];
-      if (!read.has(block)) read.set(block, load('trials/' + block));
-      return (await read.get(block))[at];
+      const [block, at] = this.spot(place);
+      return (await this.block(block))[at];
     }));
   }
 }
 
-async function loadRows() {
-  const rows = new Rows(await load('index'));
+// loadRows reads the rows of the run, or of another one by a function like load.
+async function loadRows(read = load) {
+  const rows = new Rows(await read('index'));
   const starts = [];
   rows.blocks.reduce((at, n) => (starts.push(at), at + n), 0);
-  await Promise.all(rows.blocks.map(async (_, i) => rows.take(await load('rows/' + i), starts[i])));
+  await Promise.all(rows.blocks.map(async (_, i) => rows.take(await read('rows/' + i), starts[i])));
   rows.gather();
   return rows;
 }

@@ -1,50 +1,94 @@
 // A difference of two texts word by word: [kind, text] with kind '=' in both, '-' only in the first, '+' only in the second.
-// Words are compared by the algorithm of Myers (1986); texts too different for it are told apart as a whole.
+// Words are compared by the algorithm of Myers (1986). Texts too different for it are compared line by line, and lines that changed word by
+// word where that is possible.
 function wordDiff(before, after) {
-  const split = text => text.match(/\s+|[\p{L}\p{N}\p{M}_]+|[^\s\p{L}\p{N}\p{M}_]/gu) || [];
-  const a = split(before), b = split(after);
+  const a = wordsOf(before), b = wordsOf(after);
+  return joinChanges(join(listDiff(a, b) || lineDiff(before, after)));
+}
+
+const wordsOf = text => text.match(/\s+|[\p{L}\p{N}\p{M}_]+|[^\s\p{L}\p{N}\p{M}_]/gu) || [];
+
+// listDiff compares lists; null where they are too different.
+function listDiff(a, b) {
   let from = 0, endA = a.length, endB = b.length;
   while (from < endA && from < endB && a[from] === b[from]) from++;
   while (endA > from && endB > from && a[endA - 1] === b[endB - 1]) { endA--; endB--; }
-  const out = [];
-  const add = (kind, words) => {
-    if (words.length === 0) return;
-    const last = out[out.length - 1];
-    if (last && last[0] === kind) last[1] += words.join('');
-    else out.push([kind, words.join('')]);
+  const changes = myers(a.slice(from, endA), b.slice(from, endB));
+  if (!changes) return null;
+  return [['=', a.slice(0, from).join('')], ...changes, ['=', a.slice(endA).join('')]];
+}
+
+function lineDiff(before, after) {
+  const linesOf = text => text.split(/(?<=\n)/), out = [];
+  let removed = '', added = '';
+  const flush = () => {
+    out.push(...listDiff(wordsOf(removed), wordsOf(added)) || [['-', removed], ['+', added]]);
+    removed = added = '';
   };
-  add('=', a.slice(0, from));
-  for (const [kind, word] of myers(a.slice(from, endA), b.slice(from, endB))) add(kind, [word]);
-  add('=', a.slice(endA));
+  for (const [kind, line] of listDiff(linesOf(before), linesOf(after)) || [['-', before], ['+', after]]) {
+    if (kind === '-') removed += line;
+    else if (kind === '+') added += line;
+    else { flush(); out.push([kind, line]); }
+  }
+  flush();
   return out;
 }
 
-const mostEdits = 800;
+// join makes one piece of pieces of a kind in a row.
+function join(pieces) {
+  const out = [];
+  for (const [kind, text] of pieces) {
+    const last = out.at(-1);
+    if (text === '') continue;
+    if (last && last[0] === kind) last[1] += text;
+    else out.push([kind, text]);
+  }
+  return out;
+}
 
+// joinChanges makes one change of changed words with a blank between them.
+function joinChanges(pieces) {
+  const out = [];
+  let removed = '', added = '';
+  pieces.forEach(([kind, text], i) => {
+    if (kind === '-') removed += text;
+    else if (kind === '+') added += text;
+    else if (text === ' ' && removed && added && i < pieces.length - 1 && bothFollow(pieces, i)) { removed += text; added += text; }
+    else {
+      out.push(['-', removed], ['+', added], ['=', text]);
+      removed = added = '';
+    }
+  });
+  return join([...out, ['-', removed], ['+', added]]);
+}
+
+// bothFollow reports whether words are removed and others added after a piece.
+const bothFollow = (pieces, i) => pieces[i + 1][0] !== '=' && pieces[i + 2] !== undefined && pieces[i + 2][0] !== '=';
+
+const mostEdits = 1500; // nobody reads more differences, and finding them takes memory by their square
+
+// myers gives the changes from one list to another; null where they are too many.
 function myers(a, b) {
-  const whole = () => [...a.map(w => ['-', w]), ...b.map(w => ['+', w])];
-  const max = Math.min(a.length + b.length, mostEdits); // nobody reads more differences, and finding them takes long
-  const v = new Map([[1, 0]]);
-  const trace = [];
+  const max = Math.min(a.length + b.length, mostEdits), reach = new Int32Array(2 * max + 3), middle = max + 1, trace = [];
   for (let d = 0; d <= max; d++) {
-    trace.push(new Map(v));
+    trace.push(reach.slice(middle - d - 1, middle + d + 2));
     for (let k = -d; k <= d; k += 2) {
-      let x = k === -d || k !== d && v.get(k - 1) < v.get(k + 1) ? v.get(k + 1) : v.get(k - 1) + 1;
+      let x = k === -d || k !== d && reach[middle + k - 1] < reach[middle + k + 1] ? reach[middle + k + 1] : reach[middle + k - 1] + 1;
       while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++;
-      v.set(k, x);
+      reach[middle + k] = x;
       if (x >= a.length && x - k >= b.length) return walkBack(a, b, trace);
     }
   }
-  return whole();
+  return null;
 }
 
 function walkBack(a, b, trace) {
   const out = [];
   let x = a.length, y = b.length;
   for (let d = trace.length - 1; d >= 0; d--) {
-    const v = trace[d], k = x - y;
-    const down = k === -d || k !== d && v.get(k - 1) < v.get(k + 1);
-    const beforeK = down ? k + 1 : k - 1, beforeX = d === 0 ? 0 : v.get(beforeK), beforeY = d === 0 ? 0 : beforeX - beforeK;
+    const k = x - y, before = at => trace[d][at + d + 1];
+    const down = k === -d || k !== d && before(k - 1) < before(k + 1);
+    const beforeK = down ? k + 1 : k - 1, beforeX = d === 0 ? 0 : before(beforeK), beforeY = d === 0 ? 0 : beforeX - beforeK;
     while (x > beforeX && y > beforeY) { out.push(['=', a[--x]]); y--; }
     if (d > 0) out.push(down ? ['+', b[--y]] : ['-', a[--x]]);
   }
@@ -53,8 +97,7 @@ function walkBack(a, b, trace) {
 
 // drawDiff shows a difference: what is missing struck out, what is new underlined.
 function drawDiff(before, after, label) {
-  return h('pre', {class: 'prose diff', dir: 'auto', role: 'group', tabindex: before.length + after.length > 600 ? '0' : null, 'aria-label': label}, wordDiff(before, after).map(([kind, text]) => {
-    if (kind === '=') return visible(text);
-    return h(kind === '-' ? 'del' : 'ins', null, visible(text));
-  }));
+  const long = before.length + after.length > 600, tags = {'-': 'del', '+': 'ins'};
+  return h('pre', {class: 'prose diff', dir: 'auto', role: 'group', tabindex: long ? '0' : null, 'aria-label': label},
+    wordDiff(before, after).map(([kind, text]) => kind === '=' ? visible(text) : h(tags[kind], null, visible(text))));
 }

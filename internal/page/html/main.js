@@ -1,4 +1,6 @@
-// Which page is shown, and the keys that work everywhere.
+// Which page is shown.
+
+const under = ['case', 'side']; // pages that show one case of a list
 
 // start draws the report, and gives what draws it again when the run has got on.
 async function start() {
@@ -9,18 +11,21 @@ async function start() {
     head = await load('head');
     drawNav(head);
     rows = await loadRows();
+    rows.withoutContent = head.noContent;
     if (head.otherBaseline) rows.forget(standings);
   } catch (problem) {
     main.append(h('p', {class: 'telling'}, 'The report cannot be read: ' + problem.message));
     return null;
   }
-  const cases = new Cases(rows);
-  let shown = '', showing = Promise.resolve();
+  const cases = new Cases(rows), matrix = new Matrix(rows, () => head), lists = {__proto__: null, cases, matrix};
+  let shown = '', waiting = false, showing = Promise.resolve(), list = 'cases'; // list is the one that was shown last
+  const around = {rows, beside: (one, step) => lists[list].beside(one, step)};
 
   // markNav says which of the pages is shown.
   function markNav() {
     for (const a of document.querySelectorAll('#nav a')) {
-      if (a.dataset.page === shown || shown === 'case' && a.dataset.page === 'cases') a.setAttribute('aria-current', shown === 'case' ? 'true' : 'page');
+      const below = under.includes(shown) && a.dataset.page === list;
+      if (a.dataset.page === shown || below) a.setAttribute('aria-current', below ? 'true' : 'page');
       else a.removeAttribute('aria-current');
     }
   }
@@ -29,31 +34,26 @@ async function start() {
     const [path, queryText] = location.hash.replace(/^#\/?/, '').split('?');
     const parts = path.split('/').map(part => { try { return decodeURIComponent(part); } catch { return part; } });
     const query = new URLSearchParams(queryText || ''), page = parts[0] || 'summary', ticket = location.hash;
-    if (shown === 'cases') cases.scroll = window.scrollY;
+    if (shown in lists) lists[shown].leave();
     let content;
-    if (page === 'cases') content = cases.show(query);
-    else if (page === 'case' && parts.length >= 3) content = await drawCase(cases, head, parts[1], parts.slice(2).join('/'), query);
-    else if (page === 'comparison' && head.comparison) content = drawComparison(head);
+    if (page in lists) content = lists[page].show(query);
+    else if (page === 'case' && parts.length >= 3) content = await drawCase(around, head, parts[1], parts.slice(2).join('/'), query);
+    else if (page === 'side' && parts.length >= 3) content = await drawSide(around, head, parts[1], parts.slice(2).join('/'), query);
+    else if (page === 'comparison' && head.comparison) content = drawComparison(head, rows);
     else content = drawSummary(head, rows);
     if (ticket !== location.hash) return; // somebody was faster
     shown = page;
+    if (page in lists) list = page;
     main.className = page;
     main.replaceChildren(...[content].flat(Infinity).filter(Boolean));
     markNav();
     const title = main.querySelector('h1');
     document.title = `${title ? title.textContent : 'Summary'}: ${head.title}: evalrun report`;
-    if (page === 'cases') {
-      cases.draw();
-      window.scrollTo(0, cases.scroll);
-      cases.draw();
-      say(cases.countText());
-    } else {
-      window.scrollTo(0, 0);
-      const chosen = main.querySelector('.chosen');
-      if (chosen && main.querySelectorAll('.answer').length > 1) chosen.scrollIntoView({block: 'nearest'});
-    }
-    if (page === 'cases') cases.grid.focus({preventScroll: true});
-    else main.focus({preventScroll: true});
+    if (page in lists) return lists[page].arrive();
+    window.scrollTo(0, 0);
+    const chosen = main.querySelector('.chosen');
+    if (chosen && main.querySelectorAll('.answer').length > 1) chosen.scrollIntoView({block: 'nearest'});
+    main.focus({preventScroll: true});
   }
 
   // renew shows the run as it is now, where the reader is: with another head, or with a block that its rows grow by.
@@ -62,10 +62,16 @@ async function start() {
     head = now || head;
     drawNav(head);
     markNav();
-    if (block) cases.grow(block);
-    if (shown === 'cases') return cases.redraw();
+    if (block) { matrix.keep(); cases.grow(block); matrix.grow(); }
+    if (shown in lists) return lists[shown].redraw();
     if (shown !== 'summary') return; // what is being read stays
-    const open = [...main.querySelectorAll('details')].map(d => d.open), focus = main.contains(document.activeElement) && document.activeElement.getAttribute('href');
+    const open = [...main.querySelectorAll('details')].map(d => d.open), active = main.contains(document.activeElement) && document.activeElement;
+    if (active && active.localName === 'select') { // what is being chosen from stays
+      if (!waiting) active.addEventListener('blur', () => { waiting = false; renew(); }, {once: true});
+      waiting = true;
+      return;
+    }
+    const focus = active && active.getAttribute('href');
     main.replaceChildren(...drawSummary(head, rows).flat(Infinity).filter(Boolean));
     main.querySelectorAll('details').forEach((d, i) => { d.open = Boolean(open[i]); });
     const link = focus && [...main.querySelectorAll('a')].find(a => a.getAttribute('href') === focus);
@@ -76,22 +82,24 @@ async function start() {
   addEventListener('hashchange', () => { showing = show(); });
   let due = false;
   const redraw = () => {
-    if (due || shown !== 'cases') return;
+    if (due || !(shown in lists)) return;
     due = true;
-    requestAnimationFrame(() => { due = false; if (shown === 'cases') cases.draw(); });
+    requestAnimationFrame(() => { due = false; if (shown in lists) lists[shown].draw(); });
   };
   addEventListener('scroll', redraw, {passive: true});
   addEventListener('resize', redraw);
   addEventListener('beforeprint', () => {
-    if (shown === 'cases') cases.draw(1000);
+    if (shown in lists) lists[shown].draw(true);
     for (const d of document.querySelectorAll('#main details:not([open])')) { d.open = true; d.dataset.closed = '1'; }
   });
   addEventListener('afterprint', () => {
-    if (shown === 'cases') cases.draw();
+    if (shown in lists) lists[shown].draw();
     for (const d of document.querySelectorAll('#main details[data-closed]')) { d.open = false; delete d.dataset.closed; }
   });
-  addEventListener('keydown', e => keys(e, shown, cases));
+  addEventListener('keydown', e => keys(e, shown, lists[list]));
+  offerKeys();
   await (showing = show());
+  performance.mark('drawn');
   document.documentElement.dataset.ready = 'yes';
   return renew;
 }
@@ -101,22 +109,5 @@ function drawNav(head) {
   const warnings = [head.run.emulator && 'emulator', head.running && 'still running', !head.running && head.run.partial && 'not complete', head.noContent && 'no content'].filter(Boolean);
   for (const old of document.querySelectorAll('#top > .chip')) old.remove();
   document.getElementById('nav').after(...warnings.map(text => h('span', {class: 'chip'}, text)));
-  document.getElementById('nav').replaceChildren(link('summary', 'Summary', '#/'), link('cases', 'Cases', '#/cases'), ...(head.comparison && !head.comparison.notCompared ? [link('comparison', 'Baseline', '#/comparison')] : []));
-}
-
-function keys(e, shown, cases) {
-  if (e.ctrlKey || e.metaKey || e.altKey) return;
-  const typing = e.target.closest && e.target.closest('input, select, textarea');
-  if (e.key === '/' && !typing) {
-    e.preventDefault();
-    if (shown === 'cases') return cases.search.focus();
-    addEventListener('hashchange', () => setTimeout(() => cases.search.focus(), 0), {once: true});
-    location.hash = cases.address();
-  } else if (e.key === 'Escape') {
-    if (shown === 'cases' && typing) return cases.grid.focus();
-    location.hash = shown === 'case' ? cases.address() : '#/';
-  } else if (shown === 'case' && !typing && (e.key === 'n' || e.key === 'p')) {
-    const to = document.querySelector(e.key === 'n' ? '.pager a[rel=next]' : '.pager a[rel=prev]');
-    if (to) to.click();
-  }
+  document.getElementById('nav').replaceChildren(link('summary', 'Summary', '#/'), link('cases', 'Cases', '#/cases'), link('matrix', 'Matrix', '#/matrix'), ...(head.comparison && !head.comparison.notCompared ? [link('comparison', 'Baseline', '#/comparison')] : []));
 }

@@ -19,23 +19,16 @@ function differences(arms) {
   });
 }
 
-// rankPlot draws what one arm has on the scale of all arms, with the ends of the scale.
-function rankPlot({lo, hi, show, zero, ...rest}) {
-  const plot = rangePlot({lo, hi, limit: zero, ...rest});
-  plot.setAttribute('viewBox', '0 0 240 36');
-  plot.append(svg('text', {x: 6, y: 34}, show(lo)), svg('text', {x: 234, y: 34, 'text-anchor': 'end'}, show(hi)));
-  return plot;
-}
-
 function rankedPlots(r) {
   if (r.race) {
     const hi = Math.max(1, ...r.arms.map(a => Math.max(a.left || 0, a.cases + a.errors)));
-    return r.arms.map(a => rankPlot({value: a.left || hi, lo: 0, hi, show: number, tone: a.best ? 'pass' : '',
+    return r.arms.map(a => rangePlot({value: a.left || hi, lo: 0, hi, show: asCount, tone: a.best ? 'pass' : '',
       words: `${visible(a.arm)}: ${a.left ? 'left after ' + count(a.left, 'unit') : 'stayed to the end'}`}));
   }
   const diffs = differences(r.arms);
-  const reach = Math.max(0.02, ...[...diffs, ...r.arms.flatMap(a => a.interval || [])].filter(Number.isFinite).map(Math.abs));
-  return r.arms.map((a, i) => rankPlot({value: diffs[i], interval: a.interval, zero: 0, lo: -reach, hi: reach, show: signed, tone: a.best ? 'pass' : '',
+  const reach = Math.max(0.02, ...[...diffs, ...r.arms.flatMap(a => a.interval || [])].filter(isKnown).map(Math.abs));
+  const {lo, hi} = roundEnds({lo: -reach, hi: reach, show: change});
+  return r.arms.map((a, i) => rangePlot({value: diffs[i], interval: a.interval, zero: 0, lo, hi, show: change, tone: a.best ? 'pass' : '',
     words: `${visible(a.arm)}: ${diffs[i] === null ? 'no mean' : signed(diffs[i])}${a.interval ? `, interval ${signed(a.interval[0])} to ${signed(a.interval[1])}` : ''}`}));
 }
 

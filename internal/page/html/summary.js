@@ -11,9 +11,12 @@ function drawSummary(head, rows) {
     head.gate.rules.length > 0 && drawGate(head),
     drawRankings(head),
     drawArms(head),
+    drawTradeoff(head, rows),
+    drawVersus(rows),
     drawClassifications(head),
     drawJudging(head),
     drawTags(rows),
+    drawScoreSpread(rows),
     drawSpread(rows),
   ];
 }
@@ -60,16 +63,6 @@ function drawVerdict(head) {
       head.run.spent && head.run.spent.currency && h('li', null, h('span', {class: 'tile'}, h('b', null, head.run.spent.money.toFixed(4)), ' ', name(head.run.spent.currency)))),
     h('p', {class: 'note'}, 'Run ', name(head.run.id), head.run.startedAt && [', started ', name(when(head.run.startedAt)), ' UTC'],
       service && [', service ', name(service)], '.'));
-}
-
-// outcomeBar shows the shares of the outcomes.
-function outcomeBar(c) {
-  const total = outcomes.reduce((sum, o) => sum + c[o], 0);
-  if (total === 0) return null;
-  let at = 0;
-  const words = outcomes.filter(o => c[o]).map(o => `${number(c[o])} ${o}`).join(', ');
-  return svg('svg', {viewBox: '0 0 1000 10', preserveAspectRatio: 'none', class: 'share', role: 'img', 'aria-label': words},
-    outcomes.map(o => { const w = 1000 * c[o] / total, x = at; at += w; return w > 0 && svg('rect', {x, y: 0, width: w, height: 10, class: 'fill ' + o}); }));
 }
 
 function drawNotices(head, rows) {
@@ -135,20 +128,30 @@ function ruleTable(caption, rules, head) {
   return table(caption, ['Rule', 'Where', '#Value', '#Limit', 'Interval and limit', 'Holds'], rules.slice(0, 200).map(r => drawRule(r, head)));
 }
 
+// ruleScale is how the numbers of a rule are written, and the scale of its plot: shares have the whole of it where they are bounded from below.
+function ruleScale(r) {
+  const values = [r.limit, r.value].filter(isKnown), lo = Math.min(0, ...values), hi = Math.max(...values);
+  if (r.name.startsWith('latency')) return {write: duration, show: duration, lo: 0, hi: hi * 1.2};
+  if (lo < 0 || hi > 1) return {write: three, ...roundEnds({lo, hi, show: three}), show: three};
+  return {write: percent, show: asShare, lo: 0, hi: atLeast(r) ? 1 : Math.min(1, Math.max(r.limit * 3, hi, 0.05))};
+}
+
+// intervalOf is the interval of the mean that a rule bounds, null where it has none.
+function intervalOf(r, arm) {
+  if (arm && r.name === 'passRate') return arm.interval;
+  const metric = r.name.startsWith('mean ') ? r.name.slice(5) : '';
+  return arm && metric && Object.hasOwn(arm.metrics, metric) ? arm.metrics[metric].interval : null;
+}
+
 function drawRule(r, head) {
-  const several = head.run.suites.length > 1, arm = head.arms.find(a => a.suite === r.suite && a.arm === r.arm);
-  let interval = null;
-  if (arm && r.name === 'passRate') interval = arm.interval;
-  if (arm && r.name.startsWith('mean ') && Object.hasOwn(arm.metrics, r.name.slice(5))) interval = arm.metrics[r.name.slice(5)].interval;
-  const known = r.value !== null && r.value !== undefined, share = !r.name.startsWith('latency');
-  const tone = r.holds ? 'pass' : 'fail', show = v => share ? percent(v) : duration(v);
-  const hi = share ? (atLeast(r) ? 1 : Math.min(1, Math.max(r.limit * 3, r.value || 0, 0.05))) : Math.max(r.limit, r.value || 0) * 1.2;
-  const words = known ? `${r.name} ${show(r.value)}${interval ? `, 90 % interval ${percent(interval[0])} to ${percent(interval[1])}` : ''}, ${atLeast(r) ? 'at least' : 'at most'} ${show(r.limit)}` : 'nothing could be judged';
+  const several = head.run.suites.length > 1, interval = intervalOf(r, head.arms.find(a => a.suite === r.suite && a.arm === r.arm));
+  const known = isKnown(r.value), {write, ...scale} = ruleScale(r), tone = r.holds ? 'pass' : 'fail', bound = atLeast(r) ? 'at least' : 'at most';
+  const words = `${r.name} ${known ? write(r.value) : ''}${interval ? `, 90 % interval ${interval.map(write).join(' to ')}` : ''}, ${bound} ${write(r.limit)}`;
   return [
     name(r.name), name([several || !r.arm ? r.suite : '', r.arm].filter(Boolean).join(' on ')),
-    r.verdict ? verdictWords[r.verdict] : known ? show(r.value) : 'nothing judged',
-    r.verdict ? '' : (atLeast(r) ? '\u2265 ' : '\u2264 ') + show(r.limit),
-    r.verdict ? h('span', {class: 'telling'}, name(r.why || '')) : known ? rangePlot({value: r.value, interval, limit: r.limit, hi, tone, words}) : '',
+    r.verdict ? verdictWords[r.verdict] : known ? write(r.value) : 'nothing judged',
+    r.verdict ? '' : (atLeast(r) ? '\u2265 ' : '\u2264 ') + write(r.limit),
+    r.verdict ? h('span', {class: 'telling'}, name(r.why || '')) : known ? rangePlot({value: r.value, interval, limit: r.limit, ...scale, tone, words}) : '',
     badge(tone, r.warned ? 'warns' : r.holds ? 'holds' : 'broken'),
   ];
 }
@@ -203,24 +206,3 @@ function drawTags(rows) {
     h('a', {href: address(['cases'], {tag})}, name(tag)), number(judged.get(tag)), percent(rate(tag)), rangePlot({value: rate(tag), words: `${percent(rate(tag))} of the trials passed`}),
   ])), tags.length > shown.length && h('p', {class: 'note'}, `and ${count(tags.length - shown.length, 'more tag')}`));
 }
-
-// drawSpread draws how long answers took and how many tokens they were, arm by arm.
-function drawSpread(rows) {
-  const several = rows.tables.suite.length > 1, arms = new Map();
-  for (let i = 0; i < rows.length; i++) {
-    const outcome = rows.word('outcome', i);
-    if (outcome !== 'pass' && outcome !== 'fail') continue;
-    const key = rows.cells.suite[i] * rows.tables.arm.length + rows.cells.arm[i];
-    let one = arms.get(key);
-    if (!one) arms.set(key, one = {title: (several ? rows.word('suite', i) + ' on ' : '') + rows.word('arm', i), latency: [], tokens: []});
-    if (rows.latency[i] >= 0) one.latency.push(rows.latency[i]);
-    if (rows.tokens[i] >= 0) one.tokens.push(rows.tokens[i]);
-  }
-  const shown = [...arms.values()].slice(0, mostFigures);
-  const figures = (title, key, unit) => shown.some(one => one[key].length > 0) && [h('h3', null, title), h('div', {class: 'figures'}, shown.filter(one => one[key].length > 0).map(one => histogram(one[key], unit, one.title)))];
-  if (shown.length === 0) return null;
-  return section('Latency and tokens', figures('Latency of an answer', 'latency', duration), figures('Tokens of a trial', 'tokens', number),
-    h('p', {class: 'note'}, 'Of trials that were judged. The full line is the median, the broken one the 95th percentile.', arms.size > shown.length && ` ${number(arms.size - shown.length)} more arms are not drawn.`));
-}
-
-const mostFigures = 12;

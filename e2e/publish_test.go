@@ -1,0 +1,276 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/publish"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// published writes a site of two runs of bigRun, the newer one with failures, and gives its folder.
+func published(t *testing.T, trials int, change func(*publish.Options)) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	run, all := bigRun(trials)
+	keep(t, "20260101-000000-old", run, better(all))
+	run.StartedAt = "2026-01-02T00:00:00Z"
+	keep(t, "20260102-000000-new", run, all)
+	o := publish.Options{Runs: []string{filepath.Join(".evalrun", "runs")}, Out: filepath.Join(t.TempDir(), "site")}
+	if change != nil {
+		change(&o)
+	}
+	_, err := publish.Write(rundir.At(""), o)
+	expect.OK(t, err)
+	return o.Out
+}
+
+// hosted serves a folder as pages hosting does, below a path, and gives the address of the site.
+func hosted(t *testing.T, dir string) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	expect.OK(t, err)
+	server := &http.Server{
+		Handler: http.StripPrefix("/project/", http.FileServer(http.Dir(dir))), ReadHeaderTimeout: time.Minute,
+	}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return "http://" + listener.Addr().String() + "/project/"
+}
+
+// within holds that the page requested nothing but files of its site, and broke nowhere.
+func (b *tab) within(site string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, to := range b.requests {
+		if !strings.HasPrefix(to, site) {
+			b.t.Errorf("the page asked for %s", to)
+		}
+	}
+	if len(b.trouble) > 0 {
+		b.t.Errorf("in the page: %q", b.trouble)
+	}
+}
+
+func textOf(b *tab) string {
+	b.t.Helper()
+	return evaluate[string](b, `document.getElementById('main').innerText`)
+}
+
+func wants(b *tab, what, text string, words ...string) {
+	b.t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			b.t.Errorf("%s: no %q in %s", what, word, text)
+		}
+	}
+}
+
+// A site works from a server of files below a path, and from a folder. It has the list of runs, a run with its table and
+// its answers, trends, and a comparison.
+func TestPublish(t *testing.T) {
+	dir := published(t, 2400, func(o *publish.Options) { o.Margin = 0.05 })
+	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
+		t.Run(name, func(t *testing.T) {
+			b := openAt(t, site+"index.html", 1600, 1000, "light")
+			wants(b, "runs", textOf(b), "20260101-000000-old", "20260102-000000-new", "complete", "2,400")
+			b.follow("a[href^='runs/20260102']", ".verdict")
+			b.visit("#/cases", "#grid")
+			if got := found(b); got != "2,400 of 2,400 trials" {
+				t.Error(got)
+			}
+			answer := bigTrial(2398).Response.Text()
+			b.visit("#/case/big/case%20number%201199", ".answer")
+			wants(b, "case", textOf(b), answer[:40])
+			b.follow("#views a[href$='trends.html']", ".trend")
+			wants(b, "trends", textOf(b), "pass rate", "2 runs")
+			b.follow("#views a[href$='compare.html']", ".comparisons")
+			wants(b, "comparisons", textOf(b), "20260102-000000-new against 20260101-000000-old", "regressed", "newly failing")
+			b.follow(".comparisons a", ".flips")
+			b.visit("#/comparison", ".flips")
+			wants(b, "comparison", textOf(b), "regressed", "case number 3")
+			b.until(`[...document.querySelectorAll('details .chart')].length === 1`) // with values of the base's own rows
+			wants(b, "base against head", textOf(b), "lower in 120")
+			b.within(site)
+		})
+	}
+}
+
+// follow goes where a link leads, as a click does.
+func (b *tab) follow(link, selector string) {
+	b.t.Helper()
+	b.wait(link)
+	b.do(chromedp.Navigate(evaluate[string](b, fmt.Sprintf(`document.querySelector(%q).href`, link))))
+	b.wait("html[data-ready]")
+	b.wait(selector)
+}
+
+// The keyboard alone goes from the list of runs into an answer and to the comparisons.
+func TestPublishByKeyboard(t *testing.T) {
+	site := hosted(t, published(t, 20, nil))
+	b := openAt(t, site+"index.html", 1600, 1000, "light")
+	b.tabTo("a[href^='runs/20260102']")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.arrive(".verdict")
+	b.do(chromedp.KeyEvent("/"))
+	b.wait("#search:focus")
+	b.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
+	b.wait(".answer")
+	b.tabTo("#views a[href$='compare.html']")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.arrive(".comparisons")
+	b.within(site)
+}
+
+// arrive waits for an element of the page that a key leads to. The page of before goes away meanwhile.
+func (b *tab) arrive(selector string) {
+	b.t.Helper()
+	var err error
+	for range 500 {
+		var there bool
+		expression := fmt.Sprintf(`document.documentElement.dataset.ready === 'yes' && document.querySelector(%q) !== null`, selector)
+		if there, err = chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression)); there {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	b.t.Fatalf("there is no %s: %v", selector, err)
+}
+
+// tabTo presses the tab key until an element has the focus.
+func (b *tab) tabTo(selector string) {
+	b.t.Helper()
+	for range 200 {
+		if evaluate[bool](b, fmt.Sprintf(`document.activeElement.matches(%q)`, selector)) {
+			return
+		}
+		b.do(chromedp.KeyEvent(kb.Tab))
+	}
+	b.t.Fatalf("the tab key does not come to %s", selector)
+}
+
+// A file that is gone is said in words.
+func TestPublishMissing(t *testing.T) {
+	dir := published(t, 20, nil)
+	rows, err := filepath.Glob(filepath.Join(dir, "data", "*", "rows", "0.js"))
+	expect.OK(t, err)
+	for _, path := range rows {
+		expect.OK(t, os.Remove(path))
+	}
+	site := hosted(t, dir)
+	b := openAt(t, site+"index.html", 800, 600, "light")
+	b.do(chromedp.Navigate(site + "runs/20260102-000000-new.html"))
+	b.until(`document.getElementById('main').innerText.includes('the file of rows/0 is missing: reload the page')`)
+}
+
+// longer are trials with long answers that all differ: of 50,000 they are 75 MB.
+func longer(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Result) bool) {
+	return func(yield func(*eval.Result) bool) {
+		trials(func(r *eval.Result) bool {
+			if r.Response != nil {
+				words := rand.New(rand.NewPCG(1, uint64(r.N)))
+				var b strings.Builder
+				for b.Len() < 1500 {
+					fmt.Fprintf(&b, "%x ", words.Uint32N(1<<24))
+				}
+				r.Response.Candidates[0].Text += "\n" + b.String()
+			}
+			return yield(r)
+		})
+	}
+}
+
+// The first page of 50,000 trials with 75 MB of answers reads none of them, and a case reads its block alone: in a site,
+// hosted and from a folder. How long the first page takes here, in evalrun view and in a report is in the log.
+func TestPublishLarge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := bigRun(bigTrials)
+	keep(t, "large", run, longer(trials))
+	dir := filepath.Join(t.TempDir(), "site")
+	_, err := publish.Write(rundir.At(""), publish.Options{Runs: []string{"large"}, Out: dir})
+	expect.OK(t, err)
+	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
+		b := openAt(t, site+"runs/large.html", 1600, 1000, "light")
+		if n := b.requested("/trials/"); n != 0 {
+			t.Errorf("%s: the first page reads %d blocks of answers, want none", name, n)
+		}
+		answer := bigTrial(30_000).Response.Text()
+		b.visit("#/case/big/case%20number%2015000", ".answer")
+		wants(b, name, textOf(b), answer[:40])
+		if n := b.requested("/trials/"); n != 1 {
+			t.Errorf("%s: the case reads %d blocks of answers, want one", name, n)
+		}
+		b.within(site)
+		b = openAt(t, site+"runs/large.html", 1600, 1000, "light")
+		b.firstPage(name)
+	}
+	s := serve(t)
+	b := openAt(t, s.URL+"run/"+keys(t, s)["large"]+"/", 1600, 1000, "light")
+	b.firstPage("evalrun view")
+	d, err := journal.Open(filepath.Join(".evalrun", "runs", "large"))
+	expect.OK(t, err)
+	defer d.Close()
+	b = open(t, written(t, d), 1600, 1000, "light")
+	b.firstPage("report")
+}
+
+// firstPage draws a page again, and logs how long that took from the request until it was drawn. It also logs for how
+// much of it the thread was at work, because the clock alone says little on a busy machine.
+func (b *tab) firstPage(what string) {
+	b.t.Helper()
+	first := drawnAt(b)
+	call(b, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
+	before := busy(b)
+	b.do(chromedp.Reload())
+	b.arrive(".verdict")
+	b.t.Logf("%s: first page after %.0f ms, and again after %.0f ms, %.0f ms of them at work", what, first, drawnAt(b), 1000*(busy(b)-before))
+}
+
+// drawnAt is when the page was drawn, in milliseconds since it was requested.
+func drawnAt(b *tab) float64 {
+	return evaluate[float64](b, `performance.getEntriesByName('drawn')[0].startTime`)
+}
+
+// busy is how long the thread of the page was at work, in seconds.
+func busy(b *tab) float64 {
+	b.t.Helper()
+	got, err := chromedp.Call(b.ctx, performance.GetMetrics, cdp.Empty{})
+	b.check(err)
+	for _, m := range got.Metrics {
+		if m.Name == "TaskDuration" {
+			return m.Value
+		}
+	}
+	b.t.Fatal("the browser does not say how long it was at work")
+	return 0
+}
+
+// requested counts the requests to addresses with some words.
+func (b *tab) requested(words string) (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, to := range b.requests {
+		if strings.Contains(to, words) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,139 @@
+package e2e_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// courseOfRuns keeps runs of two arms, each a day after the other, the last ones of one suite alone in another.
+func courseOfRuns(t *testing.T, runs, alone int) {
+	t.Helper()
+	for i := range runs + alone {
+		p := somePlots(2, 20+i)
+		run, trials := p.record()
+		run.StartedAt = fmt.Sprintf("2026-%02d-%02dT10:00:00Z", i/28+1, i%28+1)
+		if i%7 != 3 {
+			run.Commit = fmt.Sprintf("%07x%033d", 0xa000000+i*7777, 0)
+		}
+		run.Emulator = i%5 == 0
+		suite := "plots"
+		if i >= runs {
+			suite = "alone"
+		}
+		run.Suites[0].Name = suite
+		keep(t, fmt.Sprintf("2026%04d-000000-abc", i), run, func(yield func(*eval.Result) bool) {
+			trials(func(r *eval.Result) bool { r.Suite = suite; return yield(r) })
+		})
+	}
+}
+
+// Trends have axes with units, and the commits under their points: as many as have room, the newest in any case.
+func TestTrendsHaveScales(t *testing.T) {
+	t.Chdir(t.TempDir())
+	courseOfRuns(t, 40, 1)
+	s := serve(t)
+	for _, width := range []int64{390, 1280, 2560} {
+		b := openAt(t, s.URL+"trends", width, 1000, map[bool]string{true: "dark", false: "light"}[width == 1280])
+		if n := b.plots(fmt.Sprintf("trends at %d", width)); n != 20 { // five metrics on two arms of two suites
+			t.Errorf("%d plots", n)
+		}
+		if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
+			t.Errorf("%d wide on a screen of %d", got, width)
+		}
+		commits := evaluate[[]string](
+			b, `[...document.querySelectorAll('.trend svg')].at(-1).outerHTML.match(/>a[0-9a-f]{6}</g).map(t => t.slice(1, -1))`,
+		)
+		if n := len(commits); n < 8 || n > 40 {
+			t.Errorf("%d commits under 40 points", n)
+		}
+		expect.Same(t, "the last commit", commits[len(commits)-1], fmt.Sprintf("%07x", 0xa000000+39*7777))
+		b.own(s)
+	}
+	b := openAt(t, s.URL, 1280, 1000, "light")
+	b.until(`document.querySelectorAll('.runs .share').length === 41`)
+	b.plots("runs")
+}
+
+// axe-core finds nothing in the plots, in either scheme, and their choices can be reached by the keyboard.
+func TestPlotsAccessible(t *testing.T) {
+	p := somePlots(3, 60)
+	p.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1,"output":10}}}`
+	path := p.path(t)
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{390, 2560} {
+			b := open(t, path, width, 1000, scheme)
+			evaluate[chromedp.Void](b, axe+"\n;0")
+			b.visit("#/", ".verdict")
+			b.faultless("plots, "+scheme, width)
+			if n := evaluate[int](b, `[...document.querySelectorAll('.picks select')].filter(s => s.tabIndex === 0 && s.labels.length === 1).length`); n != 5 {
+				t.Errorf("%d choices of plots, want 5", n)
+			}
+			b.quiet()
+		}
+	}
+}
+
+// The page of a comparison plots the base against the head, case by case, with values of the base's own rows.
+func TestBaseAgainstHead(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := bigRun(400)
+	keep(t, "20260101-000000-old", run, better(trials))
+	run.StartedAt = "2026-01-02T00:00:00Z"
+	keep(t, "20260102-000000-new", run, trials)
+	s := serve(t)
+	known := keys(t, s)
+	b := openAt(t, s.URL+"compare/"+known["20260101-000000-old"]+"/"+known["20260102-000000-new"]+"/#/comparison", 1280, 1000, "light")
+	const facts = `[...document.querySelectorAll('details .chart')].map(c => c.previousElementSibling.textContent)`
+	b.until(facts + `.length === 1`) // that of the first arm is open
+	want := "pass rate of head is higher in 0 cases, lower in 20, the same in 178."
+	expect.Same(t, "the first arm", evaluate[[]string](b, facts), []string{want})
+	b.unfold()
+	b.until(facts + `.length === 2`)
+	expect.Same(t, "both arms", evaluate[[]string](b, facts), []string{want, want})
+	b.plots("comparison")
+	b.pick("against-0", "latency")
+	expect.Same(t, "latency", evaluate[[]string](b, facts)[0], "latency of head is higher in 0 cases, lower in 0, the same in 198.")
+	b.own(s)
+}
+
+// A choice of a plot that a reader is making stays while the run grows. The plots follow afterwards, with the choice.
+func TestPlotsOfARunThatGrows(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p := somePlots(2, 40)
+	run, trials := p.record()
+	var all []*eval.Result
+	trials(func(r *eval.Result) bool { all = append(all, r); return true })
+	w, err := journal.Create(filepath.Join(".evalrun", "runs", run.ID), &run, nil)
+	expect.OK(t, err)
+	put := func(some []*eval.Result) {
+		t.Helper()
+		for _, r := range some {
+			expect.OK(t, w.Append(r))
+		}
+	}
+	put(all[:20])
+	s := serve(t)
+	b := openAt(t, s.URL+"run/"+keys(t, s)[run.ID]+"/", 1600, 1000, "light")
+	b.until(`document.documentElement.dataset.watched === 'yes'`)
+	evaluate[chromedp.Void](b, `void document.getElementById('pick-versus-value').focus()`)
+	b.pick("versus-value", "tokens")
+	const facts = `document.getElementById('pick-versus-value').closest('section').querySelector('p').textContent`
+	expect.Same(t, "at first", evaluate[string](b, facts), "tokens of B is higher in 10 cases, lower in 0, the same in 0.")
+	put(all[20:])
+	expect.OK(t, w.Finish(&eval.End{FinishedAt: "2026-01-01T00:01:00Z", Reason: eval.EndCompleted}))
+	b.until(`document.documentElement.dataset.watched === 'ended'`)
+	expect.Same(t, "the focus", evaluate[string](b, `document.activeElement.id`), "pick-versus-value")
+	evaluate[chromedp.Void](b, `void document.activeElement.blur()`)
+	b.until(facts + ` === 'tokens of B is higher in 40 cases, lower in 0, the same in 0.'`)
+	b.until(`!document.getElementById('main').innerText.includes('Still running')`)
+	expect.Same(t, "the choice", evaluate[string](b, `document.getElementById('pick-versus-value').selectedOptions[0].text`), "tokens")
+	b.plots("a run that has grown")
+	b.own(s)
+}

@@ -1,0 +1,65 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// numbers adds what the query language knows as score.NAME and metric.NAME.
+func (c *columns) numbers(t *tables, r *eval.Result) {
+	var names []string
+	add := func(name string, value *float64) {
+		names, c.Value = append(names, name), append(c.Value, value)
+	}
+	for i := range r.Scores {
+		s := &r.Scores[i]
+		add("score."+cmp.Or(s.Name, s.Scorer), s.Value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
+		add("metric."+name, new(r.Metrics[name]))
+	}
+	c.Number = append(c.Number, t.Number.number(names...))
+}
+
+// called are the names of the tools that a trial called, each once.
+func called(r *eval.Result) []string {
+	var out []string
+	add := func(answer *eval.Response) {
+		for i := range answer.Candidates {
+			for _, call := range answer.Candidates[i].Calls() {
+				out = addOnce(out, call.Name)
+			}
+		}
+	}
+	for i := range r.Turns {
+		add(&r.Turns[i].Response)
+	}
+	if r.Response != nil {
+		add(r.Response)
+	}
+	return out
+}
+
+// hashOfAnswer is of the texts and calls of an answer, in all of its candidates. Texts that were not kept have their own hashes.
+func hashOfAnswer(r *eval.Response) uint32 {
+	if r == nil {
+		return 0
+	}
+	h := fnv.New32a()
+	for i := range r.Candidates {
+		c := &r.Candidates[i]
+		fmt.Fprintf(h, "%q", c.Text)
+		if c.Withheld != nil {
+			fmt.Fprintf(h, " %q", c.Withheld.SHA256)
+		}
+		for _, call := range c.Calls() {
+			fmt.Fprintf(h, " %q(%s)", call.Name, call.Args)
+		}
+	}
+	return h.Sum32()
+}

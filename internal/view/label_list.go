@@ -1,0 +1,112 @@
+package view
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/labels"
+)
+
+// mostLabelFiles is how many suites with labels the page of them lists.
+const mostLabelFiles = 200
+
+// labelFile is what people say of the answers to a suite, in numbers.
+type labelFile struct {
+	Suite   string `json:"suite"`
+	Answers int    `json:"answers"`
+	Pass    int    `json:"pass"`
+	Fail    int    `json:"fail"`
+	Split   int    `json:"split"` // answers with as many people for pass as for fail
+	// Divided are the first of these.
+	Divided []divided `json:"divided"`
+	// People are how many answers each labelled.
+	People     []labeller         `json:"people"`
+	Agreements []labels.Agreement `json:"agreements"`
+	Problem    string             `json:"problem"`
+}
+
+// mostDivided is how many answers are listed on which people are divided.
+const mostDivided = 100
+
+type divided struct {
+	Case string `json:"case"`
+	Arm  string `json:"arm"`
+}
+
+type labeller struct {
+	Who     string `json:"who"`
+	Answers int    `json:"answers"`
+	Pass    int    `json:"pass"`
+}
+
+// listLabels answers with the files of labels in the folder.
+func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
+	end, ok := s.begin(r.Context())
+	if !ok {
+		return
+	}
+	defer end()
+	dir := s.options.Dir.Abs("")
+	paths, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+labels.Suffix))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	out := []labelFile{}
+	for _, path := range paths[:min(len(paths), mostLabelFiles)] {
+		out = append(out, newLabelFile(dir, strings.TrimSuffix(filepath.Base(path), labels.Suffix)))
+	}
+	answer(w, map[string]any{"files": out, "more": len(paths) - len(out), "who": s.labelling.who})
+}
+
+// escapeGlob lets a path stand for itself in a glob.
+func escapeGlob(path string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
+}
+
+func newLabelFile(dir, suite string) labelFile {
+	out := labelFile{Suite: suite, People: []labeller{}, Divided: []divided{}, Agreements: []labels.Agreement{}}
+	file, err := labels.Read(dir, suite)
+	if err != nil {
+		out.Problem = err.Error()
+		return out
+	}
+	if err := file.Err(); err != nil {
+		out.Problem = err.Error()
+	}
+	for _, who := range file.People() {
+		out.People = append(out.People, labeller{Who: who})
+	}
+	for _, k := range file.Answers() {
+		out.count(file.Of(k))
+	}
+	out.Agreements = append(out.Agreements, file.Agreements()...)
+	return out
+}
+
+// count takes in what people say of an answer.
+func (f *labelFile) count(all []labels.Label) {
+	f.Answers++
+	switch labels.Decide(all) {
+	case labels.Pass:
+		f.Pass++
+	case labels.Fail:
+		f.Fail++
+	default:
+		if f.Split++; f.Split <= mostDivided {
+			f.Divided = append(f.Divided, divided{all[0].Case, all[0].Arm})
+		}
+	}
+	for _, l := range all {
+		who := &f.People[slices.IndexFunc(f.People, func(p labeller) bool { return p.Who == l.Who })]
+		if l.Label == labels.None {
+			continue
+		}
+		who.Answers++
+		if l.Label == labels.Pass {
+			who.Pass++
+		}
+	}
+}

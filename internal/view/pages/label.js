@@ -1,0 +1,131 @@
+// Labels: what people say of answers. The token of this start comes behind the # of the address that evalrun prints, and a code for it
+// in the address that evalrun opens. The page keeps the token for its origin, which is that of one server, and shows it no more.
+const labeller = document.documentElement.dataset.who || '', tokenKey = 'evalrun-token';
+const labelWords = {__proto__: null, pass: 'pass', fail: 'fail'};
+
+async function takeToken() {
+  const [, kind, word] = /^#(token|code)=([A-Za-z0-9]+)$/.exec(location.hash) || [];
+  if (kind) history.replaceState(null, '', location.pathname + location.search);
+  const fresh = kind === 'code' ? await tokenFor(word).catch(() => '') : word;
+  try {
+    if (fresh) localStorage.setItem(tokenKey, fresh);
+    return fresh || localStorage.getItem(tokenKey) || '';
+  } catch { // where the browser keeps nothing, other tabs only read
+    return fresh || '';
+  }
+}
+
+// tokenFor gives the token for a code, which is good once.
+async function tokenFor(code) {
+  const answer = await fetch('/token', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({code})});
+  if (!answer.ok) throw new Error(await answer.text());
+  return (await answer.json()).token;
+}
+
+// labelsAt is where the labels of the answer of a trial are. The epoch keeps a label from an answer that the page does not show.
+function labelsAt(trial) {
+  return '/run/' + from.split('/').at(-2) + '/labels/' + encodeURIComponent(trial.id) + '?' + new URLSearchParams({of: mark.split('-')[0]});
+}
+
+// drawLabels is the part of an answer in which people label it.
+function drawLabels(trial) {
+  if (!trial.response) return null;
+  const place = h('section', {class: 'labels', 'aria-label': `Labels of ${visible(trial.arm)}, repeat ${trial.repeat}`});
+  fetch(labelsAt(trial)).then(async answer => {
+    if (!answer.ok) throw new Error(await answer.text());
+    showLabels(place, trial, await answer.json());
+  }).catch(problem => place.replaceChildren(h('p', {class: 'note', role: 'alert'}, 'The labels cannot be read: ' + problem.message)));
+  return place;
+}
+
+function showLabels(place, trial, said) {
+  const own = said.labels.find(l => l.own), others = said.labels.filter(l => !l.own);
+  const blind = !said.closed && !(own && own.label) && others.length > 0; // agreement counts where people judge by themselves
+  place.replaceChildren(...[
+    h('h3', null, 'Labels'),
+    blind ? h('p', {class: 'note'}, `Labelled by ${count(others.length, 'other person').replace('persons', 'people')}: choose pass or fail to see how.`) : others.length > 0 && h('ul', {class: 'scores'}, others.map(drawOpinion)),
+    said.closed ? h('p', {class: 'note'}, visible(said.closed)) : drawLabelForm(place, trial, said, own),
+    said.closed && own && h('ul', {class: 'scores'}, drawOpinion(own)),
+    said.problem && h('p', {class: 'note', role: 'alert'}, visible(said.problem)),
+  ].filter(Boolean));
+}
+
+function drawOpinion(l) {
+  return h('li', null, labelWords[l.label] ? badge(l.label) : h('span', {class: 'chip'}, 'comment'), ' ', h('b', null, name(l.who)), h('span', {class: 'on'}, ' ' + when(l.at)),
+    l.comment && h('p', {class: 'telling', dir: 'auto'}, visible(l.comment)));
+}
+
+// drawLabelForm has the buttons of the person who labels here: a button that is pressed takes the label back.
+function drawLabelForm(place, trial, said, own) {
+  const label = own ? own.label : '', comment = h('textarea', {rows: '2', maxlength: '4000', onkeydown: stay}), note = h('p', {class: 'note', role: 'status'});
+  comment.value = own ? own.comment : '';
+  note.textContent = own ? `Yours, of ${when(own.at)}.` : '';
+  const send = async (word, back) => {
+    try {
+      const now = await writeLabel(trial, {hash: said.hash, label: word, comment: comment.value});
+      showLabels(place, trial, now);
+      const again = place.querySelector(back);
+      if (again) again.focus();
+      say(word ? `Labelled ${word}.` : 'The label is saved.');
+    } catch (problem) { note.textContent = problem.message; }
+  };
+  const button = word => h('button', {type: 'button', class: 'label-' + word, 'aria-pressed': String(label === word), onclick: () => send(label === word ? '' : word, '.label-' + word)}, badge(word));
+  return h('form', {class: 'label-form', onsubmit: e => { e.preventDefault(); send(label, '.label-save'); }},
+    h('div', {class: 'repeats', role: 'group', 'aria-label': `Your label, ${labeller}`}, button('pass'), button('fail')),
+    h('label', null, h('span', null, 'Comment of ', name(labeller)), comment), h('button', {class: 'label-save'}, 'Save the comment'), note);
+}
+
+// goToLabels moves the focus to the buttons of the next answer, after the last to those of the first.
+function goToLabels() {
+  const forms = [...document.querySelectorAll('.label-form')], at = forms.findIndex(form => form.contains(document.activeElement));
+  if (forms.length > 0) forms[(at + 1) % forms.length].querySelector('button').focus();
+}
+
+// stay keeps Escape from leaving the page, and with it what is written.
+function stay(e) {
+  if (e.key !== 'Escape') return;
+  e.stopPropagation();
+  e.target.closest('form').querySelector('button').focus();
+}
+
+async function writeLabel(trial, label) {
+  const answer = await fetch(labelsAt(trial), {
+    method: 'POST', headers: {'Content-Type': 'application/json', 'Evalrun-Token': await token}, body: JSON.stringify(label),
+  });
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.json();
+}
+
+// showLabelFiles is the page of all labels: how many there are, and how far people agree.
+async function showLabelFiles(main) {
+  const {files, more} = await get('labels');
+  main.append(h('h1', null, 'Labels'), h('p', {class: 'lead'}, 'You label as ', name(labeller), ': open an answer of a run, and choose pass or fail. The labels of a suite are lines of SUITE.labels.jsonl in the folder of evalrun view.'));
+  if (files.length === 0) main.append(h('p', null, 'No answer has a label yet.'));
+  main.append(...files.map(drawLabelFile));
+  if (more > 0) main.append(h('p', {class: 'note'}, `${number(more)} more are not listed.`));
+}
+
+function drawLabelFile(f) {
+  const split = f.split > 0 && `, divided on ${number(f.split)}`, more = f.split - f.divided.length;
+  return section(name(f.suite),
+    f.problem && h('p', {class: 'telling', role: 'alert'}, visible(f.problem)),
+    h('p', null, `${count(f.answers, 'answer')}: ${number(f.pass)} pass, ${number(f.fail)} fail`, split),
+    f.people.length > 0 && table(`Who labelled answers of ${f.suite}`, ['Who', '#answers', '#pass', '#fail'], f.people.map(p => [name(p.who), number(p.answers), number(p.pass), number(p.answers - p.pass)])),
+    f.agreements.length > 0 && table(`Agreement on answers of ${f.suite}`, ['Two people', '#both labelled', '#agree', '#agreement (90 % interval)', "#Cohen's kappa (90 % interval)"], f.agreements.map(agreementCells)),
+    f.split > 0 && h('details', null, h('summary', null, 'People are divided on ' + count(f.split, 'answer')),
+      h('ul', {class: 'lines'}, f.divided.map(d => h('li', null, name(d.case), ' on ', name(d.arm))), more > 0 && h('li', null, `and ${number(more)} more`))));
+}
+
+// agreementCells are the cells of two people; intervals are at 90 %.
+function agreementCells(a) {
+  const range = (bounds, unit) => ` (${unit(bounds[0])} to ${unit(bounds[1])})`;
+  return [[name(a.one), ' and ', name(a.other)], number(a.answers), number(a.agree), percent(a.agree / a.answers) + range(a.interval, percent),
+    a.kappa === null ? 'undefined: both always say the same' : three(a.kappa) + range(a.kappaInterval, three)];
+}
+
+const token = takeToken();
+if (labeller) {
+  besideAnswer.push(drawLabels);
+  for (const page of ['case', 'side']) pageKeys[page].l = goToLabels;
+  for (const [title, list] of keyLists) if (title === 'A case' || title === 'Two answers side by side') list.push([['l'], 'label the next answer']);
+}
