@@ -1,0 +1,136 @@
+package publish
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/internal/verdict"
+
+	"github.com/evalrun/evalrun/compare"
+)
+
+// mostComparisons is how many comparisons a site has: of n runs of a suite there are n(n-1)/2.
+const mostComparisons = 100
+
+// comparison is one of the list.
+type comparison struct {
+	Base string        `json:"base"` // keys of runs
+	Head string        `json:"head"`
+	Why  string        `json:"why,omitempty"` // what makes it invalid as a whole
+	Arms []comparedArm `json:"arms"`
+}
+
+// comparedArm is what came of an arm.
+type comparedArm struct {
+	Suite   string       `json:"suite"`
+	Arm     string       `json:"arm"`
+	Verdict eval.Verdict `json:"verdict,omitempty"`
+	Changes string       `json:"changes"` // in words
+}
+
+// pair is two runs of the same suite, the older one first.
+type pair struct{ base, head *published }
+
+// pairs are the runs that are compared: neighbours first, which are what most readers want, and the newest of those.
+func (s *site) pairs() (out []pair) {
+	for distance := 1; distance < len(s.runs); distance++ {
+		for i := 0; i+distance < len(s.runs); i++ {
+			p := pair{s.runs[i+distance], s.runs[i]}
+			if slices.ContainsFunc(p.head.Suites, func(name string) bool { return slices.Contains(p.base.Suites, name) }) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// compareAll compares the runs of each suite with one another, and writes the pages. The comparison of a run with its
+// baseline is on the run's own page.
+func (s *site) compareAll() ([]comparison, error) {
+	all := s.pairs()
+	if s.out.LeftOut = len(all) - mostComparisons; s.out.LeftOut > 0 {
+		all = all[:mostComparisons]
+	}
+	s.out.LeftOut, s.out.Comparisons = max(0, s.out.LeftOut), len(all)
+	out := []comparison{}
+	for _, p := range all {
+		one, err := s.compare(p)
+		if err != nil {
+			return nil, fmt.Errorf("%s against %s: %w", p.head.ID, p.base.ID, err)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// compare compares two runs, and writes the page of the comparison.
+func (s *site) compare(p pair) (comparison, error) {
+	base, err := s.open(p.base)
+	if err != nil {
+		return comparison{}, err
+	}
+	defer base.Close() //nolint:errcheck // it was only read
+	head, err := s.open(p.head)
+	if err != nil {
+		return comparison{}, err
+	}
+	defer head.Close() //nolint:errcheck // the same
+	what := verdict.Comparing{
+		Base: p.base.ID, Head: p.head.ID, Rules: func(string) *eval.BaselineRule { return nil },
+		NoContent: base.Run.Options().NoContent || head.Run.Options().NoContent,
+	}
+	if s.options.Margin > 0 {
+		rule, err := verdict.RuleOf(eval.RuleOptions{Margin: s.options.Margin})
+		if err != nil {
+			return comparison{}, err
+		}
+		what.Rules = func(string) *eval.BaselineRule { return rule }
+	}
+	c, err := verdict.Compare(base, head, what)
+	if err != nil {
+		return comparison{}, err
+	}
+	block, err := page.ComparedHead(head, c)
+	if err != nil {
+		return comparison{}, err
+	}
+	return brief(p, c), s.writeComparison(p, block)
+}
+
+// writeComparison writes the page of the head's run with another head block.
+func (s *site) writeComparison(p pair, block []byte) error {
+	own, err := s.to.newParcel()
+	if err == nil {
+		err = own.block("head", block)
+	}
+	if err != nil {
+		return err
+	}
+	dir, err := own.done()
+	if err != nil {
+		return err
+	}
+	const root = "../"
+	drawn := s.page("run", fmt.Sprintf("%s against %s", p.head.ID, p.base.ID), root)
+	drawn.Data, drawn.Head, drawn.Base = root+p.head.data+"/", root+dir+"/", root+p.base.data+"/"
+	return s.to.page(comparisonPage(p.base.Key, p.head.Key), drawn.Draw)
+}
+
+// comparisonPage is the page of a comparison, as the program of the pages finds it too.
+func comparisonPage(base, head string) string {
+	return path.Join(comparisonsDir, base+"--"+head+".html")
+}
+
+// brief is a comparison for the list.
+func brief(p pair, c *compare.Comparison) comparison {
+	out := comparison{Base: p.base.Key, Head: p.head.Key, Why: c.Why, Arms: []comparedArm{}}
+	for i := range c.Arms {
+		a := &c.Arms[i]
+		out.Arms = append(out.Arms, comparedArm{a.Suite, a.HeadArm, a.Verdict, overview.ReadingOf(a).Changes})
+	}
+	return out
+}

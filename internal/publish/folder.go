@@ -1,0 +1,242 @@
+package publish
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/regular"
+)
+
+// markerName is the file by which a folder is known as one of a site. It is locked while the site is written.
+const markerName = "evalrun-site.json"
+
+// marker is what the file holds.
+type marker struct {
+	MadeBy  string `json:"madeBy"`
+	Version int    `json:"version"`
+}
+
+var ours = marker{MadeBy: "evalrun publish", Version: 1}
+
+// Folders of the site. All that is in them belongs to it.
+const (
+	dataDir        = "data"
+	runsDir        = "runs"
+	comparisonsDir = "comparisons"
+)
+
+// folder is the folder of a site. Data are written first, into folders that are named by what they hold: none of them
+// ever changes. Each page is replaced as a whole, and names the folders with its data. So a reader sees a page of before
+// or one of now, and either works, also when the writer is killed. What no page uses any more goes last.
+type folder struct {
+	root  *os.Root
+	lock  *flock.Flock
+	fresh map[string]bool // pages, and folders of data, of the site as it is now
+	pages []pageFile      // in the order of being replaced
+}
+
+type pageFile struct {
+	name string
+	data []byte
+}
+
+// openFolder opens the folder of a site, and makes it when it is not there. It refuses one that has anything but a site.
+func openFolder(dir string) (*folder, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, exit.BadInput("the folder of the site cannot be made: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, exit.BadInput("the folder of the site cannot be opened: %w", err)
+	}
+	f := &folder{root: root, fresh: map[string]bool{}}
+	if err := f.claim(dir); err != nil {
+		f.close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// claim takes the folder for the site, and locks it.
+func (f *folder) claim(dir string) error {
+	known, err := f.marked(dir)
+	if err == nil && !known {
+		err = f.mark(dir)
+	}
+	if err != nil {
+		return err
+	}
+	f.lock = flock.New(filepath.Join(f.root.Name(), markerName), flock.SetFlag(os.O_RDWR))
+	if free, err := f.lock.TryLock(); err != nil {
+		return exit.BadInput("the folder %s cannot be locked: %w", dir, err)
+	} else if !free {
+		return exit.BadInput("another evalrun is writing to %s: wait until it has ended", dir)
+	}
+	return nil
+}
+
+// marked reports whether the folder has the marker of a site. The marker of something else is an error.
+func (f *folder) marked(dir string) (bool, error) {
+	info, err := f.root.Lstat(markerName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	var m marker
+	if err == nil && info.Mode().IsRegular() && info.Size() < 1<<10 {
+		var data []byte
+		if data, err = regular.ReadFile(filepath.Join(f.root.Name(), markerName), 1<<10); err == nil {
+			err = json.Unmarshal(data, &m)
+		}
+	}
+	switch {
+	case err != nil || m.MadeBy != ours.MadeBy:
+		return false, exit.BadInput("%s in %s is not the marker of a site: name another folder", markerName, dir)
+	case m.Version > ours.Version:
+		return false, exit.BadInput("%s was written by a newer evalrun: name another folder, or update evalrun", dir)
+	}
+	return true, nil
+}
+
+// mark puts the marker into an empty folder.
+func (f *folder) mark(dir string) error {
+	entries, err := fs.ReadDir(f.root.FS(), ".")
+	if err != nil {
+		return exit.BadInput("the folder of the site cannot be read: %w", err)
+	}
+	if len(entries) > 0 {
+		return exit.BadInput(
+			"%s has files that evalrun publish did not write (%s): name a folder that is empty or not there yet", dir, entries[0].Name(),
+		)
+	}
+	data, err := json.Marshal(ours)
+	if err == nil {
+		err = f.root.WriteFile(markerName, append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return exit.BadInput("the site cannot be written to %s: %w", dir, err)
+	}
+	return nil
+}
+
+func (f *folder) close() {
+	if f.lock != nil {
+		_ = f.lock.Unlock() // it goes with the process
+	}
+	_ = f.root.Close() // files are closed by themselves
+}
+
+// path is where a file of the site is, for people.
+func (f *folder) path(name string) string {
+	return filepath.Join(f.root.Name(), filepath.FromSlash(name))
+}
+
+// parcel is a folder of data that is being written.
+type parcel struct {
+	in   *folder
+	name string
+	sum  hash.Hash
+}
+
+// newParcel begins a folder of data.
+func (f *folder) newParcel() (*parcel, error) {
+	p := &parcel{in: f, name: path.Join(dataDir, "new-"+strings.ToLower(rand.Text())), sum: sha256.New()}
+	return p, f.root.MkdirAll(p.name, 0o755)
+}
+
+// add writes a file of the folder.
+func (p *parcel) add(name string, parts ...[]byte) error {
+	at := path.Join(p.name, name)
+	if err := p.in.root.MkdirAll(path.Dir(at), 0o755); err != nil {
+		return err
+	}
+	file, err := p.in.root.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.sum, "%q %d\n", name, len(parts))
+	for _, part := range parts {
+		_, _ = p.sum.Write(part) // it takes everything
+		if _, err = file.Write(part); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, file.Close())
+}
+
+// done gives the folder its name, which says what is in it, and returns the name. A folder of the same name holds the same.
+func (p *parcel) done() (string, error) {
+	name := path.Join(dataDir, hex.EncodeToString(p.sum.Sum(nil)[:8]))
+	p.in.fresh[name] = true
+	if _, err := p.in.root.Lstat(name); err == nil {
+		return name, p.in.root.RemoveAll(p.name)
+	}
+	return name, p.in.root.Rename(p.name, name)
+}
+
+// page keeps a page until commit writes it.
+func (f *folder) page(name string, draw func(io.Writer) error) error {
+	var b strings.Builder
+	if err := draw(&b); err != nil {
+		return err
+	}
+	f.fresh[name] = true
+	f.pages = append(f.pages, pageFile{name, []byte(b.String())})
+	return nil
+}
+
+// commit replaces the pages, and removes what the site no longer uses.
+func (f *folder) commit() error {
+	for _, p := range f.pages {
+		if err := f.replace(p); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{runsDir, comparisonsDir, dataDir} {
+		if err := f.sweep(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newSuffix is what a page is called by until it takes its place.
+const newSuffix = ".new"
+
+// replace replaces a page as a whole.
+func (f *folder) replace(p pageFile) error {
+	if err := f.root.MkdirAll(path.Dir(p.name), 0o755); err != nil {
+		return err
+	}
+	if err := f.root.WriteFile(p.name+newSuffix, p.data, 0o644); err != nil {
+		return err
+	}
+	return f.root.Rename(p.name+newSuffix, p.name)
+}
+
+// sweep removes what is in a folder of the site and is not of the site as it is now.
+func (f *folder) sweep(dir string) error {
+	entries, err := fs.ReadDir(f.root.FS(), dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if name := path.Join(dir, e.Name()); !f.fresh[name] {
+			err = errors.Join(err, f.root.RemoveAll(name))
+		}
+	}
+	return err
+}

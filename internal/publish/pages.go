@@ -1,0 +1,135 @@
+package publish
+
+import (
+	"embed"
+	"encoding/json"
+	"io"
+	"path"
+
+	"github.com/evalrun/evalrun/internal/gallery"
+	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/journal"
+)
+
+//go:embed pages
+var files embed.FS
+
+// The pages of several runs.
+const (
+	indexPage   = "index.html"
+	trendsPage  = "trends.html"
+	comparePage = "compare.html"
+)
+
+// policy lets a page load scripts and the style of its own site, and make addresses of scripts in one place of its
+// program. `file:` is the folder that a page was opened from, where some browsers take it for no site.
+const policy = "default-src 'none'; img-src data:; style-src 'self' file:; script-src 'self' file:" +
+	"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types evalrun"
+
+// addresses are where the pages find style, program, and the data of the pages of several runs.
+type addresses struct{ style, code, data string }
+
+func runPage(r *published) string { return path.Join(runsDir, r.Key+".html") }
+
+// program is that of the page of the report, with the pages of several runs.
+func program() string {
+	more := append(gallery.Scripts(), asset("comparisons.js"), asset("site.js"))
+	return page.Program(asset("load.js"), more...)
+}
+
+func asset(name string) string {
+	data, err := files.ReadFile("pages/" + name)
+	if err != nil { // it is part of the program
+		panic(err)
+	}
+	return string(data)
+}
+
+// writeAssets writes style and program.
+func (s *site) writeAssets() error {
+	p, err := s.to.newParcel()
+	if err != nil {
+		return err
+	}
+	if err := p.add("style.css", []byte(page.Style()+gallery.Style())); err != nil {
+		return err
+	}
+	if err := p.add("program.js", []byte(program())); err != nil {
+		return err
+	}
+	dir, err := p.done()
+	s.assets.style, s.assets.code = dir+"/style.css", dir+"/program.js"
+	return err
+}
+
+// page is a page below root, which is "" or leads up to the site.
+func (s *site) page(name, title, root string) gallery.Page {
+	p := gallery.Page{
+		Name: name, Title: title, Maker: "evalrun", Whose: "Site", Policy: policy, Style: root + s.assets.style, Code: root + s.assets.code,
+		Root: root,
+		Links: []gallery.Link{
+			{Name: "runs", Title: "Runs", Address: root + indexPage},
+			{Name: "trends", Title: "Trends", Address: root + trendsPage},
+			{Name: "compare", Title: "Compare", Address: root + comparePage},
+		},
+	}
+	if name != "run" {
+		p.Head = root + s.assets.data + "/"
+	}
+	return p
+}
+
+// drawRun draws the page of a run.
+func (s *site) drawRun(r *published) func(io.Writer) error {
+	const root = "../"
+	p := s.page("run", r.Title(), root)
+	p.Data = root + r.data + "/"
+	return p.Draw
+}
+
+// writeGallery writes the pages of several runs. The first page comes last: it leads to all others.
+func (s *site) writeGallery(list gallery.List, compared []comparison) error {
+	trends, err := s.trends()
+	if err != nil {
+		return err
+	}
+	p, err := s.to.newParcel()
+	if err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		name string
+		data any
+	}{{"runs", list}, {"trends", trends}, {"comparisons", compared}} {
+		data, err := json.Marshal(one.data)
+		if err == nil {
+			err = p.block(one.name, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.assets.data, err = p.done(); err != nil {
+		return err
+	}
+	for _, one := range [][3]string{{comparePage, "compare", "Compare"}, {trendsPage, "trends", "Trends"}, {indexPage, "runs", "Runs"}} {
+		drawn := s.page(one[1], one[2], "")
+		if err := s.to.page(one[0], drawn.Draw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trends are the courses of the metrics of all runs.
+func (s *site) trends() (gallery.Shown, error) {
+	keys := map[string]string{}
+	var ids []string
+	for _, r := range s.runs {
+		keys[r.ID] = r.Key
+		ids = append(ids, r.ID)
+	}
+	t := gallery.NewTrends(keys)
+	err := t.TakeRuns(ids, func(i int) (*journal.Document, error) { return s.open(s.runs[i]) })
+	return t.Shown(""), err
+}

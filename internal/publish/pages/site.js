@@ -1,0 +1,1 @@
+showPage(start, {runs: showRuns, trends: showTrends, compare: showComparisons});

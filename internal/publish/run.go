@@ -1,0 +1,165 @@
+package publish
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/gallery"
+	"github.com/evalrun/evalrun/internal/page"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/internal/verdict"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// published is a run of the site.
+type published struct {
+	gallery.Run
+	path string // of its run file, or of the copy without content
+	data string // the folder with its blocks
+}
+
+// plainID is what an id looks like that can be a part of an address as it is.
+var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
+
+// keyOf is what a run is called in addresses: its id, unless that has characters with a meaning there.
+func keyOf(id string) string {
+	if plainID.MatchString(id) && !strings.Contains(id, "..") {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:8])
+}
+
+// heads reads the heads of the runs that are named.
+func (s *site) heads(paths []string) error {
+	known := map[string]string{}
+	var problems []error
+	for _, path := range paths {
+		head, err := journal.Head(path)
+		if err != nil {
+			problems = append(problems, exit.BadInput("the run cannot be read: %w", err))
+			continue
+		}
+		r := &published{Run: gallery.NewRun(keyOf(head.ID), head), path: path}
+		if other, twice := known[r.Key]; twice {
+			problems = append(problems, exit.BadInput("%s and %s are the same run %s: name one of them", other, path, r.ID))
+			continue
+		}
+		known[r.Key] = path
+		s.runs = append(s.runs, r)
+	}
+	newestFirst(s.runs)
+	return errors.Join(problems...)
+}
+
+// open opens a run with its gate applied. The caller closes it.
+func (s *site) open(r *published) (*journal.Document, error) {
+	d, err := rundir.At("").Open(r.path)
+	if err != nil {
+		return nil, err
+	}
+	if d.Running {
+		_ = d.Close() // it was only read
+		return nil, exit.BadInput("run %s is still in progress: publish it when it has ended", r.ID)
+	}
+	if s.options.NoContent && !d.Run.Options().NoContent {
+		if d, err = s.withhold(r, d); err != nil {
+			return nil, err
+		}
+	}
+	verdict.ApplyIn(s.in, d)
+	return d, nil
+}
+
+// withhold makes a copy of a run as --no-content would have kept it, which the run is read from instead. It closes d.
+func (s *site) withhold(r *published, d *journal.Document) (*journal.Document, error) {
+	defer d.Close() //nolint:errcheck // it was only read
+	if s.scratch == "" {
+		dir, err := os.MkdirTemp("", "evalrun-publish-*")
+		if err != nil {
+			return nil, err
+		}
+		s.scratch = dir
+	}
+	path := filepath.Join(s.scratch, r.Key, journal.FileName)
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(d.WriteWithheld(file), file.Close()); err != nil {
+		return nil, err
+	}
+	r.path = path
+	return rundir.At("").Open(path)
+}
+
+// writeRun writes the blocks and the page of a run.
+func (s *site) writeRun(r *published) (gallery.Summary, error) {
+	d, err := s.open(r)
+	if err != nil {
+		return gallery.Summary{}, err
+	}
+	defer d.Close() //nolint:errcheck // it was only read
+	served, err := page.NewServed(d)
+	if err != nil {
+		return gallery.Summary{}, err
+	}
+	if err := s.writeBlocks(r, served); err != nil {
+		return gallery.Summary{}, err
+	}
+	s.out.count(r.ID, served.Content())
+	return gallery.Summarize(d), s.to.page(runPage(r), s.drawRun(r))
+}
+
+// writeBlocks writes the blocks of a run, each as a file.
+func (s *site) writeBlocks(r *published, served *page.Served) error {
+	p, err := s.to.newParcel()
+	if err != nil {
+		return err
+	}
+	for _, name := range served.Names() {
+		data, err := served.Block(name)
+		if errors.Is(err, page.ErrNoBlock) && strings.HasPrefix(name, "image/") {
+			continue // it has gone, or has changed
+		}
+		if err == nil {
+			err = p.block(name, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.data, err = p.done()
+	return err
+}
+
+// block writes a block of data as a script, which pages load: a page that was opened from a folder may read no other
+// files. Its text is base64, so that nothing in the data can become a part of the script.
+func (p *parcel) block(name string, data []byte) error {
+	text, err := page.Packed(data)
+	if err != nil {
+		return err
+	}
+	return p.add(name+".js", []byte(`evalrun("`+name+`","`), text, []byte("\");\n"))
+}
+
+// count adds what can be read of a run.
+func (s *Site) count(id string, c page.Content) {
+	if c == (page.Content{}) {
+		return
+	}
+	s.WithContent = append(s.WithContent, id)
+	s.Content.Prompts += c.Prompts
+	s.Content.Answers += c.Answers
+	s.Content.Replies += c.Replies
+	s.Content.Images += c.Images
+}
