@@ -110,6 +110,7 @@ func (l *loader) readDefaults() {
 	for _, root := range l.roots {
 		n := root.Get("defaults")
 		def := l.caseDef(n.Map(defaultsBlock().Names()...))
+		l.misspelled.note(root, def.node)
 		old := l.defaults
 		def.fill(old.settings)
 		def.vars = append(old.vars, def.vars...)

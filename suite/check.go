@@ -204,8 +204,7 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 	if c.ID != "" { // it was given, and the cell was not empty
 		l.checkID(def, c)
 	}
-	unlabelled := l.classified != nil && !def.alone // which was reported
-	if !unlabelled && len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 && !c.row.lacksScorers() {
+	if l.unjudged(def, c) {
 		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
 	}
 	for _, arm := range c.Arms {
@@ -223,6 +222,13 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 		l.checkCalls(c, arm)
 		l.checkExpected(c, arm)
 	}
+}
+
+// unjudged reports whether a case has no scorer, and no other problem says why.
+func (l *checker) unjudged(def *caseDef, c *Case) bool {
+	unlabelled := l.classified != nil && !def.alone // which was reported
+	reported := unlabelled || l.misspelled.lacksScorers(def) || c.row.lacksScorers()
+	return !reported && len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0
 }
 
 func (l *checker) checkID(def *caseDef, c *Case) {

@@ -83,6 +83,8 @@ func (l *loader) readClasses(n yamlnode.Node) {
 		switch {
 		case blank.Is(class):
 			item.Errorf("answers outside of the classes have their own column", "a class needs a name")
+		case class == classification.OtherAnswers:
+			item.Errorf("such as `other`", "`(other)` is the column of answers outside of the classes")
 		case len(class) > longestClass:
 			item.Errorf("", "a class has at most %d bytes", longestClass)
 		case strings.ContainsFunc(class, isControl):
@@ -149,7 +151,7 @@ func (l *loader) checkEarly(n yamlnode.Node, metric string) {
 
 // checkClassMetrics reports rules of the gate about metrics that the classification does not have.
 func (l *loader) checkClassMetrics(rules yamlnode.Node) {
-	if rules.IsZero() || !rules.IsMapping() {
+	if rules.IsZero() || !rules.IsMapping() || l.misspelled.classification {
 		return
 	}
 	known := l.classMetrics()

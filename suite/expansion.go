@@ -130,7 +130,9 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 			vars[name] = value
 		}
 	}
-	c := &Case{Pos: x.at, vars: vars, many: x.def.rows != nil || x.def.grid != nil, budget: x.budget}
+	c := &Case{
+		Pos: x.at, vars: vars, many: x.def.rows != nil || x.def.grid != nil, budget: x.budget, vague: x.misspelled.lacksVars(x.def),
+	}
 	x.budget.Grow(templatePerCase * max(1, len(x.Suite.arms)))
 	if v.row != nil {
 		c.Pos, c.row = v.row.pos, v.row

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
@@ -157,7 +158,7 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 	}
 	l.checkClassMetrics(gate.Map().Get("classification"))
 	known, open := l.Metrics()
-	if open {
+	if open || l.misspelled.scorers {
 		return
 	}
 	of := known[builtIn : len(known)-len(l.classMetrics())] // what is a mean over cases
@@ -179,7 +180,14 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 			})
 		case e.Name() == "best" && e.Value.IsMapping():
 			if m := e.Value.Map().Get("metric"); m.IsScalar() {
-				check(m, m.Written(), append([]string{eval.MetricPass, eval.MetricBlocked}, of...))
+				name, by := m.Written(), append([]string{eval.MetricPass, eval.MetricBlocked}, of...)
+				if eval.IsRatio(name) {
+					m.Errorf(
+						"a ranking shows it next to each arm; it takes "+strings.Join(by, ", "), "arms are not ranked by `%s`", name,
+					)
+					continue
+				}
+				check(m, name, by)
 			}
 		}
 	}
@@ -245,16 +253,13 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	return b
 }
 
-// leastAlpha is the least error rate: no number of cases could be expected to show a smaller one.
-const leastAlpha = 1e-6
-
 // errorRate reads how often a verdict may be wrong.
 func errorRate(n yamlnode.Node) float64 {
 	alpha := n.Float(0, MaxAlpha)
 	if alpha == 0 && strings.Trim(n.Written(), "0.") == "" {
 		n.Errorf("such as 0.05", "an error rate of 0 can never be shown")
-	} else if alpha > 0 && alpha < leastAlpha {
-		n.Errorf("such as 0.05", "an error rate below %g can never be shown", leastAlpha)
+	} else if alpha > 0 && alpha < stats.MinAlpha {
+		n.Errorf("such as 0.05", "an error rate below %g can never be shown", stats.MinAlpha)
 	}
 	return alpha
 }

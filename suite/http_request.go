@@ -3,7 +3,6 @@ package suite
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/evalrun/evalrun/app"
@@ -73,7 +72,7 @@ func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (val
 		case !strings.HasPrefix(name, "EVALRUN_"):
 			n.ErrorfAt(at[0], "rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
 			continue
-		case slices.Contains([]string{"EVALRUN_API_KEY", trustKey}, name):
+		case name == serviceKey || ownSecret(name):
 			n.ErrorfAt(at[0], "use another variable, such as EVALRUN_APP_TOKEN", "%s is a secret of evalrun itself", name)
 			continue
 		case l.opts.Untrusted: // an allowed host must not get every secret of the environment
@@ -96,8 +95,14 @@ func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (val
 	return values
 }
 
-// trustKey is the variable with the key that signs runs.
-const trustKey = "EVALRUN_TRUST_KEY"
+// serviceKey is the variable with the key of the unnamed service.
+const serviceKey = "EVALRUN_API_KEY"
+
+// ownSecret reports whether a variable holds a secret of evalrun that no service has to see: the key that signs runs, or
+// the token for the team's ledger.
+func ownSecret(name string) bool {
+	return name == "EVALRUN_TRUST_KEY" || name == "EVALRUN_LEDGER_TOKEN"
+}
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 

@@ -274,6 +274,9 @@ func (s source) report(c *Case, e *tmpl.Error, diags *diag.List) {
 
 // missing reports that the case has no variable of that name, and what to do.
 func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
+	if c.vague {
+		return
+	}
 	if c.row != nil {
 		diags.PlacedErrorf(at, diag.DidYouMean(name, names(c.vars)), "%s", c.row.missing(name))
 		return

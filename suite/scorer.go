@@ -37,6 +37,7 @@ type Needs struct {
 	Judges     []JudgeUse // the judges that it uses, one for each call
 	Stream     string     // the kind that needs streamed answers, "" when there is none
 	Price      bool       // it needs answers that have a price
+	Labels     bool       // it takes what people say of the answer
 	Programs   []string   // what it runs: commands with the digests of their files. A program is given all variables
 	Turns      []TurnPick // the turns that it names
 	Tools      []ToolUse  // the tools whose calls it lists
@@ -285,6 +286,9 @@ func (s *Suite) checked(n yamlnode.Node) *Scorer {
 		sc.Needs = s.kinds.Check(sc)
 		if len(sc.Needs.References) > 0 && !s.embeds {
 			s.embeds = true
+		}
+		if sc.Needs.Labels && !s.labelled {
+			s.labelled = true
 		}
 		for _, j := range sc.Needs.Judges {
 			if !j.used {

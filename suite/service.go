@@ -167,8 +167,12 @@ func (l *loader) env(n yamlnode.Node) string {
 			n.Errorf("rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
 			return ""
 		}
-		if name == "EVALRUN_API_KEY" {
+		if name == serviceKey {
 			n.Errorf("evalrun reads it by itself", "the key does not belong in %s", "a suite")
+			return ""
+		}
+		if ownSecret(name) {
+			n.Errorf("use another variable", "%s is a secret of evalrun itself", name)
 			return ""
 		}
 		var value string

@@ -267,7 +267,7 @@ func (l *loader) keyVariable(n yamlnode.Node) string {
 			n, "such as `keyEnv: OPENAI_API_KEY`; the key itself does not belong in a suite",
 			"`keyEnv` takes the name of an environment variable in upper case, and this is another text",
 		)
-	case name == trustKey:
+	case ownSecret(name):
 		n.Errorf("name the variable that holds the key of the service", "%s is a secret of evalrun itself", name)
 	case !keyVariableName(name) && !slices.Contains(l.opts.AllowEnv, name):
 		n.Errorf("add --allow-env "+name+", or rename the variable",

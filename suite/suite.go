@@ -57,10 +57,12 @@ type Suite struct {
 	opts       Options
 	kinds      Kinds
 	embeds     bool
+	labelled   bool
 	budget     *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
 	costs      map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
 	derived    []*Metric
 	pairing    *pairing // the names of both versions; nil without an earlier one
+	misspelled misspelled
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
@@ -96,11 +98,13 @@ type Limits struct {
 	Models            []ModelLimits
 	// Services are the limits of named services, by their names, where a run has settled them.
 	Services map[string]Limits
+	// SharedTokens says that the ledger of the team limits tokens.
+	SharedTokens bool
 }
 
 // TokensMatter reports whether a limit or a budget depends on how many tokens calls cost.
 func (l *Limits) TokensMatter() bool {
-	if l.BudgetTokens > 0 || l.TokensPerMinute > 0 || l.BudgetMoney > 0 {
+	if l.BudgetTokens > 0 || l.TokensPerMinute > 0 || l.BudgetMoney > 0 || l.SharedTokens {
 		return true
 	}
 	for _, of := range l.Services {
@@ -232,6 +236,7 @@ type Case struct {
 	row    *row         // nil: no data file
 	budget *tmpl.Budget // of templates; nil: no end
 	many   bool         // one of several that a definition makes
+	vague  bool         // it may have more variables, under a key that is misspelled
 }
 
 // armNames are the names that globs of arms can match.
@@ -245,6 +250,9 @@ func (s *Suite) armNames() []string {
 
 // Embeds reports whether a scorer of the suite compares embeddings.
 func (s *Suite) Embeds() bool { return s.embeds }
+
+// TakesLabels reports whether a scorer takes what people say of answers.
+func (s *Suite) TakesLabels() bool { return s.labelled }
 
 // CaseCount is the number of cases.
 func (s *Suite) CaseCount() int { return s.count }

@@ -27,7 +27,7 @@ type VariableUse struct {
 func (c *Case) checkVariables(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, v := range sc.Needs.Variables {
-			if _, ok := c.vars[v.Name]; ok || v.Optional || v.All {
+			if _, ok := c.vars[v.Name]; ok || v.Optional || v.All || c.vague {
 				continue
 			}
 			if near := diag.Nearest(v.Name, v.Known, 1); len(near) > 0 && len(diag.Nearest(v.Name, names(c.vars), 1)) == 0 {

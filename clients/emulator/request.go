@@ -34,6 +34,7 @@ type request struct {
 	Wrapped           *request        `json:"generateContentRequest"`
 
 	declared []string // the names of the functions in tools
+	question string   // what a rule matched instead of the last turn; see Script.match
 }
 
 // readJSON decodes a body, keys in either spelling, and returns it as it came.
@@ -170,6 +171,9 @@ func (r *request) system() string {
 
 // prompt is the question: the text of the last user turn that is more than results of functions.
 func (r *request) prompt() string {
+	if r.question != "" {
+		return r.question
+	}
 	for i := len(r.Contents) - 1; i >= 0; i-- {
 		c := r.Contents[i]
 		if text := c.text(); c.Role != eval.RoleModel && (text != "" || !c.answersCalls()) {
@@ -177,6 +181,15 @@ func (r *request) prompt() string {
 		}
 	}
 	return ""
+}
+
+// judgeAgain is the question that a judge gets once more because its reply does not count; false for other requests.
+func (r *request) judgeAgain() (question string, again bool) {
+	if len(r.Contents) != 3 || !strings.HasPrefix(r.Contents[2].text(), "That reply ") {
+		return "", false
+	}
+	question = r.Contents[0].text()
+	return question, strings.HasPrefix(question, "You are a judge. ")
 }
 
 // step is which answer to the question this is: 1 before there are results of functions, 2 after the first ones.

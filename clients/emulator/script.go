@@ -203,16 +203,30 @@ func (f *fault) readMalformed(v yamlnode.Node) {
 }
 
 // match finds the rule for a request, and how often it has matched by now. Where none matches, that is an empty rule, which echoes, and 0.
+// A judge whose reply did not count gets the same question once more: without a rule about the turn that says so, the rule of the question
+// answers again.
 func (s *Script) match(req *request, model string) (*rule, int64) {
-	prompt := req.prompt()
-	i := slices.IndexFunc(s.rules, func(r *rule) bool {
-		return (r.anyModel || r.model.Match(model)) && r.says(prompt) && r.fits(req)
-	})
+	i := s.find(req, model, req.prompt())
+	if question, again := req.judgeAgain(); again && (i < 0 || s.rules[i].saysAny()) {
+		if of := s.find(req, model, question); of >= 0 {
+			i, req.question = of, question
+		}
+	}
 	if i < 0 {
 		return &rule{}, 0
 	}
 	return s.rules[i], s.rules[i].matches.Add(1)
 }
+
+// find is the place of the first rule for a request with a prompt, -1 when there is none.
+func (s *Script) find(req *request, model, prompt string) int {
+	return slices.IndexFunc(s.rules, func(r *rule) bool {
+		return (r.anyModel || r.model.Match(model)) && r.says(prompt) && r.fits(req)
+	})
+}
+
+// saysAny reports whether the rule is for all prompts.
+func (r *rule) saysAny() bool { return (r.any || r.glob == "*") && r.re == nil }
 
 // says reports whether the rule is for a prompt.
 func (r *rule) says(prompt string) bool {

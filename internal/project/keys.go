@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -46,7 +47,7 @@ func chosenPerRun() []string {
 	return []string{
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "var", "emulator", "answers", "untrusted",
 		"allow", "trust", "interleave", "noBaseline", "dryRun", "config", "noConfig", "service", "allowEnv",
-		"open", "watch", "color", "directory",
+		"open", "watch", "color", "directory", "ledger", "ledgerCa", "ledgerWait",
 	}
 }
 
@@ -158,7 +159,12 @@ func gateSettings() []setting {
 		},
 		{
 			shape.Key{Name: "alpha", Is: shape.Number(0, suite.MaxAlpha), Doc: "One-sided error rate of a verdict."},
-			func(f *File, n yamlnode.Node) { f.Defaults.Rule.Alpha = between(n, suite.MaxAlpha) },
+			func(f *File, n yamlnode.Node) {
+				f.Defaults.Rule.Alpha = between(n, suite.MaxAlpha)
+				if alpha := f.Defaults.Rule.Alpha; alpha > 0 && alpha < stats.MinAlpha {
+					n.Errorf("such as 0.05", "an error rate below %g can never be shown", stats.MinAlpha)
+				}
+			},
 		},
 		{
 			shape.Key{Name: "onInconclusive", Is: shape.Word(outcomes...), Doc: "What an inconclusive verdict does."},

@@ -263,6 +263,12 @@ func (l *ledger) leftOver(suite string) []byte {
 // mostNamed is how many keys one comment names.
 const mostNamed = 5
 
+// below reports whether a key is inside of another one, with the same fate.
+func (n line) below(of line) bool {
+	return of.path != "" && n.file == of.file && n.fate == of.fate &&
+		(strings.HasPrefix(n.path, of.path+".") || strings.HasPrefix(n.path, of.path+"["))
+}
+
 // words is a line as the report has it.
 func (n line) words() string {
 	out := fmt.Sprintf("- `%s`", strings.ReplaceAll(diag.CleanLine(n.path), "`", "'"))

@@ -80,6 +80,7 @@ func (im *Import) report() []byte {
 		}
 	}
 	im.section(&b, "Not expressible", statusTODO)
+	im.section(&b, "Imported with a difference", statusDiffers)
 	b.WriteString("\n## Every key\n\n")
 	for _, n := range im.notes.lines {
 		b.WriteString(n.words() + "\n")
@@ -87,17 +88,17 @@ func (im *Import) report() []byte {
 	return []byte(b.String())
 }
 
-// section lists the keys of one status.
+// section lists the keys of one status. Of keys below each other with the same note only the first is there.
 func (im *Import) section(b *strings.Builder, title string, s status) {
-	written := false
+	var last line
 	for _, n := range im.notes.lines {
-		if n.fate.status != s {
+		if n.fate.status != s || n.below(last) {
 			continue
 		}
-		if !written {
+		if last.path == "" {
 			fmt.Fprintf(b, "\n## %s\n\n", title)
-			written = true
 		}
 		b.WriteString(n.words() + "\n")
+		last = n
 	}
 }

@@ -3,6 +3,7 @@ package yamlnode
 import (
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Entry is one key of a mapping with its value.
@@ -18,6 +19,14 @@ func (e Entry) Name() string { return e.Key.resolve().Value }
 type Map struct {
 	Node
 	entries []Entry
+	hints   []string // for keys that are unknown
+}
+
+// Misspells reports whether an unknown key of the mapping may have meant key.
+func (m Map) Misspells(key string) bool {
+	return slices.ContainsFunc(m.hints, func(hint string) bool {
+		return strings.Contains(hint, "`"+key+"`") || strings.Contains(hint, "`"+key+":")
+	})
 }
 
 // Map checks that the value is a mapping with scalar keys, none of them twice and none
@@ -37,7 +46,9 @@ func (n Node) Map(known ...string) Map {
 	}
 	for _, e := range m.entries {
 		if !slices.Contains(known, e.Name()) {
-			e.Key.Errorf(Hint(e.Name(), known), "unknown key `%s`", e.Name())
+			hint := Hint(e.Name(), known)
+			m.hints = append(m.hints, hint)
+			e.Key.Errorf(hint, "unknown key `%s`", e.Name())
 		}
 	}
 	return m
