@@ -14,6 +14,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"time"
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
@@ -48,6 +49,7 @@ type Options struct {
 
 	Service eval.ServiceOptions
 	Limits  eval.LimitOptions
+	Ledger  LedgerOptions
 	// Selection selects trials. Those at Selection.Selected, places of Trials, are a part that says nothing about the
 	// whole: it is not compared with a baseline, and Result.Open applies no gate to it.
 	Selection eval.SelectionOptions
@@ -96,6 +98,14 @@ type Options struct {
 	Interrupt <-chan os.Signal
 }
 
+// LedgerOptions name the ledger whose limits a process keeps together with others, that of `evalrun ledger`. They are never part of a
+// run file. Its token is in EVALRUN_LEDGER_TOKEN.
+type LedgerOptions struct {
+	URL  string        // "" for that in EVALRUN_LEDGER, or none
+	CA   string        // a file with certificates to trust in addition
+	Wait time.Duration // how long it may be away before the run ends; 0 for ten minutes
+}
+
 // flags are the options as the harness takes them.
 func (o *Options) flags() harness.Flags {
 	f := harness.Flags{
@@ -104,7 +114,8 @@ func (o *Options) flags() harness.Flags {
 			GateOptions: o.Gate, Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted,
 			Allow: o.Allow, NoContent: o.NoContent, Name: o.Name, Labels: maps.Clone(o.Labels),
 		},
-		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading, Listing: o.Listing,
+		Ledger: harness.LedgerOptions(o.Ledger),
+		Dir:    rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading, Listing: o.Listing,
 	}
 	if o.Emulator != "" {
 		f.Emulator = o.Emulator

@@ -250,7 +250,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 	}
 	o.emit(Event{Kind: EventReports, Run: result})
 	layout := o.Layout
-	layout.Latest = in.IsLatest(doc.Dir)
+	layout.Latest, layout.Folder = in.IsLatest(doc.Dir), in.Abs("")
 	written, err := output.Write(doc, j.outputs, stdout, layout)
 	result.Reports = written
 	if !o.NoHistory {

@@ -21,7 +21,7 @@ rm -rf "$folder"
 mkdir -p "$folder"
 code=0
 evalrun run "${suites[@]}" --out "$folder/run" ${args[@]+"${args[@]}"} -o table -o "markdown=$folder/report.md" \
-  -o "html=$folder/report.html" -o "junit=$folder/junit.xml" -o "csv=$folder/report.csv" || code=$?
+  -o "html=$folder/report.html" -o "junit-gate=$folder/junit.xml" -o "csv=$folder/report.csv" || code=$?
 if [ -f "$folder/run/run.jsonl" ]; then
   evalrun report "$folder/run" -o github
 else

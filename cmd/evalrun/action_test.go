@@ -168,15 +168,15 @@ func (r *runner) value(text string) string {
 	})
 }
 
-// whereFile is an expression that is a text when a file exists.
-var whereFile = regexp.MustCompile(`^hashFiles\('(\S+)'\) != '' && '(.*)' \|\| ''$`)
+// whereFile is an expression that is one text when a file exists, and else another one.
+var whereFile = regexp.MustCompile(`^hashFiles\('(\S+)'\) != '' && '(.*)' \|\| '(.*)'$`)
 
 func (r *runner) lookUp(name string) string {
 	if m := whereFile.FindStringSubmatch(name); m != nil {
 		if _, err := os.Stat(filepath.Join(r.dir, m[1])); err == nil {
 			return m[2]
 		}
-		return ""
+		return m[3]
 	}
 	value, known := r.known[name]
 	if !known && !strings.HasPrefix(name, "steps.") {
@@ -241,7 +241,7 @@ func (r *runner) other(s *step) bool {
 	r.t.Helper()
 	name, _, _ := strings.Cut(s.Uses, "@")
 	switch name {
-	case "actions/checkout", "actions/setup-go", "actions/cache":
+	case "actions/checkout", "actions/setup-go", "actions/cache", "actions/deploy-pages", "actions/upload-pages-artifact":
 	case "actions/upload-artifact":
 		r.kept[r.value(s.With["name"])] = strings.Fields(r.value(s.With["path"]))[0]
 		r.known["steps."+s.ID+".outputs.artifact-url"] = "https://forge.example/artifact/" + r.value(s.With["name"])

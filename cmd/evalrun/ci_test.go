@@ -86,6 +86,8 @@ func (r *runner) project() {
 	if err != nil {
 		r.t.Fatalf("%v\n%s", err, out)
 	}
+	// From now on the suite names a baseline, which no machine of CI has, and the first night no file either.
+	r.write(filepath.Join(r.dir, "evals", "suite.yaml"), manyWords()+"gate: {baseline: {run: main, margin: 0.05}}\n")
 }
 
 // manyWords is a suite that passes where an answer repeats its word.
@@ -196,7 +198,7 @@ func TestRecipesOfForks(t *testing.T) {
 func baseline(r *runner) {
 	r.t.Helper()
 	for _, args := range [][]string{
-		{"run", "evals/suite.yaml", "--replay", "evals/answers", "--out", "main", "-q"},
+		{"run", "evals/suite.yaml", "--replay", "evals/answers", "--out", "main", "-q", "--no-baseline"},
 		{"baseline", "set", "main", "main"},
 		{"baseline", "export", "main", "-o", "evals/main.jsonl"},
 	} {
@@ -254,7 +256,7 @@ func TestActionFromItsSources(t *testing.T) {
 	r.project()
 	r.env["EVALRUN_API_KEY"], r.env["EVALRUN_BASE_URL"] = "none", r.known["vars.EVALRUN_BASE_URL"]
 	r.known["github.action_ref"] = "main"
-	if !r.uses("../..", map[string]string{"suite": "evals/suite.yaml", "args": `--case 'c*a' -o "json=two words.json"`}) {
+	if !r.uses("../..", map[string]string{"suite": "evals/suite.yaml", "args": `--no-baseline --case 'c*a' -o "json=two words.json"`}) {
 		t.Fatal(r.out)
 	}
 	r.says("PASS  3 trials")
@@ -318,6 +320,35 @@ func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string
 		return own.Artifacts.Paths
 	}
 	return base.Artifacts.Paths
+}
+
+// Two nights are published as a site with both, without prompts and answers: by GitHub Pages, and by GitLab Pages.
+func TestRecipesOfPages(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, forgetest.New(t, "body"))
+	r.project()
+	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/heads/main", "schedule"
+	r.event(`{}`)
+	for range 2 {
+		if !r.workflow("pages") {
+			t.Fatalf("the night failed:\n%s", r.out)
+		}
+	}
+	r.says("published 2 runs and 1 comparison", "no content")
+
+	var jobs map[string]yaml.Node
+	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "gitlab-ci.yml")), &jobs))
+	env := map[string]string{
+		"EVALRUN_VERSION": "v0.2.0", "CI_PROJECT_ID": "9", "CI_API_V4_URL": r.env["GITHUB_API_URL"], "GITHUB_REPOSITORY": "",
+		"EVALRUN_API_KEY": "none", "EVALRUN_BASE_URL": r.known["vars.EVALRUN_BASE_URL"],
+	}
+	pipelineJob(t, r, jobs, "nightly", env)
+	expect.Same(t, "what GitLab keeps", pipelineJob(t, r, jobs, "pages", env), []string{"public"})
+	r.says("published 3 runs and 3 comparisons", "no content")
+	index := readText(t, filepath.Join(r.dir, "public"), "index.html")
+	if !strings.Contains(index, "Content-Security-Policy") {
+		t.Errorf("there is no policy in %s", index)
+	}
 }
 
 // regexpPullRequestTarget finds the event that gives a fork's workflow the secrets of the project.

@@ -36,6 +36,9 @@ func (a *app) compareCommand() *cobra.Command {
 		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun " +
 			"compare latest --arms pro/old pro/new --choose\n  evalrun compare latest --rank",
 		Args: func(_ *cobra.Command, args []string) error {
+			if o.rank && len(args) != 1 {
+				return exit.BadInput("--rank takes one run, and ranks its arms: evalrun compare RUN --rank")
+			}
 			if len(args) < 1 || len(args) > 2 {
 				return exit.BadInput(
 					"compare takes two runs, or one with two of its arms: evalrun compare BASE HEAD, evalrun compare RUN --arms BASE-ARM HEAD-ARM",
@@ -73,6 +76,7 @@ func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 	f := &o.Judge.Flags
 	flags.Service(fs, f)
 	flags.Limits(fs, f)
+	flags.Ledger(fs, f)
 	fs.StringVar(&f.Record, "record", "", "with --choose, keep the judge's replies in `DIR`")
 	fs.StringVar(&f.Replay, "replay", "", "with --choose, use the replies recorded in `DIR` instead of the service")
 	flags.Untrusted(fs, f)
@@ -89,27 +93,31 @@ func twoArms(args []string) []string {
 }
 
 // check wants flags and arguments that go together.
-func (o *compareOptions) check(args []string) error {
-	if o.rank {
-		return o.checkRank(args)
-	}
-	if len(o.Arms) != 0 && len(o.Arms) != 2 {
-		return exit.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM")
-	}
-	if len(args) == 1 && len(o.Arms) == 0 {
-		return exit.BadInput("compare takes two runs, or one with two of its arms: --arms BASE-ARM HEAD-ARM")
-	}
+func (o *compareOptions) check() error {
 	if o.choose == "" && (o.Judge.Criteria != "" || o.Judge.Suite != "" || o.Judge.Flags.Record != "" || o.Judge.Flags.Replay != "") {
 		return exit.BadInput("--criteria, --suite, --record and --replay are for a judge that chooses: add --choose")
+	}
+	if o.rank {
+		return o.checkRank()
 	}
 	return nil
 }
 
-// checkRank wants one run, a judge, and nothing that is about a comparison of two.
-func (o *compareOptions) checkRank(args []string) error {
+// repeated is the first name that is there twice, "" when none is.
+func repeated(names []string) string {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// checkRank wants arms, a metric, and nothing that is about a comparison of two.
+func (o *compareOptions) checkRank() error {
 	switch r := &o.Rule; {
-	case len(args) != 1:
-		return exit.BadInput("--rank takes one run, and ranks its arms: evalrun compare RUN --rank")
+	case repeated(o.Arms) != "":
+		return exit.BadInput("--arms names %s twice", repeated(o.Arms))
 	case len(o.Arms) == 1:
 		return exit.BadInput("--rank needs two arms or more: --arms=pro/a,pro/b,pro/c")
 	case len(r.Metrics) > 1 || len(r.Metrics) == 1 && strings.Contains(r.Metrics[0], "="):
@@ -124,7 +132,7 @@ func (o *compareOptions) checkRank(args []string) error {
 
 // compare is `evalrun compare` from top to bottom.
 func (a *app) compare(ctx context.Context, args []string, o compareOptions) error {
-	if err := o.check(args); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	o.Choose, o.Judge.Getenv, o.Judge.Connect = o.choose != "", a.getenv, a.dial

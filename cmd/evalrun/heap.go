@@ -7,14 +7,18 @@ import (
 )
 
 // Garbage may take as much memory as what is alive. It may take at least leastGarbage, since collecting a small heap
-// costs little, and at most mostGarbage, or a third of a large heap.
+// costs little, and at most mostGarbage. In a large heap it is a third of what has pointers: that is what a collection costs.
 const leastGarbage, mostGarbage = 12 << 20, 32 << 20
 
-// garbagePercent is how much garbage there may be next to so much that is alive, in percent of that.
-func garbagePercent(live uint64) int {
+// garbagePercent is how much garbage there may be next to so much that is alive, in percent of that. scanned is the part of it that may
+// have pointers.
+func garbagePercent(live, scanned uint64) int {
 	live = max(live, 4<<20) // Go lets a heap grow to this, times the percentage, before it looks at it
-	garbage := max(min(max(live, leastGarbage), mostGarbage), live/3)
-	return int(100 * garbage / live) //nolint:gosec // between 33 and 300
+	garbage := min(max(live, leastGarbage), mostGarbage)
+	if live > 3*mostGarbage {
+		garbage = max(leastGarbage, min(live, scanned)/3)
+	}
+	return int(100 * garbage / live) //nolint:gosec // at most 300
 }
 
 // followHeap sets how much garbage there may be, and sets it again after each collection. Go's own setting is a
@@ -22,7 +26,7 @@ func garbagePercent(live uint64) int {
 // to a multiple.
 func followHeap(getenv func(string) string) {
 	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(garbagePercent(0))
+		debug.SetGCPercent(garbagePercent(0, 0))
 		afterCollection()
 	}
 }
@@ -31,9 +35,9 @@ func followHeap(getenv func(string) string) {
 func afterCollection() {
 	mark := new([4]*byte)
 	runtime.AddCleanup(mark, func(struct{}) {
-		alive := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		alive := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/heap:bytes"}}
 		metrics.Read(alive)
-		debug.SetGCPercent(garbagePercent(alive[0].Value.Uint64()))
+		debug.SetGCPercent(garbagePercent(alive[0].Value.Uint64(), alive[1].Value.Uint64()))
 		afterCollection()
 	}, struct{}{})
 }

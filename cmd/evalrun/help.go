@@ -20,9 +20,9 @@ import (
 // overview orders the commands by purpose, the most used first.
 var overview = []struct{ id, title, commands string }{
 	{"run", "Run:", "run resume rescore accept merge"},
-	{"look", "Look:", "show report comment view history prune"},
+	{"look", "Look:", "show report comment view publish history prune"},
 	{"compare", "Compare:", "compare baseline selftest judge-check"},
-	{"service", "Service:", "models count embed auth emulate"},
+	{"service", "Service:", "models count embed auth emulate ledger"},
 	{"setup", "Set up:", "init import validate plan scorers schema doctor completion man version help"},
 }
 
@@ -60,6 +60,14 @@ func flagError(cmd *cobra.Command, err error) error {
 		if near := diag.Nearest(unknown.GetSpecifiedName(), names, 1); len(near) > 0 {
 			return exit.BadInput("%w; did you mean --%s?", err, near[0])
 		}
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && strings.Contains(err.Error(), "strconv.ParseBool") { // which says nothing to people
+		hint := ""
+		if invalid.GetFlag().Name == "rank" {
+			hint = ": --rank --metric " + invalid.GetValue()
+		}
+		return exit.BadInput("--%s takes no value such as `%s`%s", invalid.GetFlag().Name, invalid.GetValue(), hint)
 	}
 	return exit.BadInput("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 }
@@ -117,39 +125,35 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	case command:
 		return target.Help()
 	}
+	if p := docs.WithSection(docs.Anchor(args[0])); p != nil && len(args) == 1 {
+		return a.section(p, args[0])
+	}
+	return noPage(root, args[0])
+}
+
+// section shows a section of a page, and names other pages about the same.
+func (a *app) section(p *docs.Page, heading string) error {
+	text := p.Section(docs.Anchor(heading)) + fmt.Sprintf("\n`evalrun help %s` shows the whole page.", p.Name)
+	others := slices.DeleteFunc(docs.About(heading), func(name string) bool { return name == p.Name })
+	if len(others) > 0 {
+		text += " Other pages about it: " + strings.Join(others, ", ") + "."
+	}
+	return term.Page(a.screen(), text+"\n")
+}
+
+// noPage is the error of a name without a page, with the pages that may be meant.
+func noPage(root *cobra.Command, name string) error {
 	var names []string
 	for _, p := range docs.Pages() {
 		names = append(names, p.Name)
 	}
 	if near := diag.Nearest(name, names, 1); len(near) > 0 {
-		return exit.BadInput("there is no command or page %q; did you mean `%s`?", args[0], near[0])
+		return exit.BadInput("there is no command or page %q; did you mean `%s`?", name, near[0])
 	}
-	if found := pagesWith(args[0]); len(found) > 0 {
-		return exit.BadInput("there is no command or page %q; pages with the word: %s", args[0], strings.Join(found, ", "))
+	if found := docs.About(name); len(found) > 0 {
+		return exit.BadInput("there is no command or page %q; pages about it: %s", name, strings.Join(found, ", "))
 	}
-	return unknownCommand(root, args[0])
-}
-
-// pagesWith names up to five pages that have a word: first the ones with it in headings, or most often.
-func pagesWith(word string) (names []string) {
-	if word = strings.ToLower(strings.TrimSpace(word)); word == "" {
-		return nil
-	}
-	hits := map[string]int{}
-	for _, p := range docs.Pages() {
-		text := strings.ToLower(p.Text)
-		hits[p.Name] = strings.Count(text, word)
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, "#") && strings.Contains(line, word) {
-				hits[p.Name] += 100
-			}
-		}
-		if hits[p.Name] > 0 {
-			names = append(names, p.Name)
-		}
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return hits[b] - hits[a] })
-	return names[:min(5, len(names))]
+	return unknownCommand(root, name)
 }
 
 // pageList lists the pages by part.

@@ -34,6 +34,7 @@ func (a *app) rescoreCommand() *cobra.Command {
 	fs.BoolVar(&o.AskJudges, "ask-judges", false, "call judges where a reply is missing, as after a change of a rubric")
 	flags.Service(fs, &o.Flags)
 	flags.Limits(fs, &o.Flags)
+	flags.Ledger(fs, &o.Flags)
 	flags.Reports(fs, &o.Flags)
 	flags.Out(fs, &o.Flags)
 	flags.Identity(fs, &o.Flags)

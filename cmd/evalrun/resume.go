@@ -28,6 +28,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	flags.Limits(fs, &o.Flags)
+	flags.Ledger(fs, &o.Flags)
 	flags.Service(fs, &o.Flags)
 	flags.Untrusted(fs, &o.Flags)
 	flags.Trust(fs, &o.Flags)

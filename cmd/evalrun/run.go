@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +25,16 @@ type runOptions struct {
 	dryRun, quiet, verbose, open, watch bool
 }
 
+// checkRaced says how a metric is written, when one after --race was read as a suite.
+func (o *runOptions) checkRaced(suites []string) error {
+	for _, name := range suites {
+		if _, err := os.Stat(name); err != nil && o.Race == "pass" && !strings.ContainsAny(name, "./*\\") && name != "-" {
+			return exit.BadInput("there is no suite file %s; if it is the metric of the race, write --race=%s", name, name)
+		}
+	}
+	return nil
+}
+
 func (a *app) runCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
@@ -35,6 +46,9 @@ func (a *app) runCommand() *cobra.Command {
 			"  evalrun run suite.yaml --baseline main --margin 0.05\n" +
 			"  evalrun run --failed-in latest -o html=report.html",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.checkRaced(args); err != nil {
+				return err
+			}
 			switch {
 			case o.watch && a.watching == nil:
 				if err := o.checkWatch(args); err != nil {
@@ -50,6 +64,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs := cmd.Flags()
 	flags.Service(fs, &o.Flags)
 	flags.Limits(fs, &o.Flags)
+	flags.Ledger(fs, &o.Flags)
 	flags.Select(fs, &o.Flags)
 	flags.Reports(fs, &o.Flags)
 	flags.Out(fs, &o.Flags)
@@ -84,7 +99,7 @@ func quietFlags(fs *pflag.FlagSet, o *runOptions) {
 func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
 	options := evalrun.Options{
 		Suites: files, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions,
-		Gate: o.GateOptions,
+		Gate: o.GateOptions, Ledger: evalrun.LedgerOptions(o.Ledger),
 		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: flags.WithTable(o.Reports), Stdout: a.out,
 		Untrusted: o.Untrusted, Allow: o.Allow, Trust: o.Trust, NoContent: o.NoContent, Name: o.Name, Labels: o.Labels,
 		Getenv: a.getenv, Version: buildVersion(), Interrupt: signals,
@@ -259,6 +274,9 @@ func (a *app) dryRun(files []string, o runOptions) error {
 	plan := job.Plan()
 	if plan.Size() == 0 && !o.AllowEmpty {
 		return job.Nothing("; --allow-empty makes this no error")
+	}
+	if err := forecast.CheckRaces(plan, &job.Flags.Options, a.runs.Dir, job.Suites); err != nil {
+		return err
 	}
 	return forecast.WriteRequests(a.out, plan)
 }

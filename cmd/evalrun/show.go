@@ -4,31 +4,35 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/internal/runs"
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var arms []string
+	var what runs.Shown
 	var verbose, json bool
 	cmd := &cobra.Command{
 		Use: "show RUN [CASE]", Short: "Show one case of a run in full, or list the cases",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 || len(args) == 1 && len(arms) > 0 {
+			if len(args) == 0 {
 				return exactly(2)(cmd, args)
 			}
 			return atMost(2)(cmd, args)
 		},
-		Example: "  evalrun show latest\n  evalrun show latest 'refund-*' --arm 'pro/*'\n  evalrun show latest france --json",
+		Example: "  evalrun show latest --failed\n  evalrun show latest 'refund-*' --arm 'pro/*'\n  evalrun show latest '*' --failed\n" +
+			"  evalrun show latest france --json",
 		RunE: func(_ *cobra.Command, args []string) error {
+			what.Case = append(args, "")[1]
 			switch {
 			case json:
-				return a.runs.ShowJSON(args[0], append(args, "")[1], arms, a.screen())
-			case len(args) == 1:
-				return a.runs.List(args[0], a.screen())
+				return a.runs.ShowJSON(args[0], what, a.screen())
+			case what.Case == "":
+				return a.runs.List(args[0], what, a.screen())
 			}
-			return a.runs.Show(args[0], args[1], arms, a.screen(), verbose)
+			return a.runs.Show(args[0], what, a.screen(), verbose)
 		},
 	}
-	flags.Arms(cmd.Flags(), &arms)
+	flags.Arms(cmd.Flags(), &what.Arms)
+	flags.Outcomes(cmd.Flags(), &what.Outcomes)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show the declarations of tools and the raw answers")
 	flags.JSON(cmd.Flags(), &json)
 	cmd.Flags().Lookup("json").Usage = "print JSON, one case or trial a line"

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/view"
 )
@@ -14,6 +15,8 @@ import (
 type viewOptions struct {
 	listen string
 	noOpen bool
+	label  bool
+	as     string
 }
 
 func (a *app) viewCommand() *cobra.Command {
@@ -21,14 +24,17 @@ func (a *app) viewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "view [RUN|DIR...]", Short: "Show runs in the browser, on this machine",
 		Long: "Serves the runs of this folder, and the runs that you name, as pages: a list of runs, trends of their\n" +
-			"metrics, comparisons of any two, and runs in progress. It only reads. The first line on standard output is\n" +
-			"the address. On a terminal evalrun also opens it in the browser; Ctrl-C ends it.",
-		Example: "  evalrun view\n  evalrun view latest\n  evalrun view downloaded/artifacts --no-open",
+			"metrics, comparisons of any two, and runs in progress. It only reads; with --label you also label answers of\n" +
+			"your own runs, in SUITE.labels.jsonl. The first line on standard output is the address. On a terminal evalrun also\n" +
+			"opens it in the browser; Ctrl-C ends it.",
+		Example: "  evalrun view\n  evalrun view latest\n  evalrun view downloaded/artifacts --no-open\n  evalrun view latest --label --as Ada",
 		RunE:    func(_ *cobra.Command, args []string) error { return a.view(args, o) },
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:0", "listen on `ADDRESS`; port 0 takes a free one")
 	fs.BoolVar(&o.noOpen, "no-open", false, "open no browser")
+	fs.BoolVar(&o.label, "label", false, "label answers of your own runs: pass, fail and a comment")
+	fs.StringVar(&o.as, "as", "", "with --label: label as `NAME` (default git's user.name, else the account)")
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
 		return flags.CompleteRuns(cmd, nil, text)
 	}
@@ -37,9 +43,12 @@ func (a *app) viewCommand() *cobra.Command {
 
 // view is `evalrun view` from top to bottom. To be stopped is how it ends well.
 func (a *app) view(named []string, o viewOptions) error {
+	if o.as != "" && !o.label {
+		return exit.BadInput("--as names the person who labels: add --label")
+	}
 	signals, release := a.signals()
 	defer release()
-	server, err := view.Start(view.Options{Dir: a.runs.Dir, Listen: o.listen, Named: named})
+	server, err := view.Start(view.Options{Dir: a.runs.Dir, Listen: o.listen, Named: named, Label: o.label, As: o.as, Getenv: a.getenv})
 	if err != nil {
 		return err
 	}
@@ -47,11 +56,11 @@ func (a *app) view(named []string, o viewOptions) error {
 	if server.Warning != "" {
 		fmt.Fprintf(a.err, "warning: %s\n", server.Warning)
 	}
-	if _, err := fmt.Fprintln(a.out, server.URL); err != nil {
+	if _, err := fmt.Fprintln(a.out, server.WithToken(server.URL)); err != nil {
 		return err
 	}
 	if a.outWidth > 0 && !o.noOpen {
-		if err := a.browse(server.RunURL()); err != nil {
+		if err := a.browse(server.WithCode(server.RunURL())); err != nil {
 			fmt.Fprintf(a.err, "the browser could not be opened (%s): open the address yourself\n", diag.CleanLine(err.Error()))
 		}
 	}

@@ -155,5 +155,5 @@ func (o *runOptions) checkWatch(suites []string) error {
 	case slices.Contains(suites, "-"):
 		return exit.BadInput("--watch needs files: a suite on standard input cannot change")
 	}
-	return nil
+	return o.CheckRace()
 }

@@ -140,7 +140,12 @@ func (by *ByJudge) find(j *harness.Job) (*suite.Judge, error) {
 
 // arm chooses between the answers of an arm and those of the baseline's, and notes with each case how far head is preferred.
 func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmChoice, error) {
-	cases := compare.Pairs(base, head)
+	places := compare.Pairs(base, head)
+	cases := make([][2]*compare.Case, len(places))
+	for i, at := range places {
+		b, h := base.Cases.At(at[0]), head.Cases.At(at[1])
+		cases[i] = [2]*compare.Case{&b, &h}
+	}
 	r := pairReader{chooser: c}
 	if r.err = r.find(cases, base, head); r.err != nil {
 		return nil, r.err
@@ -153,6 +158,9 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	for i, at := range places {
+		head.Cases.Update(at[1], func(one *compare.Case) { *one = *cases[i][1] })
 	}
 	c.total.Join(&out.ChoiceCounts)
 	return out, r.err

@@ -45,7 +45,7 @@ func (c *Chooser) Rank(ctx context.Context, what Ranked) (*compare.Preferences, 
 		at := slices.IndexFunc(suites, func(r *rankedSuite) bool { return r.name == s.Suite })
 		if at < 0 {
 			at = len(suites)
-			suites = append(suites, &rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}})
+			suites = append(suites, &rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}, known: map[[2]int]*compare.Case{}})
 		}
 		suites[at].sides = append(suites[at].sides, s)
 	}
@@ -79,9 +79,10 @@ type rankedSuite struct {
 	sides   []*compare.Side
 	reader  pairReader
 
-	cases   []*compare.Case   // over all arms
-	onArms  [][]*compare.Case // what each of them is on the arms
-	between [][3]int          // of each pair of answers: the case, and the two arms
+	known   map[[2]int]*compare.Case // by arm and place
+	cases   []*compare.Case          // over all arms
+	onArms  [][]*compare.Case        // what each of them is on the arms
+	between [][3]int                 // of each pair of answers: the case, and the two arms
 }
 
 // rank puts the pairs of all arms to the judge.
@@ -129,7 +130,8 @@ func (s *rankedSuite) find() error {
 	for i, base := range s.sides {
 		for j := i + 1; j < len(s.sides); j++ {
 			head, names := s.sides[j], base.Arm+", "+s.sides[j].Arm
-			for _, pair := range compare.Pairs(base, head) {
+			for _, both := range compare.Pairs(base, head) {
+				pair := [2]*compare.Case{s.caseAt(i, both[0]), s.caseAt(j, both[1])}
 				at := s.caseOf(known, pair)
 				b := trials[i][caseKey{base.Suite, base.Arm, pair[0].Name, pair[0].ID}]
 				h := trials[j][caseKey{head.Suite, head.Arm, pair[1].Name, pair[1].ID}]
@@ -149,6 +151,18 @@ func (s *rankedSuite) find() error {
 		s.between, s.reader.places = append(s.between, p.between), append(s.reader.places, p.pairPlace)
 	}
 	return nil
+}
+
+// caseAt is a case of an arm, the same whenever it comes.
+func (s *rankedSuite) caseAt(arm, place int) *compare.Case {
+	key := [2]int{arm, place}
+	c, known := s.known[key]
+	if !known {
+		one := s.sides[arm].Cases.At(place)
+		c = &one
+		s.known[key] = c
+	}
+	return c
 }
 
 // caseOf is the place of a case that two arms have.
@@ -188,7 +202,7 @@ func (s *rankedSuite) calls() (int, error) {
 func (s *rankedSuite) result(counts *compare.ArmChoice, preferred []scorers.Preferred, alpha float64) *compare.SuitePreferences {
 	pooled := &compare.Side{Suite: s.name}
 	for _, c := range s.cases {
-		pooled.Cases = append(pooled.Cases, *c)
+		pooled.Cases.Add(c)
 	}
 	o := verdict.ChoiceOptions(s.chooser.head, s.name)
 	counts.Lean(pooled, pooled, o)
@@ -248,8 +262,8 @@ func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.Judged {
 func (s *rankedSuite) errors() (out []string) {
 	for _, side := range s.sides {
 		errors, asked := 0, 0
-		for i := range side.Cases {
-			errors, asked = errors+side.Cases[i].Errors, asked+side.Cases[i].Asked
+		for _, c := range side.Cases.Counts() {
+			errors, asked = errors+c.Errors, asked+c.Asked
 		}
 		if errors > 0 {
 			out = append(out, fmt.Sprintf("%s has errors in %d of %s, which no judge compares", side.Arm, errors, diag.Count(asked, "trial")))

@@ -90,6 +90,12 @@ type GateOutlook struct {
 	Tokens    int                    `json:"tokens"` // of prompts and answers at their longest
 }
 
+// CheckRaces says why the arms of suites cannot race as the options want.
+func CheckRaces(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
+	_, err := (&verdict.Checks{Options: o, Dir: in, Plan: plan}).Races(suites)
+	return err
+}
+
 // Outlooks adds, for each suite whose gate has a baseline, what it takes and what it can show.
 func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
 	checks := &verdict.Checks{Options: o, Dir: in, Plan: plan}

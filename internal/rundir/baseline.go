@@ -145,6 +145,9 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	if s, ok := ParseSelector(name); ok {
 		return "", fmt.Errorf("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
 	}
+	if back, ok := fromLatest(name); ok && back > 0 {
+		return "", errors.New(d.tooFew(name))
+	}
 	return "", fmt.Errorf("there is no baseline, run or file %s%s", name, d.baselineHint(name, named))
 }
 

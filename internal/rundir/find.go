@@ -23,7 +23,35 @@ const (
 // folders or below them. With selectors among the names it lists what is named alone. The error is that something named
 // is no run and has none.
 func (d Dir) FindRuns(named []string) ([]string, error) {
-	out := places{seen: map[string]bool{}}
+	out, err := d.named(named)
+	if err != nil {
+		return nil, err
+	}
+	if selectors, _ := d.Selectors(named); len(selectors) > 0 {
+		return out.all, nil
+	}
+	for _, id := range d.IDs() {
+		out.add(filepath.Join(d.Join(Runs), id))
+	}
+	for _, dir := range d.remembered() {
+		out.add(dir)
+	}
+	return out.all, nil
+}
+
+// NamedRuns lists where the named runs are, each once: runs, runs below folders, and runs that selectors
+// select. The error is that something named is no run and has none.
+func (d Dir) NamedRuns(named []string) ([]string, error) {
+	out, err := d.named(named)
+	if err != nil {
+		return nil, err
+	}
+	return out.all, nil
+}
+
+// named finds what is named.
+func (d Dir) named(named []string) (*places, error) {
+	out := &places{seen: map[string]bool{}}
 	selectors, named := d.Selectors(named)
 	for _, dir := range d.Select(selectors) {
 		out.add(dir)
@@ -40,16 +68,7 @@ func (d Dir) FindRuns(named []string) ([]string, error) {
 			out.add(path)
 		}
 	}
-	if len(selectors) > 0 {
-		return out.all, nil
-	}
-	for _, id := range d.IDs() {
-		out.add(filepath.Join(d.Join(Runs), id))
-	}
-	for _, dir := range d.remembered() {
-		out.add(dir)
-	}
-	return out.all, nil
+	return out, nil
 }
 
 // places are run directories, each once, under the path that is left when links are followed.

@@ -3,15 +3,18 @@
 package rundir
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/journal"
@@ -60,6 +63,14 @@ const Runs = own + string(filepath.Separator) + "runs"
 
 // Cache holds the answers that --cache keeps.
 func (d Dir) Cache() string { return d.Join(filepath.Join(own, "cache")) }
+
+// Lock is a file below .evalrun by which processes take turns; the name says at what.
+func (d Dir) Lock(name string) (string, error) {
+	if err := ignoreByGit(d.Join(own)); err != nil {
+		return "", err
+	}
+	return d.Join(filepath.Join(own, name+".lock")), nil
+}
 
 // NewID is a time, for people, and a random part, since two runs may begin in the same
 // second.
@@ -113,7 +124,7 @@ func nearest(path string) (at string, info os.FileInfo, err error) {
 	}
 }
 
-// Open opens a run by its directory, its file, its id below .evalrun/runs, or `latest`. Its gate is not applied.
+// Open opens a run by its directory, its file, its id below .evalrun/runs, `latest` or `latest~1`. Its gate is not applied.
 func (d Dir) Open(name string) (*journal.Document, error) {
 	doc, err := journal.Open(d.Path(name))
 	if errors.Is(err, journal.ErrNoRun) {
@@ -125,8 +136,8 @@ func (d Dir) Open(name string) (*journal.Document, error) {
 	return doc, nil
 }
 
-// Path is where a run is that was named by its directory, its file, its id, `latest`, or a Selector, of whose runs it
-// is the newest.
+// Path is where a run is that was named by its directory, its file, its id, `latest`, `latest~1`, or a Selector, of
+// whose runs it is the newest.
 func (d Dir) Path(name string) string {
 	path := d.Join(name)
 	if _, err := os.Stat(path); err == nil {
@@ -141,25 +152,46 @@ func (d Dir) Path(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		return path
 	}
-	if name == latest {
-		name = d.latest()
+	if back, ok := fromLatest(name); ok {
+		name = cmp.Or(d.latest(back), "no such run")
 	}
 	return filepath.Join(d.Join(Runs), name)
 }
 
-// latest names the newest run below .evalrun/runs.
+// latest names the newest run below .evalrun/runs, and latest~1 the one before it.
 const latest = "latest"
+
+// fromLatest is how many runs before the newest a name means; ok is false for any other name of a run.
+func fromLatest(name string) (back int, ok bool) {
+	if name == latest {
+		return 0, true
+	}
+	count, ok := strings.CutPrefix(name, latest+"~")
+	if !ok {
+		return 0, false
+	}
+	back, err := strconv.Atoi(count)
+	return back, err == nil && back >= 0
+}
 
 // NoRun is the error of a name without a run, with the newest run as a hint.
 func (d Dir) NoRun(name string) error {
 	if s, ok := ParseSelector(name); ok {
 		return exit.BadInput("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
 	}
+	if back, ok := fromLatest(name); ok && back > 0 {
+		return exit.BadInput("%s", d.tooFew(name))
+	}
 	return exit.BadInput("there is no run %s%s", name, d.hint())
 }
 
+// tooFew is the error of a name like latest~9 where there are fewer runs.
+func (d Dir) tooFew(name string) string {
+	return fmt.Sprintf("there is no run %s: %s has %s", name, Runs, diag.Count(len(d.IDs()), "run"))
+}
+
 func (d Dir) hint() string {
-	if id := d.latest(); id != "" {
+	if id := d.latest(0); id != "" {
 		return fmt.Sprintf("; the latest below %s is %s", Runs, id)
 	}
 	return fmt.Sprintf("; there is none below %s", Runs)
@@ -167,14 +199,14 @@ func (d Dir) hint() string {
 
 // IsLatest reports whether `latest` names a run.
 func (d Dir) IsLatest(dir string) bool {
-	id := d.latest()
+	id := d.latest(0)
 	return id != "" && d.Join(dir) == d.Join(filepath.Join(Runs, id))
 }
 
-// latest is the id of the newest run, "" when there is none. Ids begin with the time.
-func (d Dir) latest() string {
-	if ids := d.IDs(); len(ids) > 0 {
-		return ids[len(ids)-1]
+// latest is the id of the newest run, or of one that many runs before it, "" when there is none. Ids begin with the time.
+func (d Dir) latest(back int) string {
+	if ids := d.IDs(); len(ids) > back {
+		return ids[len(ids)-1-back]
 	}
 	return ""
 }
