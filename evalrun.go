@@ -50,6 +50,8 @@ type Options struct {
 	Service eval.ServiceOptions
 	Limits  eval.LimitOptions
 	Ledger  LedgerOptions
+	// Executor makes the attempts of calls, such as one that hands them to other processes; nil: this process makes them.
+	Executor Executor
 	// Selection selects trials. Those at Selection.Selected, places of Trials, are a part that says nothing about the
 	// whole: it is not compared with a baseline, and Result.Open applies no gate to it.
 	Selection eval.SelectionOptions
@@ -114,7 +116,7 @@ func (o *Options) flags() harness.Flags {
 			GateOptions: o.Gate, Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted,
 			Allow: o.Allow, NoContent: o.NoContent, Name: o.Name, Labels: maps.Clone(o.Labels),
 		},
-		Ledger: harness.LedgerOptions(o.Ledger),
+		Ledger: harness.LedgerOptions(o.Ledger), Executor: o.Executor,
 		Dir:    rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading, Listing: o.Listing,
 	}
 	if o.Emulator != "" {

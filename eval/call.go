@@ -44,6 +44,8 @@ type Call struct {
 	TrialID string
 	// To is the application that is called; nil: it is the model.
 	To app.Target
+	// Target names that application among those of the run, "" for a model.
+	Target string
 	// Vars are the variables of the case, for the templates of an application.
 	Vars variable.Dict
 	// Attempts is how often the call is sent at most; 0: as often as the run says.
@@ -113,6 +115,8 @@ type Error struct {
 	Answer *Response `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.
 	Unsent bool `json:"-"`
+	// Lost says that the process that made the attempt is gone: it says nothing about the service.
+	Lost bool `json:"-"`
 	// Service and Model are whose error it is, both "" where that is not known; "" is also the unnamed service.
 	Service string `json:"-"`
 	Model   string `json:"-"`

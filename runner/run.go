@@ -36,6 +36,9 @@ type Config struct {
 	Skip func(*Planned) string
 	// Hold waits before a trial is sent, until one of the channels is closed at the latest. Optional.
 	Hold func(t *Planned, stop, done <-chan struct{})
+	// Enter waits until there is room for another trial, or until stop is closed, and gives the context of its calls. leave is
+	// called once its result is taken or its answer is written down. Optional.
+	Enter func(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
 	// Recorded says what is known of a trial from before. Optional.
 	Recorded func(*Planned) Recorded
 	// Replies are earlier replies of judges: their questions are not sent again. Optional.
@@ -260,13 +263,16 @@ func (r *run) skip(t *Planned) string {
 // as a refused key.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Vars: j.trial.shownVars(), Scores: []eval.Score{}, Turns: j.turns}}
-	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
+	calling, leave := r.enter(ctx, j.known != nil)
+	if scored := a.guarded(func() bool { return r.judge(calling, a, j.known) }); scored {
 		r.deliver(a.result, taken)
+		leave()
 		return
 	}
 	if j.known == nil {
 		r.keepAnswer(a)
 	}
+	leave()
 	pool := r.waiting(a)
 	select {
 	case pool <- struct{}{}:
@@ -283,6 +289,14 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 			<-pool
 		}
 	})
+}
+
+// enter waits for room for a trial. One whose answer is known needs none.
+func (r *run) enter(ctx context.Context, known bool) (calling context.Context, leave func()) {
+	if r.Enter == nil || known {
+		return ctx, func() {}
+	}
+	return r.Enter(ctx, r.Stop.Done())
 }
 
 // keepAnswer writes down an answer that waits to be scored.

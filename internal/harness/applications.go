@@ -17,21 +17,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// attempter makes one attempt of a call to an application.
-type attempter interface {
-	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
-}
-
-// caller is an application as a service that only generates: nothing else is called on its way.
-type caller struct {
-	flow.Service // that of the models, for which nothing comes here
-	attempter
-}
-
-func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	return c.attempter.Generate(ctx, call)
-}
-
 // routed sends calls to applications their own way, and all others to the service of the models.
 type routed struct {
 	flow.Service
@@ -76,23 +61,44 @@ func (j *Job) atOnce(limits *suite.Limits) int {
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
 	out := map[app.Target]flow.Service{}
-	for t := range s.targets {
+	for name, t := range s.namedTargets {
 		if t.App != nil {
-			out[t.App] = s.wayToTarget(t)
+			out[t.App] = target{s.wayToTarget(t), name}
 		}
 	}
 	return out
 }
 
-// targets yields the targets of all suites, and of their earlier versions.
-func (j *Job) targets(yield func(*suite.Target) bool) {
-	for _, one := range j.Suites {
-		for _, version := range one.Versions() {
+// target says in each call which application it is for.
+type target struct {
+	flow.Service
+	name string
+}
+
+func (t target) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	call.Target = t.name
+	return t.Service.Generate(ctx, call)
+}
+
+// namedTargets yields the targets of all suites, and of their earlier versions, by names that are the same in every process that has
+// read the suites.
+func (j *Job) namedTargets(yield func(name string, t *suite.Target) bool) {
+	for i, one := range j.Suites {
+		for v, version := range one.Versions() {
 			for _, t := range version.Targets {
-				if !yield(t) {
+				if !yield(fmt.Sprintf("%d.%d/%s", i, v, t.Name), t) {
 					return
 				}
 			}
+		}
+	}
+}
+
+// targets yields the targets of all suites, and of their earlier versions.
+func (j *Job) targets(yield func(*suite.Target) bool) {
+	for _, t := range j.namedTargets {
+		if !yield(t) {
+			return
 		}
 	}
 }
@@ -104,12 +110,11 @@ func (s *Session) wayToTarget(t *suite.Target) flow.Service {
 	to := way{peer: "the target `" + t.Name + "`", timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
 	switch a := t.App; {
 	case a.Program != nil:
-		return flow.Retry(s.ledger.Budget(caller{attempter: s.program(a.Program)}), s.retryPolicy(to))
+		return flow.Retry(s.placed(s.ledger.Budget(flow.By(s.executor, ""))), s.retryPolicy(to))
 	case a.HTTP != nil:
 		to.timeout = cmp.Or(a.HTTP.Timeout, to.timeout)
-		return s.decorated(caller{attempter: s.endpoint(t)}, to)
 	}
-	return s.decorated(caller{attempter: client.Echo{}}, to)
+	return s.decorated(to)
 }
 
 // endpoint is what calls an endpoint.

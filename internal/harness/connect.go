@@ -33,7 +33,8 @@ type Session struct {
 	links    map[string]link  // the same for the named ones
 	server   *emulator.Server // of the session's own; nil: none
 	script   string           // the sum of what it answers from
-	service  *routes          // the links and all that is around them
+	executor flow.Executor    // makes the attempts; nil: nothing is sent
+	service  *routes          // the executor and all that is around it
 	closed   closings         // of services that refuse
 	calls    []string         // the services that the plan calls
 	ledger   *flow.Ledger
@@ -52,17 +53,22 @@ type Session struct {
 // Connect wires a session: the emulator if the flags name one, the client and its decorators. It makes no call.
 func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 	own := *j // with the address of its own emulator
-	s := &Session{
-		Job: &own, Version: version, Notice: notice,
-		link: offline{}, links: map[string]link{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(),
-		stop: runner.NewStop(), recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
-		id: rand.Text(), workspaces: newWorkspaces(!own.Flags.NoContent),
-	}
+	s := newSession(&own, version, notice)
 	if err := s.connect(); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// newSession is a session that is not connected.
+func newSession(j *Job, version string, notice func(string)) *Session {
+	return &Session{
+		Job: j, Version: version, Notice: notice,
+		link: offline{}, links: map[string]link{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(),
+		stop: runner.NewStop(), recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
+		id: rand.Text(), workspaces: newWorkspaces(!j.Flags.NoContent),
+	}
 }
 
 // connect opens all that the session needs. After an error the caller closes what is open by then.
@@ -101,30 +107,20 @@ func (s *Session) answerFrom(store *record.Store, err error) error {
 	return err
 }
 
-// reach opens the links to the services, and puts around them what every call passes.
-func (s *Session) reach() error {
-	if err := s.checkVariables(true); err != nil {
-		return err
+// reach opens the way to the services, and puts around it what every call passes.
+func (s *Session) reach() (err error) {
+	if s.executor = s.Flags.Executor; s.executor == nil {
+		s.executor, err = s.here()
+	} else {
+		s.link = elsewhere{s.executor}
 	}
-	if s.Flags.Emulator == "" {
-		if err := s.checkServices(); err != nil {
-			return err
-		}
-	} else if err := s.startEmulator(); err != nil {
-		return err
-	}
-	line, err := s.dial()
 	if err != nil {
 		return err
 	}
-	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !s.warned(s.Settings.Service.BaseURL) {
-		s.Notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
-	}
-	s.link = line
 	if s.shared, err = s.openLedger(); err != nil {
 		return err
 	}
-	s.wire(line)
+	s.wire()
 	return nil
 }
 
@@ -147,9 +143,9 @@ func (s *Session) Emulated() bool {
 // Counter counts tokens.
 func (s *Session) Counter() runner.TokenCounter { return s.service }
 
-// wire puts the decorators around the client: retry → breaker → adaptive concurrency → ledger → deadline → one
+// wire puts the decorators around the executor: retry → breaker → adaptive concurrency → room → ledger → deadline → one
 // attempt. So every attempt is limited, counted and bounded by itself.
-func (s *Session) wire(client flow.Service) {
+func (s *Session) wire() {
 	settings := s.Settings
 	limits := settings.Limits
 	models := map[string]flow.Rates{}
@@ -169,7 +165,7 @@ func (s *Session) wire(client flow.Service) {
 	}
 	s.ledger = flow.NewLedger(config)
 	s.service = s.through(func(of string) flow.Service {
-		next, address := s.wayTo(of, client)
+		next, address := s.wayTo(of)
 		if s.Flags.Cache {
 			next = s.cached(next, address)
 		}
@@ -177,19 +173,19 @@ func (s *Session) wire(client flow.Service) {
 	})
 }
 
-// wayTo is a service by its name, with its decorators, and its address. client is the unnamed one.
-func (s *Session) wayTo(name string, client flow.Service) (next flow.Service, address string) {
+// wayTo is a service by its name, with its decorators, and its address.
+func (s *Session) wayTo(name string) (next flow.Service, address string) {
 	limits := &s.Settings.Limits
 	if name == "" {
 		to := way{peer: theService, timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
-		return routed{s.decorated(client, to), s.applications()}, s.Settings.Service.BaseURL
+		return routed{s.decorated(to), s.applications()}, s.Settings.Service.BaseURL
 	}
 	one := s.Settings.Services[name]
 	to := way{
 		peer: runner.Served(name), timeout: limits.Timeout, concurrency: limits.Services[name].Concurrency,
 		counts: can(one.Protocol, service.MethodCountTokens), address: one.URL, name: name,
 	}
-	return s.decorated(adapted{s.dialNamed(one), one.NoMetadata}, to), one.URL
+	return s.decorated(to), one.URL
 }
 
 // cached keeps the answers of a service over runs, and those of an emulator until its script changes.
@@ -239,8 +235,8 @@ func (w way) prefix() string {
 	return w.peer + ": "
 }
 
-// decorated puts the decorators of calls around a client.
-func (s *Session) decorated(client flow.Service, to way) flow.Service {
+// decorated puts the decorators of calls around the executor.
+func (s *Session) decorated(to way) flow.Service {
 	limit := s.ledger.Limit
 	if !to.counts {
 		limit = s.ledger.LimitUncounted
@@ -249,7 +245,13 @@ func (s *Session) decorated(client flow.Service, to way) flow.Service {
 		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
 	})
 	adaptive := flow.NewAdaptive(to.concurrency, s.stop.Done(), s.waits)
-	return flow.Retry(breaker.Protect(adaptive.Bound(limit(flow.Deadline(client, to.timeout), to.name))), s.retryPolicy(to))
+	limited := limit(flow.Deadline(flow.By(s.executor, to.name), to.timeout), to.name)
+	return flow.Retry(breaker.Protect(adaptive.Bound(s.placed(limited))), s.retryPolicy(to))
+}
+
+// placed has every attempt wait for room.
+func (s *Session) placed(next flow.Service) flow.Service {
+	return flow.Placed(next, s.executor, s.stop.Done())
 }
 
 // retryPolicy is how often calls are repeated, with a quota of their own.

@@ -21,6 +21,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/project"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -41,6 +42,8 @@ type Flags struct {
 	Reading func(suite, path string)
 	// Listing is called with each glob before a suite lists what matches it, and with what does so at the time; nil is fine.
 	Listing func(suite, glob string, matches func() []string)
+	// Executor makes the attempts of calls; nil: this process makes them.
+	Executor flow.Executor
 	// Ledger is the one that this process shares with others; it is never part of a run file.
 	Ledger LedgerOptions
 	// NoHistory leaves the run out of the history.

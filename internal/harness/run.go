@@ -259,6 +259,9 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		Services: s.shares(), Keys: s.keyVariables(), Skip: s.unreachable,
 	}
 	s.ledger.Book(c.journal.Booked)
+	if s.executor != nil {
+		config.Enter = s.executor.Enter
+	}
 	if c.early != nil {
 		config.Schedule = c.early.Schedule(c.plan)
 		config.Skip = func(t *runner.Planned) string { return cmp.Or(s.unreachable(t), c.early.Skip(t)) }

@@ -1,0 +1,158 @@
+package harness
+
+import (
+	"context"
+	"time"
+
+	client "github.com/evalrun/evalrun/clients/app"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// here makes attempts in this process.
+type here struct {
+	session  *Session
+	services map[string]flow.Service // by name, "" being the unnamed one
+	targets  map[string]attempter    // applications, by Call.Target
+}
+
+// attempter makes one attempt of a call to an application.
+type attempter interface {
+	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
+}
+
+// here opens the links to the services and the applications.
+func (s *Session) here() (*here, error) {
+	if err := s.checkVariables(true); err != nil {
+		return nil, err
+	}
+	if s.Flags.Emulator == "" {
+		if err := s.checkServices(); err != nil {
+			return nil, err
+		}
+	} else if err := s.startEmulator(); err != nil {
+		return nil, err
+	}
+	line, err := s.dial()
+	if err != nil {
+		return nil, err
+	}
+	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !s.warned(s.Settings.Service.BaseURL) {
+		s.Notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
+	}
+	s.link = line
+	h := &here{s, map[string]flow.Service{"": line}, map[string]attempter{}}
+	for name, one := range s.Settings.Services {
+		h.services[name] = adapted{s.dialNamed(one), one.NoMetadata}
+	}
+	for name, t := range s.namedTargets {
+		if t.App != nil {
+			h.targets[name] = s.application(t)
+		}
+	}
+	return h, nil
+}
+
+// Executor opens the way to the services and applications of a job that was loaded and settled, without limits, retries and records: for
+// attempts that another process wants made. Programs run in copies of their workspaces below dir. Close the session.
+func (j *Job) Executor(version, dir string, notice func(string)) (flow.Executor, *Session, error) {
+	own := *j
+	s := newSession(&own, version, notice)
+	s.workspaces.run = dir
+	s.calls = s.called()
+	h, err := s.here()
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return h, s, nil
+}
+
+// application is what calls an application.
+func (s *Session) application(t *suite.Target) attempter {
+	switch {
+	case t.App.Program != nil:
+		return s.program(t.App.Program)
+	case t.App.HTTP != nil:
+		return s.endpoint(t)
+	}
+	return client.Echo{}
+}
+
+// Enter has room at any time: how many calls are in progress is bounded before.
+func (h *here) Enter(ctx context.Context, _ <-chan struct{}) (calling context.Context, leave func()) {
+	return ctx, func() {}
+}
+
+func (h *here) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	if call.Target != "" {
+		one := h.targets[call.Target]
+		if one == nil {
+			return nil, unknown("application", call.Target)
+		}
+		return one.Generate(ctx, call)
+	}
+	to, err := h.of(call.Service)
+	if err != nil {
+		return nil, err
+	}
+	return to.Generate(ctx, call)
+}
+
+func (h *here) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	to, err := h.of(call.Service)
+	if err != nil {
+		return 0, err
+	}
+	return to.CountTokens(ctx, call)
+}
+
+func (h *here) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
+	to, err := h.of(call.Service)
+	if err != nil {
+		return nil, err
+	}
+	return to.Embed(ctx, call)
+}
+
+func (h *here) Model(ctx context.Context, service, apiVersion, id string) (*eval.Model, error) {
+	to, err := h.of(service)
+	if err != nil {
+		return nil, err
+	}
+	return to.Model(ctx, apiVersion, id)
+}
+
+func (h *here) Models(ctx context.Context, service, apiVersion string) ([]eval.Model, error) {
+	to, err := h.of(service)
+	if err != nil {
+		return nil, err
+	}
+	return to.Models(ctx, apiVersion)
+}
+
+func (h *here) Emulated() bool { return h.session.Emulated() }
+
+// of is the service of a name.
+func (h *here) of(name string) (flow.Service, error) {
+	if to := h.services[name]; to != nil {
+		return to, nil
+	}
+	return nil, unknown("service", name)
+}
+
+// unknown is the error of a call to what the suites do not have. It can only come from another process.
+func unknown(what, name string) *eval.Error {
+	return &eval.Error{Kind: eval.KindTransport, Permanent: true, Unsent: true, Message: "the suites have no " + what + " " + name}
+}
+
+// elsewhere is the link of a session whose attempts other processes make.
+type elsewhere struct{ executor flow.Executor }
+
+func (e elsewhere) Emulated() bool                    { return e.executor.Emulated() }
+func (elsewhere) Skew() (skew time.Duration, ok bool) { return 0, false }
+func (elsewhere) refusal(_ *eval.RunService, e *eval.Error) string {
+	return "a worker's service refuses it: " + e.Error()
+}
+func (elsewhere) Close() {}
