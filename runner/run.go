@@ -187,6 +187,15 @@ type asked struct {
 	noted   bool                      // the answer is written down
 	afresh  bool                      // a chat that an application keeps begins again, since its answers from before are not all there
 	denied  *eval.Error               // why judges get no more questions about the answer; nil while they do
+	room    func()                    // gives room for calls back; nil: the trial has none
+}
+
+// leave gives back the room that the trial has.
+func (a *asked) leave() {
+	if a.room != nil {
+		a.room()
+		a.room = nil
+	}
 }
 
 // recorded takes an answer that is known from before.
@@ -263,16 +272,15 @@ func (r *run) skip(t *Planned) string {
 // as a refused key.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Vars: j.trial.shownVars(), Scores: []eval.Score{}, Turns: j.turns}}
-	calling, leave := r.enter(ctx, j.known != nil)
-	if scored := a.guarded(func() bool { return r.judge(calling, a, j.known) }); scored {
+	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
 		r.deliver(a.result, taken)
-		leave()
+		a.leave()
 		return
 	}
 	if j.known == nil {
 		r.keepAnswer(a)
 	}
-	leave()
+	a.leave() // judges need room too
 	pool := r.waiting(a)
 	select {
 	case pool <- struct{}{}:
@@ -289,14 +297,6 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 			<-pool
 		}
 	})
-}
-
-// enter waits for room for a trial. One whose answer is known needs none.
-func (r *run) enter(ctx context.Context, known bool) (calling context.Context, leave func()) {
-	if r.Enter == nil || known {
-		return ctx, func() {}
-	}
-	return r.Enter(ctx, r.Stop.Done())
 }
 
 // keepAnswer writes down an answer that waits to be scored.
@@ -367,9 +367,14 @@ func (r *run) ask(ctx context.Context, a *asked) bool {
 	if r.Hold != nil {
 		r.Hold(a.trial, r.Stop.Done(), ctx.Done())
 	}
-	if reason := cmp.Or(r.Stop.Reason(), r.skip(a.trial)); reason != "" || ctx.Err() != nil {
-		a.result = skipped(a.trial, cmp.Or(reason, "interrupted"))
+	if r.unsent(ctx, a) {
 		return false
+	}
+	if r.Enter != nil {
+		ctx, a.room = r.Enter(ctx, r.Stop.Done())
+		if r.unsent(ctx, a) {
+			return false
+		}
 	}
 	err := eval.AsError(r.call(ctx, a))
 	switch {
@@ -386,6 +391,16 @@ func (r *run) ask(ctx context.Context, a *asked) bool {
 		a.failed(err)
 	}
 	return false
+}
+
+// unsent skips a trial that makes no sense any more.
+func (r *run) unsent(ctx context.Context, a *asked) bool {
+	reason := cmp.Or(r.Stop.Reason(), r.skip(a.trial))
+	if reason == "" && ctx.Err() == nil {
+		return false
+	}
+	a.result = skipped(a.trial, cmp.Or(reason, "interrupted"))
+	return true
 }
 
 // call calls the model. The error is an *eval.Error.

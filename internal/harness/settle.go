@@ -50,6 +50,7 @@ const EmulatorURL = "http://127.0.0.1"
 // Defaults of the limits.
 const (
 	defaultConcurrency = 8
+	otherConcurrency   = 512 // where an executor in other processes bounds the calls by the room that it has
 	defaultTimeout     = 60 * time.Second
 	defaultAttempts    = 5
 )
@@ -63,7 +64,10 @@ func (j *Job) Settle() (err error) {
 
 func (j *Job) settle() (Settings, error) {
 	f, getenv := j.Flags, j.getenv
-	m := merger{suites: j.Suites, defaults: f.defaults()}
+	m := merger{suites: j.Suites, defaults: f.defaults(), usual: defaultConcurrency}
+	if f.Executor != nil {
+		m.usual = otherConcurrency
+	}
 	if f.Emulator != "" {
 		if f.BaseURL != "" {
 			return Settings{}, exit.BadInput("--emulator and --base-url name two services: choose one")
@@ -174,7 +178,7 @@ func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 	}
 	d := &m.defaults.LimitOptions
 	m.capped = l.Concurrency+d.Concurrency > 0
-	l.Concurrency, l.Timeout = cmp.Or(l.Concurrency, d.Concurrency, defaultConcurrency),
+	l.Concurrency, l.Timeout = cmp.Or(l.Concurrency, d.Concurrency, m.usual),
 		cmp.Or(l.Timeout, d.Timeout, defaultTimeout)
 	l.Attempts, l.CountTokens = cmp.Or(l.Attempts, d.Attempts, defaultAttempts), cmp.Or(l.CountTokens, suite.CountAuto)
 	l.RequestsPerMinute, l.TokensPerMinute = cmp.Or(l.RequestsPerMinute, d.RPM), cmp.Or(l.TokensPerMinute, d.TPM)
@@ -247,6 +251,7 @@ type merger struct {
 	defaults *eval.Options // of the project file
 	differ   []string
 	capped   bool // a concurrency was given
+	usual    int  // concurrency where none is
 }
 
 // models joins the limits of models, on which suites that set them must agree.
