@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/fleet"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/term"
+)
+
+// serveOptions are the flags of `evalrun-fleet serve`.
+type serveOptions struct {
+	harness.Flags
+	fleet.ServeConfig
+	quiet, verbose bool
+}
+
+func serveCommand(global *flags.Global) *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use: "serve SUITE... --out RUN", Short: "Plan a run, hand its calls to workers, and apply the gate",
+		Long: "The first line on standard error is the address for workers; their credentials are in RUN/fleet.creds. Started again\n" +
+			"with the same --out, it goes on with the run. Without -j, the places of the workers bound the calls.",
+		Example: "  evalrun-fleet serve suite.yaml --out nightly\n" +
+			"  evalrun-fleet serve suite.yaml --out nightly --listen 0.0.0.0:4222 --tls-cert cert.pem --tls-key key.pem",
+		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd, args, &o, global) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Listen, "listen", "", "listen for workers on `ADDR` (default a free port of this machine alone)")
+	fs.StringVar(&o.Host, "host", "", "the `NAME` by which workers reach this machine, if that is not the address of --listen")
+	fs.StringVar(&o.TLSCert, "tls-cert", "", "certificate `FILE`, needed beyond this machine")
+	fs.StringVar(&o.TLSKey, "tls-key", "", "`FILE` with the key of the certificate")
+	fs.StringVar(&o.TLSCA, "tls-ca", "", "`FILE` with the certificates that workers shall trust (default those of their system)")
+	fs.StringVar(&o.NATS, "nats", "", "use the NATS server at `URL` instead of one in this process")
+	fs.StringVar(&o.Login, "nats-creds", "", "`FILE` of NATS credentials for --nats")
+	flags.Service(fs, &o.Flags)
+	flags.Limits(fs, &o.Flags)
+	flags.Ledger(fs, &o.Flags)
+	flags.Select(fs, &o.Flags)
+	flags.Reports(fs, &o.Flags)
+	flags.Out(fs, &o.Flags)
+	flags.Identity(fs, &o.Flags)
+	flags.Untrusted(fs, &o.Flags)
+	flags.Gate(fs, &o.Flags)
+	flags.Baseline(fs, &o.Flags)
+	flags.Race(fs, &o.Flags)
+	flags.Failures(fs, &o.MaxFailures, "")
+	fs.BoolVar(&o.Cache, "cache", false, "keep answers in .evalrun/cache, and use those of earlier runs for equal requests")
+	fs.BoolVarP(&o.quiet, "quiet", "q", false, "print the verdict alone, in one line")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends")
+	flags.ConfigSuites(cmd, &o.Flags)
+	return cmd
+}
+
+func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.Global) error {
+	width := term.Columns(os.Stdout)
+	columns := func() int { return term.Columns(os.Stderr) }
+	if columns() == 0 {
+		columns = nil
+	}
+	bar := term.NewProgress(os.Stderr, columns, term.Verbosity{
+		Color: global.Color.On(columns != nil, os.Getenv), Quiet: o.quiet, Verbose: o.verbose,
+	})
+	cfg := o.ServeConfig
+	cfg.Options = o.options(suites)
+	cfg.Options.Layout.Width, cfg.Options.Layout.Color = width, global.Color.On(width > 0, os.Getenv)
+	cfg.Options.Progress = func(e evalrun.Event) { show(bar, e) }
+	cfg.Options.Interrupt = catch()
+	cfg.Print = func(url string) { fmt.Fprintln(os.Stderr, url) }
+	cfg.Notice = bar.Notice
+	result, err := fleet.Serve(cmd.Context(), cfg)
+	if result == nil {
+		return err
+	}
+	explain(err)
+	if result.Exit != exit.CodeOK {
+		return exit.With(result.Exit, errSaid)
+	}
+	return nil
+}
+
+// options are the flags as package evalrun takes them.
+func (o *serveOptions) options(suites []string) evalrun.Options {
+	out := evalrun.Options{
+		Suites: suites, Service: o.ServiceOptions, Limits: o.LimitOptions, Selection: o.SelectionOptions, Sources: o.SourceOptions,
+		Gate: o.GateOptions, Ledger: evalrun.LedgerOptions(o.Flags.Ledger),
+		Vars: o.Vars, Seed: o.Seed, Out: o.Out, Reports: flags.WithTable(o.Reports), Stdout: os.Stdout,
+		Untrusted: o.Untrusted, Allow: o.Allow, Trust: o.Trust, NoContent: o.NoContent, Name: o.Name, Labels: o.Labels,
+		Getenv: os.Getenv, Version: version,
+	}
+	if o.ProjectFile != nil {
+		out.ProjectFile = o.ProjectFile.Path
+	}
+	out.Layout.Verbose, out.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
+	return out
+}
+
+// show shows what happens in a run.
+func show(bar *term.Progress, e evalrun.Event) {
+	switch e.Kind {
+	case evalrun.EventNotice, evalrun.EventRetry:
+		if e.Kind == evalrun.EventNotice || bar.Verbose {
+			bar.Notice(e.Text)
+		}
+	case evalrun.EventStarted:
+		bar.Waiting = e.Waiting
+		bar.Start(e.Trials)
+	case evalrun.EventTrial:
+		bar.Done(e.Result, e.Spent)
+	case evalrun.EventFinished:
+		bar.Finish()
+	case evalrun.EventProblem:
+		explain(e.Err)
+	case evalrun.EventReports:
+		if why := e.Run.End.Stopped(); why != "" {
+			bar.Notice(why)
+		}
+	}
+}

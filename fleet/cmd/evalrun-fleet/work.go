@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/fleet"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flags"
+	"github.com/evalrun/evalrun/internal/harness"
+)
+
+// workOptions are the flags of `evalrun-fleet work`.
+type workOptions struct {
+	harness.Flags
+	url, creds string
+	places     int
+}
+
+func workCommand() *cobra.Command {
+	var o workOptions
+	cmd := &cobra.Command{
+		Use: "work --nats URL", Short: "Make calls for a coordinator, until its run is complete", Args: cobra.NoArgs,
+		Long: "Keys and addresses are those of this machine: EVALRUN_API_KEY, --base-url, --service. Suites of the coordinator are\n" +
+			"untrusted here, except for what --allow or --trust lifts. The worker waits while the coordinator is away.",
+		Example: "  evalrun-fleet work --nats nats://127.0.0.1:4222 --creds nightly/fleet.creds --concurrency 16",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return work(cmd, &o) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.url, "nats", "", "the `URL` that the coordinator prints")
+	fs.StringVar(&o.creds, "creds", "", "credentials in `FILE`, RUN/fleet.creds of the coordinator (also EVALRUN_FLEET_CREDS)")
+	fs.IntVarP(&o.places, "concurrency", "j", 8, "make `N` calls at once")
+	flags.Service(fs, &o.Flags)
+	flags.Untrusted(fs, &o.Flags)
+	flags.Trust(fs, &o.Flags)
+	return cmd
+}
+
+func work(cmd *cobra.Command, o *workOptions) error {
+	cfg, err := o.config()
+	if err != nil {
+		return err
+	}
+	return fleet.Work(cmd.Context(), cfg)
+}
+
+// config checks the flags.
+func (o *workOptions) config() (cfg fleet.WorkerConfig, err error) {
+	if o.places < 1 {
+		return cfg, exit.BadInput("--concurrency takes a number from 1")
+	}
+	creds := &fleet.Creds{}
+	path := o.creds
+	if path == "" {
+		path = os.Getenv("EVALRUN_FLEET_CREDS")
+	}
+	if path != "" {
+		if creds, err = fleet.ReadCreds(path); err != nil {
+			return cfg, err
+		}
+	}
+	if o.url == "" {
+		o.url = creds.URL
+	}
+	if o.url == "" {
+		return cfg, exit.BadInput("name the address that `evalrun-fleet serve` prints by --nats URL")
+	}
+	return fleet.WorkerConfig{
+		Creds: creds, URL: o.url, Places: o.places, Version: version, Leave: catch(),
+		Notice: func(text string) { fmt.Fprintln(os.Stderr, diag.CleanLine(text)) },
+		Options: evalrun.Options{
+			Service: o.ServiceOptions, Untrusted: !o.Trust, Allow: o.Allow, Trust: o.Trust, Getenv: os.Getenv, Version: version,
+		},
+	}, nil
+}

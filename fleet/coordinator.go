@@ -1,0 +1,437 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// How the coordinator finds out that a worker is gone.
+const (
+	probeEvery = 300 * time.Millisecond
+	probeTime  = 2 * time.Second
+	silentFor  = 6 * time.Second // without an answer to a probe
+	absentFor  = time.Second     // without anybody who hears
+)
+
+// Coordinator makes the attempts of a run at its workers: it is an evalrun.Executor. Each worker has places; a trial keeps its place until
+// its result is written down, so that a process that dies costs at most the calls that had one.
+type Coordinator struct {
+	creds   *Creds
+	conn    *nats.Conn
+	version string
+	hash    string // of the pack
+	size    int
+	shelf   *shelf
+	probes  sync.WaitGroup
+	end     chan struct{} // closed when nothing more is sent
+
+	calls    atomic.Uint64
+	emulated atomic.Bool
+	late     atomic.Int64 // calls whose worker was gone
+
+	mu      sync.Mutex
+	workers map[string]*member
+	waiting []chan *member // for a place, in order
+	done    bool           // the run is complete
+}
+
+// member is a worker of a fleet, as the coordinator knows it.
+type member struct {
+	id           string
+	places, busy int
+	there        context.Context // done when it is gone
+	gone         func()
+}
+
+// hello is what a worker says of itself.
+type hello struct {
+	Worker   string `json:"worker"`
+	Version  string `json:"version"`
+	Protocol int    `json:"protocol"`
+	Places   int    `json:"places"`
+	Hash     string `json:"hash,omitempty"` // of the pack that it has loaded; "": it has none yet
+	Leaving  bool   `json:"leaving,omitempty"`
+}
+
+// welcome answers a hello.
+type welcome struct {
+	Refused string `json:"refused,omitempty"` // why the worker is of no use
+	Done    bool   `json:"done,omitempty"`    // the run is complete
+	Hash    string `json:"hash,omitempty"`    // of the pack to load
+	Size    int    `json:"size,omitempty"`    // of it, in bytes
+	Joined  bool   `json:"joined,omitempty"`  // the worker gets calls from now on
+}
+
+// newCoordinator makes a coordinator that admits nobody yet.
+func newCoordinator(creds *Creds, version string) *Coordinator {
+	return &Coordinator{creds: creds, version: version, shelf: newShelf(), end: make(chan struct{}), workers: map[string]*member{}}
+}
+
+// begin admits workers, who have to load a pack.
+func (c *Coordinator) begin(conn *nats.Conn, pack []byte) error {
+	c.conn, c.hash, c.size = conn, hashOf(pack), len(pack)
+	c.shelf.keep("pack", pack)
+	for name, handle := range map[string]nats.MsgHandler{"hello": c.hello, "piece": c.shelf.serve} {
+		if _, err := conn.Subscribe(c.creds.up(name), handle); err != nil {
+			return err
+		}
+	}
+	return conn.Flush()
+}
+
+// hello admits a worker.
+func (c *Coordinator) hello(m *nats.Msg) {
+	var h hello
+	if err := json.Unmarshal(m.Data, &h); err != nil || h.Worker == "" {
+		return // it is none of ours
+	}
+	text, err := encode(c.admit(&h))
+	if err == nil {
+		_ = m.Respond(text) // a worker that does not hear this says hello again
+	}
+}
+
+func (c *Coordinator) admit(h *hello) *welcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case h.Leaving:
+		c.drop(c.workers[h.Worker])
+		return &welcome{}
+	case c.done:
+		return &welcome{Done: true}
+	case h.Protocol != Protocol || h.Version != c.version:
+		return &welcome{Refused: fmt.Sprintf(
+			"the coordinator is evalrun-fleet %s, and this worker is %s: install the same version on both", c.version, h.Version,
+		)}
+	case h.Hash != "" && h.Hash != c.hash:
+		return &welcome{Refused: "the coordinator runs other suites now than those that this worker has loaded: start the worker again"}
+	case h.Hash == "":
+		return &welcome{Hash: c.hash, Size: c.size}
+	}
+	if c.workers[h.Worker] == nil {
+		w := &member{id: h.Worker, places: max(1, h.Places)}
+		w.there, w.gone = context.WithCancel(context.Background())
+		c.workers[h.Worker] = w
+		c.probes.Go(func() { c.probe(w) })
+		c.serve()
+	}
+	return &welcome{Joined: true}
+}
+
+// probe watches a worker until it is gone.
+func (c *Coordinator) probe(w *member) {
+	heard := time.Now() // the last time that the worker answered
+	there := time.Now() // the last time that somebody heard the probe
+	for {
+		select {
+		case <-w.there.Done():
+			return
+		case <-c.end:
+			return
+		case <-time.After(probeEvery):
+		}
+		_, err := c.conn.Request(c.creds.down(w.id, "probe"), nil, probeTime)
+		now := time.Now()
+		switch {
+		case err == nil:
+			heard, there = now, now
+		case !errors.Is(err, nats.ErrNoResponders):
+			there = now
+		}
+		if now.Sub(heard) > silentFor || now.Sub(there) > absentFor {
+			c.mu.Lock()
+			c.drop(w)
+			c.mu.Unlock()
+			return
+		}
+	}
+}
+
+// drop takes a worker out; its calls are lost. c.mu is held.
+func (c *Coordinator) drop(w *member) {
+	if w != nil && c.workers[w.id] == w {
+		delete(c.workers, w.id)
+		w.gone()
+	}
+}
+
+// serve gives free places to those who wait. c.mu is held.
+func (c *Coordinator) serve() {
+	for len(c.waiting) > 0 {
+		w := c.free()
+		if w == nil {
+			return
+		}
+		w.busy++
+		c.waiting[0] <- w // it has room for one
+		c.waiting = c.waiting[1:]
+	}
+}
+
+// free is the worker with the most free places, nil if there is none. c.mu is held.
+func (c *Coordinator) free() *member {
+	var best *member
+	for _, w := range c.workers {
+		if w.busy < w.places && (best == nil || w.places-w.busy > best.places-best.busy) {
+			best = w
+		}
+	}
+	return best
+}
+
+// acquire waits for a place; nil when stop or ctx ends the waiting.
+func (c *Coordinator) acquire(ctx context.Context, stop <-chan struct{}) *member {
+	ticket := make(chan *member, 1)
+	c.mu.Lock()
+	c.waiting = append(c.waiting, ticket)
+	c.serve()
+	c.mu.Unlock()
+	select {
+	case w := <-ticket:
+		return w
+	case <-ctx.Done():
+	case <-stop:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, one := range c.waiting {
+		if one == ticket {
+			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
+			return nil
+		}
+	}
+	return <-ticket // it came meanwhile
+}
+
+// release gives a place back.
+func (c *Coordinator) release(w *member) {
+	if w == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.busy--
+	c.serve()
+}
+
+// room is a place that a trial or a call has.
+type room struct {
+	mu sync.Mutex
+	at *member // nil: none was free before the run ended
+}
+
+type roomKey struct{}
+
+// Enter waits for a place at a worker. A context that has one keeps it, unless the worker is gone: then it gets another.
+func (c *Coordinator) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
+	if r, _ := ctx.Value(roomKey{}).(*room); r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if !alive(r.at) {
+			c.release(r.at)
+			r.at = c.acquire(ctx, stop)
+		}
+		return ctx, func() {}
+	}
+	r := &room{at: c.acquire(ctx, stop)}
+	return context.WithValue(ctx, roomKey{}, r), func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		c.release(r.at)
+		r.at = nil
+	}
+}
+
+// alive reports whether a place is at a worker that is there.
+func alive(w *member) bool { return w != nil && w.there.Err() == nil }
+
+// Generate has a worker call a model or an application.
+func (c *Coordinator) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	a, err := c.attempt(ctx, methodGenerate, call)
+	if err != nil {
+		return nil, err
+	}
+	return a.response(), a.Error.err()
+}
+
+// CountTokens has a worker count those of a prompt.
+func (c *Coordinator) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	a, err := c.attempt(ctx, methodCount, call)
+	if err != nil {
+		return 0, err
+	}
+	return a.Tokens, a.Error.err()
+}
+
+// attempt has a worker make an attempt of a call.
+func (c *Coordinator) attempt(ctx context.Context, method string, call *eval.Call) (*answer, error) {
+	m, err := newCall(method, call)
+	if err != nil {
+		return nil, eval.AsError(err)
+	}
+	a, err := c.send(ctx, m)
+	if err == nil {
+		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
+	}
+	return a, err
+}
+
+// Embed has a worker request the vectors of texts.
+func (c *Coordinator) Embed(ctx context.Context, e *eval.EmbedCall) ([][]float64, error) {
+	a, err := c.send(ctx, &call{
+		Method: methodEmbed, Service: e.Service, Model: e.Model, APIVersion: e.APIVersion, Texts: e.Texts,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.Timing.LatencyMs = a.Timing.LatencyMs
+	return a.Vectors, a.Error.err()
+}
+
+// Model has a worker request what a service says of a model.
+func (c *Coordinator) Model(ctx context.Context, service, apiVersion, id string) (*eval.Model, error) {
+	a, err := c.send(ctx, &call{Method: methodModel, Service: service, APIVersion: apiVersion, Model: id})
+	if err != nil {
+		return nil, err
+	}
+	return a.Model, a.Error.err()
+}
+
+// Models has a worker request what a service says of its models.
+func (c *Coordinator) Models(ctx context.Context, service, apiVersion string) ([]eval.Model, error) {
+	a, err := c.send(ctx, &call{Method: methodModels, Service: service, APIVersion: apiVersion})
+	if err != nil {
+		return nil, err
+	}
+	return a.Models, a.Error.err()
+}
+
+// Emulated reports whether an emulator has answered.
+func (c *Coordinator) Emulated() bool { return c.emulated.Load() }
+
+// send has the worker of the context's place make an attempt. The error is an *eval.Error of the way there.
+func (c *Coordinator) send(ctx context.Context, m *call) (*answer, error) {
+	r, _ := ctx.Value(roomKey{}).(*room)
+	if r == nil || r.at == nil {
+		return nil, &eval.Error{Kind: eval.KindCanceled, Unsent: true, Message: "the run was stopped before this call"}
+	}
+	w := r.at
+	if !alive(w) {
+		return nil, lost(true)
+	}
+	m.ID = c.calls.Add(1)
+	if deadline, ok := ctx.Deadline(); ok {
+		m.Timeout = time.Until(deadline)
+	}
+	text, err := encode(m)
+	if err != nil {
+		return nil, eval.AsError(err)
+	}
+	message, forget := c.shelf.pack(text)
+	defer forget()
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.there, func() { cancel(errGone) })()
+	reply, err := c.conn.RequestMsgWithContext(waiting, &nats.Msg{Subject: c.creds.down(w.id, "call"), Data: message})
+	if err != nil {
+		return nil, c.unanswered(ctx, waiting, w, m, err)
+	}
+	out, err := unpack(waiting, c.conn, c.creds.down(w.id, "piece"), reply.Data)
+	if err != nil {
+		return nil, c.unanswered(ctx, waiting, w, m, err)
+	}
+	a := &answer{}
+	if err := json.Unmarshal(out, a); err != nil {
+		return nil, eval.Errorf(eval.KindMalformed, "the answer of a worker cannot be read: %s", err)
+	}
+	if a.Emulated {
+		c.emulated.Store(true)
+	}
+	return a, nil
+}
+
+// errGone ends the waiting for a worker that is gone.
+var errGone = errors.New("the worker is gone")
+
+// lost is the error of a call whose worker is gone.
+func lost(unsent bool) *eval.Error {
+	return &eval.Error{Kind: eval.KindTransport, Lost: true, Unsent: unsent, Message: "the worker that made the call is gone"}
+}
+
+// unanswered is the error of a call that a worker did not answer.
+func (c *Coordinator) unanswered(ctx, waiting context.Context, w *member, m *call, err error) *eval.Error {
+	switch {
+	case errors.Is(context.Cause(waiting), errGone):
+		c.late.Add(1)
+		return lost(false)
+	case errors.Is(err, nats.ErrNoResponders): // nobody heard it: the probes find out who is gone
+		select {
+		case <-w.there.Done():
+		case <-time.After(probeEvery):
+		case <-ctx.Done():
+		}
+		return lost(true)
+	case ctx.Err() != nil:
+		c.abandon(w, m.ID)
+		kind := eval.KindCanceled
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			kind = eval.KindTimeout
+		}
+		return eval.Errorf(kind, "%s", ctx.Err())
+	}
+	return eval.Errorf(eval.KindTransport, "a worker did not answer: %s", err)
+}
+
+// abandon lets a worker give a call up.
+func (c *Coordinator) abandon(w *member, id uint64) {
+	if text, err := encode(call{ID: id}); err == nil {
+		_ = c.conn.Publish(c.creds.down(w.id, "abandon"), text) // a worker that does not hear it makes the call in vain
+	}
+}
+
+// How long workers may take to hear that the run is complete.
+const (
+	farewellTime = 3 * time.Second
+	lingerTime   = 3 * time.Second // those who are on their way back, after a coordinator was started again
+)
+
+// finish lets the workers go where the run is complete. Else they wait for another coordinator.
+func (c *Coordinator) finish(complete, linger bool) {
+	if c.conn == nil {
+		return
+	}
+	close(c.end)
+	c.probes.Wait()
+	if complete {
+		c.farewell()
+		if linger {
+			time.Sleep(lingerTime)
+		}
+	}
+	c.conn.Close()
+}
+
+// farewell tells all workers that the run is complete.
+func (c *Coordinator) farewell() {
+	c.mu.Lock()
+	c.done = true
+	ids := slices.Collect(maps.Keys(c.workers))
+	c.mu.Unlock()
+	var heard sync.WaitGroup
+	for _, id := range ids {
+		heard.Go(func() { _, _ = c.conn.Request(c.creds.down(id, "done"), nil, farewellTime) })
+	}
+	heard.Wait()
+}

@@ -1,0 +1,107 @@
+package fleet
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// CredsName is the name of the file with credentials in a run directory.
+const CredsName = "fleet.creds"
+
+// Creds is what opens a fleet: its address, its name in subjects, and the keys of those who take part. The file is for the owner alone.
+type Creds struct {
+	URL    string `json:"url"`             // of the server
+	Fleet  string `json:"fleet"`           // a random name; subjects begin with it
+	Worker string `json:"worker"`          // seed of the workers' NKey; "" on a cluster of somebody else
+	CA     string `json:"ca,omitempty"`    // PEM of the certificates to trust; "" for those of the system
+	Login  string `json:"login,omitempty"` // a credentials file of NATS, for a cluster
+	Master string `json:"-"`               // seed of the NKey of the coordinator
+}
+
+// NewCreds makes new keys for a fleet without an address.
+func NewCreds() (*Creds, error) {
+	out := &Creds{Fleet: strings.ToLower(rand.Text()[:16])}
+	for _, seed := range []*string{&out.Worker, &out.Master} {
+		pair, err := nkeys.CreateUser()
+		if err != nil {
+			return nil, err
+		}
+		text, err := pair.Seed()
+		if err != nil {
+			return nil, err
+		}
+		*seed = string(text)
+	}
+	return out, nil
+}
+
+// ReadCreds reads a file of credentials. The error is bad input.
+func ReadCreds(path string) (*Creds, error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the user names it
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, exit.BadInput("there is no file of credentials %s: `evalrun-fleet serve` writes %s into its run directory", path, CredsName)
+	}
+	if err != nil {
+		return nil, exit.BadInput("the credentials cannot be read: %w", err)
+	}
+	out := &Creds{}
+	if err := json.Unmarshal(data, out); err != nil || out.Fleet == "" {
+		return nil, exit.BadInput("%s holds no credentials of a fleet; the file is %s of a run directory", path, CredsName)
+	}
+	return out, nil
+}
+
+// write writes the file of credentials, for its owner alone.
+func (c *Creds) write(dir string) error {
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(filepath.Join(dir, CredsName), append(data, '\n'), 0o600)
+}
+
+// option opens the server with a key.
+func withKey(seed string) (nats.Option, error) {
+	pair, err := nkeys.FromSeed([]byte(seed))
+	if err != nil {
+		return nil, exit.BadInput("the credentials hold no key: %w", err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("the credentials hold no key: %w", err)
+	}
+	return nats.Nkey(public, pair.Sign), nil
+}
+
+// publicKey is the public half of a key.
+func publicKey(seed string) (string, error) {
+	pair, err := nkeys.FromSeed([]byte(seed))
+	if err != nil {
+		return "", err
+	}
+	return pair.PublicKey()
+}
+
+// Subjects of a fleet. Workers send to those of up, and hear those of down.
+func (c *Creds) up(name string) string { return "evr." + c.Fleet + ".up." + name }
+func (c *Creds) down(worker, name string) string {
+	return "evr." + c.Fleet + ".down." + worker + "." + name
+}
+func (c *Creds) coordinatorInbox() string         { return "evr." + c.Fleet + ".in.c" }
+func (c *Creds) workerInbox(worker string) string { return "evr." + c.Fleet + ".in.w." + worker }
+func (c *Creds) workersInboxes() string           { return "evr." + c.Fleet + ".in.w.>" }
+func (c *Creds) workersHear() string              { return "evr." + c.Fleet + ".down.>" }
+func (c *Creds) workersSend() string              { return "evr." + c.Fleet + ".up.>" }
+func (c *Creds) answers() string                  { return "evr." + c.Fleet + ".in.c.>" }

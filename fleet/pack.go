@@ -1,0 +1,245 @@
+package fleet
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// Names in a pack.
+const (
+	packName    = "fleet.pack" // of the file in a run directory
+	headName    = "head.json"
+	scriptName  = "emulator.yaml"
+	projectName = "project/evalrun.yaml"
+)
+
+// maxPack bounds a pack in bytes, and what it holds.
+const maxPack = 4 << 30
+
+// head is what a worker has to know of a run next to its files.
+type head struct {
+	Suites   []string          `json:"suites"` // file names, each in a folder of its own
+	Project  bool              `json:"project,omitempty"`
+	Emulator string            `json:"emulator,omitempty"` // eval.DemoScript, or scriptName
+	Seed     uint64            `json:"seed,omitempty"`
+	Vars     map[string]string `json:"vars,omitempty"`
+	Repeats  int               `json:"repeats,omitempty"`
+	Baseline string            `json:"baseline,omitempty"`
+}
+
+// packer collects the files that suites read.
+type packer struct {
+	mu    sync.Mutex
+	files map[string]map[string]bool // paths, by suite
+}
+
+func newPacker() *packer { return &packer{files: map[string]map[string]bool{}} }
+
+// note takes down that a suite reads a file.
+func (p *packer) note(suite, file string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.files[suite] == nil {
+		p.files[suite] = map[string]bool{}
+	}
+	p.files[suite][file] = true
+}
+
+// pack makes the pack of a run: the suites with all that they read, as a zip archive. The same files make the same pack.
+func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	h := head{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Project: o.ProjectFile != ""}
+	for i, name := range o.Suites {
+		if name == "-" {
+			return nil, exit.BadInput("a fleet cannot run a suite on standard input: name a file")
+		}
+		real, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			return nil, err
+		}
+		h.Suites = append(h.Suites, filepath.Base(real))
+		if err := p.folder(z, i, name, real); err != nil {
+			return nil, err
+		}
+	}
+	if o.Emulator != "" || o.Service.Emulator != "" {
+		h.Emulator = o.Emulator + o.Service.Emulator
+	}
+	if h.Emulator != "" && h.Emulator != eval.DemoScript {
+		if err := add(z, scriptName, h.Emulator); err != nil {
+			return nil, err
+		}
+		h.Emulator = scriptName
+	}
+	if h.Project {
+		if err := add(z, projectName, o.ProjectFile); err != nil {
+			return nil, err
+		}
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	w, err := z.Create(headName)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	err = errors.Join(err, z.Close())
+	return out.Bytes(), err
+}
+
+// folder adds what the i-th suite reads. Suites read nothing outside of their folders.
+func (p *packer) folder(z *zip.Writer, i int, name, real string) error {
+	dir, err := filepath.Abs(filepath.Dir(real))
+	if err != nil {
+		return err
+	}
+	files := map[string]bool{real: true}
+	for file := range p.files[name] {
+		files[file] = true
+	}
+	var inside []string
+	for file := range files {
+		file, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		near, err := filepath.Rel(dir, file)
+		if err != nil || !filepath.IsLocal(near) {
+			return fmt.Errorf("%s is outside of the suite's folder", file)
+		}
+		inside = append(inside, near)
+	}
+	slices.Sort(inside)
+	for _, near := range slices.Compact(inside) {
+		err := addAll(z, strconv.Itoa(i), dir, near)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// addAll adds a file, or a folder with all that is in it.
+func addAll(z *zip.Writer, to, dir, near string) error {
+	from := filepath.Join(dir, near)
+	info, err := os.Stat(from)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return add(z, path.Join(to, filepath.ToSlash(near)), from)
+	case near == ".":
+		return nil
+	}
+	return filepath.WalkDir(from, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		near, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		return add(z, path.Join(to, filepath.ToSlash(near)), file)
+	})
+}
+
+// add adds a file. Its time is left out, so that the same files make the same pack.
+func add(z *zip.Writer, name, from string) error {
+	in, err := os.Open(from) //nolint:gosec // the suite names it
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	h := &zip.FileHeader{Name: name, Method: zip.Deflate}
+	h.SetMode(info.Mode().Perm())
+	w, err := z.CreateHeader(h)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, in)
+	return err
+}
+
+// hashOf names a pack.
+func hashOf(pack []byte) string {
+	sum := sha256.Sum256(pack)
+	return hex.EncodeToString(sum[:])
+}
+
+// unpackTo writes the files of a pack into an empty folder.
+func unpackTo(dir string, pack []byte) (*head, error) {
+	z, err := zip.NewReader(bytes.NewReader(pack), int64(len(pack)))
+	if err != nil {
+		return nil, fmt.Errorf("what the coordinator sent is no archive: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // its files are closed one by one
+	var h head
+	left := int64(maxPack)
+	for _, f := range z.File {
+		if !filepath.IsLocal(f.Name) || strings.Contains(f.Name, `\`) {
+			return nil, fmt.Errorf("the archive of the coordinator has a file outside of its folder: %q", f.Name)
+		}
+		if left -= int64(f.UncompressedSize64); left < 0 { //nolint:gosec // a negative size is refused too
+			return nil, errors.New("the archive of the coordinator is too large")
+		}
+		if err := extract(root, f, &h); err != nil {
+			return nil, fmt.Errorf("the files of the suites cannot be written: %w", err)
+		}
+	}
+	if len(h.Suites) == 0 {
+		return nil, errors.New("the archive of the coordinator has no suites")
+	}
+	return &h, nil
+}
+
+// extract writes a file of a pack, or reads the head.
+func extract(root *os.Root, f *zip.File, h *head) error {
+	in, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()                                           //nolint:errcheck // it was only read
+	bounded := io.LimitReader(in, int64(f.UncompressedSize64)) //nolint:gosec // it was checked
+	if f.Name == headName {
+		return json.NewDecoder(bounded).Decode(h)
+	}
+	if dir := path.Dir(f.Name); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	out, err := root.OpenFile(f.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, f.Mode().Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, bounded)
+	return errors.Join(err, out.Close())
+}

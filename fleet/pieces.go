@@ -1,0 +1,124 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// pieceSize is how much of a long text travels at once, in bytes: every server takes that in a message.
+const pieceSize = 512 << 10
+
+// pieceTime is how long the sender of a piece may take.
+const pieceTime = 20 * time.Second
+
+// Marks at the beginning of a message: the text follows, or the name of one that has to be fetched.
+const (
+	markWhole  = '='
+	markPieces = '#'
+)
+
+// parcel names a text that is fetched in pieces.
+type parcel struct {
+	Name string `json:"name"`
+	Size int    `json:"size"` // in bytes
+	From int    `json:"from"` // where the piece begins
+}
+
+// shelf keeps long texts until they are fetched.
+type shelf struct {
+	mu    sync.Mutex
+	last  int
+	texts map[string][]byte
+}
+
+func newShelf() *shelf { return &shelf{texts: map[string][]byte{}} }
+
+// pack makes a message of a text. One that is too long is put on the shelf; the function takes it off again.
+func (s *shelf) pack(text []byte) (message []byte, forget func()) {
+	if len(text) < pieceSize {
+		return append([]byte{markWhole}, text...), func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	name := strconv.Itoa(s.last)
+	s.texts[name] = text
+	head, err := json.Marshal(parcel{Name: name, Size: len(text)})
+	if err != nil {
+		panic(err) // two numbers and a word always encode
+	}
+	return append([]byte{markPieces}, head...), func() { s.forget(name) }
+}
+
+func (s *shelf) forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.texts, name)
+}
+
+// keep puts a text of a name of its own on the shelf, for good.
+func (s *shelf) keep(name string, text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts[name] = text
+}
+
+// serve answers a request for a piece; an empty answer means that the text is gone.
+func (s *shelf) serve(m *nats.Msg) {
+	var want parcel
+	var piece []byte
+	if json.Unmarshal(m.Data, &want) == nil {
+		s.mu.Lock()
+		if text := s.texts[want.Name]; want.From >= 0 && want.From < len(text) {
+			piece = text[want.From:min(len(text), want.From+pieceSize)]
+		}
+		s.mu.Unlock()
+	}
+	_ = m.Respond(piece) // whoever wanted it wants it again, or is gone
+}
+
+// unpack is the text of a message, fetched from subject where it is long.
+func unpack(ctx context.Context, conn *nats.Conn, subject string, message []byte) ([]byte, error) {
+	switch {
+	case len(message) == 0:
+		return nil, errors.New("an empty message")
+	case message[0] == markWhole:
+		return message[1:], nil
+	}
+	var p parcel
+	if err := json.Unmarshal(message[1:], &p); err != nil || p.Size < 0 {
+		return nil, fmt.Errorf("a message that is none of a fleet: %q", message[:min(len(message), 40)])
+	}
+	return fetch(ctx, conn, subject, p)
+}
+
+// fetch gets a text piece by piece.
+func fetch(ctx context.Context, conn *nats.Conn, subject string, p parcel) ([]byte, error) {
+	var out bytes.Buffer
+	for out.Len() < p.Size {
+		p.From = out.Len()
+		request, err := json.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		waiting, cancel := context.WithTimeout(ctx, pieceTime)
+		m, err := conn.RequestWithContext(waiting, subject, request)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		if len(m.Data) == 0 || out.Len()+len(m.Data) > p.Size {
+			return nil, fmt.Errorf("the text %s is not there any more", p.Name)
+		}
+		out.Write(m.Data)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,293 @@
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// ServeConfig says how a coordinator works.
+type ServeConfig struct {
+	Listen  string // address of the embedded server; "": the one that it had, or any of this machine
+	TLSCert string // files of a certificate and its key, beyond loopback
+	TLSKey  string
+	NATS    string // address of a server of somebody else, instead of the embedded one
+	Login   string // file of NATS credentials for that
+	TLSCA   string // file with the certificates that workers shall trust; "": those of their systems
+	Host    string // by which workers know the embedded server; "": that of Listen
+	// Options are those of the run. Out is the run directory.
+	Options evalrun.Options
+	// Print shows the address for workers.
+	Print  func(url string)
+	Notice func(string)
+}
+
+// masterName is the file with the coordinator's own key, and what it listens on.
+const masterName = "fleet.key"
+
+// master is what only the coordinator knows.
+type master struct {
+	Seed   string `json:"seed"`
+	Listen string `json:"listen"`
+}
+
+// Serve runs suites with workers, or goes on with a run that was interrupted.
+func Serve(ctx context.Context, cfg ServeConfig) (*evalrun.Result, error) {
+	f := &serving{cfg: &cfg, dir: cfg.Options.Out, files: newPacker()}
+	defer f.close()
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	return f.run(ctx)
+}
+
+// serving is a coordinator at work.
+type serving struct {
+	cfg         *ServeConfig
+	dir         string
+	files       *packer
+	lock        *flock.Flock
+	creds       *Creds
+	master      master
+	server      *server.Server
+	coordinator *Coordinator
+	again       bool // the run was begun before
+	complete    bool // there is nothing left to do for workers
+}
+
+// open locks the run directory and reads or makes credentials.
+func (f *serving) open() (err error) {
+	if f.dir == "" {
+		return exit.BadInput("name the run directory with --out: a coordinator that is started again goes on with what is in it")
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil { //nolint:gosec // as run directories are
+		return exit.BadInput("the run directory cannot be made: %w", err)
+	}
+	f.lock = flock.New(filepath.Join(f.dir, "fleet.lock"))
+	switch ours, err := f.lock.TryLock(); {
+	case err != nil:
+		return exit.BadInput("the run directory cannot be used: %w", err)
+	case !ours:
+		return exit.Incomplete("another coordinator serves %s: a run has one; nothing was sent", f.dir)
+	}
+	_, err = os.Stat(filepath.Join(f.dir, journal.FileName))
+	f.again = err == nil
+	if f.creds, err = ReadCreds(filepath.Join(f.dir, CredsName)); err == nil {
+		text, err := os.ReadFile(filepath.Join(f.dir, masterName))
+		if err == nil {
+			err = json.Unmarshal(text, &f.master)
+		}
+		if err != nil {
+			return exit.BadInput("the coordinator's key %s cannot be read: %w", filepath.Join(f.dir, masterName), err)
+		}
+		f.creds.Master = f.master.Seed
+		return nil
+	}
+	if f.again {
+		return exit.BadInput("%s holds a run of a single process: `evalrun resume %s` goes on with it", f.dir, f.dir)
+	}
+	f.creds, err = NewCreds()
+	return err
+}
+
+// start starts the server, or connects to one of somebody else, and shows the address.
+func (f *serving) start() error {
+	seed := ""
+	if f.cfg.NATS == "" {
+		if err := f.embed(); err != nil {
+			return err
+		}
+		seed = f.creds.Master
+	} else if err := f.foreign(); err != nil {
+		return err
+	}
+	text, err := json.Marshal(master{f.creds.Master, f.master.Listen})
+	if err == nil {
+		err = renameio.WriteFile(filepath.Join(f.dir, masterName), text, 0o600)
+	}
+	if err == nil {
+		err = f.creds.write(f.dir)
+	}
+	if err != nil {
+		return exit.BadInput("the credentials cannot be written: %w", err)
+	}
+	f.cfg.Print(f.creds.URL)
+	return f.connect(seed)
+}
+
+// embed starts the server of this process.
+func (f *serving) embed() error {
+	listen := f.cfg.Listen
+	if listen == "" {
+		listen = f.master.Listen
+	}
+	if listen == "" {
+		listen = "127.0.0.1:0"
+	}
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return exit.BadInput("--listen %s: write HOST:PORT, such as 127.0.0.1:4222", listen)
+	}
+	var certificate *tls.Certificate
+	switch {
+	case f.cfg.TLSCert != "" && f.cfg.TLSKey != "":
+		pair, err := tls.LoadX509KeyPair(f.cfg.TLSCert, f.cfg.TLSKey)
+		if err != nil {
+			return exit.BadInput("the certificate cannot be used: %w", err)
+		}
+		certificate = &pair
+	case f.cfg.TLSCert+f.cfg.TLSKey != "":
+		return exit.BadInput("--tls-cert and --tls-key go together")
+	case !loopback(host):
+		return exit.BadInput("%s is not of this machine alone: give a certificate by --tls-cert and --tls-key", listen)
+	}
+	if f.cfg.TLSCA != "" {
+		text, err := os.ReadFile(f.cfg.TLSCA)
+		if err != nil {
+			return exit.BadInput("the certificates for workers cannot be read: %w", err)
+		}
+		f.creds.CA = string(text)
+	}
+	if f.server, err = startServer(f.creds, listen, certificate); err != nil {
+		return exit.Incomplete("the server for workers cannot listen on %s: %w", listen, err)
+	}
+	f.master.Listen = f.server.Addr().String()
+	f.creds.URL = address(f.server, f.cfg.Host, certificate != nil)
+	return nil
+}
+
+// foreign uses a server that is there already.
+func (f *serving) foreign() error {
+	if err := checkURL(f.cfg.NATS); err != nil {
+		return err
+	}
+	if f.cfg.Login != "" {
+		text, err := os.ReadFile(f.cfg.Login)
+		if err != nil {
+			return exit.BadInput("the NATS credentials cannot be read: %w", err)
+		}
+		f.creds.Login = string(text)
+	}
+	f.creds.URL, f.creds.Worker = f.cfg.NATS, ""
+	return nil
+}
+
+// connect connects the coordinator with the server.
+func (f *serving) connect(seed string) error {
+	options, err := f.creds.options(seed, func(err error) { f.cfg.Notice("the server for workers: " + err.Error()) })
+	if err != nil {
+		return err
+	}
+	options = append(options, nats.CustomInboxPrefix(f.creds.coordinatorInbox()))
+	url := f.creds.URL
+	if f.server != nil {
+		url = ""
+		options = append(options, nats.InProcessServer(f.server))
+	}
+	conn, err := nats.Connect(url, options...)
+	if err != nil {
+		return refusal(f.creds.URL, err)
+	}
+	pack, err := f.pack()
+	if err != nil {
+		conn.Close()
+		return err
+	}
+	return f.coordinator.begin(conn, pack)
+}
+
+// pack is what workers have to load: what the suites were when the run began.
+func (f *serving) pack() ([]byte, error) {
+	name := filepath.Join(f.dir, packName)
+	if f.again {
+		pack, err := os.ReadFile(name) //nolint:gosec // it is our own
+		if err != nil {
+			return nil, exit.BadInput("what workers have to load is gone: %w", err)
+		}
+		return pack, nil
+	}
+	pack, err := f.files.pack(&f.cfg.Options)
+	if err != nil {
+		return nil, exit.Incomplete("the suites cannot be packed for workers: %w", err)
+	}
+	if err := renameio.WriteFile(name, pack, 0o600); err != nil {
+		return nil, exit.Incomplete("the suites cannot be packed for workers: %w", err)
+	}
+	return pack, nil
+}
+
+// run runs the suites, or what is left of them.
+func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
+	o := f.cfg.Options
+	var job *evalrun.Job
+	f.coordinator = newCoordinator(f.creds, o.Version)
+	o.Executor = f.coordinator
+	if !f.again {
+		var err error
+		o.Reading = f.files.note
+		if job, err = evalrun.Load(ctx, o); err != nil {
+			return nil, err
+		}
+		if err := f.check(job); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.start(); err != nil {
+		return nil, err
+	}
+	var result *evalrun.Result
+	var err error
+	if f.again {
+		o.Suites = nil
+		result, err = evalrun.Resume(ctx, f.dir, o)
+	} else {
+		result, err = evalrun.Run(ctx, job)
+	}
+	f.complete = result != nil && result.End != nil && result.End.Completed()
+	if n := f.coordinator.late.Load(); n > 0 {
+		f.cfg.Notice(fmt.Sprintf("%d calls were made by workers that are gone, and made anew", n))
+	}
+	return result, err
+}
+
+// check refuses what a fleet cannot do.
+func (f *serving) check(job *evalrun.Job) error {
+	for _, s := range job.Suites() {
+		for _, t := range s.Targets {
+			if t.App != nil && t.App.Program != nil && t.App.Program.Workspace != "" {
+				return exit.BadInput(
+					"%s: the program of the target `%s` works in a copy of the workspace %s, which its scorers look at on another machine: run it with "+
+						"`evalrun run`", s.File, t.Name, t.App.Program.Workspace,
+				)
+			}
+		}
+	}
+	return nil
+}
+
+// close ends the server. Workers of a complete run go first.
+func (f *serving) close() {
+	if f.coordinator != nil {
+		f.coordinator.finish(f.complete, f.again)
+	}
+	if f.server != nil {
+		f.server.Shutdown()
+		f.server.WaitForShutdown()
+	}
+	if f.lock != nil {
+		_ = f.lock.Unlock() // the end of the process does it too
+	}
+}

@@ -1,0 +1,98 @@
+package fleet
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// maxPayload is the longest message of the embedded server in bytes. Longer texts travel in pieces.
+const maxPayload = 8 << 20
+
+// serverPrefix begins the name of an embedded server; the name of the fleet follows.
+const serverPrefix = "evalrun-fleet-"
+
+// startServer starts the embedded server for a fleet on an address such as 127.0.0.1:0. certificate may be nil.
+func startServer(c *Creds, listen string, certificate *tls.Certificate) (*server.Server, error) {
+	host, portText, err := net.SplitHostPort(listen)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		return nil, fmt.Errorf("the port %q is no number", portText)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	o := &server.Options{
+		ServerName: serverPrefix + c.Fleet, Host: host, Port: port, NoLog: true, NoSigs: true, MaxPayload: maxPayload,
+		MaxPending: 8 * maxPayload, WriteDeadline: 30 * time.Second,
+		PingInterval: 5 * time.Second, MaxPingsOut: 2, // a machine that is gone is noticed
+	}
+	if certificate != nil {
+		o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
+		o.TLSTimeout = 10
+	}
+	if o.Nkeys, err = users(c); err != nil {
+		return nil, err
+	}
+	if loopback(host) { // all who can connect are on this machine
+		o.NoAuthUser = o.Nkeys[1].Nkey
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		return nil, err
+	}
+	go s.Start()
+	if !s.ReadyForConnections(10 * time.Second) {
+		s.Shutdown()
+		return nil, errors.New("the server does not begin to listen; is the port taken?")
+	}
+	return s, nil
+}
+
+// users are the two who may connect: the coordinator, and workers, who hear and say what is theirs and nothing else.
+func users(c *Creds) ([]*server.NkeyUser, error) {
+	coordinator, err := publicKey(c.Master)
+	if err != nil {
+		return nil, err
+	}
+	worker, err := publicKey(c.Worker)
+	if err != nil {
+		return nil, err
+	}
+	may := func(publish, subscribe []string) *server.Permissions {
+		return &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: subscribe},
+		}
+	}
+	return []*server.NkeyUser{
+		{Nkey: coordinator, Permissions: may([]string{c.workersHear(), c.workersInboxes()}, []string{c.workersSend(), c.answers()})},
+		{Nkey: worker, Permissions: may([]string{c.workersSend(), c.answers()}, []string{c.workersHear(), c.workersInboxes()})},
+	}, nil
+}
+
+// address is the URL of a server, by the host that workers know it by, "" for the one that it listens on.
+func address(s *server.Server, host string, secure bool) string {
+	u := url.URL{Scheme: "nats", Host: s.Addr().String()}
+	if secure {
+		u.Scheme = "tls"
+	}
+	if _, port, err := net.SplitHostPort(u.Host); err == nil && host != "" {
+		u.Host = net.JoinHostPort(host, port)
+	}
+	return u.String()
+}
+
+// loopback reports whether an address is of this machine alone.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

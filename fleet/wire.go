@@ -1,0 +1,184 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/variable"
+)
+
+// Protocol is the version of the messages between a coordinator and its workers.
+const Protocol = 1
+
+// Methods of calls.
+const (
+	methodGenerate = "generate"
+	methodCount    = "count"
+	methodEmbed    = "embed"
+	methodModel    = "model"
+	methodModels   = "models"
+)
+
+// call is one attempt on its way to a worker.
+type call struct {
+	ID      uint64        `json:"id"` // among the calls of a coordinator's process
+	Method  string        `json:"method"`
+	Timeout time.Duration `json:"timeout,omitempty"` // what is left of the attempt's time; 0: no limit
+
+	Service    string `json:"service,omitempty"` // by name, "" for the unnamed one
+	Model      string `json:"model,omitempty"`
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// Of methodGenerate and methodCount.
+	Request      *eval.Request   `json:"request,omitempty"`
+	Data         [][]byte        `json:"data,omitempty"` // of images and files, in the order of the request
+	Target       string          `json:"target,omitempty"`
+	TrialID      string          `json:"trialId,omitempty"`
+	Session      string          `json:"session,omitempty"`
+	Judge        string          `json:"judge,omitempty"`
+	Vars         json.RawMessage `json:"vars,omitempty"`
+	PromptTokens int             `json:"promptTokens,omitempty"`
+	OutputLimit  int             `json:"outputLimit,omitempty"`
+	Attempt      int             `json:"attempt,omitempty"`
+
+	// Of methodEmbed.
+	Texts []string `json:"texts,omitempty"`
+}
+
+// answer is what came of a call.
+type answer struct {
+	Response *eval.Response `json:"response,omitempty"`
+	Usage    *eval.Usage    `json:"usage,omitempty"` // of the response
+	Tokens   int            `json:"tokens,omitempty"`
+	Vectors  [][]float64    `json:"vectors,omitempty"`
+	Model    *eval.Model    `json:"model,omitempty"`
+	Models   []eval.Model   `json:"models,omitempty"`
+	Timing   eval.Timing    `json:"timing"`
+	Error    *failure       `json:"error,omitempty"`
+	Emulated bool           `json:"emulated,omitempty"` // an emulator answered
+}
+
+// failure is an error with all that a run decides by.
+type failure struct {
+	eval.Error
+	RetryAfter time.Duration  `json:"retryAfter,omitempty"`
+	Permanent  bool           `json:"permanent,omitempty"`
+	Renewed    bool           `json:"renewed,omitempty"`
+	OfLogin    bool           `json:"ofLogin,omitempty"`
+	Unsent     bool           `json:"unsent,omitempty"`
+	Answer     *eval.Response `json:"answer,omitempty"`
+	Usage      *eval.Usage    `json:"usage,omitempty"` // of that answer
+}
+
+// newCall makes the message of a call to a model or an application.
+func newCall(method string, c *eval.Call) (*call, error) {
+	vars, err := json.Marshal(c.Vars)
+	if err != nil {
+		return nil, err
+	}
+	out := &call{
+		Method: method, Service: c.Service, Model: c.Model, APIVersion: c.APIVersion, Request: &c.Request, Target: c.Target,
+		TrialID: c.TrialID, Session: c.Session, Judge: c.Judge, PromptTokens: c.PromptTokens, OutputLimit: c.OutputLimit,
+		Attempt: c.Timing.Attempts,
+	}
+	if len(c.Vars) > 0 {
+		out.Vars = vars
+	}
+	for image := range images(&c.Request) {
+		out.Data = append(out.Data, image.Data)
+	}
+	return out, nil
+}
+
+// images yields the images and files of a request.
+func images(r *eval.Request) func(yield func(*eval.Image) bool) {
+	return func(yield func(*eval.Image) bool) {
+		for _, content := range r.Contents {
+			for _, part := range content.Parts {
+				for _, one := range []*eval.Image{part.Image, part.Data} {
+					if one != nil && !yield(one) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// of makes a call of the message again.
+func (c *call) of() (*eval.Call, error) {
+	out := &eval.Call{
+		TrialID: c.TrialID, Target: c.Target, Session: c.Session, Judge: c.Judge, PromptTokens: c.PromptTokens, OutputLimit: c.OutputLimit,
+		Timing: eval.Timing{Attempts: c.Attempt},
+	}
+	if c.Request != nil {
+		out.Request = *c.Request
+	}
+	out.Model, out.APIVersion, out.Service = c.Model, c.APIVersion, c.Service
+	data := c.Data
+	for image := range images(&out.Request) {
+		if len(data) > 0 {
+			image.Data, data = data[0], data[1:]
+		}
+	}
+	var err error
+	if len(c.Vars) > 0 {
+		out.Vars, err = variable.ParseDict(c.Vars)
+	}
+	return out, err
+}
+
+// answered makes the message of an answer.
+func answered(resp *eval.Response, timing eval.Timing, err error) *answer {
+	out := &answer{Response: resp, Timing: timing, Error: failed(err)}
+	if resp != nil {
+		out.Usage = resp.Usage
+	}
+	return out
+}
+
+// response is the answer of a message.
+func (a *answer) response() *eval.Response {
+	if a.Response != nil {
+		a.Response.Usage = a.Usage
+	}
+	return a.Response
+}
+
+func failed(err error) *failure {
+	e := eval.AsError(err)
+	if e == nil {
+		return nil
+	}
+	out := &failure{
+		Error: *e, RetryAfter: e.RetryAfter, Permanent: e.Permanent, Renewed: e.Renewed, OfLogin: e.OfLogin, Unsent: e.Unsent, Answer: e.Answer,
+	}
+	if e.Answer != nil {
+		out.Usage = e.Answer.Usage
+	}
+	return out
+}
+
+// err is the error of a message, nil for none.
+func (f *failure) err() error {
+	if f == nil {
+		return nil
+	}
+	e := f.Error
+	e.RetryAfter, e.Permanent, e.Renewed, e.OfLogin, e.Unsent, e.Answer = f.RetryAfter, f.Permanent, f.Renewed, f.OfLogin, f.Unsent, f.Answer
+	if e.Answer != nil {
+		e.Answer.Usage = f.Usage
+	}
+	return &e
+}
+
+// encode writes a message. What a service sent goes on as it came.
+func encode(message any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(message)
+	return b.Bytes(), err
+}

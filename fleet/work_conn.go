@@ -1,0 +1,130 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+func newID() string { return strings.ToLower(rand.Text()[:12]) }
+
+// connect opens the way to the server, and keeps trying while it is away. Wrong credentials are bad input.
+func (w *Worker) connect(ctx context.Context) error {
+	if err := checkURL(w.config.URL); err != nil {
+		return err
+	}
+	if w.creds.Fleet == "" { // on this machine the server says who it is
+		conn, err := w.dial(ctx, nats.NoReconnect())
+		if err != nil {
+			return err
+		}
+		w.creds.Fleet = strings.TrimPrefix(conn.ConnectedServerName(), serverPrefix)
+		conn.Close()
+	}
+	options, err := w.creds.options(w.creds.Worker, func(error) {})
+	if err != nil {
+		return err
+	}
+	w.conn, err = w.dial(ctx, append(options, nats.CustomInboxPrefix(w.creds.workerInbox(w.id)))...)
+	return err
+}
+
+// dial connects as soon as the server is there.
+func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, error) {
+	for said := false; ; {
+		conn, err := nats.Connect(w.config.URL, options...)
+		switch {
+		case err == nil:
+			return conn, nil
+		case errors.Is(err, nats.ErrAuthorization), errors.As(err, new(*tls.CertificateVerificationError)):
+			return nil, refusal(w.config.URL, err)
+		case !said:
+			w.config.Notice("waiting for the coordinator at " + w.config.URL)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case sig := <-w.config.Leave:
+			return nil, exit.With(exit.OfSignal(sig.String()), errors.New("interrupted"))
+		case <-time.After(reconnected):
+		}
+	}
+}
+
+// options are those of every connection to the server: it is tried again for ever.
+func (c *Creds) options(seed string, failed func(error)) ([]nats.Option, error) {
+	out := []nats.Option{
+		nats.MaxReconnects(-1), nats.ReconnectWait(reconnected), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.ReconnectBufSize(-1), nats.IgnoreAuthErrorAbort(),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { failed(err) }),
+	}
+	switch {
+	case c.Login != "":
+		out = append(out, nats.UserCredentialBytes([]byte(c.Login)))
+	case seed != "":
+		key, err := withKey(seed)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, key)
+	}
+	if c.CA != "" {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM([]byte(c.CA)) {
+			return nil, exit.BadInput("the credentials hold no certificate where one should be")
+		}
+		out = append(out, nats.Secure(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}))
+	}
+	return out, nil
+}
+
+// checkURL refuses an address that would show what travels.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls":
+		return exit.BadInput("%q is no address of a fleet, such as nats://127.0.0.1:4222 or tls://fleet.example:4222", text)
+	case u.User != nil:
+		return exit.BadInput("the address of a fleet holds no secret: name the file of credentials by --creds")
+	case u.Scheme == "nats" && !loopback(u.Hostname()):
+		return exit.BadInput("%s is not encrypted and not on this machine: use tls://", text)
+	}
+	return nil
+}
+
+// refusal says what it means that a server does not take a connection.
+func refusal(address string, err error) error {
+	if errors.Is(err, nats.ErrAuthorization) {
+		return exit.BadInput("%s refuses the credentials: use the file %s of this run", address, CredsName)
+	}
+	return exit.Incomplete("%s cannot be reached: %w", address, err)
+}
+
+// leave ends the calls in progress and goes. A second signal, or half a minute, abandons them.
+func (w *Worker) leave(sig os.Signal, cancel context.CancelFunc) error {
+	w.config.Notice("leaving: the calls in progress end first; once more to abandon them")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.open.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-w.config.Leave:
+	case <-time.After(drainTime):
+	}
+	cancel()
+	_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // else the probes find out
+	return exit.With(exit.OfSignal(sig.String()), errors.New("interrupted"))
+}

@@ -1,0 +1,306 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/evalrun/evalrun"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+)
+
+// Worker makes calls for a coordinator, with the keys and addresses of its own machine.
+type Worker struct {
+	creds   *Creds
+	conn    *nats.Conn
+	config  *WorkerConfig
+	id      string
+	shelf   *shelf
+	hash    string // of the pack that is loaded
+	execute evalrun.Executor
+	open    sync.WaitGroup // calls in progress
+
+	heard atomic.Int64 // when the coordinator last sent a probe, in nanoseconds
+	done  chan struct{}
+	over  sync.Once
+
+	mu    sync.Mutex
+	calls map[uint64]context.CancelFunc // in progress
+}
+
+// WorkerConfig says how a worker works.
+type WorkerConfig struct {
+	Creds   *Creds
+	URL     string // of the server
+	Places  int    // calls at once
+	Version string
+	// Options are those of the worker's machine: addresses, and what suites may do. What the run says is added.
+	Options evalrun.Options
+	Notice  func(string)
+	// Leave lets the worker end its calls and go.
+	Leave <-chan os.Signal
+}
+
+// How a worker finds its coordinator.
+const (
+	helloEvery  = 500 * time.Millisecond
+	helloTime   = 3 * time.Second
+	patience    = 3 * time.Second  // without a probe, before a worker says hello anew
+	drainTime   = 30 * time.Second // of calls in progress, when the worker leaves
+	reconnected = 500 * time.Millisecond
+)
+
+// errDone ends a worker whose run is complete.
+var errDone = errors.New("the run is complete")
+
+// Work works until the run is complete: nil, or until the worker is let go. It waits while the coordinator is away.
+func Work(ctx context.Context, cfg WorkerConfig) error {
+	w := &Worker{
+		creds: cfg.Creds, config: &cfg, id: newID(), shelf: newShelf(), done: make(chan struct{}), calls: map[uint64]context.CancelFunc{},
+	}
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
+	defer w.conn.Close()
+	dir, err := os.MkdirTemp("", "evalrun-worker-")
+	if err != nil {
+		return exit.With(exit.CodeIncomplete, err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // it is in the folder for temporary files
+	return w.work(ctx, dir)
+}
+
+// work loads what the run has, and makes calls until the run is complete.
+func (w *Worker) work(ctx context.Context, dir string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	away := false // it was said that the coordinator is away
+	for {
+		if time.Since(time.Unix(0, w.heard.Load())) > patience {
+			err := w.join(ctx, dir)
+			switch {
+			case errors.Is(err, errDone):
+				return nil
+			case errors.Is(err, errAway):
+				if !away {
+					away = true
+					w.config.Notice("waiting for the coordinator")
+				}
+			case err != nil:
+				return err
+			case away || w.heard.Load() == 0:
+				away = false
+				w.config.Notice(fmt.Sprintf("at work, %d calls at once", w.config.Places))
+				fallthrough
+			default:
+				w.heard.Store(time.Now().UnixNano())
+			}
+		}
+		select {
+		case <-w.done:
+			return nil
+		case sig := <-w.config.Leave:
+			return w.leave(sig, cancel)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(helloEvery):
+		}
+	}
+}
+
+// errAway means that no coordinator answers.
+var errAway = errors.New("the coordinator is away")
+
+// join says hello until the coordinator knows the worker, and loads what it has to run.
+func (w *Worker) join(ctx context.Context, dir string) error {
+	for {
+		answer, err := w.hello(hello{Worker: w.id, Version: w.config.Version, Protocol: Protocol, Places: w.config.Places, Hash: w.hash})
+		switch {
+		case err != nil:
+			return errAway
+		case answer.Done:
+			return errDone
+		case answer.Refused != "":
+			return exit.BadInput("%s", answer.Refused)
+		case answer.Joined:
+			return nil
+		case w.hash != "" || answer.Hash == "":
+			return errAway // another word of an older time
+		}
+		if err := w.load(ctx, dir, answer); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *Worker) hello(h hello) (*welcome, error) {
+	text, err := encode(h)
+	if err != nil {
+		return nil, err
+	}
+	m, err := w.conn.Request(w.creds.up("hello"), text, helloTime)
+	if err != nil {
+		return nil, err
+	}
+	out := &welcome{}
+	return out, json.Unmarshal(m.Data, out)
+}
+
+// load gets the suites and opens the way to their services.
+func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
+	pack, err := fetch(ctx, w.conn, w.creds.up("piece"), parcel{Name: "pack", Size: to.Size})
+	if err != nil {
+		return errAway
+	}
+	if hashOf(pack) != to.Hash {
+		return exit.BadInput("the suites that the coordinator sent are not those that it announced: their hash is another")
+	}
+	h, err := unpackTo(dir, pack)
+	if err != nil {
+		return exit.With(exit.CodeIncomplete, err)
+	}
+	o := w.config.Options
+	h.apply(&o, dir)
+	job, err := evalrun.Load(ctx, o)
+	if err != nil {
+		return err
+	}
+	execute, _, err := evalrun.NewExecutor(job, filepath.Join(dir, "work"))
+	if err != nil {
+		return err
+	}
+	w.execute, w.hash = execute, to.Hash
+	return w.listen(ctx)
+}
+
+// apply adds what a run says to the options of a worker.
+func (h *head) apply(o *evalrun.Options, dir string) {
+	for i, name := range h.Suites {
+		o.Suites = append(o.Suites, filepath.Join(dir, strconv.Itoa(i), name))
+	}
+	o.Vars, o.Seed, o.Selection.Repeats = h.Vars, h.Seed, h.Repeats
+	o.NoHistory = true
+	if h.Emulator != "" {
+		if o.Emulator = h.Emulator; h.Emulator != eval.DemoScript {
+			o.Emulator = filepath.Join(dir, scriptName)
+		}
+	}
+	if h.Project && !o.Untrusted {
+		o.ProjectFile = filepath.Join(dir, filepath.FromSlash(projectName))
+	}
+}
+
+// listen hears what the coordinator says to this worker.
+func (w *Worker) listen(ctx context.Context) error {
+	for name, handle := range map[string]nats.MsgHandler{
+		"call": func(m *nats.Msg) { w.begin(ctx, m) }, "piece": w.shelf.serve, "abandon": w.abandon,
+		"probe": func(m *nats.Msg) {
+			w.heard.Store(time.Now().UnixNano())
+			_ = m.Respond(nil)
+		},
+		"done": func(m *nats.Msg) {
+			_ = m.Respond(nil)
+			_ = w.conn.Flush()
+			w.over.Do(func() { close(w.done) })
+		},
+	} {
+		if _, err := w.conn.Subscribe(w.creds.down(w.id, name), handle); err != nil {
+			return exit.With(exit.CodeIncomplete, err)
+		}
+	}
+	return w.conn.Flush()
+}
+
+// begin makes a call in the background.
+func (w *Worker) begin(ctx context.Context, m *nats.Msg) {
+	w.open.Go(func() {
+		a := w.call(ctx, m.Data)
+		text, err := encode(a)
+		if err != nil {
+			text, _ = encode(answered(nil, eval.Timing{}, err))
+		}
+		message, forget := w.shelf.pack(text)
+		time.AfterFunc(time.Minute, forget)
+		_ = m.Respond(message) // a coordinator that is gone books the call as spent
+	})
+}
+
+// call makes the attempt that a message wants.
+func (w *Worker) call(ctx context.Context, message []byte) *answer {
+	text, err := unpack(ctx, w.conn, w.creds.up("piece"), message)
+	var c call
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		return answered(nil, eval.Timing{}, &eval.Error{Kind: eval.KindTransport, Unsent: true, Message: err.Error()})
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if c.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	w.mu.Lock()
+	w.calls[c.ID] = cancel
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.calls, c.ID)
+		w.mu.Unlock()
+	}()
+	a := w.made(ctx, &c)
+	a.Emulated = w.execute.Emulated()
+	return a
+}
+
+// made is what comes of an attempt.
+func (w *Worker) made(ctx context.Context, c *call) *answer {
+	switch c.Method {
+	case methodGenerate, methodCount:
+		one, err := c.of()
+		if err != nil {
+			return answered(nil, eval.Timing{}, err)
+		}
+		if c.Method == methodGenerate {
+			resp, err := w.execute.Generate(ctx, one)
+			return answered(resp, one.Timing, err)
+		}
+		n, err := w.execute.CountTokens(ctx, one)
+		return &answer{Tokens: n, Timing: one.Timing, Error: failed(err)}
+	case methodEmbed:
+		e := &eval.EmbedCall{Model: c.Model, APIVersion: c.APIVersion, Service: c.Service, Texts: c.Texts}
+		vectors, err := w.execute.Embed(ctx, e)
+		return &answer{Vectors: vectors, Timing: e.Timing, Error: failed(err)}
+	case methodModel:
+		m, err := w.execute.Model(ctx, c.Service, c.APIVersion, c.Model)
+		return &answer{Model: m, Error: failed(err)}
+	case methodModels:
+		all, err := w.execute.Models(ctx, c.Service, c.APIVersion)
+		return &answer{Models: all, Error: failed(err)}
+	}
+	return answered(nil, eval.Timing{}, eval.Errorf(eval.KindTransport, "a worker knows no method %q", c.Method))
+}
+
+// abandon gives up a call that the coordinator does not wait for any more.
+func (w *Worker) abandon(m *nats.Msg) {
+	var c call
+	if json.Unmarshal(m.Data, &c) != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if cancel := w.calls[c.ID]; cancel != nil {
+		cancel()
+	}
+}
