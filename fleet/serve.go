@@ -42,6 +42,7 @@ const masterName = "fleet.key"
 type master struct {
 	Seed   string `json:"seed"`
 	Listen string `json:"listen"`
+	Hash   string `json:"hash"` // of what workers have to load
 }
 
 // Serve runs suites with workers, or goes on with a run that was interrupted.
@@ -104,7 +105,11 @@ func (f *serving) open() (err error) {
 }
 
 // start starts the server, or connects to one of somebody else, and shows the address.
-func (f *serving) start() error {
+func (f *serving) start(ctx context.Context) error {
+	pack, err := f.pack(ctx)
+	if err != nil {
+		return err
+	}
 	seed := ""
 	if f.cfg.NATS == "" {
 		if err := f.embed(); err != nil {
@@ -114,7 +119,7 @@ func (f *serving) start() error {
 	} else if err := f.foreign(); err != nil {
 		return err
 	}
-	text, err := json.Marshal(master{f.creds.Master, f.master.Listen})
+	text, err := json.Marshal(master{f.creds.Master, f.master.Listen, f.master.Hash})
 	if err == nil {
 		err = renameio.WriteFile(filepath.Join(f.dir, masterName), text, 0o600)
 	}
@@ -125,7 +130,7 @@ func (f *serving) start() error {
 		return exit.BadInput("the credentials cannot be written: %w", err)
 	}
 	f.cfg.Print(f.creds.URL)
-	return f.connect(seed)
+	return f.connect(seed, pack)
 }
 
 // embed starts the server of this process.
@@ -186,7 +191,7 @@ func (f *serving) foreign() error {
 }
 
 // connect connects the coordinator with the server.
-func (f *serving) connect(seed string) error {
+func (f *serving) connect(seed string, pack []byte) error {
 	options, err := f.creds.options(seed, func(err error) { f.cfg.Notice("the server for workers: " + err.Error()) })
 	if err != nil {
 		return err
@@ -201,28 +206,31 @@ func (f *serving) connect(seed string) error {
 	if err != nil {
 		return refusal(f.creds.URL, err)
 	}
-	pack, err := f.pack()
-	if err != nil {
-		conn.Close()
-		return err
-	}
 	return f.coordinator.begin(conn, pack)
 }
 
-// pack is what workers have to load: what the suites were when the run began.
-func (f *serving) pack() ([]byte, error) {
+// pack is what workers have to load: the suites as they were when the run began.
+func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
 	if f.again {
 		pack, err := os.ReadFile(name) //nolint:gosec // it is our own
-		if err != nil {
-			return nil, exit.BadInput("what workers have to load is gone: %w", err)
+		if err == nil && hashOf(pack) == f.master.Hash {
+			return pack, nil
 		}
-		return pack, nil
+		o := f.cfg.Options
+		o.Reading = f.files.note
+		if _, err := evalrun.Load(ctx, o); err != nil {
+			return nil, err
+		}
 	}
 	pack, err := f.files.pack(&f.cfg.Options)
 	if err != nil {
 		return nil, exit.Incomplete("the suites cannot be packed for workers: %w", err)
 	}
+	if f.again && hashOf(pack) != f.master.Hash {
+		return nil, exit.BadInput("%s is gone, and the suites have changed since the run began: workers cannot load what it runs", name)
+	}
+	f.master.Hash = hashOf(pack)
 	if err := renameio.WriteFile(name, pack, 0o600); err != nil {
 		return nil, exit.Incomplete("the suites cannot be packed for workers: %w", err)
 	}
@@ -245,7 +253,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 			return nil, err
 		}
 	}
-	if err := f.start(); err != nil {
+	if err := f.start(ctx); err != nil {
 		return nil, err
 	}
 	var result *evalrun.Result

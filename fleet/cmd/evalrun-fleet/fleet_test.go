@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun"
+)
+
+// asProgram makes a process of the test binary the program itself.
+const asProgram = "EVALRUN_FLEET_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(code(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// service is a model that answers by what the prompt says, and counts.
+type service struct {
+	*httptest.Server
+	takes time.Duration // of a call
+
+	mu      sync.Mutex
+	calls   map[string]int // by prompt
+	now     int            // calls in progress
+	most    int            // the most at once
+	began   time.Time
+	refusal int // a status, instead of answers; 0: none
+}
+
+func newService(t *testing.T, takes time.Duration) *service {
+	s := &service{takes: takes, calls: map[string]int{}}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	_, method, _ := strings.Cut(r.URL.Path, ":")
+	switch method {
+	case "":
+		fmt.Fprint(w, `{"name":"models/svc-pro","inputTokenLimit":100000,"outputTokenLimit":100}`)
+		return
+	case "countTokens":
+		fmt.Fprint(w, `{"totalTokens":10}`)
+		return
+	case "batchEmbedContents", "embedContent":
+		s.embed(w, body)
+		return
+	}
+	text := lastText(body)
+	if r.Header.Get("Authorization")+r.Header.Get("X-Svc-Api-Key")+r.URL.Query().Get("key") == "" {
+		http.Error(w, `{"error":{"code":401,"message":"no key","status":"UNAUTHENTICATED"}}`, http.StatusUnauthorized)
+		return
+	}
+	s.mu.Lock()
+	s.calls[text]++
+	s.now++
+	s.most = max(s.most, s.now)
+	s.mu.Unlock()
+	time.Sleep(s.takes)
+	s.mu.Lock()
+	s.now--
+	s.mu.Unlock()
+	answer, _ := json.Marshal(reply(text))
+	fmt.Fprintf(
+		w, `{"candidates":[{"content":{"parts":[{"text":%s}]},"finishReason":"STOP"}],`+
+			`"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":2,"totalTokenCount":12}}`, answer,
+	)
+}
+
+func (s *service) embed(w io.Writer, body []byte) {
+	n := max(1, bytes.Count(body, []byte(`"content"`)))
+	fmt.Fprint(w, `{"embeddings":[`+strings.TrimSuffix(strings.Repeat(`{"values":[1,0.5,0.25]},`, n), ",")+`]}`)
+}
+
+// lastText is the text of the last turn of a request.
+func lastText(body []byte) string {
+	var request struct {
+		Contents []struct{ Parts []struct{ Text string } }
+	}
+	if json.Unmarshal(body, &request) != nil || len(request.Contents) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	for _, p := range request.Contents[len(request.Contents)-1].Parts {
+		out.WriteString(p.Text)
+	}
+	return out.String()
+}
+
+// reply is good for nine prompts of ten.
+func reply(prompt string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(prompt))
+	if h.Sum32()%10 == 0 {
+		return "no"
+	}
+	return "yes"
+}
+
+// counted are the calls in all, and how many were made more than once.
+func (s *service) counted() (all, again int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.calls {
+		all += n
+		again += n - 1
+	}
+	return all, again
+}
+
+// box is a folder in which fleets run.
+type box struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func newBox(t *testing.T, s *service) *box {
+	t.Helper()
+	b := &box{t: t, dir: t.TempDir()}
+	b.env = append(os.Environ(), asProgram+"=1", "EVALRUN_API_KEY=a-key", "EVALRUN_HOME="+b.dir)
+	if s != nil {
+		b.env = append(b.env, "EVALRUN_BASE_URL="+s.URL)
+	}
+	return b
+}
+
+func (b *box) write(name, text string) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// process is a coordinator or a worker.
+type process struct {
+	*exec.Cmd
+	b        *box
+	url      string // of a coordinator
+	out, err bytes.Buffer
+	lines    chan string // of standard error
+	ended    chan struct{}
+}
+
+func (b *box) start(args ...string) *process {
+	b.t.Helper()
+	p := &process{Cmd: exec.Command(os.Args[0], args...), b: b, lines: make(chan string, 1000), ended: make(chan struct{})}
+	p.Dir, p.Env, p.Stdout = b.dir, b.env, &p.out
+	pipe, err := p.StderrPipe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(p.kill)
+	go func() {
+		defer close(p.ended)
+		for scan := bufio.NewScanner(pipe); scan.Scan(); {
+			fmt.Fprintln(&p.err, scan.Text())
+			select {
+			case p.lines <- scan.Text():
+			default:
+			}
+		}
+		_ = p.Wait()
+	}()
+	return p
+}
+
+// serve starts a coordinator and waits for its address.
+func (b *box) serve(args ...string) *process {
+	b.t.Helper()
+	p := b.start(append([]string{"serve"}, args...)...)
+	select {
+	case p.url = <-p.lines:
+	case <-p.ended:
+	case <-time.After(time.Minute):
+		b.t.Fatal("the coordinator does not say where it is")
+	}
+	if !strings.HasPrefix(p.url, "nats://") {
+		<-p.ended
+		b.t.Fatalf("the first line of the coordinator is %q:\n%s", p.url, p.err.String())
+	}
+	return p
+}
+
+func (b *box) work(url, run string, args ...string) *process {
+	b.t.Helper()
+	return b.start(append([]string{"work", "--nats", url, "--creds", filepath.Join(b.dir, run, "fleet.creds")}, args...)...)
+}
+
+// kill kills the process and waits for its end.
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	<-p.ended
+}
+
+// end waits for the end of the process, and is its exit code.
+func (p *process) end() int {
+	p.b.t.Helper()
+	select {
+	case <-p.ended:
+		return p.ProcessState.ExitCode()
+	case <-time.After(3 * time.Minute):
+		_ = p.Process.Signal(syscall.SIGQUIT)
+		<-p.ended
+		p.b.t.Fatalf("%v does not end:\n%s", p.Args[1:], p.err.String())
+		return 0
+	}
+}
+
+// many is a suite with a case for each row of many.csv, each with a prompt of its own.
+const many = `version: 1
+name: many
+targets: [{name: pro, model: svc-pro}]
+prompts: [{name: p, text: "case {{.n}}"}]
+cases: [{dataset: many.csv, name: "c{{.n}}", scorers: [{equals: "yes"}]}]
+gate: {passRate: {min: 0.8}}
+`
+
+func rows(n int) string {
+	var b strings.Builder
+	b.WriteString("n\n")
+	for i := range n {
+		fmt.Fprintf(&b, "%d\n", i)
+	}
+	return b.String()
+}
+
+// judged are the outcomes of the trials in a run file, by case and repeat; a trial that comes twice is an error of the test.
+func (b *box) judged(run string) map[string]string {
+	b.t.Helper()
+	file, err := os.Open(filepath.Join(b.dir, run, "run.jsonl"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer file.Close()
+	out := map[string]string{}
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		var one struct{ ID, Case, Outcome string }
+		if json.Unmarshal(line, &one) == nil && one.Outcome != "" {
+			if out[one.ID] != "" {
+				b.t.Errorf("the trial %s is in the run file twice", one.ID)
+			}
+			out[one.ID] = one.Outcome
+		}
+		if err != nil {
+			return out
+		}
+	}
+}
+
+// alone runs a suite in one process, as the command evalrun does.
+func (b *box) alone(out string, change func(*evalrun.Options), suites ...string) *evalrun.Result {
+	b.t.Helper()
+	o := evalrun.Options{Dir: b.dir, Suites: suites, Out: out, NoHistory: true, Seed: 7, Getenv: b.getenv}
+	if change != nil {
+		change(&o)
+	}
+	job, err := evalrun.Load(b.t.Context(), o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	result, err := evalrun.Run(b.t.Context(), job)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return result
+}
+
+// getenv is the environment of the processes.
+func (b *box) getenv(name string) (value string) {
+	for _, one := range b.env {
+		if key, v, _ := strings.Cut(one, "="); key == name {
+			value = v
+		}
+	}
+	return value
+}

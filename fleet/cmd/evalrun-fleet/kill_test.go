@@ -1,0 +1,86 @@
+package main
+
+import (
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestKills kills workers and the coordinator while a run is under way. Nothing is lost, nothing is there twice, and no more calls are made
+// again than had a place at a kill. With EVALRUN_FLEET_TRIALS it is the long form.
+func TestKills(t *testing.T) {
+	trials, workers, places := 300, 4, 4
+	if n, err := strconv.Atoi(os.Getenv("EVALRUN_FLEET_TRIALS")); err == nil {
+		trials = n
+	}
+	s := newService(t, 40*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.yaml", many)
+	b.write("many.csv", rows(trials))
+
+	coordinator := b.serve("many.yaml", "--out", "run", "--seed", "7", "-o", "json=report.json")
+	url := coordinator.url
+	working := make([]*process, workers)
+	begin := func(i int) { working[i] = b.work(url, "run", "-j", strconv.Itoa(places)) }
+	for i := range working {
+		begin(i)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	bound, kills, gone := 0, 0, false
+	for !over(coordinator, 700*time.Millisecond) {
+		kills++
+		if i := random.IntN(workers + 1); i < workers {
+			working[i].kill()
+			bound += places
+			begin(i)
+			continue
+		}
+		coordinator.kill()
+		bound += workers * places
+		if !gone && kills > 2 { // the store is deleted once: there is only what workers have to load
+			gone = true
+			_ = os.Remove(filepath.Join(b.dir, "run", "fleet.pack"))
+		}
+		if coordinator = b.serve("many.yaml", "--out", "run", "--seed", "7", "-o", "json=report.json"); coordinator.url != url {
+			t.Fatalf("after a kill the coordinator is at %s, and not at %s", coordinator.url, url)
+		}
+	}
+	if got := coordinator.end(); got != 0 {
+		t.Fatalf("exit %d, want 0:\n%s", got, coordinator.err.String())
+	}
+	for i, w := range working {
+		if got := w.end(); got != 0 {
+			t.Errorf("worker %d: exit %d, want 0:\n%s", i, got, w.err.String())
+		}
+	}
+	all, again := s.counted()
+	t.Logf("%d trials, %d kills, %d calls, %d made again of at most %d", trials, kills, all, again, bound)
+	if again > bound {
+		t.Errorf("%d calls were made again, of at most %d with a place at %d kills", again, bound, kills)
+	}
+	got := b.judged("run")
+	if len(got) != trials {
+		t.Errorf("the run file has %d trials, want %d", len(got), trials)
+	}
+	single := b.alone("alone", nil, "many.yaml")
+	if want := b.judged("alone"); !maps.Equal(got, want) {
+		t.Error("the outcomes differ from those of a single process")
+	}
+	if code := coordinator.ProcessState.ExitCode(); code != single.Exit {
+		t.Errorf("exit %d, and %d of a single process", code, single.Exit)
+	}
+}
+
+// over reports whether a process ends within a time.
+func over(p *process, within time.Duration) bool {
+	select {
+	case <-p.ended:
+		return true
+	case <-time.After(within):
+		return false
+	}
+}
