@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +16,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"gopkg.in/yaml.v3"
@@ -67,27 +70,46 @@ func (r *runner) write(path, text string) string {
 	return path
 }
 
+// archive is the program of these tests as a release has it. It is not compressed: under the race detector that takes half a minute.
+var archive = sync.OnceValues(func() (data []byte, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	packed, err := gzip.NewWriterLevel(&out, gzip.NoCompression)
+	if err != nil {
+		return nil, err
+	}
+	files := tar.NewWriter(packed)
+	err = files.WriteHeader(&tar.Header{Name: "evalrun-x/evalrun", Mode: 0o755, Size: int64(len(program))})
+	if err == nil {
+		_, err = files.Write(program)
+	}
+	err = errors.Join(err, files.Close(), packed.Close())
+	return out.Bytes(), err
+})
+
 // releases is a server with the release v0.2.0, which is the program of these tests, and v6.6.6, whose archive was replaced.
 func releases(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(program(t))
+	archive, err := archive()
 	expect.OK(t, err)
-	var archive bytes.Buffer
-	packed := gzip.NewWriter(&archive)
-	files := tar.NewWriter(packed)
-	expect.OK(t, files.WriteHeader(&tar.Header{Name: "evalrun-x/evalrun", Mode: 0o755, Size: int64(len(data))}))
-	_, err = files.Write(data)
-	expect.OK(t, err, files.Close(), packed.Close())
-	sum := sha256.Sum256(archive.Bytes())
+	sum := sha256.Sum256(archive)
 	name := fmt.Sprintf("evalrun-%s-%s.tar.gz", runtime.GOOS, runtime.GOARCH)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch req.URL.Path {
 		case "/v0.2.0/SHA256SUMS", "/v6.6.6/SHA256SUMS":
 			_, _ = fmt.Fprintf(w, "%064d  evalrun-plan9-386.tar.gz\n%x  %s\n", 0, sum, name)
 		case "/v0.2.0/" + name:
-			_, _ = w.Write(archive.Bytes())
+			_, _ = w.Write(archive)
 		case "/v6.6.6/" + name:
-			_, _ = w.Write(append(archive.Bytes(), "more"...))
+			_, _ = w.Write(archive)
+			_, _ = io.WriteString(w, "more")
 		default:
 			http.NotFound(w, req)
 		}
