@@ -12,10 +12,18 @@ BENCH    ?= .
 RACE     := -race -gcflags='modernc.org/sqlite/lib=-race=false -d=checkptr=0'
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: build demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check prose site pictures clean compiler xmllint browser curl
+.PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check prose site pictures clean compiler xmllint browser curl
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/evalrun
+
+# The second program, for runs on several machines (docs/fleet.md).
+fleet:
+	cd fleet && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/evalrun-fleet ./cmd/evalrun-fleet
+
+# 6,000 trials on four workers of four calls, with a kill every 0.7 s of a worker or the coordinator; make test has 300.
+fleet-test:
+	cd fleet && EVALRUN_FLEET_TRIALS=6000 $(GO) test -count=1 -v -timeout 30m -run 'TestKills|TestFourWorkers' ./cmd/evalrun-fleet
 
 # The example suites against the embedded emulator: first the one that fails on purpose, then all the others. What the build says is shown
 # when it fails.
@@ -38,6 +46,7 @@ demo:
 # All tests with the race detector, which needs a C compiler.
 test: compiler xmllint browser curl
 	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 20m ./...
+	cd fleet && GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 20m ./...
 	cd e2e && GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test $(RACE) -timeout 20m ./...
 
 # For daily work: format, vet, and the tests of packages; those of whole processes are make test's.
@@ -71,9 +80,12 @@ browser:
 lint:
 	$(GO) vet ./...
 	cd e2e && $(GO) vet ./...
+	cd fleet && $(GO) vet ./...
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not formatted by gofumpt:"; echo "$$out"; exit 1; }
 	$(TOOL) staticcheck ./...
 	$(TOOL) golangci-lint run ./...
+	cd fleet && $(GO) tool -modfile=../tools/go.mod staticcheck ./...
+	cd fleet && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 examples/ci/github/*.yml
 	$(GO) run ./test/prose -ceilings test/prose/ceilings.json
 

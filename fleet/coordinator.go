@@ -73,7 +73,7 @@ type welcome struct {
 	Joined  bool   `json:"joined,omitempty"`  // the worker gets calls from now on
 }
 
-// newCoordinator makes a coordinator that admits nobody yet.
+// newCoordinator makes a coordinator that admits no worker yet.
 func newCoordinator(creds *Creds, version string) *Coordinator {
 	return &Coordinator{creds: creds, version: version, shelf: newShelf(), end: make(chan struct{}), workers: map[string]*member{}}
 }
@@ -116,7 +116,7 @@ func (c *Coordinator) admit(h *hello) *welcome {
 			"the coordinator is evalrun-fleet %s, and this worker is %s: install the same version on both", c.version, h.Version,
 		)}
 	case h.Hash != "" && h.Hash != c.hash:
-		return &welcome{Refused: "the coordinator runs other suites now than those that this worker has loaded: start the worker again"}
+		return &welcome{Refused: "the coordinator runs other suites now than this worker has loaded: start the worker again"}
 	case h.Hash == "":
 		return &welcome{Hash: c.hash, Size: c.size}
 	}
@@ -376,7 +376,7 @@ func (c *Coordinator) unanswered(ctx, waiting context.Context, w *member, m *cal
 	case errors.Is(context.Cause(waiting), errGone):
 		c.late.Add(1)
 		return lost(false)
-	case errors.Is(err, nats.ErrNoResponders): // nobody heard it: the probes find out who is gone
+	case errors.Is(err, nats.ErrNoResponders): // no worker heard it: the probes find out who is gone
 		select {
 		case <-w.there.Done():
 		case <-time.After(probeEvery):
@@ -423,7 +423,7 @@ func (c *Coordinator) finish(complete, linger bool) {
 	c.conn.Close()
 }
 
-// farewell tells all workers that the run is complete.
+// farewell lets all workers know that the run is complete.
 func (c *Coordinator) farewell() {
 	c.mu.Lock()
 	c.done = true

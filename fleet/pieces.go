@@ -82,7 +82,7 @@ func (s *shelf) serve(m *nats.Msg) {
 		}
 		s.mu.Unlock()
 	}
-	_ = m.Respond(piece) // whoever wanted it wants it again, or is gone
+	_ = m.Respond(piece) // a reader that is still there sends the request again
 }
 
 // unpack is the text of a message, fetched from subject where it is long.

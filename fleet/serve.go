@@ -45,7 +45,7 @@ type master struct {
 	Hash   string `json:"hash"` // of what workers have to load
 }
 
-// Serve runs suites with workers, or goes on with a run that was interrupted.
+// Serve runs suites with workers, or continues a run that was interrupted.
 func Serve(ctx context.Context, cfg ServeConfig) (*evalrun.Result, error) {
 	f := &serving{cfg: &cfg, dir: cfg.Options.Out, files: newPacker()}
 	defer f.close()
@@ -72,7 +72,7 @@ type serving struct {
 // open locks the run directory and reads or makes credentials.
 func (f *serving) open() (err error) {
 	if f.dir == "" {
-		return exit.BadInput("name the run directory with --out: a coordinator that is started again goes on with what is in it")
+		return exit.BadInput("name the run directory with --out: a coordinator that is started again continues what is in it")
 	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil { //nolint:gosec // as run directories are
 		return exit.BadInput("the run directory cannot be made: %w", err)
@@ -98,7 +98,7 @@ func (f *serving) open() (err error) {
 		return nil
 	}
 	if f.again {
-		return exit.BadInput("%s holds a run of a single process: `evalrun resume %s` goes on with it", f.dir, f.dir)
+		return exit.BadInput("%s holds a run of a single process: `evalrun resume %s` continues it", f.dir, f.dir)
 	}
 	f.creds, err = NewCreds()
 	return err
@@ -266,7 +266,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	}
 	f.complete = result != nil && result.End != nil && result.End.Completed()
 	if n := f.coordinator.late.Load(); n > 0 {
-		f.cfg.Notice(fmt.Sprintf("%d calls were made by workers that are gone, and made anew", n))
+		f.cfg.Notice(fmt.Sprintf("%d calls were repeated, since the workers that made them are gone", n))
 	}
 	return result, err
 }

@@ -174,7 +174,7 @@ func (f *failure) err() error {
 	return &e
 }
 
-// encode writes a message. What a service sent goes on as it came.
+// encode writes a message. What a service sent stays as it came.
 func encode(message any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -55,7 +55,7 @@ type WorkerConfig struct {
 const (
 	helloEvery  = 500 * time.Millisecond
 	helloTime   = 3 * time.Second
-	patience    = 3 * time.Second  // without a probe, before a worker says hello anew
+	patience    = 3 * time.Second  // without a probe, before a worker says hello again
 	drainTime   = 30 * time.Second // of calls in progress, when the worker leaves
 	reconnected = 500 * time.Millisecond
 )
@@ -163,7 +163,7 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 		return errAway
 	}
 	if hashOf(pack) != to.Hash {
-		return exit.BadInput("the suites that the coordinator sent are not those that it announced: their hash is another")
+		return exit.BadInput("the suites from the coordinator are not the announced ones: their hash is another")
 	}
 	h, err := unpackTo(dir, pack)
 	if err != nil {

@@ -36,7 +36,7 @@ type Config struct {
 	Skip func(*Planned) string
 	// Hold waits before a trial is sent, until one of the channels is closed at the latest. Optional.
 	Hold func(t *Planned, stop, done <-chan struct{})
-	// Enter waits until there is room for another trial, or until stop is closed, and gives the context of its calls. leave is
+	// Enter waits until there is room for another trial, or until stop is closed. It gives the context of the trial's calls. leave is
 	// called once its result is taken or its answer is written down. Optional.
 	Enter func(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
 	// Recorded says what is known of a trial from before. Optional.

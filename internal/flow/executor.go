@@ -38,9 +38,9 @@ func (b by) Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
 	return b.Executor.Models(ctx, b.name, apiVersion)
 }
 
-// Placed has every attempt of next wait for room at the executor, and makes it anew when the process that made it is gone:
-// that says nothing about the service, so that neither the breaker nor the number of attempts counts it. next has the ledger
-// in it, which grants each of them.
+// Placed has every attempt of next wait for room at the executor. It repeats an attempt when the process that made it is gone. That
+// says nothing about the service, so that neither the breaker nor the number of attempts counts it. next has the ledger in it,
+// which grants each attempt.
 func Placed(next Service, executor Executor, stop <-chan struct{}) Service {
 	return placed{next, executor, stop}
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -36,12 +37,11 @@ type service struct {
 	*httptest.Server
 	takes time.Duration // of a call
 
-	mu      sync.Mutex
-	calls   map[string]int // by prompt
-	now     int            // calls in progress
-	most    int            // the most at once
-	began   time.Time
-	refusal int // a status, instead of answers; 0: none
+	mu    sync.Mutex
+	calls map[string]int // by prompt
+	now   int            // calls in progress
+	most  int            // the most at once
+	worse atomic.Bool    // half of the answers are wrong
 }
 
 func newService(t *testing.T, takes time.Duration) *service {
@@ -79,7 +79,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.now--
 	s.mu.Unlock()
-	answer, _ := json.Marshal(reply(text))
+	said := reply(text)
+	if s.worse.Load() && len(text)%2 == 0 {
+		said = "no"
+	}
+	answer, _ := json.Marshal(said)
 	fmt.Fprintf(
 		w, `{"candidates":[{"content":{"parts":[{"text":%s}]},"finishReason":"STOP"}],`+
 			`"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":2,"totalTokenCount":12}}`, answer,

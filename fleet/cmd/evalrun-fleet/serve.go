@@ -26,7 +26,7 @@ func serveCommand(global *flags.Global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve SUITE... --out RUN", Short: "Plan a run, hand its calls to workers, and apply the gate",
 		Long: "The first line on standard error is the address for workers; their credentials are in RUN/fleet.creds. Started again\n" +
-			"with the same --out, it goes on with the run. Without -j, the places of the workers bound the calls.",
+			"with the same --out, it continues the run. Without -j, the places of the workers bound the calls.",
 		Example: "  evalrun-fleet serve suite.yaml --out nightly\n" +
 			"  evalrun-fleet serve suite.yaml --out nightly --listen 0.0.0.0:4222 --tls-cert cert.pem --tls-key key.pem",
 		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd, args, &o, global) },

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evalrun/evalrun"
+)
+
+// trials are what a run file says of its trials: outcome, scores and answers.
+func (b *box) trials(run string) map[string]string {
+	b.t.Helper()
+	file, err := os.Open(filepath.Join(b.dir, run, "run.jsonl"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer file.Close()
+	out := map[string]string{}
+	for lines := bufio.NewReader(file); ; {
+		line, err := lines.ReadBytes('\n')
+		var one struct {
+			Type, ID, Case, Arm, Outcome string
+			Scores                       []struct {
+				Scorer string
+				Value  *float64
+			}
+			Response *struct{ Candidates []struct{ Text string } }
+			Turns    []struct{ Response json.RawMessage }
+		}
+		if json.Unmarshal(line, &one) == nil && one.Type == "trial" {
+			text, _ := json.Marshal([]any{one.Case, one.Arm, one.Outcome, one.Scores, one.Response, len(one.Turns)})
+			out[one.ID] = string(text)
+		}
+		if err != nil {
+			return out
+		}
+	}
+}
+
+// same wants a fleet to say of suites what a single process says with the same seed.
+func (b *box) same(name string, working []string, suites ...string) {
+	b.t.Helper()
+	fleet, alone := name+"-fleet", name+"-alone"
+	coordinator := b.serve(append(slices.Clone(suites), "--out", fleet, "--seed", "7", "--emulator")...)
+	workers := []*process{
+		b.work(coordinator.url, fleet, append(working, "-j", "3")...), b.work(coordinator.url, fleet, append(working, "-j", "2")...),
+	}
+	code := coordinator.end()
+	for _, w := range workers {
+		if got := w.end(); got != 0 {
+			b.t.Errorf("%s: a worker ends with %d:\n%s", name, got, w.err.String())
+		}
+	}
+	single := b.alone(alone, func(o *evalrun.Options) { o.Emulator = "demo" }, suites...)
+	if code != single.Exit {
+		b.t.Errorf("%s: exit %d, and %d of a single process:\n%s", name, code, single.Exit, coordinator.err.String())
+	}
+	got, want := b.trials(fleet), b.trials(alone)
+	if len(want) == 0 || !maps.Equal(got, want) {
+		b.t.Errorf("%s: %d trials differ from the %d of a single process", name, len(got), len(want))
+		for id := range want {
+			if got[id] != want[id] {
+				b.t.Logf("got  %s\nwant %s", got[id], want[id])
+				break
+			}
+		}
+	}
+}
+
+// Judges, embeddings, images, streams, live chats, tools, program targets, races and early stops come out as in a single process.
+func TestExamplesAreAsInOneProcess(t *testing.T) {
+	t.Parallel()
+	b := newBox(t, nil)
+	if err := os.CopyFS(filepath.Join(b.dir, "suites"), os.DirFS("../../../examples/suites")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"judged", "votes", "live", "tools", "pictures", "streams", "race", "programs", "snapshots", "overlap", "classify"} {
+		b.same(name, []string{"--trust"}, filepath.Join("suites", name+".yaml"))
+	}
+}
+
+// A comparison that stops early stops a fleet too.
+func TestEarlyStop(t *testing.T) {
+	t.Parallel()
+	s := newService(t, 5*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(1000))
+	b.write("many.yaml", many)
+	b.alone("base", nil, "many.yaml")
+	s.worse.Store(true)
+	coordinator := b.serve("many.yaml", "--out", "run", "--seed", "7", "--baseline", "base", "--margin", "0.05", "--stop-early")
+	worker := b.work(coordinator.url, "run", "-j", "4")
+	if got := coordinator.end(); got != 1 {
+		t.Errorf("exit %d, want 1:\n%s%s", got, coordinator.out.String(), coordinator.err.String())
+	}
+	if got := worker.end(); got != 0 {
+		t.Errorf("worker: exit %d, want 0", got)
+	}
+	if all := s.count() - 1000; all < 10 || all > 700 {
+		t.Errorf("%d calls of 1000, want an early stop", all)
+	}
+}
+
+// A budget of calls holds over all workers, also when one of them is killed.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	s := newService(t, 20*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(300))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run", "--budget-calls", "120")
+	first, second := b.work(coordinator.url, "run", "-j", "4"), b.work(coordinator.url, "run", "-j", "4")
+	for s.count() < 40 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	first.kill()
+	if got := coordinator.end(); got != 4 {
+		t.Errorf("exit %d, want 4", got)
+	}
+	second.kill() // the run is not complete, so that it waits
+	if all := s.count(); all > 120 || all < 110 {
+		t.Errorf("%d calls, of a budget of 120", all)
+	}
+}
+
+func (s *service) count() int {
+	all, _ := s.counted()
+	return all
+}
+
+// TestFourWorkers measures four workers against one. It is a part of make fleet-test: a time in a short form would say nothing.
+func TestFourWorkers(t *testing.T) {
+	trials, err := strconv.Atoi(os.Getenv("EVALRUN_FLEET_TRIALS"))
+	if err != nil {
+		trials = 16 // that both ways work at all
+	}
+	took := func(workers int) time.Duration {
+		s := newService(t, 200*time.Millisecond)
+		b := newBox(t, s)
+		b.write("many.csv", rows(min(trials, 1600)))
+		b.write("many.yaml", many)
+		coordinator := b.serve("many.yaml", "--out", "run")
+		for range workers {
+			b.work(coordinator.url, "run", "-j", "4")
+		}
+		for s.count() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		began := time.Now()
+		if got := coordinator.end(); got != 0 {
+			t.Fatalf("exit %d:\n%s", got, coordinator.err.String())
+		}
+		return time.Since(began)
+	}
+	one, four := took(1), took(4)
+	t.Logf("one worker takes %.2f times as long as four", one.Seconds()/four.Seconds())
+}
+
+// What is wrong is said at once, and nothing is sent.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	s := newService(t, time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(3))
+	b.write("many.yaml", many)
+	b.write("typo.yaml", "version: 1\nnam: x\n")
+	for name, one := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no run directory":   {[]string{"serve", "many.yaml"}, 2, "--out"},
+		"a typo":             {[]string{"serve", "typo.yaml", "--out", "r1"}, 2, "did you mean `name`"},
+		"everybody may hear": {[]string{"serve", "many.yaml", "--out", "r2", "--listen", "0.0.0.0:0"}, 2, "--tls-cert"},
+		"half a certificate": {[]string{"serve", "many.yaml", "--out", "r3", "--tls-cert", "x"}, 2, "go together"},
+		"an open address":    {[]string{"work", "--nats", "nats://192.0.2.1:4222"}, 2, "tls://"},
+		"a secret":           {[]string{"work", "--nats", "nats://me:word@127.0.0.1:4222"}, 2, "--creds"},
+		"no address":         {[]string{"work"}, 2, "--nats"},
+		"no credentials":     {[]string{"work", "--nats", "nats://127.0.0.1:1", "--creds", "none"}, 2, "fleet.creds"},
+		"no places":          {[]string{"work", "--nats", "nats://127.0.0.1:1", "-j", "0"}, 2, "from 1"},
+		"an unknown flag":    {[]string{"work", "--nat", "x"}, 2, "unknown flag"},
+	} {
+		p := b.start(one.args...)
+		if got := p.end(); got != one.code || !strings.Contains(p.err.String(), one.says) {
+			t.Errorf("%s: exit %d, want %d and %q:\n%s", name, got, one.code, one.says, p.err.String())
+		}
+	}
+	if n := s.count(); n != 0 {
+		t.Errorf("%d calls were sent", n)
+	}
+}
+
+// A second coordinator, a worker without a key, one with the credentials of another run, and one that may not start programs.
+func TestWrongParts(t *testing.T) {
+	t.Parallel()
+	s := newService(t, 50*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(40))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run")
+	other := b.serve("many.yaml", "--out", "other")
+
+	second := b.start("serve", "many.yaml", "--out", "run")
+	if got := second.end(); got != 4 || !strings.Contains(second.err.String(), "another coordinator serves run") {
+		t.Errorf("a second coordinator: exit %d\n%s", got, second.err.String())
+	}
+	stranger := b.work(coordinator.url, "other")
+	if got := stranger.end(); got != 2 || !strings.Contains(stranger.err.String(), "refuses the credentials") {
+		t.Errorf("credentials of another run: exit %d\n%s", got, stranger.err.String())
+	}
+	keyless := newBox(t, s)
+	keyless.dir = b.dir
+	keyless.env = append(keyless.env, "EVALRUN_API_KEY=")
+	poor := keyless.work(coordinator.url, "run")
+	if got := poor.end(); got != 2 || !strings.Contains(poor.err.String(), "EVALRUN_API_KEY") {
+		t.Errorf("a worker without a key: exit %d\n%s", got, poor.err.String())
+	}
+	if n := s.count(); n != 0 {
+		t.Errorf("%d calls were sent", n)
+	}
+	other.kill()
+	b.work(coordinator.url, "run")
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
+	}
+	again := b.start("serve", "many.yaml", "--out", "run")
+	if got := again.end(); got != 0 {
+		t.Errorf("a complete run: exit %d, want 0:\n%s", got, again.err.String())
+	}
+	if n := s.count(); n != 40 {
+		t.Errorf("%d calls, want 40", n)
+	}
+	for _, name := range []string{"fleet.creds", "fleet.key"} {
+		info, err := os.Stat(filepath.Join(b.dir, "run", name))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v, want 0600", name, info, err)
+		}
+	}
+}
