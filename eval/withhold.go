@@ -121,10 +121,10 @@ func (r *Response) withheld() Response {
 }
 
 // identifier is what the service's own words look like: what it sends in their place may quote a prompt.
-var identifier = lazy.Regexp(`^[A-Za-z0-9_.-]{0,64}$`)
+const identifier lazy.Pattern = `^[A-Za-z0-9_.-]{0,64}$`
 
 func word(s string) string {
-	if identifier().MatchString(s) {
+	if identifier.Matches(s) {
 		return s
 	}
 	return withoutContent

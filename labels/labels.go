@@ -69,7 +69,7 @@ func KeyOf(r *eval.Result) (Key, bool) {
 // FileName is the name of the file with the labels of a suite. The error is about a name that no suite may have, which
 // the run file of somebody else can hold.
 func FileName(suite string) (string, error) {
-	if !suiteName().MatchString(suite) || len(suite) > maxSuite {
+	if !suiteName.Matches(suite) || len(suite) > maxSuite {
 		return "", fmt.Errorf("%q is not the name of a suite: letters, digits, dot, dash and underscore, %d at most", suite, maxSuite)
 	}
 	return suite + Suffix, nil
@@ -78,9 +78,9 @@ func FileName(suite string) (string, error) {
 // maxSuite leaves room for the suffix in the name of a file.
 const maxSuite = 200
 
-var (
-	suiteName = lazy.Regexp(`^[A-Za-z0-9._-]+$`)
-	hashText  = lazy.Regexp(`^[0-9a-f]{64}$`)
+const (
+	suiteName lazy.Pattern = `^[A-Za-z0-9._-]+$`
+	hashText  lazy.Pattern = `^[0-9a-f]{64}$`
 )
 
 // CheckWho says why a person cannot have a name; nil when it can.
@@ -113,7 +113,7 @@ func (l *Label) Check() error {
 		return fmt.Errorf("`arm` is missing")
 	case l.Repeat < 1:
 		return fmt.Errorf("`repeat` counts from 1")
-	case !hashText().MatchString(l.AnswerHash):
+	case !hashText.Matches(l.AnswerHash):
 		return fmt.Errorf("`answerHash` is not a SHA-256 hash of 64 hexadecimal digits")
 	case !slices.Contains([]string{Pass, Fail, None}, l.Label):
 		return fmt.Errorf("the label %q is neither pass nor fail, nor empty", l.Label)

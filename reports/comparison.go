@@ -194,7 +194,7 @@ func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]stri
 		for c := range header {
 			widest := displaywidth.String(header[c])
 			for _, r := range rows {
-				widest = max(widest, displaywidth.String(ansi().ReplaceAllString(r[c], "")))
+				widest = max(widest, displaywidth.String(ansi.Regexp().ReplaceAllString(r[c], "")))
 			}
 			width += widest + 2
 		}

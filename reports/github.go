@@ -265,14 +265,14 @@ func (g *github) file(suite string) string {
 }
 
 // position takes file:line:col and file:line apart.
-var position = lazy.Regexp(`^(.*?):(\d{1,9})(?::(\d{1,9}))?$`)
+const position lazy.Pattern = `^(.*?):(\d{1,9})(?::(\d{1,9}))?$`
 
 // command is a workflow command. Nothing in a text ends it or begins another.
 func command(level, title, at, message string) string {
 	var properties []string
 	if at != "" {
 		file, line, col := at, "", ""
-		if m := position().FindStringSubmatch(at); m != nil {
+		if m := position.Regexp().FindStringSubmatch(at); m != nil {
 			file, line, col = m[1], m[2], m[3]
 		}
 		properties = append(properties, "file="+property(path.Clean(strings.ReplaceAll(file, `\`, "/"))))

@@ -96,13 +96,13 @@ type tableReport struct {
 
 func (t *tableReport) line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if plain := ansi().ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
+	if plain := ansi.Regexp().ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
 		text = displaywidth.TruncateString(plain, t.o.Width, "...")
 	}
 	t.out.WriteString(text + "\n")
 }
 
-var ansi = lazy.Regexp("\x1b\\[[0-9;]*m")
+const ansi lazy.Pattern = "\x1b\\[[0-9;]*m"
 
 // colors of outcomes can be read on light and dark ground.
 var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "36"}

@@ -157,7 +157,7 @@ func (g *grouping) group(a *journal.Account, k trouble, reason string) *group {
 	key := fmt.Sprintf("%v\x00%s", k, general(reason))
 	one := g.known[key]
 	if one == nil && len(g.all) < maxKnown {
-		parts := particular().FindAllStringIndex(reason, -1)
+		parts := particular.Regexp().FindAllStringIndex(reason, -1)
 		one = &group{trouble: k, reason: reason, varies: make([]bool, len(parts)), place: a.Place}
 		g.known[key] = one
 		g.all = append(g.all, one)
@@ -167,8 +167,8 @@ func (g *grouping) group(a *journal.Account, k trouble, reason string) *group {
 
 func (o *group) add(e *example) {
 	if e.reason != o.reason {
-		mine := particular().FindAllString(o.reason, -1)
-		for i, part := range particular().FindAllString(e.reason, -1) { // as many: what is between them is the same
+		mine := particular.Regexp().FindAllString(o.reason, -1)
+		for i, part := range particular.Regexp().FindAllString(e.reason, -1) { // as many: what is between them is the same
 			o.varies[i] = o.varies[i] || part != mine[i]
 		}
 	}
@@ -262,11 +262,11 @@ func said(a *journal.Account) (who, reason string) {
 const maxSaid = 2000
 
 // particular are the parts of a reason that differ from case to case: quoted texts, cut or not, and numbers.
-var particular = lazy.Regexp(`"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`)
+const particular lazy.Pattern = `"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`
 
 // general is a reason without what is particular to a case.
 func general(reason string) string {
-	return particular().ReplaceAllStringFunc(reason, func(part string) string {
+	return particular.Regexp().ReplaceAllStringFunc(reason, func(part string) string {
 		if strings.HasPrefix(part, `"`) {
 			return `"..."`
 		}
@@ -343,7 +343,7 @@ func (o *group) words() string {
 		return o.who + ": a reason of its own for each"
 	}
 	at := -1
-	return particular().ReplaceAllStringFunc(o.reason, func(part string) string {
+	return particular.Regexp().ReplaceAllStringFunc(o.reason, func(part string) string {
 		if at++; o.varies[at] {
 			return general(part)
 		}
@@ -358,7 +358,7 @@ func (o *group) own(e *example) string {
 		return e.reason
 	}
 	var parts []string
-	for i, part := range particular().FindAllString(e.reason, -1) {
+	for i, part := range particular.Regexp().FindAllString(e.reason, -1) {
 		if o.varies[i] {
 			parts = append(parts, part)
 		}

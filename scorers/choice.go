@@ -30,7 +30,7 @@ func choiceKind() Kind {
 	}
 }
 
-var choiceLabel = lazy.Regexp(`^[\pL\pN]{1,3}$`)
+const choiceLabel lazy.Pattern = `^[\pL\pN]{1,3}$`
 
 func choiceKeys() shape.Block {
 	return shape.Block{
@@ -88,7 +88,7 @@ func labelsOf(n yamlnode.Node) []string {
 	for _, item := range n.Items() {
 		label := textOf(item)
 		switch {
-		case !choiceLabel().MatchString(label) || strings.ContainsFunc(label, unspaced):
+		case !choiceLabel.Matches(label) || strings.ContainsFunc(label, unspaced):
 			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
 		case foldedIndex(of, label) >= 0:
 			item.Errorf("", "`%s` is twice among the choices", label)

@@ -27,7 +27,7 @@ func notWanted(format string, args ...any) *badReply {
 }
 
 // wholeFence is a reply that is one fenced block.
-var wholeFence = lazy.Regexp("(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$")
+const wholeFence lazy.Pattern = "(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$"
 
 // parse reads a reply: one JSON object with a reason and what else the form needs, and nothing next to it but a
 // fence.
@@ -36,7 +36,7 @@ func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 		return nil, malformed(fmt.Sprintf("it has %d bytes or more", len(reply.Reply)))
 	}
 	text := strings.TrimSpace(reply.Reply)
-	if inner := wholeFence().FindStringSubmatch(text); inner != nil {
+	if inner := wholeFence.Regexp().FindStringSubmatch(text); inner != nil {
 		text = inner[1]
 	}
 	fields, bad := readObject(text)

@@ -167,10 +167,10 @@ func longestRising(places []int) int {
 	return len(ends)
 }
 
-var (
-	itemMark = lazy.Regexp(`^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`)
-	lastWord = lazy.Regexp(`(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`)
-	lastTwo  = lazy.Regexp(`(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`)
+const (
+	itemMark lazy.Pattern = `^\s*(?:[-*+•‣◦▪–—·]|(?:\(?[0-9\pN]{1,4}|\(?[a-zA-Z])[.)、])\s+`
+	lastWord lazy.Pattern = `(?i)^(?:and|or|und|oder|et|ou|y|o|e|en|и|و|ו)\s+`
+	lastTwo  lazy.Pattern = `(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`
 )
 
 // listedItems are the items of an answer.
@@ -182,7 +182,7 @@ func listedItems(text string) []string {
 	var marked, plain []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		mark := itemMark().FindString(line)
+		mark := itemMark.Regexp().FindString(line)
 		switch {
 		case mark != "" && len(mark) < len(line):
 			marked = append(marked, line[len(mark):])
@@ -242,11 +242,11 @@ func inlineItems(line string) []string {
 		parts[i] = strings.TrimSpace(p)
 	}
 	last := parts[len(parts)-1]
-	if lead := lastWord().FindString(last); lead != "" && len(parts) > 1 {
+	if lead := lastWord.Regexp().FindString(last); lead != "" && len(parts) > 1 {
 		parts[len(parts)-1] = last[len(lead):]
 		return parts
 	}
-	if places := lastTwo().FindAllStringIndex(last, -1); places != nil {
+	if places := lastTwo.Regexp().FindAllStringIndex(last, -1); places != nil {
 		at := places[len(places)-1]
 		parts = append(parts[:len(parts)-1], last[:at[0]], last[at[1]:])
 	}

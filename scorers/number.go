@@ -112,15 +112,13 @@ func lastNumber(text string, comma bool) (value json.Number, written string, ok 
 }
 
 // A power of ten alone, or digits with an exponent, if any.
-var numeral = lazy.Regexp(
-	`10\^[{(]?([+-]?[0-9]+)|` +
-		`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`,
-)
+const numeral lazy.Pattern = `10\^[{(]?([+-]?[0-9]+)|` +
+	`(\.?[0-9][0-9.,']*)(?:[eE]([+-]?[0-9]+)|\s*(?:[×x*·⋅]|\\times|\\cdot)\s*10(?:\^[{(]?([+-]?[0-9]+)|([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)))?`
 
 func lastNumberIn(text string, comma bool) (value json.Number, written string, at int) {
-	text = longDigits().ReplaceAllStringFunc(plainDigits(blank.Visible(text), comma), shorterDigits)
+	text = longDigits.Regexp().ReplaceAllStringFunc(plainDigits(blank.Visible(text), comma), shorterDigits)
 	at = -1
-	for _, m := range numeral().FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range numeral.Regexp().FindAllStringSubmatchIndex(text, -1) {
 		digits, start := "1", m[0]
 		if m[4] >= 0 {
 			digits = text[m[4]:m[5]]
@@ -160,7 +158,7 @@ func exponentIn(text string, m []int) string {
 	return exponent
 }
 
-var longDigits = lazy.Regexp(`[0-9.,']+`)
+const longDigits lazy.Pattern = `[0-9.,']+`
 
 // maxDigits is how many characters of digits and separators in a row are read.
 const maxDigits = 400
@@ -334,32 +332,33 @@ func currencyBefore(text string, start int) (begins int, glued bool) {
 	return start, wordLetter(r)
 }
 
-var (
-	plainDecimal  = lazy.Regexp(`^[0-9]*(\.[0-9]+)?$`)
-	groupedComma  = lazy.Regexp(`^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$`) // in India also by two
-	groupedMark   = lazy.Regexp(`^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`)
-	groupedPoint  = lazy.Regexp(`^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$`) // not to be mistaken
-	pointAnyhow   = lazy.Regexp(`^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`)
-	swapSeparator = strings.NewReplacer(".", ",", ",", ".")
+var swapSeparator = strings.NewReplacer(".", ",", ",", ".")
+
+const (
+	plainDecimal lazy.Pattern = `^[0-9]*(\.[0-9]+)?$`
+	groupedComma lazy.Pattern = `^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$` // in India also by two
+	groupedMark  lazy.Pattern = `^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`
+	groupedPoint lazy.Pattern = `^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$` // not to be mistaken
+	pointAnyhow  lazy.Pattern = `^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`
 )
 
 // plainNumber reads digits with separators. Of several numbers joined by commas the last counts.
 func plainNumber(s string, comma bool) (string, bool) {
 	s = strings.TrimRight(s, ".,'")
-	if comma && !pointAnyhow().MatchString(s) {
+	if comma && !pointAnyhow.Matches(s) {
 		s = swapSeparator.Replace(s)
 	}
 	switch {
-	case plainDecimal().MatchString(s):
-	case groupedComma().MatchString(s):
+	case plainDecimal.Matches(s):
+	case groupedComma.Matches(s):
 		s = strings.ReplaceAll(s, ",", "")
-	case groupedMark().MatchString(s):
+	case groupedMark.Matches(s):
 		s = strings.ReplaceAll(s, "'", "")
-	case groupedPoint().MatchString(s):
+	case groupedPoint.Matches(s):
 		s = strings.ReplaceAll(strings.ReplaceAll(s, ".", ""), ",", ".")
 	default:
 		s = s[strings.LastIndexAny(s, ",'")+1:]
-		if !plainDecimal().MatchString(s) {
+		if !plainDecimal.Matches(s) {
 			return "", false
 		}
 	}

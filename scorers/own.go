@@ -107,7 +107,7 @@ func expected(t reflect.Type) string {
 	return "a whole number"
 }
 
-var kindName = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_-]*$`)
+const kindName lazy.Pattern = `^[A-Za-z][A-Za-z0-9_-]*$`
 
 // With is the table with custom kinds in it. A name that means something else already is an error.
 func (t Table) With(own Table) (Table, error) {
@@ -115,7 +115,7 @@ func (t Table) With(own Table) (Table, error) {
 	for _, k := range own {
 		takes := func(other Kind) bool { return slices.Contains(other.Options, k.Name) }
 		switch {
-		case !kindName().MatchString(k.Name):
+		case !kindName.Matches(k.Name):
 			return nil, fmt.Errorf(
 				"%q is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first", k.Name,
 			)

@@ -3,7 +3,6 @@ package scorers
 import (
 	"errors"
 	"net/netip"
-	"regexp"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -22,7 +21,7 @@ const (
 )
 
 // uriPattern is a URI; a reference may leave out the scheme. The groups are the address in brackets.
-func uriPattern(other string, reference bool) string {
+func uriPattern(other string, reference bool) lazy.Pattern {
 	char := func(more string) string { return `(?:[` + asciiSigns + more + `]|` + escaped + other + `)` }
 	segments := `(?:/` + char(`:@`) + `*)*`
 	authority := `//(?:` + char(`:`) + `*@)?(?:\[([^\]\[]+)\]|` + char(``) + `*)(?::[0-9]*)?` + segments
@@ -32,29 +31,25 @@ func uriPattern(other string, reference bool) string {
 	if reference {
 		uri += `|(?:` + authority + `|` + absolute + `|` + char(`@`) + `+` + segments + `|)` + tail
 	}
-	return `^(?:` + uri + `)$`
+	return lazy.Pattern(`^(?:` + uri + `)$`)
 }
 
-var (
-	absoluteURI  = lazy.Regexp(uriPattern("", false))
-	uriReference = lazy.Regexp(uriPattern("", true))
-	absoluteIRI  = lazy.Regexp(uriPattern(otherScript, false))
-	iriReference = lazy.Regexp(uriPattern(otherScript, true))
-	laterAddress = lazy.Regexp(`^[vV][0-9A-Fa-f]+\.[` + asciiSigns + `:]+$`)
-	uriTemplate  = lazy.Regexp(`^(?:[!#$&()*+,./:;=?@\[\]_~A-Za-z0-9-]|'|` + escaped + otherScript +
-		`|\{[+#./;?&]?` + templateVariable + `(?:,` + templateVariable + `)*\})*$`)
-	hostLabel  = lazy.Regexp(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
-	localParts = lazy.Regexp("^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*|" +
-		`"(?:[ !#-\[\]-~]|\\[ -~])*")$`)
+const (
+	laterAddress lazy.Pattern = `^[vV][0-9A-Fa-f]+\.[` + asciiSigns + `:]+$`
+	uriTemplate  lazy.Pattern = `^(?:[!#$&()*+,./:;=?@\[\]_~A-Za-z0-9-]|'|` + escaped + otherScript +
+		`|\{[+#./;?&]?` + templateVariable + `(?:,` + templateVariable + `)*\})*$`
+	hostLabel  lazy.Pattern = `^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`
+	localParts lazy.Pattern = "^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*|" +
+		`"(?:[ !#-\[\]-~]|\\[ -~])*")$`
 )
 
 const templateVariable = `(?:[A-Za-z0-9_]|` + escaped + `)(?:\.?(?:[A-Za-z0-9_]|` + escaped + `))*(?::[1-9][0-9]{0,3}|\*)?`
 
 // strictFormats replace the library's.
 func strictFormats() []*jsonschema.Format {
-	matching := func(pattern func() *regexp.Regexp, what string) func(string) error {
+	matching := func(pattern lazy.Pattern, what string) func(string) error {
 		return func(s string) error {
-			m := pattern().FindStringSubmatch(s)
+			m := pattern.Regexp().FindStringSubmatch(s)
 			if m == nil || !bracketed(m[1:]) {
 				return errors.New(what)
 			}
@@ -63,10 +58,10 @@ func strictFormats() []*jsonschema.Format {
 	}
 	var out []*jsonschema.Format
 	for name, check := range map[string]func(string) error{
-		"uri":           matching(absoluteURI, "it is not a URI with a scheme (RFC 3986)"),
-		"uri-reference": matching(uriReference, "it is not a URI reference (RFC 3986)"),
-		"iri":           matching(absoluteIRI, "it is not an IRI with a scheme (RFC 3987)"),
-		"iri-reference": matching(iriReference, "it is not an IRI reference (RFC 3987)"),
+		"uri":           matching(uriPattern("", false), "it is not a URI with a scheme (RFC 3986)"),
+		"uri-reference": matching(uriPattern("", true), "it is not a URI reference (RFC 3986)"),
+		"iri":           matching(uriPattern(otherScript, false), "it is not an IRI with a scheme (RFC 3987)"),
+		"iri-reference": matching(uriPattern(otherScript, true), "it is not an IRI reference (RFC 3987)"),
 		"uri-template":  matching(uriTemplate, "it is not a URI template (RFC 6570)"),
 		"hostname":      validHost,
 		"email":         validMailbox,
@@ -84,7 +79,7 @@ func strictFormats() []*jsonschema.Format {
 // bracketed reports whether the addresses in brackets of a URI, if any, are those of IPv6 or later.
 func bracketed(addresses []string) bool {
 	for _, a := range addresses {
-		if a != "" && !isIPv6(a) && !laterAddress().MatchString(a) {
+		if a != "" && !isIPv6(a) && !laterAddress.Matches(a) {
 			return false
 		}
 	}
@@ -102,7 +97,7 @@ func validHost(s string) error {
 		return errors.New("a host name has at most 253 characters")
 	}
 	for label := range strings.SplitSeq(s, ".") {
-		if !hostLabel().MatchString(label) {
+		if !hostLabel.Matches(label) {
 			return errors.New("the parts of a host name are 1 to 63 letters, digits and inner hyphens")
 		}
 		if len(label) > 3 && label[2:4] == "--" && (!strings.EqualFold(label[:2], "xn") || len(label) == 4) {
@@ -120,7 +115,7 @@ func validMailbox(s string) error {
 		return errors.New("it has no @")
 	case len(s) > 254 || at > 64:
 		return errors.New("it is longer than an address may be")
-	case !localParts().MatchString(s[:at]):
+	case !localParts.Matches(s[:at]):
 		return errors.New("what is before the @ is not a local part (RFC 5321)")
 	}
 	domain := s[at+1:]

@@ -93,7 +93,7 @@ type keywordCheck struct {
 	refers map[string]bool
 }
 
-var rootReference = lazy.Regexp(`^#/([^/]+)/`)
+const rootReference lazy.Pattern = `^#/([^/]+)/`
 
 // checkKeywords reports keys that are no keywords, and whether none of them is a problem.
 func (s schemaSource) checkKeywords() bool {
@@ -108,7 +108,7 @@ func (c *keywordCheck) references(v any) {
 	case map[string]any:
 		for key, value := range v {
 			if text, ok := value.(string); ok && key == "$ref" {
-				if m := rootReference().FindStringSubmatch(text); m != nil {
+				if m := rootReference.Regexp().FindStringSubmatch(text); m != nil {
 					c.refers[m[1]] = true
 				}
 			}

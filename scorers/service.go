@@ -266,7 +266,7 @@ func blockedKeys() shape.Block {
 	}}
 }
 
-func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord().String())) }
+func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord.Regexp().String())) }
 
 func compileBlocked(a args) Scorer {
 	c := blockCheck{want: true}
@@ -291,7 +291,7 @@ func (c *blockCheck) readScalar(n yamlnode.Node) {
 	switch text := n.Str(); {
 	case n.IsBool(), text == "true", text == "false": // the latter out of a template
 		c.want = n.Bool()
-	case reasonWord().MatchString(text):
+	case reasonWord.Matches(text):
 		c.reasons = []string{text}
 	default:
 		n.Errorf("true, false, or {reason: SAFETY}", "`%s` is neither true nor false nor a reason", text)
@@ -299,11 +299,11 @@ func (c *blockCheck) readScalar(n yamlnode.Node) {
 }
 
 // reasonWord is what a reason for a block looks like; YES and NO are older spellings of a boolean.
-var reasonWord = lazy.Regexp(`^[A-Z][A-Z_]{3,}$`)
+const reasonWord lazy.Pattern = `^[A-Z][A-Z_]{3,}$`
 
 func reasons(n yamlnode.Node) []string {
 	out := n.Strings()
-	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord().MatchString(r) })) {
+	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord.Matches(r) })) {
 		n.Errorf("such as SAFETY", "expected a reason for a block, or several")
 	}
 	return out

@@ -29,7 +29,7 @@ func xmlKind() Kind {
 	}
 }
 
-var xmlPath = lazy.Regexp(`^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`)
+const xmlPath lazy.Pattern = `^/?(?:\*|[\pL_][\pL\pN\pM._-]*)(?:/(?:\*|[\pL_][\pL\pN\pM._-]*))*(?:/@[\pL_][\pL\pN\pM._-]*)?$`
 
 func xmlKeys() shape.Block {
 	return shape.Block{Keys: []shape.Key{
@@ -85,7 +85,7 @@ func xmlPaths(required yamlnode.Node) []string {
 	var paths []string
 	for _, n := range required.Items() {
 		path := textOf(n)
-		if !xmlPath().MatchString(path) {
+		if !xmlPath.Matches(path) {
 			n.Errorf("such as order/items/item, or order/@id", "`%s` is not a path of elements", path)
 		}
 		if strings.Count(path, "/") >= maxNesting {

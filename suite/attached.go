@@ -65,13 +65,13 @@ func isMedia(mimeType string) bool {
 	return kind == "image" || kind == "audio" || kind == "video" || mimeType == "application/pdf"
 }
 
-var mediaType = lazy.Regexp(`^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`)
+const mediaType lazy.Pattern = `^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`
 
 // mediaTypeOf is the type that a suite gives a file; none where it is not one, or that of an image.
 func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
 	switch given := n.Str(); {
 	case n.IsZero():
-	case !mediaType().MatchString(given):
+	case !mediaType.Matches(given):
 		if n.IsScalar() && !n.IsNull() {
 			n.Errorf("such as audio/mpeg or application/pdf", "`%s` is not a media type", given)
 		}

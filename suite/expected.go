@@ -42,17 +42,18 @@ func ExpectedFile(named string, t *eval.Trial) string {
 // maxSafeName bounds the names of files in bytes, the hash aside: together they leave room below the 255 that file systems allow.
 const maxSafeName = 80
 
-var (
-	unsafeCharacter = lazy.Regexp(`[^A-Za-z0-9._-]`)
-	looksHashed     = lazy.Regexp(`-[0-9a-f]{12}$`)
-	// ReservedName is what Windows takes for a device, whatever follows after a dot.
-	ReservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)`)
+// ReservedName is what Windows takes for a device, whatever follows after a dot.
+var ReservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)`)
+
+const (
+	unsafeCharacter lazy.Pattern = `[^A-Za-z0-9._-]`
+	looksHashed     lazy.Pattern = `-[0-9a-f]{12}$`
 )
 
 // safeName is a name of a file or a folder that every file system takes. Two names never give the same one: whatever had
 // to be replaced gets a hash, and so does what only looks as if it had one.
 func safeName(name string) string {
-	safe := []byte(unsafeCharacter().ReplaceAllLiteralString(name, "_"))
+	safe := []byte(unsafeCharacter.Regexp().ReplaceAllLiteralString(name, "_"))
 	safe = safe[:min(len(safe), maxSafeName)]
 	for _, i := range []int{0, len(safe) - 1} { // a folder's own name, a hidden file, and a dot that Windows drops
 		if i >= 0 && i < len(safe) && safe[i] == '.' {
@@ -62,7 +63,7 @@ func safeName(name string) string {
 	if ReservedName.Match(safe) {
 		safe = append([]byte("_"), safe...)
 	}
-	if string(safe) == name && name != "" && !looksHashed().MatchString(name) {
+	if string(safe) == name && name != "" && !looksHashed.Matches(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))

@@ -22,7 +22,7 @@ type httpHeader struct {
 	data   bool // variables of the case, or the prompt, are in it
 }
 
-var headerName = lazy.Regexp("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+const headerName lazy.Pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 
 // ownHeaders are the headers that belong to the connection.
 func ownHeaders() []string {
@@ -85,7 +85,7 @@ func headersOf(n yamlnode.Node) iter.Seq2[yamlnode.Entry, string] {
 			}
 			seen[name] = e.Key.Pos()
 			switch {
-			case !headerName().MatchString(e.Name()):
+			case !headerName.Matches(e.Name()):
 				e.Key.Errorf("letters, digits and - are allowed", "`%s` is not the name of a header", diag.CleanLine(e.Name()))
 			case slices.Contains(ownHeaders(), name):
 				e.Key.Errorf("remove it", "evalrun sets the header `%s` itself", e.Name())
@@ -117,7 +117,7 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 	if one.secret && one.value.t.IsConstant() {
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
-		if !envRef().MatchString(one.value.text) {
+		if !envRef.Matches(one.value.text) {
 			l.suspect(e.Value, appTokenHint, "a secret does not belong in a suite: take `%s` from the environment", e.Name())
 		}
 	}

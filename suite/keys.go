@@ -12,10 +12,10 @@ import (
 // The tables of keys. Both the loader and the JSON Schema take the keys of a block from here, so both know the same
 // keys.
 
-func aName() shape.Shape { return shape.Matching(plainName().String()) }
+func aName() shape.Shape { return shape.Matching(plainName.Regexp().String()) }
 
 // aModel is the id of a model. That of a service without a name has fewer characters, which the loader checks.
-func aModel() shape.Shape { return shape.Matching(anyModelID().String()) }
+func aModel() shape.Shape { return shape.Matching(anyModelID.Regexp().String()) }
 
 // ofService is the key that names a service.
 func ofService() shape.Key {
@@ -51,7 +51,7 @@ func suiteBlock() shape.Block {
 			},
 			{
 				Name: "services",
-				Is:   shape.Named(plainName().String(), servicesBlock().Shape()),
+				Is:   shape.Named(plainName.Regexp().String(), servicesBlock().Shape()),
 				Doc:  "Services by name, of any vendor, for `service` of targets, judges and `embedding`.",
 			},
 			{Name: "stream", Is: shape.Bool, Doc: "Whether targets stream their answers by default."},
@@ -65,7 +65,7 @@ func suiteBlock() shape.Block {
 			},
 			{
 				Name: "scorerSets",
-				Is:   shape.Named(plainName().String(), shape.Filled(scorerItem())),
+				Is:   shape.Named(plainName.Regexp().String(), shape.Filled(scorerItem())),
 				Doc:  "Named lists of scorers, for `- use: NAME` in a list of scorers.",
 			},
 			{
@@ -81,7 +81,7 @@ func suiteBlock() shape.Block {
 			},
 			{
 				Name: "metrics",
-				Is:   shape.Some(shape.Named(plainName().String(), shape.Text)),
+				Is:   shape.Some(shape.Named(plainName.Regexp().String(), shape.Text)),
 				Doc:  "Metrics computed from named scorers, such as `f1: 2*precision*recall/(precision+recall)`.",
 			},
 			{Name: "limits", Is: limitsBlock().Shape(), Doc: "How fast evalrun sends requests, and when the run stops."},
@@ -109,7 +109,7 @@ func partBlock() shape.Block {
 }
 
 // fromEnvironment is a text of the service block that names a variable of the environment.
-func fromEnvironment() shape.Shape { return shape.Matching(envRef().String()) }
+func fromEnvironment() shape.Shape { return shape.Matching(envRef.Regexp().String()) }
 
 func webAddress() shape.Shape { return shape.Either(shape.Matching(`^https?://`), fromEnvironment()) }
 
@@ -251,7 +251,7 @@ func partOfPrompt() shape.Block {
 				Doc: "One part in the words of the protocol, sent as it is; texts in it may be templates.",
 			},
 			{
-				Name: "mimeType", Is: shape.Matching(mediaType().String()),
+				Name: "mimeType", Is: shape.Matching(mediaType.Regexp().String()),
 				Doc: "The type that the file must have. Only needed where its bytes do not show it.",
 			},
 			{Name: "resize", Is: shape.Bool, Doc: "Whether the image is made smaller when the prompt would be too large."},

@@ -95,7 +95,7 @@ func pricesBlock() shape.Block {
 		Need: []string{"currency", "models"},
 		Keys: []shape.Key{
 			{Name: "currency", Is: shape.Text, Doc: "What the numbers are, such as EUR."},
-			{Name: "models", Is: shape.Some(shape.Named(modelID().String(), priceBlock().Shape())), Doc: "Prices by the ids of models."},
+			{Name: "models", Is: shape.Some(shape.Named(modelID.Regexp().String(), priceBlock().Shape())), Doc: "Prices by the ids of models."},
 		},
 	}
 }
@@ -128,7 +128,7 @@ func limitsBlock() shape.Block {
 			Is:   shape.Word(CountAlways, CountAuto, CountNever),
 			Doc:  "When the service counts the tokens of a prompt; auto when not given.",
 		},
-		{Name: "models", Is: shape.Named(anyModelID().String(), modelLimits().Shape()), Doc: "Limits of single models."},
+		{Name: "models", Is: shape.Named(anyModelID.Regexp().String(), modelLimits().Shape()), Doc: "Limits of single models."},
 	}}
 }
 

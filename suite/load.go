@@ -14,12 +14,12 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-var (
-	plainName = lazy.Regexp(`^[A-Za-z0-9._-]+$`)
-	modelID   = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+const (
+	plainName lazy.Pattern = `^[A-Za-z0-9._-]+$`
+	modelID   lazy.Pattern = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
 	// anyModelID is what ids look like where services of all vendors give them.
-	anyModelID = lazy.Regexp(`^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`)
-	envRef     = lazy.Regexp(`\$\{env:([^}]*)\}`)
+	anyModelID lazy.Pattern = `^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`
+	envRef     lazy.Pattern = `\$\{env:([^}]*)\}`
 )
 
 // loader walks the file from top to bottom.
@@ -83,7 +83,7 @@ func nameOf(n yamlnode.Node) string {
 		return ""
 	}
 	name := n.Str()
-	if n.IsScalar() && !n.IsNull() && !plainName().MatchString(name) {
+	if n.IsScalar() && !n.IsNull() && !plainName.Matches(name) {
 		n.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", name)
 	}
 	return name
@@ -137,9 +137,9 @@ func (l *loader) targets() {
 }
 
 func checkModelID(n yamlnode.Node) {
-	if n.IsScalar() && !n.IsNull() && !modelID().MatchString(n.Str()) {
+	if n.IsScalar() && !n.IsNull() && !modelID.Matches(n.Str()) {
 		id := strings.TrimPrefix(n.Str(), "models/")
-		if !modelID().MatchString(id) {
+		if !modelID.Matches(id) {
 			id = "svc-pro"
 		}
 		n.Errorf("write the model's id, without `models/`: "+id, "`%s` is not a model id", n.Str())
@@ -152,7 +152,7 @@ func checkModel(n yamlnode.Node, of *NamedService) {
 		checkModelID(n)
 		return
 	}
-	if n.IsScalar() && !n.IsNull() && !anyModelID().MatchString(n.Str()) {
+	if n.IsScalar() && !n.IsNull() && !anyModelID.Matches(n.Str()) {
 		n.Errorf("such as gpt-4o-mini, llama3.2:3b or vendor/model", "`%s` is not a model id", diag.CleanLine(n.Str()))
 	}
 }
@@ -285,7 +285,7 @@ func (l *loader) limits(n yamlnode.Node) {
 	}
 	l.checkCounting(m.Get("countTokens"))
 	for e := range m.Get("models").Map().Entries() {
-		if !anyModelID().MatchString(e.Name()) {
+		if !anyModelID.Matches(e.Name()) {
 			checkModelID(e.Key)
 		}
 		one := e.Value.Map(modelLimits().Names()...)

@@ -141,7 +141,7 @@ func PlainHTTP(raw string) bool {
 
 // envWord is env for a key that takes one of a few words.
 func (l *loader) envWord(n yamlnode.Node, known []string) string {
-	if n.IsZero() || !n.IsScalar() || !envRef().MatchString(n.Str()) {
+	if n.IsZero() || !n.IsScalar() || !envRef.Matches(n.Str()) {
 		return n.Word(known...)
 	}
 	word := l.env(n)
@@ -157,12 +157,12 @@ func (l *loader) env(n yamlnode.Node) string {
 	if n.IsZero() {
 		return ""
 	}
-	if l.opts.Untrusted && envRef().MatchString(n.Str()) {
+	if l.opts.Untrusted && envRef.Matches(n.Str()) {
 		n.Errorf("write the value", "an untrusted suite cannot read the environment")
 		return ""
 	}
-	return envRef().ReplaceAllStringFunc(n.Str(), func(ref string) string {
-		name := envRef().FindStringSubmatch(ref)[1]
+	return envRef.Regexp().ReplaceAllStringFunc(n.Str(), func(ref string) string {
+		name := envRef.Regexp().FindStringSubmatch(ref)[1]
 		if !strings.HasPrefix(name, "EVALRUN_") {
 			n.Errorf("rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
 			return ""

@@ -171,7 +171,7 @@ func LoadServices(files fs.FS, source any, opts Options, diags *diag.List) []*Na
 // services reads the named services.
 func (l *loader) services(n yamlnode.Node) {
 	for e := range n.Map().Entries() {
-		if !plainName().MatchString(e.Name()) {
+		if !plainName.Matches(e.Name()) {
 			e.Key.Errorf("letters, digits, `.`, `_` and `-` are allowed", "`%s` is not a name", diag.CleanLine(e.Name()))
 			continue
 		}
@@ -307,7 +307,7 @@ func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
 	var out []app.Header
 	for e, name := range headersOf(n) {
 		text := l.serviceText(s, e.Value)
-		secret := envRef().MatchString(e.Value.Written())
+		secret := envRef.Matches(e.Value.Written())
 		switch {
 		case !e.Value.IsScalar() || e.Value.IsNull():
 			continue

@@ -61,12 +61,12 @@ func positionIn(file string, src []byte, offset int) diag.Pos {
 }
 
 // surrogates are two escapes of JSON for one character, which YAML writes as one.
-var surrogates = lazy.Regexp(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+const surrogates lazy.Pattern = `\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`
 
 // asYAML is JSON in such a form that it is YAML too: without tabs, which are between values only, and without pairs of
 // surrogates.
 func asYAML(src []byte) []byte {
-	return surrogates().ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
+	return surrogates.Regexp().ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
 		high, _ := strconv.ParseUint(string(pair[2:6]), 16, 16)
 		low, _ := strconv.ParseUint(string(pair[8:12]), 16, 16)
 		return []byte(string(utf16.DecodeRune(rune(high), rune(low))))

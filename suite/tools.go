@@ -18,7 +18,7 @@ const (
 )
 
 // toolName is what the protocols take for the name of a function.
-var toolName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+const toolName lazy.Pattern = `^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`
 
 // toolKeys are the keys of a prompt about functions that the model may call.
 func toolKeys() []shape.Key {
@@ -32,7 +32,7 @@ func toolKeys() []shape.Key {
 			Doc: "Whether the model calls a function: auto, none, required, or {name: N} for one of them.",
 		},
 		{
-			Name: "toolResults", Is: shape.Some(shape.Named(toolName().String(), toolResultBlock().Shape())),
+			Name: "toolResults", Is: shape.Some(shape.Named(toolName.Regexp().String(), toolResultBlock().Shape())),
 			Doc: "What evalrun answers to calls, by the name of the function. The model is then called again.",
 		},
 		{
@@ -48,7 +48,7 @@ func toolBlock() shape.Block {
 	return shape.Block{
 		Need: []string{"name"},
 		Keys: []shape.Key{
-			{Name: "name", Is: shape.Matching(toolName().String()), Doc: "The function's name."},
+			{Name: "name", Is: shape.Matching(toolName.Regexp().String()), Doc: "The function's name."},
 			{Name: "description", Is: shape.Text, Doc: "What it does, for the model."},
 			{Name: "parameters", Is: shape.Map(shape.Any), Doc: "A JSON Schema of its arguments, an object; none when not given."},
 		},
@@ -65,7 +65,7 @@ func toolFileBlock() shape.Block {
 func toolNamed() shape.Block {
 	return shape.Block{
 		Need: []string{"name"},
-		Keys: []shape.Key{{Name: "name", Is: shape.Matching(toolName().String()), Doc: "The function that is called."}},
+		Keys: []shape.Key{{Name: "name", Is: shape.Matching(toolName.Regexp().String()), Doc: "The function that is called."}},
 	}
 }
 
@@ -148,7 +148,7 @@ func isToolName(n yamlnode.Node) bool {
 	if !n.IsScalar() || n.IsNull() { // which was reported
 		return false
 	}
-	if toolName().MatchString(n.Str()) {
+	if toolName.Matches(n.Str()) {
 		return true
 	}
 	n.Errorf("1 to 64 letters, digits, `_`, `.` and `-`, the first a letter or `_`", "`%s` is not the name of a function", n.Str())

@@ -172,10 +172,10 @@ func (s *sessions) forget() {
 	delete(s.open, oldest)
 }
 
-var (
-	capitalQuestion = lazy.Regexp(`(?i)\bcapital of (\p{L}+)`)
-	orderQuestion   = lazy.Regexp(`(?i)\border (?:number |no\.? ?|# ?)?([a-z]?[0-9]+)\b`)
-	beforeQuestion  = lazy.Regexp(`(?i)\bwhat did i ask\b.*\bbefore\b`)
+const (
+	capitalQuestion lazy.Pattern = `(?i)\bcapital of (\p{L}+)`
+	orderQuestion   lazy.Pattern = `(?i)\border (?:number |no\.? ?|# ?)?([a-z]?[0-9]+)\b`
+	beforeQuestion  lazy.Pattern = `(?i)\bwhat did i ask\b.*\bbefore\b`
 )
 
 var capitals = map[string]string{
@@ -193,15 +193,15 @@ var orders = map[string]string{
 // answerTo answers a question after what was said before: always the same.
 func answerTo(text string, before []exchange) exchange {
 	e := exchange{question: text, reply: text, steps: []appStep{}}
-	if m := capitalQuestion().FindStringSubmatch(text); m != nil && capitals[strings.ToLower(m[1])] != "" {
+	if m := capitalQuestion.Regexp().FindStringSubmatch(text); m != nil && capitals[strings.ToLower(m[1])] != "" {
 		e.reply = capitals[strings.ToLower(m[1])]
-	} else if m := orderQuestion().FindStringSubmatch(text); m != nil {
+	} else if m := orderQuestion.Regexp().FindStringSubmatch(text); m != nil {
 		id := strings.ToUpper(m[1])
 		e.steps = append(e.steps, appStep{"get_order", map[string]string{"id": id}})
 		if e.reply = orders[id]; e.reply == "" {
 			e.reply = "I cannot find order " + id + "."
 		}
-	} else if beforeQuestion().MatchString(text) {
+	} else if beforeQuestion.Matches(text) {
 		e.reply = "This is your first question."
 		if n := len(before); n > 0 {
 			e.reply = fmt.Sprintf("Your last question: %s", before[n-1].question)

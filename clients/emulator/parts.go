@@ -135,7 +135,7 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 func isObject(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) }
 
 // functionName is what a function may be called.
-var functionName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`)
+const functionName lazy.Pattern = `^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`
 
 // checkCalls wants function responses right after the calls that they answer, one for each.
 func (r *request) checkCalls() *problem {

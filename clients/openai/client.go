@@ -68,19 +68,19 @@ func (c *Client) explain(e *eval.Error) *eval.Response {
 }
 
 // What servers say of a field for the limit of an answer that they do not take.
-var (
-	wantsOldField = lazy.Regexp(`(?i)(unrecognized|unsupported|unknown|not permitted|extra_forbidden|` +
-		`extra inputs|not support)`)
-	wantsNewField = lazy.Regexp(`(?i)'?max_tokens'?.*max_completion_tokens`)
+const (
+	wantsOldField lazy.Pattern = `(?i)(unrecognized|unsupported|unknown|not permitted|extra_forbidden|` +
+		`extra inputs|not support)`
+	wantsNewField lazy.Pattern = `(?i)'?max_tokens'?.*max_completion_tokens`
 )
 
 // fix is what to do about a message of the service, "" where nothing is known.
 func (c *Client) fix(message string) string {
 	old := c.maxTokensField == "max_tokens"
 	switch {
-	case old && wantsNewField().MatchString(message):
+	case old && wantsNewField.Matches(message):
 		return "remove `maxTokensField: max_tokens` from the service"
-	case !old && strings.Contains(message, "max_completion_tokens") && wantsOldField().MatchString(message):
+	case !old && strings.Contains(message, "max_completion_tokens") && wantsOldField.Matches(message):
 		return "set `maxTokensField: max_tokens` at the service"
 	case strings.Contains(message, "v1/responses"):
 		return "set `protocol: responses` at the service"

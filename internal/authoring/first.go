@@ -65,20 +65,20 @@ func InTheWay(path string) error {
 // maxFirstPrompt keeps a prompt readable in its suite.
 const maxFirstPrompt = 2000
 
-var oneLine = lazy.Regexp(`^[^\pC]*$`)
+const oneLine lazy.Pattern = `^[^\pC]*$`
 
 // check wants what is filled in to fit a line of the suite.
 func (f *First) check() error {
 	named := service.NamedModel(f.Model)
 	switch {
-	case f.Model != "" && !oneLine().MatchString(f.Model):
+	case f.Model != "" && !oneLine.Matches(f.Model):
 		return exit.BadInput("invalid model name %q", f.Model)
 	case named != nil && !named.Supports(service.MethodGenerate):
 		return exit.BadInput(
 			"the model %s does not answer prompts; it supports %s", f.Model,
 			strings.Join(named.SupportedGenerationMethods, ", "),
 		)
-	case len(f.Prompt) > maxFirstPrompt || !oneLine().MatchString(f.Prompt):
+	case len(f.Prompt) > maxFirstPrompt || !oneLine.Matches(f.Prompt):
 		return exit.BadInput(
 			"the prompt is longer than %d bytes or has several lines: write it to a file, and name the file in the suite "+
 				"(`file:` instead of `text:`)",

@@ -32,7 +32,7 @@ func (f *Foreign) Error() string {
 func (f *Foreign) In(name string) *Foreign { return &Foreign{name, f.format} }
 
 // plainName matches names that need no quotes in a command.
-var plainName = lazy.Regexp(`^[\pL\pN_./-]+$`)
+const plainName lazy.Pattern = `^[\pL\pN_./-]+$`
 
 // Hint says how to convert the file.
 func (f *Foreign) Hint() string {
@@ -44,7 +44,7 @@ func (f *Foreign) Hint() string {
 		name += strings.Fields(f.endings)[0]
 		rename = "rename it to " + name + ", then "
 	}
-	if !plainName().MatchString(name) || strings.HasPrefix(name, "-") {
+	if !plainName.Matches(name) || strings.HasPrefix(name, "-") {
 		name = "FILE"
 	}
 	command := strings.NewReplacer("FILE", name, "STEM", strings.TrimSuffix(name, path.Ext(name)), "FOLDER",

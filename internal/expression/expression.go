@@ -209,10 +209,10 @@ type RunError struct {
 func (e *RunError) Error() string { return e.Message }
 
 // ofTypes are the words of expr-lang, which has no types for its errors.
-var ofTypes = lazy.Regexp(`^invalid operation: \S+ \S+ \S+( |$)`)
+const ofTypes lazy.Pattern = `^invalid operation: \S+ \S+ \S+( |$)`
 
 func newRunError(message string) *RunError {
-	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes().MatchString(message)}
+	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes.Matches(message)}
 }
 
 // Text is the expression as it was written.

@@ -13,11 +13,11 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-var (
-	unknownName = lazy.Regexp(`^unknown name (.+)$`)
-	identifier  = lazy.Regexp(`^[\pL_][\pL\pN_]*$`)
-	wrongKind   = lazy.Regexp(`^interface conversion: interface \{\} is (.+), not (.+)$`)
-	noField     = lazy.Regexp(`^type .+ has no (?:field|method) (.+)$`)
+const (
+	unknownName lazy.Pattern = `^unknown name (.+)$`
+	identifier  lazy.Pattern = `^[\pL_][\pL\pN_]*$`
+	wrongKind   lazy.Pattern = `^interface conversion: interface \{\} is (.+), not (.+)$`
+	noField     lazy.Pattern = `^type .+ has no (?:field|method) (.+)$`
 )
 
 // located turns an error of the library into ours. Its places count characters, ours bytes.
@@ -27,11 +27,11 @@ func located(text string, env any, err error) *Error {
 		return &Error{Message: err.Error()}
 	}
 	out := &Error{Offset: byteOf(text, at.From), Message: strings.ToValidUTF8(at.Message, "\uFFFD")}
-	if m := unknownName().FindStringSubmatch(at.Message); m != nil {
+	if m := unknownName.Regexp().FindStringSubmatch(at.Message); m != nil {
 		out.unknownName(text, m[1], env)
-	} else if m := wrongKind().FindStringSubmatch(at.Message); m != nil {
+	} else if m := wrongKind.Regexp().FindStringSubmatch(at.Message); m != nil {
 		out.Message = fmt.Sprintf("expected %s, found %s", kindNamed(m[2]), kindNamed(m[1]))
-	} else if m := noField().FindStringSubmatch(at.Message); m != nil {
+	} else if m := noField.Regexp().FindStringSubmatch(at.Message); m != nil {
 		out.unknownField(text, m[1], env)
 	}
 	return out
@@ -44,7 +44,7 @@ func (e *Error) unknownName(text, name string, env any) {
 	}
 	names := namesIn(reflect.ValueOf(env), 1)
 	e.Message, e.Hint = fmt.Sprintf("there is no `%s` here", name), diag.DidYouMean(name, names)
-	if near := diag.Nearest(name, names, 1); len(near) > 0 && !identifier().MatchString(near[0]) {
+	if near := diag.Nearest(name, names, 1); len(near) > 0 && !identifier.Matches(near[0]) {
 		e.Hint = fmt.Sprintf("did you mean `$env[%q]`?", near[0])
 	}
 }

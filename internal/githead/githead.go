@@ -100,11 +100,11 @@ func firstLine(path string) string {
 	return strings.TrimSpace(line)
 }
 
-var hash = lazy.Regexp(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+const hash lazy.Pattern = `^([0-9a-f]{40}|[0-9a-f]{64})$`
 
 // commit is the name of a commit, "" for any other text.
 func commit(id string) string {
-	if hash().MatchString(id) {
+	if hash.Matches(id) {
 		return id
 	}
 	return ""

@@ -87,7 +87,7 @@ func expressionOf(query *gojq.Query) (out *Expression, err error) {
 // result is then a part of the input. Growth within a step of any other expression cannot be bounded.
 func (e *Expression) OnlyPicks() bool { return e.onlyPicks }
 
-var undefined = lazy.Regexp(`not defined: (\$?[\w:@]+)`)
+const undefined lazy.Pattern = `not defined: (\$?[\w:@]+)`
 
 // located finds the place of an error in an expression.
 func located(source string, err error) *Error {
@@ -95,7 +95,7 @@ func located(source string, err error) *Error {
 	var wrong *gojq.ParseError
 	if errors.As(err, &wrong) {
 		offset = min(wrong.Offset-len(wrong.Token), len(source)-1)
-	} else if m := undefined().FindStringSubmatch(err.Error()); m != nil {
+	} else if m := undefined.Regexp().FindStringSubmatch(err.Error()); m != nil {
 		offset = strings.Index(source, m[1])
 	}
 	return &Error{max(0, offset), err.Error()}

@@ -19,11 +19,11 @@ func (c clauses) startsAt(at int) bool {
 // read is the place of the letter that the clause from at on affirms, and how surely: 0 when it affirms none.
 func (c clauses) read(at int) (place, surety int) {
 	next := c.classes[at:min(len(c.classes), at+maxClause)]
-	if !lettered(next) || at > 0 && !correction().MatchString(next) && hindered(c.classes[:at], next[0]) {
+	if !lettered(next) || at > 0 && !correction.Matches(next) && hindered(c.classes[:at], next[0]) {
 		return 0, 0
 	}
 	for _, f := range forms {
-		m := f.clause().FindStringSubmatchIndex(c.classes[at:])
+		m := f.clause.Regexp().FindStringSubmatchIndex(c.classes[at:])
 		if m == nil || f.reasoned && (at == 0 || c.classes[0] != 'k') {
 			continue
 		}
@@ -53,7 +53,7 @@ func (f form) suretyOf(clause, rest string) int {
 	if strings.ContainsRune(clause, 'F') {
 		surety = final
 	}
-	if strings.ContainsRune(clause, 'W') && !onlyReasons().MatchString(rest) {
+	if strings.ContainsRune(clause, 'W') && !onlyReasons.Matches(rest) {
 		return 0 // B would be correct, were it not ...
 	}
 	if !endsWell(rest, surety) {
@@ -65,7 +65,7 @@ func (f form) suretyOf(clause, rest string) int {
 // hindered reports whether what is in front of a clause keeps it from saying what it says: if ..., he says: ...
 func hindered(intro string, next byte) bool {
 	switch {
-	case next == 'b' && reported().MatchString(intro), next == 'y' && lettered(intro): // he says that ..., so the answer is B
+	case next == 'b' && reported.Matches(intro), next == 'y' && lettered(intro): // he says that ..., so the answer is B
 		return strings.ContainsAny(intro, `q"`)
 	case next == 't':
 		return strings.Trim(intro, "bfyjR,") != ""
@@ -76,12 +76,12 @@ func hindered(intro string, next byte) bool {
 	case strings.HasSuffix(intro, ":"), strings.HasSuffix(intro, "-"):
 		return strings.ContainsAny(intro, "xmehlr")
 	}
-	return strings.ContainsAny(intro, "hP") || strings.IndexByte("yb", next) < 0 && deniedIntro().MatchString(intro)
+	return strings.ContainsAny(intro, "hP") || strings.IndexByte("yb", next) < 0 && deniedIntro.Matches(intro)
 }
 
 // bare reads a letter that is the whole clause, or opens it with the text of its option.
 func (c clauses) bare(at int) (place, surety int) {
-	m := bareLetter().FindStringSubmatchIndex(c.classes[at:])
+	m := bareLetter.Regexp().FindStringSubmatchIndex(c.classes[at:])
 	if m == nil || !endsWell(afterLetter(c.classes, at+m[1]), openingOnly) {
 		return 0, 0
 	}
@@ -96,7 +96,7 @@ func (c clauses) bare(at int) (place, surety int) {
 func (c clauses) within(at, end int, announced, contrasted bool) int {
 	intro := c.classes[:at]
 	switch {
-	case lettered(intro) && !letterDenied().MatchString(intro) && !strings.ContainsRune(c.classes[:end], 'R'):
+	case lettered(intro) && !letterDenied.Matches(intro) && !strings.ContainsRune(c.classes[:end], 'R'):
 		return 0
 	case contrasted && strings.ContainsRune(intro, 'x'), end == len(c.classes) && intro[0] == 'k':
 		return stated

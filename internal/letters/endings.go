@@ -12,20 +12,20 @@ func afterLetter(classes string, at int) string {
 
 // endsWell reports whether what follows an affirmed letter lets it be.
 func endsWell(tail string, surety int) bool {
-	tail = closed().ReplaceAllString(tail, "$1")
-	tail = tail[len(ofQuestion().FindString(tail)):]
+	tail = closed.Regexp().ReplaceAllString(tail, "$1")
+	tail = tail[len(ofQuestion.Regexp().FindString(tail)):]
 	other := otherThan
 	if surety > openingOnly {
 		other = otherThanAny
 	}
-	if m := other().FindString(tail); m != "" {
+	if m := other.Regexp().FindString(tail); m != "" {
 		return endsWell(tail[len(m):], surety)
 	}
 	switch {
-	case tail == "" || reason().MatchString(tail):
+	case tail == "" || reason.Matches(tail):
 		return true
 	case tail[0] == 'j':
-		return surety > openingOnly && asideEndsWell(tail[1:], surety) && !vagueAddition().MatchString(tail)
+		return surety > openingOnly && asideEndsWell(tail[1:], surety) && !vagueAddition.Matches(tail)
 	case strings.IndexByte(",:-()y", tail[0]) < 0:
 		return false
 	}
@@ -55,15 +55,15 @@ func asidesEndWell(tail string, surety int) bool {
 // asideEndsWell reports whether a part of a sentence, or the sentence behind a letter alone, lets the letter be.
 func asideEndsWell(part string, surety int) bool {
 	switch {
-	case part == "" || harmless().MatchString(part):
+	case part == "" || harmless.Matches(part):
 		return true
 	case lettered(part):
-		return !hedgedLetter().MatchString(part) &&
-			(letterDenied().MatchString(part) || surety > openingOnly && letterSaid().MatchString(part))
+		return !hedgedLetter.Matches(part) &&
+			(letterDenied.Matches(part) || surety > openingOnly && letterSaid.Matches(part))
 	case surety > openingOnly:
-		return !spoils().MatchString(part)
+		return !spoils.Matches(part)
 	}
-	return !spoils().MatchString(part) && !spoilsOpening().MatchString(part)
+	return !spoils.Matches(part) && !spoilsOpening.Matches(part)
 }
 
 // unread reports whether a sentence continues behind a letter in words that are not known, in a script without

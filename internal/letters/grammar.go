@@ -1,8 +1,6 @@
 package letters
 
 import (
-	"regexp"
-
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
@@ -15,7 +13,7 @@ const (
 
 // form is a form of clause that affirms a letter, over the classes of words.txt. Its group is the letter.
 type form struct {
-	clause   func() *regexp.Regexp
+	clause   lazy.Pattern
 	surety   int
 	reasoned bool // only behind a reason: da A falsch ist, ist B richtig
 }
@@ -34,7 +32,7 @@ const (
 	optionText = `[wdDgnTb]{1,8}`
 )
 
-func affirming(clause string, surety int) form { return form{lazy.Regexp(clause), surety, false} }
+func affirming(clause lazy.Pattern, surety int) form { return form{clause, surety, false} }
 
 // forms are tried in this order.
 var forms = []form{
@@ -78,24 +76,24 @@ var forms = []form{
 	affirming(`^y`+letter+`c$`, stated),
 	affirming(`^p,?:?`+letter+`$`, openingOnly),
 	// da A falsch ist, ist B richtig
-	{lazy.Regexp(`^[cE]D?(?:[ao]?([LB])D?p+[ao]?|[dpF]*a([LB]))`), stated, true},
+	{`^[cE]D?(?:[ao]?([LB])D?p+[ao]?|[dpF]*a([LB]))`, stated, true},
 	// Lyon is option B; Lyon, option B; Lyon (B)
 	affirming(`^[Ddwgn]{1,8}(?:c|,)D?o`+letter+`$`, openingOnly),
 	affirming(`^[Ddwgn]{1,8}(?:(B)|\(D?o(L)\))$`, openingOnly),
 }
 
 // bareLetter is a letter that stands for the whole clause, with what may be in front of it.
-var bareLetter = lazy.Regexp(`^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter)
+const bareLetter lazy.Pattern = `^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter
 
 // denyingForms say what denies a letter.
-var denyingForms = []func() *regexp.Regexp{
+var denyingForms = []lazy.Pattern{
 	// not B, except B, eliminate B; I don't think it is B
-	lazy.Regexp(`[xelrVZ][Dopadbug]{0,3}([LBG])`),
-	lazy.Regexp(`x[bfitcEWDdaopMIuvQ]*([LBG])`),
+	`[xelrVZ][Dopadbug]{0,3}([LBG])`,
+	`x[bfitcEWDdaopMIuvQ]*([LBG])`,
 	// B is wrong, B is not the answer, B does not fit, B nicht
-	lazy.Regexp(`([LBG])\)?[:-]?(?:[bcCEWMYiDdo]*m|[bcCEWMYhiDdoz]*(?:r|x[bcCEWMDdhui]*(?:[paovz]|$)))`),
+	`([LBG])\)?[:-]?(?:[bcCEWMYiDdo]*m|[bcCEWMYhiDdoz]*(?:r|x[bcCEWMDdhui]*(?:[paovz]|$)))`,
 	// the wrong answer is B
-	lazy.Regexp(`m[aovdDpFgQnwtz]{0,8}[cE:CWY=][bDoi]*([LBG])`),
+	`m[aovdDpFgQnwtz]{0,8}[cE:CWY=][bDoi]*([LBG])`,
 }
 
 // verdict says that something is wrong: is wrong; that is not right; wrong; maybe.
@@ -103,65 +101,65 @@ const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWYz]+(?:D?d?m|r|x[bcCEWMD
 	`|[cCEMWYz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`
 
 // What takes back the sentence before it.
-var (
-	notIt     = lazy.Regexp(`^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`)
-	fragment  = lazy.Regexp(`^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`)
-	saidNo    = lazy.Regexp(`^b*x,`)
-	justNo    = lazy.Regexp(`^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`)
-	askedBack = lazy.Regexp(`^(?:J|[JjybciExpmRza,]+$)`)
+const (
+	notIt     lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
+	fragment  lazy.Pattern = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
+	saidNo    lazy.Pattern = `^b*x,`
+	justNo    lazy.Pattern = `^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`
+	askedBack lazy.Pattern = `^(?:J|[JjybciExpmRza,]+$)`
 	// wait; correction: C; oops, that was wrong
-	correcting = lazy.Regexp(`^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`)
+	correcting lazy.Pattern = `^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`
 )
 
 // What is in front of a clause.
-var (
-	correction  = lazy.Regexp(`^y?I?R`)
-	reported    = lazy.Regexp(`St.*,$`)
-	deniedIntro = lazy.Regexp(`^[^kyKH].*x|^x`)
+const (
+	correction  lazy.Pattern = `^y?I?R`
+	reported    lazy.Pattern = `St.*,$`
+	deniedIntro lazy.Pattern = `^[^kyKH].*x|^x`
 )
 
 // What is behind an affirmed letter.
-var (
-	closed     = lazy.Regexp(`^\)+($|[,:(ykj-])`)
-	ofQuestion = lazy.Regexp(`^(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)*`)
+const (
+	closed     lazy.Pattern = `^\)+($|[,:(ykj-])`
+	ofQuestion lazy.Pattern = `^(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)*`
 	// rather than A, and not A; over A
-	otherThan    = lazy.Regexp(`^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`)
-	otherThanAny = lazy.Regexp(`^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`)
-	reason       = lazy.Regexp(`^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`)
+	otherThan    lazy.Pattern = `^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`
+	otherThanAny lazy.Pattern = `^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`
+	reason       lazy.Pattern = `^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`
 	// onlyReasons is what may follow a letter that would be the answer.
-	onlyReasons   = lazy.Regexp(`^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`)
-	vagueAddition = lazy.Regexp(`^[^LBGO]*[xmrhN][^LBGO]*$`)
+	onlyReasons   lazy.Pattern = `^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`
+	vagueAddition lazy.Pattern = `^[^LBGO]*[xmrhN][^LBGO]*$`
 	// harmless parts are about the others, or reasons.
-	harmless      = lazy.Regexp(`^(?:O|k|K.*[LBGO]|K[^hmRSPU]*$)`)
-	hedgedLetter  = lazy.Regexp(`h.*[LBG]|^J|P`)
-	letterDenied  = lazy.Regexp(`[xelmrZ].*[LBG]|[LBG].*[xmrh]`)
-	letterSaid    = lazy.Regexp(`[cCEMzvwh]`)
-	spoils        = lazy.Regexp(`^` + verdict + `|^[qelHxZJ2]|x$|[rRShmNPU]`)
-	spoilsOpening = lazy.Regexp(`^[cCEWYzM2]|[xqZ=]`)
+	harmless      lazy.Pattern = `^(?:O|k|K.*[LBGO]|K[^hmRSPU]*$)`
+	hedgedLetter  lazy.Pattern = `h.*[LBG]|^J|P`
+	letterDenied  lazy.Pattern = `[xelmrZ].*[LBG]|[LBG].*[xmrh]`
+	letterSaid    lazy.Pattern = `[cCEMzvwh]`
+	spoils        lazy.Pattern = `^` + verdict + `|^[qelHxZJ2]|x$|[rRShmNPU]`
+	spoilsOpening lazy.Pattern = `^[cCEWYzM2]|[xqZ=]`
 )
 
 // What is said of letters that are not affirmed.
-var (
-	leftOpen   = lazy.Regexp(`h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`)
-	saidAsWell = lazy.Regexp(`[LBG].*[pz]`)
+const (
+	leftOpen   lazy.Pattern = `h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`
+	saidAsWell lazy.Pattern = `[LBG].*[pz]`
 )
 
 // What makes a sentence normal.
-var (
-	ownNo       = lazy.Regexp(`(?:^|[,:(-])(x)[,:]`)
-	adverbs     = lazy.Regexp(`[^R](,)([bRy]*b)(,).`)
-	contrast    = lazy.Regexp(`[^R](,)([bRy]*y)(,)[cCEWMhxz]`)
-	joinsNext   = lazy.Regexp(`^(?:,?j?[jJ]|,|-)D?o?([LB])`)
-	takenOut    = lazy.Regexp(`[elx]$`)
-	saidAlready = lazy.Regexp(`[cEvpm:]`)
-	ownClause   = lazy.Regexp(`^[^J|]*\|[cEMxhz]`)
+const (
+	ownNo       lazy.Pattern = `(?:^|[,:(-])(x)[,:]`
+	adverbs     lazy.Pattern = `[^R](,)([bRy]*b)(,).`
+	contrast    lazy.Pattern = `[^R](,)([bRy]*y)(,)[cCEWMhxz]`
+	joinsNext   lazy.Pattern = `^(?:,?j?[jJ]|,|-)D?o?([LB])`
+	takenOut    lazy.Pattern = `[elx]$`
+	saidAlready lazy.Pattern = `[cEvpm:]`
+	ownClause   lazy.Pattern = `^[^J|]*\|[cEMxhz]`
 )
 
 // answerName are the classes of a name for the answer, as a key of an object.
-var answerName = lazy.Regexp(`^[DFp]*[ao]+$`)
+const answerName lazy.Pattern = `^[DFp]*[ao]+$`
 
 // headingClasses are those of a line that announces the answer: Final answer.
-var headingClasses = lazy.Regexp(`^b*D?[dpF]*[ao]$`)
+const headingClasses lazy.Pattern = `^b*D?[dpF]*[ao]$`
 
 // listItem is the beginning of a line that repeats an option.
-var listItem = lazy.Regexp(`^(?:(?:D?[ao])?([LB])[):-]|([LB])\.)`)
+const listItem lazy.Pattern = `^(?:(?:D?[ao])?([LB])[):-]|([LB])\.)`

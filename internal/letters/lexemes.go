@@ -106,7 +106,7 @@ func (r *reader) line(i int) int {
 	case r.repeatsAt(i + n):
 		r.end(true)
 	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], goesOnBehind):
-	case headingClasses().MatchString(classes):
+	case headingClasses.Matches(classes):
 		r.add(':', nil)
 	case n == 1 && classes != "" && i+n < len(r.marks) && r.marks[i+n].lower && !r.listItem(i+n):
 	default:
@@ -167,7 +167,7 @@ func (r *reader) word(i int) int {
 		r.add(oneLetter, []int{m.label})
 	case n == 1:
 		r.add(phrase, nil)
-	case numberedQuestion().MatchString(m.text):
+	case numberedQuestion.Matches(m.text):
 		r.add('Q', nil)
 	case m.text[0] >= '0' && m.text[0] <= '9':
 		r.add(numberWord, nil)
@@ -179,7 +179,7 @@ func (r *reader) word(i int) int {
 	return 1
 }
 
-var numberedQuestion = lazy.Regexp(`^q\d+$`)
+const numberedQuestion lazy.Pattern = `^q\d+$`
 
 // phraseAt is the class of the longest known phrase with which marks begin, and of how many words it is.
 func phraseAt(marks []mark) (class byte, n int) {

@@ -22,24 +22,22 @@ type mark struct {
 
 const notALetter = -1
 
-var (
-	struckOut = lazy.Regexp(`~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`)
-	answerTag = lazy.Regexp(`(?i)<(?:final_?)?(?:answer|choice)>`)
-	lineTag   = lazy.Regexp(
-		`</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|[a-z_]*(?:answer|choice|think|thinking|reasoning|explanation))\s*/?>`,
-	)
-	otherTag   = lazy.Regexp(`</?[a-z][a-z_]{0,20}/?>`)
-	texCommand = lazy.Regexp(`\\(?:text|textbf|textit|mathrm|mathbf|mbox|quad|left|right|,|!|;|\(|\)|\[|\])`)
-	arrow      = lazy.Regexp(`[-=]+>|[→⇒➡⟶]`)
+const (
+	struckOut  lazy.Pattern = `~~[^~\n]*~~|(?i)<(?:s|del|strike)>[^<]*</(?:s|del|strike)>`
+	answerTag  lazy.Pattern = `(?i)<(?:final_?)?(?:answer|choice)>`
+	lineTag    lazy.Pattern = `</?(?:br|p|div|li|ul|ol|tr|table|h[1-6]|[a-z_]*(?:answer|choice|think|thinking|reasoning|explanation))\s*/?>`
+	otherTag   lazy.Pattern = `</?[a-z][a-z_]{0,20}/?>`
+	texCommand lazy.Pattern = `\\(?:text|textbf|textit|mathrm|mathbf|mbox|quad|left|right|,|!|;|\(|\)|\[|\])`
+	arrow      lazy.Pattern = `[-=]+>|[→⇒➡⟶]`
 )
 
 // plainText is a text without what only sets it: struck out parts are left out, tags that hold an answer announce it.
 func plainText(text string) string {
-	text = struckOut().ReplaceAllString(text, " ")
-	text = answerTag().ReplaceAllString(text, "\nanswer: ")
-	text = otherTag().ReplaceAllString(lineTag().ReplaceAllString(text, "\n"), " ")
-	text = strings.ReplaceAll(texCommand().ReplaceAllString(text, " "), `\boxed`, " boxed:")
-	text = arrow().ReplaceAllString(text, " : therefore ")
+	text = struckOut.Regexp().ReplaceAllString(text, " ")
+	text = answerTag.Regexp().ReplaceAllString(text, "\nanswer: ")
+	text = otherTag.Regexp().ReplaceAllString(lineTag.Regexp().ReplaceAllString(text, "\n"), " ")
+	text = strings.ReplaceAll(texCommand.Regexp().ReplaceAllString(text, " "), `\boxed`, " boxed:")
+	text = arrow.Regexp().ReplaceAllString(text, " : therefore ")
 	return sameMarks.Replace(text)
 }
 
@@ -255,12 +253,12 @@ var signs = map[rune]rune{
 // onlySets reports the marks of a formula, and marks that open a line.
 func (m *marker) onlySets(r, after rune, text string) bool {
 	if r == '$' {
-		return !unicode.IsDigit(after) || closedFormula().MatchString(text)
+		return !unicode.IsDigit(after) || closedFormula.Matches(text)
 	}
 	return (r == '#' || r == '>') && m.spaced
 }
 
-var closedFormula = lazy.Regexp(`^\$[^$\n]{1,40}\$`)
+const closedFormula lazy.Pattern = `^\$[^$\n]{1,40}\$`
 
 func punctuation(text string) mark { return mark{text: text, label: notALetter} }
 

@@ -5,7 +5,7 @@ import "slices"
 // normal is the sentence with its letters joined, and without the commas around adverbs. A "no" of its own is a correction.
 func (s sentence) normal() sentence {
 	all := slices.Clone(s.lexemes)
-	for _, m := range ownNo().FindAllStringSubmatchIndex(s.classes(), -1) {
+	for _, m := range ownNo.Regexp().FindAllStringSubmatchIndex(s.classes(), -1) {
 		all[m[2]].class = 'R'
 	}
 	s.lexemes = joinedLetters(withoutAsides(all))
@@ -16,7 +16,7 @@ func (s sentence) normal() sentence {
 func withoutAsides(all []lexeme) []lexeme {
 	drop := map[int]bool{}
 	classes := sentence{lexemes: all}.classes()
-	for _, m := range append(adverbs().FindAllStringSubmatchIndex(classes, -1), contrast().FindAllStringSubmatchIndex(classes, -1)...) {
+	for _, m := range append(adverbs.Regexp().FindAllStringSubmatchIndex(classes, -1), contrast.Regexp().FindAllStringSubmatchIndex(classes, -1)...) {
 		drop[m[2]], drop[m[6]] = true, true
 		for i := m[4]; i < m[5]; i++ {
 			drop[i] = all[i].class == 'y'
@@ -51,12 +51,12 @@ func joinedAt(before, rest []lexeme) int {
 		return 0
 	}
 	classes := sentence{lexemes: rest[1:min(9, len(rest))]}.classes()
-	m := joinsNext().FindStringSubmatchIndex(classes)
+	m := joinsNext.Regexp().FindStringSubmatchIndex(classes)
 	if m == nil {
 		return 0
 	}
 	intro, joint, next := sentence{lexemes: before}.classes(), classes[:m[2]], classes[m[3]:]
-	if joint == "," && takenOut().MatchString(intro) || saidAlready().MatchString(intro) && ownClause().MatchString(joint+"|"+next) {
+	if joint == "," && takenOut.Matches(intro) || saidAlready.Matches(intro) && ownClause.Matches(joint+"|"+next) {
 		return 0 // unlike B, A ...; the answer is A, and B is wrong
 	}
 	return m[3]

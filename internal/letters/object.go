@@ -11,7 +11,7 @@ import (
 // "answer": "B"}. It is the text itself when that is not such an object.
 func answerMember(text string) string {
 	text = strings.TrimSpace(text)
-	if m := fenced().FindStringSubmatch(text); m != nil {
+	if m := fenced.Regexp().FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
 	if !strings.HasPrefix(text, "{") {
@@ -35,11 +35,11 @@ func answerMember(text string) string {
 }
 
 // fenced is an answer that is one fenced block.
-var fenced = lazy.Regexp("(?s)^```\\w*\n(.*)\n```$")
+const fenced lazy.Pattern = "(?s)^```\\w*\n(.*)\n```$"
 
 // namesAnswer: answer, final_answer, Choice.
 func namesAnswer(name string) bool {
 	marks, _ := marksOf(strings.ReplaceAll(name, "_", " "), nil)
 	sentences := sentencesOf(marks)
-	return len(sentences) == 1 && answerName().MatchString(sentences[0].classes())
+	return len(sentences) == 1 && answerName.Matches(sentences[0].classes())
 }

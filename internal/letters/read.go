@@ -69,7 +69,7 @@ func repeatsOptions(sentences []sentence) bool {
 		if !s.ends {
 			classes += "." // of B. Lyon
 		}
-		if m := listItem().FindStringSubmatchIndex(classes); m != nil {
+		if m := listItem.Regexp().FindStringSubmatchIndex(classes); m != nil {
 			seen[s.lexemes[groupOf(m)].labels[0]] = true
 		}
 	}
@@ -102,16 +102,16 @@ func (r *reading) takesBack(s sentence) bool {
 	classes := s.normal().classes()
 	switch {
 	case s.question:
-		return askedBack().MatchString(classes)
+		return askedBack.Matches(classes)
 	case r.asked:
 		return false // it answers a question
-	case saidNo().MatchString(s.classes()),
-		fragment().MatchString(classes),
-		justNo().MatchString(classes),
-		correcting().MatchString(classes):
+	case saidNo.Matches(s.classes()),
+		fragment.Matches(classes),
+		justNo.Matches(classes),
+		correcting.Matches(classes):
 		return true
 	}
-	return !r.elsewhere && notIt().MatchString(classes)
+	return !r.elsewhere && notIt.Matches(classes)
 }
 
 // affirm adds the letters that a sentence affirms, and says at which of its lexemes they are.
@@ -158,7 +158,7 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 func deniedAt(classes string) map[int]bool {
 	denied := map[int]bool{}
 	for _, form := range denyingForms {
-		for _, m := range form().FindAllStringSubmatchIndex(classes, -1) {
+		for _, m := range form.Regexp().FindAllStringSubmatchIndex(classes, -1) {
 			denied[m[2]] = true
 		}
 	}
@@ -170,7 +170,7 @@ func saidOf(part string, denied, affirmed bool) byte {
 	switch {
 	case denied || strings.ContainsAny(part, "xmelrZ"):
 		return denies
-	case leftOpen().MatchString(part), affirmed && saidAsWell().MatchString(part):
+	case leftOpen.Matches(part), affirmed && saidAsWell.Matches(part):
 		return leaves
 	}
 	return 0

@@ -77,20 +77,20 @@ func (c *converter) authored(v src, base string) (string, bool) {
 	return name, ok
 }
 
-var (
-	anyTag    = lazy.Regexp(`\{\{|\{%`)
-	simpleTag = lazy.Regexp(`\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`)
+const (
+	anyTag    lazy.Pattern = `\{\{|\{%`
+	simpleTag lazy.Pattern = `\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`
 )
 
 // templatesInCode has the shim fill in variables that the code names as templates.
 func (c *converter) templatesInCode(args *mapping, v src) string {
 	rest := v.text()
-	found := simpleTag().FindAllStringSubmatch(rest, -1)
-	rest = simpleTag().ReplaceAllString(rest, "")
+	found := simpleTag.Regexp().FindAllStringSubmatch(rest, -1)
+	rest = simpleTag.Regexp().ReplaceAllString(rest, "")
 	if len(found) == 0 {
 		return ""
 	}
-	if anyTag().MatchString(rest) {
+	if anyTag.Matches(rest) {
 		return "the code has templates that a shim cannot fill in; use `context.vars` in it"
 	}
 	for _, m := range found {

@@ -75,7 +75,7 @@ func (c *converter) judge(s src) string {
 			id = t.names[0]
 		}
 	}
-	if isScript(id) || notGraders().MatchString(id) || agents().MatchString(id) {
+	if isScript(id) || notGraders.Matches(id) || agents.Matches(id) {
 		s.todo("a judge is a model of a service; put the program behind an endpoint that speaks the protocol of OpenAI")
 		c.tail.note("TODO: the judge " + id + ": a judge is a model of a service")
 		return ""
@@ -90,7 +90,7 @@ func (c *converter) judge(s src) string {
 }
 
 // notGraders are providers that are no model of a service.
-var notGraders = lazy.Regexp(`^(exec:|https?(:|$)|echo$)`)
+const notGraders lazy.Pattern = `^(exec:|https?(:|$)|echo$)`
 
 // judgeOf is the judge of an assertion.
 func (c *converter) judgeOf(a src, sc *scope) string {

@@ -92,23 +92,23 @@ func (c *converter) keep(name string, data []byte, depth int) {
 	}
 }
 
-var (
-	jsImport = lazy.Regexp(`(?:from|import|require\(|import\()\s*\(?["'](\.{1,2}/[^"']+)["']`)
-	pyImport = lazy.Regexp(`(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`)
-	dataFile = lazy.Regexp(`["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`)
+const (
+	jsImport lazy.Pattern = `(?:from|import|require\(|import\()\s*\(?["'](\.{1,2}/[^"']+)["']`
+	pyImport lazy.Pattern = `(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`
+	dataFile lazy.Pattern = `["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`
 )
 
 // imports are the files that code may import: names to try, relative to the configuration's folder.
 func imports(name string, data []byte) (out []string) {
 	dir := path.Dir(name)
 	if language(name) == python {
-		for _, m := range pyImport().FindAllSubmatch(data, -1) {
+		for _, m := range pyImport.Regexp().FindAllSubmatch(data, -1) {
 			module := strings.ReplaceAll(strings.Trim(string(m[1])+string(m[2]), "."), ".", "/")
 			out = append(out, path.Join(dir, module+".py"), path.Join(dir, module, "__init__.py"), module+".py")
 		}
 		return out
 	}
-	for _, m := range append(jsImport().FindAllSubmatch(data, -1), dataFile().FindAllSubmatch(data, -1)...) {
+	for _, m := range append(jsImport.Regexp().FindAllSubmatch(data, -1), dataFile.Regexp().FindAllSubmatch(data, -1)...) {
 		ref := path.Join(dir, string(m[1]))
 		out = append(out, ref)
 		for _, ending := range scriptEndings {

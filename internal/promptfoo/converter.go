@@ -208,11 +208,11 @@ func (c *converter) missingVariables() {
 	}
 }
 
-var notName = lazy.Regexp(`[^A-Za-z0-9._-]+`)
+const notName lazy.Pattern = `[^A-Za-z0-9._-]+`
 
 // plainName makes a name of letters, digits, `.`, `_` and `-`, which none of the taken ones is.
 func plainName(text, fallback string, taken func(string) bool) string {
-	base := strings.Trim(notName().ReplaceAllString(text, "-"), "-.")
+	base := strings.Trim(notName.Regexp().ReplaceAllString(text, "-"), "-.")
 	base = strings.Trim(cut(base, 40), "-.")
 	if base == "" {
 		base = fallback

@@ -233,8 +233,8 @@ func (c *converter) rowAssertion(to *list, sc *scope, at, cell string, cells map
 
 // filledIn is a text with the cells of its row instead of variables.
 func filledIn(text string, cells map[string]string) string {
-	return simple().ReplaceAllStringFunc(text, func(m string) string {
-		if value, ok := cells[simple().FindStringSubmatch(m)[1]]; ok {
+	return simple.Regexp().ReplaceAllStringFunc(text, func(m string) string {
+		if value, ok := cells[simple.Regexp().FindStringSubmatch(m)[1]]; ok {
 			return value
 		}
 		return m
@@ -242,7 +242,7 @@ func filledIn(text string, cells map[string]string) string {
 }
 
 // inCell is an assertion in a cell: not-, type, (threshold): value.
-var inCell = lazy.Regexp(`(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`)
+const inCell lazy.Pattern = `(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`
 
 // thresholds are types for which a cell without a threshold means 0.75.
 var withThreshold = []string{
@@ -267,7 +267,7 @@ func assertionOf(cell string) map[string]any {
 			return map[string]any{"type": kind, "value": cell}
 		}
 	}
-	m := inCell().FindStringSubmatch(cell)
+	m := inCell.Regexp().FindStringSubmatch(cell)
 	if m == nil || !knownType(m[2]) {
 		return map[string]any{"type": "equals", "value": cell}
 	}

@@ -227,22 +227,22 @@ func flowPart(v any) (string, bool) {
 
 // flowText is a scalar inside braces, where more has to be quoted.
 func flowText(s string) string {
-	if plainInFlow().MatchString(s) {
+	if plainInFlow.Matches(s) {
 		return scalar(s)
 	}
 	return quoted(s)
 }
 
-var (
-	plainInFlow = lazy.Regexp(`^[\p{L}\p{N} _./*-]+$`)
-	plain       = lazy.Regexp(`^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`)
+const (
+	plainInFlow lazy.Pattern = `^[\p{L}\p{N} _./*-]+$`
+	plain       lazy.Pattern = `^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`
 	// taken are plain scalars that are no texts, in one version of YAML or another.
-	taken = lazy.Regexp(`(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`)
+	taken lazy.Pattern = `(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`
 )
 
 // scalar is a text on one line: plain where that is safe.
 func scalar(s string) string {
-	if plain().MatchString(s) && !taken().MatchString(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
+	if plain.Matches(s) && !taken.Matches(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
 		return s
 	}
 	return quoted(s)

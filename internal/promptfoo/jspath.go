@@ -8,22 +8,22 @@ import (
 
 // JavaScript that only picks a part of a value, as jq.
 
-var (
-	arrow    = lazy.Regexp(`(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`)
-	outputIn = lazy.Regexp(`(?s)^\(?\{\s*output:\s*([^,{}]+?)\s*(?:,[^{}]*)?\}\)?$`)
-	pathStep = lazy.Regexp(`^(?:\?\.\s*|\.)?(?:([A-Za-z_$][\w$]*)|\[\s*(-?\d+|"[^"\\]*"|'[^'\\]*')\s*\])`)
-	jqPlain  = lazy.Regexp(`^[A-Za-z_]\w*$`)
+const (
+	arrow    lazy.Pattern = `(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`
+	outputIn lazy.Pattern = `(?s)^\(?\{\s*output:\s*([^,{}]+?)\s*(?:,[^{}]*)?\}\)?$`
+	pathStep lazy.Pattern = `^(?:\?\.\s*|\.)?(?:([A-Za-z_$][\w$]*)|\[\s*(-?\d+|"[^"\\]*"|'[^'\\]*')\s*\])`
+	jqPlain  lazy.Pattern = `^[A-Za-z_]\w*$`
 )
 
 // responsePath is jq for a transform of a response.
 func responsePath(code string) (jq string, ok bool) {
 	root := "json"
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
-	if m := arrow().FindStringSubmatch(code); m != nil {
+	if m := arrow.Regexp().FindStringSubmatch(code); m != nil {
 		root, code = m[1], strings.TrimSpace(m[2])
 	}
 	code = strings.TrimSpace(strings.TrimPrefix(code, "return "))
-	if m := outputIn().FindStringSubmatch(code); m != nil {
+	if m := outputIn.Regexp().FindStringSubmatch(code); m != nil {
 		code = m[1]
 	}
 	jq, ok = alternatives(code, root)
@@ -50,11 +50,11 @@ func alternatives(code, root string) (string, bool) {
 	return strings.Join(out, " // "), true
 }
 
-var stringified = lazy.Regexp(`^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`)
+const stringified lazy.Pattern = `^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`
 
 // jqPath is jq for one path.
 func jqPath(code, root string) (string, bool) {
-	if m := stringified().FindStringSubmatch(code); m != nil {
+	if m := stringified.Regexp().FindStringSubmatch(code); m != nil {
 		return ".", m[1] == root
 	}
 	if len(code) > 1 && (code[0] == '"' || code[0] == '\'') && strings.IndexByte(code[1:], code[0]) == len(code)-2 {
@@ -66,7 +66,7 @@ func jqPath(code, root string) (string, bool) {
 	}
 	out := ""
 	for rest != "" {
-		m := pathStep().FindStringSubmatch(rest)
+		m := pathStep.Regexp().FindStringSubmatch(rest)
 		if m == nil || m[1] != "" && !strings.HasPrefix(strings.TrimPrefix(rest, "?"), ".") {
 			return "", false
 		}
@@ -81,7 +81,7 @@ func jqPath(code, root string) (string, bool) {
 
 func jqStep(name, key string) string {
 	switch {
-	case name != "" && jqPlain().MatchString(name):
+	case name != "" && jqPlain.Matches(name):
 		return "." + name
 	case name != "":
 		return "[" + quoted(name) + "]"
@@ -91,27 +91,27 @@ func jqStep(name, key string) string {
 	return "[" + key + "]"
 }
 
-var (
-	trimmed = lazy.Regexp(`^(?:String\(output\)|output)\.trim\(\)$`)
-	parsed  = lazy.Regexp(`^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`)
+const (
+	trimmed lazy.Pattern = `^(?:String\(output\)|output)\.trim\(\)$`
+	parsed  lazy.Pattern = `^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`
 )
 
 // selection is a `select` for a transform of an answer that only picks a part of it; nil when the transform does more.
 func selection(code string) any {
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
-	if trimmed().MatchString(code) {
+	if trimmed.Matches(code) {
 		return one("regex", `(?s)^\s*(.*?)\s*$`)
 	}
-	if loc := parsed().FindStringIndex(code); loc != nil {
+	if loc := parsed.Regexp().FindStringIndex(code); loc != nil {
 		if jq, ok := jqPath("output"+code[loc[1]:], "output"); ok {
 			return one("jq", jq)
 		}
 		return nil
 	}
-	if jq, ok := jqPath(code, "output"); ok && jq != "." && !jsMethod().MatchString(code) {
+	if jq, ok := jqPath(code, "output"); ok && jq != "." && !jsMethod.Matches(code) {
 		return one("jq", jq)
 	}
 	return nil
 }
 
-var jsMethod = lazy.Regexp(`\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`)
+const jsMethod lazy.Pattern = `\.(length|trim|split|match|replace|slice|toString|toLowerCase|toUpperCase)\b`

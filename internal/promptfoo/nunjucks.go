@@ -54,7 +54,7 @@ type piece struct {
 	left, right bool // whether white space before and after it is dropped
 }
 
-var rawBlock = lazy.Regexp(`(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`)
+const rawBlock lazy.Pattern = `(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`
 
 // split takes a template apart. Half a tag makes all of it text, as in promptfoo.
 func split(text string) (out []piece, err error) {
@@ -71,7 +71,7 @@ func split(text string) (out []piece, err error) {
 		if at > 0 {
 			out, rest = append(out, piece{text: rest[:at]}), rest[at:]
 		}
-		if m := rawBlock().FindStringSubmatch(rest); m != nil {
+		if m := rawBlock.Regexp().FindStringSubmatch(rest); m != nil {
 			out, rest = append(out, piece{text: m[2]}), rest[len(m[0]):]
 			continue
 		}
@@ -253,9 +253,9 @@ func (t *translator) choice(p piece, e *expression) error {
 	return nil
 }
 
-var (
-	forLoop    = lazy.Regexp(`(?s)^for\s+(\w+)(?:\s*,\s*(\w+))?\s+in\s+(.+)$`)
-	assignment = lazy.Regexp(`(?s)^set\s+(\w+)\s*=\s*(.+)$`)
+const (
+	forLoop    lazy.Pattern = `(?s)^for\s+(\w+)(?:\s*,\s*(\w+))?\s+in\s+(.+)$`
+	assignment lazy.Pattern = `(?s)^set\s+(\w+)\s*=\s*(.+)$`
 )
 
 // statement translates {% ... %}.
@@ -346,7 +346,7 @@ func (t *translator) truth(e *expression) (string, error) {
 
 // loop is {% for x in list %}, or {% for key, value in mapping %}.
 func (t *translator) loop(p piece) error {
-	m := forLoop().FindStringSubmatch(p.text)
+	m := forLoop.Regexp().FindStringSubmatch(p.text)
 	if m == nil {
 		return fmt.Errorf("`{%% %s %%}` has no counterpart", p.text)
 	}
@@ -367,7 +367,7 @@ func (t *translator) loop(p piece) error {
 }
 
 func (t *translator) assign(p piece) error {
-	m := assignment().FindStringSubmatch(p.text)
+	m := assignment.Regexp().FindStringSubmatch(p.text)
 	if m == nil {
 		return fmt.Errorf("`{%% %s %%}` has no counterpart", p.text)
 	}

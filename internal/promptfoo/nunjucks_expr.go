@@ -37,16 +37,14 @@ func (e *expression) hasText() bool {
 	return e.op == "+" && slices.ContainsFunc(e.args, (*expression).hasText)
 }
 
-var nunjucksToken = lazy.Regexp(
-	`^\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`,
-)
+const nunjucksToken lazy.Pattern = `^\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`
 
 // maxTokens bounds an expression.
 const maxTokens = 2000
 
 func tokens(text string) (out []string, err error) {
 	for strings.TrimSpace(text) != "" {
-		m := nunjucksToken().FindStringSubmatch(text)
+		m := nunjucksToken.Regexp().FindStringSubmatch(text)
 		if m == nil || len(out) > maxTokens {
 			return nil, fmt.Errorf("promptfoo cannot read `%s` as a template either", strings.TrimSpace(text))
 		}
@@ -236,7 +234,7 @@ func (p *parser) primary() (*expression, error) {
 		return &expression{op: "bool", name: word}, nil
 	case word == "none" || word == "null" || word == "undefined":
 		return &expression{op: "text"}, nil
-	case identifier().MatchString(word):
+	case identifier.Matches(word):
 		return &expression{op: "name", name: word}, nil
 	}
 	return nil, fmt.Errorf("`%s` has no counterpart in a template", word)

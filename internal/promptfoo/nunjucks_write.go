@@ -49,13 +49,13 @@ func (t *translator) loopVariable(field string) (string, error) {
 	return "", fmt.Errorf("`loop.%s` has no counterpart", field)
 }
 
-var identifier = lazy.Regexp(`^[A-Za-z_]\w*$`)
+const identifier lazy.Pattern = `^[A-Za-z_]\w*$`
 
 // expression writes an expression as evalrun has it, in parentheses where it is more than a word.
 func (t *translator) expression(e *expression) (string, error) {
 	switch e.op {
 	case "name":
-		if !identifier().MatchString(e.name) {
+		if !identifier.Matches(e.name) {
 			return "", fmt.Errorf("a variable named %q cannot be in a template", e.name)
 		}
 		return t.variable(e.name), nil

@@ -103,7 +103,7 @@ func duration(ms float64) string {
 }
 
 // formula is what expressions of both have in common.
-var formula = lazy.Regexp(`^[\w\s.+*/()-]+$`)
+const formula lazy.Pattern = `^[\w\s.+*/()-]+$`
 
 // derived reads metrics computed from others.
 func (c *converter) derived(s src) {
@@ -111,7 +111,7 @@ func (c *converter) derived(s src) {
 	for _, item := range s.items() {
 		name, value := item.get("name"), item.get("value")
 		as := plainName(name.text(), "metric", func(n string) bool { return c.metrics.get(n) != nil })
-		if !formula().MatchString(value.text()) {
+		if !formula.Matches(value.text()) {
 			why := "an expression over named scorers may have + - * / and parentheses"
 			item.todo("%s", why)
 			c.metrics.note(fmt.Sprintf("TODO: the metric %s: %s", name.text(), why))

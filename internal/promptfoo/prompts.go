@@ -62,7 +62,7 @@ func (c *converter) promptItem(s src) {
 }
 
 // filePrompt is what promptfoo takes for the name of a file.
-var filePrompt = lazy.Regexp(`\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`)
+const filePrompt lazy.Pattern = `\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`
 
 // promptText adds a prompt that is written out, or those of a file. The result is the last one, nil when there is none.
 func (c *converter) promptText(s src, text, label string) *prompt {
@@ -71,7 +71,7 @@ func (c *converter) promptText(s src, text, label string) *prompt {
 		c.promptTODO(text, "an import fetches nothing; save the prompt in a file")
 		return nil
 	}
-	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt().MatchString(text) {
+	if strings.Contains(text, "\n") || !strings.HasPrefix(text, "file://") && !filePrompt.Matches(text) {
 		p := &prompt{label: label, text: text, at: s, names: []string{text}}
 		c.prompts = append(c.prompts, p)
 		s.ok("as a prompt")
@@ -186,15 +186,15 @@ func (p *prompt) chat() (turns []turn, ok bool) {
 }
 
 // bare is a template in the position of a JSON value, such as "content": {{question | dump}}.
-var bare = lazy.Regexp(`(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`)
+const bare lazy.Pattern = `(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`
 
 // quoteTemplates makes JSON of a template of JSON: what a variable holds is put between quotes.
 func quoteTemplates(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
 	}
-	return bare().ReplaceAllStringFunc(text, func(m string) string {
-		parts := bare().FindStringSubmatch(m)
+	return bare.Regexp().ReplaceAllStringFunc(text, func(m string) string {
+		parts := bare.Regexp().FindStringSubmatch(m)
 		return parts[1] + quoted("{{ "+parts[2]+" }}") + parts[3]
 	})
 }

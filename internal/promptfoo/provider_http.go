@@ -45,7 +45,7 @@ func (c *converter) http(t *target, id string) {
 func (c *converter) url(t *target, config src, id string) (string, bool) {
 	if s := config.get("url"); !s.IsZero() {
 		text, ok := c.text(s, inHeader)
-		if ok && !absolute().MatchString(text) {
+		if ok && !absolute.Matches(text) {
 			s.todo("a suite names the whole address, such as https://host/path")
 			return "", false
 		}
@@ -59,25 +59,25 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 }
 
 // What may be a secret in an address: a user with a password, and the values of some names.
-var (
-	userInAddress   = lazy.Regexp(`^(\w+://)[^/?#@]*@`)
-	secretInAddress = lazy.Regexp(`(?i)([?&])((?:key|sig)|[^=&#]*(?:api[-_]?key|token|secret|password)[^=&#]*)=([^&#{}$]+)`)
+const (
+	userInAddress   lazy.Pattern = `^(\w+://)[^/?#@]*@`
+	secretInAddress lazy.Pattern = `(?i)([?&])((?:key|sig)|[^=&#]*(?:api[-_]?key|token|secret|password)[^=&#]*)=([^&#{}$]+)`
 )
 
 // withoutSecrets is an address without the secrets that are written out in it.
 func withoutSecrets(s src, address string) string {
-	if userInAddress().MatchString(address) {
+	if userInAddress.Matches(address) {
 		s.differs("a secret is never in a suite: send the user and the password in a header, and revoke what was committed")
-		address = userInAddress().ReplaceAllString(address, "$1")
+		address = userInAddress.Regexp().ReplaceAllString(address, "$1")
 	}
-	return secretInAddress().ReplaceAllStringFunc(address, func(m string) string {
-		parts := secretInAddress().FindStringSubmatch(m)
+	return secretInAddress.Regexp().ReplaceAllStringFunc(address, func(m string) string {
+		parts := secretInAddress.Regexp().FindStringSubmatch(m)
 		s.differs("a secret is never in a suite: set %s, and revoke what was committed", secretName(parts[2]))
 		return parts[1] + parts[2] + "=${env:" + secretName(parts[2]) + "}"
 	})
 }
 
-var absolute = lazy.Regexp(`^(https?://|\$\{env:)`)
+const absolute lazy.Pattern = `^(https?://|\$\{env:)`
 
 // query adds queryParams to an address.
 func (c *converter) query(config src, address string) string {
@@ -88,7 +88,7 @@ func (c *converter) query(config src, address string) string {
 		}
 		if !strings.Contains(value, "{{") && !strings.Contains(value, "${") {
 			value = url.QueryEscape(value)
-			if secretHeader().MatchString(e.key) {
+			if secretHeader.Matches(e.key) {
 				e.differs("a secret is never in a suite: set %s, and revoke what was committed", secretName(e.key))
 				value = "${env:" + secretName(e.key) + "}"
 			}
@@ -177,15 +177,15 @@ func bodyOf(s src) src {
 	return s
 }
 
-var quotedPrompt = lazy.Regexp(`"\{\{(prompt|\.\w+)\}\}"`)
+const quotedPrompt lazy.Pattern = `"\{\{(prompt|\.\w+)\}\}"`
 
 // jsonInText writes values into a text of JSON as JSON.
 func jsonInText(text string) string {
-	return quotedPrompt().ReplaceAllString(text, `{{$1 | json}}`)
+	return quotedPrompt.Regexp().ReplaceAllString(text, `{{$1 | json}}`)
 }
 
 // secretHeader are names of headers whose values are never copied.
-var secretHeader = lazy.Regexp(`(?i)^(proxy-)?authorization$|api[-_]?key|token|secret|password`)
+const secretHeader lazy.Pattern = `(?i)^(proxy-)?authorization$|api[-_]?key|token|secret|password`
 
 // header is the value of a header.
 func (c *converter) header(s src, name string) (string, bool) {
@@ -196,7 +196,7 @@ func (c *converter) header(s src, name string) (string, bool) {
 
 // headerText is the value of a header. A secret that is written out is replaced by a variable of the environment.
 func (c *converter) headerText(s src, name, text string) (string, bool) {
-	if secretHeader().MatchString(name) && !strings.Contains(text, "{{") && text != "" {
+	if secretHeader.Matches(name) && !strings.Contains(text, "{{") && text != "" {
 		word, _, _ := strings.Cut(text, " ")
 		if !strings.Contains(text, " ") {
 			word = ""

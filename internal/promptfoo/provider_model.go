@@ -139,7 +139,7 @@ func (c *converter) key(p place, config src) string {
 	}
 	if s := config.get("apiKey"); !s.IsZero() {
 		name = cmp.Or(name, strings.ToUpper(notEnv.Replace(p.name))+"_API_KEY")
-		if m := envExpression().FindStringSubmatch(s.text()); m != nil {
+		if m := envExpression.Regexp().FindStringSubmatch(s.text()); m != nil {
 			name = m[1]
 			s.ok("as `keyEnv` of the service")
 		} else {
@@ -351,12 +351,12 @@ func (c *converter) safety(s src) any {
 
 // defaults adds what promptfoo sends when the configuration says nothing.
 func (g *generation) defaults(p place) {
-	if !p.defaults || p.protocol != protoAnthropic && reasoning().MatchString(p.model) {
+	if !p.defaults || p.protocol != protoAnthropic && reasoning.Matches(p.model) {
 		return
 	}
 	var why []string
 	if g.config.get("temperature") == nil && g.config.get("topP") == nil && g.config.get("thinkingConfig") == nil &&
-		!noSampling().MatchString(p.model) {
+		!noSampling.Matches(p.model) {
 		why = []string{"promptfoo sends what follows where the configuration says nothing"}
 		g.config.set("temperature", 0, why...)
 	}

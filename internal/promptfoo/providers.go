@@ -151,17 +151,17 @@ func (c *converter) oneProvider(s src, id string) {
 	c.targets = append(c.targets, t)
 }
 
-var anyTemplate = lazy.Regexp(`\{\{.*?\}\}`)
+const anyTemplate lazy.Pattern = `\{\{.*?\}\}`
 
 // shortID is what distinguishes a provider from others: the model, or the file.
 func shortID(id string) string {
-	id = anyTemplate().ReplaceAllString(id, "")
+	id = anyTemplate.Regexp().ReplaceAllString(id, "")
 	if strings.Contains(id, "/") &&
 		(strings.HasPrefix(id, "file:") || strings.HasPrefix(id, "python:") || strings.HasPrefix(id, "exec:")) {
 		return strings.TrimSuffix(path.Base(id), path.Ext(id))
 	}
 	if strings.Contains(id, "://") { // a password may be in it
-		id, _, _ = strings.Cut(userInAddress().ReplaceAllString(id, "$1"), "?")
+		id, _, _ = strings.Cut(userInAddress.Regexp().ReplaceAllString(id, "$1"), "?")
 	}
 	if strings.Contains(id, "://") || !strings.Contains(id, ":") {
 		return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(id, "webhook:"), "https://"), "http://")
@@ -240,7 +240,7 @@ func (c *converter) dispatch(t *target, id string) bool {
 		c.http(t, id)
 	case strings.HasPrefix(id, "webhook:"):
 		c.webhook(t, strings.TrimPrefix(id, "webhook:"))
-	case agents().MatchString(id):
+	case agents.Matches(id):
 		c.agent(t, id)
 	default:
 		c.model(t, id)

@@ -9,18 +9,16 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-var (
-	unicodeEscape = lazy.Regexp(
-		`\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`,
-	)
-	jsGroup = lazy.Regexp(`\(\?<([A-Za-z_]\w*)>`)
+const (
+	unicodeEscape lazy.Pattern = `\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`
+	jsGroup       lazy.Pattern = `\(\?<([A-Za-z_]\w*)>`
 )
 
 // toRE2 turns a regular expression of JavaScript into one of RE2. ok is false for what RE2 does not have, such as lookahead.
 func toRE2(in string) (out, note string, ok bool) {
 	out = convertEscapes(in)
-	out = jsGroup().ReplaceAllString(out, "(?P<$1>")
-	probe := strings.NewReplacer("{{", "", "}}", "").Replace(templateAction().ReplaceAllString(out, "x"))
+	out = jsGroup.Regexp().ReplaceAllString(out, "(?P<$1>")
+	probe := strings.NewReplacer("{{", "", "}}", "").Replace(templateAction.Regexp().ReplaceAllString(out, "x"))
 	if _, err := regexp.Compile(probe); err != nil {
 		return "", "", false
 	}
@@ -31,12 +29,12 @@ func toRE2(in string) (out, note string, ok bool) {
 	return out, note, true
 }
 
-var templateAction = lazy.Regexp(`\{\{.*?\}\}`)
+const templateAction lazy.Pattern = `\{\{.*?\}\}`
 
 // convertEscapes writes what JavaScript writes differently.
 func convertEscapes(in string) string {
-	in = unicodeEscape().ReplaceAllStringFunc(in, func(m string) string {
-		p := unicodeEscape().FindStringSubmatch(m)
+	in = unicodeEscape.Regexp().ReplaceAllStringFunc(in, func(m string) string {
+		p := unicodeEscape.Regexp().FindStringSubmatch(m)
 		switch {
 		case m == `\\`:
 			return m

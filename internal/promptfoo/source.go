@@ -102,7 +102,7 @@ func plainJSON(data []byte) []byte {
 		return data
 	}
 	data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
-	return surrogates().ReplaceAllFunc(data, func(m []byte) []byte {
+	return surrogates.Regexp().ReplaceAllFunc(data, func(m []byte) []byte {
 		if m[1] == '\\' { // an escaped backslash
 			return m
 		}
@@ -114,7 +114,7 @@ func plainJSON(data []byte) []byte {
 	})
 }
 
-var surrogates = lazy.Regexp(`\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`)
+const surrogates lazy.Pattern = `\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`
 
 // clean is a reference as a path below the folder.
 func clean(ref string) (string, error) {

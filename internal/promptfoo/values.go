@@ -51,4 +51,4 @@ func (c *converter) rendered(s src, d dialect) (any, bool) {
 }
 
 // envExpression is a value that is nothing but a variable of the environment.
-var envExpression = lazy.Regexp(`^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`)
+const envExpression lazy.Pattern = `^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`

@@ -157,13 +157,13 @@ func (c *converter) typedFile() {
 	}
 }
 
-var simple = lazy.Regexp(`\{\{\s*(\w+)\s*\}\}`)
+const simple lazy.Pattern = `\{\{\s*(\w+)\s*\}\}`
 
 // nested fills in other variables of the test.
 func (c *converter) nested(s src, text string, known map[string]string) string {
 	missing := false
-	out := simple().ReplaceAllStringFunc(text, func(m string) string {
-		value, ok := known[simple().FindStringSubmatch(m)[1]]
+	out := simple.Regexp().ReplaceAllStringFunc(text, func(m string) string {
+		value, ok := known[simple.Regexp().FindStringSubmatch(m)[1]]
 		if !ok {
 			missing = true
 			return m
@@ -173,7 +173,7 @@ func (c *converter) nested(s src, text string, known map[string]string) string {
 	switch {
 	case !missing && !strings.Contains(out, "{%"):
 		s.differs("other variables are filled in: what a variable holds is data here, and never a template")
-	case simple().ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
+	case simple.Regexp().ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
 		s.differs("what a variable holds is data here, and never a template: the braces stay")
 	default: // promptfoo leaves a value alone that names a missing variable
 		s.differs("the braces stay, as promptfoo leaves them when it knows no such variable")

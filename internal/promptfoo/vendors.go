@@ -116,11 +116,9 @@ var notModels = []string{
 }
 
 // agents are providers that are programs with a model inside.
-var agents = lazy.Regexp(
-	`^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|opencode|openinterpreter|` +
-		`openclaw|a2a|mcp|n8n|slack|bedrock-agent|promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
-		`package:|ruby:|golang:)`,
-)
+const agents lazy.Pattern = `^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|opencode|openinterpreter|` +
+	`openclaw|a2a|mcp|n8n|slack|bedrock-agent|promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
+	`package:|ruby:|golang:)`
 
 // place is a model at a vendor.
 type place struct {
@@ -164,10 +162,10 @@ func serviceName(prefix string) string {
 }
 
 // reasoning are models for which promptfoo sends neither a temperature nor a limit of its own.
-var reasoning = lazy.Regexp(`(^|/)(gpt-5|o1|o3|o4)`)
+const reasoning lazy.Pattern = `(^|/)(gpt-5|o1|o3|o4)`
 
 // noSampling are models that refuse sampling parameters.
-var noSampling = lazy.Regexp(`claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`)
+const noSampling lazy.Pattern = `claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`
 
 // defaultModels are those of promptfoo where an id names none.
 var defaultModels = map[string]string{

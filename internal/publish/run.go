@@ -6,11 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/gallery"
+	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
@@ -25,11 +25,11 @@ type published struct {
 }
 
 // plainID is what an id looks like that can be a part of an address as it is.
-var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}$`)
+const plainID lazy.Pattern = `^[a-z0-9][a-z0-9._-]{0,99}$`
 
 // keyOf is what a run is called in addresses: its id, unless that has characters with a meaning there.
 func keyOf(id string) string {
-	if plainID.MatchString(id) && !strings.Contains(id, "..") {
+	if plainID.Matches(id) && !strings.Contains(id, "..") {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))

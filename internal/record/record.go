@@ -322,18 +322,18 @@ func (s *Store) write(name string, v any) error {
 }
 
 // unsafe are the characters that names of files are better without.
-var unsafe = lazy.Regexp(`[^A-Za-z0-9]+`)
+const unsafe lazy.Pattern = `[^A-Za-z0-9]+`
 
 // plainSuite matches the names of suites that are good as names of folders.
-var plainSuite = lazy.Regexp(`^[A-Za-z0-9_-]+$`)
+const plainSuite lazy.Pattern = `^[A-Za-z0-9_-]+$`
 
 // fileName is where the answers of a case stand: readable, and unlike that of any other case.
 func fileName(suite, name string) string {
-	if !plainSuite().MatchString(suite) { // such as `..`
+	if !plainSuite.Matches(suite) { // such as `..`
 		sum := sha256.Sum256([]byte(suite))
-		suite = strings.Trim(unsafe().ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
+		suite = strings.Trim(unsafe.Regexp().ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
 	}
-	readable := strings.Trim(unsafe().ReplaceAllString(name, "-"), "-")
+	readable := strings.Trim(unsafe.Regexp().ReplaceAllString(name, "-"), "-")
 	if len(readable) > 60 {
 		readable = readable[:60]
 	}

@@ -33,7 +33,7 @@ func Statement(text string, also []string) (statement, inLanguage string) {
 	if p := firstPhrase(beginning(text), also); p != "" {
 		return p, "yours"
 	}
-	if isLetter().MatchString(text) || isScript(text) {
+	if isLetter.Matches(text) || isScript(text) {
 		return "", ""
 	}
 	text = unquoted(text)
@@ -61,7 +61,7 @@ func sentenceOf(text string) (sentence, inLanguage string) {
 		switch l := refuses(s, text[at:]); {
 		case l != nil:
 			return strings.Trim(s, " \n"), l.name
-		case i == 0 && complies().MatchString(s), at > 3*window: // bytes
+		case i == 0 && complies.Matches(s), at > 3*window: // bytes
 			return "", ""
 		}
 	}
@@ -120,37 +120,31 @@ func Plain(text string, runes int) string {
 		text = strings.ToValidUTF8(text[:cut], "")
 	}
 	text = sameMarks.Replace(textmetric.FoldCase(norm.NFKC.String(blank.Visible(text))))
-	text = spaces().ReplaceAllString(codeBlock().ReplaceAllString(text, " "), " ")
-	text = lineBreaks().ReplaceAllString(strings.TrimSpace(text), "\n")
+	text = spaces.Regexp().ReplaceAllString(codeBlock.Regexp().ReplaceAllString(text, " "), " ")
+	text = lineBreaks.Regexp().ReplaceAllString(strings.TrimSpace(text), "\n")
 	if all := []rune(text); len(all) > runes {
 		text = string(all[:runes])
 	}
 	return text
 }
 
-var (
-	codeBlock  = lazy.Regexp("(?s)'''.*?(?:'''|$)")
-	spaces     = lazy.Regexp(`[^\S\n]+`)
-	lineBreaks = lazy.Regexp(` *\n\s*`)
-	quoted     = lazy.Regexp(
-		`(?m)^ ?—[^—\n]{1,300}—|"[^"\n]{0,300}"|«[^»\n]{0,300}»|「[^」\n]{0,300}」|『[^』\n]{0,300}』|(?:^|[\s(:])'[^'\n]*(?:[\pL]'[\pL][^'\n]*)*'`,
-	)
-	ends = lazy.Regexp(`[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`)
+const (
+	codeBlock  lazy.Pattern = "(?s)'''.*?(?:'''|$)"
+	spaces     lazy.Pattern = `[^\S\n]+`
+	lineBreaks lazy.Pattern = ` *\n\s*`
+	quoted     lazy.Pattern = `(?m)^ ?—[^—\n]{1,300}—|"[^"\n]{0,300}"|«[^»\n]{0,300}»|「[^」\n]{0,300}」|『[^』\n]{0,300}』|(?:^|[\s(:])'[^'\n]*(?:[\pL]'[\pL][^'\n]*)*'`
+	ends       lazy.Pattern = `[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`
 	// isLetter reports letters and messages, which decline in the name of somebody else.
-	isLetter = lazy.Regexp(
-		`^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
-			`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`,
-	)
-	complies = lazy.Regexp(
-		`^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|hier (?:ist|sind)|` +
-			`bien sûr|voici|avec plaisir|volontiers|claro|por supuesto|aquí (?:tienes|está|tiene)|con gusto|もちろん|はい|承知)`,
-	)
-	speaker = lazy.Regexp(`(?m)^([\pL][\pL .]{0,20}) ?:`)
+	isLetter lazy.Pattern = `^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
+		`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`
+	complies lazy.Pattern = `^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|hier (?:ist|sind)|` +
+		`bien sûr|voici|avec plaisir|volontiers|claro|por supuesto|aquí (?:tienes|está|tiene)|con gusto|もちろん|はい|承知)`
+	speaker lazy.Pattern = `(?m)^([\pL][\pL .]{0,20}) ?:`
 )
 
 // unquoted is a text without what is in quotation marks, unless that is all there is.
 func unquoted(text string) string {
-	rest := quoted().ReplaceAllString(text, ` … `)
+	rest := quoted.Regexp().ReplaceAllString(text, ` … `)
 	if strings.ContainsFunc(rest, unicode.IsLetter) {
 		return rest
 	}
@@ -160,7 +154,7 @@ func unquoted(text string) string {
 // isScript reports a dialogue: two speakers at least, each in front of a line.
 func isScript(text string) bool {
 	var names []string
-	for _, m := range speaker().FindAllStringSubmatch(text, 20) {
+	for _, m := range speaker.Regexp().FindAllStringSubmatch(text, 20) {
 		names = append(names, m[1])
 	}
 	slices.Sort(names)
@@ -170,7 +164,7 @@ func isScript(text string) bool {
 // sentences cuts a text without losing a part of it.
 func sentences(text string) (out []string) {
 	begin := 0
-	for _, m := range ends().FindAllStringIndex(text, -1) {
+	for _, m := range ends.Regexp().FindAllStringIndex(text, -1) {
 		out = append(out, text[begin:m[1]])
 		begin = m[1]
 	}

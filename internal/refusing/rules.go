@@ -2,7 +2,6 @@ package refusing
 
 import (
 	_ "embed" // the rules
-	"regexp"
 	"strings"
 	"sync"
 
@@ -15,16 +14,16 @@ var rulesFile string
 // language has the rules of one language by their kind, as rules.txt explains them.
 type language struct {
 	name  string
-	rules map[string]func() *regexp.Regexp
+	rules map[string]lazy.Pattern
 }
 
 // find is where a text matches a rule of a kind, nil when it does not.
 func (l *language) find(kind, text string) []int {
 	rule := l.rules[kind]
-	if rule == nil {
+	if rule == "" {
 		return nil
 	}
-	return rule().FindStringIndex(text)
+	return rule.Regexp().FindStringIndex(text)
 }
 
 func (l *language) matches(kind, text string) bool { return l.find(kind, text) != nil }
@@ -42,7 +41,7 @@ var languages = sync.OnceValue(func() (out []*language) {
 })
 
 // rulesOf reads a section: parts that are named, and the alternatives of each kind of rule.
-func rulesOf(section string) map[string]func() *regexp.Regexp {
+func rulesOf(section string) map[string]lazy.Pattern {
 	parts, kinds := []string{}, map[string][]string{}
 	for line := range strings.SplitSeq(section, "\n") {
 		if name, part, ok := strings.Cut(line, " := "); ok {
@@ -51,9 +50,9 @@ func rulesOf(section string) map[string]func() *regexp.Regexp {
 			kinds[kind] = append(kinds[kind], strings.NewReplacer(parts...).Replace(rule))
 		}
 	}
-	rules := map[string]func() *regexp.Regexp{}
+	rules := map[string]lazy.Pattern{}
 	for kind, alternatives := range kinds {
-		rules[kind] = lazy.Regexp(withoutAccents(`(?:` + strings.Join(alternatives, `|`) + `)`))
+		rules[kind] = lazy.Pattern(withoutAccents(`(?:` + strings.Join(alternatives, `|`) + `)`))
 	}
 	return rules
 }

@@ -61,7 +61,7 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	if name == latest {
 		return nil, exit.BadInput("latest is the newest run below %s, and no name of a baseline", Runs)
 	}
-	if !baselineName().MatchString(name) {
+	if !baselineName.Matches(name) {
 		return nil, exit.BadInput("%q is not a name of a baseline: letters, digits, dot, dash and underscore", name)
 	}
 	doc, err := d.Open(run)
@@ -159,7 +159,7 @@ func (d Dir) baselineHint(name string, named map[string]Baseline) string {
 	case isFile:
 		folder, _ := os.ReadDir(filepath.Dir(path)) // only for the hint
 		return diag.NearestFile(filepath.Base(path), folder) + "; files are looked for from the working directory on"
-	case !baselineName().MatchString(name):
+	case !baselineName.Matches(name):
 		return "; `evalrun history` lists the runs"
 	case len(named) == 0:
 		return "; no baseline has a name yet: evalrun baseline set " + name + " RUN (`evalrun help compare#gate-on-a-baseline`)"
@@ -168,7 +168,7 @@ func (d Dir) baselineHint(name string, named map[string]Baseline) string {
 }
 
 // baselineName is what names of baselines may be.
-var baselineName = lazy.Regexp(`^[A-Za-z0-9._-]+$`)
+const baselineName lazy.Pattern = `^[A-Za-z0-9._-]+$`
 
 // maxFile bounds the small files of a folder, in bytes.
 const maxFile = 64 << 20

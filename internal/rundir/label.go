@@ -17,7 +17,7 @@ const (
 )
 
 // labelKey is what a label, or the key of one with a value, looks like.
-var labelKey = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+const labelKey lazy.Pattern = `^[A-Za-z0-9][A-Za-z0-9._/-]*$`
 
 // CheckName says why a run cannot have a name; nil when it can.
 func CheckName(name string) error {
@@ -30,7 +30,7 @@ func CheckName(name string) error {
 // CheckLabel says why a run cannot have a label; nil when it can.
 func CheckLabel(key, value string) error {
 	switch problem := unshown(value, maxLabel); {
-	case len(key) > maxLabel || !labelKey().MatchString(key):
+	case len(key) > maxLabel || !labelKey.Matches(key):
 		return fmt.Errorf("invalid label %q: use letters, digits, dot, dash, underscore and slash, %d at most", key, maxLabel)
 	case value != "" && problem != "":
 		return fmt.Errorf("the value of the label %s %s", key, problem)

@@ -1,32 +1,32 @@
 package secret
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // vendors are how keys and tokens of vendors begin, with enough behind it to exclude words.
-var vendors = regexp.MustCompile(`^(?:` + strings.Join([]string{
-	`(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}`, `(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}`,
-	`gh[oprsu]_[A-Za-z0-9]{16,}`, `github_pat_\w{16,}`, `glpat-[\w-]{16,}`, `xox[a-z]-[\w-]{10,}`,
-	`AIza[\w-]{30,}`, `ya29\.[\w.-]{16,}`, `(?:AKIA|ASIA)[A-Z0-9]{16}`, `eyJ[\w-]{8,}(?:\.[\w-]*){0,2}`,
-	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}`, `(?:xai|pplx|nvapi|tvly)-[\w-]{16,}`, `SG\.[\w-]{16,}\.[\w-]{16,}`,
-}, "|") + `)$`)
+const vendors lazy.Pattern = `^(?:` +
+	`(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
+	`gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|` +
+	`AIza[\w-]{30,}|ya29\.[\w.-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}|` +
+	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}|(?:xai|pplx|nvapi|tvly)-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})$`
 
 // scheme begins the value of a header that holds credentials.
-var scheme = regexp.MustCompile(`(?i)^(?:bearer|basic|token)\s+\S{8,}$`)
+const scheme lazy.Pattern = `(?i)^(?:bearer|basic|token)\s+\S{8,}$`
 
 // IsKey reports whether a text is a key or a token by its form: it begins like a key of a vendor, or with the scheme of
 // credentials.
-func IsKey(text string) bool { return vendors.MatchString(text) || scheme.MatchString(text) }
+func IsKey(text string) bool { return vendors.Matches(text) || scheme.Matches(text) }
 
 // identifiers are random too, but not secret: UUIDs, and the ids of accounts.
-var identifiers = regexp.MustCompile(`^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`)
+const identifiers lazy.Pattern = `^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`
 
 // MayBeKey reports whether a text looks drawn at random, as keys do and names do not. It is a guess.
 func MayBeKey(text string) bool {
-	return wholeWord.MatchString(text) && isRandom(text, 20) && !identifiers.MatchString(text)
+	return wholeWord.Matches(text) && isRandom(text, 20) && !identifiers.Matches(text)
 }
 
 // isRandom reports whether letters, capitals and digits take turns more often than they do in names. Shorter texts than least do not
@@ -57,29 +57,27 @@ func isRandom(text string, least int) bool {
 	return all >= least && letters > 0 && digits > 0 && turns*5 >= all
 }
 
-var (
-	wholeWord = regexp.MustCompile(`^[\w.+/=~-]+$`)
+const (
+	wholeWord lazy.Pattern = `^[\w.+/=~-]+$`
 	// words are what a key may be in prose. A slash is a part of keys in base64, and parts the names in paths.
-	words = regexp.MustCompile(`[\w.+/=~-]+`)
+	words lazy.Pattern = `[\w.+/=~-]+`
 	// named are values that their names say are secret.
-	named = regexp.MustCompile(
-		`(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
-			`([^\s"',;]{8,})`,
-	)
-	plainWord = regexp.MustCompile(`^[a-z_-]+[.:)]*$`)
+	named lazy.Pattern = `(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
+		`([^\s"',;]{8,})`
+	plainWord lazy.Pattern = `^[a-z_-]+[.:)]*$`
 )
 
 // OutOfProse takes everything that looks like a key out of a text, such as the errors of a program. Names and paths
 // stay.
 func OutOfProse(text string) string {
-	text = named.ReplaceAllStringFunc(text, func(found string) string {
-		m := named.FindStringSubmatch(found)
-		if plainWord.MatchString(m[2]) { // such as invalid_grant
+	text = named.Regexp().ReplaceAllStringFunc(text, func(found string) string {
+		m := named.Regexp().FindStringSubmatch(found)
+		if plainWord.Matches(m[2]) { // such as invalid_grant
 			return found
 		}
 		return m[1] + hidden
 	})
-	return words.ReplaceAllStringFunc(text, func(word string) string {
+	return words.Regexp().ReplaceAllStringFunc(text, func(word string) string {
 		if !strings.Contains(word, "/") || isPath(word) {
 			return hideIn(word, "/")
 		}
@@ -108,7 +106,7 @@ func hideIn(word, by string) string {
 		} else {
 			name += "="
 		}
-		if core := strings.TrimRight(value, "."); vendors.MatchString(core) || isRandom(core, 16) {
+		if core := strings.TrimRight(value, "."); vendors.Matches(core) || isRandom(core, 16) {
 			parts[i] = name + hidden + value[len(core):]
 		}
 	}

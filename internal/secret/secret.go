@@ -130,17 +130,17 @@ var (
 
 // references writes punctuation by its number, as many a page does.
 func references(key, format string) string {
-	return punctuation().ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
+	return punctuation.Regexp().ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
 }
 
-var punctuation = lazy.Regexp(`[^\pL\pN_.~-]`)
+const punctuation lazy.Pattern = `[^\pL\pN_.~-]`
 
 // lowerDigits writes percent escapes with lower-case digits.
 func lowerDigits(escaped string) string {
-	return percentEscape().ReplaceAllStringFunc(escaped, strings.ToLower)
+	return percentEscape.Regexp().ReplaceAllStringFunc(escaped, strings.ToLower)
 }
 
-var percentEscape = lazy.Regexp(`%[0-9A-F]{2}`)
+const percentEscape lazy.Pattern = `%[0-9A-F]{2}`
 
 // base64At is the part of the key's base64 form that does not depend on its surroundings when it is at the given offset
 // of a longer text.

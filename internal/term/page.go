@@ -2,10 +2,10 @@ package term
 
 import (
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/evalrun/evalrun/internal/lazy"
 )
 
 // Page writes Markdown for a terminal: lines wrapped at the width of the screen (80 without one), headings underlined,
@@ -38,7 +38,7 @@ type pageWriter struct {
 	fenced bool
 }
 
-var itemPrefix = regexp.MustCompile(`^(\s*)([-*]|\d+\.)\s+`)
+const itemPrefix lazy.Pattern = `^(\s*)([-*]|\d+\.)\s+`
 
 func (p *pageWriter) line(line string) {
 	trimmed := strings.TrimSpace(line)
@@ -60,9 +60,9 @@ func (p *pageWriter) line(line string) {
 		p.heading(line)
 	case strings.HasPrefix(trimmed, "|"):
 		p.row(trimmed)
-	case itemPrefix.MatchString(line):
+	case itemPrefix.Matches(line):
 		p.flush()
-		p.prefix = itemPrefix.FindString(line)
+		p.prefix = itemPrefix.Regexp().FindString(line)
 		p.text = []string{line[len(p.prefix):]}
 	case strings.HasPrefix(trimmed, "!["):
 		// A picture cannot be shown here.
@@ -120,17 +120,17 @@ func (p *pageWriter) paint(text, code string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-var (
-	markedLink = regexp.MustCompile(`\[([^\]]*)\]\(([^)]*)\)`)
-	pageLink   = regexp.MustCompile(`^(?:\.\./)?(?:[a-z-]+/)?([a-z0-9-]+)\.md(#[^)]*)?$`)
-	strong     = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+const (
+	markedLink lazy.Pattern = `\[([^\]]*)\]\(([^)]*)\)`
+	pageLink   lazy.Pattern = `^(?:\.\./)?(?:[a-z-]+/)?([a-z0-9-]+)\.md(#[^)]*)?$`
+	strong     lazy.Pattern = `\*\*([^*]+)\*\*`
 )
 
 // unmarked is a text without the marks of Markdown but for those of code, which set it apart. A link to a page has the page's name.
 func unmarked(text string) string {
-	text = markedLink.ReplaceAllStringFunc(text, func(link string) string {
-		m := markedLink.FindStringSubmatch(link)
-		switch page := pageLink.FindStringSubmatch(m[2]); {
+	text = markedLink.Regexp().ReplaceAllStringFunc(text, func(link string) string {
+		m := markedLink.Regexp().FindStringSubmatch(link)
+		switch page := pageLink.Regexp().FindStringSubmatch(m[2]); {
 		case page != nil && !strings.EqualFold(m[1], page[1]):
 			return m[1] + " (see " + page[1] + page[2] + ")"
 		case strings.Contains(m[2], "://"):
@@ -138,5 +138,5 @@ func unmarked(text string) string {
 		}
 		return m[1]
 	})
-	return strong.ReplaceAllString(text, "$1")
+	return strong.Regexp().ReplaceAllString(text, "$1")
 }

@@ -54,7 +54,7 @@ const (
 
 // slipOf recognizes a slip by the words of text/template, which has no types for them.
 func slipOf(message string) (slip Slip, name string) {
-	switch m := undefined().FindStringSubmatch(message); {
+	switch m := undefined.Regexp().FindStringSubmatch(message); {
 	case m != nil:
 		return SlipNoDot, m[1]
 	case strings.HasPrefix(message, "bad character U+007D"):
@@ -66,7 +66,7 @@ func slipOf(message string) (slip Slip, name string) {
 	return SlipNone, ""
 }
 
-var undefined = lazy.Regexp(`^function "(.*)" not defined$`)
+const undefined lazy.Pattern = `^function "(.*)" not defined$`
 
 func (e *Error) Error() string { return e.Message }
 
@@ -165,7 +165,7 @@ func (w *work) join(sep string, list variable.List) (string, error) {
 // HasActions reports whether text would be more than itself as a template.
 func HasActions(text string) bool { return strings.Contains(text, "{{") }
 
-var parseError = lazy.Regexp(`^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`)
+const parseError lazy.Pattern = `^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`
 
 // Parse reads a template. The error is an *Error.
 func Parse(text string) (*Template, error) { return new(Dialect).Parse(text) }
@@ -290,14 +290,14 @@ func (w *bounded) Write(p []byte) (int, error) {
 	return w.b.Write(p)
 }
 
-var (
-	execPrefix = lazy.Regexp(`^executing "\\x00" at <.*?>: (?s)(.*)$`)
-	noEntry    = lazy.Regexp(`map has no entry for key "(.*)"$`)
+const (
+	execPrefix lazy.Pattern = `^executing "\\x00" at <.*?>: (?s)(.*)$`
+	noEntry    lazy.Pattern = `map has no entry for key "(.*)"$`
 )
 
 // located turns an error of text/template into ours, with an offset.
 func located(text string, err error) *Error {
-	m := parseError().FindStringSubmatch(err.Error())
+	m := parseError.Regexp().FindStringSubmatch(err.Error())
 	if m == nil {
 		return &Error{Message: err.Error()}
 	}
@@ -313,7 +313,7 @@ func located(text string, err error) *Error {
 	if strings.Contains(message, "unclosed action") {
 		offset = max(strings.LastIndex(text, "{{"), 0)
 	}
-	if e := execPrefix().FindStringSubmatch(message); e != nil {
+	if e := execPrefix.Regexp().FindStringSubmatch(message); e != nil {
 		message = strings.TrimPrefix(strings.TrimPrefix(e[1], "error calling "+pairsName+": "),
 			"error calling "+itemsName+": ")
 	}
@@ -322,7 +322,7 @@ func located(text string, err error) *Error {
 	if missing, ok := errors.AsType[*missingError](err); ok {
 		return &Error{Offset: missing.offset, Message: missing.message, Missing: missing.name, Inside: true}
 	}
-	if k := noEntry().FindStringSubmatch(message); k != nil {
+	if k := noEntry.Regexp().FindStringSubmatch(message); k != nil {
 		out.Missing = k[1]
 		out.Message = fmt.Sprintf("there is no variable `%s`", k[1])
 	}

@@ -218,10 +218,10 @@ func (b *errorBody) fill(e *eval.Error) {
 }
 
 // notEnabled is what services of this family say when their API is not enabled in a project.
-var notEnabled = lazy.Regexp(`(?i)\bAPI\b.*(not enabled|is disabled|not been used)`)
+const notEnabled lazy.Pattern = `(?i)\bAPI\b.*(not enabled|is disabled|not been used)`
 
 func (b *errorBody) disabled() bool {
-	return notEnabled().MatchString(b.Message) ||
+	return notEnabled.Matches(b.Message) ||
 		slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
 }
 

@@ -26,14 +26,15 @@ var (
 		"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance",
 		"insufficient_credits",
 	}
-	spentPhrase = lazy.Regexp(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
-		`exceeded your current quota`)
 
-	tooLongWords  = []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
-	tooLongPhrase = lazy.Regexp(
-		`(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|context (length|window) (exceeded|of this model)|` +
-			`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`,
-	)
+	tooLongWords = []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
+)
+
+const (
+	spentPhrase lazy.Pattern = `(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
+		`exceeded your current quota`
+	tooLongPhrase lazy.Pattern = `(?i)(maximum|max|exceed\w*|available) (the )?(available )?(model'?s )?context|context (length|window) (exceeded|of this model)|` +
+		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`
 )
 
 // classify gives the error of a vendor the kind that its words mean.
@@ -43,9 +44,9 @@ func (b *errorBody) classify(e *eval.Error) {
 	}
 	switch {
 	case e.Status >= 500:
-	case said(spentWords), spentPhrase().MatchString(b.Message) && b.Words != nil:
+	case said(spentWords), spentPhrase.Matches(b.Message) && b.Words != nil:
 		e.Kind, e.Permanent = eval.KindQuota, true
-	case said(tooLongWords), tooLongPhrase().MatchString(b.Message) && e.Status != 401 && e.Status != 403:
+	case said(tooLongWords), tooLongPhrase.Matches(b.Message) && e.Status != 401 && e.Status != 403:
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
 		e.Kind = eval.KindQuota

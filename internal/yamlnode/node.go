@@ -90,7 +90,7 @@ func (n Node) IsNumber() bool {
 		return false
 	}
 	y := n.resolve()
-	return y.Tag == "!!int" || y.Tag == "!!float" || y.Tag == renderedTag && decimal().MatchString(y.Value)
+	return y.Tag == "!!int" || y.Tag == "!!float" || y.Tag == renderedTag && decimal.Matches(y.Value)
 }
 
 func (n Node) resolve() *yaml.Node {
@@ -181,7 +181,7 @@ func (n Node) Word(known ...string) string {
 	return s
 }
 
-var decimal = lazy.Regexp(`^[+-]?(0|[1-9][0-9]*)$`)
+const decimal lazy.Pattern = `^[+-]?(0|[1-9][0-9]*)$`
 
 // Int is a whole number between lo and hi.
 func (n Node) Int(lo, hi int) int {
@@ -193,7 +193,7 @@ func (n Node) Int(lo, hi int) int {
 		return 0
 	}
 	text := n.resolve().Value
-	if !decimal().MatchString(text) {
+	if !decimal.Matches(text) {
 		n.Errorf("write it in decimal, without leading zeros", "`%s` is not a whole number", text)
 		return 0
 	}
@@ -233,10 +233,10 @@ func finite(text string) (v float64, ok bool) {
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, false
 	}
-	return v, jsonNumber().MatchString(text) || decimalPoint().MatchString(text)
+	return v, jsonNumber.Matches(text) || decimalPoint.Matches(text)
 }
 
-var decimalPoint = lazy.Regexp(`^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+const decimalPoint lazy.Pattern = `^[+-]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`
 
 func between(lo, hi float64) string {
 	show := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

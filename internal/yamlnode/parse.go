@@ -182,16 +182,16 @@ func (d *doc) errorf(n *yaml.Node, hint, format string, args ...any) {
 	d.diags.Errorf(d.pos(n), hint, format, args...)
 }
 
-var (
-	yamlLine   = lazy.Regexp(`^yaml: (?:line (\d+): )?`)
-	anchorName = lazy.Regexp(`unknown anchor '(.*)' referenced`)
-	badScalar  = lazy.Regexp("(?:^|[\\s\\[{,:-])([@`%&*!|>\t])")
-	twoColons  = lazy.Regexp(`:\s.*?(:)(?:\s|$)`)
+const (
+	yamlLine   lazy.Pattern = `^yaml: (?:line (\d+): )?`
+	anchorName lazy.Pattern = `unknown anchor '(.*)' referenced`
+	badScalar  lazy.Pattern = "(?:^|[\\s\\[{,:-])([@`%&*!|>\t])"
+	twoColons  lazy.Pattern = `:\s.*?(:)(?:\s|$)`
 )
 
 // syntaxError finds the line that yaml.v3 does not report, or reports wrongly.
 func (d *doc) syntaxError(src []byte, err error) {
-	message := strings.TrimSpace(yamlLine().ReplaceAllString(err.Error(), ""))
+	message := strings.TrimSpace(yamlLine.Regexp().ReplaceAllString(err.Error(), ""))
 	line, text := faultyLine(src, err)
 	at, hint := faultyByte(message, text)
 	if at < 0 {
@@ -201,11 +201,11 @@ func (d *doc) syntaxError(src []byte, err error) {
 	d.diags.Errorf(pos, hint, "not valid YAML: %s", message)
 }
 
-var quotedText = lazy.Regexp(`"(?:\\.|[^"\\])*"|'[^']*'`)
+const quotedText lazy.Pattern = `"(?:\\.|[^"\\])*"|'[^']*'`
 
 // unquoted is a line with spaces for what is in quotes.
 func unquoted(line string) string {
-	return quotedText().ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
+	return quotedText.Regexp().ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }
 
 // faultyByte is where in a line the library found the error, -1 if that is not known, and what to do about it.
@@ -215,9 +215,9 @@ func faultyByte(message, text string) (at int, hint string) {
 	case strings.Contains(unquoted(text), "{{") && says("did not find"):
 		return strings.Index(unquoted(text), "{{"), "quote a text that begins with {{"
 	case says("mapping values are not allowed"):
-		return groupIn(twoColons(), text), "quote a text that holds a colon; or is the line indented too far?"
+		return groupIn(twoColons.Regexp(), text), "quote a text that holds a colon; or is the line indented too far?"
 	case says("cannot start any token"):
-		return groupIn(badScalar(), text), "indent with spaces, not tabs; quote a text that begins with @, % or `"
+		return groupIn(badScalar.Regexp(), text), "indent with spaces, not tabs; quote a text that begins with @, % or `"
 	case says("unknown anchor"):
 		return aliasIn(message, text), "quote a text that begins with *, or define the anchor before its use"
 	case says("control characters"), says("UTF-8"):
@@ -240,7 +240,7 @@ func groupIn(r *regexp.Regexp, text string) int {
 
 // aliasIn is where a text uses the anchor that a message says is unknown.
 func aliasIn(message, text string) int {
-	if m := anchorName().FindStringSubmatch(message); m != nil {
+	if m := anchorName.Regexp().FindStringSubmatch(message); m != nil {
 		return strings.Index(text, "*"+m[1])
 	}
 	return -1
@@ -281,7 +281,7 @@ const maxReparsed = 8 << 20
 // the first one from which on every prefix of the file is faulty.
 func faultyLine(src []byte, err error) (int, string) {
 	reported := 1
-	if m := yamlLine().FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
+	if m := yamlLine.Regexp().FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
 		reported, _ = strconv.Atoi(m[1])
 	}
 	lines := bytes.SplitAfter(src, []byte("\n"))

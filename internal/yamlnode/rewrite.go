@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-var jsonNumber = lazy.Regexp(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+const jsonNumber lazy.Pattern = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`
 
 // JSON writes the value as JSON: texts as written, numbers digit by digit. What JSON does not know (octal numbers,
 // .inf, dates as dates) is an error or a text.
@@ -50,7 +50,7 @@ func (n Node) scalarJSON(dst []byte) []byte {
 		return append(dst, strings.ToLower(y.Value)...)
 	case "!!int", "!!float":
 		text := strings.TrimPrefix(y.Value, "+")
-		if !jsonNumber().MatchString(text) {
+		if !jsonNumber.Matches(text) {
 			n.Errorf("quote it when it is a text", "`%s` is not a number that JSON knows", y.Value)
 			return appendString(dst, y.Value)
 		}

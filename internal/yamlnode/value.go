@@ -36,7 +36,7 @@ func scalar(y *yaml.Node) variable.Value {
 		return variable.Null(y.Value)
 	case y.Tag == "!!bool":
 		return variable.Boolean(y.Value)
-	case (y.Tag == "!!int" || y.Tag == "!!float") && jsonNumber().MatchString(y.Value):
+	case (y.Tag == "!!int" || y.Tag == "!!float") && jsonNumber.Matches(y.Value):
 		return variable.Number(y.Value)
 	}
 	return y.Value
