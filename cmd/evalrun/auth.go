@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
-	"github.com/evalrun/evalrun/internal/login"
+	"github.com/evalrun/evalrun/internal/setup"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
@@ -70,7 +70,7 @@ func (a *app) loginCommand() *cobra.Command {
 		"redirect `URL` on this machine that the client has registered; the port is free "+
 			"(default 127.0.0.1, with the path in the client secrets file)",
 	)
-	o.Timeout = login.DefaultWait
+	o.Timeout = setup.LoginWait
 	fs.Var((*flags.Duration)(&o.Timeout), "timeout", "wait this long for the browser")
 	return cmd
 }
@@ -88,7 +88,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 	if err != nil {
 		return err
 	}
-	l, err := login.New(&job.Settings.Service, a.loginBy(o))
+	l, err := setup.NewLogin(&job.Settings.Service, a.loginBy(o))
 	if err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 }
 
 // loginBy is the way to log in.
-func (a *app) loginBy(o loginOptions) login.Options {
-	by := login.Options{
+func (a *app) loginBy(o loginOptions) setup.LoginOptions {
+	by := setup.LoginOptions{
 		Secrets: o.secrets, Redirect: o.redirect, Scopes: o.scopes, Wait: o.Timeout,
 		Notice: func(text string) { fmt.Fprintln(a.err, diag.CleanLine(text)) },
 		Show: func(address string) {
@@ -131,7 +131,7 @@ func openBrowser(address string) error {
 	return browser.OpenURL(address)
 }
 
-func (a *app) tellLogin(granted *login.Granted) {
+func (a *app) tellLogin(granted *setup.Granted) {
 	fmt.Fprintln(a.out, "You are logged in.")
 	if len(granted.Missing) > 0 {
 		fmt.Fprintf(a.err, "warning: not granted: %s\n", diag.CleanLine(strings.Join(granted.Missing, " ")))
@@ -166,7 +166,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 func (a *app) status(ctx context.Context, o statusOptions) error {
-	if err := login.Check(); err != nil {
+	if err := setup.CheckLogin(); err != nil {
 		return err
 	}
 	o.Auth = "oauth"
@@ -174,7 +174,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	status, problem, err := login.NewStatus(ctx, job, a.dial)
+	status, problem, err := setup.NewLoginStatus(ctx, job, a.dial)
 	switch {
 	case err != nil:
 		return err
@@ -186,7 +186,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	return errors.Join(err, problem)
 }
 
-func (a *app) writeStatus(s *login.Status) error {
+func (a *app) writeStatus(s *setup.LoginStatus) error {
 	p := term.Printer{W: a.out}
 	line := func(name, value string) { p.Printf("%-9s %s\n", name, diag.CleanLine(value)) }
 	line("client", s.ClientID)
@@ -210,7 +210,7 @@ func orNone(s string) string {
 	return s
 }
 
-func expiry(s *login.Status, now time.Time) string {
+func expiry(s *setup.LoginStatus, now time.Time) string {
 	renewal := "; evalrun refreshes it"
 	if !s.RefreshToken {
 		renewal = "; there is no refresh token, so log in again then"
@@ -237,7 +237,7 @@ func (a *app) logoutCommand() *cobra.Command {
 }
 
 func (a *app) logout(ctx context.Context, revokeURL string) error {
-	done, err := login.Forget(ctx, revokeURL)
+	done, err := setup.ForgetLogin(ctx, revokeURL)
 	switch {
 	case done == nil:
 		return err

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/doctor"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/setup"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
@@ -44,7 +44,7 @@ func (a *app) doctorCommand() *cobra.Command {
 
 // doctor is `evalrun doctor` from top to bottom.
 func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) error {
-	examined := doctor.Doctor{
+	examined := setup.Doctor{
 		Suites:  suites,
 		Flags:   o.Flags,
 		Getenv:  a.getenv,
@@ -55,7 +55,7 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	found := examined.Examine(ctx)
 	write := a.writeCheckup
 	if o.json {
-		write = func(c *doctor.Checkup) error { return a.screen().JSON(c) }
+		write = func(c *setup.Checkup) error { return a.screen().JSON(c) }
 	}
 	if err := write(found); err != nil {
 		return err
@@ -64,9 +64,9 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 }
 
 // stateColors are the colours of states of a check.
-var stateColors = map[string]string{doctor.OK: "32", doctor.Warning: "33", doctor.Problem: "31"}
+var stateColors = map[string]string{setup.OK: "32", setup.Warning: "33", setup.Problem: "31"}
 
-func (a *app) writeCheckup(c *doctor.Checkup) error {
+func (a *app) writeCheckup(c *setup.Checkup) error {
 	p := term.Printer{W: a.out}
 	for _, s := range c.Settings {
 		value := s.Value
@@ -91,11 +91,11 @@ func (a *app) writeCheckup(c *doctor.Checkup) error {
 			p.Printf("%19s", "")
 			a.hanging(&p, "do: "+check.Advice)
 		}
-		if check.Page != "" && check.State != doctor.OK {
+		if check.Page != "" && check.State != setup.OK {
 			p.Printf("%19sread: evalrun help %s\n", "", check.Page)
 		}
 	}
-	p.Printf("\n%s, %s\n", diag.Count(counts[doctor.Problem], doctor.Problem), diag.Count(counts[doctor.Warning], doctor.Warning))
+	p.Printf("\n%s, %s\n", diag.Count(counts[setup.Problem], setup.Problem), diag.Count(counts[setup.Warning], setup.Warning))
 	return p.Err
 }
 

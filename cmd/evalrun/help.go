@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/docs"
+	"github.com/evalrun/evalrun/internal/authoring"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/term"
 )
@@ -76,7 +75,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // as git does it: `help` shows the page, and --help the flags.
 func (a *app) helpCommand(help *cobra.Command) {
 	help.Use, help.Short = "help [COMMAND|PAGE[#SECTION]]", "Help about a command, or a page of the documentation"
-	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + pageList()
+	help.Long = "Shows the help of a command, a page of the documentation, or one section of it:\n\n" + authoring.PageList()
 	help.Example = "  evalrun help run\n  evalrun help verdicts\n  evalrun help running#exit-codes"
 	help.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []string
@@ -88,10 +87,7 @@ func (a *app) helpCommand(help *cobra.Command) {
 				out = append(out, c.Name()+"\t"+c.Short)
 			}
 		}
-		for _, p := range docs.Pages() {
-			out = append(out, p.Name+"\t"+p.Title)
-		}
-		return out, cobra.ShellCompDirectiveNoFileComp
+		return append(out, authoring.PageTitles()...), cobra.ShellCompDirectiveNoFileComp
 	}
 	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error { return a.help(cmd.Root(), args) }
 }
@@ -100,24 +96,16 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return root.Help()
 	}
-	name, anchor, cut := strings.Cut(args[0], "#")
 	target, rest, err := root.Find(args)
 	command := err == nil && target != root && len(rest) == 0
-	page := docs.Find(name)
+	var text string
+	if len(args) == 1 {
+		if text, err = authoring.Page(args[0]); err != nil {
+			return err
+		}
+	}
 	switch {
-	case page != nil && len(args) == 1:
-		text := page.Text
-		if cut {
-			text = page.Section(anchor)
-		}
-		if text == "" {
-			return exit.BadInput(
-				"the page %s has no section %q; %s", name, anchor,
-				cmp.Or(diag.DidYouMean(anchor, page.Anchors()), "`evalrun help "+name+"` shows all of it"),
-			)
-		}
-		// Comments are for people who edit a page: an HTML comment in lines of its own, and the empty line after it.
-		text = regexp.MustCompile(`(?m)^<!--(?s:.*?)-->\n\n?`).ReplaceAllString(text, "")
+	case text != "":
 		if command {
 			text += fmt.Sprintf("\n`%s --help` lists the flags of the command.\n", target.CommandPath())
 		}
@@ -125,51 +113,14 @@ func (a *app) help(root *cobra.Command, args []string) error {
 	case command:
 		return target.Help()
 	}
-	if p := docs.WithSection(docs.Anchor(args[0])); p != nil && len(args) == 1 {
-		return a.section(p, args[0])
+	if len(args) == 1 {
+		text = authoring.PageSection(args[0])
 	}
-	return noPage(root, args[0])
-}
-
-// section shows a section of a page, and names other pages about the same.
-func (a *app) section(p *docs.Page, heading string) error {
-	text := p.Section(docs.Anchor(heading)) + fmt.Sprintf("\n`evalrun help %s` shows the whole page.", p.Name)
-	others := slices.DeleteFunc(docs.About(heading), func(name string) bool { return name == p.Name })
-	if len(others) > 0 {
-		text += " Other pages about it: " + strings.Join(others, ", ") + "."
+	if text != "" {
+		return term.Page(a.screen(), text)
 	}
-	return term.Page(a.screen(), text+"\n")
-}
-
-// noPage is the error of a name without a page, with the pages that may be meant.
-func noPage(root *cobra.Command, name string) error {
-	var names []string
-	for _, p := range docs.Pages() {
-		names = append(names, p.Name)
+	if hint := authoring.NearPages(args[0]); hint != "" {
+		return exit.BadInput("there is no command or page %q; %s", args[0], hint)
 	}
-	if near := diag.Nearest(name, names, 1); len(near) > 0 {
-		return exit.BadInput("there is no command or page %q; did you mean `%s`?", name, near[0])
-	}
-	if found := docs.About(name); len(found) > 0 {
-		return exit.BadInput("there is no command or page %q; pages about it: %s", name, strings.Join(found, ", "))
-	}
-	return unknownCommand(root, name)
-}
-
-// pageList lists the pages by part.
-func pageList() string {
-	var b strings.Builder
-	part := ""
-	for _, p := range docs.Pages() {
-		if p.Part != part {
-			part = p.Part
-			fmt.Fprintf(&b, "\n%s:\n", partTitles[part])
-		}
-		fmt.Fprintf(&b, "  %-16s %s\n", p.Name, p.Title)
-	}
-	return strings.TrimPrefix(b.String(), "\n")
-}
-
-var partTitles = map[string]string{
-	"tutorial": "Tutorial", "how-to": "How-to", "reference": "Reference", "explanation": "Explanation",
+	return unknownCommand(root, args[0])
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/docs"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // named is how messages and pages name a page or a section.
@@ -83,11 +84,13 @@ func TestPagesFitNarrowTerminals(t *testing.T) {
 // The pages that a check-up names are there, too. They stand in its code without the command before them.
 func TestDoctorPagesExist(t *testing.T) {
 	t.Parallel()
-	code, err := os.ReadFile("../../internal/doctor/doctor.go")
-	if err != nil {
-		t.Fatal(err)
+	var pages [][]string
+	for _, file := range []string{"doctor", "service", "named"} {
+		code, err := os.ReadFile("../../internal/setup/" + file + ".go")
+		expect.OK(t, err)
+		named := regexp.MustCompile(`(?s)d\.(?:problem|warning)\(.{1,600}?"([^",\n]*)",?\s*\)\n`).FindAllStringSubmatch(string(code), -1)
+		pages = append(pages, named...)
 	}
-	pages := regexp.MustCompile(`(?s)d\.(?:problem|warning)\(.{1,600}?"([^",\n]*)",?\s*\)\n`).FindAllStringSubmatch(string(code), -1)
 	for _, m := range pages {
 		name, anchor, cut := strings.Cut(m[1], "#")
 		if p := docs.Find(name); m[1] != "" && (p == nil || cut && p.Section(anchor) == "") {
@@ -95,6 +98,6 @@ func TestDoctorPagesExist(t *testing.T) {
 		}
 	}
 	if len(pages) < 12 {
-		t.Errorf("%d pages are named", len(pages))
+		t.Errorf("%d pages are named, want at least 12", len(pages))
 	}
 }

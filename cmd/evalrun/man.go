@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/authoring"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 )
@@ -94,7 +95,7 @@ func manualPage(cmd *cobra.Command) string {
 	if parent := cmd.Parent(); parent != nil {
 		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", quoteRoff(pageName(parent)))
 	} else {
-		fmt.Fprintf(&b, ".SH PAGES\nShown by\n.BR \"evalrun help\" :\n.PP\n.nf\n%s\n.fi\n", roff(strings.TrimRight(pageList(), "\n")))
+		fmt.Fprintf(&b, ".SH PAGES\nShown by\n.BR \"evalrun help\" :\n.PP\n.nf\n%s\n.fi\n", roff(strings.TrimRight(authoring.PageList(), "\n")))
 	}
 	return b.String()
 }

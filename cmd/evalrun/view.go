@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/view"
+	"github.com/evalrun/evalrun/internal/runs"
 )
 
 // viewOptions are the flags of `evalrun view`.
@@ -48,7 +48,7 @@ func (a *app) view(named []string, o viewOptions) error {
 	}
 	signals, release := a.signals()
 	defer release()
-	server, err := view.Start(view.Options{Dir: a.runs.Dir, Listen: o.listen, Named: named, Label: o.label, As: o.as, Getenv: a.getenv})
+	server, err := a.runs.View(runs.Viewing{Listen: o.listen, Named: named, Label: o.label, As: o.as, Getenv: a.getenv})
 	if err != nil {
 		return err
 	}

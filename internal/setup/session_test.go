@@ -1,4 +1,4 @@
-package login
+package setup
 
 import (
 	"context"
@@ -102,7 +102,7 @@ func consent(answer string) func(string) error {
 func (s *server) loggedIn(t *testing.T, revoke, answer string) (*Granted, error) {
 	t.Helper()
 	service := &eval.RunService{AuthScopeBase: scopeBase, Project: "own"}
-	l, err := New(service, Options{
+	l, err := NewLogin(service, LoginOptions{
 		Secrets: s.secrets(t, revoke), Scopes: []string{"retriever", oauth.ScopeCloudPlatform}, Wait: time.Minute, Open: consent(answer),
 		Show: func(string) {}, Notice: func(string) {},
 	})
@@ -113,7 +113,7 @@ func (s *server) loggedIn(t *testing.T, revoke, answer string) (*Granted, error)
 // A login is kept, says what was not granted, and ends at the server.
 func TestALoginFromBeginningToEnd(t *testing.T) {
 	atHome(t)
-	expect.Same(t, "exit code before", exit.Of(Check()), exit.CodeIncomplete)
+	expect.Same(t, "exit code before", exit.Of(CheckLogin()), exit.CodeIncomplete)
 	s := newServer(t, oauth.Scope(scopeBase, oauth.ScopeRetriever))
 	g, err := s.loggedIn(t, s.URL+"/revoke", "code=yes")
 	expect.OK(t, err)
@@ -122,10 +122,10 @@ func TestALoginFromBeginningToEnd(t *testing.T) {
 	if _, err := os.Stat(g.File); err != nil {
 		t.Errorf("the login is not where it was said to be: %v", err)
 	}
-	expect.OK(t, Check())
+	expect.OK(t, CheckLogin())
 
 	job := &harness.Job{}
-	status, problem, err := NewStatus(context.Background(), job, nil)
+	status, problem, err := NewLoginStatus(context.Background(), job, nil)
 	expect.OK(t, err, problem)
 	expect.Same(t, "client, project, scopes", []any{status.ClientID, status.Project, status.Scopes, status.RefreshToken}, []any{
 		"client", "own", []string{oauth.Scope(scopeBase, oauth.ScopeRetriever)}, true,
@@ -134,14 +134,14 @@ func TestALoginFromBeginningToEnd(t *testing.T) {
 		t.Errorf("the status has a secret: %s", text)
 	}
 
-	out, err := Forget(context.Background(), "")
+	out, err := ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
 	expect.Same(t, "logged out", *out, Logout{Revoked: true})
 	expect.Same(t, "what the server revoked", s.revoked, []string{"refresh"})
-	out, err = Forget(context.Background(), "")
+	out, err = ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
 	expect.Same(t, "logged out again", *out, Logout{None: true})
-	expect.Same(t, "exit code after", exit.Of(Check()), exit.CodeIncomplete)
+	expect.Same(t, "exit code after", exit.Of(CheckLogin()), exit.CodeIncomplete)
 }
 
 // A user who says no ends the login with exit 4, and nothing is kept.
@@ -149,7 +149,7 @@ func TestALoginThatIsRefused(t *testing.T) {
 	atHome(t)
 	_, err := newServer(t, "").loggedIn(t, "", "error=access_denied")
 	expect.Same(t, "exit code", exit.Of(err), exit.CodeIncomplete)
-	expect.Same(t, "exit code of a check", exit.Of(Check()), exit.CodeIncomplete)
+	expect.Same(t, "exit code of a check", exit.Of(CheckLogin()), exit.CodeIncomplete)
 }
 
 // The login is gone whatever the server says, and a failure to revoke it is reported.
@@ -158,19 +158,19 @@ func TestALoginThatTheServerDoesNotRevoke(t *testing.T) {
 	s := newServer(t, "")
 	_, err := s.loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
-	_, err = Forget(context.Background(), "http://example.com/revoke")
+	_, err = ForgetLogin(context.Background(), "http://example.com/revoke")
 	expect.Same(t, "an endpoint that is not encrypted", fmt.Sprint(err), "--revoke-url is not encrypted: it must begin with https://")
-	expect.OK(t, Check())
-	out, err := Forget(context.Background(), "")
+	expect.OK(t, CheckLogin())
+	out, err := ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
 	expect.Same(t, "without an endpoint", *out, Logout{})
 
 	_, err = s.loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
 	s.refuses = true
-	_, err = Forget(context.Background(), s.URL+"/revoke")
+	_, err = ForgetLogin(context.Background(), s.URL+"/revoke")
 	expect.Same(t, "exit code of a server that refuses", exit.Of(err), exit.CodeIncomplete)
-	expect.Same(t, "exit code of a check after that", exit.Of(Check()), exit.CodeIncomplete)
+	expect.Same(t, "exit code of a check after that", exit.Of(CheckLogin()), exit.CodeIncomplete)
 }
 
 // A damaged login is removed, and said to be.
@@ -179,8 +179,8 @@ func TestADamagedLoginIsRemoved(t *testing.T) {
 	g, err := newServer(t, "").loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
 	expect.OK(t, os.WriteFile(g.File, []byte("{"), 0o600))
-	expect.Same(t, "exit code of a check", exit.Of(Check()), exit.CodeIncomplete)
-	out, err := Forget(context.Background(), "")
+	expect.Same(t, "exit code of a check", exit.Of(CheckLogin()), exit.CodeIncomplete)
+	out, err := ForgetLogin(context.Background(), "")
 	expect.OK(t, err)
 	expect.Same(t, "logged out", *out, Logout{Damaged: true})
 }
@@ -193,7 +193,7 @@ func TestAStatusWithoutTheService(t *testing.T) {
 	job := &harness.Job{}
 	job.Settings.Service.BaseURL = "https://service.example"
 	down := errors.New("it is down")
-	status, problem, err := NewStatus(context.Background(), job, func(*harness.Job) (*harness.Session, error) { return nil, down })
+	status, problem, err := NewLoginStatus(context.Background(), job, func(*harness.Job) (*harness.Session, error) { return nil, down })
 	expect.OK(t, err)
 	expect.Same(t, "the problem is the one of connecting", errors.Is(problem, down), true)
 	expect.Same(
@@ -208,13 +208,13 @@ func TestAStatusWithoutTheService(t *testing.T) {
 func TestALoginThatCannotBegin(t *testing.T) {
 	atHome(t)
 	good := newServer(t, "").secrets(t, "")
-	for name, o := range map[string]Options{
+	for name, o := range map[string]LoginOptions{
 		"no file":         {Secrets: filepath.Join(t.TempDir(), "gone.json")},
 		"a bad redirect":  {Secrets: good, Redirect: "https://example.com/callback"},
 		"unknown scope":   {Secrets: good, Scopes: []string{"retreiver"}},
 		"no scope prefix": {Secrets: good},
 	} {
-		_, err := New(&eval.RunService{}, o)
+		_, err := NewLogin(&eval.RunService{}, o)
 		expect.Same(t, "exit code with "+name, exit.Of(err), exit.CodeBadInput)
 	}
 }

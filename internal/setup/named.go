@@ -1,4 +1,4 @@
-package doctor
+package setup
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func (d *Doctor) opens(one *harness.Named) bool {
 		d.problem(
 			"service", exit.CodeBadInput, fmt.Sprintf("`%s` needs the environment variable %s (%s), which is not set", one.Name,
 				variable, pos),
-			"export "+variable+"=...", "service#named-services",
+			"export "+variable+"=...", "services#keys-of-a-service",
 		)
 	}
 	switch key := one.Key(); {
@@ -56,7 +56,7 @@ func (d *Doctor) opens(one *harness.Named) bool {
 		d.problem(
 			"key", exit.CodeBadInput, fmt.Sprintf("%s is not set, and it holds the key of the service `%s`", one.KeyEnv,
 				one.Name),
-			"export "+one.KeyEnv+"=... (never a flag or a file: it would show)", "service#named-services",
+			"export "+one.KeyEnv+"=... (never a flag or a file: it would show)", "services#keys-of-a-service",
 		)
 	default:
 		d.ok("key", "%s is set, %s, for the service `%s`", one.KeyEnv, diag.Count(utf8.RuneCountInString(key), "character"),
@@ -75,7 +75,7 @@ func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *harne
 		d.warning(
 			"service", fmt.Sprintf("`%s` (%s) reports no metadata of models: %s", one.Name, one.URL, e.Message),
 			"runs work without it, if the address is right; `metadata: false` at the service does not ask for it",
-			"service#named-services",
+			"services#keys-of-a-service",
 		)
 		return
 	default:

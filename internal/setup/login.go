@@ -1,5 +1,4 @@
-// Package login logs a user in to the service by OAuth 2.0, says who is logged in, and logs out.
-package login
+package setup
 
 import (
 	"cmp"
@@ -16,11 +15,11 @@ import (
 	"github.com/evalrun/evalrun/internal/harness"
 )
 
-// DefaultWait is how long a login waits for the browser, if nothing else is said.
-const DefaultWait = oauth.DefaultWait
+// LoginWait is how long a login waits for the browser, if nothing else is said.
+const LoginWait = oauth.DefaultWait
 
-// Options say how a user logs in.
-type Options struct {
+// LoginOptions say how a user logs in.
+type LoginOptions struct {
 	Secrets  string   // the client secrets file
 	Redirect string   // redirect address; "" is that of the client
 	Scopes   []string // names or identifiers; none is the retriever's
@@ -38,8 +37,8 @@ type Login struct {
 	store *oauth.Store
 }
 
-// New checks what a login needs, for the deployment that a job has settled. It opens no browser.
-func New(service *eval.RunService, o Options) (*Login, error) {
+// NewLogin checks what a login needs, for the deployment that a job has settled. It opens no browser.
+func NewLogin(service *eval.RunService, o LoginOptions) (*Login, error) {
 	client, err := oauth.ReadClient(o.Secrets)
 	if err == nil && o.Redirect != "" {
 		err = client.Redirect(o.Redirect)
@@ -130,8 +129,8 @@ func loginScopes(base string, names []string) ([]string, error) {
 	return out, nil
 }
 
-// Status describes a login. It never has a token.
-type Status struct {
+// LoginStatus describes a login. It never has a token.
+type LoginStatus struct {
 	ClientID     string    `json:"clientId"`
 	Project      string    `json:"project"`
 	Scopes       []string  `json:"scopes"`
@@ -143,8 +142,8 @@ type Status struct {
 	Problem      string    `json:"problem,omitempty"` // of the service
 }
 
-// Check reports an error when there is no login.
-func Check() error {
+// CheckLogin reports an error when there is no login.
+func CheckLogin() error {
 	store, err := oauth.UserStore()
 	if err == nil {
 		_, err = store.Load()
@@ -155,14 +154,16 @@ func Check() error {
 	return nil
 }
 
-// NewStatus tries the login on the service of a job, if that has an address. A failure of that is the problem; without a login there is
+// NewLoginStatus tries the login on the service of a job, if that has an address. A failure of that is the problem; without a login there is
 // no status.
-func NewStatus(ctx context.Context, j *harness.Job, connect func(*harness.Job) (*harness.Session, error)) (s *Status, problem, err error) {
+func NewLoginStatus(
+	ctx context.Context, j *harness.Job, connect func(*harness.Job) (*harness.Session, error),
+) (s *LoginStatus, problem, err error) {
 	store, err := oauth.UserStore()
 	if err != nil {
 		return nil, nil, exit.Incomplete("%w", err)
 	}
-	out := &Status{File: store.Path, Service: j.Settings.Service.BaseURL, Project: j.Settings.Service.Project}
+	out := &LoginStatus{File: store.Path, Service: j.Settings.Service.BaseURL, Project: j.Settings.Service.Project}
 	if out.Service != "" {
 		if out.Models, problem = countModels(ctx, j, connect); problem != nil {
 			out.Problem = problem.Error()
@@ -197,8 +198,8 @@ type Logout struct {
 	Revoked bool // the server revoked it
 }
 
-// Forget forgets the login and revokes it where the server can: at the endpoint, or at that of the client.
-func Forget(ctx context.Context, endpoint string) (*Logout, error) {
+// ForgetLogin forgets the login and revokes it where the server can: at the endpoint, or at that of the client.
+func ForgetLogin(ctx context.Context, endpoint string) (*Logout, error) {
 	store, err := oauth.UserStore()
 	if err != nil {
 		return nil, exit.Incomplete("%w", err)

@@ -1,22 +1,19 @@
-// Package doctor looks at the set-up of evalrun: which settings apply, where each comes from, and whether the service
-// can be used with them.
-package doctor
+// Package setup is what comes before a first run: the login to a service by OAuth 2.0, and a doctor that looks at which
+// settings apply, where each comes from, and whether the service can be used with them.
+package setup
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/evalrun/evalrun/clients/oauth"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -205,189 +202,6 @@ func (d *Doctor) sources(job *harness.Job) []Setting {
 		out = append(out, Setting{s.name, s.value, from})
 	}
 	return out
-}
-
-// addressed reports whether a service is named.
-func (d *Doctor) addressed(job *harness.Job) bool {
-	if job.Settings.Service.BaseURL == "" {
-		d.problem(
-			"service", exit.CodeBadInput, "no service is named",
-			"export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block",
-		)
-		return false
-	}
-	return true
-}
-
-// credentials reports whether there is a key or a login. It reports only the length of a key.
-func (d *Doctor) credentials(job *harness.Job) bool {
-	switch key := job.Settings.Key(); {
-	case d.Flags.Emulator != "":
-		d.ok("key", "the emulator needs none")
-	case job.Settings.Service.Auth == suite.AuthOAuth:
-		return d.login(job)
-	case key == "":
-		d.problem(
-			"key", exit.CodeBadInput, "EVALRUN_API_KEY is not set",
-			"export EVALRUN_API_KEY=... (never a flag or a file: it would show), or log in and use --auth oauth",
-			"running#environment",
-		)
-		return false
-	default:
-		d.ok("key", "EVALRUN_API_KEY is set, %s", diag.Count(utf8.RuneCountInString(key), "character"))
-	}
-	return true
-}
-
-// login reports the login that is kept in the user's folder.
-func (d *Doctor) login(job *harness.Job) bool {
-	store, err := oauth.UserStore()
-	var login *oauth.Token
-	if err == nil {
-		login, err = store.Load()
-	}
-	if err != nil {
-		d.problem("login", exit.CodeIncomplete, err.Error(), "", "oauth#logging-in")
-		return false
-	}
-	left := time.Until(login.Expiry).Round(time.Second)
-	state := "its access token does not expire"
-	switch {
-	case login.Expiry.IsZero():
-	case left > 0:
-		state = fmt.Sprintf("its access token is good for %s", left)
-	case login.RefreshToken != "":
-		state = "its access token has expired and is refreshed when it is needed"
-	default:
-		d.problem(
-			"login", exit.CodeIncomplete, "its access token has expired, and there is no refresh token",
-			"evalrun auth login --client-secrets FILE", "oauth#logging-in",
-		)
-		return false
-	}
-	project := cmp.Or(job.Settings.Service.Project, login.Client.Project)
-	if project == "" {
-		d.problem(
-			"login", exit.CodeBadInput, "no cloud project is named",
-			"name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project", "oauth#using-it",
-		)
-		return false
-	}
-	d.ok("login", "logged in, for the project %s; %s", project, state)
-	return true
-}
-
-// proxies reports which proxies the environment names, without their credentials.
-func (d *Doctor) proxies() {
-	var found []string
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
-		value := cmp.Or(d.Getenv(name), d.Getenv(strings.ToLower(name)))
-		switch {
-		case value == "":
-		case name == "NO_PROXY":
-			found = append(found, name+" is set")
-		default:
-			if !strings.Contains(value, "://") {
-				value = "http://" + value
-			}
-			u, err := url.Parse(value)
-			if err != nil || u.Hostname() == "" {
-				d.warning("proxy", name+" is not an address", "write it as http://HOST:PORT, with what is special in a password percent-encoded", "")
-				continue
-			}
-			text := name + " is " + u.Scheme + "://" + u.Host
-			if u.User != nil {
-				text += " with a name or a password"
-			}
-			found = append(found, text)
-		}
-	}
-	if len(found) > 0 {
-		d.ok("proxy", "%s", strings.Join(found, ", "))
-	}
-}
-
-// service lists the models of the service.
-func (d *Doctor) service(ctx context.Context, job *harness.Job) {
-	session, err := job.Connect(d.Version, func(text string) {
-		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
-	})
-	if err != nil {
-		d.problem("service", exit.Of(err), err.Error(), "", "")
-		return
-	}
-	defer session.Close()
-	started := time.Now()
-	models, err := session.Models(ctx)
-	if e := eval.AsError(err); e != nil && e.NotFound() {
-		d.warning(
-			"service", fmt.Sprintf("%s reports no metadata of models: %s", session.Settings.Service.BaseURL, e.Message),
-			"runs work without it, if the address is right", "",
-		)
-	} else if err != nil {
-		d.problem(
-			"service", exit.CodeIncomplete, err.Error(), "look at the address, the key, and whether a proxy or a firewall is in between",
-			"install#check-the-set-up",
-		)
-	} else {
-		text := fmt.Sprintf("%s answers in %s", session.Settings.Service.BaseURL, time.Since(started).Round(time.Millisecond))
-		if session.Emulated() {
-			text += "; it is evalrun's emulator: no model is behind it"
-		}
-		d.ok("service", "%s", text)
-		d.models(ctx, session, models)
-	}
-	skew, known := session.Skew()
-	switch {
-	case !known:
-	case skew.Abs() > mostSkew:
-		d.warning(
-			"clock", fmt.Sprintf("the clock of this machine is %s %s that of the service", skew.Abs(), aheadOr(skew)),
-			"set it by a time server: logins and certificates depend on it", "",
-		)
-	default:
-		d.ok("clock", "it agrees with the service's to within %s", max(skew.Abs(), time.Second))
-	}
-}
-
-// mostSkew is by how much clocks may differ before that is worth a warning.
-const mostSkew = 30 * time.Second
-
-func aheadOr(skew time.Duration) string {
-	if skew > 0 {
-		return "behind"
-	}
-	return "ahead of"
-}
-
-// models reports models that the suites name and the service does not have.
-func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []eval.Model) {
-	var named, missing []string
-	for _, s := range session.Suites {
-		for _, t := range s.Targets {
-			if t.App == nil && t.Service == nil && !slices.Contains(named, t.Model) {
-				named = append(named, t.Model)
-			}
-		}
-	}
-	for _, id := range named {
-		if slices.ContainsFunc(listed, func(m eval.Model) bool { return m.ID() == id }) {
-			continue
-		}
-		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
-			missing = append(missing, id)
-			d.problem("models", exit.Of(err), err.Error(), "`evalrun models` lists them", "suite#rules-of-known-models")
-		}
-	}
-	switch {
-	case len(missing) > 0:
-	case len(named) > 0:
-		d.ok("models", "the service lists %d; there is %s", len(listed), strings.Join(named, ", "))
-	case len(listed) == 0:
-		d.warning("models", "the service lists none", "ask the operator of the service whether this key may use any", "services")
-	default:
-		d.ok("models", "the service lists %d; name a suite to look up the models that it uses", len(listed))
-	}
 }
 
 // runFolder tries to write where runs are kept, in the folder above when that is not there yet.
