@@ -81,7 +81,7 @@ func carryOut(dir, prompt string) (*journal.Document, error) {
 		text += fmt.Sprintf("  - {name: 'France %d', vars: {country: 'France %d'}}\n", n, n)
 	}
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	script := emulator.LoadScript(
 		"script.yaml", []byte("rules: [{match: {text: '*capital of France*'}, reply: Paris}, {reply: 'What?'}]"), &diags,
 	)

@@ -33,7 +33,7 @@ func BenchmarkCSV(b *testing.B) {
 	}
 	for b.Loop() {
 		var diags diag.List
-		s := suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		expect.OK(b, diags.Err())
 		if n := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Size(); n != rows {
 			b.Fatal(n)

@@ -32,7 +32,7 @@ func counted(t *testing.T, files fstest.MapFS) *suite.Suite {
 	load := func(opts suite.Options, text string) *suite.Suite {
 		files["s.yaml"] = &fstest.MapFile{Data: []byte(text)}
 		var diags diag.List
-		s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), opts, &diags)
+		s := suite.Load(files, "s.yaml", scorers.Builtin(), opts, &diags)
 		expect.OK(t, diags.Err())
 		return s
 	}

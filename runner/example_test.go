@@ -29,7 +29,7 @@ cases:
   - {name: atlantis, vars: {country: Atlantis, capital: Poseidonis}}
 `)}}
 	var diags diag.List
-	s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if diags.HasErrors() {
 		_ = diag.Renderer{}.Render(os.Stdout, &diags)
 		return

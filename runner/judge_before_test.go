@@ -193,7 +193,7 @@ func TestIdentityOfQuestions(t *testing.T) {
 		text := strings.Replace(requestSuite, "model: svc-pro}]\nprompts", own, 1)
 		text = strings.Replace(text, "judge: {rubric: good}", "judge: {}", 1)
 		files := fstest.MapFS{"s.yaml": {Data: []byte(text)}, "j.md": {Data: []byte(template)}}
-		s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		expect.OK(t, diags.Err())
 		for tr := range runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Trials() {
 			out = tr.ScorersHash

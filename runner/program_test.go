@@ -27,7 +27,7 @@ func programPlan(t *testing.T, dir, scorer string) *runner.Plan {
 		"2}\ncases: [{name: c, vars: {q: a}, scorers: [" + scorer + "]}]\n"
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(text), 0o600))
 	var diags diag.List
-	s := suite.Load(os.DirFS(dir), "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Dir: dir}, &diags)
+	s := suite.Load(os.DirFS(dir), "s.yaml", scorers.Builtin(), suite.Options{Dir: dir}, &diags)
 	expect.OK(t, diags.Err())
 	return runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1")
 }

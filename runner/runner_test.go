@@ -24,7 +24,7 @@ import (
 func load(t testing.TB, text string) *suite.Suite {
 	t.Helper()
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	expect.OK(t, diags.Err())
 	return s
 }

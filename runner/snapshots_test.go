@@ -30,7 +30,7 @@ func TestSnapshotsInThePlan(t *testing.T) {
 	hashes := func(files fstest.MapFS) []string {
 		files["s.yaml"] = &fstest.MapFile{Data: []byte(snapshotSuite)}
 		var diags diag.List
-		s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		expect.OK(t, diags.Err())
 		var out []string
 		for trial := range runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Trials() {

@@ -84,7 +84,7 @@ func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
 	}
 	expect.OK(t, os.WriteFile(filepath.Join(o.dir, "s.yaml"), []byte(text), 0o600))
 	var diags diag.List
-	s := suite.Load(os.DirFS(o.dir), "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Dir: o.dir}, &diags)
+	s := suite.Load(os.DirFS(o.dir), "s.yaml", scorers.Builtin(), suite.Options{Dir: o.dir}, &diags)
 	expect.OK(t, diags.Err())
 	for r := range runner.Run(ctx, runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1"), o.cfg) {
 		return r

@@ -52,7 +52,7 @@ cases:
         threshold: 0.5
 `)}}
 	var diags diag.List
-	s := suite.Load(files, "s.yaml", "s.yaml", kinds, suite.Options{}, &diags)
+	s := suite.Load(files, "s.yaml", kinds, suite.Options{}, &diags)
 	if diags.HasErrors() {
 		_ = diag.Renderer{}.Render(os.Stdout, &diags)
 		return

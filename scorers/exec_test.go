@@ -53,7 +53,7 @@ func (f folder) load(entry string, opts suite.Options) (*suite.Suite, string) {
 	}
 	var diags diag.List
 	opts.Dir = string(f)
-	s := suite.Load(root.FS() /* stays open: files are read later too */, "s.yaml", "s.yaml", scorers.Builtin(), opts, &diags)
+	s := suite.Load(root.FS() /* stays open: files are read later too */, "s.yaml", scorers.Builtin(), opts, &diags)
 	if err := diags.Err(); err != nil {
 		return nil, err.Error()
 	}

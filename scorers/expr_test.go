@@ -76,7 +76,6 @@ func compileExpr(t *testing.T, text string) *scorers.Compiled {
 				"      - expr: |-\n          " + strings.ReplaceAll(text, "\n", "\n          ") + "\n")},
 		},
 		"s.yaml",
-		"s.yaml",
 		scorers.Builtin(),
 		suite.Options{},
 		&diags,

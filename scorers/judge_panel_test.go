@@ -28,7 +28,7 @@ func loadJudged(judges, entry string, files map[string]string, diags *diag.List)
 	for name, data := range files {
 		all[name] = &fstest.MapFile{Data: []byte(data)}
 	}
-	return suite.Load(all, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, diags)
+	return suite.Load(all, "s.yaml", scorers.Builtin(), suite.Options{}, diags)
 }
 
 // compileJudged compiles the scorer of such a suite, and gives the case.

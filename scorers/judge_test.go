@@ -402,7 +402,7 @@ func TestJudgeMistakes(t *testing.T) {
 		text := "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: x}]\n" +
 			test.judges + "cases:\n  - name: c\n    scorers:\n      - {judge: " + test.scorer + "}\n"
 		var diags diag.List
-		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		var b strings.Builder
 		if err := (diag.Renderer{}).Render(&b, &diags); err != nil {
 			t.Fatal(err)

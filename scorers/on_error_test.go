@@ -68,7 +68,7 @@ func crashed(t *testing.T, entry string) (eval.Score, error) {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\n" +
 		"cases: [{name: c, scorers: [" + entry + "]}]\n"
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", table, suite.Options{}, &diags)
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", table, suite.Options{}, &diags)
 	expect.OK(t, diags.Err())
 	for c := range s.Cases() {
 		return table.Compile(c.Scorers[0]).Score(answer("x"))

@@ -31,7 +31,7 @@ func problemsOf(entry string) string {
 		"\n      ",
 	) + "\n"
 	var diags diag.List
-	suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err != nil {
 		return err.Error()
 	}

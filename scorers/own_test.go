@@ -74,7 +74,6 @@ func judge(t testing.TB, table scorers.Table, entry, text string) (score eval.Sc
 			},
 		},
 		"s.yaml",
-		"s.yaml",
 		table,
 		suite.Options{},
 		&diags,

@@ -16,7 +16,7 @@ func problemLines(entry string, files fstest.MapFS) []string {
 		"  - name: c\n    scorers:\n      " + entry + "\n"
 	files["s.yaml"] = &fstest.MapFile{Data: []byte(text)}
 	var diags diag.List
-	suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	var lines []string
 	for _, d := range diags.Sorted() {
 		lines = append(lines, map[diag.Severity]string{diag.Error: "error "}[d.Severity]+d.Pos.String()+": "+d.Message+" ("+d.Hint+")")

@@ -27,7 +27,7 @@ func compile(t testing.TB, entry string) *scorers.Compiled {
 		"\n      ",
 	) + "\n"
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err != nil {
 		t.Fatalf("%s: %v", entry, err)
 	}
@@ -209,7 +209,7 @@ func TestEmptyArgumentsAreMistakes(t *testing.T) {
 		text := "version: 1\nname: s\ntargets: [{name: t, model: m, stream: true}]\njudges: [{name: strict, model: m}]\nprompts: [{name: p, " +
 			"live: true, turns: [{user: x}, {user: x}, {user: x}]}]\ncases:\n  - name: c\n    scorers:\n      " + entry + "\n"
 		var diags diag.List
-		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if !diags.HasErrors() {
 			t.Errorf("%s is taken, want an error", entry)
 		}
@@ -378,7 +378,7 @@ func FuzzArguments(f *testing.F) {
 			"\n      ",
 		) + "\n"
 		var diags diag.List
-		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if diags.HasErrors() {
 			return
 		}

@@ -194,7 +194,7 @@ func reported(entry string, opts suite.Options, files fstest.MapFS) []string {
 		all[name] = file
 	}
 	var diags diag.List
-	suite.Load(all, "s.yaml", "s.yaml", scorers.Builtin(), opts, &diags)
+	suite.Load(all, "s.yaml", scorers.Builtin(), opts, &diags)
 	var out []string
 	for _, d := range diags.Sorted() {
 		out = append(out, strings.TrimPrefix(d.Pos.String(), "s.yaml:")+": "+d.Message)

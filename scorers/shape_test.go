@@ -388,7 +388,7 @@ func TestShapeMistakes(t *testing.T) {
 		text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n" +
 			"  - name: c\n    scorers:\n      " + entry + "\n"
 		var diags diag.List
-		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		var told []string
 		for _, d := range diags.Sorted() {
 			told = append(told, d.Pos.String()+": "+d.Message)

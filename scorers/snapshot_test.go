@@ -31,7 +31,7 @@ func kept(list string, files fstest.MapFS, opts suite.Options) (*suite.Suite, *d
 		all[name] = file
 	}
 	var diags diag.List
-	return suite.Load(all, "s.yaml", "s.yaml", scorers.Builtin(), opts, &diags), &diags
+	return suite.Load(all, "s.yaml", scorers.Builtin(), opts, &diags), &diags
 }
 
 // snapshot scores an answer against what is expected; nil is no file.

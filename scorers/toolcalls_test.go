@@ -371,7 +371,7 @@ func TestToolCallsTakesTemplates(t *testing.T) {
 	text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases:\n  - name: c\n" +
 		"    vars: {tool: get_order, id: '4711'}\n    scorers:\n" +
 		"      - toolCalls: {calls: [{name: '{{.tool}}', args: {id: '{{.id}}', deep: {l: ['no. {{.id}}']}}}]}\n"
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

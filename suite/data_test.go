@@ -35,7 +35,7 @@ func fromFiles(files map[string]string) (*suite.Suite, string) {
 
 func fromFS(fsys fs.FS) (*suite.Suite, string) {
 	var diags diag.List
-	s := suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	var said strings.Builder
 	for _, d := range diags.Sorted() {
 		fmt.Fprintf(&said, "%s: %s\n", d.Pos, d.Message)

@@ -24,7 +24,7 @@ func twoVersions(t *testing.T, own, base, ownPrompts, basePrompts string) *suite
 			text += fmt.Sprintf("  - {name: %s, vars: {x: %s}, scorers: [{contains: y}]}\n", c, c)
 		}
 		var diags diag.List
-		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), opts, &diags)
+		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), opts, &diags)
 		if err := diags.Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ cases:
   - {name: japan, vars: {country: Japan}, arms: ["pro/*"], scorers: [{contains: Tokyo}]}
 `)}}
 	var diags diag.List
-	s := suite.Load(files, "capitals.yaml", "capitals.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(files, "capitals.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if diags.HasErrors() {
 		_ = diag.Renderer{}.Render(os.Stdout, &diags)
 		return

@@ -111,20 +111,29 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 	one.secret = len(env) > 0 || slices.Contains(secretHeaders(), name) ||
 		one.value.t.IsConstant() && looksSecret(one.value.text) == certainly
 	one.data = len(one.value.t.Fields())+len(one.value.t.Calls()) > 0 || one.value.t.UsesAll()
+	l.keepSecret(h, &one, env)
+	return one
+}
+
+// keepSecret adds what is secret of a header to what never shows, and warns of what a suite should not have.
+func (l *loader) keepSecret(h *endpoint, one *httpHeader, env map[string]string) {
 	for _, value := range env {
 		h.Secrets = append(h.Secrets, value)
 	}
-	if one.secret && one.value.t.IsConstant() {
+	if !one.value.t.IsConstant() {
+		return
+	}
+	switch {
+	case one.secret:
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
 		if !envRef.Matches(one.value.text) {
-			l.suspect(e.Value, appTokenHint, "a secret does not belong in a suite: take `%s` from the environment", e.Name())
+			l.suspect(one.value.node, appTokenHint, "a secret does not belong in a suite: take `%s` from the environment", one.name)
 		}
+	case looksSecret(one.value.text) == perhaps:
+		l.suspect(one.value.node, appTokenHint,
+			"the value of the header `%s` looks like a secret, which does not belong in a suite", one.name)
 	}
-	if !one.secret && one.value.t.IsConstant() && looksSecret(one.value.text) == perhaps {
-		l.suspect(e.Value, appTokenHint, "the value of the header `%s` looks like a secret, which does not belong in a suite", e.Name())
-	}
-	return one
 }
 
 // broken says that the value would be more than one line, or is otherwise not a text.

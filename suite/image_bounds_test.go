@@ -39,7 +39,7 @@ func TestLargeImagesAreNotDecodedWhileLoading(t *testing.T) {
 	files["s.yaml"] = &fstest.MapFile{Data: []byte(text)}
 	load := func() *diag.List {
 		var diags diag.List
-		suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		return &diags
 	}
 	var before, after runtime.MemStats

@@ -36,7 +36,7 @@ func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
 		"half.png":  {Data: wide.Bytes()[:200]},
 	}
 	var diags diag.List
-	return suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags), &diags
+	return suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags), &diags
 }
 
 // A resized image is sent at the size that the service looks at, the same each time, and is the same case as

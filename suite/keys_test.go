@@ -49,7 +49,7 @@ func marked(text string) (string, diag.Pos) {
 
 func loaded(text string) (*suite.Suite, []diag.Diagnostic) {
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	return s, diags.Sorted()
 }
 

@@ -8,6 +8,7 @@
 package suite
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io/fs"
@@ -172,6 +173,8 @@ func (a Arm) Matches(globs glob.Patterns) bool {
 
 // Options are the choices of a command that change what a suite means.
 type Options struct {
+	// Shown is how the user named the file, for messages; "" is its path.
+	Shown   string
 	Vars    map[string]string // --var: win over the variables of cases
 	Repeats int               // --repeats: wins over the suite's; 0 leaves it
 	// DefaultRepeats is how often cases run where neither Repeats nor the suite says it; 0 is once.
@@ -363,13 +366,13 @@ const (
 	templatePerByte = 4
 )
 
-// Load reads and checks the suite file path in fsys. shown is how the user named the file, for messages. Errors and
-// warnings go to diags; the Suite is not to be run when diags has errors.
-func Load(fsys fs.FS, path, shown string, kinds Kinds, opts Options, diags *diag.List) *Suite {
+// Load reads and checks the suite file path in fsys. Errors and warnings go to diags; the Suite is not to be run when
+// diags has errors.
+func Load(fsys fs.FS, path string, kinds Kinds, opts Options, diags *diag.List) *Suite {
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()
 	}
-	s := &Suite{File: shown, files: newFiles(fsys, path), opts: opts, kinds: kinds}
+	s := &Suite{File: cmp.Or(opts.Shown, path), files: newFiles(fsys, path), opts: opts, kinds: kinds}
 	return s.loadBy(lean(), diags)
 }
 

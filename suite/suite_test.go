@@ -33,7 +33,7 @@ func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 	t.Cleanup(func() { root.Close() })
 	var diags diag.List
 	s := suite.Load(
-		root.FS(), filepath.Base(path), filepath.Base(path), scorers.Builtin(),
+		root.FS(), filepath.Base(path), scorers.Builtin(),
 		suite.Options{Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}, &diags,
 	)
 	var b bytes.Buffer
@@ -53,7 +53,7 @@ func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 func fromText(text string, opts suite.Options) (*suite.Suite, *diag.List) {
 	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
 	var diags diag.List
-	return suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), opts, &diags), &diags
+	return suite.Load(fsys, "s.yaml", scorers.Builtin(), opts, &diags), &diags
 }
 
 func TestGoodSuites(t *testing.T) {
@@ -168,7 +168,7 @@ func withImage(name string, data []byte) (*suite.Suite, error) {
 		"cases: [{name: c, scorers: [{contains: x}]}]\n", name)
 	var diags diag.List
 	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}, name: {Data: data}}
-	s := suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	return s, diags.Err()
 }
 
@@ -199,7 +199,7 @@ func TestPromptLimits(t *testing.T) {
 	} {
 		fsys := fstest.MapFS{"s.yaml": {Data: suiteText(test.parts)}, "a.png": {Data: png}, "big.png": {Data: big}}
 		var diags diag.List
-		suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+		suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		if err := diags.Err(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}

@@ -26,7 +26,7 @@ func suiteOf(t *testing.T, text string, files map[string]string) *suite.Suite {
 		fsys[name] = &fstest.MapFile{Data: []byte(data)}
 	}
 	var diags diag.List
-	s := suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if diags.Len() > 0 {
 		t.Fatal(diags.Sorted())
 	}
@@ -80,7 +80,7 @@ func TestSystemTextsAreNotEndless(t *testing.T) {
 		"cases: [{name: c, scorers: [{contains: x}]}]\n"
 	fsys := fstest.MapFS{"s.yaml": {Data: []byte(text)}, "long.md": {Data: []byte(strings.Repeat("long ", 1<<20))}}
 	var diags diag.List
-	suite.Load(fsys, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err == nil || !strings.Contains(err.Error(), "at most 4194304 are allowed") {
 		t.Errorf("got %v, want that the prompt is too long", err)
 	}

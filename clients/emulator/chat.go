@@ -221,23 +221,27 @@ func (a *outcome) candidates() []wireCandidate {
 	return a.Candidates
 }
 
-// ending is the word of another protocol for why a candidate ended. A reason that it has no word for is given as it is.
-func ending(reason string, calls bool, stop, called, length, blocked string) string {
+// endings are the words of another protocol for why a candidate ended.
+type endings struct{ stop, called, length, blocked string }
+
+// of is the word for a reason, or the reason where there is none.
+func (e endings) of(reason string, calls bool) string {
 	switch {
 	case reason == "STOP" && calls:
-		return called
+		return e.called
 	case reason == "STOP":
-		return stop
+		return e.stop
 	case reason == eval.CutReason:
-		return length
+		return e.length
 	case eval.IsBlock(reason):
-		return blocked
+		return e.blocked
 	}
 	return reason
 }
 
 func chatEnding(c *wireCandidate) string {
-	return ending(c.FinishReason, len(spokenBy(c).calls) > 0, "stop", "tool_calls", "length", "content_filter")
+	words := endings{stop: "stop", called: "tool_calls", length: "length", blocked: "content_filter"}
+	return words.of(c.FinishReason, len(spokenBy(c).calls) > 0)
 }
 
 func (completions) head(a *outcome, object string) map[string]any {

@@ -249,7 +249,8 @@ func (messages) head(a *outcome, content any) map[string]any {
 
 // ending is why a message ended, with the stop sequence if one ended it.
 func (messages) ending(c *wireCandidate) map[string]any {
-	reason := ending(c.FinishReason, len(spokenBy(c).calls) > 0, "end_turn", "tool_use", "max_tokens", "refusal")
+	words := endings{stop: "end_turn", called: "tool_use", length: "max_tokens", blocked: "refusal"}
+	reason := words.of(c.FinishReason, len(spokenBy(c).calls) > 0)
 	if reason == "end_turn" && c.stop != "" {
 		return map[string]any{"stop_reason": "stop_sequence", "stop_sequence": c.stop}
 	}

@@ -182,7 +182,8 @@ func (responses) items(a *outcome, c *wireCandidate, status string) []map[string
 
 // status is how a response ended; details say why one is incomplete.
 func (responses) status(c *wireCandidate) (status string, details any) {
-	reason := ending(c.FinishReason, false, "completed", "completed", "max_output_tokens", "content_filter")
+	words := endings{stop: "completed", length: "max_output_tokens", blocked: "content_filter"}
+	reason := words.of(c.FinishReason, false)
 	if reason == "completed" {
 		return reason, nil
 	}

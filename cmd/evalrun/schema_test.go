@@ -291,7 +291,7 @@ func nearby(t testing.TB) fstest.MapFS {
 func loads(files fstest.MapFS, text []byte) []diag.Diagnostic {
 	files["suite.yaml"] = &fstest.MapFile{Data: text}
 	var diags diag.List
-	suite.Load(files, "suite.yaml", "suite.yaml", scorers.Builtin(), suite.Options{
+	suite.Load(files, "suite.yaml", scorers.Builtin(), suite.Options{
 		Now:    time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		Getenv: func(string) string { return "v1" },
 	}, &diags)

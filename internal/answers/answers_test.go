@@ -34,7 +34,7 @@ cases:
   - {name: two, arms: [t/chat], vars: {x: 2}, scorers: [` + scorer + `]}
 `
 	files := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
-	s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
+	s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func filtered(t *testing.T, text string, filter runner.Filter) *runner.Plan {
 	t.Helper()
 	var diags diag.List
 	files := fstest.MapFS{"s.yaml": {Data: []byte("version: 1\nname: s\n" + text)}}
-	s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
+	s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

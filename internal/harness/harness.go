@@ -301,7 +301,8 @@ func (j *Job) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, er
 
 // take loads a suite out of a file system, shown being how its user named it.
 func (j *Job) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
-	s := suite.Load(fsys, base, filepath.ToSlash(shown), j.table(), opts, &j.Diags)
+	opts.Shown = filepath.ToSlash(shown)
+	s := suite.Load(fsys, base, j.table(), opts, &j.Diags)
 	for name, text := range s.Sources() {
 		if bytes.HasPrefix(text, []byte("\x1f\x8b")) { // gzip: no lines to show
 			continue

@@ -47,9 +47,9 @@ func (j *Job) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) {
 func (j *Job) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
 	dir := filepath.Join(os.TempDir(), "evalrun-"+strings.ToLower(rand.Text()))
 	prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed
-	opts.Dir, opts.Ref = filepath.Join(dir, prefix), v.ref
+	opts.Dir, opts.Ref, opts.Shown = filepath.Join(dir, prefix), v.ref, filepath.ToSlash(v.shown)+"@"+v.ref
 	var diags diag.List
-	s := suite.Load(files, v.base, filepath.ToSlash(v.shown)+"@"+v.ref, j.table(), opts, &diags)
+	s := suite.Load(files, v.base, j.table(), opts, &diags)
 	if diags.HasErrors() {
 		return nil, exit.BadInput("--interleave: the version %s of %s cannot be used: %w", v.ref, v.shown, diags.Err())
 	}

@@ -1,6 +1,10 @@
 package letters
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/evalrun/evalrun/internal/lazy"
+)
 
 // normal is the sentence with its letters joined, and without the commas around adverbs. A "no" of its own is a correction.
 func (s sentence) normal() sentence {
@@ -16,10 +20,12 @@ func (s sentence) normal() sentence {
 func withoutAsides(all []lexeme) []lexeme {
 	drop := map[int]bool{}
 	classes := sentence{lexemes: all}.classes()
-	for _, m := range append(adverbs.Regexp().FindAllStringSubmatchIndex(classes, -1), contrast.Regexp().FindAllStringSubmatchIndex(classes, -1)...) {
-		drop[m[2]], drop[m[6]] = true, true
-		for i := m[4]; i < m[5]; i++ {
-			drop[i] = all[i].class == 'y'
+	for _, aside := range []lazy.Pattern{adverbs, contrast} {
+		for _, m := range aside.Regexp().FindAllStringSubmatchIndex(classes, -1) {
+			drop[m[2]], drop[m[6]] = true, true
+			for i := m[4]; i < m[5]; i++ {
+				drop[i] = all[i].class == 'y'
+			}
 		}
 	}
 	var out []lexeme

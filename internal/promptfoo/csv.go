@@ -187,7 +187,7 @@ func (c *converter) rowScorers(t *table, row int, cells map[string]string) strin
 				config["threshold"] = v
 			}
 		}
-		c.rowAssertion(all, sc, fmt.Sprintf("%s: row %d %s", t.name, row+1, h), cell, cells, config)
+		c.cellAssertion(all, sc, assertionCell{at: fmt.Sprintf("%s: row %d %s", t.name, row+1, h), text: cell, row: cells, config: config})
 		n++
 	}
 	if all.empty() && c.defaults.scorers.empty() {
@@ -203,20 +203,27 @@ func (c *converter) rowScorers(t *table, row int, cells map[string]string) strin
 	return string(out)
 }
 
-// rowAssertion reads one cell, such as contains: Paris.
-func (c *converter) rowAssertion(to *list, sc *scope, at, cell string, cells map[string]string, config map[string]any) {
-	made := assertionOf(cell)
+// assertionCell is a cell with an assertion, such as contains: Paris.
+type assertionCell struct {
+	at, text string
+	row      map[string]string
+	config   map[string]any // what other cells of the row say of it
+}
+
+// cellAssertion reads the assertion of a cell.
+func (c *converter) cellAssertion(to *list, sc *scope, cell assertionCell) {
+	made := assertionOf(cell.text)
 	for key, value := range made {
 		if text, is := value.(string); is && key == "value" && !code[fmt.Sprint(made["type"])] { // a cell is no template here
-			value = filledIn(text, cells)
+			value = filledIn(text, cell.row)
 		}
-		config[key] = value
+		cell.config[key] = value
 	}
-	data, err := json.Marshal(config)
+	data, err := json.Marshal(cell.config)
 	if err != nil {
 		return
 	}
-	n, ok := yamlnode.Parse(at, data, new(diagList))
+	n, ok := yamlnode.Parse(cell.at, data, new(diagList))
 	if !ok {
 		return
 	}
@@ -224,8 +231,8 @@ func (c *converter) rowAssertion(to *list, sc *scope, at, cell string, cells map
 	c.assertion(to, src{n, "row", "", l}, sc)
 	for _, f := range l.fates {
 		if f.status == statusTODO {
-			c.notes.add(line{path: at, fate: f})
-			c.tail.note("TODO: " + at + ": " + f.note)
+			c.notes.add(line{path: cell.at, fate: f})
+			c.tail.note("TODO: " + cell.at + ": " + f.note)
 			break
 		}
 	}

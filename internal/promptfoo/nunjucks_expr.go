@@ -37,7 +37,8 @@ func (e *expression) hasText() bool {
 	return e.op == "+" && slices.ContainsFunc(e.args, (*expression).hasText)
 }
 
-const nunjucksToken lazy.Pattern = `^\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`
+const nunjucksToken lazy.Pattern = `^\s*("(?:\\.|[^"\\])*"|` +
+	`'(?:\\.|[^'\\])*'|[0-9]+(?:\.[0-9]+)?|[A-Za-z_$][\w$]*|===|!==|==|!=|<=|>=|//|\*\*|[-+*/%~<>()\[\]{},:.|=])`
 
 // maxTokens bounds an expression.
 const maxTokens = 2000

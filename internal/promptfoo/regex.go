@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	unicodeEscape lazy.Pattern = `\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`
-	jsGroup       lazy.Pattern = `\(\?<([A-Za-z_]\w*)>`
+	unicodeEscape lazy.Pattern = `\\\\|\\u\{([0-9A-Fa-f]{1,6})\}|` +
+		`\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})`
+	jsGroup lazy.Pattern = `\(\?<([A-Za-z_]\w*)>`
 )
 
 // toRE2 turns a regular expression of JavaScript into one of RE2. ok is false for what RE2 does not have, such as lookahead.

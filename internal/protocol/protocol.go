@@ -31,11 +31,8 @@ type Options struct {
 	MaxTokensField string
 }
 
-// all are the protocols. Every case needs them, so their tables are made once.
+// all are the protocols other than the service's own. Every case needs them, so their tables are made once.
 var all = sync.OnceValue(func() []Protocol { return []Protocol{OpenAI(), Responses(), Anthropic()} })
-
-// All are the protocols other than the service's own.
-func All() []Protocol { return slices.Clone(all()) }
 
 // Named is the protocol with a name; false where there is none.
 func Named(name string) (Protocol, bool) {

@@ -31,7 +31,7 @@ type bodies [3]string
 
 func (want bodies) check(t *testing.T, r *eval.Request) {
 	t.Helper()
-	for i, p := range All() {
+	for i, p := range all() {
 		if want[i] == "" {
 			continue
 		}
@@ -254,7 +254,7 @@ func TestWhatAProtocolCannotExpress(t *testing.T) {
 	} {
 		r := plain()
 		r.GenerationConfig = config(given)
-		for i, p := range All() {
+		for i, p := range all() {
 			expect.Same(t, p.Name+" of "+given, keys(t, p, &r), want[i])
 		}
 	}
@@ -268,7 +268,7 @@ func TestPartsAProtocolCannotExpress(t *testing.T) {
 	} {
 		r := plain()
 		r.Contents = []eval.Content{user(eval.Part{Data: file(mime)})}
-		for i, p := range All() {
+		for i, p := range all() {
 			expect.Same(t, p.Name+" of "+mime, keys(t, p, &r), want[i])
 		}
 	}
@@ -279,7 +279,7 @@ func TestPartsAProtocolCannotExpress(t *testing.T) {
 	}
 	r.SafetySettings = []eval.SafetySetting{{Category: "c", Threshold: "t"}}
 	for i, want := range []string{"safetySettings image", "safetySettings image", "safetySettings image image"} {
-		expect.Same(t, All()[i].Name, keys(t, All()[i], &r), want)
+		expect.Same(t, all()[i].Name, keys(t, all()[i], &r), want)
 	}
 }
 
@@ -310,7 +310,7 @@ func FuzzBody(f *testing.F) {
 		r.System, r.Tools, r.ToolChoice = b, []tool.Declaration{{Name: a, Description: b}}, &tool.Choice{Name: a}
 		r.GenerationConfig = &eval.GenerationConfig{StopSequences: []string{a}}
 		r.Contents[2].Parts[0].Result.Text = b
-		for _, p := range All() {
+		for _, p := range all() {
 			body := p.Body(&r, Options{})
 			var sent map[string]any
 			expect.OK(t, json.Unmarshal(body, &sent))

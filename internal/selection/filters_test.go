@@ -32,7 +32,7 @@ prompts: [{name: p, text: "{{.x}}"}]
 defaults: {repeats: 2, scorers: [{contains: x}]}
 cases: ` + cases
 	files := fstest.MapFS{"s.yaml": {Data: []byte(text)}}
-	s := suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
+	s := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{Getenv: func(string) string { return "" }}, &diags)
 	if err := diags.Err(); err != nil {
 		t.Fatal(err)
 	}

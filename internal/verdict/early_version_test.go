@@ -21,7 +21,7 @@ func versions(t *testing.T, own, base string) *runner.Plan {
 		text := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.x}}\"}]\n" +
 			"defaults: {scorers: [{contains: y}]}\ncases:\n" + cases
 		var diags diag.List
-		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), opts, &diags)
+		s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), opts, &diags)
 		if err := diags.Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -121,7 +121,7 @@ func verdicts(c *compare.Comparison) (out []string) {
 func load(t testing.TB, text string, filter runner.Filter) (*suite.Suite, *runner.Plan) {
 	t.Helper()
 	var diags diag.List
-	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	expect.OK(t, diags.Err())
 	return s, runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), filter, "v1")
 }
