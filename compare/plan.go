@@ -33,15 +33,15 @@ type OutlookRow struct {
 	Asked float64 `json:"asked"`
 }
 
-// outlookFlips are from a model that hardly varies to one that varies much.
-var outlookFlips = []float64{0.05, 0.1, 0.2}
-
 // paths is how many runs are drawn for an expectation.
 const paths = 40
 
 // NewOutlook says what a gate with a margin of the pass rate can do. single says that each case runs once and none
 // belongs to a cluster.
 func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early bool) Outlook {
+	// outlookFlips are from a model that hardly varies to one that varies much.
+	outlookFlips := []float64{0.05, 0.1, 0.2}
+
 	end := alpha
 	if early {
 		end -= alpha * EarlyShare

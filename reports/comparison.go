@@ -184,11 +184,11 @@ func levelsOf(metrics []compare.MetricComparison) (out []string) {
 	return out
 }
 
-// foldable are the columns of a comparison that go when there is no room, in this order: n, head, base.
-var foldable = []int{5, 2, 1}
-
 // fold leaves columns out until the rest fits.
 func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]string) {
+	// foldable are the columns of a comparison that go when there is no room, in this order: n, head, base.
+	foldable := []int{5, 2, 1}
+
 	for _, column := range foldable {
 		width := 0
 		for c := range header {

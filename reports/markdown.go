@@ -83,10 +83,10 @@ func (m *markdown) missing(n int, noun string) {
 	}
 }
 
-// mdWords are the verdict on the run, by exit code.
-var mdWords = map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
-
 func (m *markdown) head(links []Link) {
+	// mdWords are the verdict on the run, by exit code.
+	mdWords := map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
+
 	d, c := m.d, m.d.Summary.Counts
 	m.add("## evalrun: %s\n\n", cmp.Or(mdWords[d.Gate.Exit], "failed"))
 	m.links(links)

@@ -34,9 +34,6 @@ var passing = []eval.ErrorKind{
 	eval.KindProgram, eval.KindApp,
 }
 
-// consulting are the scorers that call judges: by themselves, or through scorers inside.
-var consulting = []string{"judge", "any", "all", "not"}
-
 // note looks for what helps against the error of a trial.
 func (r *remedies) note(a *journal.Account) {
 	if a.Error == nil {
@@ -55,6 +52,9 @@ func (r *remedies) note(a *journal.Account) {
 
 // unscored looks for what helps a trial whose answer could not be scored.
 func (r *remedies) unscored(a *journal.Account) {
+	// consulting are the scorers that call judges: by themselves, or through scorers inside.
+	consulting := []string{"judge", "any", "all", "not"}
+
 	words := a.Error.Message
 	for _, s := range a.Scores {
 		words += "\n" + s.Unscored

@@ -234,13 +234,13 @@ func allHold(n int) string {
 	return fmt.Sprintf("%d rules hold", n)
 }
 
-// bestWords are the verdicts on an arm that has to be among the best.
-var bestWords = map[eval.Verdict]string{
-	eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best",
-}
-
 // ruleWords are a rule that was applied, with what was found.
 func ruleWords(r eval.GateRule) string {
+	// bestWords are the verdicts on an arm that has to be among the best.
+	bestWords := map[eval.Verdict]string{
+		eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best",
+	}
+
 	bound := "at most"
 	if r.Name == "passRate" || strings.HasPrefix(r.Name, "mean ") || strings.HasPrefix(r.Name, "classification ") {
 		bound = "at least"

@@ -36,9 +36,6 @@ const (
 	defaultTokenLifetime = time.Hour
 )
 
-// scopes that the emulator grants, by what they end in.
-var knownScopes = []string{"/auth/generative-language.retriever", "/auth/cloud-platform"}
-
 // authServer is an OAuth 2.0 authorization server (RFC 6749) with PKCE (RFC 7636), for loopback redirects (RFC 8252).
 // Codes are for one use, refresh tokens rotate, and a second use of either ends the login.
 type authServer struct {
@@ -174,6 +171,9 @@ func loopbackRedirect(raw string) bool {
 }
 
 func (g *grant) unknownScope() string {
+	// scopes that the emulator grants, by what they end in.
+	knownScopes := []string{"/auth/generative-language.retriever", "/auth/cloud-platform"}
+
 	scopes := strings.Fields(g.scope)
 	for _, s := range scopes {
 		if !slices.ContainsFunc(knownScopes, func(known string) bool { return strings.HasSuffix(s, known) }) {

@@ -194,14 +194,14 @@ func (s *schema) inner() []innerSchema {
 	return out
 }
 
-var schemaTypes = []string{"string", "number", "integer", "boolean", "array", "object", "null"}
-
-// numberedTypes are the types as clients may send them instead.
-var numberedTypes = []string{"0", "1", "2", "3", "4", "5", "6", "7"}
-
 // wrongType is a type, or the one of several, that does not exist; "" when all do. The service's own schemas say STRING, or its
 // number, and JSON Schema says string.
 func wrongType(raw json.RawMessage) string {
+	// numberedTypes are the types as clients may send them instead.
+	numberedTypes := []string{"0", "1", "2", "3", "4", "5", "6", "7"}
+
+	schemaTypes := []string{"string", "number", "integer", "boolean", "array", "object", "null"}
+
 	if !isSet(raw) {
 		return ""
 	}

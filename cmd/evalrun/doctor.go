@@ -63,10 +63,10 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 	return exitWith(found.Exit)
 }
 
-// stateColors are the colours of states of a check.
-var stateColors = map[string]string{setup.OK: "32", setup.Warning: "33", setup.Problem: "31"}
-
 func (a *app) writeCheckup(c *setup.Checkup) error {
+	// stateColors are the colours of states of a check.
+	stateColors := map[string]string{setup.OK: "32", setup.Warning: "33", setup.Problem: "31"}
+
 	p := term.Printer{W: a.out}
 	for _, s := range c.Settings {
 		value := s.Value

@@ -14,6 +14,8 @@ import (
 )
 
 func (a *app) validateCommand() *cobra.Command {
+	validateFormats := []string{"text", "json", "github"}
+
 	var f harness.Flags
 	var format string
 	cmd := &cobra.Command{
@@ -48,8 +50,6 @@ func (a *app) annotated(err error, format string) error {
 	}
 	return errors.Join(exitWith(exit.CodeBadInput), authoring.Problems(&bad.Diags).Write(a.out, format))
 }
-
-var validateFormats = []string{"text", "json", "github"}
 
 // annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. A problem without a
 // file is there and on standard error.

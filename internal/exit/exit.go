@@ -62,11 +62,11 @@ func OfSignal(name string) int {
 	return CodeInterrupted
 }
 
-// severity orders the codes: the first of several wins.
-var severity = [...]int{CodeInterrupted, CodeTerminated, CodeFailed, CodeIncomplete, CodeInconclusive, CodeOK}
-
 // Worst is the code that counts among several.
 func Worst(codes ...int) int {
+	// severity orders the codes: the first of several wins.
+	severity := [...]int{CodeInterrupted, CodeTerminated, CodeFailed, CodeIncomplete, CodeInconclusive, CodeOK}
+
 	for _, code := range severity {
 		if slices.Contains(codes, code) {
 			return code

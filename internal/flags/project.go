@@ -73,12 +73,12 @@ func useProject(cmd *cobra.Command, f *harness.Flags, c harness.ProjectChoice, s
 	return preset(cmd.Flags(), f.ProjectFile)
 }
 
-// together are flags that replace each other: one on the command line replaces all of a group in a project file. They
-// say where answers are kept, and when a run that fails ends.
-var together = [][]string{{"record", "replay", "replay-or-record", "answers"}, {"fail-fast", "max-failures"}}
-
 // replaced reports whether the value that a project file has for a flag gives way to the command line.
 func replaced(fs *pflag.FlagSet, name string) bool {
+	// together are flags that replace each other: one on the command line replaces all of a group in a project file. They
+	// say where answers are kept, and when a run that fails ends.
+	together := [][]string{{"record", "replay", "replay-or-record", "answers"}, {"fail-fast", "max-failures"}}
+
 	return slices.ContainsFunc(together, func(names []string) bool {
 		return slices.Contains(names, name) && slices.ContainsFunc(names, fs.Changed)
 	})

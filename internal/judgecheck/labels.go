@@ -93,8 +93,6 @@ func readLabels(file string) (*labelFile, error) {
 	return l, nil
 }
 
-var labelColumns = []string{"suite", "case", "arm", "repeat", "scorer", "label"}
-
 // readCSV reads rows below a header that names the columns; further columns are left to people.
 func (l *labelFile) readCSV(data []byte) {
 	in := csv.NewReader(bytes.NewReader(data))
@@ -131,6 +129,8 @@ func (l *labelFile) readCSV(data []byte) {
 
 // header reports whether the columns that are needed are there. It folds their names.
 func (l *labelFile) header(columns []string) bool {
+	labelColumns := []string{"suite", "case", "arm", "repeat", "scorer", "label"}
+
 	for i := range columns {
 		columns[i] = strings.ToLower(strings.TrimSpace(columns[i]))
 	}

@@ -105,10 +105,10 @@ func (t *translator) prefixed(e *expression, word string) (string, error) {
 	return out + ")", nil
 }
 
-var comparisons = map[string]string{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-
 // comparison compares with texts as they are. Numbers are compared as numbers where both sides are, so that a length can be.
 func (t *translator) comparison(e *expression) (string, error) {
+	comparisons := map[string]string{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
 	for i, side := range e.args {
 		other := e.args[1-i]
 		if side.op != "number" && side.op != "bool" || other.numeric() {

@@ -42,6 +42,8 @@ func wholeText(text *string) string {
 }
 
 func diffLine(line string, color bool) string {
+	diffColors := map[string]string{"+": "32", "-": "31", "@": "36"}
+
 	out := diag.Clean(overview.CutText(line, maxFullLine))
 	if len(line) > maxFullLine {
 		out += "..."
@@ -51,5 +53,3 @@ func diffLine(line string, color bool) string {
 	}
 	return out
 }
-
-var diffColors = map[string]string{"+": "32", "-": "31", "@": "36"}

@@ -20,16 +20,6 @@ var statusOf = map[string]int{
 	"overloaded_error": 529,
 }
 
-// Words and phrases of vendors for two errors that waiting does not cure.
-var (
-	spentWords = []string{
-		"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance",
-		"insufficient_credits",
-	}
-
-	tooLongWords = []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
-)
-
 const (
 	spentPhrase lazy.Pattern = `(?i)credit balance is too low|insufficient (balance|credits?|funds)|` +
 		`exceeded your current quota`
@@ -40,6 +30,14 @@ const (
 
 // classify gives the error of a vendor the kind that its words mean.
 func (b *errorBody) classify(e *eval.Error) {
+	// Words and phrases of vendors for two errors that waiting does not cure.
+	tooLongWords := []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
+
+	spentWords := []string{
+		"insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance",
+		"insufficient_credits",
+	}
+
 	said := func(words []string) bool {
 		return slices.ContainsFunc(b.Words, func(w string) bool { return slices.Contains(words, strings.ToLower(w)) })
 	}
@@ -74,9 +72,6 @@ const (
 	other = "OTHER"
 )
 
-// brokenReasons are words for an answer that the vendor did not bring to its end.
-var brokenReasons = []string{"error", "abort", "aborted", "cancelled", "network_error", "insufficient_system_resource"}
-
 // pausedReason is the word for a turn that the vendor paused, and that a further request would continue. Anthropic pauses long turns of
 // tools that run on its side.
 const pausedReason = "pause_turn"
@@ -84,6 +79,9 @@ const pausedReason = "pause_turn"
 // End says by which reason a candidate ended, in the vendor's word, its parts being known. The error is that of an
 // answer that is not whole.
 func End(c *eval.Candidate, word string) error {
+	// brokenReasons are words for an answer that the vendor did not bring to its end.
+	brokenReasons := []string{"error", "abort", "aborted", "cancelled", "network_error", "insufficient_system_resource"}
+
 	lower := strings.ToLower(word)
 	if slices.Contains(brokenReasons, lower) {
 		return eval.Errorf(eval.KindTruncated, "the answer was cut: the service ended it with %q", word)
