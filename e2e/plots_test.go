@@ -102,13 +102,15 @@ const badPlots = `(() => {
 		const box = plot.getBoundingClientRect();
 		if (plot.getAttribute('role') !== 'img' || !plot.getAttribute('aria-label')) bad.push('no words in ' + plot.outerHTML.slice(0, 200));
 		if (/NaN|Infinity|undefined|null/.test(plot.outerHTML)) say(plot, 'what is no number');
-		const texts = [...plot.querySelectorAll('text')], numbers = new Set(texts.map(t => t.textContent).filter(t => /^[×+−-]*\s*[\d.,]+(e-?\d+)?([KMBT]| %| ms| s| min)?$/.test(t)));
+		const texts = [...plot.querySelectorAll('text')];
+		const numbers = new Set(texts.map(t => t.textContent).filter(t => /^[×+−-]*\s*[\d.,]+(e-?\d+)?([KMBT]| %| ms| s| min)?$/.test(t)));
 		if (numbers.size < 2) say(plot, 'the numbers ' + JSON.stringify(texts.map(t => t.textContent)));
 		const places = texts.filter(t => !t.matches('.inside')).map(t => [t.textContent, t.getBoundingClientRect()]);
 		places.forEach(([text, a], i) => {
 			if (a.left < box.left - 2 || a.right > box.right + 2 || a.top < box.top - 2 || a.bottom > box.bottom + 3) say(plot, text + ' is cut');
 			for (const [other, b] of places.slice(i + 1)) {
-				if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) say(plot, text + ' lies on ' + other);
+				if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+					Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4) say(plot, text + ' lies on ' + other);
 			}
 		});
 	}
@@ -245,7 +247,9 @@ func TestTwoArmsCaseByCase(t *testing.T) {
 	b := open(t, p.path(t), 1280, 1000, "light")
 	b.visit("#/", ".verdict")
 	const heading = "Two arms, case by case"
-	want := fmt.Sprintf("tone of B is higher in %s cases, lower in %s, the same in %s.", thousands(more), thousands(less), thousands(p.cases-more-less))
+	want := fmt.Sprintf(
+		"tone of B is higher in %s cases, lower in %s, the same in %s.", thousands(more), thousands(less), thousands(p.cases-more-less),
+	)
 	if got := b.sectionOf(heading); !strings.Contains(got, want) {
 		t.Errorf("no %q in %s", want, got)
 	}
@@ -277,7 +281,8 @@ func TestQualityAgainstCost(t *testing.T) {
 	b.visit("#/", ".verdict")
 	rows := func() []string {
 		return evaluate[[]string](
-			b, `[...document.querySelector('#pick-cost-0').closest('section').querySelectorAll('tbody tr')].map(r => r.innerText.replace(/\s+/g, ' '))`,
+			b, `[...document.querySelector('#pick-cost-0').closest('section').querySelectorAll('tbody tr')].
+				map(r => r.innerText.replace(/\s+/g, ' '))`,
 		)
 	}
 	expect.Same(t, "by pass rate and money", rows(), []string{
@@ -291,6 +296,7 @@ func TestQualityAgainstCost(t *testing.T) {
 	expect.Same(t, "by tone and tokens", rows(), []string{
 		"1 model0/ask 0 100 none", "2 model1/ask 0.5 200 none", "3 model2/ask 0.375 300 2",
 	})
-	expect.Same(t, "full points", evaluate[int](b, `document.querySelector('#pick-cost-0').closest('section').querySelectorAll('circle.point').length`), 2)
+	points := evaluate[int](b, `document.querySelector('#pick-cost-0').closest('section').querySelectorAll('circle.point').length`)
+	expect.Same(t, "full points", points, 2)
 	b.quiet()
 }

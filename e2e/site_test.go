@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,7 @@ func TestSiteOfTheDocumentation(t *testing.T) {
 		b.do(chromedp.Navigate(evaluate[string](b, `document.querySelector("#found a").href`)))
 		b.until(`document.documentElement.dataset.ready === "" && document.getElementById("exit-codes") !== null`)
 		evaluate[bool](b, `document.getElementById("scheme").click(), true`)
-		b.until(`(getComputedStyle(document.body).backgroundColor === "rgb(255, 255, 255)") === ` + map[bool]string{true: "true", false: "false"}[dark])
+		b.until(fmt.Sprintf(`(getComputedStyle(document.body).backgroundColor === "rgb(255, 255, 255)") === %t`, dark))
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for _, request := range b.requests {

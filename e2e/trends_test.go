@@ -72,7 +72,8 @@ func TestPlotsAccessible(t *testing.T) {
 			evaluate[chromedp.Void](b, axe+"\n;0")
 			b.visit("#/", ".verdict")
 			b.faultless("plots, "+scheme, width)
-			if n := evaluate[int](b, `[...document.querySelectorAll('.picks select')].filter(s => s.tabIndex === 0 && s.labels.length === 1).length`); n != 5 {
+			const labelled = `[...document.querySelectorAll('.picks select')].filter(s => s.tabIndex === 0 && s.labels.length === 1).length`
+			if n := evaluate[int](b, labelled); n != 5 {
 				t.Errorf("%d choices of plots, want 5", n)
 			}
 			b.quiet()

@@ -291,7 +291,9 @@ func TestHashOf(t *testing.T) {
 	seen := map[string]string{}
 	for what, one := range map[string]*eval.Result{
 		"text": {Response: new(text("hi"))}, "another text": {Response: new(text("hi "))}, "blocked": {Response: &blocked},
-		"prompt": {Response: &prompt}, "odd": {Response: new(text("h\xff\xfei"))}, "two": {Response: &two}, "call": {Response: new(call("1", `{"a":1}`))}, "other call": {Response: new(call("1", `{"a":2}`))},
+		"prompt": {Response: &prompt}, "odd": {Response: new(text("h\xff\xfei"))}, "two": {Response: &two},
+		"call":        {Response: new(call("1", `{"a":1}`))},
+		"other call":  {Response: new(call("1", `{"a":2}`))},
 		"turns":       {Response: new(text("b")), Turns: turns(text("a"), text("b"))},
 		"other turns": {Response: new(text("b")), Turns: turns(text("c"), text("b"))},
 	} {

@@ -106,10 +106,16 @@ func TestChooseWithoutAsking(t *testing.T) {
 		want scorers.Choice
 	}{
 		{scorers.Pair{Base: answered("x"), Head: answered("x")}, scorers.Choice{Preferred: scorers.Tie, Same: true}},
-		{scorers.Pair{Base: scorers.Told{Question: "other", Answer: "x"}, Head: answered("x")}, scorers.Choice{Preferred: scorers.Tie, Same: true}},
+		{
+			scorers.Pair{Base: scorers.Told{Question: "other", Answer: "x"}, Head: answered("x")},
+			scorers.Choice{Preferred: scorers.Tie, Same: true},
+		},
 		{scorers.Pair{Base: answered(""), Head: answered("x")}, scorers.Choice{Why: "one of the answers has no text"}},
 		{scorers.Pair{Base: answered("x"), Head: answered(" \r\n")}, scorers.Choice{Why: "one of the answers has no text"}},
-		{scorers.Pair{Base: answered("x"), Head: answered(strings.Repeat("y", 5<<20))}, scorers.Choice{Why: "the answers are too long for a judge"}},
+		{
+			scorers.Pair{Base: answered("x"), Head: answered(strings.Repeat("y", 5<<20))},
+			scorers.Choice{Why: "the answers are too long for a judge"},
+		},
 	} {
 		if got, asked := chosen(t, "", test.pair, always("never")); got != test.want || len(asked) != 0 {
 			t.Errorf("%.100v: %+v", test.pair, got)

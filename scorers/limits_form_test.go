@@ -66,7 +66,8 @@ func schemaFigures(t *testing.T) string {
 func xmlFigures(t *testing.T) string {
 	valid, invalid := documents(t, "xml", "- xml: wellFormed")
 	return fmt.Sprintf("It takes %s documents without a document type that XML 1.0 allows, and %s that it does not. It ignores missing "+
-		"white space between attributes, and a missing version of a declaration. Paths have at most %d elements.", valid, invalid, scorers.MaxNesting)
+		"white space between attributes, and a missing version of a declaration. Paths have at most %d elements.",
+		valid, invalid, scorers.MaxNesting)
 }
 
 func numberFigures(t *testing.T) string {

@@ -232,7 +232,8 @@ func TestWhere(t *testing.T) {
 				"a.jsonl": "{\"x\":\"1\",\"meta\":{\"lang\":\"en\"}}\n{\"x\":\"2\",\"meta\":{}}\n{\"x\":\"3\",\"Meta\":{}}\n",
 			},
 			want: "a 1: \"1\" {\"equals\":\"e\"}\n",
-			said: "a.jsonl:2:1: `where` cannot be determined for the row: it has no `meta.lang`\na.jsonl:3:1: `where` cannot be determined for the row: it " +
+			said: "a.jsonl:2:1: `where` cannot be determined for the row: it has no `meta.lang`\n" +
+				"a.jsonl:3:1: `where` cannot be determined for the row: it " +
 				"has no `meta.lang`\n",
 		},
 		{

@@ -168,8 +168,10 @@ func TestHTTPFaults(t *testing.T) {
 				w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("x", 40))
 			}
 		}, app.Reading{}, 0, eval.KindTransport, "no answer from"},
-		"another protocol": {failing(101, ""), app.Reading{}, 0, eval.KindMalformed, "the target `shop` answers with a status that is not an answer"},
-		"garbage":          {cut("\x00\x01garbage"), app.Reading{}, 0, eval.KindTransport, "no answer from|broke"},
+		"another protocol": {
+			failing(101, ""), app.Reading{}, 0, eval.KindMalformed, "the target `shop` answers with a status that is not an answer",
+		},
+		"garbage": {cut("\x00\x01garbage"), app.Reading{}, 0, eval.KindTransport, "no answer from|broke"},
 		"its own error": {
 			says("application/json", `{"error": {"message": "no stock for `+canary+`"}}`),
 			app.Reading{Answer: ".text", Error: ".error"},

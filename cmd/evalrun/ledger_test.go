@@ -172,7 +172,9 @@ func TestLedgerKeepsRates(t *testing.T) {
 		service.requests = 0
 	}
 	b := newBox(t, service, map[string]string{"suite.yaml": ledgerSuite(10_000)})
-	l := b.startLedger(fmt.Sprintf(`{service: "http://127.0.0.1:*", model: m, requestsPerMinute: %d, tokensPerMinute: %d}`, perMinute, max(tokens, 1_000_000)))
+	l := b.startLedger(fmt.Sprintf(
+		`{service: "http://127.0.0.1:*", model: m, requestsPerMinute: %d, tokensPerMinute: %d}`, perMinute, max(tokens, 1_000_000),
+	))
 	if tokens > 0 {
 		b.write("limits.yaml", fmt.Sprintf("accounts: [{requestsPerMinute: %d, tokensPerMinute: %d}]\n", perMinute, tokens))
 		l.restart(0)

@@ -43,7 +43,8 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines, "visits": visits, "fetch": fetch, "viewed": viewed, "labelled": labelled,
+			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines, "visits": visits, "fetch": fetch,
+			"viewed": viewed, "labelled": labelled,
 			"rewrite": rewrite, "blocks": blocks, "post": post, "unserve": unserve,
 		},
 	})

@@ -119,11 +119,13 @@ var direct = map[string][]string{
 	"internal/standing": {"internal/overview"},
 	"internal/page":     {"internal/standing", "internal/overview", "compare", "journal", "pricing", "eval"},
 	"internal/testrun":  {"journal", "eval"},
-	"reports":           {"internal/standing", "internal/page", "internal/overview", "compare", "journal", "eval", "diag", "glob", "internal/wirejson"},
-	"history":           {"journal", "eval", "glob", "internal/stats"},
-	"runner":            {"scorers", "suite", "eval", "diag", "internal/estimate"},
-	"internal/githead":  {"internal/lazy", "internal/regular"},
-	"internal/project":  {"internal/githead", "internal/rundir", "reports", "suite"},
+	"reports": {
+		"internal/standing", "internal/page", "internal/overview", "compare", "journal", "eval", "diag", "glob", "internal/wirejson",
+	},
+	"history":          {"journal", "eval", "glob", "internal/stats"},
+	"runner":           {"scorers", "suite", "eval", "diag", "internal/estimate"},
+	"internal/githead": {"internal/lazy", "internal/regular"},
+	"internal/project": {"internal/githead", "internal/rundir", "reports", "suite"},
 	"internal/harness": {
 		"internal/answers", "internal/selection", "internal/project",
 		"internal/layers", "internal/verdict", "internal/rundir", "runner",

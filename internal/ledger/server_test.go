@@ -122,7 +122,9 @@ func TestLedgerStaysAway(t *testing.T) {
 
 // A budget of calls is exact over many processes that ask at once.
 func TestBudgetIsExact(t *testing.T) {
-	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{Budget: Amount{Calls: 100}}), State: t.TempDir(), Notice: func(string) {}})
+	s, err := Start(Config{
+		Listen: "127.0.0.1:0", Limits: anyAccount(Limits{Budget: Amount{Calls: 100}}), State: t.TempDir(), Notice: func(string) {},
+	})
 	expect.OK(t, err)
 	defer s.Close()
 	var mu sync.Mutex
@@ -184,7 +186,9 @@ func TestTokens(t *testing.T) {
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{}), State: t.TempDir(), Token: "right", Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
-	for _, path := range []string{"GET /v1/accounts", "POST /v1/grants", "POST /v1/check", "POST /v1/heartbeats", "POST /v1/settlements", "GET /"} {
+	for _, path := range []string{
+		"GET /v1/accounts", "POST /v1/grants", "POST /v1/check", "POST /v1/heartbeats", "POST /v1/settlements", "GET /",
+	} {
 		for header, want := range map[string]int{"": 401, "Bearer wrong": 401, "right": 0, "Bearer right": 0} {
 			method, path, _ := strings.Cut(path, " ")
 			req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader("{}"))
@@ -264,13 +268,16 @@ func TestOpenLedgersAreRefused(t *testing.T) {
 		}
 	}
 	for _, url := range []string{
-		"http://10.0.0.1:80", "http://ledger.example", "ftp://127.0.0.1", "127.0.0.1:80", "http://u:p@127.0.0.1", "http://127.0.0.1/x", "http://localhost.example:1",
+		"http://10.0.0.1:80", "http://ledger.example", "ftp://127.0.0.1", "127.0.0.1:80", "http://u:p@127.0.0.1", "http://127.0.0.1/x",
+		"http://localhost.example:1",
 	} {
 		if _, err := Dial(Options{URL: url}); err == nil {
 			t.Errorf("%s: the client takes it", url)
 		}
 	}
-	s, err := Start(Config{Listen: ":0", Token: "x", Cert: cert, CertKey: key, Limits: anyAccount(Limits{}), State: t.TempDir(), Notice: func(string) {}})
+	s, err := Start(Config{
+		Listen: ":0", Token: "x", Cert: cert, CertKey: key, Limits: anyAccount(Limits{}), State: t.TempDir(), Notice: func(string) {},
+	})
 	expect.OK(t, err)
 	defer s.Close()
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "https://"))
@@ -331,7 +338,8 @@ func TestNotALedger(t *testing.T) {
 	for _, answer := range []string{"<html>hello</html>", `{"error":5}`, `[1]`} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		expect.OK(t, err)
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }), ReadHeaderTimeout: time.Second}
+		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) })
+		server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
 		go server.Serve(l)
 		_, err = dial(t, Options{URL: "http://" + l.Addr().String()}).Check(t.Context(), []Account{someModel})
 		if err == nil || !strings.Contains(err.Error(), "is not a ledger of evalrun") {

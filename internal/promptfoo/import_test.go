@@ -118,18 +118,24 @@ evaluateOptions: {timeoutMs: 5000, maxEvalTimeMs: 60000, cache: false, showProgr
 prompts: [{raw: "{{a}}", label: l, config: {temperature: 1}}, {id: file://gone.txt}, [nested], 5, null]
 providers:
   - {id: openai, config: {tools: [{type: function, function: {name: f, strict: true}}, {type: web_search}], tool_choice: required}}
-  - {openai:gpt-4o: {label: named, config: {passthrough: {seed: 1, odd: x}, headers: {X-A: b, X-Api-Key: c}, organization: org, inputCost: 0.000001, outputCost: 0.000002}}}
+  - {openai:gpt-4o: {label: named, config: {passthrough: {seed: 1, odd: x}, headers: {X-A: b, X-Api-Key: c},
+      organization: org, inputCost: 0.000001, outputCost: 0.000002}}}
   - {config: {a: b}}
   - [x]
-  - {id: http, config: {url: "{{env.U}}/x", queryParams: {q: "{{prompt}}"}, auth: {type: bearer, token: t}, session: {url: x}, tls: {certPath: c.pem}, validateStatus: "status < 500", body: [1, 2], transformResponse: "text.split(' ')[0]"}}
+  - {id: http, config: {url: "{{env.U}}/x", queryParams: {q: "{{prompt}}"}, auth: {type: bearer, token: t},
+      session: {url: x}, tls: {certPath: c.pem}, validateStatus: "status < 500",
+      body: [1, 2], transformResponse: "text.split(' ')[0]"}}
   - {id: "https://x.example", config: {method: GET}, delay: 100, transform: output.trim(), env: {A: b}, inputs: {a: b}, nonsense: 1}
-  - {id: vertex:gemini-pro, config: {region: r, safetySettings: [{category: HARM, threshold: HIGH}], generationConfig: {temperature: 1, odd: 2}}}
+  - {id: vertex:gemini-pro, config: {region: r, safetySettings: [{category: HARM, threshold: HIGH}],
+      generationConfig: {temperature: 1, odd: 2}}}
   - exec:python run.py --x "a b"
   - openai:embeddings:text-embedding-3-large
   - file://provider.yaml
 defaultTest:
   vars: {v: "{{w}} and {{undefined}}", w: x}
-  options: {prefix: "P ", suffix: " S", transform: "output.split(' ')[0]", transformVars: x, rubricPrompt: y, storeOutputAs: z, runSerially: true, factuality: {subset: 0.5}, disableVarExpansion: true, repeat: 2, provider: file://grader.py}
+  options: {prefix: "P ", suffix: " S", transform: "output.split(' ')[0]", transformVars: x,
+    rubricPrompt: y, storeOutputAs: z, runSerially: true, factuality: {subset: 0.5},
+    disableVarExpansion: true, repeat: 2, provider: file://grader.py}
   threshold: 2
   metadata: {a: [b, c], d: {e: f}}
   assertScoringFunction: file://f.js
@@ -148,7 +154,8 @@ tests:
       - {type: context-relevance}
       - {type: answer-relevance, provider: {text: openai:gpt-4o, embedding: openai:embeddings:text-embedding-3-small}}
       - {type: tool-call-f1, value: [a, b]}
-      - {type: assert-set, threshold: 0.5, metric: m, weight: 2, config: {}, assert: [{type: contains, value: a, metric: inner, weight: 3}, {type: webhook, value: x}]}
+      - {type: assert-set, threshold: 0.5, metric: m, weight: 2, config: {},
+          assert: [{type: contains, value: a, metric: inner, weight: 3}, {type: webhook, value: x}]}
       - {type: llm-rubric, value: file://gone.md, rubricPrompt: x}
       - {type: javascript, value: "{{ a | shuffle }} {% if x %}", config: {a: {b: [c]}}}
       - {type: javascript, value: file://gone.js}

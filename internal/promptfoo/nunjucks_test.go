@@ -85,7 +85,8 @@ func TestTemplatesWithoutCounterpart(t *testing.T) {
 // The names of variables are known, so that missing ones of a test can be given.
 func TestTemplatesListTheirVariables(t *testing.T) {
 	t.Parallel()
-	got, err := dialect{functions: map[string]string{"prompt": "prompt"}}.translate("{{ b.c }}{% for x in list %}{{ x }}{{ a }}{% endfor %}{{ prompt }}")
+	prompts := dialect{functions: map[string]string{"prompt": "prompt"}}
+	got, err := prompts.translate("{{ b.c }}{% for x in list %}{{ x }}{{ a }}{% endfor %}{{ prompt }}")
 	if err != nil || strings.Join(got.uses, " ") != "a b list" {
 		t.Errorf("got %+v, %v; want the variables a, b and list", got, err)
 	}

@@ -77,7 +77,8 @@ func TestTextsSurviveYAML(t *testing.T) {
 	for _, text := range []string{
 		"", "plain", " leading", "trailing ", "a: b", "a #b", "- x", "yes", "null", "~", "1.10", "0x1", "{{.x}}", "[a]", "line\nline",
 		"line\n", "\nline", "two\n\n", "a\n b\n\n c", " indented\nline", "\ttab\nline", "tab\tinside", "a\r\nb", "é — “x”", "\u2028", "\u0085",
-		"\ufeffbom", "\u200bzero", "\x07bell", `back\slash "quoted"`, "'", "%", "@", "`", "!tag", "&a", "*a", "a\n\t\nb", "a\n   \nb", "key: |\n  x",
+		"\ufeffbom", "\u200bzero", "\x07bell", `back\slash "quoted"`, "'", "%", "@", "`", "!tag", "&a", "*a", "a\n\t\nb",
+		"a\n   \nb", "key: |\n  x",
 		"\U0001F600", "\ufffe", "---", "...", "a\n---\nb", "?", ":", "-", "2026-01-01", "=", "<<", strings.Repeat("long ", 100),
 	} {
 		var w writer

@@ -117,7 +117,8 @@ var notModels = []string{
 
 // agents are providers that are programs with a model inside.
 const agents lazy.Pattern = `^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|` +
-	`opencode|openinterpreter|openclaw|a2a|mcp|n8n|slack|bedrock-agent|promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
+	`opencode|openinterpreter|openclaw|a2a|mcp|n8n|slack|bedrock-agent|` +
+	`promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
 	`package:|ruby:|golang:)`
 
 // place is a model at a vendor.

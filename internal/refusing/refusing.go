@@ -137,7 +137,8 @@ const (
 	ends lazy.Pattern = `[.!?。!?]+(?:["'»」)]*(?:\s|$)|$)|[。!?]+|\n+`
 	// isLetter reports letters and messages, which decline in the name of somebody else.
 	isLetter lazy.Pattern = `^(?:dear |subject:|to whom|hi [\pL]+,|hello [\pL]+,|re:|` +
-		`betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`
+		`betreff|sehr geehrte|liebe[rs]? |hallo [\pL]+,|objet ?:|` +
+		`madame|monsieur|cher |chère |bonjour [\pL]+,|asunto|estimad|querid|hola [\pL]+,|拝啓|件名|前略|[\pL ]{1,10}様\n)`
 	complies lazy.Pattern = `^(?:sure|of course|certainly|absolutely|gladly|here(?:'s| is| are)|gerne|natürlich|klar|sicher|` +
 		`hier (?:ist|sind)|bien sûr|voici|avec plaisir|volontiers|claro|por supuesto|aquí (?:tienes|está|tiene)|con gusto|もちろん|はい|承知)`
 	speaker lazy.Pattern = `(?m)^([\pL][\pL .]{0,20}) ?:`

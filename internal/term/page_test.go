@@ -17,8 +17,10 @@ func paged(t *testing.T, markdown string, width int, color bool) string {
 
 func TestPageSetsHeadingsAndCodeApart(t *testing.T) {
 	t.Parallel()
-	text := "# A `title`\n\nSome text with **weight**, [a page](../how-to/data.md#rows) and\n[elsewhere](https://host.example/x).\n\n## Part\n" +
-		"```sh\nevalrun run x # no heading | no table\n```\n\n```yaml s.yaml\nname: s\n```\n\n- one\n  more of it\n- two\n\n![a picture](x.svg)\n### Small\n\nEnd.\n"
+	text := "# A `title`\n\nSome text with **weight**, [a page](../how-to/data.md#rows) and\n[elsewhere](https://host.example/x).\n\n" +
+		"## Part\n" +
+		"```sh\nevalrun run x # no heading | no table\n```\n\n```yaml s.yaml\nname: s\n```\n\n" +
+		"- one\n  more of it\n- two\n\n![a picture](x.svg)\n### Small\n\nEnd.\n"
 	expect.Same(t, "the page", paged(t, text, 40, false), `A `+"`title`"+`
 =========
 

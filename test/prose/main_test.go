@@ -18,7 +18,8 @@ func said(sentences []sentence) []string {
 
 func TestMarkdownHasSentencesInParagraphsItemsAndCells(t *testing.T) {
 	t.Parallel()
-	text := "# A heading. Not a sentence.\n\nOne line\ngoes on. `evalrun run` asks [a model](x.md#y)!\n\n- An item.\n- Two: as `a. B`\n  of them.\n\n" +
+	text := "# A heading. Not a sentence.\n\nOne line\ngoes on. `evalrun run` asks [a model](x.md#y)!\n\n" +
+		"- An item.\n- Two: as `a. B`\n  of them.\n\n" +
 		"```sh\nNo prose. At all.\n```\n\n| a | b. C |\n|---|---|\n| stands for x | it stands \\| here |\n<!-- Not shown. -->\n"
 	expect.Same(t, "sentences", said(markdown("x.md", []byte(text))), []string{
 		"One line goes on. goes on", "`evalrun run` asks a model! asks", "An item.", "Two: as `a. B` of them.", "a", "b.", "C",
@@ -28,8 +29,10 @@ func TestMarkdownHasSentencesInParagraphsItemsAndCells(t *testing.T) {
 
 func TestCodeHasMessagesAndComments(t *testing.T) {
 	t.Parallel()
-	text := "// Package x is told nothing.\npackage x\n\nimport \"some/very/long path\"\n\n// F does. It does more.\n//\n//\tcode is none\nfunc F() string {\n" +
-		"\treturn \"two words\" + \" and a \" +\n\t\t\"half. More of it.\" // a reason\n}\n\nvar a, b = \"key\", \"{\\n \\\"json\\\": [1, 2, 3]}\"\n"
+	text := "// Package x is told nothing.\npackage x\n\nimport \"some/very/long path\"\n\n" +
+		"// F does. It does more.\n//\n//\tcode is none\nfunc F() string {\n" +
+		"\treturn \"two words\" + \" and a \" +\n\t\t\"half. More of it.\" // a reason\n}\n\n" +
+		"var a, b = \"key\", \"{\\n \\\"json\\\": [1, 2, 3]}\"\n"
 	messages, comments, err := code("x.go", []byte(text))
 	expect.OK(t, err)
 	expect.Same(t, "messages", said(messages), []string{"two words and a half.", "More of it."})
