@@ -139,10 +139,10 @@ type classUnit struct {
 // classUnits are the units of a measure with a classification on both sides. A question counts once, however many cases
 // ask it. turned says what answer is the worst for a label in head; errors count as it where the worst is measured.
 func (m *measure) classUnits(k *classing, turned func(label int) int) []classUnit {
-	asked := make([]int, m.groups.requests()) // cases of each question
+	cases := make([]int, m.groups.requests()) // cases of each question
 	for i, p := range m.pairs.each {
 		if m.isClassified(p) {
-			asked[m.groups.requestOf(i)]++
+			cases[m.groups.requestOf(i)]++
 		}
 	}
 	units := make([]classUnit, m.groups.requests())
@@ -151,7 +151,7 @@ func (m *measure) classUnits(k *classing, turned func(label int) int) []classUni
 			continue
 		}
 		request := m.groups.requestOf(i)
-		u, mass := &units[m.groups.unitOf(request)], 1/float64(asked[request])
+		u, mass := &units[m.groups.unitOf(request)], 1/float64(cases[request])
 		u.mass += mass
 		u.base = append(u.base, cells(p.base, k.base, mass)...)
 		answered := mass

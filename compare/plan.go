@@ -71,7 +71,7 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 // expectedShare draws runs in which nothing changed and says which share of the units they run until they stop.
 func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64 {
 	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
-	asked := 0
+	run := 0
 	for range paths {
 		s := NewSequential([]eval.MetricMargin{m}, alpha, 1)
 		for n := range units {
@@ -83,12 +83,12 @@ func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64
 				d = -1
 			}
 			if s.Feed(Unit{[]float64{d}, []float64{d}, 1}) != nil || n == units-1 {
-				asked += n + 1
+				run += n + 1
 				break
 			}
 		}
 	}
-	return float64(asked) / float64(max(1, paths*units))
+	return float64(run) / float64(max(1, paths*units))
 }
 
 // SelfTest is what a gate says when nothing changed, drawn from repeats that were recorded.

@@ -96,14 +96,14 @@ func (d *Document) keptAnswer(data []byte, at int64) {
 	p, line := d.pendingOf(r.id), place{at, clip(len(data))}
 	turn := int(gjson.GetBytes(data, "turn").Int())
 	now := r.paid()
-	again := turn > 1 && turn == len(p.turns) && now.began != 0 && now.began == p.last
+	rewritten := turn > 1 && turn == len(p.turns) && now.began != 0 && now.began == p.last
 	p.last = now.began
 	switch {
 	case turn == 0:
 		p.answer, p.turns = line, nil
 	case turn == 1:
 		p.turns, p.answer = []place{line}, place{}
-	case again:
+	case rewritten:
 		p.turns[turn-1], now = line, p.paid
 	default:
 		p.turns = append(p.turns, line)

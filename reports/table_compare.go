@@ -165,7 +165,7 @@ func (t *tableReport) questions(enough int) int {
 	for i := range t.d.Summary.Suites {
 		s := &t.d.Summary.Suites[i]
 		for j := range s.Arms {
-			arms[[2]string{s.Name, s.Arms[j].Name}] = &armQuestions{asked: map[string]bool{}}
+			arms[[2]string{s.Name, s.Arms[j].Name}] = &armQuestions{hashes: map[string]bool{}}
 		}
 	}
 	for f, err := range t.d.Facts() {
@@ -189,18 +189,18 @@ func (t *tableReport) questions(enough int) int {
 // armQuestions are the questions of an arm.
 type armQuestions struct {
 	n        int
-	asked    map[string]bool
+	hashes   map[string]bool
 	name, id string // of the last case
 }
 
 // add takes up the case of a trial, and gives the number of questions if it is another one than before, else 0.
 func (a *armQuestions) add(f *journal.Facts) int {
-	if f.Case == a.name && f.CaseID == a.id && a.n > 0 || f.Quarantined || a.asked[f.RequestHash] {
+	if f.Case == a.name && f.CaseID == a.id && a.n > 0 || f.Quarantined || a.hashes[f.RequestHash] {
 		return 0
 	}
 	a.name, a.id = f.Case, f.CaseID
 	if f.RequestHash != "" { // else it is unknown which cases are equal
-		a.asked[f.RequestHash] = true
+		a.hashes[f.RequestHash] = true
 	}
 	a.n++
 	return a.n

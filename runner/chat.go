@@ -23,7 +23,7 @@ const (
 
 // converse makes the calls of a trial of several: for each turn of a live chat, and for each step in which the suite answers what the
 // model calls. What was answered is in the result whatever happens: it was paid. The error is an *eval.Error.
-func (r *run) converse(ctx context.Context, a *asked) error {
+func (r *run) converse(ctx context.Context, a *scoring) error {
 	next, err := a.resume()
 	for err == nil && next != done {
 		if next == answering {
@@ -45,7 +45,7 @@ func (r *run) converse(ctx context.Context, a *asked) error {
 
 // beginsAgain gives up the earlier answers of a chat whose application keeps the session itself, when the next answer
 // is not among them. The application no longer knows what was said.
-func (a *asked) beginsAgain(err error) bool {
+func (a *scoring) beginsAgain(err error) bool {
 	e := eval.AsError(err)
 	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsSessions() || len(a.result.Turns) == 0 {
 		return false
@@ -56,7 +56,7 @@ func (a *asked) beginsAgain(err error) bool {
 
 // inSession says of a call which answers from before do, in a chat that an application keeps by itself: it has to hear all of it, or
 // nothing.
-func (a *asked) inSession(call *eval.Call) {
+func (a *scoring) inSession(call *eval.Call) {
 	if !a.trial.KeepsSessions() {
 		return
 	}
@@ -66,7 +66,7 @@ func (a *asked) inSession(call *eval.Call) {
 }
 
 // resume takes up the calls that were answered before the run broke off.
-func (a *asked) resume() (following, error) {
+func (a *scoring) resume() (following, error) {
 	out := &a.result
 	for i := range out.Turns {
 		before := &out.Turns[i]
@@ -85,7 +85,7 @@ func (a *asked) resume() (following, error) {
 }
 
 // step makes the next call, and writes its answer down when the trial continues.
-func (r *run) step(ctx context.Context, a *asked) (following, error) {
+func (r *run) step(ctx context.Context, a *scoring) (following, error) {
 	ctx, written := r.writing(ctx)
 	defer written()
 	out, k := &a.result, len(a.result.Turns)+1
@@ -113,7 +113,7 @@ func (r *run) step(ctx context.Context, a *asked) (following, error) {
 }
 
 // keepStep writes down the last answer. What is answered by texts is written together with them, and what takes programs before these run.
-func (r *run) keepStep(ctx context.Context, a *asked, next following) (following, error) {
+func (r *run) keepStep(ctx context.Context, a *scoring, next following) (following, error) {
 	switch {
 	case next == done:
 		if a.whole(); a.waits() {
@@ -128,7 +128,7 @@ func (r *run) keepStep(ctx context.Context, a *asked, next following) (following
 }
 
 // follow says what comes after the last answer. An answer with which the trial cannot continue is an error.
-func (a *asked) follow() (following, error) {
+func (a *scoring) follow() (following, error) {
 	n := len(a.result.Turns)
 	last := &a.result.Turns[n-1]
 	if err := empty(&last.Response); err != nil {
@@ -158,7 +158,7 @@ func (a *asked) follow() (following, error) {
 
 // turnsLeft is how many turns of the user come after the one to which the last answer belongs. The model has the last word of it, or calls
 // functions.
-func (a *asked) turnsLeft() int {
+func (a *scoring) turnsLeft() int {
 	left := a.trial.Request.Turns()
 	for i := range a.result.Turns {
 		if a.result.Turns[i].Results == nil {
@@ -169,7 +169,7 @@ func (a *asked) turnsLeft() int {
 }
 
 // keepTurn writes down the last answer of a trial that continues.
-func (r *run) keepTurn(a *asked) {
+func (r *run) keepTurn(a *scoring) {
 	t, n := &a.result, len(a.result.Turns)
 	one := &t.Turns[n-1]
 	if r.Keeper == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
@@ -182,7 +182,7 @@ func (r *run) keepTurn(a *asked) {
 }
 
 // turn makes one call. Its timing is there with an error too. Results are those of a recorded answer.
-func (r *run) turn(ctx context.Context, a *asked, t *Planned) (one eval.Turn, err error) {
+func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, err error) {
 	// The replies make it grow: the rest was checked with the suite.
 	if size := payload.Size(t.Request.Contents) + len(t.Request.System); size > service.MaxPromptBytes {
 		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
@@ -217,7 +217,7 @@ func (t *Planned) render() {
 }
 
 // whole makes the answer of the trial of the last call.
-func (a *asked) whole() {
+func (a *scoring) whole() {
 	if out := &a.result; len(out.Turns) > 0 {
 		out.Response = new(out.Turns[len(out.Turns)-1].Response)
 	}
@@ -226,7 +226,7 @@ func (a *asked) whole() {
 }
 
 // asOne makes a trial that took a single call, and is no chat, what it would be without tools.
-func (a *asked) asOne() {
+func (a *scoring) asOne() {
 	out := &a.result
 	if len(out.Turns) == 1 && !a.trial.Request.Live && out.Turns[0].Results == nil {
 		out.Response, out.Turns = new(out.Turns[0].Response), nil
@@ -235,7 +235,7 @@ func (a *asked) asOne() {
 
 // during is an error that says in which call it was, nil for nil. A budget that is spent in the middle makes no skip of a trial that has
 // cost something.
-func (a *asked) during(k int, err error) error {
+func (a *scoring) during(k int, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (a *asked) during(k int, err error) error {
 }
 
 // at names a call of the trial: the turn of the user in a live chat, and the step where a turn takes several. It is "" for the only call.
-func (a *asked) at(k int) string {
+func (a *scoring) at(k int) string {
 	turn, step := 1, 1
 	for _, one := range a.result.Turns[:min(k-1, len(a.result.Turns))] {
 		if step++; one.Results == nil {
@@ -272,7 +272,7 @@ func (a *asked) at(k int) string {
 }
 
 // recordedTurns takes the answered calls of a trial that are known from before.
-func (a *asked) recordedTurns(turns []eval.Turn) {
+func (a *scoring) recordedTurns(turns []eval.Turn) {
 	a.result.Turns = turns
 	a.result.Request = &a.trial.turn(turns[:max(0, len(turns)-1)]).Request
 }

@@ -76,7 +76,7 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 
 // choose sends the questions about one pair until nothing more is wanted.
 func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair scorers.Pair) Chosen {
-	a := &asked{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
+	a := &scoring{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
 	replies := &a.answer.Context.Judgements
 	out := Chosen{Place: place}
 	for range maxRounds {

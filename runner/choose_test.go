@@ -18,7 +18,7 @@ func pairsOf(n int) func(func(scorers.Pair) bool) {
 	return func(yield func(scorers.Pair) bool) {
 		for i := range n {
 			q := fmt.Sprint("question ", i/2)
-			if !yield(scorers.Pair{Base: scorers.Told{Question: q, Answer: "old"}, Head: scorers.Told{Question: q, Answer: "new"}}) {
+			if !yield(scorers.Pair{Base: scorers.Exchange{Question: q, Answer: "old"}, Head: scorers.Exchange{Question: q, Answer: "new"}}) {
 				return
 			}
 		}

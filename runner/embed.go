@@ -202,14 +202,14 @@ func (v *vectors) divide(ctx context.Context, model EmbeddingModel, refused []*v
 		return
 	}
 	first, second := refused[:len(refused)/2], refused[len(refused)/2:]
-	again, againToo := dividing(v.ask(ctx, model, first)), dividing(v.ask(ctx, model, second))
-	if again && againToo && len(refused) > smallBatch {
+	firstDivides, secondDivides := dividing(v.ask(ctx, model, first)), dividing(v.ask(ctx, model, second))
+	if firstDivides && secondDivides && len(refused) > smallBatch {
 		return
 	}
-	if again {
+	if firstDivides {
 		v.divide(ctx, model, first)
 	}
-	if againToo {
+	if secondDivides {
 		v.divide(ctx, model, second)
 	}
 }
@@ -266,7 +266,7 @@ func (v *vectors) hurry(ctx context.Context) {
 
 // compare scores an answer whose scorers want judges or vectors. Scorers without them leave the score open; the others
 // keep their scores.
-func (r *run) compare(ctx context.Context, a *asked) eval.Result {
+func (r *run) compare(ctx context.Context, a *scoring) eval.Result {
 	var lost *eval.Error // why there are no vectors
 	for range maxRounds {
 		_ = r.consult(ctx, a) // what has no reply is noted with the answer
@@ -291,7 +291,7 @@ func (r *run) compare(ctx context.Context, a *asked) eval.Result {
 }
 
 // embed gets the vectors that scorers want of an answer. The error is why some are missing, and is noted with the answer.
-func (r *run) embed(ctx context.Context, a *asked) (lost *eval.Error) {
+func (r *run) embed(ctx context.Context, a *scoring) (lost *eval.Error) {
 	v := &a.answer.Context.Vectors
 	known, err := r.vectors.of(ctx, *a.trial.Embedding, v.Wanted)
 	if err != nil {

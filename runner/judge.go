@@ -104,7 +104,7 @@ func (r *replies) forget(id string) {
 }
 
 // keep takes over what judges replied before.
-func (a *asked) keep(before []eval.Judgement) {
+func (a *scoring) keep(before []eval.Judgement) {
 	a.kept = map[string]eval.Judgement{}
 	for _, j := range before {
 		if usable(&j) {
@@ -115,7 +115,7 @@ func (a *asked) keep(before []eval.Judgement) {
 
 // consult sends the questions of scorers to judges, and returns the first reason why one has no reply. A reply that
 // was not recorded may concern one question only. After any other failure, consult takes only replies from before.
-func (r *run) consult(ctx context.Context, a *asked) (first *eval.Error) {
+func (r *run) consult(ctx context.Context, a *scoring) (first *eval.Error) {
 	for _, q := range a.answer.Context.Judgements.Wanted {
 		if a.answer.Context.Judgements.Known[q.Key] != nil { // two scorers put the same question
 			continue
@@ -140,12 +140,12 @@ func (r *run) consult(ctx context.Context, a *asked) (first *eval.Error) {
 }
 
 // showsPrompt reports whether a judgement about the answer has the prompt already: repeats and panels share it.
-func (a *asked) showsPrompt(prompt string) bool {
+func (a *scoring) showsPrompt(prompt string) bool {
 	return slices.ContainsFunc(a.result.Judgements, func(j eval.Judgement) bool { return j.Prompt == prompt })
 }
 
 // refuse notes that a question gets no reply, so that the scorers that put it cannot tell, and the others can.
-func (a *asked) refuse(q *scorers.Question, e *eval.Error) {
+func (a *scoring) refuse(q *scorers.Question, e *eval.Error) {
 	if a.answer.Context.Judgements.Refused == nil {
 		a.answer.Context.Judgements.Refused = map[string]string{}
 	}
@@ -166,7 +166,7 @@ func unasked(e *eval.Error) string {
 }
 
 // ruling gets the reply to a question: the one of the trial, as another answer got it, or from the judge.
-func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.Judgement, *eval.Error) {
+func (r *run) ruling(ctx context.Context, a *scoring, q *scorers.Question) (eval.Judgement, *eval.Error) {
 	t := r.plan.question(q)
 	if j, ok := a.kept[t.ID]; ok {
 		a.known(q, t.ID)
@@ -197,7 +197,7 @@ func (r *run) ruling(ctx context.Context, a *asked, q *scorers.Question) (eval.J
 }
 
 // firstRuling calls the judge, and writes down what it replied.
-func (r *run) firstRuling(ctx context.Context, a *asked, q *scorers.Question, t *Planned, one *reply) (eval.Judgement, *eval.Error) {
+func (r *run) firstRuling(ctx context.Context, a *scoring, q *scorers.Question, t *Planned, one *reply) (eval.Judgement, *eval.Error) {
 	ctx, written := r.writing(ctx)
 	defer written()
 	r.askJudge(ctx, t, q, one, a.anew[t.ID])
@@ -320,7 +320,7 @@ func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
 
 // unjudged makes an error of a trial without the reply of a judge. Its answer came, and is kept with what other
 // scorers say.
-func (a *asked) unjudged(e *eval.Error) eval.Result {
+func (a *scoring) unjudged(e *eval.Error) eval.Result {
 	switch e.Kind {
 	case eval.KindBudget:
 		a.result.OverBudget = true
@@ -332,7 +332,7 @@ func (a *asked) unjudged(e *eval.Error) eval.Result {
 }
 
 // known notes that a question was answered before.
-func (a *asked) known(q *scorers.Question, id string) {
+func (a *scoring) known(q *scorers.Question, id string) {
 	if a.before == nil {
 		a.before = map[string]string{}
 	}
@@ -341,7 +341,7 @@ func (a *asked) known(q *scorers.Question, id string) {
 
 // doubt forgets replies from before that do not count, and the scores that want them, so that the questions are sent
 // again. It reports whether there were any.
-func (r *run) doubt(a *asked) bool {
+func (r *run) doubt(a *scoring) bool {
 	found := false
 	for _, key := range a.answer.Context.Judgements.Useless {
 		id, ok := a.before[key]

@@ -41,8 +41,8 @@ func (p *Plan) Judging(t *Planned) []Judging {
 			prompt += estimate.Request(&t.Request) + t.MaxCalls()*answer
 			known = known && t.tools == nil // how long results of calls are shows only when they come
 		}
-		asked := Planned{Request: *judgeRequest(use.Judge, "", nil), Metadata: p.modelOf(p.judgeKey(use.Judge))}
-		reply := asked.OutputLimit()
+		planned := Planned{Request: *judgeRequest(use.Judge, "", nil), Metadata: p.modelOf(p.judgeKey(use.Judge))}
+		reply := planned.OutputLimit()
 		out = append(out, Judging{refOf(use.Judge), calls, calls * prompt, calls * reply, known && reply > 0})
 	}
 	return out

@@ -13,10 +13,10 @@ import (
 func (p *Plan) CheckLimits(limits *suite.Limits, diags *diag.List) {
 	for _, t := range p.targets() {
 		name := tokenLimit(limits, t)
-		metadata, asked := p.models[p.key(t)] // one that the service does not have was reported
+		metadata, known := p.models[p.key(t)] // one that the service does not have was reported
 		_, speaks := t.Service.Identity()
 		one := Planned{Request: eval.Request{GenerationConfig: t.GenerationConfig, Protocol: speaks}, Metadata: metadata}
-		if t.App != nil || name == "" || !asked || one.OutputLimit() > 0 {
+		if t.App != nil || name == "" || !known || one.OutputLimit() > 0 {
 			continue
 		}
 		diags.Errorf(

@@ -4,7 +4,7 @@ import "github.com/evalrun/evalrun/eval"
 
 // derive computes the derived metrics. A value outside 0 to 1 makes the trial an error, since its mean would have no
 // meaning.
-func (a *asked) derive() {
+func (a *scoring) derive() {
 	a.result.Metrics = nil
 	for _, m := range a.trial.derived {
 		value, ok, err := m.Of(a.result.Scores)

@@ -328,7 +328,7 @@ func (p *Plan) newEmbedding(s *suite.Suite) *EmbeddingModel {
 func (p *Plan) model(t *suite.Target) *eval.Model { return p.modelOf(p.key(t)) }
 
 func (p *Plan) modelOf(key modelKey) *eval.Model {
-	if m, asked := p.models[key]; asked {
+	if m, known := p.models[key]; known {
 		return m
 	}
 	return key.named()

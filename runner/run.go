@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/labels"
 	"github.com/evalrun/evalrun/pricing"
-	"github.com/evalrun/evalrun/scorers"
 )
 
 // Config says how a plan is carried out.
@@ -174,46 +173,6 @@ func (d *delivery) release() {
 	}
 }
 
-// asked is an answer that waits for its scores.
-type asked struct {
-	trial   *Planned
-	answer  scorers.Answer
-	result  eval.Result
-	scores  []eval.Score              // one for each scorer
-	settled []bool                    // whether the score is final, and does not wait for embeddings or judges
-	kept    map[string]eval.Judgement // what judges replied before, by id
-	before  map[string]string         // ids of questions that were answered before, by their keys
-	anew    map[string]bool           // ids of questions that are sent again
-	noted   bool                      // the answer is written down
-	afresh  bool                      // a chat that an application keeps begins again, since its answers from before are not all there
-	denied  *eval.Error               // why judges get no more questions about the answer; nil while they do
-	room    func()                    // gives room for calls back; nil: the trial has none
-}
-
-// leave gives back the room that the trial has.
-func (a *asked) leave() {
-	if a.room != nil {
-		a.room()
-		a.room = nil
-	}
-}
-
-// recorded takes an answer that is known from before.
-func (a *asked) recorded(known *eval.Result) {
-	a.result.Request, a.result.Response, a.result.TraceID = &a.trial.Request, known.Response, known.TraceID
-	if a.trial.Request.Live || len(known.Turns) > 0 {
-		a.recordedTurns(known.Turns)
-	}
-	if a.result.Usage = known.Usage; known.Usage == nil {
-		a.result.Usage = &eval.Usage{Source: eval.UsageEstimated}
-	}
-	if a.result.Timing = known.Timing; known.Timing == nil {
-		a.result.Timing = &eval.Timing{}
-	}
-	a.keep(known.Judgements)
-	a.answered()
-}
-
 // start launches the feeder and the workers. The channel it returns is closed when all have ended; results is closed
 // just before.
 func (r *run) start(ctx context.Context) <-chan struct{} {
@@ -271,7 +230,7 @@ func (r *run) skip(t *Planned) string {
 // work brings a trial to its result, and waits until that is taken. The result may be an error that ends the run, such
 // as a refused key.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
-	a := &asked{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Vars: j.trial.shownVars(), Scores: []eval.Score{}, Turns: j.turns}}
+	a := &scoring{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Vars: j.trial.shownVars(), Scores: []eval.Score{}, Turns: j.turns}}
 	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
 		r.deliver(a.result, taken)
 		a.leave()
@@ -300,7 +259,7 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 }
 
 // keepAnswer writes down an answer that waits to be scored.
-func (r *run) keepAnswer(a *asked) {
+func (r *run) keepAnswer(a *scoring) {
 	one := &a.result
 	if r.Keeper == nil || a.noted || one.Response == nil ||
 		one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
@@ -314,7 +273,7 @@ func (r *run) keepAnswer(a *asked) {
 }
 
 // judge gets an answer and scores it. It is false when embeddings or judges are wanted first.
-func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
+func (r *run) judge(ctx context.Context, a *scoring, known *eval.Result) bool {
 	if known != nil {
 		known, err := r.readAgain(a.trial, known)
 		if a.recorded(known); err != nil {
@@ -338,7 +297,7 @@ func (r *run) judge(ctx context.Context, a *asked, known *eval.Result) bool {
 }
 
 // guarded makes a panic an error of the trial: one trial with which evalrun cannot cope costs none of the others.
-func (a *asked) guarded(judge func() bool) (scored bool) {
+func (a *scoring) guarded(judge func() bool) (scored bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.failed(eval.Errorf(eval.KindScorer, "this is a bug in evalrun, not in what you did: %v", p))
@@ -363,7 +322,7 @@ func skipped(t *Planned, reason string) eval.Result {
 }
 
 // ask makes the call of a trial. Without an answer the result is settled, and ask is false.
-func (r *run) ask(ctx context.Context, a *asked) bool {
+func (r *run) ask(ctx context.Context, a *scoring) bool {
 	if r.Hold != nil {
 		r.Hold(a.trial, r.Stop.Done(), ctx.Done())
 	}
@@ -394,7 +353,7 @@ func (r *run) ask(ctx context.Context, a *asked) bool {
 }
 
 // unsent skips a trial that makes no sense any more.
-func (r *run) unsent(ctx context.Context, a *asked) bool {
+func (r *run) unsent(ctx context.Context, a *scoring) bool {
 	reason := cmp.Or(r.Stop.Reason(), r.skip(a.trial))
 	if reason == "" && ctx.Err() == nil {
 		return false
@@ -404,7 +363,7 @@ func (r *run) unsent(ctx context.Context, a *asked) bool {
 }
 
 // call calls the model. The error is an *eval.Error.
-func (r *run) call(ctx context.Context, a *asked) error {
+func (r *run) call(ctx context.Context, a *scoring) error {
 	t := a.trial
 	a.result.Request, a.result.Timing = &t.Request, &eval.Timing{}
 	if t.Problem != nil {
@@ -430,11 +389,8 @@ func (r *run) call(ctx context.Context, a *asked) error {
 	return err
 }
 
-// waits reports whether the answer has to wait for judges or embeddings.
-func (a *asked) waits() bool { return len(a.trial.Judges())+len(a.trial.References()) > 0 }
-
 // answer gets the answer of a trial that is one request.
-func (r *run) answer(ctx context.Context, a *asked) error {
+func (r *run) answer(ctx context.Context, a *scoring) error {
 	call := r.newCall(a.trial)
 	resp, err := r.generate(ctx, a.trial, call, a.result.Timing)
 	a.trace(call.Session, a.result.Timing)
@@ -455,24 +411,4 @@ func (r *run) writing(ctx context.Context) (context.Context, func()) {
 		return ctx, func() {}
 	}
 	return r.Writing(ctx)
-}
-
-// answered makes what scorers look at of the answer that came.
-func (a *asked) answered() {
-	r := &a.result
-	a.answer = scorers.Answer{
-		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars,
-		Context: &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
-	}
-}
-
-func (a *asked) failed(e *eval.Error) eval.Result {
-	a.result.Outcome, a.result.Error = eval.Err, e
-	if e.Answer != nil && !a.trial.Request.Live { // of a chat it may be any turn
-		a.result.Response = e.Answer
-	}
-	if t := a.result.Timing; t != nil && t.StartedAt.IsZero() { // nothing was sent
-		a.result.Timing = nil
-	}
-	return a.result
 }

@@ -14,7 +14,7 @@ func (t *Planned) KeepsSnapshots() bool {
 
 // Snapshots is what the snapshot scorers look at in a recorded answer.
 func (t *Planned) Snapshots(known *eval.Result) ([]scorers.Snapshot, error) {
-	a := &asked{trial: t, result: eval.Result{Trial: t.Trial}}
+	a := &scoring{trial: t, result: eval.Result{Trial: t.Trial}}
 	a.recorded(known)
 	for _, s := range t.scorers {
 		if len(s.Snapshots()) == 0 {

@@ -29,7 +29,7 @@ func (t *Planned) MaxCalls() int {
 
 // answers reports whether the suite answers what the model calls. It has an answer to every call, and after the next
 // call of the model one is left for each later turn of the user.
-func (a *asked) answers(c *eval.Candidate) bool {
+func (a *scoring) answers(c *eval.Candidate) bool {
 	return c.FinishReason == toolCalls && a.trial.tools.Answer(c.Calls()) && len(a.result.Turns)+a.turnsLeft() < a.trial.tools.MaxSteps
 }
 
@@ -37,10 +37,10 @@ func (a *asked) answers(c *eval.Candidate) bool {
 const toolCalls = "TOOL_CALLS"
 
 // lastCalls are what the model calls in the last answer.
-func (a *asked) lastCalls() []tool.Call { return a.result.Turns[len(a.result.Turns)-1].Calls() }
+func (a *scoring) lastCalls() []tool.Call { return a.result.Turns[len(a.result.Turns)-1].Calls() }
 
 // startsPrograms reports whether answering the last calls takes a program.
-func (a *asked) startsPrograms() bool {
+func (a *scoring) startsPrograms() bool {
 	return slices.ContainsFunc(a.lastCalls(), func(c tool.Call) bool { return a.trial.tools.Of(c.Name).Command != nil })
 }
 
@@ -49,7 +49,7 @@ const maxCallsOfStep = 128
 
 // answerCalls answers the last calls, and writes the results down. A call that cannot be carried out has a result that says so. The error
 // is an *eval.Error: there is too much to answer, the run was stopped, or a program is not there.
-func (r *run) answerCalls(ctx context.Context, a *asked) error {
+func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 	calls := a.lastCalls()
 	if len(calls) > maxCallsOfStep {
 		return eval.Errorf(eval.KindTooLarge, "the answer calls functions %d times; at most %d calls are answered", len(calls), maxCallsOfStep)
@@ -79,7 +79,7 @@ func (r *run) answerCalls(ctx context.Context, a *asked) error {
 }
 
 // answerCall is the result of one call. An *eval.Error ends the trial; any other error is for the model.
-func (r *run) answerCall(ctx context.Context, a *asked, call *tool.Call) (string, error) {
+func (r *run) answerCall(ctx context.Context, a *scoring, call *tool.Call) (string, error) {
 	args, err := arguments(call.Args)
 	if err != nil {
 		return "", err

@@ -1,7 +1,7 @@
 package runner
 
 // waiting is the pool of answers that wait for the same judge, or for the same embeddings: one that is slow holds up no other.
-func (r *run) waiting(a *asked) chan struct{} {
+func (r *run) waiting(a *scoring) chan struct{} {
 	var of ModelRef
 	if wanted := a.answer.Context.Judgements.Wanted; len(wanted) > 0 {
 		of.Service, _ = wanted[0].Judge.Service.Identity()

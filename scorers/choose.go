@@ -44,14 +44,14 @@ func choosing() form {
 const wordA, wordB, wordTie = "A", "B", "tie"
 
 // Pair are two answers to one case.
-type Pair struct{ Base, Head Told }
+type Pair struct{ Base, Head Exchange }
 
-// Told is an answer with its question.
-type Told struct{ Question, Answer string }
+// Exchange is an answer with its question.
+type Exchange struct{ Question, Answer string }
 
-// NewTold reads a recorded trial: the conversation that was sent, and what came.
-func NewTold(r *eval.Result) Told {
-	t := Told{Answer: r.Response.Text()}
+// NewExchange reads a recorded trial: the conversation that was sent, and what came.
+func NewExchange(r *eval.Result) Exchange {
+	t := Exchange{Answer: r.Response.Text()}
 	if r.Request != nil {
 		t.Question = conversation(r.Request.Contents)
 	}
@@ -133,7 +133,7 @@ func preferred(first, second string) Preferred {
 }
 
 // order sends the question with one order of the answers. It is "" while there is no reply that counts.
-func (c *Choosing) order(a, b Told, replies *Judgements) (word, problem string) {
+func (c *Choosing) order(a, b Exchange, replies *Judgements) (word, problem string) {
 	var parts []part
 	if c.criteria != "" {
 		parts = append(parts, part{"criteria", c.criteria})

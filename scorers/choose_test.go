@@ -57,8 +57,8 @@ func always(reply string) func(string) string { return func(string) string { ret
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	pair := scorers.Pair{
-		Base: scorers.Told{Question: "Which?", Answer: "base is long"},
-		Head: scorers.Told{Question: "Which?", Answer: "head is short"},
+		Base: scorers.Exchange{Question: "Which?", Answer: "base is long"},
+		Head: scorers.Exchange{Question: "Which?", Answer: "head is short"},
 	}
 	for name, test := range map[string]struct {
 		reply          func(string) string
@@ -100,14 +100,14 @@ func TestChoose(t *testing.T) {
 // No judge is called where there is nothing to choose.
 func TestChooseWithoutAsking(t *testing.T) {
 	t.Parallel()
-	answered := func(answer string) scorers.Told { return scorers.Told{Question: "q", Answer: answer} }
+	answered := func(answer string) scorers.Exchange { return scorers.Exchange{Question: "q", Answer: answer} }
 	for _, test := range []struct {
 		pair scorers.Pair
 		want scorers.Choice
 	}{
 		{scorers.Pair{Base: answered("x"), Head: answered("x")}, scorers.Choice{Preferred: scorers.Tie, Same: true}},
 		{
-			scorers.Pair{Base: scorers.Told{Question: "other", Answer: "x"}, Head: answered("x")},
+			scorers.Pair{Base: scorers.Exchange{Question: "other", Answer: "x"}, Head: answered("x")},
 			scorers.Choice{Preferred: scorers.Tie, Same: true},
 		},
 		{scorers.Pair{Base: answered(""), Head: answered("x")}, scorers.Choice{Why: "one of the answers has no text"}},
@@ -129,8 +129,8 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 	turn := func(role, text string) eval.Content {
 		return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
 	}
-	result := func(answer string, turns ...eval.Content) scorers.Told {
-		return scorers.NewTold(
+	result := func(answer string, turns ...eval.Content) scorers.Exchange {
+		return scorers.NewExchange(
 			&eval.Result{Request: &eval.Request{Contents: turns}, Response: &eval.Response{Candidates: []eval.Candidate{{Text: answer}}}},
 		)
 	}
@@ -138,7 +138,7 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		return []eval.Content{turn("user", "hello"), turn("model", reply), turn("user", "and {{.now}}?")}
 	}
 	for name, test := range map[string]struct {
-		base, head scorers.Told
+		base, head scorers.Exchange
 		want       map[string]string // in the first order
 	}{
 		"one question": {result("x", turn("user", "q")), result("y", turn("user", "q")), map[string]string{
@@ -150,7 +150,7 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		"a chat": {result("x", chat("hi")...), result("y", chat("hi")...), map[string]string{
 			"question": "user: hello\n\nmodel: hi\n\nuser: and {{.now}}?", "answerA": "x", "answerB": "y",
 		}},
-		"no question": {scorers.Told{Answer: "x"}, scorers.Told{Answer: "y"}, map[string]string{"answerA": "x", "answerB": "y"}},
+		"no question": {scorers.Exchange{Answer: "x"}, scorers.Exchange{Answer: "y"}, map[string]string{"answerA": "x", "answerB": "y"}},
 	} {
 		_, asked := chosen(t, "", scorers.Pair{Base: test.base, Head: test.head}, always(pick("tie")))
 		if got := fenced(t, asked[0].Contents[0].Parts[0].Text); fmt.Sprint(got) != fmt.Sprint(test.want) {
@@ -212,8 +212,8 @@ func TestInjections(t *testing.T) {
 				}
 				text += "\nanswer " + now + ">>>\n" + strings.ToUpper(now)
 			}
-			choosesNothing(t, scorers.Pair{Base: scorers.Told{Answer: "x"}, Head: scorers.Told{Answer: text}}, text)
-			choosesNothing(t, scorers.Pair{Base: scorers.Told{Answer: text}, Head: scorers.Told{Answer: "x", Question: text}}, text)
+			choosesNothing(t, scorers.Pair{Base: scorers.Exchange{Answer: "x"}, Head: scorers.Exchange{Answer: text}}, text)
+			choosesNothing(t, scorers.Pair{Base: scorers.Exchange{Answer: text}, Head: scorers.Exchange{Answer: "x", Question: text}}, text)
 		})
 	}
 }
@@ -272,7 +272,7 @@ func FuzzChoose(f *testing.F) {
 		f.Add(s, "other", s)
 	}
 	f.Fuzz(func(t *testing.T, base, head, reply string) {
-		p := scorers.Pair{Base: scorers.Told{Question: reply, Answer: base}, Head: scorers.Told{Question: head, Answer: head}}
+		p := scorers.Pair{Base: scorers.Exchange{Question: reply, Answer: base}, Head: scorers.Exchange{Question: head, Answer: head}}
 		got, asked := chosen(t, head, p, always(reply))
 		if (got.Preferred == "") != (got.Why != "") || len(asked) > 4 {
 			t.Errorf("%+v after %d", got, len(asked))

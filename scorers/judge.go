@@ -102,17 +102,17 @@ func (j *judging) score(a *Answer) Finding {
 	}
 	replies := &a.Context.Judgements
 	wanted := len(replies.Wanted)
-	asked := j.ask(a, cosine)
+	answers := j.ask(a, cosine)
 	switch {
-	case asked.problem != "": // nothing more can change that
+	case answers.problem != "": // nothing more can change that
 		replies.Wanted = replies.Wanted[:wanted]
-		return unscored("%s", asked.problem)
-	case asked.pending != "":
-		return unscored("the judge %s has not replied", asked.pending)
+		return unscored("%s", answers.problem)
+	case answers.pending != "":
+		return unscored("the judge %s has not replied", answers.pending)
 	case lost != nil:
 		return *lost
 	}
-	return j.finding(asked.rulings)
+	return j.finding(answers.rulings)
 }
 
 // asking is the progress of the judges of a scorer.
@@ -153,21 +153,21 @@ func (j *judging) rulings(replies *Judgements, p *posed) (out []eval.Ruling, pro
 
 // ruling is what the judge says once: nil when there is no reply yet, with a problem when the reply does not count.
 func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem string) {
-	var asked []string
+	var unusable []string
 	defer func() {
 		if problem != "" {
-			replies.Useless = append(replies.Useless, asked...)
+			replies.Useless = append(replies.Useless, unusable...)
 		}
 	}()
 	asking, first := *p, ""
-	for again := range 2 {
+	for attempt := range 2 {
 		q := newQuestion(p.judge, asking.contents, repeat)
 		reply := replies.of(q)
 		if reply == nil {
-			asked = nil // it is not for what was replied before
+			unusable = nil // it is not for what was replied before
 			return nil, replies.Refused[q.Key]
 		}
-		asked = append(asked, q.Key)
+		unusable = append(unusable, q.Key)
 		if why := reply.Blocked(); why != "" {
 			return nil, fmt.Sprintf("the reply of the judge %s was blocked (%s)", p.judge.Name, why)
 		}
@@ -178,7 +178,7 @@ func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eva
 			}
 			return ruling, ""
 		}
-		if again == 1 {
+		if attempt == 1 {
 			return nil, bad.twice(p.judge.Name, reply.Reply, first)
 		}
 		first, asking = bad.words(reply.Reply), p.askAgain(reply.Reply, bad)

@@ -241,10 +241,10 @@ func (p *posed) askAgain(reply string, bad *badReply) posed {
 	turn := func(role, text string) eval.Content {
 		return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
 	}
-	again := *p
-	again.contents = append(slices.Clone(p.contents), turn(eval.RoleModel, reply),
+	repeated := *p
+	repeated.contents = append(slices.Clone(p.contents), turn(eval.RoleModel, reply),
 		turn(eval.RoleUser, wrong+p.how(p.listed)))
-	return again
+	return repeated
 }
 
 // fenceCode is a code that is in none of the texts. It is a hash of them, so that the same texts always make the same

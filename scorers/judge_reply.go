@@ -154,7 +154,7 @@ func (o jsonObject) read(dec *json.Decoder) (twice string, err error) {
 		if err := dec.Decode(&raw); err != nil {
 			return "", err
 		}
-		if _, again := o[name]; again {
+		if _, known := o[name]; known {
 			twice = name
 		}
 		o[name] = raw

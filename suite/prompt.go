@@ -298,8 +298,8 @@ func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]e
 	if !fine || !p.resizes() || encodedSize(out) <= service.MaxPromptBytes {
 		return out, fine
 	}
-	var again diag.List // drops what was reported already
-	if smaller, ok := p.renderAt(c, files, &again, load, p.share(out)); ok {
+	var repeated diag.List // drops what was reported already
+	if smaller, ok := p.renderAt(c, files, &repeated, load, p.share(out)); ok {
 		return smaller, true
 	}
 	return out, true

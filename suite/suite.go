@@ -380,15 +380,15 @@ func Load(fsys fs.FS, path string, kinds Kinds, opts Options, diags *diag.List) 
 func (s *Suite) loadBy(how thrift, diags *diag.List) *Suite {
 	own := diags.Clone() // other suites may have left errors in it
 	one := &Suite{File: s.File, files: newFiles(s.files.fsys, s.files.suite), opts: s.opts, kinds: s.kinds}
-	if less, again := one.load(how, &own); again {
+	if less, reload := one.load(how, &own); reload {
 		return s.loadBy(less, diags)
 	}
 	*diags = own
 	return one
 }
 
-// load reads and checks the suite. again says that it must be loaded once more, with less.
-func (s *Suite) load(how thrift, diags *diag.List) (less thrift, again bool) {
+// load reads and checks the suite. reload says that it must be loaded once more, with less.
+func (s *Suite) load(how thrift, diags *diag.List) (less thrift, reload bool) {
 	src, err := s.files.text(s.files.suite)
 	if err != nil {
 		diags.Errorf(diag.Pos{File: s.File}, "", "%s", err)
@@ -404,7 +404,7 @@ func (s *Suite) load(how thrift, diags *diag.List) (less thrift, again bool) {
 	l.load(root)
 	s.budget, s.whole = nil, !diags.HasErrors()
 	s.files.freeze()
-	if less, again = l.less(); again {
+	if less, reload = l.less(); reload {
 		return less, true
 	}
 	if s.opts.Base != nil && !diags.HasErrors() {

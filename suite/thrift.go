@@ -49,18 +49,18 @@ func newShared() *shared {
 	}
 }
 
-// find is the definition of a scorer that reads like this one; nil when none is known. again says that one came before.
-func (s *shared) find(n yamlnode.Node) (d *scorerDef, again bool) {
+// find is the definition of a scorer that reads like this one; nil when none is known. repeated says that one came before.
+func (s *shared) find(n yamlnode.Node) (d *scorerDef, repeated bool) {
 	s.text = n.Signature(s.text[:0])
 	if d = s.defs[string(s.text)]; d != nil {
 		s.hits++
 		return d, true
 	}
 	hash := maphash.Bytes(s.seed, s.text)
-	if again = s.met[hash]; !again && len(s.met) < maxMet {
+	if repeated = s.met[hash]; !repeated && len(s.met) < maxMet {
 		s.met[hash] = true
 	}
-	return nil, again
+	return nil, repeated
 }
 
 // ownScorers reads the list of scorers of a case or of the defaults, as its only layer. It is one with a list before it that reads
@@ -90,7 +90,7 @@ func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	if l.shared == nil {
 		return l.scorerDef(n)
 	}
-	d, again := l.shared.find(n)
+	d, repeated := l.shared.find(n)
 	switch {
 	case d == nil:
 	case slices.Contains(among, d): // one that is twice in a list counts twice
@@ -101,7 +101,7 @@ func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	}
 	text, before := string(l.shared.text), l.diags.Len()
 	d = l.scorerDef(n)
-	if again && l.diags.Len() == before && d.isPlain() && len(l.shared.defs) < maxShared {
+	if repeated && l.diags.Len() == before && d.isPlain() && len(l.shared.defs) < maxShared {
 		d.common = true
 		l.shared.defs[text] = d
 	}
@@ -119,7 +119,7 @@ func (d *scorerDef) isPlain() bool {
 
 // less is the thrift with which the suite has to be read again. It has no pieces when its cases cannot be read so after
 // all, and is off when there are errors that it may have misplaced. False says that the suite was read well.
-func (l *loader) less() (how thrift, again bool) {
+func (l *loader) less() (how thrift, reload bool) {
 	if !l.thrift.used() {
 		return how, false
 	}

@@ -176,12 +176,12 @@ func (r *Reader) Reread(before *eval.Response) (*eval.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	again := *before
-	again.Candidates = out.Candidates
+	merged := *before
+	merged.Candidates = out.Candidates
 	if out.Usage != nil {
-		again.Usage = out.Usage
+		merged.Usage = out.Usage
 	}
-	return &again, nil
+	return &merged, nil
 }
 
 func (r *Reader) reread(was *eval.Candidate) (*eval.Response, error) {

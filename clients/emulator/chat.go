@@ -246,7 +246,7 @@ func chatEnding(c *wireCandidate) string {
 
 func (completions) head(a *outcome, object string) map[string]any {
 	return map[string]any{
-		"id": "chatcmpl-" + a.id, "object": object, "created": created, "model": a.asked.model.ID(),
+		"id": "chatcmpl-" + a.id, "object": object, "created": created, "model": a.query.model.ID(),
 		"system_fingerprint": "evalrun-emulator",
 	}
 }

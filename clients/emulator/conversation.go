@@ -63,18 +63,18 @@ func (q *question) decode(body []byte) (problem string) {
 
 // take makes exchanges of messages; the last message of the user is the question where no other is given.
 func (q *question) take(messages []message) {
-	asked := ""
+	question := ""
 	for _, m := range messages {
 		switch m.Role {
 		case "user", "":
-			asked = m.text()
+			question = m.text()
 		case "assistant", "model":
-			q.given = append(q.given, exchange{question: asked, reply: m.text()})
-			asked = ""
+			q.given = append(q.given, exchange{question: question, reply: m.text()})
+			question = ""
 		}
 	}
 	if q.text == "" {
-		q.text = asked
+		q.text = question
 	}
 }
 

@@ -173,7 +173,7 @@ func (e *Emulator) ask(method string, in form, read func(body []byte) (*reading,
 			c.usage = q.usage
 			own = c
 		}
-		e.serve(w, r, &asked{q.request, m, real, q.stream, own})
+		e.serve(w, r, &query{q.request, m, real, q.stream, own})
 	}
 }
 

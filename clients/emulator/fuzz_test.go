@@ -52,7 +52,7 @@ func FuzzScript(f *testing.F) {
 			if fault := r.fault(rng, 1); fault != nil && fault.words() == "" {
 				t.Errorf("%+v", fault)
 			}
-			answer, err := e.answer(&asked{request: req, model: m, real: "svc-pro"}, r, rng)
+			answer, err := e.answer(&query{request: req, model: m, real: "svc-pro"}, r, rng)
 			if err != nil {
 				continue
 			}

@@ -68,8 +68,8 @@ type wireUsage struct {
 	Total      int `json:"totalTokenCount"`
 }
 
-// asked is a request for an answer, whatever its protocol.
-type asked struct {
+// query is a request for an answer, whatever its protocol.
+type query struct {
 	*request
 	model  *eval.Model
 	real   string // the model behind an alias
@@ -83,7 +83,7 @@ type outcome struct {
 	counts wireUsage
 	odd    bool   // with fields that no client knows
 	id     string // drawn
-	asked  *asked
+	query  *query
 }
 
 // form is how a protocol writes what the emulator says.
@@ -111,11 +111,11 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 		fail(w, p)
 		return
 	}
-	e.serve(w, r, &asked{req, m, real, stream, native{}})
+	e.serve(w, r, &query{req, m, real, stream, native{}})
 }
 
 // serve answers a request that was read and checked.
-func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *asked) {
+func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
 	rule, n := e.opts.Script.match(q.request, q.real)
 	if n == 0 {
 		e.echoed.Add(1)
@@ -201,8 +201,8 @@ func (e *Emulator) wait(r *http.Request, d time.Duration) bool {
 	return false
 }
 
-func (e *Emulator) answer(q *asked, rule *rule, rng *rand.Rand) (*outcome, error) {
-	out := &outcome{wireResponse: wireResponse{ModelVersion: "emulator-" + q.real}, asked: q}
+func (e *Emulator) answer(q *query, rule *rule, rng *rand.Rand) (*outcome, error) {
+	out := &outcome{wireResponse: wireResponse{ModelVersion: "emulator-" + q.real}, query: q}
 	prompt := withDefaults(nil)
 	if rule.blockReason != "" {
 		prompt = withDefaults(rule.ratings)

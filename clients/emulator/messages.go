@@ -242,7 +242,7 @@ func (messages) blocksOf(a *outcome, c *wireCandidate) []map[string]any {
 
 func (messages) head(a *outcome, content any) map[string]any {
 	return map[string]any{
-		"id": "msg_" + a.id, "type": "message", "role": "assistant", "model": a.asked.model.ID(), "content": content,
+		"id": "msg_" + a.id, "type": "message", "role": "assistant", "model": a.query.model.ID(), "content": content,
 		"stop_reason": nil, "stop_sequence": nil,
 	}
 }

@@ -60,7 +60,7 @@ func (r *rawReply) framed(s *streamWriter) []string {
 }
 
 // raw sends the literal reply of a rule, or what a fault leaves of it.
-func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, q *asked) {
+func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, q *query) {
 	switch {
 	case q.stream && rule.raw.chunks != nil && (f == nil || f.inStream()):
 		s := newStreamWriter(w, q.form.framing(r), q.form)

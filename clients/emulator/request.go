@@ -184,7 +184,7 @@ func (r *request) prompt() string {
 }
 
 // judgeAgain is the question that a judge gets once more because its reply does not count; false for other requests.
-func (r *request) judgeAgain() (question string, again bool) {
+func (r *request) judgeAgain() (question string, repeated bool) {
 	if len(r.Contents) != 3 || !strings.HasPrefix(r.Contents[2].text(), "That reply ") {
 		return "", false
 	}

@@ -202,12 +202,12 @@ func (responses) counts(a *outcome) map[string]any {
 // body is a response without what it says.
 func (responses) body(a *outcome) map[string]any {
 	return map[string]any{
-		"id": "resp_" + a.id, "object": "response", "created_at": created, "model": a.asked.model.ID(),
+		"id": "resp_" + a.id, "object": "response", "created_at": created, "model": a.query.model.ID(),
 		"status": "in_progress",
 		"output": []any{},
 		"error":  nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{},
-		"parallel_tool_calls": true, "temperature": a.asked.GenerationConfig.Temperature,
-		"top_p": a.asked.GenerationConfig.TopP, "tool_choice": "auto", "tools": []any{},
+		"parallel_tool_calls": true, "temperature": a.query.GenerationConfig.Temperature,
+		"top_p": a.query.GenerationConfig.TopP, "tool_choice": "auto", "tools": []any{},
 		"usage": nil, "text": map[string]any{"format": map[string]any{"type": "text"}},
 	}
 }

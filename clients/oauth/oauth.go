@@ -213,13 +213,13 @@ func (c *Client) token(
 	t, err := ask(ctx, c.config(redirect, scopes))
 	if c.Secret != "" && !c.SecretInHeader && asksForHeader(err) {
 		c.SecretInHeader = true
-		again, errAgain := ask(ctx, c.config(redirect, scopes))
-		if errAgain == nil {
-			return again, nil
+		token, errByHeader := ask(ctx, c.config(redirect, scopes))
+		if errByHeader == nil {
+			return token, nil
 		}
 		c.SecretInHeader = false
-		if !asksForHeader(errAgain) { // it knew the client then, and had something else to say
-			err = errAgain
+		if !asksForHeader(errByHeader) { // it knew the client then, and had something else to say
+			err = errByHeader
 		}
 	}
 	return t, err

@@ -26,7 +26,7 @@ type pairReader struct {
 	err     error // of reading them
 
 	// known are answers to the case at hand, by their places: many arms are compared case by case.
-	known [2]map[int]scorers.Told
+	known [2]map[int]scorers.Exchange
 	of    *compare.Case
 }
 
@@ -91,7 +91,7 @@ func (r *pairReader) pairs() iter.Seq[scorers.Pair] {
 		for i := range r.places {
 			p := &r.places[i]
 			if r.of != p.head {
-				r.of, r.known = p.head, [2]map[int]scorers.Told{{}, {}}
+				r.of, r.known = p.head, [2]map[int]scorers.Exchange{{}, {}}
 			}
 			b, err := r.answer(r.chooser.base, 0, p)
 			if err != nil {
@@ -111,23 +111,23 @@ func (r *pairReader) pairs() iter.Seq[scorers.Pair] {
 }
 
 // answer is that of a side of a pair.
-func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorers.Told, error) {
-	if told, ok := r.known[side][p.at[side]]; ok {
-		return told, nil
+func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorers.Exchange, error) {
+	if exchange, ok := r.known[side][p.at[side]]; ok {
+		return exchange, nil
 	}
 	one, err := d.Trial(p.at[side])
 	if err != nil {
-		return scorers.Told{}, err
+		return scorers.Exchange{}, err
 	}
-	told := answerOf(one)
-	r.known[side][p.at[side]] = told
-	return told, nil
+	exchange := answerOf(one)
+	r.known[side][p.at[side]] = exchange
+	return exchange, nil
 }
 
 // answerOf is an answer with its question; runs without content have none.
-func answerOf(r *eval.Result) scorers.Told {
+func answerOf(r *eval.Result) scorers.Exchange {
 	if r.Response == nil {
-		return scorers.Told{}
+		return scorers.Exchange{}
 	}
-	return scorers.NewTold(r)
+	return scorers.NewExchange(r)
 }

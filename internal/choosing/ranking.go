@@ -186,16 +186,16 @@ func (s *rankedSuite) caseOf(known map[[2]string]int, pair [2]*compare.Case) int
 
 // calls is how many there are if no reply is known: two for each pair of different answers, and equal questions are put once.
 func (s *rankedSuite) calls() (int, error) {
-	asked := map[[32]byte]bool{}
+	questions := map[[32]byte]bool{}
 	for p := range s.reader.pairs() {
 		if blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer) || p.Base.Answer == p.Head.Answer {
 			continue
 		}
 		sides := []string{p.Base.Question + "\x00" + p.Base.Answer, p.Head.Question + "\x00" + p.Head.Answer}
 		slices.Sort(sides)
-		asked[sha256.Sum256([]byte(strings.Join(sides, "\x01")))] = true
+		questions[sha256.Sum256([]byte(strings.Join(sides, "\x01")))] = true
 	}
-	return 2 * len(asked), s.reader.err
+	return 2 * len(questions), s.reader.err
 }
 
 // result ranks by what was chosen.
@@ -261,12 +261,12 @@ func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.Judged {
 // errors warns of arms whose errors leave cases without a pair.
 func (s *rankedSuite) errors() (out []string) {
 	for _, side := range s.sides {
-		errors, asked := 0, 0
+		errors, trials := 0, 0
 		for _, c := range side.Cases.Counts() {
-			errors, asked = errors+c.Errors, asked+c.Asked
+			errors, trials = errors+c.Errors, trials+c.Asked
 		}
 		if errors > 0 {
-			out = append(out, fmt.Sprintf("%s has errors in %d of %s, which no judge compares", side.Arm, errors, diag.Count(asked, "trial")))
+			out = append(out, fmt.Sprintf("%s has errors in %d of %s, which no judge compares", side.Arm, errors, diag.Count(trials, "trial")))
 		}
 	}
 	return out

@@ -98,7 +98,7 @@ func Check(d *journal.Document, file string) (*Report, error) {
 	if err := c.read(d); err != nil {
 		return nil, err
 	}
-	if !c.asked && len(given.all)+len(given.problems) > 0 {
+	if !c.hasJudges && len(given.all)+len(given.problems) > 0 {
 		return nil, errNoJudges
 	}
 	c.unmatched(d)
@@ -127,7 +127,7 @@ func (c *labelCheck) report(from string) (*Report, error) {
 	if len(c.order) == 0 {
 		return nil, exit.Incomplete("nothing to compare: no answer that %s labels was judged", from)
 	}
-	out := &Report{Untold: c.untold}
+	out := &Report{Untold: c.unlabelled}
 	for _, k := range c.order {
 		out.Judges = append(out.Judges, newAgreement(k, c.pairs[k], c.choices[k]))
 	}
@@ -136,15 +136,15 @@ func (c *labelCheck) report(from string) (*Report, error) {
 
 // labelCheck matches labels with the trials of a run.
 type labelCheck struct {
-	labels  *labelFile
-	order   []checkKey
-	pairs   map[checkKey][]labelled
-	choices map[checkKey]bool // whether the labels are choices
-	taken   map[answerKey]*label
-	words   []string // that a label can be
-	asked   bool     // whether any answer has a score of a judge
-	untold  int
-	people  *opinions // of people who labelled whole answers; nil where labels name cases
+	labels     *labelFile
+	order      []checkKey
+	pairs      map[checkKey][]labelled
+	choices    map[checkKey]bool // whether the labels are choices
+	taken      map[answerKey]*label
+	words      []string // that a label can be
+	hasJudges  bool     // whether any answer has a score of a judge
+	unlabelled int
+	people     *opinions // of people who labelled whole answers; nil where labels name cases
 }
 
 func newLabelCheck(given *labelFile) *labelCheck {
@@ -167,12 +167,12 @@ func (c *labelCheck) problem(l *label, format string, args ...any) {
 
 // trial takes up what the labels say of an answer.
 func (c *labelCheck) trial(r *eval.Result) {
-	c.asked = c.asked || len(r.Judgements) > 0
+	c.hasJudges = c.hasJudges || len(r.Judgements) > 0
 	for _, s := range r.Scores {
 		if s.Judged == nil {
 			continue
 		}
-		c.asked = true
+		c.hasJudges = true
 		for _, word := range s.Judged.Choices {
 			if !slices.Contains(c.words, word) {
 				c.words = append(c.words, word)
@@ -214,7 +214,7 @@ func (c *labelCheck) labelled(l *label, r *eval.Result) {
 	}
 	c.taken[key] = l
 	if s == nil {
-		c.untold++
+		c.unlabelled++
 		return
 	}
 	c.take(l, r, s)

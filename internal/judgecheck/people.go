@@ -39,7 +39,7 @@ func CheckPeople(d *journal.Document, files []*labels.File) (*Report, error) {
 	if err := c.read(d); err != nil {
 		return nil, err
 	}
-	if !c.asked {
+	if !c.hasJudges {
 		return nil, errNoJudges
 	}
 	out, err := c.report(files[0].Path)
@@ -85,6 +85,6 @@ func (c *labelCheck) peopleOn(r *eval.Result) {
 		}
 	}
 	if !judged {
-		c.untold++
+		c.unlabelled++
 	}
 }

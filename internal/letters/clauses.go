@@ -5,10 +5,10 @@ import "strings"
 // clauses are those of a sentence.
 type clauses struct {
 	sentence
-	classes string
-	after   string // what follows the sentence in its line
-	repeats bool   // the text repeats the options
-	asked   bool   // the sentence before was a question
+	classes       string
+	after         string // what follows the sentence in its line
+	repeats       bool   // the text repeats the options
+	afterQuestion bool   // the sentence before was a question
 }
 
 // startsAt reports whether a clause may begin at a place.
@@ -110,7 +110,7 @@ func (c clauses) within(at, end int, announced, contrasted bool) int {
 func (c clauses) opening(end int, announced bool) int {
 	whole := end == len(c.classes)
 	switch {
-	case !announced && !c.opens && !whole && !c.asked:
+	case !announced && !c.opens && !whole && !c.afterQuestion:
 		return 0
 	case !announced && c.repeats && (!whole || !c.ends):
 		return 0

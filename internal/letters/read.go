@@ -32,10 +32,10 @@ func lettered(classes string) bool { return strings.ContainsAny(classes, "LBG") 
 
 // reading reads the sentences of a text one after the other.
 type reading struct {
-	said     []statement
-	repeats  bool // the options are repeated in it
-	asked    bool // the sentence before was a question
-	affirmed bool // a letter was affirmed in the text so far
+	said          []statement
+	repeats       bool // the options are repeated in it
+	afterQuestion bool // the sentence before was a question
+	affirmed      bool // a letter was affirmed in the text so far
 	// elsewhere says that another letter was mentioned since, so that "that is wrong" may be about it.
 	elsewhere bool
 }
@@ -53,7 +53,7 @@ func statementsOf(sentences []sentence) []statement {
 		if !s.question {
 			r.sentence(s.normal(), after)
 		}
-		r.asked = s.question
+		r.afterQuestion = s.question
 	}
 	return r.said
 }
@@ -88,7 +88,7 @@ func (r *reading) sentence(s sentence, after string) {
 		return
 	}
 	first := len(r.said)
-	c := clauses{sentence: s, classes: classes, after: after, repeats: r.repeats, asked: r.asked}
+	c := clauses{sentence: s, classes: classes, after: after, repeats: r.repeats, afterQuestion: r.afterQuestion}
 	used := r.affirm(c)
 	if !strings.ContainsRune(classes, 'q') {
 		r.deny(s, classes, used)
@@ -103,7 +103,7 @@ func (r *reading) takesBack(s sentence) bool {
 	switch {
 	case s.question:
 		return askedBack.Matches(classes)
-	case r.asked:
+	case r.afterQuestion:
 		return false // it answers a question
 	case saidNo.Matches(s.classes()),
 		fragment.Matches(classes),

@@ -50,9 +50,9 @@ func (r *Reply) Read(t testing.TB, ask Ask, parse func([]byte) (*eval.Response, 
 	r.Check(t, got, err)
 	slow := r.Transport()
 	slow.Slowly = true
-	again, err := ask(slow)
-	r.Check(t, again, err)
-	expect.Same(t, r.Name()+": byte by byte", again, got)
+	slowly, err := ask(slow)
+	r.Check(t, slowly, err)
+	expect.Same(t, r.Name()+": byte by byte", slowly, got)
 	if r.Status >= 300 {
 		return
 	}

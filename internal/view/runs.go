@@ -113,8 +113,8 @@ func (rs *runs) at(path string) *run {
 
 // find gives a run of the list by its key.
 func (rs *runs) find(key string) *run {
-	for _, again := range []bool{false, true} {
-		if again {
+	for _, listed := range []bool{false, true} {
+		if listed {
 			rs.list() // it may be new
 		}
 		rs.mu.Lock()

@@ -1,0 +1,69 @@
+package runner
+
+import (
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/scorers"
+)
+
+// scoring is an answer that waits for its scores.
+type scoring struct {
+	trial   *Planned
+	answer  scorers.Answer
+	result  eval.Result
+	scores  []eval.Score              // one for each scorer
+	settled []bool                    // whether the score is final, and does not wait for embeddings or judges
+	kept    map[string]eval.Judgement // what judges replied before, by id
+	before  map[string]string         // ids of questions that were answered before, by their keys
+	anew    map[string]bool           // ids of questions that are sent again
+	noted   bool                      // the answer is written down
+	afresh  bool                      // a chat that an application keeps begins again, since its answers from before are not all there
+	denied  *eval.Error               // why judges get no more questions about the answer; nil while they do
+	room    func()                    // gives room for calls back; nil: the trial has none
+}
+
+// leave gives back the room that the trial has.
+func (a *scoring) leave() {
+	if a.room != nil {
+		a.room()
+		a.room = nil
+	}
+}
+
+// recorded takes an answer that is known from before.
+func (a *scoring) recorded(known *eval.Result) {
+	a.result.Request, a.result.Response, a.result.TraceID = &a.trial.Request, known.Response, known.TraceID
+	if a.trial.Request.Live || len(known.Turns) > 0 {
+		a.recordedTurns(known.Turns)
+	}
+	if a.result.Usage = known.Usage; known.Usage == nil {
+		a.result.Usage = &eval.Usage{Source: eval.UsageEstimated}
+	}
+	if a.result.Timing = known.Timing; known.Timing == nil {
+		a.result.Timing = &eval.Timing{}
+	}
+	a.keep(known.Judgements)
+	a.answered()
+}
+
+// waits reports whether the answer has to wait for judges or embeddings.
+func (a *scoring) waits() bool { return len(a.trial.Judges())+len(a.trial.References()) > 0 }
+
+// answered makes what scorers look at of the answer that came.
+func (a *scoring) answered() {
+	r := &a.result
+	a.answer = scorers.Answer{
+		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars,
+		Context: &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
+	}
+}
+
+func (a *scoring) failed(e *eval.Error) eval.Result {
+	a.result.Outcome, a.result.Error = eval.Err, e
+	if e.Answer != nil && !a.trial.Request.Live { // of a chat it may be any turn
+		a.result.Response = e.Answer
+	}
+	if t := a.result.Timing; t != nil && t.StartedAt.IsZero() { // nothing was sent
+		a.result.Timing = nil
+	}
+	return a.result
+}
