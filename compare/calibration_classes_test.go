@@ -109,6 +109,39 @@ func (w *classWorld) draw(rng *rand.Rand, from []float64) int {
 	return len(from) - 1
 }
 
+// classSide is a run without cases, with all pairs of a label and an answer.
+func classSide(run string, classes []string) *Side {
+	s := &Side{Run: run, Suite: "s", Arm: "t/p", Classes: classes, Metrics: []string{classification.Accuracy}}
+	for _, label := range classes {
+		for _, answer := range append(slices.Clone(classes), "") {
+			s.Pairs = append(s.Pairs, classification.Pair{Label: label, Answer: answer})
+		}
+	}
+	return s
+}
+
+// classCase is case i of k classes, with its label and answer.
+func classCase(i, label, answer, k int) Case {
+	c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Asked: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
+	if answer == label {
+		c.Passed, c.Metrics = 1, []Sum{{1, 1}}
+	} else {
+		c.Failed, c.Metrics = 1, []Sum{{0, 1}}
+	}
+	return c
+}
+
+// answers are the chances of each answer to a label, the last of none.
+func (w *classWorld) answers() [][]float64 {
+	rows := make([][]float64, len(w.prior))
+	for label := range rows {
+		for answer := range len(w.prior) + 1 {
+			rows[label] = append(rows[label], w.answer(label, answer))
+		}
+	}
+	return rows
+}
+
 // sides draws n cases.
 func (w *classWorld) sides(rng *rand.Rand, n int, lost float64) (base, head *Side) {
 	k := len(w.prior)
@@ -116,25 +149,8 @@ func (w *classWorld) sides(rng *rand.Rand, n int, lost float64) (base, head *Sid
 	for i := range k {
 		classes = append(classes, string(rune('a'+i)))
 	}
-	base, head = &Side{Run: "1", Suite: "s", Arm: "t/p", Classes: classes}, &Side{Run: "2", Suite: "s", Arm: "t/p", Classes: classes}
-	for _, s := range []*Side{base, head} {
-		s.Metrics = []string{classification.Accuracy}
-		for label := range k {
-			for answer := range k + 1 {
-				p := classification.Pair{Label: classes[label]}
-				if answer < k {
-					p.Answer = classes[answer]
-				}
-				s.Pairs = append(s.Pairs, p)
-			}
-		}
-	}
-	rows := make([][]float64, k)
-	for label := range k {
-		for answer := range k + 1 {
-			rows[label] = append(rows[label], w.answer(label, answer))
-		}
-	}
+	base, head = classSide("1", classes), classSide("2", classes)
+	rows := w.answers()
 	cluster := 0
 	var label, first, second int
 	for i := range n {
@@ -152,17 +168,10 @@ func (w *classWorld) sides(rng *rand.Rand, n int, lost float64) (base, head *Sid
 			}
 		}
 		for s, answer := range map[*Side]int{base: first, head: second} {
-			c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Asked: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
+			c := classCase(i, label, answer, k)
 			if w.clusters > 0 {
 				c.Cluster = fmt.Sprint(cluster)
 			}
-			v := 0.0
-			if answer == label {
-				c.Passed, v = 1, 1
-			} else {
-				c.Failed = 1
-			}
-			c.Metrics = []Sum{{v, 1}}
 			s.Cases.Add(&c)
 		}
 	}

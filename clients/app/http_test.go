@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -76,17 +77,18 @@ func says(mediaType, body string) http.HandlerFunc {
 // text is the reading of an answer such as {"text": "..."}.
 var text = app.Reading{Answer: ".text"}
 
-// Whatever an endpoint does instead of answering is an error of the kind that it is for a service, and repeats no secret.
-func TestHTTPFaults(t *testing.T) {
-	t.Parallel()
+// httpFault is what an endpoint does instead of answering, and the error that it is.
+type httpFault struct {
+	handler  http.HandlerFunc
+	reading  app.Reading
+	deadline time.Duration // 0 is a minute
+	kind     eval.ErrorKind
+	message  string
+}
+
+func statusFaults() map[string]httpFault {
 	const soon = 300 * time.Millisecond
-	for name, one := range map[string]struct {
-		handler  http.HandlerFunc
-		reading  app.Reading
-		deadline time.Duration
-		kind     eval.ErrorKind
-		message  string
-	}{
+	return map[string]httpFault{
 		"a page of HTML with 500": {
 			failing(500, "<html><h1>Oops</h1> "+canary+"</html>"), text, 0, eval.KindStatus,
 			`^500: <html><h1>Oops</h1> \[key\]</html>$`,
@@ -132,6 +134,11 @@ func TestHTTPFaults(t *testing.T) {
 		},
 		"invalid UTF-8":         {says("text/plain", "a\xff"), app.Reading{}, 0, eval.KindMalformed, "UTF-8"},
 		"invalid UTF-8 in JSON": {says("application/json", "{\"text\": \"a\xff\"}"), text, 0, eval.KindMalformed, "UTF-8"},
+	}
+}
+
+func bodyFaults() map[string]httpFault {
+	return map[string]httpFault{
 		"no text": {
 			says("application/json", `{"txt": "`+canary+`"}`), text, 0, eval.KindMalformed,
 			"^the jq of `answer`, .text, finds nothing in the response: \\{\"txt\": \"\\[key\\]\"\\}$",
@@ -172,6 +179,11 @@ func TestHTTPFaults(t *testing.T) {
 			failing(101, ""), app.Reading{}, 0, eval.KindMalformed, "the target `shop` answers with a status that is not an answer",
 		},
 		"garbage": {cut("\x00\x01garbage"), app.Reading{}, 0, eval.KindTransport, "no answer from|broke"},
+	}
+}
+
+func readingFaults() map[string]httpFault {
+	return map[string]httpFault{
 		"its own error": {
 			says("application/json", `{"error": {"message": "no stock for `+canary+`"}}`),
 			app.Reading{Answer: ".text", Error: ".error"},
@@ -205,16 +217,20 @@ func TestHTTPFaults(t *testing.T) {
 			0,
 			eval.KindMalformed, "takes more than 1000000 steps",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			deadline := max(one.deadline, 0)
-			if deadline == 0 {
-				deadline = time.Minute
-			}
-			resp, _, err := called(t, serving(t, one.handler), one.reading, deadline)
-			checkFault(t, resp, err, one.kind, one.message)
-		})
+	}
+}
+
+// Whatever an endpoint does instead of answering is an error of the kind that it is for a service, and repeats no secret.
+func TestHTTPFaults(t *testing.T) {
+	t.Parallel()
+	for _, faults := range []map[string]httpFault{statusFaults(), bodyFaults(), readingFaults()} {
+		for name, one := range faults {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				resp, _, err := called(t, serving(t, one.handler), one.reading, cmp.Or(one.deadline, time.Minute))
+				checkFault(t, resp, err, one.kind, one.message)
+			})
+		}
 	}
 }
 

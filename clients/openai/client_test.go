@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -24,16 +25,17 @@ type outcome struct {
 	Wait      time.Duration
 }
 
-// Errors have the kind that decides about retries, whatever form the server gives them.
-func TestErrorsHaveTheirKind(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		status int
-		header http.Header
-		body   string
-		want   outcome
-		text   string
-	}{
+// failure is an answer that is an error, and the error that it is.
+type failure struct {
+	status int
+	header http.Header
+	body   string
+	want   outcome
+	text   string
+}
+
+func refusals() map[string]failure {
+	return map[string]failure{
 		"rate limit": {
 			429,
 			http.Header{"Retry-After": {"7"}},
@@ -77,6 +79,11 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 		"busy":   {503, nil, `{"error":"overloaded"}`, outcome{Kind: eval.KindStatus, Status: 503}, "overloaded"},
 		"a page": {502, nil, "<html>Bad gateway", outcome{Kind: eval.KindStatus, Status: 502}, "<html>Bad gateway"},
 		"behind": {529, nil, "", outcome{Kind: eval.KindStatus, Status: 529}, ""},
+	}
+}
+
+func brokenAnswers() map[string]failure {
+	return map[string]failure{
 		"behind 2": {
 			400, nil, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"too hot"}}}`,
 			outcome{Kind: eval.KindStatus, Status: 400},
@@ -104,7 +111,15 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 			outcome{Kind: eval.KindStatus, Status: 502},
 			"gone",
 		},
-	} {
+	}
+}
+
+// Errors have the kind that decides about retries, whatever form the server gives them.
+func TestErrorsHaveTheirKind(t *testing.T) {
+	t.Parallel()
+	all := refusals()
+	maps.Copy(all, brokenAnswers())
+	for name, test := range all {
 		for _, stream := range []bool{false, true} {
 			_, err := ask(t, &replies.Canned{Status: test.status, Header: test.header, Body: []byte(test.body)}, stream)
 			e := eval.AsError(err)
@@ -179,90 +194,6 @@ func call(id, name, args string) tool.Call {
 		return tool.Call{ID: id, Name: name}
 	}
 	return tool.Call{ID: id, Name: name, Args: json.RawMessage(args)}
-}
-
-// Servers differ, and all of these are answers.
-func TestOddAnswersAreRead(t *testing.T) {
-	t.Parallel()
-	two := calls(call("1", "f", `{"a":1.0}`), call("2", "g", `{"b":2}`))
-	done := candidate{Reason: "TOOL_CALLS", Vendor: "tool_calls", Parts: two}
-	end := "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"
-	delta := func(text string) string {
-		return "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[" + text + "]}}]}\n\n"
-	}
-	for name, test := range map[string]struct {
-		body string
-		want candidate
-	}{
-		"no index, with ids": {
-			delta(`{"id":"1","function":{"name":"f","arguments":"{\"a\":"}}`) + delta(`{"function":{"arguments":" 1.0}"}}`) +
-				delta(`{"id":"2","function":{"name":"g","arguments":"{\"b\":2}"}}`) + end, done,
-		},
-		"one index for all": {
-			delta(`{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\":1.0}"}}`) +
-				delta(`{"index":0,"id":"2","function":{"name":"g","arguments":"{\"b\":"}}`) +
-				delta(`{"index":0,"function":{"arguments":"2}"}}`) + end, done,
-		},
-		"ids and names again and again": {
-			delta(`{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\":"}}`) +
-				delta(`{"index":1,"id":"2","function":{"name":"g","arguments":"{\"b\""}}`) +
-				delta(`{"index":0,"id":"1","function":{"name":"f","arguments":"1.0}"}}`) +
-				delta(`{"index":1,"id":"2","function":{"name":"g","arguments":":2}"}}`) + end, done,
-		},
-		"arguments as an object": {
-			`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":{"a": 1.0}}},` +
-				`{"id":"2","function":{"name":"g","arguments":{"b":2}}}]},"finish_reason":"tool_calls"}]}`, done,
-		},
-		"stop after calls": {
-			`{"choices":[{"message":{"tool_calls":[{"function":{"name":"f","arguments":""}}]},"finish_reason":"stop"}]}`,
-			candidate{Reason: "TOOL_CALLS", Vendor: "stop", Parts: calls(call("", "f", ""))},
-		},
-		"the call of old": {
-			`{"choices":[{"message":{"content":"","function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"}]}`,
-			candidate{Reason: "TOOL_CALLS", Vendor: "function_call", Parts: calls(call("", "f", "{}"))},
-		},
-		"arguments that are no JSON": {
-			`{"choices":[{"message":{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\""}}]},"finish_reason":"length"}]}`,
-			candidate{Reason: "MAX_TOKENS", Vendor: "length", Parts: calls(call("", "f", `"{\"a\""`))},
-		},
-		"no index, no reason": {`{"choices":[{"message":{"content":"a"}}]}`, candidate{Text: "a"}},
-		"reasons in capitals": {`{"choices":[{"message":{"content":"a"},"finish_reason":"STOP"}]}`, candidate{Text: "a", Reason: "STOP"}},
-		"a block": {
-			`{"choices":[{"message":{},"finish_reason":"recitation"}]}`, candidate{Reason: "RECITATION", Vendor: "recitation"},
-		},
-		"a new reason": {
-			`{"choices":[{"message":{"content":"a"},"finish_reason":"pause"}]}`, candidate{Text: "a", Reason: "OTHER", Vendor: "pause"},
-		},
-		"texts in a list": {
-			`{"choices":[{"message":{"content":[{"type":"text","text":"a"},"b",{"type":"output_text","text":"c"}]},"finish_reason":"stop"}]}`,
-			candidate{Text: "abc", Reason: "STOP", Vendor: "stop"},
-		},
-		"thoughts under two names": {
-			`{"choices":[{"message":{"content":"a","reasoning":"so","reasoning_content":"so"},"finish_reason":"stop"}]}`,
-			candidate{Text: "a", Reason: "STOP", Vendor: "stop", Parts: []eval.Piece{{Reasoning: "so"}, {Text: "a"}}},
-		},
-		"one piece instead of a stream": {
-			`{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}`, candidate{Text: "a", Reason: "STOP", Vendor: "stop"},
-		},
-		"a byte order mark": {"\xEF\xBB\xBF" + `{"choices":[{"message":{"content":"a"}}]}`, candidate{Text: "a"}},
-		"null": {
-			`{"id":null,"model":null,"usage":null,"choices":[` +
-				`{"index":null,"message":{"content":"a","tool_calls":null,"refusal":null},"finish_reason":null}]}`,
-			candidate{Text: "a"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got, err := ask(
-				t,
-				&replies.Canned{Body: []byte(test.body)},
-				strings.HasPrefix(test.body, "data:") || strings.HasPrefix(name, "one piece"),
-			)
-			expect.OK(t, err)
-			c := got.Candidates[0]
-			expect.Same(t, "the candidate", candidate{c.Text, c.FinishReason, c.VendorReason, c.Parts}, test.want)
-		})
-	}
 }
 
 // Thoughts that the vendor leaves out of its count of output are counted.

@@ -124,31 +124,36 @@ func TestRatesAreUsedAndKept(t *testing.T) {
 					})
 				}
 				workers.Wait()
-				for way, all := range map[string][]sent{"arrived": arrived, "left": left} {
-					requests, tokens := most(all, func(sent) int { return 1 }), most(all, func(s sent) int { return s.tokens })
-					if l := test.limits; l.RequestsPerMinute > 0 && requests > l.RequestsPerMinute || l.TokensPerMinute > 0 && tokens > l.TokensPerMinute {
-						t.Errorf("%s: a minute had %d requests and %d tokens, more than the limit", way, requests, tokens)
-					}
-				}
-				sum := 0
-				for _, one := range left {
-					sum += one.tokens
-				}
-				byRequests := float64(len(arrived)) / minutes / float64(max(1, test.limits.RequestsPerMinute))
-				byTokens := float64(sum) / minutes / float64(max(1, test.limits.TokensPerMinute))
-				if test.limits.RequestsPerMinute == 0 {
-					byRequests = 0
-				}
-				if test.limits.TokensPerMinute == 0 {
-					byTokens = 0
-				}
-				if max(byRequests, byTokens) < 0.95 {
-					t.Errorf("the limits are used to %.3f (requests) and %.3f (tokens), want 0.95 of one", byRequests, byTokens)
-				}
-				t.Logf("used: requests %.3f, tokens %.3f", byRequests, byTokens)
+				checkRate(t, test.limits, arrived, left, minutes)
 			})
 		})
 	}
+}
+
+// checkRate wants no minute with more than the limits, and most of one of them used.
+func checkRate(t *testing.T, l Limits, arrived, left []sent, minutes float64) {
+	t.Helper()
+	for way, all := range map[string][]sent{"arrived": arrived, "left": left} {
+		requests, tokens := most(all, func(sent) int { return 1 }), most(all, func(s sent) int { return s.tokens })
+		if l.RequestsPerMinute > 0 && requests > l.RequestsPerMinute || l.TokensPerMinute > 0 && tokens > l.TokensPerMinute {
+			t.Errorf("%s: a minute had %d requests and %d tokens, want at most %+v", way, requests, tokens, l)
+		}
+	}
+	tokens := 0
+	for _, one := range left {
+		tokens += one.tokens
+	}
+	used := func(n, limit int) float64 {
+		if limit == 0 {
+			return 0
+		}
+		return float64(n) / minutes / float64(limit)
+	}
+	byRequests, byTokens := used(len(arrived), l.RequestsPerMinute), used(tokens, l.TokensPerMinute)
+	if max(byRequests, byTokens) < 0.95 {
+		t.Errorf("the limits are used to %.3f (requests) and %.3f (tokens), want 0.95 of one", byRequests, byTokens)
+	}
+	t.Logf("used: requests %.3f, tokens %.3f", byRequests, byTokens)
 }
 
 // unwritten is a file that takes all and writes nothing.

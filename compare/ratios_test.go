@@ -1,0 +1,97 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// Repeats are averaged inside cases, and clusters are one unit each.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	base, head := side("base", 3, slices.Repeat([]int{3}, 60)...), side("head", 3, slices.Repeat([]int{3, 2}, 30)...)
+	a := decided(base, head, options(0.05, passMargin(0.05)))
+	if m := a.Metrics[0]; m.N != 60 || math.Abs(m.Estimate+1.0/6) > 1e-12 || m.Verdict != eval.Regressed {
+		t.Errorf("%+v", m)
+	}
+	for _, s := range []*Side{base, head} {
+		updateAll(s, func(i int, c *Case) { c.Cluster = fmt.Sprint(i / 6) })
+	}
+	a = decided(base, head, options(0.05, passMargin(0.05)))
+	if m := a.Metrics[0]; m.N != 10 || a.Cases.Units != 10 || a.Cases.Paired != 60 || !strings.Contains(m.Test, "clusters") {
+		t.Errorf("%+v", m)
+	}
+}
+
+// More blocks are worse, of latency and tokens more is.
+func TestDirections(t *testing.T) {
+	t.Parallel()
+	base, head := flipped(200, 0, 0)
+	updateAll(head, func(i int, c *Case) {
+		c.LatencyMs, c.Tokens = Sum{200 + float64(i%7), 1}, Sum{20 + float64(i%3), 1}
+		if i%4 == 0 {
+			c.Blocked = 1
+		}
+	})
+	a := decided(base, head, options(
+		0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricBlocked, Margin: 0.05},
+		eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1},
+	))
+	for _, m := range a.Metrics {
+		want := eval.Regressed
+		if m.Name == eval.MetricPass {
+			want = eval.NotWorse
+		}
+		if m.Verdict != want || m.Interval == nil || m.Interval[0] > m.Estimate || m.Interval[1] < m.Estimate {
+			t.Errorf("%+v", m)
+		}
+	}
+	if a.Verdict != eval.Regressed {
+		t.Error(a.Verdict)
+	}
+}
+
+// A side that measured no latency, such as a target that echoes, is neither faster nor slower.
+func TestUnmeasuredRatios(t *testing.T) {
+	t.Parallel()
+	base, head := flipped(200, 0, 0)
+	updateAll(base, func(_ int, c *Case) { c.LatencyMs = Sum{200, 1} })
+	updateAll(head, func(_ int, c *Case) { c.LatencyMs = Sum{0, 1} })
+	for _, sides := range [][2]*Side{{base, head}, {head, base}} {
+		a := decided(sides[0], sides[1], options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}))
+		at := slices.IndexFunc(a.Metrics, func(m MetricComparison) bool { return m.Name == eval.MetricLatency })
+		if m := a.Metrics[at]; m.N != 0 || m.Verdict != eval.Invalid {
+			t.Errorf("got n %d and verdict %q, want 0 and %q", m.N, m.Verdict, eval.Invalid)
+		}
+	}
+}
+
+// What is shown of the two sides of a ratio makes that ratio, however uneven the cases are.
+func TestSidesMakeTheRatio(t *testing.T) {
+	t.Parallel()
+	base, head := flipped(60, 0, 0)
+	uneven := func(i int) float64 { return float64(1 + i*i) }
+	updateAll(base, func(i int, c *Case) { c.LatencyMs, c.Tokens = Sum{uneven(i), 1}, Sum{uneven(i), 1} })
+	updateAll(head, func(i int, c *Case) { c.LatencyMs, c.Tokens = Sum{900 / uneven(i), 1}, Sum{900 / uneven(i), 1} })
+	a := decided(
+		base, head,
+		options(0.05, eval.MetricMargin{Name: eval.MetricLatency, Margin: 1.1}, eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}),
+	)
+	seen := 0
+	for _, m := range a.Metrics {
+		if !eval.IsRatio(m.Name) {
+			continue
+		}
+		seen++
+		if got := m.Head / m.Base; math.Abs(got/m.Estimate-1) > 1e-9 {
+			t.Errorf("%s: %g to %g is x %g, and x %g is shown", m.Name, m.Base, m.Head, got, m.Estimate)
+		}
+	}
+	if seen != 2 {
+		t.Error(seen)
+	}
+}
