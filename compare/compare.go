@@ -146,6 +146,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	c.Flips = flips(judged)
 	c.Slices = m.slices()
 	c.Safety = safety(base.Categories, head.Categories)
+	c.Points = m.points(c.Metrics, base, head)
 	return c
 }
 

@@ -54,6 +54,8 @@ type ArmComparison struct {
 	Slices []Slice `json:"slices,omitempty"` // by tag, advisory
 	// Safety compares the ratings of answers, by category.
 	Safety []CategoryComparison `json:"safety,omitempty"`
+	// Points are the cases one by one, nil where there are too many.
+	Points *Points `json:"-"`
 }
 
 // Pairing says which cases are compared.

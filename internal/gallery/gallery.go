@@ -39,9 +39,9 @@ type Page struct {
 	// Policy is the content security policy in the page itself; "" when it comes with the answer of a server.
 	Policy string
 	// Data is where the blocks of a run are; "" on pages of several runs. For pages that are files: Head is where its head is
-	// when that is elsewhere. Base is where the blocks of the base of a comparison are, and Root where the pages begin.
-	Data, Head, Base, Root string
-	Who                    string // labels here; "" where that is not possible
+	// when that is elsewhere. Root is where the pages begin.
+	Data, Head, Root string
+	Who              string // labels here; "" where that is not possible
 }
 
 // Link leads to a page of several runs.

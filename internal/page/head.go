@@ -21,8 +21,10 @@ type head struct {
 	// OtherBaseline says that the comparison is not the one of the run's gate. The notes of trials are about the
 	// gate's.
 	OtherBaseline bool `json:"otherBaseline,omitempty"`
-	NoContent     bool `json:"noContent"`
-	Running       bool `json:"running"`
+	// Points says that there is a block with the cases of the comparison one by one.
+	Points    bool `json:"points,omitempty"`
+	NoContent bool `json:"noContent"`
+	Running   bool `json:"running"`
 }
 
 // newHead is the run's overview without what concerns only the machine where the run was made.
@@ -37,6 +39,7 @@ func newHead(d *journal.Document) head {
 		names = append(names, h.Run.Suites[i].Name)
 	}
 	h.Title = strings.Join(names, ", ")
+	h.Points = hasPoints(h.Comparison)
 	h.Comparison = cutComparison(h.Comparison)
 	if h.Comparison != nil {
 		for i := range h.Comparison.Arms {

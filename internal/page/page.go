@@ -13,6 +13,7 @@ import (
 	"compress/flate"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -46,6 +47,9 @@ func Write(w io.Writer, d *journal.Document) error {
 		return err
 	}
 	if err := h.json("head", h.head); err != nil {
+		return err
+	}
+	if err := h.points(); err != nil {
 		return err
 	}
 	if err := h.trials(); err != nil {
@@ -117,6 +121,18 @@ func (h *report) packed(id string, data []byte) (int, error) {
 	}
 	_, err = fmt.Fprintf(h.out, "<script type=\"text/plain\" id=\"%s\">%s</script>\n", id, text)
 	return len(text), err
+}
+
+// points writes the cases of the comparison, where there are any.
+func (h *report) points() error {
+	data, err := PointsBlock(h.d.Comparison)
+	if errors.Is(err, ErrNoBlock) {
+		return nil
+	}
+	if err == nil {
+		_, err = h.packed(pointsName, data)
+	}
+	return err
 }
 
 // Packed is a block of data compressed, as text that needs no escapes: base64 of deflate, which unpack undoes in the page.

@@ -193,13 +193,15 @@ func (s *Served) flush() error {
 // ErrNoBlock is returned by Block when no block has that name.
 var ErrNoBlock = errors.New("there is no such block")
 
-// Block gives a block as JSON by the name that the page has for it: head, index, rows/N, trials/N or image/HASH.
+// Block gives a block as JSON by the name that the page has for it: head, index, points, rows/N, trials/N or image/HASH.
 func (s *Served) Block(name string) ([]byte, error) {
 	switch name {
 	case "head":
 		return json.Marshal(newHead(s.doc))
 	case "index":
 		return s.index()
+	case pointsName:
+		return PointsBlock(s.doc.Comparison)
 	}
 	kind, of, _ := strings.Cut(name, "/")
 	if kind == "image" {
@@ -249,6 +251,9 @@ func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 // Names are the names of all blocks so far, images last. An image may have gone by the time it is read.
 func (s *Served) Names() []string {
 	names := []string{"head", "index"}
+	if hasPoints(s.doc.Comparison) {
+		names = append(names, pointsName)
+	}
 	for i := range s.blocks {
 		names = append(names, fmt.Sprintf("rows/%d", i), fmt.Sprintf("trials/%d", i))
 	}

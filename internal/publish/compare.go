@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -98,14 +99,21 @@ func (s *site) compare(p pair) (comparison, error) {
 	if err != nil {
 		return comparison{}, err
 	}
-	return brief(p, c), s.writeComparison(p, block)
+	points, err := page.PointsBlock(c)
+	if err != nil && !errors.Is(err, page.ErrNoBlock) {
+		return comparison{}, err
+	}
+	return brief(p, c), s.writeComparison(p, block, points)
 }
 
-// writeComparison writes the page of the head's run with another head block.
-func (s *site) writeComparison(p pair, block []byte) error {
+// writeComparison writes the page of the head's run with another head block, and the points of the comparison if it has any.
+func (s *site) writeComparison(p pair, block, points []byte) error {
 	own, err := s.to.newParcel()
 	if err == nil {
 		err = own.block("head", block)
+	}
+	if err == nil && points != nil {
+		err = own.block("points", points)
 	}
 	if err != nil {
 		return err
@@ -116,7 +124,7 @@ func (s *site) writeComparison(p pair, block []byte) error {
 	}
 	const root = "../"
 	drawn := s.page("run", fmt.Sprintf("%s against %s", p.head.ID, p.base.ID), root)
-	drawn.Data, drawn.Head, drawn.Base = root+p.head.data+"/", root+dir+"/", root+p.base.data+"/"
+	drawn.Data, drawn.Head = root+p.head.data+"/", root+dir+"/"
 	return s.to.page(comparisonPage(p.base.Key, p.head.Key), drawn.Draw)
 }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/gallery"
+	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 )
@@ -86,9 +88,10 @@ func marginOf(r *http.Request) (float64, error) {
 	return margin, nil
 }
 
-// comparisonBlock answers with a block of the page: the head has the comparison, and all else is that of the second run.
+// comparisonBlock answers with a block of the page: head and points have the comparison, and all else is that of the second run.
 func (s *Server) comparisonBlock(w http.ResponseWriter, r *http.Request) {
-	if r.PathValue("block") != "head" {
+	name := r.PathValue("block")
+	if name != "head" && name != "points" {
 		s.block(w, r)
 		return
 	}
@@ -110,19 +113,29 @@ func (s *Server) comparisonBlock(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
+	data, err := s.comparedBlock(r, head, c, name)
+	switch {
+	case errors.Is(err, page.ErrNoBlock):
+		refuse(w, http.StatusNotFound, err.Error())
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, err.Error())
+	default:
+		answerJSON(w, data)
+	}
+}
+
+// comparedBlock is a block of a comparison.
+func (s *Server) comparedBlock(r *http.Request, head *run, c *compare.Comparison, name string) ([]byte, error) {
+	if name == "points" {
+		return page.PointsBlock(c)
+	}
 	opened := s.opened.take(head)
 	defer s.opened.leave(opened)
 	if err := s.use(r.Context(), opened); err != nil {
-		refuse(w, http.StatusInternalServerError, err.Error())
-		return
+		return nil, err
 	}
 	defer opened.mu.Unlock()
-	data, err := opened.served.Compared(c)
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	answerJSON(w, data)
+	return opened.served.Compared(c)
 }
 
 // compare compares two runs, unless that was done.

@@ -1,59 +1,54 @@
-// The run against the base of a comparison, case by case, where the page can read the base.
+// An arm against that of the baseline, case by case. The block of points has the values of both sides.
 
-const fewTrials = 5000; // are read at once; of more, when the reader wants to see them
+// pointUnits are how the amounts are written.
+const pointUnits = {__proto__: null, latency: duration, tokens: asCount};
 
-// meansByCase are the means of a column by case, over the repeats on an arm.
-function meansByCase(rows, suite, armName, column) {
-  const out = new Map(), a = rows.tables.arm.findIndex(words => words[0] === armName);
-  for (const c of casesOf(rows, suite, a, a, column)) out.set(c.one.name, c);
-  return out;
-}
-
-// casesAcross are the cases of one name in the base and in the run.
-function casesAcross(base, rows, arm, key) {
-  const columnOf = all => valuesToCompare(all, arm.suite).find(v => v.key === key).column();
-  const before = meansByCase(base, arm.suite, arm.baseArm || arm.headArm, columnOf(base)), out = [];
-  for (const [caseName, c] of meansByCase(rows, arm.suite, arm.headArm, columnOf(rows))) {
-    const was = before.get(caseName);
-    if (was) out.push({one: c.one, a: was.a, b: c.a});
-  }
-  return out;
+// pointValues are the metrics by which an arm can be compared with that of the baseline.
+function pointValues({metrics}) {
+  return metrics.map(({name: key, base, head}) => {
+    const amount = key in pointUnits, values = [...base, ...head].filter(isKnown), share = !amount && values.every(v => v >= 0 && v <= 1);
+    const title = key === 'pass' ? 'pass rate' : visible(key), show = amount ? pointUnits[key] : key === 'pass' || key === 'blocked' ? asShare : three;
+    return {key, title, show, amount, better: !amount && key !== 'blocked', graded: share && values.some(v => v !== 0 && v !== 1), base, head};
+  });
 }
 
 // drawAgainst draws an arm against that of the base.
-function drawAgainst(base, rows, arm, i) {
-  const before = new Set(valuesToCompare(base, arm.suite).map(v => v.key));
-  const values = valuesToCompare(rows, arm.suite).filter(v => before.has(v.key));
-  const place = h('div'), first = values.find(v => v.graded) || values[0];
+function drawAgainst(arm, points, i) {
+  const values = pointValues(points), first = values.find(v => v.graded) || values[0], place = h('div');
+  const sides = {
+    a: 'base', b: 'head', words: `${arm.suite} on ${armName(arm)}.`,
+    link: one => address(['case', one.suite, one.name], {arm: arm.headArm}),
+  };
   const by = picker('against-' + i, 'Value', values.map(v => [v.key, v.title]), first.key, () => draw());
-  const sides = {a: 'base', b: 'head', words: `${arm.suite} on ${armName(arm)}.`, link: one => address(['case', one.suite, one.name], {arm: arm.headArm})};
   const draw = () => {
     const value = values.find(v => v.key === by.value());
-    place.replaceChildren(...drawVersusOf(casesAcross(base, rows, arm, value.key), value, sides));
+    const all = points.cases.map((caseName, k) => ({one: {suite: arm.suite, name: caseName}, a: value.base[k], b: value.head[k]}));
+    place.replaceChildren(...drawVersusOf(all.filter(c => isKnown(c.a) && isKnown(c.b)), value, sides));
   };
   draw();
   return [picksForm(by.label), place];
 }
 
-// against is the place of the plot of each arm of the comparison. The base is read once, when the first of them is opened.
-function against(rows) {
-  if (typeof loadBase === 'undefined' || !loadBase) return () => null;
-  let base = null;
+// against gives the place of the plot of each arm of the comparison. The points are read once, when the first of them is opened.
+function against(head) {
+  if (!head.points) return () => null;
+  let all = null;
   return (arm, i) => {
     const slot = h('div');
     const fill = async () => {
       if (slot.childElementCount > 0) return;
-      slot.append(h('p', {class: 'note'}, 'Reading the base.'));
+      slot.append(h('p', {class: 'note'}, 'Reading the values.'));
       try {
-        base = base || loadRows(loadBase);
-        slot.replaceChildren(...drawAgainst(await base, rows, arm, i));
+        all = all || load('points');
+        const points = (await all)[i];
+        slot.replaceChildren(...points ? drawAgainst(arm, points, i) : [h('p', {class: 'note'}, 'Not drawn: no cases, or too many.')]);
       } catch (problem) {
-        base = null;
-        slot.replaceChildren(h('p', {class: 'telling'}, 'The base cannot be read: ' + problem.message));
+        all = null;
+        slot.replaceChildren(h('p', {class: 'telling'}, 'The values cannot be read: ' + problem.message));
       }
     };
     const folded = h('details', {ontoggle: () => { if (folded.open) fill(); }}, h('summary', null, 'Base and head, case by case'), slot);
-    folded.open = i === 0 && rows.length <= fewTrials;
+    folded.open = i === 0;
     return folded;
   };
 }

@@ -18,25 +18,31 @@ function drawComparisonInBrief(head) {
     c.why && h('p', {class: 'telling'}, badge('error', 'not comparable'), ' ', name(c.why)),
     h('ul', {class: 'lines'}, c.arms.slice(0, 20).map((a, i) => h('li', null,
       badge(verdictTones[a.verdict] || 'skip', verdictWords[a.verdict] || 'no margin stated'), ' ', name(a.suite + ' on ' + armName(a)),
-      h('span', {class: 'on'}, ' ', name([reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; ')))))));
+      h('span', {class: 'on'}, ' ', name([reading(head, i).changes, reading(head, i).cases[0]].filter(Boolean).join('; '))), ' ', worseLink(head, a)))));
+}
+
+// worseLink leads to the answers of an arm that got worse.
+function worseLink(head, a) {
+  const suite = head.run.suites.length > 1 ? 'suite:' + quotedIfNeeded(a.suite) : '', n = (a.flips || []).filter(isWorse).length;
+  return n > 0 && h('a', {href: matrixAddress({only: 'regressed', q: suite}, [a.headArm])}, `the ${count(n, 'case')} that got worse`);
 }
 
 const isWorse = f => f.headPassed * f.baseJudged < f.basePassed * f.headJudged;
 
-function drawComparison(head, rows) {
-  const c = head.comparison, plot = against(rows);
+function drawComparison(head) {
+  const c = head.comparison, plot = against(head);
   return [
     h('h1', null, 'Against the baseline'),
     h('p', {class: 'lead'}, name(sideName(c.head) || 'this run'), ' compared with ', name(sideName(c.base))),
     c.warnings && h('ul', {class: 'notices', 'aria-label': 'Warnings'}, c.warnings.slice(0, 20).map(w => h('li', null, name(w)))),
     c.why && h('p', {class: 'telling'}, badge('error', 'not comparable'), ' ', name(c.why)),
-    c.arms.slice(0, 50).map((a, i) => drawArmComparison(a, reading(head, i), plot(a, i))),
+    c.arms.slice(0, 50).map((a, i) => drawArmComparison(a, reading(head, i), plot(a, i), worseLink(head, a))),
   ];
 }
 
 const advices = m => m.gated && m.advice && !m.advisory;
 
-function drawArmComparison(a, words, plot) {
+function drawArmComparison(a, words, plot, worse) {
   const metrics = a.metrics || [], title = a.suite + ' on ' + armName(a);
   return h('section', null,
     h('h2', null, name(title), ' ', a.verdict && badge(verdictTones[a.verdict], verdictWords[a.verdict])),
@@ -46,7 +52,7 @@ function drawArmComparison(a, words, plot) {
     words.metrics.map(line => h('p', {class: 'note'}, name(line))),
     metrics.filter(advices).map(m => h('p', {class: 'note'}, name(`${m.name}: to know more: ${m.advice}`))),
     plot,
-    drawFlips(a, words.changes),
+    drawFlips(a, words.changes, worse),
     a.slices && a.slices.some(s => s.standsOut) && h('p', {class: 'note'}, 'Tags that look worse, a hint and no verdict: ', a.slices.filter(s => s.standsOut).slice(0, 20).map((s, i) => [i > 0 && ', ', name(s.tag), ` (${signed(s.estimate)}, n=${s.n})`])),
     a.safety && a.safety.length > 0 && table(`Safety ratings of ${title}, base and head`, ['Category', '#rated MEDIUM or higher', '#was', '#blocked', '#was '], a.safety.slice(0, 50).map(s => [name(s.category), percent(s.headHigh), percent(s.baseHigh), percent(s.headBlocked), percent(s.baseBlocked)])));
 }
@@ -77,10 +83,10 @@ function metricPair(m, tone) {
 
 const mostFlips = 100;
 
-function drawFlips(a, changes) {
+function drawFlips(a, changes, worse) {
   const flips = a.flips || [];
   if (!changes && flips.length === 0) return null;
-  return [h('h3', null, 'Cases whose outcome changed'), changes && h('p', {class: 'changes'}, changes), flips.length > 0 && h('ul', {class: 'flips'}, flips.slice(0, mostFlips).map(f => h('li', null,
+  return [h('h3', null, 'Cases whose outcome changed'), changes && h('p', {class: 'changes'}, changes, worse && ['; in the matrix: ', worse]), flips.length > 0 && h('ul', {class: 'flips'}, flips.slice(0, mostFlips).map(f => h('li', null,
     badge(isWorse(f) ? 'fail' : 'pass', isWorse(f) ? 'newly failing' : 'newly passing'), ' ', h('a', {href: address(['case', a.suite, f.case])}, name(f.case)),
     h('span', {class: 'on'}, ` ${f.headPassed}/${f.headJudged}, was ${f.basePassed}/${f.baseJudged}`, f.singleSample ? ' (one sample each: no evidence by itself)' : f.p === undefined || f.p === null ? '' : ` (p ${three(f.p)} over all cases)`),
     f.baseAnswer && f.headAnswer ? h('details', null, h('summary', null, 'What changed in the answer'), drawDiff(f.baseAnswer, f.headAnswer, 'From the baseline to this run')) : null))),

@@ -98,7 +98,6 @@ class Rows {
     this.byName = new Map();
     this.cases = [];
     this.caseOf = new Uint32Array(this.length); // the case of each trial
-    this.differing = new Map();
     for (let from = 0, to; from < this.length; from = to) {
       const suite = this.cells.suite[from], name = this.names[from];
       for (to = from + 1; to < this.length && this.cells.suite[to] === suite && this.names[to] === name; to++);
@@ -150,17 +149,13 @@ class Rows {
     return out;
   }
 
-  // differs reports whether arms of a case have another outcome or another text in the same repeat. What was never sent does not count.
-  differs(one) {
-    if (!this.differing.has(one)) this.differing.set(one, this.findDifference(one));
-    return this.differing.get(one);
-  }
-
-  findDifference(one) {
+  // differs reports whether arms of a case have another outcome or another text in the same repeat, among the trials that count.
+  // What was never sent does not count.
+  differs(one, counts) {
     const firsts = new Map(); // by repeat
     return this.some(one, i => {
       const outcome = this.word('outcome', i), first = firsts.get(this.repeat[i]);
-      if (outcome === 'skip') return false;
+      if (outcome === 'skip' || !counts(i)) return false;
       if (first === undefined) { firsts.set(this.repeat[i], i); return false; }
       return this.word('outcome', first) !== outcome || this.text[first] !== this.text[i];
     });

@@ -80,4 +80,9 @@ function address(parts, query) {
   const q = new URLSearchParams(Object.entries(query || {}).filter(([, v]) => v)).toString();
   return '#/' + parts.map(encodeURIComponent).join('/') + (q ? '?' + q : '');
 }
+// matrixAddress is that of the matrix with arms as columns.
+function matrixAddress(query, arms) {
+  const start = address(['matrix'], query), chosen = arms.map(arm => 'arm=' + encodeURIComponent(arm)).join('&');
+  return chosen ? start + (start.includes('?') ? '&' : '?') + chosen : start;
+}
 const caseAddress = one => address(['case', one.suite, one.name]);

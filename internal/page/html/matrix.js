@@ -31,8 +31,7 @@ class Matrix {
   }
 
   address() {
-    const start = address(['matrix'], {only: this.only, q: this.query}), arms = this.wanted.map(arm => 'arm=' + encodeURIComponent(arm)).join('&');
-    return arms ? start + (start.includes('?') ? '&' : '?') + arms : start;
+    return matrixAddress({only: this.only, q: this.query}, this.wanted);
   }
 
   // show is the page with the choices of an address.
@@ -195,7 +194,8 @@ class Matrix {
   take(places) {
     const rows = this.rows, takes = this.taking(), seen = new Uint8Array(rows.cases.length);
     this.hits = new Uint8Array(rows.length);
-    for (const i of places) { this.hits[i] = 1; seen[rows.caseOf[i]] = 1; }
+    const counts = this.counting();
+    for (const i of places) if (counts(i)) { this.hits[i] = 1; seen[rows.caseOf[i]] = 1; }
     this.found = Array.from(seen.keys()).filter(at => seen[at] && takes(rows.cases[at]));
     this.filled();
   }
@@ -206,7 +206,7 @@ class Matrix {
     this.vars = this.variables();
     this.checkArms();
     this.count.textContent = this.countText();
-    this.means.textContent = rowFilters.find(f => f.key === this.only).means;
+    this.means.textContent = rowFilters.find(f => f.key === this.only).means + (this.chosenArms() ? ' Only the chosen arms count.' : '');
     this.wide.style.setProperty('--columns', `minmax(150px, .5fr) ${'minmax(110px, .4fr) '.repeat(this.vars.length)} repeat(${Math.max(1, this.arms.length)}, minmax(330px, 1.6fr))`);
     this.wide.style.setProperty('--least', 150 + 110 * this.vars.length + 330 * this.arms.length + 'px');
     const titles = ['Case', ...this.vars.map(v => v.title), ...this.arms];
@@ -224,13 +224,27 @@ class Matrix {
 
   // columns are the arms that are shown: those that were chosen, or, when there are too many, first those of what was found.
   columns() {
-    const all = this.allArms(), chosen = all.filter(arm => this.wanted.includes(arm));
-    if (chosen.length > 0) return chosen;
+    const all = this.allArms(), chosen = this.chosenArms();
+    if (chosen) return chosen;
     if (all.length <= mostColumns) return all;
     const hit = new Set(), near = new Set(), rows = this.rows;
     for (const at of this.found) for (let i = rows.cases[at].from; i < rows.cases[at].to; i++) (this.hits[i] ? hit : near).add(rows.word('arm', i));
     const rank = arm => hit.has(arm) ? 0 : near.has(arm) ? 1 : 2, shown = new Set([...all].sort((a, b) => rank(a) - rank(b)).slice(0, mostColumns));
     return all.filter(arm => shown.has(arm));
+  }
+
+  // chosenArms are the columns that the reader chose, null where that is none.
+  chosenArms() {
+    const chosen = this.allArms().filter(arm => this.wanted.includes(arm));
+    return chosen.length > 0 ? chosen : null;
+  }
+
+  // counting is the test of trials that count: those of the arms that were chosen.
+  counting() {
+    const chosen = this.chosenArms();
+    if (!chosen) return () => true;
+    const {arm} = this.rows.cells, takes = this.rows.tables.arm.map(words => chosen.includes(words[0]));
+    return i => takes[arm[i]];
   }
 
   // allArms are those with a trial, in the order of the plan.
@@ -248,9 +262,9 @@ class Matrix {
 
   // taking is the test of the filter of cases.
   taking() {
-    const rows = this.rows;
-    if (this.only === 'failing') return one => rows.some(one, i => rows.word('outcome', i) === 'fail');
-    if (this.only === 'differs') return one => rows.differs(one);
+    const rows = this.rows, counts = this.counting();
+    if (this.only === 'failing') return one => rows.some(one, i => counts(i) && rows.word('outcome', i) === 'fail');
+    if (this.only === 'differs') return one => rows.differs(one, counts);
     if (this.only === '') return () => true;
     const flips = this.flips(this.only === 'new' ? isNew : isWorse);
     return one => flips.has(JSON.stringify([one.suite, one.name]));
@@ -258,8 +272,8 @@ class Matrix {
 
   // flips are the cases whose change against the baseline fits.
   flips(fits) {
-    const {comparison} = this.headNow();
-    return new Set(((comparison && comparison.arms) || []).flatMap(a => (a.flips || []).filter(fits).map(f => JSON.stringify([a.suite, f.case]))));
+    const {comparison} = this.headNow(), chosen = this.chosenArms(), arms = ((comparison && comparison.arms) || []).filter(a => !chosen || chosen.includes(a.headArm));
+    return new Set(arms.flatMap(a => (a.flips || []).filter(fits).map(f => JSON.stringify([a.suite, f.case]))));
   }
 
   // row draws a case: first from what the table knows, then in full.
@@ -271,8 +285,7 @@ class Matrix {
 
   caseCell(one, at) {
     return h('div', {role: 'rowheader', class: 'case', id: `cell-${at}-0`, 'aria-colindex': '1', onclick: () => this.choose(at, 0)},
-      this.rows.tables.suite.length > 1 && h('p', {class: 'note'}, name(one.suite)), h('a', {href: caseAddress(one), tabindex: '-1'}, name(one.name)),
-      this.notes(one).map(n => [' ', h('span', {class: 'chip'}, n)]));
+      this.rows.tables.suite.length > 1 && h('p', {class: 'note'}, name(one.suite)), h('a', {href: caseAddress(one), tabindex: '-1'}, name(one.name)));
   }
 
   variableCells(one, at) {
@@ -288,13 +301,6 @@ class Matrix {
     const trial = await this.read(place, cells[0]), values = new Map(Object.entries((trial && trial.vars) || {}));
     this.vars.forEach(({names}, k) => cells[k].replaceChildren(...names.filter(key => values.has(key)).map(key =>
       h('div', {class: 'value'}, h('span', {class: names.length > 1 ? 'note' : 'note who'}, name(key)), ' ', h('span', {dir: 'auto'}, visible(values.get(key)))))));
-  }
-
-  // notes are those of all trials of a case, each once.
-  notes(one) {
-    const all = new Set();
-    for (let i = one.from; i < one.to; i++) for (const n of this.rows.words('note', i)) all.add(n);
-    return [...all];
   }
 
   cell(one, arm, at, column) {
@@ -339,7 +345,8 @@ class Matrix {
     return [
       h('p', {class: 'note who'}, name(arm)),
       h('p', {class: 'top'}, badge(rows.word('outcome', place)), ' ', h('a', {href: trialAddress(rows, place), tabindex: '-1', 'aria-label': `Open ${rows.names[place]} on ${arm}`}, 'open'), this.sideLink(rows.cases[rows.caseOf[place]], arm),
-        places.length > 1 && h('span', {class: 'on'}, ` repeat ${rows.repeat[place]}, ${passed} of ${places.length} passed`)),
+        places.length > 1 && h('span', {class: 'on'}, ` repeat ${rows.repeat[place]}, ${passed} of ${places.length} passed`),
+        rows.words('note', place).map(n => h('span', {class: 'chip'}, n))),
     ];
   }
 

@@ -79,7 +79,7 @@ function versusOf(rows, suite, suiteLabel) {
     const pair = {a: rows.tables.arm[a][0], b: rows.tables.arm[b][0]}, link = one => sideAddress(one, pair);
     const sides = {a: 'A', b: 'B', words: `A is ${pair.a}, B is ${pair.b}.`, link}, cases = casesOf(rows, suite.suite, a, b, value.column());
     place.replaceChildren(...drawVersusOf(cases, value, sides),
-      h('p', {class: 'note'}, h('a', {href: address(['matrix'], {only: 'differs'})}, 'All answers that differ'), ' are in the matrix.'));
+      h('p', {class: 'note'}, h('a', {href: matrixAddress({only: 'differs'}, [...new Set([pair.a, pair.b])])}, 'All answers that differ'), ' are in the matrix.'));
   };
   draw();
   return [picksForm(suiteLabel || '', across.label, up.label, by.label), place];

@@ -1,6 +1,6 @@
 // Where data comes from here: files next to the pages. Each is a script that calls evalrun with the name of a block and its text, packed.
 // Browsers let a page that was opened from a folder load scripts, and no other files.
-const {from, head: headFrom, base: baseFrom, root = ''} = document.documentElement.dataset;
+const {from, head: headFrom, root = ''} = document.documentElement.dataset;
 const growing = false; // the site stays as it was written
 const runAddress = key => `${root}runs/${key}.html`;
 const comparisonsAddress = key => `${root}compare.html?run=${encodeURIComponent(key)}`;
@@ -16,11 +16,8 @@ const loading = new Map(); // texts of blocks, by address
 const scripts = new Map(); // what takes the text of a script
 Object.defineProperty(window, 'evalrun', {value: (_, text) => { const take = scripts.get(document.currentScript); if (take) take(text); }});
 
-// load reads a block. A comparison has a head of its own, and pages of several runs have blocks of their own.
-const load = name => read(headFrom && (name === 'head' || !from) ? headFrom : from, name);
-
-// loadBase reads a block of the base of a comparison.
-const loadBase = baseFrom && (name => read(baseFrom, name));
+// load reads a block. A comparison has a head and points of its own, and pages of several runs have blocks of their own.
+const load = name => read(headFrom && (name === 'head' || name === 'points' || !from) ? headFrom : from, name);
 
 async function read(folder, name) {
   if (name.startsWith('image/') && !/^image\/[0-9a-f]+$/.test(name)) return null;

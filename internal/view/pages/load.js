@@ -6,9 +6,12 @@ const runAddress = key => `/run/${key}/`;
 const comparisonsAddress = key => '/compare?head=' + encodeURIComponent(key);
 let mark = ''; // how much of the run the page has: EPOCH-BLOCKS
 
+// ofComparison says whether a block comes from the comparison, which the address chooses.
+const ofComparison = name => name === 'head' || name === 'points';
+
 async function load(name) {
-  const query = new URLSearchParams(name === 'head' ? location.search : '');
-  if (mark && name !== 'head' && name !== 'index') query.set('of', mark.split('-')[0]);
+  const query = new URLSearchParams(ofComparison(name) ? location.search : '');
+  if (mark && !ofComparison(name) && name !== 'index') query.set('of', mark.split('-')[0]);
   const answer = await fetch(from + 'data/' + name + '?' + query);
   if (answer.status === 409) {
     location.reload();
@@ -18,12 +21,6 @@ async function load(name) {
   if (name === 'index') mark = answer.headers.get('Evalrun-Mark');
   return answer.json();
 }
-
-// baseOf is the base of the comparison that the page shows, where it shows one.
-const baseOf = (from || '').match(/^\/compare\/([^/]+)\//);
-
-// loadBase reads a block of the base.
-const loadBase = baseOf && (name => read(`/run/${baseOf[1]}/data/${name}`));
 
 // get asks the server for anything but a run.
 const get = path => read('/data/' + path);

@@ -1,0 +1,68 @@
+package compare
+
+import (
+	"math"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// mostPoints is how many cases are kept one by one: of more, a plot shows no single one.
+const mostPoints = 20_000
+
+// Points are the cases that are compared, one by one, for plots.
+type Points struct {
+	Cases   []string // their names in head
+	Metrics []PointMetric
+}
+
+// PointMetric has the means over repeats of each case, NaN where a side has none: milliseconds of latency, and shares of
+// metrics that are shares.
+type PointMetric struct {
+	Name       string
+	Base, Head []float64
+}
+
+// points are those of the metrics of the comparison that each case has for itself; nil where there are too many.
+func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
+	if len(m.pairs.at) == 0 || len(m.pairs.at) > mostPoints {
+		return nil
+	}
+	out := &Points{}
+	for _, at := range m.pairs.at {
+		out.Cases = append(out.Cases, m.pairs.head.names.at(int(at.head)))
+	}
+	for i := range metrics {
+		name := metrics[i].Name
+		if name == eval.MetricChoose || isClassMetric(name, base, head) {
+			continue
+		}
+		ofBase, ofHead := m.pointValues(name, base, head)
+		one := PointMetric{Name: name}
+		for _, p := range m.pairs.each {
+			one.Base, one.Head = append(one.Base, orNaN(ofBase(p.base))), append(one.Head, orNaN(ofHead(p.head)))
+		}
+		out.Metrics = append(out.Metrics, one)
+	}
+	return out
+}
+
+// pointValues are where a metric comes from: of ratios the amounts, as they are.
+func (m *measure) pointValues(metric string, base, head *Side) (ofBase, ofHead value) {
+	var amount value
+	switch metric {
+	case eval.MetricLatency:
+		amount = func(c *Case) (float64, bool) { return c.LatencyMs.Mean() }
+	case eval.MetricTokens:
+		amount = func(c *Case) (float64, bool) { return c.Tokens.Mean() }
+	default:
+		return m.values(metric, base, head)
+	}
+	return amount, amount
+}
+
+func orNaN(v float64, ok bool) float64 {
+	if !ok {
+		return math.NaN()
+	}
+	return v
+}
