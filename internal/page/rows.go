@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -52,24 +53,30 @@ type tables struct {
 	Finish   *table `json:"finish"`
 	Category *table `json:"category"`
 	Note     *table `json:"note"`
-	Number   *table `json:"number"` // names of scores and derived metrics: "score.NAME", "metric.NAME"
-	Call     *table `json:"call"`   // names of the tools that were called
-	Var      *table `json:"var"`    // names of variables
+	Number   *table `json:"number"`   // names of scores and derived metrics: "score.NAME", "metric.NAME"
+	Call     *table `json:"call"`     // names of the tools that were called
+	Var      *table `json:"var"`      // names of variables
+	Class    *table `json:"class"`    // of the classification: the label, and
+	Answered *table `json:"answered"` // the class that was answered, or "(other)"
 }
 
 func newTables() tables {
 	return tables{
 		&table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{}, &table{},
-		&table{},
+		&table{}, &table{}, &table{},
 	}
 }
 
 // facets are the names of the tables.
-var facets = []string{"outcome", "suite", "arm", "tag", "scorer", "error", "finish", "category", "note", "number", "call", "var"}
+var facets = []string{
+	"outcome", "suite", "arm", "tag", "scorer", "error", "finish", "category", "note", "number", "call", "var", "class", "answered",
+}
 
 // all are the tables in the order of facets.
 func (t *tables) all() []*table {
-	return []*table{t.Outcome, t.Suite, t.Arm, t.Tag, t.Scorer, t.Error, t.Finish, t.Category, t.Note, t.Number, t.Call, t.Var}
+	return []*table{
+		t.Outcome, t.Suite, t.Arm, t.Tag, t.Scorer, t.Error, t.Finish, t.Category, t.Note, t.Number, t.Call, t.Var, t.Class, t.Answered,
+	}
 }
 
 // lengths are the numbers of lists in the tables.
@@ -97,6 +104,8 @@ type columns struct {
 	Number   []int      `json:"number"`
 	Call     []int      `json:"call"`
 	Var      []int      `json:"var"`
+	Class    []int      `json:"class"`
+	Answered []int      `json:"answered"`
 	Value    []*float64 `json:"value"` // the numbers of all trials, in the order of their names; nil: unscored
 	Text     []uint32   `json:"text"`  // hash of the whole answer
 	Why      []string   `json:"why"`
@@ -132,6 +141,21 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Call = append(c.Call, t.Call.number(called(r)...))
 	c.Var = append(c.Var, t.Var.number(slices.Sorted(maps.Keys(r.Vars))...))
 	c.Text = append(c.Text, hashOfAnswer(r.Response))
+	class, answered := classified(r)
+	c.Class, c.Answered = append(c.Class, t.Class.number(class...)), append(c.Answered, t.Answered.number(answered...))
+}
+
+// otherAnswer is what an answer outside of the classes is called, as in the confusion matrix.
+const otherAnswer = "(other)"
+
+// classified is what the classification of the suite made of an answer; empty without one.
+func classified(r *eval.Result) (class, answered []string) {
+	for i := range r.Scores {
+		if pair := r.Scores[i].Class; pair != nil {
+			return []string{pair.Label}, []string{cmp.Or(pair.Answer, otherAnswer)}
+		}
+	}
+	return nil, nil
 }
 
 // answer adds what the service sent.

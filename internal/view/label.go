@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -160,6 +161,11 @@ func (s *Server) labelled(r *http.Request, opened *openRun) (*eval.Result, strin
 
 // closed says why a trial takes no label, "" when it does.
 func (l *labelling) closed(d *journal.Document, r *eval.Result) string {
+	return cmp.Or(closedTrial(r), l.closedRun(d))
+}
+
+// closedTrial says why an answer can have no label, in whatever run it is.
+func closedTrial(r *eval.Result) string {
 	_, badName := labels.FileName(r.Suite)
 	hash := labels.HashOf(r.Response, r.Turns)
 	switch {
@@ -171,6 +177,13 @@ func (l *labelling) closed(d *journal.Document, r *eval.Result) string {
 		return "the run file does not say which case this is"
 	case badName != nil:
 		return badName.Error()
+	}
+	return ""
+}
+
+// closedRun says why no answer of a run takes a label.
+func (l *labelling) closedRun(d *journal.Document) string {
+	switch {
 	case !l.keys.Signed(d):
 		return "this run was not made here, and labels are for your own runs: EVALRUN_TRUST_KEY lets machines share them"
 	case d.Run.Options().Untrusted:

@@ -177,6 +177,7 @@ func (s *Server) routes() http.Handler {
 	if s.labelling != nil {
 		m.HandleFunc("GET /labels", s.page("labels", "Labels"))
 		m.HandleFunc("GET /data/labels", s.listLabels)
+		m.HandleFunc("GET /run/{run}/labelled", s.listLabelled)
 		m.HandleFunc("GET /run/{run}/labels/{trial}", s.readLabels)
 		m.HandleFunc("POST /token", s.giveToken)
 		m.HandleFunc("POST /run/{run}/labels/{trial}", s.writeLabel)

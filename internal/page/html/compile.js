@@ -3,7 +3,7 @@
 // compileQuery gives the tests of a query: those that the rows of the table answer, by place, and those of whole answers, by text.
 // A query with problems has no tests: it finds nothing.
 function compileQuery(text, rows) {
-  const {terms, problems} = parseQuery(text), tests = [], slow = [];
+  const {terms, problems} = parseQuery(text), tests = [], slow = [], labelled = terms.some(t => t.field === 'labelled');
   for (const term of terms) {
     const complain = (words, from = term.at, to = term.end) => problems.push({at: from, end: to, text: words});
     const made = term.word === undefined ? compileField(term, rows, complain) : compileWord(term, rows);
@@ -11,7 +11,7 @@ function compileQuery(text, rows) {
     else if (made) tests.push(made);
   }
   problems.sort((a, b) => a.at - b.at);
-  return {problems, tests, slow, empty: terms.length === 0};
+  return {problems, tests, slow, labelled, empty: terms.length === 0};
 }
 
 function compileWord({word}, rows) {
@@ -41,6 +41,11 @@ function compileWords(term, rows, complain) {
   const fits = patternOf(term);
   if (term.field === 'outcome' && !outcomeWords.some(fits)) return complain(`there is no outcome "${visible(term.value)}"; possible: ${outcomeWords.join(', ')}`, term.from);
   if (term.field === 'case') return compileCase(rows, fits);
+  if (term.field === 'labelled') {
+    const wanted = labelledWords.filter(fits);
+    if (wanted.length === 0) return complain(`labelled is yes or no`, term.from);
+    return i => wanted.some(word => labelling.known[word].has(rows.plan[i]));
+  }
   const table = rows.tables[term.field].map(term.field === 'scorer' ? scorerWords : list => list), words = [...new Set(table.flat())];
   if (mustBeKnown.includes(term.field) && !words.some(fits)) {
     return complain(`this run has no ${term.field} "${visible(term.value)}"; ` + (words.length > 0 ? `possible: ${possible(words)}` : `it has none at all`), term.from);
@@ -53,7 +58,7 @@ function compileWords(term, rows, complain) {
 const scorerWords = list => list.flatMap(word => [word, ...(/^([^]*) \(([^()]*)\)$/.exec(word) || []).slice(1)]);
 
 // mustBeKnown are the fields where a word that no trial has is rather a slip than a question.
-const mustBeKnown = ['arm', 'suite', 'tag', 'call'];
+const mustBeKnown = ['arm', 'suite', 'tag', 'call', 'class', 'answered'];
 
 function compileCase(rows, fits) {
   const takes = rows.cases.map(one => fits(one.name));
@@ -117,11 +122,17 @@ const namesOf = (rows, field) => field === 'var' ? [...new Set(rows.tables.var.f
 // seek finds the trials that fit filters and a compiled query. It gives them to show, with the share that is done, once or, where whole
 // answers must be read, bit by bit. It stops when show returns false.
 function seek(rows, filters, query, show) {
+  const failed = problem => say('The answers cannot be read: ' + problem.message);
   if (query.problems.length > 0) return void show(new Uint32Array(0), 1);
+  if (query.labelled && !labelling.known) {
+    show(new Uint32Array(0), 0);
+    labelling.read().then(() => seek(rows, filters, query, show)).catch(failed);
+    return;
+  }
   const places = rows.find(filters, query.tests);
   if (query.slow.length === 0) return void show(places, 1);
   show(new Uint32Array(0), 0);
-  readAnswers(rows, places, query.slow, show).catch(problem => say('The answers cannot be read: ' + problem.message));
+  readAnswers(rows, places, query.slow, show).catch(failed);
 }
 
 const showEvery = 300; // milliseconds

@@ -1,7 +1,10 @@
 // The columns by which trials are filtered: a cell is the number of a list of words in the column's table.
 const facets = ['outcome', 'suite', 'arm', 'tag', 'scorer', 'error', 'finish', 'category', 'note'];
-// Lists of words that trials are not chosen by with a select: names of numbers, of tools that were called, and of variables.
-const wordLists = [...facets, 'number', 'call', 'var'];
+// Lists of words that trials are not chosen by with a select: names of numbers, of tools that were called, of variables, and of classes.
+const wordLists = [...facets, 'number', 'call', 'var', 'class', 'answered'];
+// labelling is what the viewer knows of the labels of its reader: read sets known, the places in the plan of trials that are labelled
+// (yes) and of those that can be (no).
+const labelling = {read: null, known: null};
 const mostBlocks = 8; // in memory, parsed
 const mostSearched = 200 << 20; // characters of answers in memory, after which they are read again
 
@@ -76,6 +79,7 @@ class Rows {
     block.note = block.note.map(k => this.numberOf('note', this.notes[k]));
     const old = this.length, fresh = new Rows({blocks: [block.repeat.length], tables: this.tables, left: this.left});
     fresh.take(block, 0);
+    labelling.known = null;
     const again = new Set(fresh.plan), known = this.blocks.reduce((sum, n) => sum + n, 0);
     const from = []; // for each place, where it comes from: a place of before, or a trial of the block
     for (let i = 0; i < old; i++) if (!again.has(this.plan[i])) from.push(i);

@@ -99,7 +99,7 @@ function completeField(begun, rows) {
 function completeValue({field}, begun, rows) {
   const known = queryFields.get(field), wanted = folded(begun.replace(/^["\u201c\u201d\u201e]/, ''));
   if (!known || known.kind !== 'words') return [];
-  const words = field === 'outcome' ? outcomeWords : field === 'case' ? rows.cases.map(one => one.name) : rows.count(field).map(([w]) => w);
+  const words = field === 'outcome' ? outcomeWords : field === 'labelled' ? labelledWords : field === 'case' ? rows.cases.map(one => one.name) : rows.count(field).map(([w]) => w);
   const fits = words.filter(w => folded(w).includes(wanted)), first = fits.filter(w => folded(w).startsWith(wanted));
   return [...new Set([...first, ...fits])].slice(0, 100).map(w => ({label: visible(w), insert: quotedIfNeeded(w) + ' '}));
 }

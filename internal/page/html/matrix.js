@@ -175,7 +175,7 @@ class Matrix {
 
   // find looks for the cases with a trial that fits; where whole answers must be read, it shows more and more of them.
   find() {
-    const query = compileQuery(this.query, this.rows), ticket = this.ticket = {};
+    const own = rowFilters.find(f => f.key === this.only).query, query = compileQuery([this.query, own].filter(Boolean).join(' '), this.rows), ticket = this.ticket = {};
     this.asked = !query.empty;
     this.invalid = query.problems.length > 0;
     this.field.complain(query.problems);
@@ -265,7 +265,7 @@ class Matrix {
     const rows = this.rows, counts = this.counting();
     if (this.only === 'failing') return one => rows.some(one, i => counts(i) && rows.word('outcome', i) === 'fail');
     if (this.only === 'differs') return one => rows.differs(one, counts);
-    if (this.only === '') return () => true;
+    if (this.only === '' || this.only === 'unlabelled') return () => true;
     const flips = this.flips(this.only === 'new' ? isNew : isWorse);
     return one => flips.has(JSON.stringify([one.suite, one.name]));
   }

@@ -12,6 +12,8 @@ const queryFields = new Map([
   ['var', {kind: 'text', named: true, means: 'words in a variable, or in the variable var.NAME'}],
   ['reason', {kind: 'text', means: 'words at the beginning of the reason'}],
   ['call', {kind: 'words', means: 'name of a tool that was called'}],
+  ['class', {kind: 'words', means: 'class of the case, of a classification'}],
+  ['answered', {kind: 'words', means: 'class that was answered, or (other)'}],
   ['score', {kind: 'number', named: true, means: 'a score, or score.NAME'}],
   ['metric', {kind: 'number', named: true, means: 'a derived metric, or metric.NAME'}],
   ['scorer', {kind: 'words', means: 'a scorer that failed or gave no score'}],
@@ -24,7 +26,10 @@ const queryFields = new Map([
   ['cost', {kind: 'number', means: 'cost of the trial, where the run has prices'}],
   ['latency', {kind: 'number', units: new Map([['ms', 1], ['s', 1000], ['min', 60000]]), means: 'milliseconds, or a number with ms, s or min'}],
 ]);
+// labelledField is the field of runs that the reader can label.
+const labelledField = {kind: 'words', means: 'yes or no: whether you labelled the answer'};
 const operators = {__proto__: null, words: [':', '=', '!='], text: [':', '=', '!='], number: [':', '=', '!=', '<', '<=', '>', '>=']};
+const labelledWords = ['yes', 'no'];
 const outcomeWords = ['pass', 'fail', 'error', 'skip'];
 const mostPossible = 12; // words in a message
 const mostQuery = 2000;  // characters

@@ -63,6 +63,7 @@ function drawLabelForm(place, trial, said, own) {
   const send = async (word, back) => {
     try {
       const now = await writeLabel(trial, {hash: said.hash, label: word, comment: comment.value});
+      labelling.known = null;
       showLabels(place, trial, now);
       const again = place.querySelector(back);
       if (again) again.focus();
@@ -125,6 +126,12 @@ function agreementCells(a) {
 
 const token = takeToken();
 if (labeller) {
+  queryFields.set('labelled', labelledField);
+  rowFilters.push({key: 'unlabelled', title: 'Not labelled yet', means: 'Cases with an answer that you have not labelled.', query: 'labelled:no'});
+  labelling.read = async () => {
+    const {yes, no} = await read(`/run/${from.split('/').at(-2)}/labelled?` + new URLSearchParams({of: mark.split('-')[0]}));
+    labelling.known = {__proto__: null, yes: new Set(yes), no: new Set(no)};
+  };
   besideAnswer.push(drawLabels);
   for (const page of ['case', 'side']) pageKeys[page].l = goToLabels;
   for (const [title, list] of keyLists) if (title === 'A case' || title === 'Two answers side by side') list.push([['l'], 'label the next answer']);

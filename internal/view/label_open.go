@@ -1,0 +1,79 @@
+package view
+
+import (
+	"net/http"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/labels"
+)
+
+// labelledTrials says of the trials of a run, by their places in the plan, which of them the person has labelled, and which still wait
+// for it. Trials that take no label are in neither.
+type labelledTrials struct {
+	Yes []int `json:"yes"`
+	No  []int `json:"no"`
+}
+
+// listLabelled answers with what the person who labels here has labelled of a run.
+func (s *Server) listLabelled(w http.ResponseWriter, r *http.Request) {
+	one, ok := s.found(w, r.PathValue("run"))
+	if !ok {
+		return
+	}
+	opened := s.opened.take(one)
+	defer s.opened.leave(opened)
+	if err := s.use(r.Context(), opened); err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	defer opened.mu.Unlock()
+	if of := r.URL.Query().Get("of"); of != "" && of != opened.epoch {
+		refuse(w, http.StatusConflict, errOld.Error())
+		return
+	}
+	out, err := s.labelling.labelled(opened.doc, s.options.Dir.Abs(""))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	answer(w, out)
+}
+
+// labelled reads all trials, since equal answers share their labels.
+func (l *labelling) labelled(d *journal.Document, dir string) (*labelledTrials, error) {
+	out := &labelledTrials{Yes: []int{}, No: []int{}}
+	if l.closedRun(d) != "" {
+		return out, nil
+	}
+	files := map[string]*labels.File{}
+	for r, err := range d.Trials() {
+		if err != nil || closedTrial(r) != "" { // of what is damaged the page has no row
+			continue
+		}
+		file := files[r.Suite]
+		if file == nil {
+			if file, err = labels.Read(dir, r.Suite); err != nil {
+				return nil, err
+			}
+			files[r.Suite] = file
+		}
+		if l.hasLabelled(file, r) {
+			out.Yes = append(out.Yes, r.N)
+		} else {
+			out.No = append(out.No, r.N)
+		}
+	}
+	return out, nil
+}
+
+// hasLabelled reports whether the person said pass or fail of an answer.
+func (l *labelling) hasLabelled(file *labels.File, r *eval.Result) bool {
+	key, _ := labels.KeyOf(r)
+	for _, one := range file.Of(key) {
+		if one.Who == l.who && one.Label != labels.None {
+			return true
+		}
+	}
+	return false
+}
