@@ -54,22 +54,23 @@ function across(axis, top, bottom) {
   });
 }
 
-// labelled places texts next to points so that they cover no other text, no point and no bar where there is room.
-function labelled(points, left, right, bottom) {
-  const taken = points.map(p => ({x0: p.x - 6, x1: p.x + 6, y0: p.y - 6, y1: p.y + 6}));
-  for (const p of points) if (p.bar) taken.push({x0: p.x - 3, x1: p.x + 3, y0: p.bar[1], y1: p.bar[0]});
+// labelled places texts next to points so that they cover no other text, no point and no bar where there is room: else their first word,
+// the number. What has no room for that either is in the table next to the plot.
+function labelled(points, all, left, right, bottom) {
+  const taken = all.map(p => ({x0: p.x - 6, x1: p.x + 6, y0: p.y - 6, y1: p.y + 6}));
+  for (const p of all) if (p.bar) taken.push({x0: p.x - 3, x1: p.x + 3, y0: p.bar[1], y1: p.bar[0]});
   const free = box => box.x0 >= left && box.x1 <= right && box.y0 >= 0 && box.y1 <= bottom &&
     taken.every(t => box.x1 < t.x0 || box.x0 > t.x1 || box.y1 < t.y0 || box.y0 > t.y1);
-  return points.map(p => {
-    const width = letter * p.text.length, boxes = [10, 22].flatMap(far => [
+  const place = (p, text) => {
+    const width = letter * text.length, boxes = [10, 22].flatMap(far => [
       {x0: p.x + far, y0: p.y - 7}, {x0: p.x - far - width, y0: p.y - 7},
       {x0: p.x - width / 2, y0: p.y - far - 12}, {x0: p.x - width / 2, y0: p.y + far - 2},
     ]).map(b => ({...b, x1: b.x0 + width, y1: b.y0 + 14}));
     const box = boxes.find(free);
-    if (!box) return null; // the table below the plot has its number
-    taken.push(box);
-    return svg('text', {x: box.x0, y: box.y1 - 3}, p.text);
-  });
+    if (box) taken.push(box);
+    return box && svg('text', {x: box.x0, y: box.y1 - 3}, text);
+  };
+  return points.map(p => place(p, p.text) || place(p, p.text.split(' ')[0]));
 }
 
 // picks are what a reader chose of plots. They stay when the page is drawn again.

@@ -71,21 +71,24 @@ function drawTradeoffOf(suite, arms, quality, cost) {
 
 // tradeoffPlot draws the arms: to the left is cheaper, up is better.
 function tradeoffPlot(points, quality, cost, suite) {
-  const values = points.flatMap(p => [p.value, ...(p.interval || [])]), costs = points.map(p => p.cost), top = 10, floor = chartHeight - 44;
+  const values = points.flatMap(p => [p.value, ...(p.interval || [])]), costs = points.map(p => p.cost), top = 26, floor = chartHeight - 44;
   const bounds = quality.share ? {least: 0, most: 1} : {}, ends = roundEnds({lo: Math.min(...values), hi: Math.max(...values), show: quality.show, ...bounds});
   const left = roomFor(ends, quality.show) + 16, right = chartWidth - 12, y = axisOf(ends, floor, top, quality.show);
-  const x = axisOf(roundEnds({lo: 0, hi: Math.max(...costs), show: cost.show, least: 0}), left, right, cost.show);
-  const places = points.map(p => ({...p, x: x.at(p.cost), y: y.at(p.value), text: labelOf(p, points.length), bar: p.interval && p.interval.map(y.at)}));
+  const x = axisOf(roundEnds({lo: 0, hi: 1.05 * Math.max(...costs), show: cost.show, least: 0}), left, right, cost.show);
+  const places = points.map(p => ({...p, x: x.at(p.cost), y: y.at(p.value), bar: p.interval && p.interval.map(y.at)}));
+  const near = (p, q) => Math.abs(p.x - q.x) < 8 && Math.abs(p.y - q.y) < 8, firsts = places.filter((p, i) => places.findIndex(q => near(p, q)) === i);
   const each = points.slice(0, 30).map(p => `${p.arm}: ${quality.show(p.value)} at ${cost.show(p.cost)}`);
   const words = `${suite}: ${quality.title} against ${cost.title}. ${each.join('; ')}`;
   return drawing(chartWidth, chartHeight, visible(words),
     upright(y, left, right), across(x, floor, floor + 4), titles(quality.title, cost.title, left, floor),
     places.map(p => p.bar && svg('line', {x1: p.x, x2: p.x, y1: p.bar[0], y2: p.bar[1], class: 'interval-line'})),
     places.map(p => svg('circle', {cx: p.x, cy: p.y, r: 5, class: p.by.length === 0 ? 'point' : 'open'}, svg('title', null, visible(p.arm)))),
-    labelled(places, left, right, floor));
+    labelled(firsts.map(p => ({...p, text: labelOf(places.filter(q => near(p, q)))})), places, left, chartWidth, floor));
 }
 
-// labelOf is the name of an arm next to its point: in full where few are short, else by its number in the table.
-function labelOf(p, of) {
-  return of <= 8 ? `${p.n} ${visible(p.arm)}`.slice(0, 24) + (p.arm.length > 22 ? '\u2026' : '') : String(p.n);
+// labelOf is what stands next to points at one place: the number and the name of the arm, or the numbers of several.
+function labelOf(points) {
+  if (points.length > 1) return points.slice(0, 6).map(p => p.n).join(',') + (points.length > 6 ? '\u2026' : '');
+  const [{n, arm}] = points, text = `${n} ${visible(arm)}`;
+  return text.length > 24 ? text.slice(0, 23) + '\u2026' : text;
 }
