@@ -357,3 +357,37 @@ func TestListLabels(t *testing.T) {
 		t.Errorf("the problem is %q", got[0].Problem)
 	}
 }
+
+// The page learns which answers the person labelled, which wait for it, and nothing of those that take no label.
+func TestWhatIsLabelled(t *testing.T) {
+	t.Chdir(t.TempDir())
+	lost := trial(1, eval.Err)
+	lost.Response = nil
+	elsewhere := trial(2, eval.Pass)
+	elsewhere.Suite = "../../evil"
+	recordOwn(t, "own1", nil, trial(0, eval.Pass), lost, elsewhere, trial(3, eval.Fail))
+	record(t, "unsigned1", trial(0, eval.Pass))
+	s := serveLabels(t)
+	listed := func(id string) labelledTrials {
+		t.Helper()
+		return data[labelledTrials](t, s, "/run/"+keyOfRun(t, s, id)+"/labelled")
+	}
+	expect.Same(t, "at first", listed("own1"), labelledTrials{Yes: []int{}, No: []int{0, 3}})
+	expect.Same(t, "a run from elsewhere", listed("unsigned1"), labelledTrials{Yes: []int{}, No: []int{}})
+	path := fmt.Sprintf("/run/%s/labels/%016x", keyOfRun(t, s, "own1"), 3)
+	said := data[opinions](t, s, path)
+	for _, step := range []struct {
+		label, comment string
+		want           labelledTrials
+	}{
+		{"", "only a comment", labelledTrials{Yes: []int{}, No: []int{0, 3}}},
+		{"fail", "", labelledTrials{Yes: []int{3}, No: []int{0}}},
+		{"", "", labelledTrials{Yes: []int{}, No: []int{0, 3}}},
+	} {
+		label(t, s, path, sent{Hash: said.Hash, Label: step.label, Comment: step.comment}, nil)
+		expect.Same(t, "after "+step.label+step.comment, listed("own1"), step.want)
+	}
+	if resp, _ := ask(t, s, "/run/"+keyOfRun(t, s, "own1")+"/labelled?of=other", nil); resp.StatusCode != 409 {
+		t.Errorf("an earlier reading: %s", resp.Status)
+	}
+}

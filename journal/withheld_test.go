@@ -1,0 +1,95 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+const secretText = "Secret text"
+
+// secretive is a trial that quotes a text wherever it can.
+func secretive(n int, outcome eval.Outcome) *eval.Result {
+	r := result(n, outcome)
+	r.Vars = map[string]string{"mail": secretText}
+	r.Request.System = secretText
+	r.Request.Contents[0].Parts[0].Text = secretText
+	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: secretText, FinishReason: "STOP"}}}
+	r.Turns = []eval.Turn{{Response: *r.Response}}
+	r.Scores[0].Reason, r.Scores[0].Diff, r.Scores[0].Passed = secretText, secretText, outcome == eval.Pass
+	r.Judgements = []eval.Judgement{{Judge: "clerk", Reply: secretText}}
+	if outcome == eval.Err {
+		r.Error = eval.Errorf(eval.KindStatus, secretText)
+		r.Scores[0].Value, r.Scores[0].Unscored = nil, secretText
+	}
+	return r
+}
+
+// withheld is the run file of a run as --no-content would have kept it.
+func withheld(t *testing.T, d *Document) string {
+	t.Helper()
+	var out bytes.Buffer
+	expect.OK(t, d.WriteWithheld(&out))
+	return out.String()
+}
+
+// A run without content has no word of a prompt or an answer. It counts what the run counts.
+func TestWriteWithheld(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	run := head
+	run.Flags = &eval.Options{Vars: map[string]string{"tone": secretText}, Seed: 7}
+	run.Signature = strings.Repeat("0", 64)
+	w, err := Create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte(secretText)})
+	expect.OK(t, err)
+	for n, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err} {
+		expect.OK(t, w.Append(secretive(n, outcome)))
+	}
+	expect.OK(t, w.Stopped(&eval.Stop{Suite: "s", Arm: "t/p"}))
+	expect.OK(t, w.Resumed(&Resumed{At: "2026-01-01T00:00:30Z"}))
+	expect.OK(t, w.Append(secretive(3, eval.Pass)), w.Finish(&eval.End{Reason: eval.EndCompleted}))
+	path := filepath.Join(dir, FileName)
+	whole, err := os.ReadFile(path)
+	expect.OK(t, err)
+	before, err := open(t, whole)
+	expect.OK(t, err)
+	if !strings.Contains(string(whole), secretText) {
+		t.Fatal("the run has no text to withhold")
+	}
+	text := withheld(t, before)
+	if strings.Contains(text, secretText) {
+		t.Errorf("it is still there: %s", text)
+	}
+	after, err := open(t, []byte(text))
+	expect.OK(t, err)
+	expect.Same(t, "counts", after.Summary.Counts, before.Summary.Counts)
+	expect.Same(t, "stops", after.Stops, before.Stops)
+	expect.Same(t, "end", fmt.Sprint(after.End), fmt.Sprint(before.End))
+	options := after.Run.Options()
+	if !options.NoContent || options.Vars != nil || options.Seed != 7 || after.Run.Signature != "" || after.Run.Copies != nil {
+		t.Errorf("the head is %+v, options %+v", after.Run, options)
+	}
+}
+
+// A damaged line is left out, whatever it says, and one without an end is none.
+func TestWriteWithheldOfADamagedRun(t *testing.T) {
+	data := write(t, filepath.Join(t.TempDir(), "run"), true, secretive(0, eval.Pass), secretive(1, eval.Fail), secretive(2, eval.Pass))
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	lines[2] = bytes.Replace(lines[2], []byte(secretText), []byte("Secret tent"), 1)
+	torn := append(bytes.Join(lines, nil), `{"type":"trial","n":3,"vars":{"a":"Secret`...)
+	d, err := open(t, torn)
+	expect.OK(t, err)
+	text := withheld(t, d)
+	if strings.Contains(text, "Secret") {
+		t.Errorf("it is still there: %s", text)
+	}
+	after, err := open(t, []byte(text))
+	expect.OK(t, err)
+	expect.Same(t, "trials", after.Len(), 2)
+	expect.Same(t, "damage", len(after.Damaged), 0)
+}
