@@ -17,7 +17,31 @@ type drawing struct {
 	means   []float64
 	n       int
 	cluster int  // cases of a cluster; 1: none
+	uneven  bool // every other cluster is one case
 	scores  bool // a named metric with values in [0,1]
+	noisy   bool // scores that hardly differ where an arm passes, and are 0 where it fails
+}
+
+// clusterOf is the cluster of a case, and whether the case is its first.
+func (d drawing) clusterOf(i int) (cluster int, first bool) {
+	if !d.uneven {
+		return i / d.cluster, i%d.cluster == 0
+	}
+	at := i % (d.cluster + 1) // one case by itself, then a whole cluster
+	return i/(d.cluster+1)*2 + min(at, 1), at < 2
+}
+
+// score has the mean of the drawing for what an arm did.
+func (d drawing) score(r *rand.Rand, passed bool, mean float64) float64 {
+	switch {
+	case d.noisy && passed:
+		return 1 - 0.02*r.Float64()
+	case d.noisy:
+		return 0
+	case passed:
+		return 1 - (1-mean)*r.Float64()
+	}
+	return mean * r.Float64()
 }
 
 // sides draws the arms of a run.
@@ -28,7 +52,8 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 	}
 	shared := 0.0
 	for i := range d.n {
-		if i%d.cluster == 0 {
+		cluster, first := d.clusterOf(i)
+		if first {
 			shared = r.Float64()
 		}
 		for a, mean := range d.means {
@@ -38,19 +63,15 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 			}
 			c := compare.Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Asked: 1}
 			if d.cluster > 1 {
-				c.Cluster = fmt.Sprint(i / d.cluster)
+				c.Cluster = fmt.Sprint(cluster)
 			}
 			if u < mean {
 				c.Passed = 1
 			} else {
 				c.Failed = 1
 			}
-			if d.scores { // its mean is the same
-				score := mean * r.Float64()
-				if u < mean {
-					score = 1 - (1-mean)*r.Float64()
-				}
-				c.Metrics = []compare.Sum{{Total: score, N: 1}}
+			if d.scores {
+				c.Metrics = []compare.Sum{{Total: d.score(r, u < mean, mean), N: 1}}
 			}
 			out[a].Cases.Add(&c)
 		}
@@ -60,10 +81,14 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 
 // expected is the mean of a drawing's metric on an arm.
 func (d drawing) expected(a int) float64 {
-	if mean := d.means[a]; d.scores {
+	mean := d.means[a]
+	switch {
+	case d.noisy:
+		return 0.99 * mean
+	case d.scores:
 		return (1-mean)*mean/2 + mean*(1-(1-mean)/2)
 	}
-	return d.means[a]
+	return mean
 }
 
 // rates are how often a truly best arm is ruled out, and how often some interval misses.
@@ -115,38 +140,46 @@ func spread(k int, lo, hi float64) (out []float64) {
 	return out
 }
 
+// drawings are the shapes of data that rankings are tried on.
+func drawings(k, n int) map[string]drawing {
+	return map[string]drawing{
+		"equal":    {means: spread(k, 0.8, 0.8), n: n, cluster: 1},
+		"one best": {means: append(spread(k-1, 0.7, 0.7), 0.9), n: n, cluster: 1},
+		"spread":   {means: spread(k, 0.7, 0.95), n: n, cluster: 1},
+		"rare":     {means: spread(k, 0.98, 0.98), n: n, cluster: 1},
+		"clusters": {means: spread(k, 0.8, 0.8), n: n, cluster: 5},
+		"uneven":   {means: spread(k, 0.8, 0.8), n: n, cluster: 5, uneven: true},
+		"scores":   {means: spread(k, 0.6, 0.6), n: n, cluster: 1, scores: true},
+		"noisy":    {means: spread(k, 0.97, 0.97), n: n, cluster: 1, scores: true, noisy: true},
+	}
+}
+
+// rankingDraws is how many rankings a cell takes: about as much time for each, and 100 draws at least.
+func rankingDraws(k, n int) int { return min(2000, max(100, 60_000_000/(k*k*(n+300)))) }
+
 // A truly best arm is ruled out in at most 5 % of runs, and all intervals hold together in at least 95 %.
 func TestCalibratedRanking(t *testing.T) {
 	t.Parallel()
-	draws, long := 4, os.Getenv("EVALRUN_CALIBRATE") != ""
+	arms, sizes, long := []int{2, 8}, []int{10, 60}, os.Getenv("EVALRUN_CALIBRATE") != ""
 	if long {
-		draws = 2000
+		arms, sizes = []int{2, 8, 24}, []int{10, 30, 60, 150, 1000}
 	}
-	for _, k := range []int{2, 8, 24} {
-		for _, n := range []int{10, 30, 60, 150, 1000} {
-			if !long && (n != 10 && n != 60 || k > 8) {
-				continue
-			}
-			for name, d := range map[string]drawing{
-				"equal":    {means: spread(k, 0.8, 0.8), cluster: 1},
-				"one best": {means: append(spread(k-1, 0.7, 0.7), 0.9), cluster: 1},
-				"spread":   {means: spread(k, 0.7, 0.95), cluster: 1},
-				"rare":     {means: spread(k, 0.98, 0.98), cluster: 1},
-				"clusters": {means: spread(k, 0.8, 0.8), cluster: 5},
-				"scores":   {means: spread(k, 0.6, 0.6), cluster: 1, scores: true},
-			} {
-				d.n = n
-				reps := draws
-				if long && k*k*n > 20_000 {
-					reps = 300
-				}
-				excluded, missed := d.rates(reps, uint64(k*n))
-				if long {
-					t.Logf("%2d arms, %4d cases, %-8s  best excluded %.3f  missed %.3f  of %d", k, n, name, excluded, missed, reps)
-				}
-				if limit := 0.05 + 3*0.218/math.Sqrt(float64(reps)); excluded > limit || missed > limit {
-					t.Errorf("%d arms, %d cases, %s: best excluded %.3f, missed %.3f, limit %.3f", k, n, name, excluded, missed, limit)
-				}
+	for _, k := range arms {
+		for _, n := range sizes {
+			for name, d := range drawings(k, n) {
+				t.Run(fmt.Sprintf("%d arms, %d cases, %s", k, n, name), func(t *testing.T) {
+					draws := 4
+					if long {
+						t.Parallel()
+						draws = rankingDraws(k, n)
+					}
+					excluded, missed := d.rates(draws, uint64(k*n))
+					once := math.Sqrt(0.05 * 0.95 / float64(draws)) // the standard error of a rate of 5 %
+					t.Logf("best excluded %.3f, some interval missed %.3f of %d, each +- %.3f", excluded, missed, draws, once)
+					if limit := 0.05 + 3*once; excluded > limit || missed > limit {
+						t.Errorf("best excluded %.3f, missed %.3f, limit %.3f", excluded, missed, limit)
+					}
+				})
 			}
 		}
 	}
