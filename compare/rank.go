@@ -29,7 +29,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 		r.Suite = s.Suite
 		r.Arms = append(r.Arms, place(s, o.Metric))
 	}
-	if r.Why = unrankable(arms, o); r.Why != "" {
+	if r.Why = Unrankable(arms, o.MaxErrors); r.Why != "" {
 		return r
 	}
 	k := ranker{RankOptions: o, arms: arms, level: ranking.Level(len(arms), o.Alpha), better: moreIsBetter, exact: map[[3]int]stats.Interval{}}
@@ -69,8 +69,9 @@ func place(s *Side, metric string) ranking.Arm {
 	return a
 }
 
-// unrankable says why arms cannot be ranked at all, "" when they can.
-func unrankable(arms []*Side, o RankOptions) string {
+// Unrankable says why arms cannot be ranked at all, "" when they can: there is one alone, the run is not complete, or the share of errors
+// on some arm is above maxErrors.
+func Unrankable(arms []*Side, maxErrors float64) string {
 	if len(arms) < 2 {
 		return "a ranking takes two arms or more"
 	}
@@ -79,12 +80,12 @@ func unrankable(arms []*Side, o RankOptions) string {
 		if s.Partial {
 			return "the run is not complete"
 		}
-		if share, ok := errorsOf(s).Mean(); ok && share > o.MaxErrors {
+		if share, ok := errorsOf(s).Mean(); ok && share > maxErrors {
 			broken = append(broken, fmt.Sprintf("%s (%.1f %%)", s.Arm, 100*share))
 		}
 	}
 	if len(broken) > 0 {
-		return fmt.Sprintf("more than %g %% of the trials are errors on %s", 100*o.MaxErrors, strings.Join(broken, ", "))
+		return fmt.Sprintf("more than %g %% of the trials are errors on %s", 100*maxErrors, strings.Join(broken, ", "))
 	}
 	return ""
 }

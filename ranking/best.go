@@ -97,6 +97,10 @@ func (r *Ranking) Order(lower func(i, j int) float64) {
 		}
 		r.Arms[i].Best = above[i] >= 0
 	}
+	if !slices.ContainsFunc(r.Arms, func(a Arm) bool { return a.Best }) {
+		r.NoRanking("each arm is worse than another one on the cases that both have: no arm can be the best of all")
+		return
+	}
 	for i := range r.Arms {
 		below := 0.0 // of an arm that is alone in the set; of others it is the least distance to one in the set
 		for j := range k {

@@ -114,11 +114,11 @@ func Preferences(arms []string, judged []Judged, o PreferenceOptions) Preference
 	return out
 }
 
-// NoRanking withdraws the set of the best, and says why.
+// NoRanking withdraws the set of the best and the intervals, and says why.
 func (p *Preference) NoRanking(why string) {
 	p.Why, p.Best = why, []string{}
 	for i := range p.Arms {
-		p.Arms[i].Best = false
+		p.Arms[i].Best, p.Arms[i].Interval = false, nil
 	}
 }
 

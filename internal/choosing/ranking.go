@@ -87,6 +87,9 @@ type rankedSuite struct {
 
 // rank puts the pairs of all arms to the judge.
 func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePreferences, error) {
+	if why := s.unrankable(); why != "" { // no call is worth it
+		return s.result(&compare.ArmChoice{}, nil, alpha, why), nil
+	}
 	if err := s.find(); err != nil {
 		return nil, err
 	}
@@ -109,7 +112,13 @@ func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePr
 	if err := cmp.Or(ctx.Err(), s.reader.err); err != nil {
 		return nil, err
 	}
-	return s.result(&counts, preferred, alpha), nil
+	return s.result(&counts, preferred, alpha, ""), nil
+}
+
+// unrankable says why no choice could rank the arms, "" when it could.
+func (s *rankedSuite) unrankable() string {
+	d := s.chooser.head
+	return cmp.Or(verdict.Unrankable(d, s.name), compare.Unrankable(s.sides, verdict.ChoiceOptions(d, s.name).MaxErrors))
 }
 
 // find pairs the answers of all arms, case by case: when a budget ends, all arms have been judged on the same cases.
@@ -198,15 +207,15 @@ func (s *rankedSuite) calls() (int, error) {
 	return 2 * len(questions), s.reader.err
 }
 
-// result ranks by what was chosen.
-func (s *rankedSuite) result(counts *compare.ArmChoice, preferred []scorers.Preferred, alpha float64) *compare.SuitePreferences {
+// result ranks by what was chosen. why says that nothing was, and nothing is ranked.
+func (s *rankedSuite) result(counts *compare.ArmChoice, preferred []scorers.Preferred, alpha float64, why string) *compare.SuitePreferences {
 	pooled := &compare.Side{Suite: s.name}
 	for _, c := range s.cases {
 		pooled.Cases.Add(c)
 	}
 	o := verdict.ChoiceOptions(s.chooser.head, s.name)
 	counts.Lean(pooled, pooled, o)
-	out := &compare.SuitePreferences{Suite: s.name, Counts: counts.Preferences(), Invalid: counts.Unreliable}
+	out := &compare.SuitePreferences{Suite: s.name, Counts: counts.Preferences(), Invalid: cmp.Or(why, counts.Unreliable)}
 	share := float64(counts.Unjudged) / float64(max(1, counts.Pairs))
 	if share > o.MaxErrors {
 		out.Invalid = cmp.Or(out.Invalid, fmt.Sprintf(
@@ -223,7 +232,7 @@ func (s *rankedSuite) result(counts *compare.ArmChoice, preferred []scorers.Pref
 	}
 	out.Preference = ranking.Preferences(names, s.judged(preferred), ranking.PreferenceOptions{Alpha: alpha, Seed: rankingSeed})
 	if out.Verdict == eval.Invalid {
-		out.NoRanking("the choices are invalid")
+		out.NoRanking(cmp.Or(why, "the choices are invalid"))
 	}
 	return out
 }

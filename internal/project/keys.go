@@ -280,7 +280,7 @@ func texts(name, doc string, at func(*eval.Options) *[]string) setting {
 // between reads a number above zero and below a bound, which may be reached unless it is 1.
 func between(n yamlnode.Node, most float64) float64 {
 	v := n.Float(0, most)
-	if n.IsNumber() && (v == 0 && n.Written() != "" || v == 1) {
+	if written, err := strconv.ParseFloat(n.Written(), 64); v == 1 || err == nil && written == 0 { // others were refused already
 		n.Errorf("such as 0.05", "%s is not between 0 and 1", n.Written())
 	}
 	return v

@@ -104,7 +104,8 @@ func overCases(metric string) bool {
 // rankSuite ranks the arms of one suite. Of a race it says who stayed: its arms were not sent the same cases.
 func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o Ranked) ranking.Ranking {
 	var r ranking.Ranking
-	if raced := raceIn(d, s.Name); len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // it has spent the error rate
+	raced := raceIn(d, s.Name)
+	if len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // it has spent the error rate
 		metric, alpha := gateConfig(d, s.Name).RaceBy(d.Run.Options())
 		r = compare.RankRaced(arms, raced, metric, alpha)
 		r.Race.Saved = notSent(s, raced)
@@ -119,14 +120,38 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: optionsFor(nil, d, s.Name).MaxErrors, Seed: comparisonSeed,
 		})
 	}
-	if shard := d.Run.Plan.Shard; shard != nil {
-		r.NoRanking(fmt.Sprintf("this is shard %d of %d: merge them first", shard.Index, shard.Of))
+	if why := Unrankable(d, s.Name); why != "" && (len(raced) == 0 || why != unequal) {
+		r.NoRanking(why)
 	}
 	for i := range r.Arms {
 		at := slices.IndexFunc(arms, func(s *compare.Side) bool { return s.Arm == r.Arms[i].Arm })
 		r.Arms[i].Taken = TakenBy(d, arms[at], o.Prices)
 	}
 	return r
+}
+
+// unequal is why arms are not ranked after a race, except by the race itself.
+const unequal = "the arms raced, and were not sent the same cases"
+
+// Unrankable says why a run cannot say which arm of a suite is the best, whatever its arms did: it is a part of a run, its cases were
+// chosen by their outcomes, or some arms were sent fewer of them. "" when it can.
+func Unrankable(d *journal.Document, suite string) string {
+	if shard := d.Run.Plan.Shard; shard != nil {
+		return fmt.Sprintf("this is shard %d of %d: merge them first", shard.Index, shard.Of)
+	}
+	if why := chosenByOutcome("the run", d); why != "" {
+		return why
+	}
+	for _, stop := range d.Stops {
+		switch {
+		case stop.Suite != suite:
+		case stop.Race:
+			return unequal
+		default:
+			return fmt.Sprintf("%s stopped early, when its verdict was known: the arms were not sent the same cases", stop.Arm)
+		}
+	}
+	return ""
 }
 
 // notSent is how many trials of the arms that left a race were not sent. Answers that came too late are not used, and were sent.
@@ -160,6 +185,8 @@ func (r *rulings) best(rule *eval.BestRule) {
 		g.Verdict, g.Why = eval.Invalid, err.Error()
 	case all[0].Why != "":
 		g.Verdict, g.Why = eval.Invalid, all[0].Why
+	case !slices.ContainsFunc(all[0].Arms, func(a ranking.Arm) bool { return a.Arm == rule.Arm }):
+		g.Verdict, g.Why = eval.Invalid, "the run has no trials of it"
 	case !slices.Contains(all[0].Best, rule.Arm):
 		g.Verdict, code = eval.Regressed, exit.CodeFailed
 		g.Why = "it is ruled out: the best is " + oneOf(all[0].Best)

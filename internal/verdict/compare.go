@@ -186,19 +186,19 @@ func stopOf(d *journal.Document, s *compare.Side) *eval.Stop {
 	return &d.Stops[i]
 }
 
-// byOutcome says that a side was selected by its outcomes, "" where none was: cases that failed once pass more often the
-// next time, whatever was changed.
+// byOutcome says that a side was selected by its outcomes, "" where none was.
 func byOutcome(base, head *journal.Document) string {
-	for _, side := range []struct {
-		name string
-		doc  *journal.Document
-	}{{"the baseline", base}, {"the run", head}} {
-		switch {
-		case side.doc.Run.Options().FailedIn != "":
-			return side.name + " ran only what had failed before (--failed-in): such cases pass more often the next time, whatever changed"
-		case side.doc.End != nil && side.doc.End.Reason == eval.EndMaxFailures:
-			return side.name + " ended after too many failures (--max-failures): what it ran was chosen by its outcomes"
-		}
+	return cmp.Or(chosenByOutcome("the baseline", base), chosenByOutcome("the run", head))
+}
+
+// chosenByOutcome says that a run was selected by its outcomes, "" where it was not: cases that failed once pass more often the next
+// time, whatever was changed.
+func chosenByOutcome(name string, d *journal.Document) string {
+	switch {
+	case d.Run.Options().FailedIn != "":
+		return name + " ran only what had failed before (--failed-in): such cases pass more often the next time, whatever changed"
+	case d.End != nil && d.End.Reason == eval.EndMaxFailures:
+		return name + " ended after too many failures (--max-failures): what it ran was chosen by its outcomes"
 	}
 	return ""
 }
