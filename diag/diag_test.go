@@ -14,7 +14,7 @@ func TestNearest(t *testing.T) {
 	known := []string{"equals", "contains", "containsAll", "regex", "safety", "levenshtein"}
 	for word, want := range map[string]string{
 		"equal": "equals", "contans": "contains", "Regex": "regex", "levenstein": "levenshtein", "zzz": "", "safty": "safety",
-		"contain": "contains",
+		"contain": "contains", "equals-any": "equals", "regexes": "regex", "eq": "",
 	} {
 		if got := strings.Join(Nearest(word, known, 1), ""); got != want {
 			t.Errorf("%s: %q, want %q", word, got, want)

@@ -32,7 +32,7 @@ func Nearest(word string, known []string, n int) []string {
 	for _, k := range known {
 		d := distance(lower, strings.ToLower(k))
 		limit := max(1, (len([]rune(k))+2)/3)
-		if prefixed := len(lower) >= 3 && strings.HasPrefix(strings.ToLower(k), lower); d <= limit || prefixed {
+		if d <= limit || begins(lower, strings.ToLower(k)) || begins(strings.ToLower(k), lower) {
 			hits = append(hits, near{k, d})
 		}
 	}
@@ -43,6 +43,9 @@ func Nearest(word string, known []string, n int) []string {
 	}
 	return out
 }
+
+// begins reports whether a word is the beginning of another one, as min is of minimum.
+func begins(word, with string) bool { return len(word) >= 3 && strings.HasPrefix(with, word) }
 
 // NearestFile says which of the files in a folder name probably means, as the end of a message: one with another ending, or with a
 // similar name and the same ending. It is "" when there is none.

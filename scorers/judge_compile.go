@@ -160,6 +160,9 @@ func readForm(m yamlnode.Map) (f form, ok bool) {
 		return f, false
 	}
 	given := formsIn(m)
+	if len(given) == 0 && m.Misspells(formNames()...) {
+		return f, false
+	}
 	if len(given) != 1 {
 		found := "nothing of that"
 		if len(given) > 1 {

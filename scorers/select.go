@@ -79,6 +79,8 @@ func (a args) selector(step yamlnode.Node, key string) *selector {
 				ways[0], ways[1],
 			)
 		return nil
+	case len(ways) == 0 && m.Misspells(entry.SelectStep.One...):
+		return nil
 	case len(ways) == 0:
 		step.Errorf("such as {jq: .name}", "`%s` needs jq, json, regex, fence or response", key)
 		return nil

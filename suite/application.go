@@ -73,7 +73,7 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 			m.Key(name).Errorf("keep one of them", "a target has one of %s; this one has %s and %s", strings.Join(targetForms(), ", "), form, name)
 		}
 	}
-	if form == "" {
+	if form == "" && !m.Misspells(targetForms()...) {
 		m.Errorf("an application has one of "+strings.Join(applicationForms(), ", ")+" instead", "the key `model` is missing")
 	}
 	return form

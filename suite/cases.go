@@ -172,12 +172,15 @@ func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
 	if !item.IsMapping() {
 		return nil
 	}
+	l.misspelled.noteCase(m)
 	def := l.caseDef(m)
 	def.rows = l.rows(m)
 	def.at = m.Pos()
 	name := m.Get("name")
 	if name.IsZero() && def.rows == nil {
-		m.Need("name")
+		if !m.Misspells("dataset") {
+			m.Need("name")
+		}
 		return nil
 	}
 	if !name.IsZero() {

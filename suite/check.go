@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/tmpl"
+	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 // newChecker makes what expands every case once and checks what only shows then.
@@ -228,7 +229,15 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 func (l *checker) unjudged(def *caseDef, c *Case) bool {
 	unlabelled := l.classified != nil && !def.alone // which was reported
 	reported := unlabelled || l.misspelled.lacksScorers(def) || c.row.lacksScorers()
-	return !reported && len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0
+	return !reported && len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 && (def.alone || !l.defaultScorers())
+}
+
+// defaultScorers reports whether the defaults name scorers, whatever is wrong with them.
+func (l *checker) defaultScorers() bool {
+	return slices.ContainsFunc(l.roots, func(root yamlnode.Map) bool {
+		defaults := root.Get("defaults")
+		return defaults.IsMapping() && len(defaults.Map().Get("scorers").Items()) > 0
+	})
 }
 
 func (l *checker) checkID(def *caseDef, c *Case) {

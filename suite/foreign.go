@@ -31,6 +31,7 @@ var foreignKinds = []struct{ words, kind, hint string }{
 	{"context-faithfulness faithfulness hallucination", "judge", "write `judge: {faithfulness: ...}`"},
 	{"context-recall contextual-recall", "judge", "write `judge: {contextRecall: ...}`"},
 	{"similarity cosine semantic-similarity embedding-similarity", "similar", "write `similar: ...`"},
+	{"numeric numeric-equals", "number", "write `number: ...`"},
 	{"word-count", "length", "write `length: {words: {max: ...}}`"},
 	{"moderation guardrails", "safety", "write `safety: ...` or `blocked: false`"},
 	{"javascript lambda", "expr", "write `expr: ...`, or `exec: ...` for a program"},

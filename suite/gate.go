@@ -158,7 +158,7 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 	}
 	l.checkClassMetrics(gate.Map().Get("classification"))
 	known, open := l.Metrics()
-	if open || l.misspelled.scorers {
+	if open || l.misspelled.metrics {
 		return
 	}
 	of := known[builtIn : len(known)-len(l.classMetrics())] // what is a mean over cases
@@ -266,7 +266,7 @@ func errorRate(n yamlnode.Node) float64 {
 
 // checkCompared reports a rule without a run or an arm to compare with, or with both.
 func checkCompared(n yamlnode.Node, m yamlnode.Map, b *eval.BaselineRule) {
-	if strings.TrimSpace(b.Run) == "" && b.Arm == "" {
+	if strings.TrimSpace(b.Run) == "" && b.Arm == "" && !m.Misspells("run", "arm") {
 		n.Errorf("`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one", "there is nothing to compare with")
 	}
 	if b.Run != "" && b.Arm != "" {
@@ -279,7 +279,7 @@ func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
 	if v := m.Get("margin"); !v.IsZero() {
 		return marginOf(v)
 	}
-	if !m.Has("margin") && !m.Has("metrics") {
+	if !m.Has("margin") && !m.Has("metrics") && !m.Misspells("margin", "metrics") {
 		n.Errorf(
 			"`margin: 0.05` lets the pass rate be 5 points lower; there is no default: only you know what you can accept",
 			"a comparison without a margin has no verdict",

@@ -69,7 +69,7 @@ func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok
 		case slices.Contains(whole, e.Name()):
 			e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
 		default:
-			e.Key.Errorf(yamlnode.Hint(e.Name(), included), "unknown key `%s`", e.Name())
+			part.Unknown(e, included)
 		}
 	}
 	if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {
@@ -96,6 +96,7 @@ func (l *loader) items(key, none, hint string) iter.Seq[yamlnode.Node] {
 			}
 		}
 		switch {
+		case last.IsZero() && slices.ContainsFunc(l.roots, func(root yamlnode.Map) bool { return root.Misspells(key) }):
 		case last.IsZero():
 			l.roots[len(l.roots)-1].Need(key)
 		case last.IsSequence() && n == 0:

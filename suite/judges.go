@@ -49,6 +49,7 @@ type JudgeUse struct {
 func (l *loader) judges() {
 	names := map[string]diag.Pos{}
 	for _, root := range l.roots {
+		l.misspelled.judges = l.misspelled.judges || root.Misspells("judges")
 		l.judgesOf(root.Get("judges"), names)
 	}
 }
@@ -56,6 +57,7 @@ func (l *loader) judges() {
 func (l *loader) judgesOf(n yamlnode.Node, names map[string]diag.Pos) {
 	for _, item := range n.Seq() {
 		m := item.Map(judgeBlock().Names()...)
+		l.misspelled.judges = l.misspelled.judges || m.Misspells("name")
 		if !item.IsMapping() {
 			continue
 		}
@@ -110,7 +112,7 @@ func (j *Judge) Asks(like *Judge) bool {
 func (s *Suite) FindPanel(names []string) (judges []*Judge, at int, problem, hint string) {
 	for i, name := range names {
 		j, problem, hint := s.FindJudge(name)
-		if problem == "" {
+		if problem == "" && j != nil {
 			problem, hint = j.unfit(judges)
 		}
 		if problem != "" {
@@ -138,7 +140,8 @@ func (j *Judge) unfit(panel []*Judge) (problem, hint string) {
 	return "", ""
 }
 
-// FindJudge is the judge of a name, or the only one for "". Without a judge there is a problem, and a hint.
+// FindJudge is the judge of a name, or the only one for "". Without a judge there is a problem, and a hint. There is neither a judge
+// nor a problem where a key of the judges is misspelled, which was reported.
 func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	var judges []*Judge
 	if s != nil {
@@ -148,7 +151,11 @@ func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	for _, j := range judges {
 		names = append(names, j.Name)
 	}
-	switch {
+	switch i := slices.Index(names, name); {
+	case i >= 0:
+		return judges[i], "", ""
+	case s != nil && s.misspelled.judges:
+		return nil, "", ""
 	case len(names) == 0:
 		return nil, "there is no judge to ask", "add to the suite: `judges: [{name: judge, model: svc-pro}]`"
 	case name == "" && len(names) == 1:
@@ -157,9 +164,6 @@ func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 		return nil, fmt.Sprintf(
 			"the suite has %d judges, and the scorer names none", len(names),
 		), "name one by `judge`: " + strings.Join(names, ", ")
-	}
-	if i := slices.Index(names, name); i >= 0 {
-		return judges[i], "", ""
 	}
 	return nil, fmt.Sprintf("there is no judge `%s`", name), diag.DidYouMean(name, names)
 }

@@ -200,6 +200,37 @@ func TestUnknownKeysNameTheNearestOne(t *testing.T) {
 	}
 }
 
+// What a misspelled key would have set is not missing: it is one problem.
+func TestOneMisspelledKeyIsOneProblem(t *testing.T) {
+	t.Parallel()
+	const text = `version: 1
+name: s
+targets: [{name: t, model: m}]
+judges: [{name: j, model: m}]
+prompts: [{name: p, text: "{{.q}}"}]
+defaults: {scorers: [{judge: {rubric: good}}, {contains: x, select: {jq: .a}}]}
+cases: [{dataset: rows.csv, scorers: [{name: n, contains: y}]}]
+gate: {mean: {n: {min: 0.5}}, baseline: {run: main, margin: 0.1}}
+`
+	for right, wrong := range map[string]string{
+		"targets:": "providers:", "judges:": "judge:", "prompts:": "promts:", "defaults:": "default:", "cases:": "tests:",
+		"model: m}]\njudges": "modl: m}]\njudges", "{name: j": "{nam: j", "{name: p": "{nam: p", "text:": "txt:", "[{judge:": "[{juge:",
+		"rubric:": "rubrik:", "jq:": "jg:", "dataset:": "data:", "scorers: [{name": "assert: [{name", "min:": "minimum:",
+		"run:": "rum:", "margin:": "margn:",
+	} {
+		t.Run(wrong, func(t *testing.T) {
+			t.Parallel()
+			files := fstest.MapFS{"s.yaml": {Data: []byte(strings.Replace(text, right, wrong, 1))}, "rows.csv": {Data: []byte("q\nhello\n")}}
+			var diags diag.List
+			suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+			said := diags.Sorted()
+			if len(said) != 1 || !strings.Contains(said[0].Message, "unknown") {
+				t.Errorf("got %+v, want one unknown word", said)
+			}
+		})
+	}
+}
+
 // Keys of objects of the service are unknown too, unless they are in `extra`.
 func TestExtraTakesAnyField(t *testing.T) {
 	t.Parallel()

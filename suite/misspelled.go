@@ -1,26 +1,29 @@
 package suite
 
 import (
-	"slices"
-
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 // misspelled are parts of a suite that it lacks, as far as is known, because a key is misspelled. What they would have set is not
 // reported as missing: one misspelled key is one problem, and not one more for each case.
-type misspelled struct{ scorers, vars, classification bool }
+type misspelled struct{ scorers, metrics, vars, classification, judges bool }
 
 // note looks for keys that are misspelled at the top level of a suite, and in its defaults.
 func (u *misspelled) note(root, defaults yamlnode.Map) {
-	top := func(keys ...string) bool { return slices.ContainsFunc(keys, root.Misspells) }
-	u.classification = u.classification || top("classification")
-	u.scorers = u.scorers || top("classification", "defaults", "scorers") || defaults.Misspells("scorers")
-	u.vars = u.vars || top("defaults", "vars") || defaults.Misspells("vars")
+	u.classification = u.classification || root.Misspells("classification")
+	u.scorers = u.scorers || root.Misspells("classification", "defaults", "scorers", "cases") || defaults.Misspells("scorers")
+	u.metrics = u.metrics || u.scorers
+	u.vars = u.vars || root.Misspells("defaults", "vars") || defaults.Misspells("vars")
 }
 
 // lacksScorers reports whether a case of the definition may have scorers under a misspelled key.
 func (u *misspelled) lacksScorers(def *caseDef) bool {
 	return u.scorers && !def.alone || def.node.Misspells("scorers")
+}
+
+// noteCase looks for keys of a case that are misspelled, so that metrics which it would have are not known.
+func (u *misspelled) noteCase(m yamlnode.Map) {
+	u.metrics = u.metrics || m.Misspells("dataset", "name", "scorers")
 }
 
 // lacksVars reports whether a case of the definition may have variables under a misspelled key.

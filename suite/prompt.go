@@ -121,6 +121,9 @@ func formOf(m yamlnode.Map) string {
 	given := slices.DeleteFunc(promptForms(), func(form string) bool { return !m.Has(form) })
 	switch len(given) {
 	case 0:
+		if m.Misspells(promptForms()...) {
+			return ""
+		}
 		m.Errorf("", "a prompt needs one of text, file, turns and parts")
 		return ""
 	case 1:

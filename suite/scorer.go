@@ -158,7 +158,7 @@ func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 	}
 	hint := cmp.Or(
 		kindInType(slip, known), foreignKind(slip.Name(), known), diag.DidYouMean(slip.Name(), known),
-		"`evalrun help scorers` lists the kinds",
+		"`evalrun scorers` lists the kinds",
 	)
 	if slip.Name() == useKey {
 		hint = "`use` belongs in a list of `scorers`, not inside another scorer"

@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -54,7 +55,8 @@ func kind(name string) (*scorers.Kind, error) {
 	table := scorers.Builtin()
 	k := table.Lookup(name)
 	if k == nil {
-		return nil, exit.BadInput("there is no scorer kind %q; %s", name, diag.DidYouMean(name, table.Names()))
+		hint := cmp.Or(diag.DidYouMean(name, table.Names()), "`evalrun scorers` lists the kinds")
+		return nil, exit.BadInput("there is no scorer kind %q; %s", name, hint)
 	}
 	return k, nil
 }

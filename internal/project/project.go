@@ -62,19 +62,19 @@ func Load(path, shown string, text []byte, diags *diag.List) *File {
 	for e := range m.Entries() {
 		at := slices.IndexFunc(known, func(s setting) bool { return s.Name == e.Name() })
 		if at < 0 {
-			unknownKey(e)
+			unknownKey(&m, e)
 			continue
 		}
 		known[at].read(f, e.Value)
 	}
-	if root.IsMapping() && !m.Has(suitesKey) {
+	if root.IsMapping() && !m.Has(suitesKey) && !m.Misspells(suitesKey) {
 		root.Errorf("such as `suites: [evals/*.yaml]`", "a project file needs the key `%s`", suitesKey)
 	}
 	return f
 }
 
 // unknownKey reports a key that project files do not have.
-func unknownKey(e yamlnode.Entry) {
+func unknownKey(m *yamlnode.Map, e yamlnode.Entry) {
 	name := e.Name()
 	if slices.Contains(chosenPerRun(), name) {
 		e.Key.Errorf("give it on the command line", "`%s` is chosen for each run and is not a key of a project file", name)
@@ -91,7 +91,7 @@ func unknownKey(e yamlnode.Entry) {
 	for _, s := range settings() {
 		names = append(names, s.Name)
 	}
-	e.Key.Errorf(diag.DidYouMean(name, names), "unknown key `%s`", name)
+	m.Unknown(e, names)
 }
 
 // Hash is the SHA-256 digest of the file in hexadecimal digits.

@@ -22,11 +22,20 @@ type Map struct {
 	hints   []string // for keys that are unknown
 }
 
-// Misspells reports whether an unknown key of the mapping may have meant key.
-func (m Map) Misspells(key string) bool {
-	return slices.ContainsFunc(m.hints, func(hint string) bool {
-		return strings.Contains(hint, "`"+key+"`") || strings.Contains(hint, "`"+key+":")
+// Misspells reports whether an unknown key of the mapping may have meant one of keys.
+func (m Map) Misspells(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool {
+		return slices.ContainsFunc(m.hints, func(hint string) bool {
+			return strings.Contains(hint, "`"+key+"`") || strings.Contains(hint, "`"+key+":")
+		})
 	})
+}
+
+// Unknown reports a key that is not among those that are known here.
+func (m *Map) Unknown(e Entry, known []string) {
+	hint := Hint(e.Name(), known)
+	m.hints = append(m.hints, hint)
+	e.Key.Errorf(hint, "unknown key `%s`", e.Name())
 }
 
 // Map checks that the value is a mapping with scalar keys, none of them twice and none
@@ -46,9 +55,7 @@ func (n Node) Map(known ...string) Map {
 	}
 	for _, e := range m.entries {
 		if !slices.Contains(known, e.Name()) {
-			hint := Hint(e.Name(), known)
-			m.hints = append(m.hints, hint)
-			e.Key.Errorf(hint, "unknown key `%s`", e.Name())
+			m.Unknown(e, known)
 		}
 	}
 	return m
@@ -129,10 +136,10 @@ func (m Map) Key(key string) Node {
 // Has reports whether the key is there.
 func (m Map) Has(key string) bool { return !m.Get(key).IsZero() }
 
-// Need is Get for a key that must be there.
+// Need is Get for a key that must be there. A key that is only misspelled was reported.
 func (m Map) Need(key string) Node {
 	v := m.Get(key)
-	if v.IsZero() && m.IsMapping() {
+	if v.IsZero() && m.IsMapping() && !m.Misspells(key) {
 		m.Errorf("", "the key `%s` is missing", key)
 	}
 	return v
