@@ -222,7 +222,7 @@ gate: {mean: {n: {min: 0.5}}, baseline: {run: main, margin: 0.1}}
 			t.Parallel()
 			files := fstest.MapFS{"s.yaml": {Data: []byte(strings.Replace(text, right, wrong, 1))}, "rows.csv": {Data: []byte("q\nhello\n")}}
 			var diags diag.List
-			suite.Load(files, "s.yaml", "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
+			suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 			said := diags.Sorted()
 			if len(said) != 1 || !strings.Contains(said[0].Message, "unknown") {
 				t.Errorf("got %+v, want one unknown word", said)
