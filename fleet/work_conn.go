@@ -23,6 +23,9 @@ func (w *Worker) connect(ctx context.Context) error {
 	if err := checkURL(w.config.URL); err != nil {
 		return err
 	}
+	if w.creds.Fleet == "" && strings.HasPrefix(w.config.URL, "tls://") {
+		return exit.BadInput("%s needs credentials: name %s of its run by --creds or EVALRUN_FLEET_CREDS", w.config.URL, CredsName)
+	}
 	if w.creds.Fleet == "" { // on this machine the server says who it is
 		conn, err := w.dial(ctx, nats.NoReconnect())
 		if err != nil {
@@ -105,8 +108,11 @@ func checkURL(text string) error {
 
 // refusal says what it means that a server does not take a connection.
 func refusal(address string, err error) error {
-	if errors.Is(err, nats.ErrAuthorization) {
+	switch {
+	case errors.Is(err, nats.ErrAuthorization):
 		return exit.BadInput("%s refuses the credentials: use the file %s of this run", address, CredsName)
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return exit.BadInput("the certificate of %s is not trusted: %w; `serve --tls-ca FILE` puts the right one into the credentials", address, err)
 	}
 	return exit.Incomplete("%s cannot be reached: %w", address, err)
 }

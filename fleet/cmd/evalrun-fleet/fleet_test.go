@@ -201,7 +201,7 @@ func (b *box) serve(args ...string) *process {
 	case <-time.After(time.Minute):
 		b.t.Fatal("the coordinator does not say where it is")
 	}
-	if !strings.HasPrefix(p.url, "nats://") {
+	if !strings.Contains(p.url, "://") {
 		<-p.ended
 		b.t.Fatalf("the first line of the coordinator is %q:\n%s", p.url, p.err.String())
 	}
