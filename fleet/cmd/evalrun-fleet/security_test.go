@@ -190,3 +190,18 @@ func TestBeyondThisMachine(t *testing.T) {
 		t.Errorf("exit %d:\n%s\n%s", got, coordinator.err.String(), worker.err.String())
 	}
 }
+
+// freePort is a port that nobody has now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// pods runs the containers of a manifest as processes, with folders of the test in the place of volumes.
+type pods struct {
+	*box
+}
+
+// shell is the environment of a process that finds the program in its path.
+func (p *pods) shell(env ...string) []string {
+	return append(append(slices.Clone(p.env), "PATH="+filepath.Dir(p.evalrun)+":"+os.Getenv("PATH")), env...)
+}
+
+// manifest is what the test reads of Jobs.
+type manifest struct {
+	Kind     string
+	Metadata struct{ Name string }
+	Spec     struct {
+		Completions int
+		Template    struct {
+			Spec struct {
+				Containers []struct{ Command, Args []string }
+			}
+		}
+	}
+}
+
+func manifests(t *testing.T, name string) []manifest {
+	t.Helper()
+	file, err := os.Open(filepath.Join("../../examples/kubernetes", name))
+	expect.OK(t, err)
+	defer file.Close() //nolint:errcheck // it was only read
+	var out []manifest
+	for decoder := yaml.NewDecoder(file); ; {
+		var one manifest
+		if decoder.Decode(&one) != nil {
+			return out
+		}
+		out = append(out, one)
+	}
+}
+
+// pod is the process of a Job's pod.
+func (p *pods) pod(m *manifest, env ...string) *exec.Cmd {
+	p.t.Helper()
+	one := m.Spec.Template.Spec.Containers[0]
+	words := append([]string{}, one.Command...)
+	for _, arg := range one.Args {
+		words = append(words, strings.NewReplacer("/runs", p.dir+"/runs", "/suites", p.dir).Replace(arg))
+	}
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir, cmd.Env = p.dir, p.shell(env...)
+	return cmd
+}
+
+// The pods of an indexed Job share a ledger. One is killed, starts again, and resumes its shard; the merged run has each trial once.
+func TestShardsOnKubernetes(t *testing.T) {
+	t.Parallel()
+	service := &strictService{window: time.Minute, used: 20}
+	p := &pods{newBox(t, service, nil)}
+	const trials = 120
+	p.write("suite.yaml", "version: 1\nname: s\ntargets: [{name: m, model: m}]\nprompts: [{name: p, text: \"{{.n}}\"}]\nlimits: {concurrency: 2}\n"+
+		"cases: [{dataset: rows.csv, name: \"c{{.n}}\", scorers: [{contains: answer}]}]\ngate: {passRate: {min: 1}}\n")
+	p.write("rows.csv", "n\n"+numbers(trials))
+	p.startLedger(`{service: "*", model: "*", concurrency: 8, budget: {calls: 1000}}`)
+
+	all := manifests(t, "shards.yaml")
+	expect.Same(t, "manifests", len(all), 2)
+	jobs, merge := &all[0], &all[1]
+	var running []*exec.Cmd
+	for i := range jobs.Spec.Completions {
+		cmd := p.pod(jobs, "JOB_COMPLETION_INDEX="+strconv.Itoa(i))
+		expect.OK(t, cmd.Start())
+		running = append(running, cmd)
+	}
+	for service.calls() < trials/6 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	expect.OK(t, running[1].Process.Kill())
+	_ = running[1].Wait()
+	again := p.pod(jobs, "JOB_COMPLETION_INDEX=1")
+	out, err := again.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "to run") {
+		t.Fatalf("the pod that starts again: %v\n%s", err, out)
+	}
+	for i, cmd := range running {
+		if i != 1 {
+			expect.OK(t, cmd.Wait())
+		}
+	}
+	out, err = p.pod(merge).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS  120 trials") {
+		t.Errorf("the merge: %v\n%s", err, out)
+	}
+	if n := service.calls(); n > trials+2 {
+		t.Errorf("%d calls for %d trials and a kill with 2 in progress", n, trials)
+	}
+}
+
+// numbers are lines with the numbers from 1.
+func numbers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strconv.Itoa(i+1) + "\n")
+	}
+	return b.String()
+}
+
+// The jobs of a matrix run their shards with one ledger, and the last job has the verdict.
+func TestMatrixOfGitHub(t *testing.T) {
+	t.Parallel()
+	service := &strictService{window: time.Minute, used: 20}
+	p := &pods{newBox(t, service, nil)}
+	p.write("evals/suite.yaml", "version: 1\nname: s\ntargets: [{name: m, model: m}]\nprompts: [{name: p, text: \"{{.n}}\"}]\n"+
+		"cases: [{dataset: rows.csv, name: \"c{{.n}}\", scorers: [{contains: answer}]}]\ngate: {passRate: {min: 1}}\n")
+	p.write("evals/rows.csv", "n\n"+numbers(40))
+	p.startLedger(`{service: "*", model: "*", concurrency: 8, budget: {calls: 40}}`)
+
+	var workflow struct {
+		Jobs map[string]struct {
+			Strategy struct{ Matrix struct{ Shard []string } }
+			Steps    []step
+		}
+	}
+	expect.OK(t, yaml.Unmarshal([]byte(readText(t, recipes(t), "github/matrix.yml")), &workflow))
+	run := func(job, shard string) string {
+		said := ""
+		for _, s := range workflow.Jobs[job].Steps {
+			if s.Run == "" || strings.HasPrefix(s.Run, "go install") { // the program of these tests is in the path
+				continue
+			}
+			cmd := exec.Command("bash", "-e", "-c", s.Run)
+			cmd.Dir, cmd.Env = p.dir, p.shell("SHARD="+shard, "GITHUB_STEP_SUMMARY="+p.path("summary.md"))
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("%s %s: %v\n%s", job, shard, err, out)
+			}
+			said += string(out)
+		}
+		return said
+	}
+	shards := workflow.Jobs["shard"].Strategy.Matrix.Shard
+	expect.Same(t, "shards", len(shards), 4)
+	for _, shard := range shards {
+		run("shard", shard)
+	}
+	if said := run("verdict", ""); !strings.Contains(said, "PASS  40 trials") {
+		t.Errorf("the verdict:\n%s", said)
+	}
+	expect.Same(t, "calls", service.calls(), 40)
+	if !strings.Contains(p.read("summary.md"), "evalrun: passed") {
+		t.Error("the summary of the job lacks the verdict")
+	}
+}
