@@ -1,3 +1,6 @@
+// Package fleet runs suites on several machines. A Coordinator plans, writes and judges, as a single process does; workers make the calls,
+// with keys of their own. They talk over NATS: a call is a request, and its answer the reply, so that nothing but the run file has a
+// state that could be lost.
 package fleet
 
 import (

@@ -49,7 +49,7 @@ func NewCreds() (*Creds, error) {
 
 // ReadCreds reads a file of credentials. The error is bad input.
 func ReadCreds(path string) (*Creds, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the user names it
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, exit.BadInput("there is no file of credentials %s: `evalrun-fleet serve` writes %s into its run directory", path, CredsName)
 	}
@@ -96,6 +96,7 @@ func publicKey(seed string) (string, error) {
 
 // Subjects of a fleet. Workers send to those of up, and hear those of down.
 func (c *Creds) up(name string) string { return "evr." + c.Fleet + ".up." + name }
+
 func (c *Creds) down(worker, name string) string {
 	return "evr." + c.Fleet + ".down." + worker + "." + name
 }

@@ -74,7 +74,7 @@ func (f *serving) open() (err error) {
 	if f.dir == "" {
 		return exit.BadInput("name the run directory with --out: a coordinator that is started again continues what is in it")
 	}
-	if err := os.MkdirAll(f.dir, 0o755); err != nil { //nolint:gosec // as run directories are
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return exit.BadInput("the run directory cannot be made: %w", err)
 	}
 	f.lock = flock.New(filepath.Join(f.dir, "fleet.lock"))
@@ -213,7 +213,7 @@ func (f *serving) connect(seed string, pack []byte) error {
 func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
 	if f.again {
-		pack, err := os.ReadFile(name) //nolint:gosec // it is our own
+		pack, err := os.ReadFile(name)
 		if err == nil && hashOf(pack) == f.master.Hash {
 			return pack, nil
 		}

@@ -112,7 +112,9 @@ func refusal(address string, err error) error {
 	case errors.Is(err, nats.ErrAuthorization):
 		return exit.BadInput("%s refuses the credentials: use the file %s of this run", address, CredsName)
 	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return exit.BadInput("the certificate of %s is not trusted: %w; `serve --tls-ca FILE` puts the right one into the credentials", address, err)
+		return exit.BadInput(
+			"the certificate of %s is not trusted: %w; `serve --tls-ca FILE` puts the right one into the credentials", address, err,
+		)
 	}
 	return exit.Incomplete("%s cannot be reached: %w", address, err)
 }

@@ -21,7 +21,7 @@ type head struct {
 	// OtherBaseline says that the comparison is not the one of the run's gate. The notes of trials are about the
 	// gate's.
 	OtherBaseline bool `json:"otherBaseline,omitempty"`
-	// Points says that there is a block with the cases of the comparison one by one.
+	// Points says that a block is there with the cases of the comparison one by one.
 	Points    bool `json:"points,omitempty"`
 	NoContent bool `json:"noContent"`
 	Running   bool `json:"running"`

@@ -1,4 +1,4 @@
-// Package setup is what comes before a first run: the login to a service by OAuth 2.0, and a doctor that looks at which
+// Package setup is what comes before a first run: the login to a service by OAuth 2.0, and a doctor. The doctor looks at which
 // settings apply, where each comes from, and whether the service can be used with them.
 package setup
 

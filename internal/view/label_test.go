@@ -358,7 +358,7 @@ func TestListLabels(t *testing.T) {
 	}
 }
 
-// The page learns which answers the person labelled, which wait for it, and nothing of those that take no label.
+// The page learns which answers the person labelled, which wait for it, and nothing of the rest, which take no label.
 func TestWhatIsLabelled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lost := trial(1, eval.Err)

@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The containers of examples/kubernetes/fleet.yaml run as processes, with folders in the place of volumes. The coordinator's pod dies once,
+// The containers of examples/kubernetes/fleet.yaml run as processes, with folders as volumes. The coordinator's pod dies once,
 // and a worker's.
 func TestKubernetes(t *testing.T) {
 	t.Parallel()

@@ -191,7 +191,7 @@ func TestBeyondThisMachine(t *testing.T) {
 	}
 }
 
-// freePort is a port that nobody has now.
+// freePort is a port that is free now.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
