@@ -179,6 +179,15 @@ func (a *app) loaded(job *harness.Job, err error) (*harness.Job, error) {
 	return job, nil
 }
 
+// overview orders the commands by purpose, the most used first.
+var overview = []struct{ id, title, commands string }{
+	{"run", "Run:", "run resume rescore accept merge"},
+	{"look", "Look:", "show report comment view publish history prune"},
+	{"compare", "Compare:", "compare baseline selftest judge-check"},
+	{"service", "Service:", "models count embed auth emulate ledger"},
+	{"setup", "Set up:", "init import validate plan scorers schema doctor completion man version help"},
+}
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "evalrun",

@@ -16,15 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 )
 
-// overview orders the commands by purpose, the most used first.
-var overview = []struct{ id, title, commands string }{
-	{"run", "Run:", "run resume rescore accept merge"},
-	{"look", "Look:", "show report comment view publish history prune"},
-	{"compare", "Compare:", "compare baseline selftest judge-check"},
-	{"service", "Service:", "models count embed auth emulate ledger"},
-	{"setup", "Set up:", "init import validate plan scorers schema doctor completion man version help"},
-}
-
 // group puts the commands into the order of the overview.
 func group(root *cobra.Command) {
 	cobra.EnableCommandSorting = false
