@@ -17,8 +17,9 @@ import (
 // decideRun is a run of two models and two prompts: case k fails on the arms whose letter it has.
 func decideRun(fails ...string) (eval.Run, func(yield func(*eval.Result) bool)) {
 	run := eval.Run{
-		ID: "20260102-000000-decide", StartedAt: "2026-01-02T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Classes: []string{"yes", "no"}}},
-		Plan: eval.RunPlan{Trials: 4 * len(fails), Arms: []string{"pro/old", "pro/new", "flash/old", "flash/new"}},
+		ID: "20260102-000000-decide", StartedAt: "2026-01-02T00:00:00Z",
+		Suites: []eval.RunSuite{{Name: "s", File: "s.yaml", Classes: []string{"yes", "no"}}},
+		Plan:   eval.RunPlan{Trials: 4 * len(fails), Arms: []string{"pro/old", "pro/new", "flash/old", "flash/new"}},
 	}
 	return run, func(yield func(*eval.Result) bool) {
 		for n := range run.Plan.Trials {
@@ -33,7 +34,10 @@ func decideRun(fails ...string) (eval.Run, func(yield func(*eval.Result) bool)) 
 				Usage:    &eval.Usage{Source: eval.UsageCounted, TotalTokens: 10 + arm, OutputTokens: 10 + arm},
 				Timing:   &eval.Timing{LatencyMs: float64(100 + k), Attempts: 1},
 			}
-			score := eval.Score{Scorer: "classification", Name: "accuracy", Value: new(1.0), Passed: true, Weight: 1, Class: &classification.Pair{Label: "yes", Answer: "yes"}}
+			score := eval.Score{
+				Scorer: "classification", Name: "accuracy", Value: new(1.0), Passed: true, Weight: 1,
+				Class: &classification.Pair{Label: "yes", Answer: "yes"},
+			}
 			if strings.Contains(fails[k], string("abcd"[arm])) {
 				r.Outcome, r.Response.Candidates[0].Text = eval.Fail, "who knows"
 				score.Value, score.Passed, score.Class = new(0.0), false, &classification.Pair{Label: "yes"}
@@ -104,7 +108,8 @@ func TestConfusionLeadsToTrials(t *testing.T) {
 	b.visit("#/", "table.matrix")
 	b.unfold()
 	type cell struct{ Count, Href string }
-	all := evaluate[[]cell](b, `[...document.querySelectorAll('table.matrix a')].map(a => ({Count: a.textContent, Href: a.getAttribute('href')}))`)
+	all := evaluate[[]cell](b, `[...document.querySelectorAll('table.matrix a')].
+		map(a => ({Count: a.textContent, Href: a.getAttribute('href')}))`)
 	expect.Same(t, "counts", len(all), 8) // of each arm the right ones, and those outside
 	for _, c := range all {
 		b.visit(c.Href, "#grid .row")
@@ -126,7 +131,8 @@ func TestPointsOfNothing(t *testing.T) {
 	b.visit("#/comparison", "details")
 	b.unfold()
 	b.until(`document.querySelectorAll('#main details').length === 2 && !document.getElementById('main').textContent.includes('Reading')`)
-	if text := evaluate[string](b, `document.getElementById('main').textContent`); !strings.Contains(text, "Not drawn") || !strings.Contains(text, "No case has a value on both.") {
+	text := evaluate[string](b, `document.getElementById('main').textContent`)
+	if !strings.Contains(text, "Not drawn") || !strings.Contains(text, "No case has a value on both.") {
 		t.Error(text)
 	}
 	b.quiet()

@@ -208,7 +208,9 @@ func (s *rankedSuite) calls() (int, error) {
 }
 
 // result ranks by what was chosen. why says that nothing was, and nothing is ranked.
-func (s *rankedSuite) result(counts *compare.ArmChoice, preferred []scorers.Preferred, alpha float64, why string) *compare.SuitePreferences {
+func (s *rankedSuite) result(
+	counts *compare.ArmChoice, preferred []scorers.Preferred, alpha float64, why string,
+) *compare.SuitePreferences {
 	pooled := &compare.Side{Suite: s.name}
 	for _, c := range s.cases {
 		pooled.Cases.Add(c)

@@ -82,7 +82,9 @@ func TestExamplesAreAsInOneProcess(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(b.dir, "suites"), os.DirFS("../../../examples/suites")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"judged", "votes", "live", "tools", "pictures", "streams", "race", "programs", "snapshots", "overlap", "classify"} {
+	for _, name := range []string{
+		"judged", "votes", "live", "tools", "pictures", "streams", "race", "programs", "snapshots", "overlap", "classify",
+	} {
 		b.same(name, []string{"--trust"}, filepath.Join("suites", name+".yaml"))
 	}
 }
