@@ -20,8 +20,10 @@ func (p Pattern) Matches(s string) bool { return p.Regexp().MatchString(s) }
 // Regexp is the compiled expression. One that is wrong panics.
 func (p Pattern) Regexp() *regexp.Regexp {
 	known := compiled.Load()
-	if known != nil && (*known)[p] != nil {
-		return (*known)[p]
+	if known != nil {
+		if re := (*known)[p]; re != nil {
+			return re
+		}
 	}
 	re := regexp.MustCompile(string(p))
 	for {
