@@ -210,3 +210,33 @@ func TestLabelsAccessible(t *testing.T) {
 		}
 	}
 }
+
+// Somebody who labels goes through the answers that wait for it, by keyboard: the filter of the matrix, the next one, and back.
+func TestNotLabelledYet(t *testing.T) {
+	t.Chdir(t.TempDir())
+	run, trials := decideRun("", "", "")
+	keepOwn(t, "r", run, trials)
+	s := serveLabels(t, "Ada")
+	b := opened(t, s, "r", "#/case/s/case%200?arm=pro%2Fold")
+	b.do(chromedp.KeyEvent("l"), chromedp.KeyEvent(kb.Enter))
+	b.until(`document.querySelectorAll('.labels [aria-pressed=true]').length === 1`)
+	rows := func() string { return strings.Join(texts(b, ".line:not(.heads) .case a"), "|") }
+	b.visit("#/matrix?arm=pro%2Fold", "#grid .prose")
+	b.tabTo("input[name=only]:checked")
+	b.do(chromedp.KeyEvent(kb.ArrowUp)) // from the first filter to the last
+	b.until(`location.hash === '#/matrix?only=unlabelled&arm=pro%2Fold' && document.getElementById('found').textContent === '2 of 3 cases'`)
+	expect.Same(t, "what waits", rows(), "case 1|case 2")
+	b.visit("#/cases?q=labelled%3Ayes", "#grid .row")
+	b.until(`document.getElementById('found').textContent === '1 of 12 trials'`)
+	b.visit("#/matrix?only=unlabelled&arm=pro%2Fold", "#grid .prose")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.wait(".label-form")
+	b.until(`document.querySelectorAll('.label-form').length === 4`)
+	b.do(chromedp.KeyEvent("l"), chromedp.KeyEvent(kb.Enter))
+	b.until(`document.querySelectorAll('.labels [aria-pressed=true]').length === 1`)
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.until(`document.getElementById('found')?.textContent === '1 of 3 cases'`)
+	expect.Same(t, "what is left", rows(), "case 2")
+	ask(b, "labelled:maybe")
+	expect.Same(t, "a slip", b.joined(".problem"), "labelled:maybe character 10: labelled is yes or no")
+}

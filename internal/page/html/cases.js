@@ -153,7 +153,7 @@ class Cases {
       this.share = share;
       this.found = this.inOrder(places);
       if (this.count) this.count.textContent = this.countText();
-      if (query.slow.length > 0 && this.grid && this.grid.isConnected) this.draw();
+      if (query.reads && this.grid && this.grid.isConnected) this.draw();
     });
   }
 

@@ -1,6 +1,7 @@
 // What a query means for the trials of a run.
 
-// compileQuery gives the tests of a query: those that the rows of the table answer, by place, and those of whole answers, by text.
+// compileQuery gives the tests of a query: those that the rows of the table answer, by place, and those of whole answers, by text. It
+// says whether something must be read first.
 // A query with problems has no tests: it finds nothing.
 function compileQuery(text, rows) {
   const {terms, problems} = parseQuery(text), tests = [], slow = [], labelled = terms.some(t => t.field === 'labelled');
@@ -11,7 +12,7 @@ function compileQuery(text, rows) {
     else if (made) tests.push(made);
   }
   problems.sort((a, b) => a.at - b.at);
-  return {problems, tests, slow, labelled, empty: terms.length === 0};
+  return {problems, tests, slow, labelled, reads: labelled || slow.length > 0, empty: terms.length === 0};
 }
 
 function compileWord({word}, rows) {

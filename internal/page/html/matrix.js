@@ -186,7 +186,7 @@ class Matrix {
       this.take(places);
       if (this.kept) this.restore(this.kept);
       this.kept = null;
-      if (query.slow.length > 0 && this.grid.isConnected) this.draw();
+      if (query.reads && this.grid.isConnected) this.draw();
     });
   }
 
