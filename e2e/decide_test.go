@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
@@ -66,9 +69,9 @@ func comparedWith(t *testing.T, base string) func(*journal.Document) {
 // that were chosen, and an answer says of itself that it fails newly.
 func TestDecide(t *testing.T) {
 	t.Chdir(t.TempDir())
-	old, before := decideRun("", "d", "cd", "abcd", "")
+	old, before := decideRun("", "d", "cd", "abcd")
 	keep(t, "20260101-000000-old", old, before)
-	run, trials := decideRun("b", "d", "c", "acd", "")
+	run, trials := decideRun("b", "d", "c", "acd", "b") // the last case is new
 	b := open(t, record(t, run, trials, comparedWith(t, ".evalrun/runs/20260101-000000-old")), 1280, 900, "light")
 	b.visit("#/", ".verdict")
 	expect.Same(t, "links", texts(b, ".lines a"), []string{"the 1 case that got worse"})
@@ -79,24 +82,37 @@ func TestDecide(t *testing.T) {
 	for address, want := range map[string]string{
 		"only=regressed&arm=pro%2Fold":                  "",
 		"only=failing&arm=pro%2Fold":                    "case 3",
-		"only=failing":                                  "case 0|case 1|case 2|case 3",
-		"only=differs&arm=pro%2Fold&arm=pro%2Fnew":      "case 0|case 3",
+		"only=failing":                                  "case 0|case 1|case 2|case 3|case 4",
+		"only=new":                                      "case 0",
+		"only=differs&arm=pro%2Fold&arm=pro%2Fnew":      "case 0|case 3|case 4",
 		"only=differs&arm=flash%2Fold&arm=flash%2Fnew":  "case 1|case 2",
 		"only=differs&arm=pro%2Fold&arm=nowhere":        "",
-		"only=differs&arm=nowhere":                      "case 0|case 1|case 2|case 3",
+		"only=differs&arm=nowhere":                      "case 0|case 1|case 2|case 3|case 4",
 		"q=outcome%3Afail&arm=flash%2Fold":              "case 2|case 3",
 		"only=failing&arm=pro%2Fold&q=-outcome%3Aerror": "case 3",
 	} {
 		b.visit("#/matrix?"+address, "#grid .line")
 		expect.Same(t, address, cases(), want)
 	}
+	b.visit("#/matrix?only=failing&arm=pro%2Fnew", "#grid .prose")
+	expect.Same(t, "found", ask(b, `class:yes "(?:^x|[" -outcome:pass`), "0 of 5 cases")
+	expect.Same(t, "found", ask(b, `class:yes -outcome:pass`), "2 of 5 cases")
+	kept := evaluate[string](b, `location.hash`)
+	b.do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter))
+	b.wait(".answer")
+	evaluate[chromedp.Void](b, `void history.back()`)
+	b.wait(".sheet .prose")
+	expect.Same(t, "back", evaluate[string](b, `location.hash + ' ' + document.getElementById('search').value`), kept+" class:yes -outcome:pass")
+	expect.Same(t, "back", cases(), "case 0|case 4")
+	evaluate[chromedp.Void](b, `void history.forward()`)
+	b.wait(".answer")
 	b.visit("#/comparison", "h1")
 	b.until(`document.querySelectorAll('details .chart').length === 1`)
 	b.unfold()
 	b.until(`document.querySelectorAll('details .chart').length === 4`)
 	facts := evaluate[[]string](b, `[...document.querySelectorAll('details .chart')].map(c => c.previousElementSibling.textContent)`)
-	expect.Same(t, "the first prompt", facts[0], "pass rate of head is higher in 0 cases, lower in 0, the same in 5.")
-	expect.Same(t, "the second", facts[1], "pass rate of head is higher in 1 case, lower in 1, the same in 3.")
+	expect.Same(t, "the first prompt", facts[0], "pass rate of head is higher in 0 cases, lower in 0, the same in 4.")
+	expect.Same(t, "the second", facts[1], "pass rate of head is higher in 1 case, lower in 1, the same in 2.")
 	b.plots("comparison")
 	b.quiet()
 }
