@@ -114,6 +114,22 @@ func Preferences(arms []string, judged []Judged, o PreferenceOptions) Preference
 	return out
 }
 
+// Widen takes up a ranking of the same arms by other data that cannot be told from the true ones: an arm that is the best by either
+// cannot be ruled out, and an interval holds by both.
+func (p *Preference) Widen(by Preference) {
+	p.Best = []string{}
+	for i := range p.Arms {
+		a := &p.Arms[i]
+		other := &by.Arms[slices.IndexFunc(by.Arms, func(b PreferredArm) bool { return b.Arm == a.Arm })]
+		if a.Best = a.Best || other.Best; a.Best {
+			p.Best = append(p.Best, a.Arm)
+		}
+		if a.Interval != nil && other.Interval != nil {
+			a.Interval[0], a.Interval[1] = min(a.Interval[0], other.Interval[0]), max(a.Interval[1], other.Interval[1])
+		}
+	}
+}
+
 // NoRanking withdraws the set of the best and the intervals, and says why.
 func (p *Preference) NoRanking(why string) {
 	p.Why, p.Best = why, []string{}

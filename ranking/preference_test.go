@@ -167,3 +167,27 @@ func TestOrderOfRepliesIsNothing(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// An arm that is the best by either of two rankings cannot be ruled out, and its interval holds by both.
+func TestWidenedPreferences(t *testing.T) {
+	t.Parallel()
+	var judged, lost []Judged
+	for unit := range 40 {
+		one := Judged{First: 0, Second: 1, Unit: unit, Wins: 1}
+		if judged = append(judged, one); unit < 30 {
+			lost = append(lost, Judged{First: 1, Second: 0, Unit: 40 + unit, Wins: 1})
+		}
+	}
+	p := Preferences(names(2), judged, PreferenceOptions{})
+	narrow := *p.Arms[0].Interval
+	if len(p.Best) != 1 {
+		t.Errorf("best by what was judged: %v", p.Best)
+	}
+	p.Widen(Preferences(names(2), append(judged, lost...), PreferenceOptions{}))
+	if len(p.Best) != 2 {
+		t.Errorf("best by both: %v", p.Best)
+	}
+	if wide := *p.Arms[0].Interval; wide[0] >= narrow[0] || wide[1] < narrow[1] {
+		t.Errorf("the interval %v became %v", narrow, wide)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -83,6 +84,13 @@ type rankedSuite struct {
 	cases   []*compare.Case          // over all arms
 	onArms  [][]*compare.Case        // what each of them is on the arms
 	between [][3]int                 // of each pair of answers: the case, and the two arms
+	errored []errored
+}
+
+// errored is a case that an arm has errors in, and another one an answer to.
+type errored struct {
+	at, arm, by int
+	share       float64 // of the repeats
 }
 
 // rank puts the pairs of all arms to the judge.
@@ -153,6 +161,7 @@ func (s *rankedSuite) find() error {
 			}
 		}
 	}
+	s.findErrors(known)
 	slices.SortStableFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.between[0], b.between[0]), cmp.Compare(a.repeat, b.repeat))
 	})
@@ -160,6 +169,34 @@ func (s *rankedSuite) find() error {
 		s.between, s.reader.places = append(s.between, p.between), append(s.reader.places, p.pairPlace)
 	}
 	return nil
+}
+
+// findErrors finds the cases that an arm has errors in, and others have answers to.
+func (s *rankedSuite) findErrors(known map[[2]string]int) {
+	type on struct{ arm, at int }
+	answered, failed := map[[2]string][]on{}, map[[2]string][]on{}
+	for arm, side := range s.sides {
+		for at, c := range side.Cases.All() {
+			key := [2]string{c.Name, c.ID}
+			if _, ok := c.PassRate(); ok && !c.Quarantined {
+				answered[key] = append(answered[key], on{arm, at})
+			}
+			if c.Errors > 0 && !c.Quarantined {
+				failed[key] = append(failed[key], on{arm, at})
+			}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(failed), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		for _, f := range failed[key] {
+			c := s.caseAt(f.arm, f.at)
+			for _, a := range answered[key] {
+				if a.arm != f.arm {
+					at := s.caseOf(known, [2]*compare.Case{c, s.caseAt(a.arm, a.at)})
+					s.errored = append(s.errored, errored{at, f.arm, a.arm, float64(c.Errors) / float64(c.Asked)})
+				}
+			}
+		}
+	}
 }
 
 // caseAt is a case of an arm, the same whenever it comes.
@@ -218,10 +255,9 @@ func (s *rankedSuite) result(
 	o := verdict.ChoiceOptions(s.chooser.head, s.name)
 	counts.Lean(pooled, pooled, o)
 	out := &compare.SuitePreferences{Suite: s.name, Counts: counts.Preferences(), Invalid: cmp.Or(why, counts.Unreliable)}
-	share := float64(counts.Unjudged) / float64(max(1, counts.Pairs))
-	if share > o.MaxErrors {
+	if share, of := s.unjudged(preferred); share > o.MaxErrors {
 		out.Invalid = cmp.Or(out.Invalid, fmt.Sprintf(
-			"%.1f %% of the pairs could not be judged, more than %g %%", 100*share, 100*o.MaxErrors,
+			"%.1f %% of the pairs of %s could not be judged, more than %g %%", 100*share, of, 100*o.MaxErrors,
 		))
 	}
 	if out.Invalid != "" {
@@ -232,9 +268,42 @@ func (s *rankedSuite) result(
 	for _, side := range s.sides {
 		names = append(names, side.Arm)
 	}
-	out.Preference = ranking.Preferences(names, s.judged(preferred), ranking.PreferenceOptions{Alpha: alpha, Seed: rankingSeed})
+	judged, by := s.judged(preferred), ranking.PreferenceOptions{Alpha: alpha, Seed: rankingSeed}
+	out.Preference = ranking.Preferences(names, judged, by)
+	if lost := s.lost(); len(lost) > 0 && out.Why == "" {
+		out.Widen(ranking.Preferences(names, append(judged, lost...), by))
+	}
 	if out.Verdict == eval.Invalid {
 		out.NoRanking(cmp.Or(why, "the choices are invalid"))
+	}
+	return out
+}
+
+// unjudged is the largest share of an arm's pairs that could not be judged, and the arm.
+func (s *rankedSuite) unjudged(preferred []scorers.Preferred) (share float64, arm string) {
+	missing := make([]compare.Sum, len(s.sides))
+	for place, key := range s.between {
+		for _, at := range key[1:] {
+			if preferred[place] == "" {
+				missing[at].Add(1)
+			} else {
+				missing[at].Add(0)
+			}
+		}
+	}
+	for at := range missing {
+		if mean, ok := missing[at].Mean(); ok && mean > share {
+			share, arm = mean, s.sides[at].Arm
+		}
+	}
+	return share, arm
+}
+
+// lost are the cases that arms have errors in, as if they had lost them to all arms that answered.
+func (s *rankedSuite) lost() (out []ranking.Judged) {
+	units := compare.IndependentUnits(s.onArms)
+	for _, e := range s.errored {
+		out = append(out, ranking.Judged{First: e.by, Second: e.arm, Unit: units[e.at], Wins: e.share})
 	}
 	return out
 }
@@ -277,7 +346,10 @@ func (s *rankedSuite) errors() (out []string) {
 			errors, trials = errors+c.Errors, trials+c.Asked
 		}
 		if errors > 0 {
-			out = append(out, fmt.Sprintf("%s has errors in %d of %s, which no judge compares", side.Arm, errors, diag.Count(trials, "trial")))
+			out = append(out, fmt.Sprintf(
+				"%s has errors in %d of %s, which count as lost where it would rule out another arm", side.Arm, errors,
+				diag.Count(trials, "trial"),
+			))
 		}
 	}
 	return out

@@ -192,7 +192,7 @@ func (r *rulings) best(rule *eval.BestRule) {
 		g.Why = "it is ruled out: the best is " + oneOf(all[0].Best)
 	case rule.Sole && len(all[0].Best) > 1:
 		g.Verdict, code = eval.Inconclusive, exit.CodeInconclusive
-		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), strings.Join(all[0].Best, ", "))
+		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), few(all[0].Best))
 	default:
 		g.Verdict, g.Holds, code = eval.NotWorse, true, exit.CodeOK
 		g.Why = "the best is " + oneOf(all[0].Best)
@@ -206,7 +206,17 @@ func oneOf(arms []string) string {
 	if len(arms) == 1 {
 		return arms[0]
 	}
-	return "one of " + strings.Join(arms, ", ")
+	return "one of " + few(arms)
+}
+
+// fewArms is how many arms a rule names; rankings have all.
+const fewArms = 6
+
+func few(arms []string) string {
+	if more := len(arms) - fewArms; more > 0 {
+		return strings.Join(arms[:fewArms], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(arms, ", ")
 }
 
 // afterRace is the ranking of a suite whose arms raced without a rule about the best.
