@@ -181,12 +181,12 @@ func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
 
 // RankRaced is how a race between the arms of a suite ended: left are the arms that left it, with the number of units after which
 // each did. The set of the best are the arms that stayed. The race's own bound on the error holds. There are no intervals, since its arms
-// were not sent the same cases.
-func RankRaced(arms []*Side, left map[string]int, metric string, alpha float64) ranking.Ranking {
-	r := ranking.Ranking{Metric: metric, Alpha: alpha, Best: []string{}, Race: &ranking.Raced{}}
+// were not sent the same cases. The options are those of the race.
+func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking {
+	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Best: []string{}, Race: &ranking.Raced{}, Why: Unrankable(arms, o.MaxErrors)}
 	for _, s := range arms {
 		r.Suite = s.Suite
-		a := place(s, metric)
+		a := place(s, o.Metric)
 		a.Left = left[s.Arm]
 		a.Best = a.Left == 0
 		r.Arms = append(r.Arms, a)
@@ -195,9 +195,6 @@ func RankRaced(arms []*Side, left map[string]int, metric string, alpha float64) 
 			r.Race.Planned += c.Asked + c.Unused
 			r.Race.Saved += c.Unused
 		}
-		if s.Partial {
-			r.Why = "the run is not complete"
-		}
 	}
 	slices.SortStableFunc(r.Arms, func(a, b ranking.Arm) int {
 		if a.Left != b.Left { // arms that stayed come first, then the last to leave
@@ -205,8 +202,11 @@ func RankRaced(arms []*Side, left map[string]int, metric string, alpha float64) 
 		}
 		return cmp.Compare(orZero(b.Mean), orZero(a.Mean))
 	})
+	if r.Why != "" {
+		r.NoRanking(r.Why)
+	}
 	for i := range r.Arms {
-		if r.Arms[i].Best && r.Why == "" {
+		if r.Arms[i].Best {
 			r.Best = append(r.Best, r.Arms[i].Arm)
 		}
 	}

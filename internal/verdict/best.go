@@ -104,10 +104,10 @@ func overCases(metric string) bool {
 // rankSuite ranks the arms of one suite. Of a race it says who stayed: its arms were not sent the same cases.
 func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o Ranked) ranking.Ranking {
 	var r ranking.Ranking
-	raced := raceIn(d, s.Name)
+	raced, errors := raceIn(d, s.Name), optionsFor(nil, d, s.Name).MaxErrors
 	if len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // it has spent the error rate
 		metric, alpha := gateConfig(d, s.Name).RaceBy(d.Run.Options())
-		r = compare.RankRaced(arms, raced, metric, alpha)
+		r = compare.RankRaced(arms, raced, compare.RankOptions{Metric: metric, Alpha: alpha, MaxErrors: errors})
 		r.Race.Saved = notSent(s, raced)
 		switch {
 		case o.Metric != metric:
@@ -117,7 +117,7 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 		}
 	} else {
 		r = compare.Rank(arms, compare.RankOptions{
-			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: optionsFor(nil, d, s.Name).MaxErrors, Seed: comparisonSeed,
+			Metric: o.Metric, Alpha: o.Alpha, MaxErrors: errors, Seed: comparisonSeed,
 		})
 	}
 	if why := Unrankable(d, s.Name); why != "" && (len(raced) == 0 || why != unequal) {
