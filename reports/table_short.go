@@ -141,7 +141,7 @@ func (t *tableReport) isRanked(suite string) bool {
 // scoreOf is the line of an arm.
 func scoreOf(name string, a *journal.Arm) score {
 	c := a.Counts
-	passed, interval, rest := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()), "", ""
+	passed, interval, rest := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()-c.Skip), "", ""
 	if p, ok := a.PassRate(); ok && c.Fail > 0 {
 		lo, hi := overview.Interval(p, a.Judged)
 		passed += fmt.Sprintf(", %.1f %%", 100*p)

@@ -164,6 +164,9 @@ func (l *loader) checkClassMetrics(rules yamlnode.Node) {
 		case single && slices.Contains(known, strings.TrimSuffix(e.Name(), class)+l.classes[0]):
 			e.Key.Errorf(diag.DidYouMean(class, l.classes), "the classification has no class `%s`", diag.CleanLine(class))
 		default:
+			if !single {
+				known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { return strings.Contains(name, ".") })
+			}
 			e.Key.Errorf(diag.DidYouMean(e.Name(), known), "the classification has no metric `%s`", diag.CleanLine(e.Name()))
 		}
 	}

@@ -144,12 +144,16 @@ func (l *loader) unusedColumns(def *caseDef, r *row, used map[string]bool, warni
 			unused = append(unused, "`"+name+"`")
 		}
 	}
+	hint := ""
+	if def.name.t == nil && slices.Contains(unused, "`id`") {
+		hint = "next to `dataset`, `name: \"{{.id}}\"` names the cases by it"
+	}
 	switch len(unused) {
 	case 0:
 	case 1:
-		warnings.Warnf(r.of.node.Pos(), "", "the column %s is not used", unused[0])
+		warnings.Warnf(r.of.node.Pos(), hint, "the column %s is not used", unused[0])
 	default:
-		warnings.Warnf(r.of.node.Pos(), "", "the columns %s are not used", strings.Join(unused, ", "))
+		warnings.Warnf(r.of.node.Pos(), hint, "the columns %s are not used", strings.Join(unused, ", "))
 	}
 }
 

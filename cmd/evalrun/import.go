@@ -78,7 +78,7 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 			file,
 		)
 	} else {
-		p.Printf("every key is in %s, what differs first\ntry it:    evalrun run %s --emulator\n", diag.CleanLine(im.Report), file)
+		p.Printf("every key is in %s; first what you have to look at\ntry it:    evalrun run %s --emulator\n", diag.CleanLine(im.Report), file)
 	}
 	if p.Err == nil && o.strict && im.Inexpressible > 0 {
 		return exit.With(

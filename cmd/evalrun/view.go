@@ -49,6 +49,9 @@ func (a *app) view(named []string, o viewOptions) error {
 	signals, release := a.signals()
 	defer release()
 	server, err := a.runs.View(runs.Viewing{Listen: o.listen, Named: named, Label: o.label, As: o.as, Getenv: a.getenv})
+	if err != nil && o.label && len(named) > 0 {
+		return fmt.Errorf("%w; --label is for labelling by hand, and label:%s selects runs", err, diag.CleanLine(named[len(named)-1]))
+	}
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (r *Race) Rates() string {
 	return "pass rates and their intervals do not know of the race: those of arms that left are too low on average"
 }
 
-// Words say how the race went as a whole: how many arms left, and what that saved.
+// Words say how the race went as a whole: how many arms it ruled out, and what that saved.
 func (r *Race) Words() string {
 	left, arms := 0, 0
 	var metrics []string
@@ -95,7 +95,7 @@ func (r *Race) Words() string {
 		arms += len(s.Left) + len(s.In)
 	}
 	return fmt.Sprintf(
-		"race on %s: %d of %s left, saved %.0f %% of the calls (%d of %d)", strings.Join(metrics, " and "), left, diag.Count(arms, "arm"),
+		"race on %s: %d of %s ruled out, saved %.0f %% of the calls (%d of %d)", strings.Join(metrics, " and "), left, diag.Count(arms, "arm"),
 		100*r.Saved,
 		r.Skipped, r.Trials,
 	)

@@ -165,6 +165,11 @@ func (s src) seen() bool {
 	return there
 }
 
+// commonKeys are keys of promptfoo that are often written, and may be misspelled.
+var commonKeys = []string{
+	"assert", "config", "defaultTest", "description", "options", "prompts", "providers", "tests", "threshold", "transform", "type", "value", "vars",
+}
+
 // rest gives the keys of a mapping that nothing has looked at a fate: keys that promptfoo knows are not expressible,
 // and promptfoo ignores the others itself.
 func (s src) rest(known ...string) {
@@ -176,7 +181,11 @@ func (s src) rest(known ...string) {
 		case slices.Contains(known, e.key):
 			e.todo("a suite has nothing for it")
 		default:
-			e.ignored("promptfoo has no such key here")
+			note := "promptfoo has no such key here"
+			if near := diag.Nearest(e.key, slices.Concat(known, commonKeys), 1); len(near) > 0 {
+				note += fmt.Sprintf("; did you mean `%s`?", near[0])
+			}
+			e.ignored("%s", note)
 		}
 	}
 }

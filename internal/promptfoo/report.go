@@ -80,6 +80,7 @@ func (im *Import) report() []byte {
 		}
 	}
 	im.section(&b, "Not expressible", statusTODO)
+	im.section(&b, "Ignored by promptfoo", statusIgnored)
 	im.section(&b, "Imported with a difference", statusDiffers)
 	b.WriteString("\n## Every key\n\n")
 	for _, n := range im.notes.lines {

@@ -178,7 +178,11 @@ func (c *Checks) lostArm(one *suite.Suite, rule *eval.BaselineRule) string {
 func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*compare.Side, error) {
 	path, err := c.Dir.FindBaseline(rule.Run)
 	if err != nil {
-		return nil, exit.Incomplete("%s is to be compared, and %w; --no-baseline runs without", suite, err)
+		end := ";"
+		if strings.HasSuffix(err.Error(), "?") {
+			end = ""
+		}
+		return nil, exit.Incomplete("%s is to be compared, and %w%s --no-baseline runs without", suite, err, end)
 	}
 	d, err := journal.Open(path)
 	if err != nil {
