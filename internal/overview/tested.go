@@ -2,6 +2,7 @@ package overview
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -46,14 +47,19 @@ func FromEmulator(run *eval.Run) string {
 	if HasApps(run) {
 		text += "; those of applications are real"
 	}
-	if slices.ContainsFunc(run.Models, func(m eval.Model) bool { return slices.Contains(m.SupportedGenerationMethods, embeds) }) {
+	if slices.ContainsFunc(run.Models, embeds) {
 		text += "; embeddings compare letters and words, so `similar` knows no meaning here"
 	}
 	return text
 }
 
-// embeds is the method of models that turn texts into vectors.
-const embeds = "embedContent"
+// embeds reports whether a model turns texts into vectors. Only some protocols list what a model does; elsewhere its name tells.
+func embeds(m eval.Model) bool {
+	if len(m.SupportedGenerationMethods) == 0 {
+		return strings.Contains(strings.ToLower(m.Name), "embed")
+	}
+	return slices.Contains(m.SupportedGenerationMethods, "embedContent")
+}
 
 // Timed reports whether it is known how long the answer took. An echo takes no time.
 func Timed(r *eval.Result) bool {
