@@ -222,8 +222,6 @@ func (p *paired) change(at places, before, after string) {
 // compared.
 func (p *paired) add(at places, expected bool) {
 	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
-	_, judgedBefore := b.PassRate()
-	_, judgedNow := h.PassRate()
 	switch {
 	case h.Quarantined && !b.Quarantined:
 		p.lose(&p.Quarantined, int(at.base))
@@ -238,6 +236,14 @@ func (p *paired) add(at places, expected bool) {
 		p.Unselected++
 		return
 	}
+	p.pair(at)
+}
+
+// pair takes up a case that counts on both sides.
+func (p *paired) pair(at places) {
+	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
+	_, judgedBefore := b.PassRate()
+	_, judgedNow := h.PassRate()
 	p.Compared++
 	switch {
 	case h.Unused > 0 && h.Asked == 0 || b.Unused > 0 && b.Asked == 0:

@@ -33,7 +33,10 @@ type manifest struct {
 		Completions int
 		Template    struct {
 			Spec struct {
-				Containers []struct{ Command, Args []string }
+				Containers []struct {
+					Command, Args []string
+					Env           []struct{ Name, Value string }
+				}
 			}
 		}
 	}
@@ -58,12 +61,19 @@ func manifests(t *testing.T, name string) []manifest {
 func (p *pods) pod(m *manifest, env ...string) *exec.Cmd {
 	p.t.Helper()
 	one := m.Spec.Template.Spec.Containers[0]
-	words := append([]string{}, one.Command...)
+	volumes := strings.NewReplacer("/runs", p.dir+"/runs", "/suites", p.dir)
+	words := slices.Clone(one.Command)
 	for _, arg := range one.Args {
-		words = append(words, strings.NewReplacer("/runs", p.dir+"/runs", "/suites", p.dir).Replace(arg))
+		words = append(words, volumes.Replace(arg))
 	}
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir, cmd.Env = p.dir, p.shell(env...)
+	home := p.t.TempDir() // a pod brings nothing from another one
+	cmd.Dir, cmd.Env = p.dir, p.shell(append(env, "HOME="+home, "XDG_CONFIG_HOME=")...)
+	for _, v := range one.Env {
+		if v.Value != "" && !strings.HasPrefix(v.Name, "EVALRUN_") { // addresses and keys are the test's
+			cmd.Env = append(cmd.Env, v.Name+"="+volumes.Replace(v.Value))
+		}
+	}
 	return cmd
 }
 
@@ -73,7 +83,8 @@ func TestShardsOnKubernetes(t *testing.T) {
 	service := &strictService{window: time.Minute, used: 20}
 	p := &pods{newBox(t, service, nil)}
 	const trials = 120
-	p.write("suite.yaml", "version: 1\nname: s\ntargets: [{name: m, model: m}]\nprompts: [{name: p, text: \"{{.n}}\"}]\nlimits: {concurrency: 2}\n"+
+	p.write("answer.sh", "echo an answer\n") // what starts programs is resumed by its owner alone
+	p.write("suite.yaml", "version: 1\nname: s\ntargets: [{name: m, model: m}, {name: p, program: {command: [sh, answer.sh]}}]\nprompts: [{name: p, text: \"{{.n}}\"}]\nlimits: {concurrency: 2}\n"+
 		"cases: [{dataset: rows.csv, name: \"c{{.n}}\", scorers: [{contains: answer}]}]\ngate: {passRate: {min: 1}}\n")
 	p.write("rows.csv", "n\n"+numbers(trials))
 	p.startLedger(`{service: "*", model: "*", concurrency: 8, budget: {calls: 1000}}`)
@@ -103,7 +114,7 @@ func TestShardsOnKubernetes(t *testing.T) {
 		}
 	}
 	out, err = p.pod(merge).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "PASS  120 trials") {
+	if err != nil || !strings.Contains(string(out), "PASS  240 trials") {
 		t.Errorf("the merge: %v\n%s", err, out)
 	}
 	if n := service.calls(); n > trials+2 {
