@@ -63,8 +63,9 @@ type hello struct {
 	Version  string `json:"version"`
 	Protocol int    `json:"protocol"`
 	Places   int    `json:"places"`
-	Hash     string `json:"hash,omitempty"` // of the pack that it has loaded; "": it has none yet
-	Leaving  bool   `json:"leaving,omitempty"`
+	Hash     string `json:"hash,omitempty"`    // of the pack that it has loaded; "": it has none yet
+	Ending   bool   `json:"ending,omitempty"`  // it ends the calls that it has, and takes no others
+	Leaving  bool   `json:"leaving,omitempty"` // it is gone now
 }
 
 // welcome answers a hello.
@@ -111,6 +112,11 @@ func (c *Coordinator) admit(h *hello) *welcome {
 	switch {
 	case h.Leaving:
 		c.drop(c.workers[h.Worker])
+		return &welcome{}
+	case h.Ending:
+		if w := c.workers[h.Worker]; w != nil {
+			w.places = 0
+		}
 		return &welcome{}
 	case c.done:
 		return &welcome{Done: true}
@@ -237,12 +243,12 @@ type room struct {
 
 type roomKey struct{}
 
-// Enter waits for a place at a worker. A context that has one keeps it, unless the worker is gone: then it gets another.
+// Enter waits for a place at a worker. A context that has one keeps it, unless the worker is gone or about to go: then it gets another.
 func (c *Coordinator) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
 	if r, _ := ctx.Value(roomKey{}).(*room); r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if !alive(r.at) {
+		if !c.takes(r.at) {
 			c.release(r.at)
 			r.at = c.acquire(ctx, stop)
 		}
@@ -259,6 +265,23 @@ func (c *Coordinator) Enter(ctx context.Context, stop <-chan struct{}) (calling 
 
 // alive reports whether a place is at a worker that is there.
 func alive(w *member) bool { return w != nil && w.there.Err() == nil }
+
+// takes reports whether a worker is there and makes more calls.
+func (c *Coordinator) takes(w *member) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return alive(w) && w.places > 0
+}
+
+// worker is the one at which a place is, nil for none.
+func (r *room) worker() *member {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at
+}
 
 // Generate has a worker call a model or an application.
 func (c *Coordinator) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
@@ -327,10 +350,10 @@ func (c *Coordinator) Emulated() bool { return c.emulated.Load() }
 // send has the worker of the context's place make an attempt. The error is an *eval.Error of the way there.
 func (c *Coordinator) send(ctx context.Context, m *call) (*answer, error) {
 	r, _ := ctx.Value(roomKey{}).(*room)
-	if r == nil || r.at == nil {
+	w := r.worker()
+	if w == nil {
 		return nil, &eval.Error{Kind: eval.KindCanceled, Unsent: true, Message: "the run was stopped before this call"}
 	}
-	w := r.at
 	if !alive(w) {
 		return nil, lost(true)
 	}

@@ -125,7 +125,7 @@ func (w *Worker) leave(sig os.Signal, cancel context.CancelFunc) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.open.Wait()
+		w.endCalls()
 	}()
 	select {
 	case <-ended:
@@ -135,4 +135,19 @@ func (w *Worker) leave(sig os.Signal, cancel context.CancelFunc) error {
 	cancel()
 	_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // else the probes find out
 	return exit.With(exit.OfSignal(sig.String()), errors.New("interrupted"))
+}
+
+// endCalls waits for the calls in progress. The coordinator sends no others; those that are on their way come first.
+func (w *Worker) endCalls() {
+	if w.hears == nil {
+		return
+	}
+	if _, err := w.hello(hello{Worker: w.id, Ending: true}); err == nil {
+		deaf := make(chan struct{})
+		w.hears.SetClosedHandler(func(string) { close(deaf) })
+		if w.hears.Drain() == nil {
+			<-deaf
+		}
+	}
+	w.open.Wait()
 }

@@ -28,7 +28,8 @@ type Worker struct {
 	shelf   *shelf
 	hash    string // of the pack that is loaded
 	execute evalrun.Executor
-	open    sync.WaitGroup // calls in progress
+	open    sync.WaitGroup     // calls in progress
+	hears   *nats.Subscription // of new calls; nil before the first
 
 	heard atomic.Int64 // when the coordinator last sent a probe, in nanoseconds
 	done  chan struct{}
@@ -214,8 +215,12 @@ func (w *Worker) listen(ctx context.Context) error {
 			w.over.Do(func() { close(w.done) })
 		},
 	} {
-		if _, err := w.conn.Subscribe(w.creds.down(w.id, name), handle); err != nil {
+		s, err := w.conn.Subscribe(w.creds.down(w.id, name), handle)
+		if err != nil {
 			return exit.With(exit.CodeIncomplete, err)
+		}
+		if name == "call" {
+			w.hears = s
 		}
 	}
 	return w.conn.Flush()

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -25,8 +26,12 @@ import (
 // asProgram makes a process of the test binary the program itself.
 const asProgram = "EVALRUN_FLEET_TEST_MAIN"
 
+// asVersion makes it one of another version.
+const asVersion = "EVALRUN_FLEET_TEST_VERSION"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		version = cmp.Or(os.Getenv(asVersion), version)
 		os.Exit(code(os.Args[1:]))
 	}
 	os.Exit(m.Run())

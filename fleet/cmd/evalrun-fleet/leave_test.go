@@ -1,0 +1,141 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// begun waits until a service has had a number of calls.
+func (s *service) begun(n int) {
+	for s.count() < n {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// A worker that is asked to go ends its calls, takes no others, and goes. No call is made twice.
+func TestWorkerLeaves(t *testing.T) {
+	t.Parallel()
+	s := newService(t, 100*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(300))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run")
+	first := b.work(coordinator.url, "run", "-j", "4")
+	s.begun(20)
+	second := b.work(coordinator.url, "run", "-j", "4")
+	s.begun(60)
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := first.end(); got != 143 {
+		t.Errorf("exit %d, want 143:\n%s", got, first.err.String())
+	}
+	if n := s.count(); n > 200 {
+		t.Errorf("the worker left after %d calls of 300; it was let go at 60", n)
+	}
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
+	}
+	if got := second.end(); got != 0 {
+		t.Errorf("the other worker: exit %d, want 0:\n%s", got, second.err.String())
+	}
+	if all, again := s.counted(); all != 300 || again != 0 {
+		t.Errorf("%d calls, %d of them again; want 300 and none", all, again)
+	}
+}
+
+// A worker that stands still is taken for dead. What it says when it goes on is not used, and it gets calls again.
+func TestWorkerStandsStill(t *testing.T) {
+	t.Parallel()
+	s := newService(t, 50*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(600))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run")
+	still := b.work(coordinator.url, "run", "-j", "4")
+	s.begun(20)
+	if err := still.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	other := b.work(coordinator.url, "run", "-j", "2")
+	s.begun(300) // the other one has made 200 or more meanwhile, longer than anybody waits for an answer
+	if err := still.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
+	}
+	for _, w := range []*process{still, other} {
+		if got := w.end(); got != 0 {
+			t.Errorf("worker: exit %d, want 0:\n%s", got, w.err.String())
+		}
+	}
+	if all, again := s.counted(); all != 600+again || again > 4 {
+		t.Errorf("%d calls of 600, %d again; at most 4 may be", all, again)
+	}
+	if got := b.judged("run"); len(got) != 600 {
+		t.Errorf("the run file has %d trials, want 600", len(got))
+	}
+}
+
+// A worker of another version is of no use, and says so; nothing is sent.
+func TestOtherVersion(t *testing.T) {
+	t.Parallel()
+	s := newService(t, time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(10))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run")
+	other := newBox(t, s)
+	other.dir, other.env = b.dir, append(other.env, asVersion+"=0.0.1")
+	old := other.work(coordinator.url, "run")
+	if got := old.end(); got != 2 || !strings.Contains(old.err.String(), "this worker is 0.0.1: install the same version on both") {
+		t.Errorf("exit %d, want 2:\n%s", got, old.err.String())
+	}
+	if n := s.count(); n != 0 {
+		t.Errorf("%d calls were sent", n)
+	}
+	b.work(coordinator.url, "run")
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
+	}
+}
+
+// A server that is there already does too; the run goes on there after a kill.
+func TestServerOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go nats.Start()
+	t.Cleanup(nats.Shutdown)
+	if !nats.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server does not listen")
+	}
+	s := newService(t, 20*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(100))
+	b.write("many.yaml", many)
+	coordinator := b.serve("many.yaml", "--out", "run", "--nats", nats.ClientURL())
+	if coordinator.url != nats.ClientURL() {
+		t.Errorf("the address is %s, want %s", coordinator.url, nats.ClientURL())
+	}
+	worker := b.work(coordinator.url, "run", "-j", "4")
+	s.begun(20)
+	coordinator.kill()
+	coordinator = b.serve("many.yaml", "--out", "run", "--nats", nats.ClientURL())
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
+	}
+	if got := worker.end(); got != 0 {
+		t.Errorf("worker: exit %d, want 0:\n%s", got, worker.err.String())
+	}
+	if got := b.judged("run"); len(got) != 100 {
+		t.Errorf("the run file has %d trials, want 100", len(got))
+	}
+}
