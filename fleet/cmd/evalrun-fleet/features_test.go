@@ -138,32 +138,56 @@ func (s *service) count() int {
 	return all
 }
 
-// TestFourWorkers measures four workers against one. It is a part of make fleet-test: a time in a short form would say nothing.
+// TestFourWorkers: the places of all workers are used. The long form, make fleet-test, counts the calls of four workers and of one in equal
+// times.
 func TestFourWorkers(t *testing.T) {
-	trials, err := strconv.Atoi(os.Getenv("EVALRUN_FLEET_TRIALS"))
-	if err != nil {
-		trials = 16 // that both ways work at all
+	const places = 4
+	trials, measured := 400, os.Getenv("EVALRUN_FLEET_TRIALS") != ""
+	if measured {
+		trials = 3000
 	}
-	took := func(workers int) time.Duration {
+	calls := func(workers int) int {
 		s := newService(t, 200*time.Millisecond)
 		b := newBox(t, s)
-		b.write("many.csv", rows(min(trials, 1600)))
+		b.write("many.csv", rows(trials))
 		b.write("many.yaml", many)
 		coordinator := b.serve("many.yaml", "--out", "run")
 		for range workers {
-			b.work(coordinator.url, "run", "-j", "4")
+			b.work(coordinator.url, "run", "-j", strconv.Itoa(places))
 		}
-		for s.count() == 0 {
-			time.Sleep(time.Millisecond)
+		defer coordinator.kill()
+		s.begun(20 * workers)
+		if got := s.atOnce(); got > workers*places {
+			t.Errorf("%d calls at once, with %d places", got, workers*places)
 		}
-		began := time.Now()
-		if got := coordinator.end(); got != 0 {
-			t.Fatalf("exit %d:\n%s", got, coordinator.err.String())
+		if !measured {
+			for s.atOnce() < workers*places && !over(coordinator, 10*time.Millisecond) { // to the end, if need be
+			}
+			if got := s.atOnce(); got != workers*places {
+				t.Errorf("%d calls at once, with %d places", got, workers*places)
+			}
+			return 0
 		}
-		return time.Since(began)
+		before := s.count()
+		time.Sleep(20 * time.Second)
+		return s.count() - before
 	}
-	one, four := took(1), took(4)
-	t.Logf("one worker takes %.2f times as long as four", one.Seconds()/four.Seconds())
+	one, four := calls(1), calls(4)
+	if !measured {
+		return
+	}
+	times := float64(four) / float64(one)
+	t.Logf("four workers make %d calls in 20 s, and one %d: %.2f times as many", four, one, times)
+	if times < 3.8 {
+		t.Errorf("four workers make %.2f times as many calls as one, want 3.8", times)
+	}
+}
+
+// atOnce are the most calls that were in progress at once.
+func (s *service) atOnce() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
 }
 
 // What is wrong is said at once, and nothing is sent.
