@@ -45,8 +45,9 @@ type Coordinator struct {
 
 	mu      sync.Mutex
 	workers map[string]*member
-	waiting []chan *member // for a place, in order
-	done    bool           // the run is complete
+	loading map[string]bool // workers that do not get calls yet
+	waiting []chan *member  // for a place, in order
+	done    bool            // the run is complete
 }
 
 // member is a worker of a fleet, as the coordinator knows it.
@@ -79,7 +80,10 @@ type welcome struct {
 
 // newCoordinator makes a coordinator that admits no worker yet.
 func newCoordinator(creds *Creds, version string) *Coordinator {
-	return &Coordinator{creds: creds, version: version, shelf: newShelf(), end: make(chan struct{}), workers: map[string]*member{}}
+	return &Coordinator{
+		creds: creds, version: version, shelf: newShelf(), end: make(chan struct{}), workers: map[string]*member{},
+		loading: map[string]bool{},
+	}
 }
 
 // begin admits workers, who have to load a pack.
@@ -111,6 +115,7 @@ func (c *Coordinator) admit(h *hello) *welcome {
 	defer c.mu.Unlock()
 	switch {
 	case h.Leaving:
+		delete(c.loading, h.Worker)
 		c.drop(c.workers[h.Worker])
 		return &welcome{}
 	case h.Ending:
@@ -119,6 +124,7 @@ func (c *Coordinator) admit(h *hello) *welcome {
 		}
 		return &welcome{}
 	case c.done:
+		delete(c.loading, h.Worker)
 		return &welcome{Done: true}
 	case h.Protocol != Protocol || h.Version != c.version:
 		return &welcome{Refused: fmt.Sprintf(
@@ -127,8 +133,10 @@ func (c *Coordinator) admit(h *hello) *welcome {
 	case h.Hash != "" && h.Hash != c.hash:
 		return &welcome{Refused: "the coordinator runs other suites now than this worker has loaded: start the worker again"}
 	case h.Hash == "":
+		c.loading[h.Worker] = true
 		return &welcome{Hash: c.hash, Size: c.size}
 	}
+	delete(c.loading, h.Worker)
 	if c.workers[h.Worker] == nil {
 		w := &member{id: h.Worker, places: max(1, h.Places)}
 		w.there, w.gone = context.WithCancel(context.Background())
@@ -442,11 +450,18 @@ func (c *Coordinator) finish(complete, linger bool) {
 	c.probes.Wait()
 	if complete {
 		c.farewell()
-		if linger {
-			time.Sleep(lingerTime)
+		for until := time.Now().Add(lingerTime); time.Now().Before(until) && (linger || c.expects()); {
+			time.Sleep(lingerTime / 30)
 		}
 	}
 	c.conn.Close()
+}
+
+// expects reports whether workers are still loading: they say hello when they are done with it.
+func (c *Coordinator) expects() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.loading) > 0
 }
 
 // farewell lets all workers know that the run is complete.

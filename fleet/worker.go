@@ -139,6 +139,7 @@ func (w *Worker) join(ctx context.Context, dir string) error {
 			return errAway // another word of an older time
 		}
 		if err := w.load(ctx, dir, answer); err != nil {
+			_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // the coordinator need not wait for it
 			return err
 		}
 	}
@@ -223,7 +224,10 @@ func (w *Worker) listen(ctx context.Context) error {
 			w.hears = s
 		}
 	}
-	return w.conn.Flush()
+	if w.conn.Flush() != nil {
+		return errAway // the client subscribes again when the server is back
+	}
+	return nil
 }
 
 // begin makes a call in the background.
@@ -269,8 +273,15 @@ func (w *Worker) call(ctx context.Context, message []byte) *answer {
 	return a
 }
 
-// made is what comes of an attempt.
-func (w *Worker) made(ctx context.Context, c *call) *answer {
+// made is what comes of an attempt. A panic costs the call, and not the worker.
+func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			out = answered(nil, eval.Timing{}, &eval.Error{
+				Kind: eval.KindTransport, Permanent: true, Message: fmt.Sprintf("this is a bug in evalrun, not in what you did: %v", p),
+			})
+		}
+	}()
 	switch c.Method {
 	case methodGenerate, methodCount:
 		one, err := c.of()

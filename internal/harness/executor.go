@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/flow"
@@ -14,7 +15,13 @@ import (
 type here struct {
 	session  *Session
 	services map[string]flow.Service // by name, "" being the unnamed one
-	targets  map[string]attempter    // applications, by Call.Target
+	targets  map[string]application  // by Call.Target
+}
+
+// application is an application under test, and what calls it.
+type application struct {
+	attempter
+	to app.Target
 }
 
 // attempter makes one attempt of a call to an application.
@@ -42,13 +49,13 @@ func (s *Session) here() (*here, error) {
 		s.Notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
 	}
 	s.link = line
-	h := &here{s, map[string]flow.Service{"": line}, map[string]attempter{}}
+	h := &here{s, map[string]flow.Service{"": line}, map[string]application{}}
 	for name, one := range s.Settings.Services {
 		h.services[name] = adapted{s.dialNamed(one), one.NoMetadata}
 	}
 	for name, t := range s.namedTargets {
 		if t.App != nil {
-			h.targets[name] = s.application(t)
+			h.targets[name] = application{s.application(t), t.App}
 		}
 	}
 	return h, nil
@@ -87,10 +94,11 @@ func (h *here) Enter(ctx context.Context, _ <-chan struct{}) (calling context.Co
 
 func (h *here) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	if call.Target != "" {
-		one := h.targets[call.Target]
-		if one == nil {
+		one, known := h.targets[call.Target]
+		if !known {
 			return nil, unknown("application", call.Target)
 		}
+		call.To = one.to // a call from another process only has the name
 		return one.Generate(ctx, call)
 	}
 	to, err := h.of(call.Service)

@@ -2,13 +2,18 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,6 +91,53 @@ func TestExamplesAreAsInOneProcess(t *testing.T) {
 		"judged", "votes", "live", "tools", "pictures", "streams", "race", "programs", "snapshots", "overlap", "classify",
 	} {
 		b.same(name, []string{"--trust"}, filepath.Join("suites", name+".yaml"))
+	}
+}
+
+// Programs and endpoints under test are called by workers that may do that, with what the suite brings; a workspace stays on one machine.
+func TestApplications(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(bytes.ToUpper(body))
+	}))
+	t.Cleanup(endpoint.Close)
+	b := newBox(t, nil)
+	b.write("answer.sh", `sed 's/.*"prompt":"\([^"]*\)".*/\1/'`+"\n")
+	b.write("apps.yaml", `version: 1
+name: apps
+targets:
+  - {name: program, program: {command: [sh, answer.sh]}}
+  - {name: endpoint, http: {url: "`+endpoint.URL+`", body: {q: "{{prompt}}"}, answer: .Q}}
+prompts: [{name: p, text: "say {{.word}}"}]
+cases:
+  - {name: a, vars: {word: one}, scorers: [{contains: one, ignoreCase: true}]}
+  - {name: b, vars: {word: two}, scorers: [{contains: two, ignoreCase: true}]}
+`)
+	coordinator := b.serve("apps.yaml", "--out", "run")
+	careful := b.work(coordinator.url, "run")
+	if got := careful.end(); got != 2 || !strings.Contains(careful.err.String(), "--allow") {
+		t.Errorf("a worker that allows nothing: exit %d\n%s", got, careful.err.String())
+	}
+	worker := b.work(coordinator.url, "run", "--allow", "program", "--allow", "http=127.0.0.1")
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d\n%s%s%s", got, coordinator.out.String(), coordinator.err.String(), worker.err.String())
+	}
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d calls of the endpoint, want 2", n)
+	}
+	b.alone("alone", nil, "apps.yaml")
+	if got, want := b.trials("run"), b.trials("alone"); len(want) != 4 || !maps.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	b.write("there/x", "x")
+	b.write("space.yaml", "version: 1\nname: s\ntargets: [{name: p, program: {command: [sh, answer.sh], workspace: there}}]\n"+
+		"prompts: [{name: p, text: x}]\ncases: [{name: a, scorers: [{contains: x}]}]\n")
+	refused := b.start("serve", "space.yaml", "--out", "space")
+	if got := refused.end(); got != 2 || !strings.Contains(refused.err.String(), "workspace") {
+		t.Errorf("a workspace: exit %d\n%s", got, refused.err.String())
 	}
 }
 

@@ -155,6 +155,9 @@ func newBox(t *testing.T, s *service) *box {
 
 func (b *box) write(name, text string) {
 	b.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(b.dir, name)), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
