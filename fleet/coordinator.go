@@ -116,7 +116,7 @@ func (c *Coordinator) admit(h *hello) *welcome {
 	switch {
 	case h.Leaving:
 		delete(c.loading, h.Worker)
-		c.drop(c.workers[h.Worker])
+		c.part(c.workers[h.Worker])
 		return &welcome{}
 	case h.Ending:
 		if w := c.workers[h.Worker]; w != nil {
@@ -182,6 +182,20 @@ func (c *Coordinator) drop(w *member) {
 		delete(c.workers, w.id)
 		w.gone()
 	}
+}
+
+// part takes a worker out that has answered all its calls. The last answers come by another way than its farewell, and may be later.
+// c.mu is held.
+func (c *Coordinator) part(w *member) {
+	if w == nil {
+		return
+	}
+	w.places = 0
+	time.AfterFunc(absentFor, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.drop(w)
+	})
 }
 
 // serve gives free places to those who wait. c.mu is held.

@@ -139,7 +139,9 @@ func (w *Worker) join(ctx context.Context, dir string) error {
 			return errAway // another word of an older time
 		}
 		if err := w.load(ctx, dir, answer); err != nil {
-			_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // the coordinator need not wait for it
+			if !errors.Is(err, errAway) {
+				_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // the coordinator need not wait for it
+			}
 			return err
 		}
 	}
