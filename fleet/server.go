@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
@@ -85,7 +86,11 @@ func address(s *server.Server, host string, secure bool) string {
 	if secure {
 		u.Scheme = "tls"
 	}
-	if _, port, err := net.SplitHostPort(u.Host); err == nil && host != "" {
+	at, port, err := net.SplitHostPort(u.Host)
+	if ip := net.ParseIP(at); host == "" && ip != nil && ip.IsUnspecified() { // no address that others can use
+		host, _ = os.Hostname() // the address stays as it is without a name
+	}
+	if err == nil && host != "" {
 		u.Host = net.JoinHostPort(host, port)
 	}
 	return u.String()

@@ -121,6 +121,10 @@ func refusal(address string, err error) error {
 
 // leave ends the calls in progress and goes. A second signal, or half a minute, abandons them.
 func (w *Worker) leave(sig os.Signal, cancel context.CancelFunc) error {
+	abandon := func() {
+		cancel()
+		_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // else the probes find out
+	}
 	w.config.Notice("leaving: the calls in progress end first; once more to abandon them")
 	ended := make(chan struct{})
 	go func() {
@@ -128,16 +132,17 @@ func (w *Worker) leave(sig os.Signal, cancel context.CancelFunc) error {
 		w.endCalls()
 	}()
 	select {
-	case <-ended:
+	case <-ended: // no word of leaving, which might overtake the last answers: the probes find out
+		_ = w.conn.Flush()
 	case <-w.config.Leave:
+		abandon()
 	case <-time.After(drainTime):
+		abandon()
 	}
-	cancel()
-	_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // else the probes find out
 	return exit.With(exit.OfSignal(sig.String()), errors.New("interrupted"))
 }
 
-// endCalls waits for the calls in progress. The coordinator sends no others; those that are on their way come first.
+// endCalls waits for the calls in progress, and for what the coordinator sent before it knew.
 func (w *Worker) endCalls() {
 	if w.hears == nil {
 		return

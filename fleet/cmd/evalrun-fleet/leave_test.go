@@ -16,7 +16,7 @@ func (s *service) begun(n int) {
 	}
 }
 
-// A worker that is asked to go ends its calls, takes no others, and goes. No call is made twice.
+// A worker that gets a signal ends its calls, takes no others, and goes. No call is made twice.
 func TestWorkerLeaves(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 100*time.Millisecond)
@@ -48,7 +48,7 @@ func TestWorkerLeaves(t *testing.T) {
 	}
 }
 
-// A worker that stands still is taken for dead. What it says when it goes on is not used, and it gets calls again.
+// A worker that stops for seconds counts as dead. Its late answers are not used, and it gets calls as before.
 func TestWorkerStandsStill(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 50*time.Millisecond)
@@ -105,7 +105,7 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// A server that is there already does too; the run goes on there after a kill.
+// A server of somebody else works too; after a kill the run continues there.
 func TestServerOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})

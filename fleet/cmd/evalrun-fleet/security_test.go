@@ -35,7 +35,8 @@ func connect(t *testing.T, url, seed string, failed func(error)) *nats.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := nats.Connect(url, nats.Nkey(public, pair.Sign), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { failed(err) }))
+	onError := nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { failed(err) })
+	conn, err := nats.Connect(url, nats.Nkey(public, pair.Sign), onError)
 	if err != nil {
 		t.Fatal(err)
 	}
