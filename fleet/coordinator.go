@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/flow"
 )
 
 // How the coordinator finds out that a worker is gone.
@@ -273,9 +274,7 @@ func (c *Coordinator) send(ctx context.Context, m *call) (*answer, error) {
 		return nil, lost(true)
 	}
 	m.ID = c.calls.Add(1)
-	if deadline, ok := ctx.Deadline(); ok {
-		m.Timeout = time.Until(deadline)
-	}
+	m.Timeout = flow.Allowed(ctx)
 	text, err := encode(m)
 	if err != nil {
 		return nil, eval.AsError(err)

@@ -31,6 +31,9 @@ const (
 	projectName = "project/evalrun.yaml"
 )
 
+// ledgerVariable names a ledger.
+const ledgerVariable = "EVALRUN_LEDGER"
+
 // maxPack bounds a pack in bytes, and what it holds.
 const maxPack = 4 << 30
 
@@ -42,7 +45,7 @@ type head struct {
 	Seed     uint64            `json:"seed,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
 	Repeats  int               `json:"repeats,omitempty"`
-	Baseline string            `json:"baseline,omitempty"`
+	Ledger   bool              `json:"ledger,omitempty"` // the coordinator shares a ledger, and workers need none
 }
 
 // packer collects the files that suites read.
@@ -68,6 +71,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	h := head{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Project: o.ProjectFile != ""}
+	h.Ledger = o.Ledger.URL != "" || o.Getenv != nil && o.Getenv(ledgerVariable) != ""
 	for i, name := range o.Suites {
 		if name == "-" {
 			return nil, exit.BadInput("a fleet cannot run a suite on standard input: name a file")

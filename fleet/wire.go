@@ -25,7 +25,7 @@ const (
 type call struct {
 	ID      uint64        `json:"id"` // among the calls of a coordinator's process
 	Method  string        `json:"method"`
-	Timeout time.Duration `json:"timeout,omitempty"` // what is left of the attempt's time; 0: no limit
+	Timeout time.Duration `json:"timeout,omitempty"` // of the attempt, without the waiting for a grant; 0: no limit
 
 	Service    string `json:"service,omitempty"` // by name, "" for the unnamed one
 	Model      string `json:"model,omitempty"`

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/flow"
 )
 
 // Worker makes calls for a coordinator, with the keys and addresses of its own machine.
@@ -194,6 +195,16 @@ func (h *head) apply(o *evalrun.Options, dir string) {
 	}
 	o.Vars, o.Seed, o.Selection.Repeats = h.Vars, h.Seed, h.Repeats
 	o.NoHistory = true
+	if h.Ledger { // the coordinator has each call granted
+		o.Ledger = evalrun.LedgerOptions{}
+		getenv := o.Getenv
+		o.Getenv = func(name string) string {
+			if name == ledgerVariable {
+				return ""
+			}
+			return getenv(name)
+		}
+	}
 	if h.Emulator != "" {
 		if o.Emulator = h.Emulator; h.Emulator != eval.DemoScript {
 			o.Emulator = filepath.Join(dir, scriptName)
@@ -258,10 +269,7 @@ func (w *Worker) call(ctx context.Context, message []byte) *answer {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if c.Timeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
+	ctx = flow.Allow(ctx, c.Timeout)
 	w.mu.Lock()
 	w.calls[c.ID] = cancel
 	w.mu.Unlock()

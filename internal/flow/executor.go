@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"time"
 
 	"github.com/evalrun/evalrun/eval"
 )
@@ -36,6 +37,34 @@ func (b by) Model(ctx context.Context, apiVersion, id string) (*eval.Model, erro
 
 func (b by) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
 	return b.Executor.Models(ctx, b.name, apiVersion)
+}
+
+// Allowing says to an executor how long each attempt may take, where that is made in another process.
+func Allowing(next Service, timeout time.Duration) Service { return allowing{next, timeout} }
+
+type allowing struct {
+	Service
+	timeout time.Duration
+}
+
+func (a allowing) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	return a.Service.Generate(Allow(ctx, a.timeout), call)
+}
+
+func (a allowing) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
+	return a.Service.CountTokens(Allow(ctx, a.timeout), call)
+}
+
+func (a allowing) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
+	return a.Service.Embed(Allow(ctx, a.timeout), call)
+}
+
+func (a allowing) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+	return a.Service.Model(Allow(ctx, a.timeout), apiVersion, id)
+}
+
+func (a allowing) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
+	return a.Service.Models(Allow(ctx, a.timeout), apiVersion)
 }
 
 // Placed has every attempt of next wait for room at the executor. It repeats an attempt when the process that made it is gone. That

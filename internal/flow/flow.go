@@ -22,8 +22,32 @@ type Service interface {
 	Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
 }
 
-// Deadline bounds each attempt, body included.
+// Deadline bounds each attempt, body included. With 0 the bound is that of Allow, none without it.
 func Deadline(next Service, timeout time.Duration) Service { return deadline{next, timeout} }
+
+type allowedKey struct{}
+
+// Allow says how long an attempt may take that another process makes: waiting for a grant there does not count.
+func Allow(ctx context.Context, timeout time.Duration) context.Context {
+	return context.WithValue(ctx, allowedKey{}, timeout)
+}
+
+// Allowed is how long an attempt may take; 0: it was not said.
+func Allowed(ctx context.Context) time.Duration {
+	timeout, _ := ctx.Value(allowedKey{}).(time.Duration)
+	return timeout
+}
+
+// bounded is the context of an attempt, with its bound.
+func (d *deadline) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d.timeout == 0 {
+		d.timeout = Allowed(ctx)
+	}
+	if d.timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d.timeout)
+}
 
 type deadline struct {
 	Service
@@ -31,7 +55,7 @@ type deadline struct {
 }
 
 func (d deadline) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bounded(ctx)
 	defer cancel()
 	r, err := d.Service.Generate(ctx, call)
 	err = d.explain(err)
@@ -42,28 +66,28 @@ func (d deadline) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 }
 
 func (d deadline) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bounded(ctx)
 	defer cancel()
 	n, err := d.Service.CountTokens(ctx, call)
 	return n, d.explain(err)
 }
 
 func (d deadline) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bounded(ctx)
 	defer cancel()
 	v, err := d.Service.Embed(ctx, call)
 	return v, d.explain(err)
 }
 
 func (d deadline) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bounded(ctx)
 	defer cancel()
 	m, err := d.Service.Model(ctx, apiVersion, id)
 	return m, d.explain(err)
 }
 
 func (d deadline) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bounded(ctx)
 	defer cancel()
 	m, err := d.Service.Models(ctx, apiVersion)
 	return m, d.explain(err)

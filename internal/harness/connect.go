@@ -245,7 +245,11 @@ func (s *Session) decorated(to way) flow.Service {
 		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
 	})
 	adaptive := flow.NewAdaptive(to.concurrency, s.stop.Done(), s.waits)
-	limited := limit(flow.Deadline(flow.By(s.executor, to.name), to.timeout), to.name)
+	attempt := flow.Deadline(flow.By(s.executor, to.name), to.timeout)
+	if s.Flags.Executor != nil {
+		attempt = flow.Allowing(flow.By(s.executor, to.name), to.timeout)
+	}
+	limited := limit(attempt, to.name)
 	return flow.Retry(breaker.Protect(adaptive.Bound(s.placed(limited))), s.retryPolicy(to))
 }
 

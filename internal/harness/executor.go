@@ -69,11 +69,43 @@ func (j *Job) Executor(version, dir string, notice func(string)) (flow.Executor,
 	s.workspaces.run = dir
 	s.calls = s.called()
 	h, err := s.here()
+	if err == nil {
+		s.shared, err = s.openLedger()
+	}
 	if err != nil {
 		s.Close()
 		return nil, nil, err
 	}
+	for name, one := range h.services {
+		h.services[name] = s.granted(flow.Deadline(one, 0), name)
+	}
+	for name, one := range h.targets {
+		if _, program := one.attempter.(*client.Program); !program { // which keeps its own time, and no service
+			one.attempter = s.granted(flow.Deadline(caller{attempter: one.attempter}, 0), "")
+			h.targets[name] = one
+		}
+	}
 	return h, s, nil
+}
+
+// granted puts the attempts of a worker under the ledger that it shares with other processes, if it has one. The limits of the run
+// are the coordinator's.
+func (s *Session) granted(next flow.Service, name string) flow.Service {
+	if s.shared == nil {
+		return next
+	}
+	s.shared.tokens = true
+	return flow.NewLedger(flow.LedgerConfig{Prices: s.Settings.Prices, Stop: s.stop.Done(), Shared: s.shared}).LimitUncounted(next, name)
+}
+
+// caller is an application as a service that only generates: nothing else is called on its way.
+type caller struct {
+	flow.Service // nil
+	attempter
+}
+
+func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+	return c.attempter.Generate(ctx, call)
 }
 
 // application is what calls an application.
