@@ -295,10 +295,6 @@ func compared(t testing.TB) *journal.Document {
 func TestComparisonInWords(t *testing.T) {
 	t.Parallel()
 	d := compared(t)
-	s, err := page.NewServed(d)
-	if err != nil {
-		t.Fatal(err)
-	}
 	written := pageOf(t, d)
 	var head struct {
 		Readings      []overview.Reading
@@ -324,7 +320,7 @@ func TestComparisonInWords(t *testing.T) {
 	if diff := cmp.Diff(notes, index.Tables.Note); diff != "" {
 		t.Error(diff)
 	}
-	data, err := s.Compared(&compare.Comparison{})
+	data, err := page.ComparedHead(d, &compare.Comparison{})
 	if err != nil || !strings.Contains(string(data), `"otherBaseline":true`) {
 		t.Errorf("%s %v: the notes are of the gate's baseline", data, err)
 	}

@@ -135,7 +135,7 @@ func (s *Server) comparedBlock(r *http.Request, head *run, c *compare.Comparison
 		return nil, err
 	}
 	defer opened.mu.Unlock()
-	return opened.served.Compared(c)
+	return page.ComparedHead(opened.doc, c)
 }
 
 // compare compares two runs, unless that was done.

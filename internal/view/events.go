@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/page"
 )
 
 // How a run is watched.
@@ -78,7 +80,7 @@ func (s *Server) sendNews(r *http.Request, v *watcher, out *stream) (ended bool)
 
 // news gathers what a watcher does not have, and reports whether there is more.
 func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err error) {
-	if err := s.use(r.Context(), v.run); err != nil {
+	if err := s.useBlocks(r.Context(), v.run); err != nil {
 		return nil, false, err
 	}
 	defer v.run.mu.Unlock()
@@ -105,7 +107,7 @@ func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err
 
 // state is the head of the run, when it is another than the watcher has, and its end.
 func (v *watcher) state() ([]event, error) {
-	head, err := v.run.served.Block("head")
+	head, err := page.Head(v.run.doc)
 	if err != nil {
 		return nil, err
 	}

@@ -137,6 +137,34 @@ func (w *watched) expect(t *testing.T, n int, want string) {
 	}
 }
 
+// The head needs no trials: a page shows the verdict before the server has read them. What a run gets between the two is in both.
+func TestHeadFirst(t *testing.T) {
+	t.Chdir(t.TempDir())
+	w := begin(t, "r1", 6)
+	write(t, w, trial(3, eval.Fail))
+	s := serve(t)
+	at := "/run/" + data[[]run](t, s, "/data/runs")[0].Key + "/data/"
+	passed := func() int { return data[struct{ Summary struct{ Pass int } }](t, s, at+"head").Summary.Pass }
+	if n := passed(); n != 0 {
+		t.Errorf("%d trials passed, want none so far", n)
+	}
+	write(t, w, trial(1, eval.Pass))
+	for passed() == 0 { // until the server looks at the run again
+		time.Sleep(time.Millisecond)
+	}
+	if s.opened.all[0].served != nil {
+		t.Error("the head read the trials")
+	}
+	if got := data[index](t, s, at+"index").Blocks; fmt.Sprint(got) != "[2]" {
+		t.Errorf("blocks of %v trials, want one of 2", got)
+	}
+	rows := data[struct{ N []int }](t, s, at+"rows/0").N
+	if fmt.Sprint(rows) != "[1 3]" {
+		t.Errorf("rows %v, want them in the order of the plan", rows)
+	}
+	finish(t, w)
+}
+
 // A page that watches a run gets each trial once, also after it comes back.
 func TestWatch(t *testing.T) {
 	r := beginWatching(t, trial(3, eval.Pass))

@@ -33,7 +33,7 @@ type openRun struct {
 
 	mu     sync.Mutex // guards all below
 	doc    *journal.Document
-	served *page.Served
+	served *page.Served // nil until a reader wants more than the head
 	epoch  string
 	next   time.Time // when it may be looked at again
 }
@@ -98,6 +98,32 @@ func (s *Server) use(ctx context.Context, r *openRun) error {
 	return err
 }
 
+// useBlocks is use for those who need served: that reads all trials once.
+func (s *Server) useBlocks(ctx context.Context, r *openRun) error {
+	if err := s.use(ctx, r); err != nil {
+		return err
+	}
+	err := s.serve(ctx, r)
+	if err != nil {
+		r.mu.Unlock()
+	}
+	return err
+}
+
+// serve reads the trials of a run, unless they have been.
+func (s *Server) serve(ctx context.Context, r *openRun) (err error) {
+	if r.served != nil {
+		return nil
+	}
+	end, ok := s.begin(ctx)
+	if !ok {
+		return errGone
+	}
+	defer end()
+	r.served, err = page.NewServed(r.doc)
+	return err
+}
+
 // refresh takes up what is new in the run, not more often than is good for the machine.
 func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	if r.doc == nil {
@@ -119,10 +145,10 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 // grow takes up what the run file has got; false when the run is better read again.
 func (r *openRun) grow(in rundir.Dir) bool {
 	news, err := r.doc.Follow()
-	if err == nil && len(news.Trials) > 0 {
+	if err == nil && len(news.Trials) > 0 && r.served != nil {
 		err = r.served.Grow(news.Trials)
 	}
-	if err != nil || news.Resumed || r.served.Scattered() {
+	if err != nil || news.Resumed || r.served != nil && r.served.Scattered() {
 		return false
 	}
 	if len(news.Trials) > 0 || news.Ended {
@@ -148,13 +174,8 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	if err != nil {
 		return err
 	}
-	served, err := page.NewServed(doc)
-	if err != nil {
-		_ = doc.Close() // the first error is the one to report
-		return err
-	}
 	verdict.ApplyIn(s.options.Dir, doc)
-	r.doc, r.served = doc, served
+	r.doc = doc
 	r.epoch = fmt.Sprintf("%x.%x", at.size, at.time.UnixNano()) // that of a run that has ended stays when it is read again
 	if doc.Running {
 		r.epoch = fmt.Sprintf("%s.%x", r.epoch, began.UnixNano())
@@ -202,8 +223,13 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 
 var errOld = errors.New("the run has changed: reload the page")
 
+// read gives a block. The head needs no trials, so a page shows the verdict while the server still reads them.
 func (s *Server) read(r *http.Request, opened *openRun, name string) (data []byte, mark string, err error) {
-	if err := s.use(r.Context(), opened); err != nil {
+	if name == "head" {
+		data, err = s.head(r.Context(), opened)
+		return data, "", err
+	}
+	if err := s.useBlocks(r.Context(), opened); err != nil {
 		return nil, "", err
 	}
 	defer opened.mu.Unlock()
@@ -212,4 +238,12 @@ func (s *Server) read(r *http.Request, opened *openRun, name string) (data []byt
 	}
 	data, err = opened.served.Block(name)
 	return data, opened.mark(opened.served.Blocks()), err
+}
+
+func (s *Server) head(ctx context.Context, opened *openRun) ([]byte, error) {
+	if err := s.use(ctx, opened); err != nil {
+		return nil, err
+	}
+	defer opened.mu.Unlock()
+	return page.Head(opened.doc)
 }

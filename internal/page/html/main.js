@@ -2,18 +2,22 @@
 
 const under = ['case', 'side']; // pages that show one case of a list
 
+const pageShown = () => location.hash.replace(/^#\/?/, '').split(/[/?]/)[0] || 'summary';
+
 // start draws the report, and gives what draws it again when the run has got on.
 async function start() {
-  const main = document.getElementById('main');
+  const main = document.getElementById('main'), note = h('p', {class: 'note'}, 'Reading the trials\u2026');
   let head, rows;
   document.querySelector('.jump').addEventListener('click', e => { e.preventDefault(); main.focus(); });
   try {
     head = await load('head');
     drawNav(head);
+    if (pageShown() === 'summary') main.replaceChildren(drawVerdict(head), note);
     rows = await loadRows();
     rows.withoutContent = head.noContent;
     if (head.otherBaseline) rows.forget(standings);
   } catch (problem) {
+    note.remove();
     main.append(h('p', {class: 'telling'}, 'The report cannot be read: ' + problem.message));
     return null;
   }
