@@ -130,7 +130,7 @@ func TestViewer(t *testing.T) {
 	) {
 		t.Error(got)
 	}
-	b.click("#views a:nth-child(3)", ready+` && document.querySelector('form') !== null`)
+	b.click("#views a:nth-child(3)", ready+` && document.getElementById('margin') !== null`)
 	evaluate[chromedp.Void](b, `void (document.getElementById('margin').value = '0.05')`)
 	b.click("form button", ready+` && document.querySelector('.flips') !== null`)
 	if got := evaluate[string](b, `document.getElementById('main').innerText`); !strings.Contains(got, "regressed") ||

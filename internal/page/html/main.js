@@ -12,7 +12,10 @@ async function start() {
   try {
     head = await load('head');
     drawNav(head);
-    if (pageShown() === 'summary') main.replaceChildren(drawVerdict(head), note);
+    if (pageShown() === 'summary') {
+      main.replaceChildren(drawVerdict(head), note);
+      performance.mark('verdict');
+    }
     rows = await loadRows();
     rows.withoutContent = head.noContent;
     if (head.otherBaseline) rows.forget(standings);
