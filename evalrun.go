@@ -117,7 +117,7 @@ func (o *Options) flags() harness.Flags {
 			Allow: o.Allow, NoContent: o.NoContent, Name: o.Name, Labels: maps.Clone(o.Labels),
 		},
 		Ledger: harness.LedgerOptions(o.Ledger), Executor: o.Executor,
-		Dir:    rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading, Listing: o.Listing,
+		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading, Listing: o.Listing,
 	}
 	if o.Emulator != "" {
 		f.Emulator = o.Emulator

@@ -13,7 +13,7 @@ import (
 
 // classWorld draws cases with a label and two answers. base answers right with a probability by label, and else one of
 // the other classes, or none. head changes its answer in a share of the cases with some labels, always to the same wrong
-// class; and in a share of all cases it answers once more, as base does.
+// class. In a share of all cases it answers once more, as base does.
 type classWorld struct {
 	name     string
 	prior    []float64 // by label

@@ -264,8 +264,8 @@ func right(all []cell) (share float64) {
 // metric bends. Without it, kappa of 40 cases in 10 classes is falsely "not worse" in 7.4 % (TestClassRates).
 const curvature = 6
 
-// pseudoUnits are the differences of the pseudo-values of both sides, moved so that their mean is the difference of the
-// metrics. ok is false when the metric is undefined without some unit.
+// pseudoUnits are the differences of the pseudo-values of both sides. They are moved so that their mean is the
+// difference of the metrics. ok is false when the metric is undefined without some unit.
 func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (u units, ok bool) {
 	u.reserve(len(all))
 	size := both.head.Total / float64(len(all))

@@ -3,6 +3,7 @@ package fleet
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -85,9 +86,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if o.Emulator != "" || o.Service.Emulator != "" {
-		h.Emulator = o.Emulator + o.Service.Emulator
-	}
+	h.Emulator = cmp.Or(o.Emulator, o.Service.Emulator)
 	if h.Emulator != "" && h.Emulator != eval.DemoScript {
 		if err := add(z, scriptName, h.Emulator); err != nil {
 			return nil, err

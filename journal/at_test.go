@@ -10,7 +10,7 @@ import (
 // Trials that are known by their places in the file are read after a release; what looks for trials finds none.
 func TestReleasedDocument(t *testing.T) {
 	t.Parallel()
-	first, last := asked("a", "t/p", eval.Pass, 1), asked("b", "t/p", eval.Fail, 2)
+	first, last := answered("a", "t/p", eval.Pass, 1), answered("b", "t/p", eval.Fail, 2)
 	d := document(t, nil, first, last)
 	var at []int64
 	for f, err := range d.Facts() {

@@ -13,7 +13,7 @@ func TestClassificationsOfTrials(t *testing.T) {
 	t.Parallel()
 	const odd = "a \"b\"\u2028"
 	classified := func(name, label, answer string, outcome eval.Outcome) *eval.Result {
-		r := asked(name, "t/p", outcome, 1)
+		r := answered(name, "t/p", outcome, 1)
 		r.Scores = []eval.Score{{
 			Scorer: "classification", Name: "accuracy", Value: new(float64), Class: &classification.Pair{Label: label, Answer: answer},
 		}}
@@ -25,7 +25,7 @@ func TestClassificationsOfTrials(t *testing.T) {
 	failed.Error = eval.Errorf(eval.KindUnscored, "a judge did not reply")
 	trials := []*eval.Result{
 		classified("a", "x", "x", eval.Pass), classified("a", "x", odd, eval.Fail), classified("a", "x", "", eval.Fail),
-		classified("b", odd, odd, eval.Pass), failed, isolated, asked("e", "t/p", eval.Pass, 1),
+		classified("b", odd, odd, eval.Pass), failed, isolated, answered("e", "t/p", eval.Pass, 1),
 	}
 	d := document(t, nil, trials...)
 	arms := d.Summary.Suites

@@ -31,8 +31,8 @@ func document(t *testing.T, change func(*Writer), trials ...*eval.Result) *Docum
 	return followed(t, dir)
 }
 
-// asked is a trial with an answer.
-func asked(name, arm string, outcome eval.Outcome, latency float64) *eval.Result {
+// answered is a trial with an answer.
+func answered(name, arm string, outcome eval.Outcome, latency float64) *eval.Result {
 	return &eval.Result{
 		Trial: eval.Trial{Suite: "s", Case: name, CaseID: "id of " + name, Arm: arm, Repeat: 1}, Outcome: outcome,
 		Timing: &eval.Timing{LatencyMs: latency}, Usage: &eval.Usage{PromptTokens: 2, OutputTokens: 1, TotalTokens: 3},
@@ -42,7 +42,7 @@ func asked(name, arm string, outcome eval.Outcome, latency float64) *eval.Result
 // Facts say of a trial what its line says: hashes, blocks, ratings, scores.
 func TestFactsAreThoseOfTheLine(t *testing.T) {
 	t.Parallel()
-	full := asked("a", "t/p", eval.Fail, 12.5)
+	full := answered("a", "t/p", eval.Fail, 12.5)
 	full.ScorersHash, full.VarsHash, full.RequestHash, full.Cluster = "scorers", "vars", "request", "town"
 	full.Tags, full.Repeat = []string{"x", "y"}, 3
 	rating := eval.SafetyRating{Category: "HARM", Probability: "HIGH", Blocked: true}
@@ -55,7 +55,7 @@ func TestFactsAreThoseOfTheLine(t *testing.T) {
 		{Scorer: "contains", Value: &half},              // without a name
 		{Scorer: "judge", Name: "open", Unscored: "no"}, // without a value
 	}
-	bare := asked("b", "t/p", eval.Skip, 0)
+	bare := answered("b", "t/p", eval.Skip, 0)
 	bare.Usage, bare.Timing, bare.SkipReason = nil, nil, "budget"
 	var got []Facts
 	for f, err := range document(t, nil, full, bare).Facts() {
@@ -84,7 +84,7 @@ func TestBlocksInFacts(t *testing.T) {
 		"OTHER":  {PromptFeedback: &eval.PromptFeedback{BlockReason: "OTHER", SafetyRatings: []eval.SafetyRating{{Category: "A"}}}},
 		"SAFETY": {Candidates: []eval.Candidate{{FinishReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "B"}}}}},
 	} {
-		r := asked("a", "t/p", eval.Fail, 1)
+		r := answered("a", "t/p", eval.Fail, 1)
 		r.Response = response
 		for f, err := range document(t, nil, r).Facts() {
 			expect.OK(t, err)
@@ -98,12 +98,12 @@ func TestBlocksInFacts(t *testing.T) {
 // Trials that a verdict did not wait for, or does not use, are marked; they change no figure of the gate.
 func TestTrialsThatAVerdictDoesNotUse(t *testing.T) {
 	t.Parallel()
-	skipped := asked("c", "t/p", eval.Skip, 0)
+	skipped := answered("c", "t/p", eval.Skip, 0)
 	skipped.SkipReason = SkipEarly
-	extra := asked("b", "t/p", eval.Fail, 900)
+	extra := answered("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
 		expect.OK(t, w.Stopped(&eval.Stop{Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Extra: []string{extra.ID}}))
-	}, asked("a", "t/p", eval.Pass, 100), extra, skipped)
+	}, answered("a", "t/p", eval.Pass, 100), extra, skipped)
 	var got []string
 	for f, err := range d.Facts() {
 		expect.OK(t, err)
@@ -124,13 +124,13 @@ func TestLatencyQuantileByNearestRank(t *testing.T) {
 	t.Parallel()
 	var trials []*eval.Result
 	for n := range 20 {
-		trials = append(trials, asked(fmt.Sprint(n), "t/p", eval.Pass, float64(100-5*n))) // 5, 10 and so on to 100
+		trials = append(trials, answered(fmt.Sprint(n), "t/p", eval.Pass, float64(100-5*n))) // 5, 10 and so on to 100
 	}
-	isolated := asked("isolated", "t/p", eval.Fail, 5000)
+	isolated := answered("isolated", "t/p", eval.Fail, 5000)
 	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
-	failed := asked("failed", "t/p", eval.Err, 5000)
+	failed := answered("failed", "t/p", eval.Err, 5000)
 	failed.Error = eval.Errorf(eval.KindTimeout, "late")
-	d := document(t, nil, append(trials, isolated, failed, asked("other", "t/q", eval.Pass, 7))...)
+	d := document(t, nil, append(trials, isolated, failed, answered("other", "t/q", eval.Pass, 7))...)
 	for q, want := range map[float64]float64{0: 5, 0.05: 5, 0.051: 10, 0.5: 50, 0.95: 95, 0.951: 100, 1: 100} {
 		got, ok := d.LatencyQuantile("s", "t/p", q)
 		expect.Same(t, fmt.Sprint("quantile ", q), got, want)
@@ -146,11 +146,11 @@ func TestLatencyQuantileByNearestRank(t *testing.T) {
 // Rows are cases in the order of the plan; a part of one is an arm.
 func TestRowsAndTheirArms(t *testing.T) {
 	t.Parallel()
-	failed := asked("b", "t/p", eval.Err, 0)
+	failed := answered("b", "t/p", eval.Err, 0)
 	failed.Error = eval.Errorf(eval.KindTimeout, "late")
 	d := document(
-		t, nil, asked("a", "t/p", eval.Pass, 1), asked("a", "t/q", eval.Fail, 2), asked("a", "t/p", eval.Pass, 4), failed,
-		asked("a", "t/p", eval.Pass, 8), // a later one of the same name is a row of its own
+		t, nil, answered("a", "t/p", eval.Pass, 1), answered("a", "t/q", eval.Fail, 2), answered("a", "t/p", eval.Pass, 4), failed,
+		answered("a", "t/p", eval.Pass, 8), // a later one of the same name is a row of its own
 	)
 	var got []string
 	for row := range d.Rows() {
@@ -179,17 +179,17 @@ func TestCellsAddUpRepeats(t *testing.T) {
 	t.Parallel()
 	value := 0.25
 	scored := func(outcome eval.Outcome) *eval.Result {
-		r := asked("a", "t/p", outcome, 10)
+		r := answered("a", "t/p", outcome, 10)
 		r.Scores = []eval.Score{{Scorer: "x", Name: "tone", Value: &value}}
 		return r
 	}
-	failed := asked("a", "t/p", eval.Err, 99)
+	failed := answered("a", "t/p", eval.Err, 99)
 	failed.Error = eval.Errorf(eval.KindTimeout, "late")
 	failed.Usage = nil
-	isolated := asked("b", "t/p", eval.Pass, 1)
+	isolated := answered("b", "t/p", eval.Pass, 1)
 	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
 	var got []Cell
-	for c := range document(t, nil, scored(eval.Pass), scored(eval.Fail), failed, asked("a", "t/q", eval.Pass, 5), isolated).Cells() {
+	for c := range document(t, nil, scored(eval.Pass), scored(eval.Fail), failed, answered("a", "t/q", eval.Pass, 5), isolated).Cells() {
 		one := *c
 		one.Metrics = slices.Clone(c.Metrics)
 		got = append(got, one)
@@ -211,13 +211,13 @@ func TestCellsAddUpRepeats(t *testing.T) {
 // Accounts have the scores that did not pass and the errors, and leave out trials that passed or were not sent.
 func TestAccountsOfWhatDidNotPass(t *testing.T) {
 	t.Parallel()
-	fails := asked("a", "t/p", eval.Fail, 1)
+	fails := answered("a", "t/p", eval.Fail, 1)
 	fails.Repeat = 2
 	fails.Scores = []eval.Score{{Scorer: "equals", Passed: true}, {Scorer: "regex", Reason: "no match"}}
 	fails.Judgements = []eval.Judgement{{Judge: "panel"}}
-	failed := asked("a", "t/q", eval.Err, 1)
+	failed := answered("a", "t/q", eval.Err, 1)
 	failed.Error, failed.Scores = eval.Errorf(eval.KindTimeout, "late"), []eval.Score{}
-	d := document(t, nil, asked("a", "t/p", eval.Pass, 1), fails, failed, asked("a", "t/p", eval.Skip, 1))
+	d := document(t, nil, answered("a", "t/p", eval.Pass, 1), fails, failed, answered("a", "t/p", eval.Skip, 1))
 	var got []Account
 	for row := range d.Rows() {
 		for a, err := range d.Accounts(row) {
@@ -237,7 +237,7 @@ func TestAccountsOfWhatDidNotPass(t *testing.T) {
 func TestAnExportHasFactsAndNoWords(t *testing.T) {
 	t.Parallel()
 	value := 1.0
-	r := asked("a", "t/p", eval.Fail, 12)
+	r := answered("a", "t/p", eval.Fail, 12)
 	r.ScorersHash, r.VarsHash, r.RequestHash, r.Tags, r.Cluster = "scorers", "vars", "request", []string{"x"}, "town"
 	r.Request = &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "secret prompt"}}}}}
 	r.Response = &eval.Response{ModelVersion: "v7", Candidates: []eval.Candidate{{Text: "secret answer", FinishReason: "STOP"}}}
@@ -251,7 +251,7 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 		}, {Scorer: "equals", Reason: "secret too"},
 	}
 	r.Judgements = []eval.Judgement{{Judge: "panel", Reply: "secret reply"}}
-	failed := asked("b", "t/p", eval.Err, 1)
+	failed := answered("b", "t/p", eval.Err, 1)
 	failed.Error = eval.Errorf(eval.KindStatus, "secret error")
 	d := document(t, nil, r, failed)
 	d.Run.Suites = []eval.RunSuite{{Name: "s", Dir: "/secret/dir"}}

@@ -22,7 +22,7 @@ import (
 func commonLine(t testing.TB) []byte {
 	t.Helper()
 	half := 0.5
-	r := asked("c\u00e4se 1", "t/p", eval.Pass, 42.081)
+	r := answered("c\u00e4se 1", "t/p", eval.Pass, 42.081)
 	r.ID, r.ScorersHash, r.VarsHash, r.RequestHash, r.Cluster = "fb9e115c024bd976", "538e+length.2", "id of c", "2f99a815ea6409a9", "town"
 	r.Tags, r.Model, r.Target, r.Prompt, r.At = []string{"x", "y"}, "pro", "t", "p", "rows.csv:3:1"
 	r.Scores = []eval.Score{

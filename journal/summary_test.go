@@ -20,7 +20,7 @@ func letters(text string) (out []*eval.Result) {
 	kinds := map[rune]eval.Outcome{'p': eval.Pass, 'f': eval.Fail, 'e': eval.Err, 's': eval.Skip}
 	for i, word := range strings.Fields(text) {
 		for k, letter := range word {
-			r := asked(fmt.Sprint("c", i), "t/p", kinds[letter], 10)
+			r := answered(fmt.Sprint("c", i), "t/p", kinds[letter], 10)
 			r.Repeat = k + 1
 			if r.Outcome == eval.Err {
 				r.Error = eval.Errorf(eval.KindTimeout, "late")
@@ -63,10 +63,10 @@ func TestArmsAreInTheOrderOfThePlan(t *testing.T) {
 	d := document(
 		t,
 		nil,
-		asked("a", "z/z", eval.Pass, 1),
-		asked("a", "t/q", eval.Pass, 1),
-		asked("a", "a/a", eval.Pass, 1),
-		asked("a", "t/p", eval.Pass, 1),
+		answered("a", "z/z", eval.Pass, 1),
+		answered("a", "t/q", eval.Pass, 1),
+		answered("a", "a/a", eval.Pass, 1),
+		answered("a", "t/p", eval.Pass, 1),
 	)
 	var got []string
 	for _, a := range d.Summary.Suites[0].Arms {

@@ -102,7 +102,7 @@ type calibrationReport struct {
 	} `json:"comparison"`
 }
 
-// judged is a real run of a suite against a baseline. The exit code must be the one that its verdict means, and the
+// judged is a real run of a suite against a baseline. The exit code must be the one that its verdict means. The
 // journal must have every call that the service counted: a call without a line would be paid and lost.
 func (s *soak) judged(suite, base, out string, flags ...string) calibrationReport {
 	s.t.Helper()
@@ -123,15 +123,15 @@ func (s *soak) judged(suite, base, out string, flags ...string) calibrationRepor
 	if exit, ok := want[r.Comparison.Verdict]; !ok || code != exit || r.Gate.Exit != exit || len(r.Comparison.Arms) != 1 {
 		s.t.Fatalf("exit %d with the verdict %q\n%s", code, r.Comparison.Verdict, said)
 	}
-	lines, attempts := s.asked(out)
+	lines, attempts := s.ran(out)
 	if calls := generated(s.t, s.url) - before; calls != attempts || calls != lines {
 		s.t.Errorf("%s: the service counted %d calls, the journal has %d trials that were asked, with %d attempts", out, calls, lines, attempts)
 	}
 	return r
 }
 
-// asked counts the trials of a journal that ran, and their attempts.
-func (s *soak) asked(out string) (lines, attempts int) {
+// ran counts the trials of a journal that ran, and their attempts.
+func (s *soak) ran(out string) (lines, attempts int) {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dir, out, "run.jsonl"))
 	if err != nil {
@@ -241,7 +241,7 @@ func stopped(t *testing.T, evalrun, suite string, workers, seed int) (verdict st
 	}
 	r := s.judged(suite+".yaml", "base", suite, "--concurrency", strconv.Itoa(workers), "--seed", strconv.Itoa(seed))
 	stop := r.Comparison.Arms[0].Stopped
-	calls, _ := s.asked(suite)
+	calls, _ := s.ran(suite)
 	if stop == nil {
 		if calls != calibrationCases {
 			t.Errorf("%s, seed %d, %d workers: %d calls without a stop", suite, seed, workers, calls)

@@ -31,7 +31,7 @@ cases: [{name: c, scorers: [{contains: hello}, {similar: {to: hello, min: 0.5}},
 `
 
 // canaryCommands are the columns: the arguments of each command. CALL and META are the addresses of a service that
-// fails at calls alone or at everything; QUERY and LIST are the same with the key in the query, past the proxy.
+// fails at calls alone or at everything. QUERY and LIST are the same with the key in the query, past the proxy.
 var canaryCommands = []string{
 	"run suite.yaml -v --base-url CALL --attempts 1 --out one -o table -o json=one.json -o jsonl=one.jsonl -o junit=one.xml -o " +
 		"markdown=one.md -o csv=one.csv -o github=one.txt --record kept --cache",

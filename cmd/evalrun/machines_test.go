@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// pods runs the containers of a manifest as processes, with folders of the test in the place of volumes.
+// pods runs the containers of a manifest as processes, and folders of the test are their volumes.
 type pods struct {
 	*box
 }
@@ -46,7 +46,7 @@ func manifests(t *testing.T, name string) []manifest {
 	t.Helper()
 	file, err := os.Open(filepath.Join("../../examples/kubernetes", name))
 	expect.OK(t, err)
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close()
 	var out []manifest
 	for decoder := yaml.NewDecoder(file); ; {
 		var one manifest

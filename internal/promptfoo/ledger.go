@@ -167,7 +167,8 @@ func (s src) seen() bool {
 
 // commonKeys are keys of promptfoo that are often written, and may be misspelled.
 var commonKeys = []string{
-	"assert", "config", "defaultTest", "description", "options", "prompts", "providers", "tests", "threshold", "transform", "type", "value", "vars",
+	"assert", "config", "defaultTest", "description", "options", "prompts", "providers", "tests", "threshold", "transform", "type", "value",
+	"vars",
 }
 
 // rest gives the keys of a mapping that nothing has looked at a fate: keys that promptfoo knows are not expressible,

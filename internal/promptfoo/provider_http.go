@@ -60,8 +60,8 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 
 // What may be a secret in an address: a user with a password, and the values of some names.
 const (
-	userInAddress   lazy.Pattern = `^(\w+://)[^/?#@]*@`
-	secretInAddress lazy.Pattern = `(?i)([?&])((?:key|sig)|[^=&#]*(?:api[-_]?key|token|secret|password)[^=&#]*)=([^&#{}$]+)`
+	userInAddress lazy.Pattern = `^(\w+://)[^/?#@]*@`
+	keysInAddress lazy.Pattern = `(?i)([?&])((?:key|sig)|[^=&#]*(?:api[-_]?key|token|secret|password)[^=&#]*)=([^&#{}$]+)`
 )
 
 // withoutSecrets is an address without the secrets that are written out in it.
@@ -70,8 +70,8 @@ func withoutSecrets(s src, address string) string {
 		s.differs("a secret is never in a suite: send the user and the password in a header, and revoke what was committed")
 		address = userInAddress.Regexp().ReplaceAllString(address, "$1")
 	}
-	return secretInAddress.Regexp().ReplaceAllStringFunc(address, func(m string) string {
-		parts := secretInAddress.Regexp().FindStringSubmatch(m)
+	return keysInAddress.Regexp().ReplaceAllStringFunc(address, func(m string) string {
+		parts := keysInAddress.Regexp().FindStringSubmatch(m)
 		s.differs("a secret is never in a suite: set %s, and revoke what was committed", secretName(parts[2]))
 		return parts[1] + parts[2] + "=${env:" + secretName(parts[2]) + "}"
 	})
@@ -88,7 +88,7 @@ func (c *converter) query(config src, address string) string {
 		}
 		if !strings.Contains(value, "{{") && !strings.Contains(value, "${") {
 			value = url.QueryEscape(value)
-			if secretHeader.Matches(e.key) {
+			if keyHeaders.Matches(e.key) {
 				e.differs("a secret is never in a suite: set %s, and revoke what was committed", secretName(e.key))
 				value = "${env:" + secretName(e.key) + "}"
 			}
@@ -184,8 +184,8 @@ func jsonInText(text string) string {
 	return quotedPrompt.Regexp().ReplaceAllString(text, `{{$1 | json}}`)
 }
 
-// secretHeader are names of headers whose values are never copied.
-const secretHeader lazy.Pattern = `(?i)^(proxy-)?authorization$|api[-_]?key|token|secret|password`
+// keyHeaders are the names of headers whose values are never copied.
+const keyHeaders lazy.Pattern = `(?i)^(proxy-)?authorization$|api[-_]?key|token|secret|password`
 
 // header is the value of a header.
 func (c *converter) header(s src, name string) (string, bool) {
@@ -196,7 +196,7 @@ func (c *converter) header(s src, name string) (string, bool) {
 
 // headerText is the value of a header. A secret that is written out is replaced by a variable of the environment.
 func (c *converter) headerText(s src, name, text string) (string, bool) {
-	if secretHeader.Matches(name) && !strings.Contains(text, "{{") && text != "" {
+	if keyHeaders.Matches(name) && !strings.Contains(text, "{{") && text != "" {
 		word, _, _ := strings.Cut(text, " ")
 		if !strings.Contains(text, " ") {
 			word = ""

@@ -115,13 +115,8 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	suite := one.Name
 	var base map[string]*compare.Side // of another run
-	for _, m := range rule.Metrics {
-		if rule.StopEarly && eval.IsRatio(m.Name) {
-			return exit.BadInput("the gate of %s stops early, which does not go with %s: ratios are judged at the end", suite, m.Name)
-		}
-		if rule.StopEarly && one.OfAllCases(m.Name) {
-			return exit.BadInput("the gate of %s stops early, which does not go with %s: it takes all cases", suite, m.Name)
-		}
+	if err := stopsEarly(one, rule); err != nil {
+		return err
 	}
 	switch {
 	case rule.Suffix != "":
@@ -148,6 +143,26 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 		return exit.BadInput("the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
 	}
 	return c.reach(suite, rule, base)
+}
+
+// stopsEarly says which metric of a rule needs all trials, if the rule stops before.
+func stopsEarly(one *suite.Suite, rule *eval.BaselineRule) error {
+	if !rule.StopEarly {
+		return nil
+	}
+	for _, m := range rule.Metrics {
+		why := ""
+		switch {
+		case eval.IsRatio(m.Name):
+			why = "ratios are judged at the end"
+		case one.OfAllCases(m.Name):
+			why = "it takes all cases"
+		default:
+			continue
+		}
+		return exit.BadInput("the gate of %s stops early, which does not go with %s: %s", one.Name, m.Name, why)
+	}
+	return nil
 }
 
 // lostArm is an arm of the earlier version that has nothing of the suite to compare it with; "" when there is none.
