@@ -137,8 +137,8 @@ func (c *converter) targetArgs() *mapping {
 	out := &mapping{}
 	for _, t := range c.targets {
 		m := &mapping{}
-		if t.json {
-			m.set("json", literal("true"))
+		if t.json != "" {
+			m.set("json", literal(t.json))
 		}
 		if len(t.changes) > 0 {
 			m.set("changes", texts(t.changes...))

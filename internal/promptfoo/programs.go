@@ -45,6 +45,9 @@ func language(file string) string {
 	return ""
 }
 
+// markedObjects are answers that a provider gave as objects. Its shim ends them with a tab, so that a text of JSON stays a text.
+const markedObjects = "marked"
+
 // script makes a target of a provider in JavaScript or Python.
 func (c *converter) script(t *target, id string) {
 	file, function := scriptOf(id)
@@ -68,7 +71,7 @@ func (c *converter) script(t *target, id string) {
 		config.ok("in " + at)
 	}
 	options = append(options, "--id", id)
-	t.json = true
+	t.json = markedObjects
 	command := append([]string{language(file), c.shims.use(shim), name}, options...)
 	t.block.set("program", new(mapping).set("command", texts(command...)))
 	t.at.differs("the author's code runs unchanged in a shim that needs %s", language(file))

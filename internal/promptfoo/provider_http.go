@@ -334,12 +334,12 @@ func (c *converter) response(t *target, block *mapping, config src) {
 	path, ok := responsePath(s.text())
 	switch {
 	case s.IsZero():
-		t.json = true
+		t.json = "true"
 	case ok:
 		if path != "" {
 			block.set("answer", path)
 		}
-		t.json = true
+		t.json = "true"
 		s.ok("as `http.answer: " + cmp.Or(path, ".") + "`")
 	default:
 		c.responseCode(t, s)

@@ -306,7 +306,7 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 		g.config.set("responseMimeType", "application/json")
 		file.ok("as `generationConfig.responseMimeType`")
 	case "json_schema":
-		t.json = true
+		t.json = "true"
 		schema := file.get("json_schema").get("schema")
 		if schema.IsZero() {
 			schema = file.get("schema")

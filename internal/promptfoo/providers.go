@@ -23,7 +23,7 @@ type target struct {
 	tools    any      // what goes to every prompt that it gets
 	choice   any
 	system   string
-	json     bool     // its answer is JSON, which promptfoo parses
+	json     string   // "true" when promptfoo parses its answer as JSON; marked when only some answers are objects
 	changes  []string // files with transforms of its answer, in order
 }
 

@@ -84,11 +84,14 @@ function structured(text, any) {
   }
 }
 
+// gaveObject: of a shim, only what it marked with a tab was an object; a text that looks like one was a text.
+const gaveObject = (output) => (target.json === 'marked' ? String(output).endsWith('\t') : target.json === true);
+
 async function answer() {
   let output = input.answer;
   if (output === '' && (input.toolCalls ?? []).length > 0) output = toolCalls();
   const changes = [...(target.changes ?? []), ...(args.changes ?? [])];
-  if (target.json && !changes.some((c) => c.startsWith('checks/response'))) output = structured(output);
+  if (gaveObject(output) && !changes.some((c) => c.startsWith('checks/response'))) output = structured(output);
   const context = { vars: input.vars, prompt: { raw: promptText(), label: input.arm }, metadata: {} };
   for (const ref of changes) {
     if (ref.startsWith('checks/response')) {

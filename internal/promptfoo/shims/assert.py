@@ -84,7 +84,7 @@ def output():
             {"id": f"call_{i}", "type": "function", "function": {"name": c["name"], "arguments": json.dumps(c.get("args") or {})}}
             for i, c in enumerate(given["toolCalls"])
         ]
-    if target.get("json"):
+    if target.get("json") is True or target.get("json") == "marked" and answer.endswith("\t"):  # of a shim, a tab marks what was an object
         try:
             value = json.loads(answer)
             if isinstance(value, (dict, list)):

@@ -1,5 +1,6 @@
 // Runs a JavaScript provider of promptfoo as a program under test: evalrun writes the prompt as JSON to standard input and reads
-// {"text", "usage"} or {"error"} from standard output. The author's code in code/ runs unchanged.
+// {"text", "usage"} or {"error"} from standard output. A tab after the text marks an object, for transforms and assertions. The
+// author's code in code/ runs unchanged.
 import { Buffer } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -43,7 +44,7 @@ async function main() {
   if (result?.error) return { error: String(result.error) };
   const output = typeof result === 'string' ? result : result?.output;
   if (output === undefined || output === null) return { error: 'the provider returned no output' };
-  return { text: typeof output === 'string' ? output : JSON.stringify(output), usage: usage(result.tokenUsage) };
+  return { text: typeof output === 'string' ? output : `${JSON.stringify(output)}\t`, usage: usage(result.tokenUsage) };
 }
 
 main().then((answer) => process.stdout.write(JSON.stringify(answer), () => process.exit(0)), (error) => {

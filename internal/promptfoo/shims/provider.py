@@ -42,7 +42,9 @@ elif result.get("output") is None:
     answer = {"error": "the provider returned no output"}
 else:
     output, tokens = result["output"], result.get("tokenUsage") or {}
-    answer = {"text": output if isinstance(output, str) else json.dumps(output)}
+    if not isinstance(output, str):  # a tab marks an object, for transforms and assertions
+        output = json.dumps(output, separators=(",", ":"), ensure_ascii=False) + "\t"
+    answer = {"text": output}
     usage = {"inputTokens": tokens.get("prompt"), "outputTokens": tokens.get("completion"), "totalTokens": tokens.get("total")}
     usage = {key: value for key, value in usage.items() if value is not None}
     if usage:
