@@ -139,7 +139,11 @@ func (l *loader) noteMetrics(def *caseDef) {
 
 func (l *loader) noteMetric(m yamlnode.Map) {
 	for e := range m.Entries() {
-		if e.Name() != "name" || !e.Value.IsScalar() {
+		if e.Name() != "name" {
+			l.misspelled.noteScorer(e.Name())
+			continue
+		}
+		if !e.Value.IsScalar() {
 			continue
 		}
 		name := e.Value.Written()
@@ -158,7 +162,7 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 	}
 	l.checkClassMetrics(gate.Map().Get("classification"))
 	known, open := l.Metrics()
-	if open || l.misspelled.metrics {
+	if open || l.misspelled.metrics || l.diags.HasErrors() && l.misspelled.scorerNames() {
 		return
 	}
 	of := known[builtIn : len(known)-len(l.classMetrics())] // what is a mean over cases
@@ -320,6 +324,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 		for _, item := range n.Seq() {
 			name := item.Str()
 			switch {
+			case !item.IsScalar(): // which was reported
 			case eval.IsRatio(name):
 				item.Errorf(
 					"`metrics: {pass: {margin: 0.05}, "+name+": {limit: 1.1}}`",

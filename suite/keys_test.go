@@ -216,7 +216,7 @@ gate: {mean: {n: {min: 0.5}}, baseline: {run: main, margin: 0.1}}
 		"targets:": "providers:", "judges:": "judge:", "prompts:": "promts:", "defaults:": "default:", "cases:": "tests:",
 		"model: m}]\njudges": "modl: m}]\njudges", "{name: j": "{nam: j", "{name: p": "{nam: p", "text:": "txt:", "[{judge:": "[{juge:",
 		"rubric:": "rubrik:", "jq:": "jg:", "dataset:": "data:", "scorers: [{name": "assert: [{name", "min:": "minimum:",
-		"run:": "rum:", "margin:": "margn:",
+		"run:": "rum:", "margin:": "margn:", "[{name: n": "[{nmae: n",
 	} {
 		t.Run(wrong, func(t *testing.T) {
 			t.Parallel()

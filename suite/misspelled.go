@@ -1,12 +1,20 @@
 package suite
 
 import (
+	"slices"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
 // misspelled are parts of a suite that it lacks, as far as is known, because a key is misspelled. What they would have set is not
 // reported as missing: one misspelled key is one problem, and not one more for each case.
-type misspelled struct{ scorers, metrics, vars, classification, judges bool }
+type misspelled struct {
+	scorers, metrics, vars, classification, judges bool
+
+	scorerKeys map[string]bool // all that scorers have, known or not
+}
 
 // note looks for keys that are misspelled at the top level of a suite, and in its defaults.
 func (u *misspelled) note(root, defaults yamlnode.Map) {
@@ -24,6 +32,24 @@ func (u *misspelled) lacksScorers(def *caseDef) bool {
 // noteCase looks for keys of a case that are misspelled, so that metrics which it would have are not known.
 func (u *misspelled) noteCase(m yamlnode.Map) {
 	u.metrics = u.metrics || m.Misspells("dataset", "name", "scorers")
+}
+
+// noteScorer takes in a key of a scorer.
+func (u *misspelled) noteScorer(key string) {
+	if u.scorerKeys == nil {
+		u.scorerKeys = map[string]bool{}
+	}
+	u.scorerKeys[key] = true
+}
+
+// scorerNames reports whether a key of a scorer, if it is unknown, may mean its name.
+func (u *misspelled) scorerNames() bool {
+	for key := range u.scorerKeys {
+		if slices.Equal(diag.Nearest(key, entry.BesideKeys.Names(), 1), []string{"name"}) {
+			return true
+		}
+	}
+	return false
 }
 
 // lacksVars reports whether a case of the definition may have variables under a misspelled key.
