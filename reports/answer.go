@@ -50,10 +50,10 @@ func (c *caseReport) cost(r *eval.Result) {
 		c.printf("  time: %s, %.0f ms waiting, %s\n", took(t, r.Request), t.QueuedMs, diag.Count(t.Attempts, "attempt"))
 	}
 	if t != nil && t.Chunks > 0 {
-		c.printf("  stream: first text after %.0f ms, %s, at most %.0f ms apart\n", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
+		c.note("  ", "stream: first text after %.0f ms, %s, at most %.0f ms apart", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
 	}
 	if u != nil {
-		c.printf("  tokens: %s\n", diag.CleanLine(overview.Tokens(r)))
+		c.note("  ", "tokens: %s", overview.Tokens(r))
 	}
 }
 
@@ -78,7 +78,7 @@ func (c *caseReport) response(r *eval.Response) {
 	}
 	c.printf("\n")
 	if reason := r.PromptBlock(); reason != "" {
-		c.printf("    the prompt was blocked: %s\n", diag.CleanLine(reason))
+		c.note("    ", "the prompt was blocked: %s", reason)
 	}
 	for i := range r.Candidates {
 		one := &r.Candidates[i]
@@ -87,7 +87,7 @@ func (c *caseReport) response(r *eval.Response) {
 			continue
 		}
 		c.candidate(fmt.Sprint(i), one)
-		c.printf("    finish reason %s\n", diag.CleanLine(overview.Finish(one)))
+		c.note("    ", "finish reason %s", overview.Finish(one))
 		c.ratings("answer", one.SafetyRatings)
 		if c.o.Verbose && len(one.Raw) > 0 {
 			c.block("as it came", string(one.Raw))

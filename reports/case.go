@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -15,7 +14,7 @@ import (
 )
 
 // Cases writes the trials that are wanted in full. That is the request as it was sent, answers, scores, safety ratings and
-// timing. o.Verbose adds the tools that a model may call, and answers as they came. It reports whether it
+// timing. o.Verbose adds harmless safety ratings, the tools that a model may call, and answers as they came. It reports whether it
 // found any.
 func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, error) {
 	found := false
@@ -50,21 +49,38 @@ type caseReport struct {
 
 func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, format, args...) }
 
+// note writes a sentence. In a terminal it is folded, and the lines after its first one are set in.
+func (c *caseReport) note(indent, format string, args ...any) {
+	lines := []string{diag.CleanLine(fmt.Sprintf(format, args...))}
+	if c.o.Width > 0 {
+		lines = foldedLines(lines[0], max(20, c.o.Width-len(indent)-2), noteLines)
+	}
+	for i, line := range lines {
+		if i == 1 {
+			indent += "  "
+		}
+		c.printf("%s%s\n", indent, line)
+	}
+}
+
+// noteLines are the lines that a sentence may take; the last one has what is left.
+const noteLines = 100
+
 func (c *caseReport) trial(r *eval.Result) {
 	c.printf(
 		"%s %s / %s on %s, repeat %d\n", c.paint(r.Outcome, diag.CleanLine(strings.ToUpper(string(r.Outcome)))),
 		diag.CleanLine(r.Suite), diag.CleanLine(r.Case), diag.CleanLine(r.Arm), r.Repeat,
 	)
 	target := c.d.Run.Target(r.Suite, r.Target)
-	c.printf("  trial %s, case %s, %s\n", diag.CleanLine(r.ID), diag.CleanLine(r.CaseID), diag.CleanLine(tested(r.Model, target)))
+	c.note("  ", "trial %s, case %s, %s", r.ID, r.CaseID, tested(r.Model, target))
 	for _, lead := range leads(r) {
-		c.printf("  %s\n", diag.CleanLine(lead))
+		c.note("  ", "%s", lead)
 	}
 	if r.SkipReason != "" {
-		c.printf("  not run: %s\n", diag.CleanLine(r.SkipReason))
+		c.note("  ", "not run: %s", r.SkipReason)
 	}
 	if r.Error != nil {
-		c.printf("  error %s: %s\n", diag.CleanLine(string(r.Error.Kind)), diag.CleanLine(r.Error.Error()))
+		c.note("  ", "error %s: %s", r.Error.Kind, r.Error.Error())
 	}
 	c.request(r, target)
 	c.turns(r)
@@ -92,17 +108,23 @@ func (c *caseReport) ratings(of string, ratings []eval.SafetyRating) {
 	if len(ratings) == 0 {
 		return
 	}
-	var b bytes.Buffer
-	for i, r := range ratings {
-		if i > 0 {
-			b.WriteString(", ")
+	var words []string
+	harmless := 0
+	for _, r := range ratings {
+		if !c.o.Verbose && !r.Blocked && r.Probability == eval.Probabilities[0] {
+			harmless++
+			continue
 		}
-		fmt.Fprintf(&b, "%s %s", strings.TrimPrefix(r.Category, "HARM_CATEGORY_"), r.Probability)
+		one := strings.TrimPrefix(r.Category, "HARM_CATEGORY_") + " " + r.Probability
 		if r.Blocked {
-			b.WriteString(" (blocked)")
+			one += " (blocked)"
 		}
+		words = append(words, one)
 	}
-	c.printf("%ssafety of the %s: %s\n", c.indent, of, diag.CleanLine(b.String()))
+	if harmless > 0 {
+		words = append(words, fmt.Sprintf("%d of %d %s", harmless, len(ratings), eval.Probabilities[0]))
+	}
+	c.note(c.indent, "safety of the %s: %s", of, strings.Join(words, ", "))
 }
 
 func (c *caseReport) score(s eval.Score) {
@@ -117,7 +139,11 @@ func (c *caseReport) score(s eval.Score) {
 	if s.Value != nil {
 		value = fmt.Sprintf("%.3g", *s.Value)
 	}
-	c.printf("  %s %s (%s): %s\n", c.paint(outcome, mark), diag.CleanLine(overview.ScoreName(s)), value, diag.CleanLine(s.Reason))
+	start := c.out.Len()
+	c.note("  ", "%s %s (%s): %s", mark, overview.ScoreName(s), value, s.Reason)
+	line := strings.Replace(string(c.out.Bytes()[start:]), mark, c.paint(outcome, mark), 1)
+	c.out.Truncate(start)
+	c.out.WriteString(line)
 	if s.Diff != "" {
 		for _, line := range strings.Split(s.Diff, "\n") {
 			c.printf("    %s\n", diag.CleanLine(line))

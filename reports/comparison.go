@@ -261,10 +261,11 @@ func (t *tableReport) flips(flips []compare.Flip, changes string) {
 	if t.d != nil {
 		flips = slices.DeleteFunc(slices.Clone(flips), func(f compare.Flip) bool { return overview.Fails(&f) })
 	}
+	single := slices.ContainsFunc(flips, func(f compare.Flip) bool { return f.SingleSample })
 	for i, f := range flips {
 		if i == maxFlips {
 			t.line("  and %d more cases whose outcome changed", len(flips)-i)
-			return
+			break
 		}
 		word, outcome := "newly passing", eval.Pass
 		if overview.Fails(&f) {
@@ -278,13 +279,16 @@ func (t *tableReport) flips(flips []compare.Flip, changes string) {
 			t.answers(f.BaseAnswer, f.HeadAnswer)
 		}
 	}
+	if single {
+		t.paragraph("one sample each: no such change is evidence by itself")
+	}
 }
 
 // flipNote says how much a case that changed proves by itself.
 func flipNote(f *compare.Flip) string {
 	switch {
-	case f.SingleSample:
-		return " (one sample each: no evidence by itself)"
+	case f.SingleSample: // said once, below
+		return ""
 	case f.P == nil:
 		return " (few samples: weak evidence)"
 	}

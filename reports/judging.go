@@ -47,10 +47,7 @@ func (c *caseReport) rulings(j *eval.Judged) {
 	for _, r := range j.Rulings {
 		judge := cmp.Or(r.Judge, j.Judge)
 		nth[judge]++
-		c.printf(
-			"    judge %s, repeat %d: %s (%.3g): %s\n", diag.CleanLine(judge), nth[judge], diag.CleanLine(r.Choice), r.Value,
-			diag.CleanLine(r.Reason),
-		)
+		c.note("    ", "judge %s, repeat %d: %s (%.3g): %s", judge, nth[judge], r.Choice, r.Value, r.Reason)
 	}
 }
 

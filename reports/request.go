@@ -35,7 +35,7 @@ func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
 		return
 	}
 	if how := overview.NewSampling(target.GenerationConfig, c.d.Run.Model(target)).String(); how != "" {
-		c.printf("    sampling %s\n", how)
+		c.note("    ", "sampling %s", how)
 	}
 }
 
@@ -205,7 +205,7 @@ func (c *caseReport) object(name string, v any) {
 
 // fact writes a short text of one line.
 func (c *caseReport) fact(name, text string) {
-	c.printf("%s%s %s\n", c.indent, name, diag.CleanLine(text))
+	c.note(c.indent, "%s %s", name, text)
 }
 
 // block writes a text that may have several lines under a label.

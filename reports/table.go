@@ -412,18 +412,24 @@ func (t *tableReport) wrapped(indent, text string) { t.folded(indent, text, 3) }
 func (t *tableReport) paragraph(text string) { t.folded("  ", text, 30) }
 
 func (t *tableReport) folded(indent, text string, most int) {
-	width := max(20, t.o.Width-len(indent))
-	rest := diag.CleanLine(text)
-	for n := 0; rest != ""; n++ {
-		if n == most-1 || displaywidth.String(rest) <= width {
-			t.line("%s%s", indent, rest)
-			return
+	for _, line := range foldedLines(text, max(20, t.o.Width-len(indent)), most) {
+		t.line("%s%s", indent, line)
+	}
+}
+
+// foldedLines are a text in lines of a width. The last one that may be has all that is left.
+func foldedLines(text string, width, most int) []string {
+	var lines []string
+	for rest := diag.CleanLine(text); rest != ""; {
+		if len(lines) == most-1 || displaywidth.String(rest) <= width {
+			return append(lines, rest)
 		}
 		head := displaywidth.TruncateString(rest, width, "")
 		if i := strings.LastIndexByte(head, ' '); i > width/2 {
 			head = head[:i]
 		}
-		t.line("%s%s", indent, head)
+		lines = append(lines, head)
 		rest = diag.CleanLine(strings.TrimLeft(rest[len(head):], " ")) // it begins a line now
 	}
+	return lines
 }
