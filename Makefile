@@ -8,8 +8,13 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 GOOD     := $(filter-out examples/suites/fails-on-purpose.yaml,$(wildcard examples/suites/*.yaml))
 FUZZTIME ?= 60s
 BENCH    ?= .
-# SQLite is C made into Go, in memory of its own that the race detector does not watch: to instrument it costs much, and shows nothing.
-RACE     := -race -gcflags='modernc.org/sqlite/lib=-race=false -d=checkptr=0'
+# The race detector watches what is ours. Some packages of others compute alone, on memory that nobody else has: to instrument them makes
+# tests several times slower, and shows nothing. None of them may use atomics, whose order would be lost.
+UNWATCHED := modernc.org/sqlite/lib regexp regexp/syntax compress/flate unicode unicode/utf8 golang.org/x/text/unicode/norm \
+  gopkg.in/yaml.v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/aymanbagabas/go-udiff github.com/aymanbagabas/go-udiff/lcs \
+  github.com/rivo/uniseg github.com/clipperhouse/uax29/v2/graphemes github.com/clipperhouse/displaywidth \
+  image/jpeg image/png golang.org/x/image/draw golang.org/x/image/vp8 golang.org/x/image/vp8l
+RACE     := -race $(foreach p,$(UNWATCHED),-gcflags='$(p)=-race=false -d=checkptr=0')
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: build fleet fleet-test demo check test lint bench bench-process sdk consumers torture soak calibrate golden fuzz dist dist-check prose site pictures clean compiler xmllint browser curl

