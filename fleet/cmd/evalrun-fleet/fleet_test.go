@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -141,6 +142,8 @@ type box struct {
 	t   *testing.T
 	dir string
 	env []string
+
+	through []string // what starts the program, if anything does
 }
 
 func newBox(t *testing.T, s *service) *box {
@@ -175,7 +178,8 @@ type process struct {
 
 func (b *box) start(args ...string) *process {
 	b.t.Helper()
-	p := &process{Cmd: exec.Command(os.Args[0], args...), b: b, lines: make(chan string, 1000), ended: make(chan struct{})}
+	args = slices.Concat(b.through, []string{os.Args[0]}, args)
+	p := &process{Cmd: exec.Command(args[0], args[1:]...), b: b, lines: make(chan string, 1000), ended: make(chan struct{})}
 	p.Dir, p.Env, p.Stdout = b.dir, b.env, &p.out
 	pipe, err := p.StderrPipe()
 	if err != nil {
