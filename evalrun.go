@@ -106,6 +106,10 @@ type LedgerOptions struct {
 	URL  string        // "" for that in EVALRUN_LEDGER, or none
 	CA   string        // a file with certificates to trust in addition
 	Wait time.Duration // how long it may be away before the run ends; 0 for ten minutes
+
+	// Lost is for an Executor, which has no run to end. It is called once, when the ledger was away for Wait or grants nothing to this
+	// process. Calls fail from then on, with an error that is Lost and Unsent. Optional.
+	Lost func(reason string)
 }
 
 // flags are the options as the harness takes them.

@@ -68,6 +68,7 @@ type failure struct {
 	Renewed    bool           `json:"renewed,omitempty"`
 	OfLogin    bool           `json:"ofLogin,omitempty"`
 	Unsent     bool           `json:"unsent,omitempty"`
+	Lost       bool           `json:"lost,omitempty"` // another worker has to make it
 	Answer     *eval.Response `json:"answer,omitempty"`
 	Usage      *eval.Usage    `json:"usage,omitempty"` // of that answer
 }
@@ -153,7 +154,8 @@ func failed(err error) *failure {
 		return nil
 	}
 	out := &failure{
-		Error: *e, RetryAfter: e.RetryAfter, Permanent: e.Permanent, Renewed: e.Renewed, OfLogin: e.OfLogin, Unsent: e.Unsent, Answer: e.Answer,
+		Error: *e, RetryAfter: e.RetryAfter, Permanent: e.Permanent, Renewed: e.Renewed, OfLogin: e.OfLogin, Unsent: e.Unsent, Lost: e.Lost,
+		Answer: e.Answer,
 	}
 	if e.Answer != nil {
 		out.Usage = e.Answer.Usage
@@ -167,7 +169,8 @@ func (f *failure) err() error {
 		return nil
 	}
 	e := f.Error
-	e.RetryAfter, e.Permanent, e.Renewed, e.OfLogin, e.Unsent, e.Answer = f.RetryAfter, f.Permanent, f.Renewed, f.OfLogin, f.Unsent, f.Answer
+	e.RetryAfter, e.Permanent, e.Renewed, e.OfLogin, e.Answer = f.RetryAfter, f.Permanent, f.Renewed, f.OfLogin, f.Answer
+	e.Unsent, e.Lost = f.Unsent, f.Lost
 	if e.Answer != nil {
 		e.Answer.Usage = f.Usage
 	}

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -119,13 +118,13 @@ func refusal(address string, err error) error {
 	return exit.Incomplete("%s cannot be reached: %w", address, err)
 }
 
-// leave ends the calls in progress and goes. A second signal, or half a minute, abandons them.
-func (w *Worker) leave(sig os.Signal, cancel context.CancelFunc) error {
+// leave ends the calls in progress and goes. A signal, or half a minute, abandons them. why is returned.
+func (w *Worker) leave(why error, cancel context.CancelFunc) error {
 	abandon := func() {
 		cancel()
 		_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // else the probes find out
 	}
-	w.config.Notice("leaving: the calls in progress end first; once more to abandon them")
+	w.config.Notice("leaving: the calls in progress end first; a further interrupt abandons them")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -139,7 +138,7 @@ func (w *Worker) leave(sig os.Signal, cancel context.CancelFunc) error {
 	case <-time.After(drainTime):
 		abandon()
 	}
-	return exit.With(exit.OfSignal(sig.String()), errors.New("interrupted"))
+	return why
 }
 
 // endCalls waits for the calls in progress, and for what the coordinator sent before it knew.

@@ -35,6 +35,7 @@ type Worker struct {
 	heard atomic.Int64 // when the coordinator last sent a probe, in nanoseconds
 	done  chan struct{}
 	over  sync.Once
+	lost  chan string // why no call will be granted here any more
 
 	mu    sync.Mutex
 	calls map[uint64]context.CancelFunc // in progress
@@ -68,7 +69,8 @@ var errDone = errors.New("the run is complete")
 // Work works until the run is complete: nil, or until the worker is let go. It waits while the coordinator is away.
 func Work(ctx context.Context, cfg WorkerConfig) error {
 	w := &Worker{
-		creds: cfg.Creds, config: &cfg, id: newID(), shelf: newShelf(), done: make(chan struct{}), calls: map[uint64]context.CancelFunc{},
+		creds: cfg.Creds, config: &cfg, id: newID(), shelf: newShelf(), done: make(chan struct{}), lost: make(chan string, 1),
+		calls: map[uint64]context.CancelFunc{},
 	}
 	if err := w.connect(ctx); err != nil {
 		return err
@@ -112,7 +114,9 @@ func (w *Worker) work(ctx context.Context, dir string) error {
 		case <-w.done:
 			return nil
 		case sig := <-w.config.Leave:
-			return w.leave(sig, cancel)
+			return w.leave(exit.With(exit.OfSignal(sig.String()), errors.New("interrupted")), cancel)
+		case reason := <-w.lost:
+			return w.leave(exit.Incomplete("%s: other workers have to make the calls", reason), cancel)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(helloEvery):
@@ -176,6 +180,7 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 	}
 	o := w.config.Options
 	h.apply(&o, dir)
+	o.Ledger.Lost = func(reason string) { w.lost <- reason } // it has room, and this happens once
 	job, err := evalrun.Load(ctx, o)
 	if err != nil {
 		return err

@@ -21,6 +21,8 @@ type LedgerOptions struct {
 	URL  string        // "" for that of EVALRUN_LEDGER, or none
 	CA   string        // file with certificates to trust in addition
 	Wait time.Duration // how long it may be away; 0 for the usual time
+
+	Lost func(reason string) // is called, instead of the end of the run, when nothing will be granted any more; optional
 }
 
 // ledgerWait is how long a ledger may be away where nothing else is said.
@@ -61,6 +63,10 @@ func (s *Session) openLedger() (*shared, error) {
 // end lets no call begin any more, and says why.
 func (s *shared) end(reason string) {
 	s.ending.Do(func() {
+		if s.session.Flags.Ledger.Lost != nil {
+			s.session.Flags.Ledger.Lost(reason)
+			return
+		}
 		s.session.Notice(reason)
 		s.ended = reason
 		s.session.stop.Now(reason)
@@ -144,6 +150,9 @@ func (s *shared) Grant(ctx context.Context, call flow.Claim) (flow.Granted, erro
 		return nil, eval.Errorf(eval.KindBudget, "%s", refused.Reason)
 	case errors.As(err, &refused):
 		s.end(refused.Reason)
+	}
+	if s.session.Flags.Ledger.Lost != nil && ctx.Err() == nil {
+		return nil, &eval.Error{Kind: eval.KindTransport, Lost: true, Unsent: true, Message: "the ledger of the worker grants nothing"}
 	}
 	return nil, eval.Errorf(eval.KindCanceled, "the run was stopped before this call")
 }

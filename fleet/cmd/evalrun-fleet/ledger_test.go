@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -8,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/ledger"
 )
 
-// startLedger serves limits for all who take part.
-func startLedger(t *testing.T, limits string) *ledger.Server {
+// startLedger serves limits for all who take part, until it is stopped or the test ends.
+func startLedger(t *testing.T, limits string) (*ledger.Server, func()) {
 	t.Helper()
 	var diags diag.List
 	all := ledger.ReadLimits("limits.yaml", []byte("accounts: ["+limits+"]\n"), &diags)
@@ -20,8 +22,9 @@ func startLedger(t *testing.T, limits string) *ledger.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
-	return s
+	stop := sync.OnceFunc(s.Close)
+	t.Cleanup(stop)
+	return s, stop
 }
 
 // A ledger grants each call once: to the worker, whose key the account is about, or to the coordinator where that has one.
@@ -32,7 +35,7 @@ func TestLedgerOfAFleet(t *testing.T) {
 		b := newBox(t, s)
 		b.write("many.csv", rows(60))
 		b.write("many.yaml", many)
-		l := startLedger(t, `{service: "*", model: "svc-*", requestsPerMinute: 60000, concurrency: 3, budget: {calls: 60}}`)
+		l, _ := startLedger(t, `{service: "*", model: "svc-*", requestsPerMinute: 60000, concurrency: 3, budget: {calls: 60}}`)
 		serve, work := []string{"many.yaml", "--out", "run"}, []string{"-j", "8"}
 		if one.serve {
 			serve = append(serve, "--ledger", l.URL)
@@ -55,5 +58,60 @@ func TestLedgerOfAFleet(t *testing.T) {
 		if s.most > 3 {
 			t.Errorf("%s: %d calls at once, and the ledger allows 3", name, s.most)
 		}
+	}
+}
+
+// A worker whose ledger is away for too long sends nothing and leaves. Others do its calls, and no trial is an error for it.
+func TestLedgerOfAWorkerIsAway(t *testing.T) {
+	t.Parallel()
+	s := newService(t, 20*time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(200))
+	b.write("many.yaml", many)
+	l, stop := startLedger(t, `{service: "*", model: "svc-*", requestsPerMinute: 60000}`)
+	coordinator := b.serve("many.yaml", "--out", "run")
+	worker := b.work(coordinator.url, "run", "-j", "4", "--ledger", l.URL, "--ledger-wait", "1s")
+	s.begun(20)
+	stop()
+	if got := worker.end(); got != 4 || !strings.Contains(worker.err.String(), "did not answer for 1s") {
+		t.Errorf("the worker: exit %d, want 4:\n%s", got, worker.err.String())
+	}
+	before := s.count()
+	other := b.work(coordinator.url, "run", "-j", "4")
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d, want 0:\n%s%s", got, coordinator.out.String(), coordinator.err.String())
+	}
+	if got := other.end(); got != 0 {
+		t.Errorf("the other worker: exit %d, want 0:\n%s", got, other.err.String())
+	}
+	if before == 200 || s.count() != 200 {
+		t.Errorf("%d calls before and %d in all, want less than 200 and 200", before, s.count())
+	}
+	for id, outcome := range b.judged("run") {
+		if outcome == "error" {
+			t.Errorf("the trial %s is an error", id)
+		}
+	}
+}
+
+// A worker whose ledger does not know the account leaves too.
+func TestLedgerWithoutTheAccount(t *testing.T) {
+	t.Parallel()
+	s := newService(t, time.Millisecond)
+	b := newBox(t, s)
+	b.write("many.csv", rows(10))
+	b.write("many.yaml", many)
+	l, _ := startLedger(t, `{service: "*", model: "another"}`)
+	coordinator := b.serve("many.yaml", "--out", "run")
+	worker := b.work(coordinator.url, "run", "--ledger", l.URL)
+	if got := worker.end(); got != 4 || !strings.Contains(worker.err.String(), "svc-pro") {
+		t.Errorf("the worker: exit %d, want 4 and the account:\n%s", got, worker.err.String())
+	}
+	if n := s.count(); n != 0 {
+		t.Errorf("%d calls were sent", n)
+	}
+	b.work(coordinator.url, "run")
+	if got := coordinator.end(); got != 0 {
+		t.Errorf("exit %d, want 0:\n%s%s", got, coordinator.out.String(), coordinator.err.String())
 	}
 }
