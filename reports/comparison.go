@@ -267,13 +267,16 @@ func (t *tableReport) flips(flips []compare.Flip, changes string) {
 			t.line("  and %d more cases whose outcome changed", len(flips)-i)
 			break
 		}
-		word, outcome := "newly passing", eval.Pass
+		word, outcome, note := "newly passing", eval.Pass, flipNote(&f)
 		if overview.Fails(&f) {
 			word, outcome = "newly failing", eval.Fail
 		}
+		if f.SingleSample { // which is said once, below
+			note = ""
+		}
 		t.line(
 			"  %s %s: %d/%d, was %d/%d%s", t.paint(outcome, word), diag.CleanLine(f.Case), f.HeadPassed, f.HeadJudged,
-			f.BasePassed, f.BaseJudged, flipNote(&f),
+			f.BasePassed, f.BaseJudged, note,
 		)
 		if f.BaseAnswer != "" || f.HeadAnswer != "" {
 			t.answers(f.BaseAnswer, f.HeadAnswer)
@@ -287,8 +290,8 @@ func (t *tableReport) flips(flips []compare.Flip, changes string) {
 // flipNote says how much a case that changed proves by itself.
 func flipNote(f *compare.Flip) string {
 	switch {
-	case f.SingleSample: // said once, below
-		return ""
+	case f.SingleSample:
+		return " (one sample each: no evidence by itself)"
 	case f.P == nil:
 		return " (few samples: weak evidence)"
 	}
