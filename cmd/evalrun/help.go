@@ -16,9 +16,11 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 )
 
+// The order is that of the overview. It is set once, since programs in one process share it.
+func init() { cobra.EnableCommandSorting = false } //nolint:gochecknoinits // cobra has no other switch
+
 // group puts the commands into the order of the overview.
 func group(root *cobra.Command) {
-	cobra.EnableCommandSorting = false
 	place := map[string]int{}
 	for _, g := range overview {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
