@@ -59,14 +59,12 @@ func (f *Facts) tag(text []byte, before []string) {
 	f.Tags = append(f.Tags, recall(&was, text))
 }
 
-// responseFast reads the ratings of an answer that was not blocked.
+// responseFast reads the ratings of an answer that was not blocked: passing a block makes the cursor strange.
 func (f *Facts) responseFast(c *cursor, version string) {
 	for key := range c.members {
 		switch string(key) {
 		case "modelVersion":
 			f.ModelVersion = recall(&version, c.text())
-		case "promptFeedback":
-			c.giveUp()
 		case "candidates":
 			for range c.elements {
 				f.candidateFast(c)

@@ -30,7 +30,8 @@ func commonLine(t testing.TB) []byte {
 	}
 	r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "What?\n<b> \\"}}}}}
 	rating := eval.SafetyRating{Category: "HARM", Probability: "LOW"}
-	r.Response = &eval.Response{ModelVersion: "v7", Candidates: []eval.Candidate{
+	feedback := &eval.PromptFeedback{SafetyRatings: []eval.SafetyRating{rating}}
+	r.Response = &eval.Response{ModelVersion: "v7", PromptFeedback: feedback, Candidates: []eval.Candidate{
 		{Text: "Paris.", FinishReason: "STOP", SafetyRatings: []eval.SafetyRating{rating, rating}}, {FinishReason: eval.CutReason},
 	}}
 	r.Timing.StartedAt, r.Timing.Attempts = time.Date(2026, 11, 22, 19, 48, 18, 830836483, time.UTC), 2
@@ -98,7 +99,8 @@ var oddities = []string{
 	`,"n":7`, `,"n":-1`, `,"n":1.5`, `,"n":null`, `,"n":01`, `,"n":99999999999999999999`, `,"suite":"other"`, `,"case":"a\"b"`,
 	`,"case":null`,
 	`,"finishReason":"SAFETY"`, `,"finishReason":"MAX_TOKENS"`, `,"finishReason":7`, `,"blockReason":"OTHER"`, `"blockReason"`,
-	`,"promptFeedback":{"blockReason":"OTHER"}`, `,"attempts":9`, `,"latencyMs":1e3`, `,"latencyMs":"x"`, `,"value":null`, `,"value":-0.25e-2`,
+	`,"promptFeedback":{"blockReason":"OTHER"}`, `,"promptFeedback":{"blockReason":""}`, `,"promptFeedback":[{"blockReason":"OTHER"}]`,
+	`,"attempts":9`, `,"latencyMs":1e3`, `,"latencyMs":"x"`, `,"value":null`, `,"value":-0.25e-2`,
 	`,"value":1e999`, `,"value":true`, `,"name":""`, `,"error":{"kind":"timeout"}`, `,"quarantine":{"until":"2999-01-01"}`, `,"tags":["z"]`,
 	`,"tags":{}`, `,"tags":[1]`, `,"response":null`, `,"turns":[{"finishReason":"MAX_TOKENS"}]`, `,"usage":{"totalTokens":1}`, `,"repeat":3`,
 	`,"metrics":{"f":0.5}`, `,"skipReason":"earlyStop"`, `,"x\"finishReason":"MAX_TOKENS"`, `,"blocked":true`, `,"blocked":null`,
