@@ -145,7 +145,7 @@ func TestAdviceKeepsItsPromise(t *testing.T) {
 	}
 	base, head = flipped(30, 1, 4)
 	m = decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]
-	if m.Verdict != eval.Inconclusive || m.MoreCases != 0 || !strings.Contains(m.Advice, "as large as the margin") {
+	if m.Verdict != eval.Inconclusive || m.MoreCases != 0 || !strings.Contains(m.Advice, "not smaller than the margin") {
 		t.Errorf("%s, %q", m.Verdict, m.Advice)
 	}
 }

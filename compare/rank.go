@@ -30,6 +30,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 		r.Arms = append(r.Arms, place(s, o.Metric))
 	}
 	if r.Why = Unrankable(arms, o.MaxErrors); r.Why != "" {
+		byMean(&r)
 		return r
 	}
 	k := ranker{RankOptions: o, arms: arms, level: ranking.Level(len(arms), o.Alpha), better: moreIsBetter, exact: map[[3]int]stats.Interval{}}
@@ -38,7 +39,11 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 	}
 	lower := k.bounds(&r)
 	if r.Units < r.Needs {
-		r.Why = fmt.Sprintf("the independent units are too few: %d, and a ranking of %d arms takes %d", r.Units, len(arms), r.Needs)
+		r.Why = fmt.Sprintf(
+			"the cases are too few: %d independent ones (repeats do not count, a cluster counts once), and a ranking of %d arms takes %d",
+			r.Units, len(arms), r.Needs,
+		)
+		byMean(&r)
 		return r
 	}
 	r.Order(func(i, j int) float64 { return lower[i][j] })
@@ -47,6 +52,21 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 		slices.Reverse(r.Best)
 	}
 	return r
+}
+
+// byMean puts arms that have no ranking in the order of what was seen, since readers take the first one for the best.
+func byMean(r *ranking.Ranking) {
+	sign := -1.0
+	if r.Metric == eval.MetricBlocked {
+		sign = 1
+	}
+	mean := func(a *ranking.Arm) float64 {
+		if a.Mean == nil {
+			return math.Inf(1)
+		}
+		return sign * *a.Mean
+	}
+	slices.SortStableFunc(r.Arms, func(a, b ranking.Arm) int { return cmp.Compare(mean(&a), mean(&b)) })
 }
 
 // place is an arm without its intervals.

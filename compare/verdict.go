@@ -222,7 +222,7 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 		loss = m.Estimate
 	}
 	if loss >= *m.Margin {
-		m.Advice = fmt.Sprintf("the loss seen, %.3f, is as large as the margin: look at the cases that got worse", loss)
+		m.Advice = fmt.Sprintf("the loss seen, %.3f, is not smaller than the margin: look at the cases that got worse", loss)
 		return
 	}
 	need := needed(m, *m.Margin, alpha)
@@ -230,11 +230,14 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 		m.Advice = fmt.Sprintf("the suite is large enough if nothing changed; the candidate looks worse by %.3f", loss)
 		return
 	}
-	more := float64(m.MoreCases)
+	more, of := float64(m.MoreCases), ""
+	if a.BaseArm != a.HeadArm { // the other arm takes its own
+		of = " of " + a.HeadArm
+	}
 	m.Advice = fmt.Sprintf(
-		"with about %d cases (%d more: about %.0f calls and %.0f tokens) there is a chance of %.0f %% to show \"not worse\" "+
+		"with about %d cases (%d more: about %.0f calls and %.0f tokens%s) there is a chance of %.0f %% to show \"not worse\" "+
 			"if nothing changed",
-		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, 100*power,
+		need, m.MoreCases, more*a.Cases.CallsPerCase, more*a.Cases.TokensPerCase, of, 100*power,
 	)
 	switch {
 	case m.Repeats < 0:

@@ -43,6 +43,19 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// The workflow that a page shows in full is the one to copy.
+func TestWorkflowInFull(t *testing.T) {
+	t.Parallel()
+	copied, err := os.ReadFile("../examples/ci/github/nightly.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ := strings.Cut(string(copied), "\nname: ")
+	if page := Find("github").Text; !strings.Contains(page, "\nname: "+want+"```\n") {
+		t.Errorf("docs/how-to/github.md does not have examples/ci/github/nightly.yml from `name:` on:\n%s", page)
+	}
+}
+
 var link = regexp.MustCompile(`\]\(([^)\s]*)\)`)
 
 // Links of all Markdown in the repository lead to files and sections that are there.

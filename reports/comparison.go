@@ -82,16 +82,25 @@ func (t *tableReport) comparison(c *compare.Comparison) {
 	if len(c.Arms) > 0 && c.Verdict == "" {
 		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
 	}
+	if _, _, ok := twoArms(c); ok && c.Verdict == eval.Inconclusive && c.Head.Name != "" {
+		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(c.Head.Name))
+	}
+}
+
+// twoArms are the arms of one run that are compared, with ok false for any other comparison.
+func twoArms(c *compare.Comparison) (base, head string, ok bool) {
+	if c.Base.Run == "" || c.Base.Run != c.Head.Run || len(c.Arms) == 0 {
+		return "", "", false
+	}
+	base, head = c.Arms[0].BaseArm, c.Arms[0].HeadArm
+	same := !slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.BaseArm != base || a.HeadArm != head })
+	return base, head, same && base != "" && base != head
 }
 
 // compared names both sides: two runs, or two arms of one.
 func compared(c *compare.Comparison) string {
-	if c.Base.Run != "" && c.Base.Run == c.Head.Run && len(c.Arms) > 0 {
-		base, head := c.Arms[0].BaseArm, c.Arms[0].HeadArm
-		same := !slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.BaseArm != base || a.HeadArm != head })
-		if same && base != "" && base != head {
-			return fmt.Sprintf("%s compared with %s, both in %s", head, base, sideName(&c.Head))
-		}
+	if base, head, ok := twoArms(c); ok {
+		return fmt.Sprintf("%s compared with %s, both in %s", head, base, sideName(&c.Head))
 	}
 	words := "compared with " + sideName(&c.Base)
 	if c.Head.Name != "" && c.Head.Name != c.Head.Run {

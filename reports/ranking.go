@@ -49,6 +49,9 @@ func (t *tableReport) rankings() {
 // ranking shows the arms of a suite in their order, and which of them may be the best.
 func (t *tableReport) ranking(r *ranking.Ranking) {
 	head := fmt.Sprintf("%s ranked by %s", r.Suite, r.Metric)
+	if r.Why != "" {
+		head = fmt.Sprintf("%s by %s", r.Suite, r.Metric)
+	}
 	if r.Race == nil {
 		head += ", " + diag.Count(max(0, r.Cases), "case")
 		if r.Why == "" && r.Units < r.Cases {
@@ -97,8 +100,11 @@ func rankingRows(r *ranking.Ranking) (rows [][]string) {
 	taken := newTakenTable(r.Priced())
 	for i := range r.Arms {
 		a := &r.Arms[i]
-		mark, interval := "", "-"
-		if a.Best && r.Why == "" {
+		mark, place, interval := "", fmt.Sprint(i+1), "-"
+		switch {
+		case r.Why != "":
+			place = ""
+		case a.Best:
 			mark = "*"
 		}
 		switch {
@@ -108,7 +114,7 @@ func rankingRows(r *ranking.Ranking) (rows [][]string) {
 			interval = diag.Count(a.Left, "unit")
 		}
 		row := []string{
-			mark, fmt.Sprint(i + 1), a.Arm, numberOr(a.Mean, "%.3f"), interval,
+			mark, place, a.Arm, numberOr(a.Mean, "%.3f"), interval,
 		}
 		row = append(row, taken.cells(&a.Taken)...)
 		if withErrors(r) {

@@ -19,7 +19,7 @@ import (
 // How much of what failed is shown; the rest is counted.
 const (
 	maxGroups   = 8    // of failures, and of errors
-	maxExamples = 3    // of a group: the shortest
+	maxExamples = 4    // of a group: the shortest, one fewer where others are counted
 	maxKnown    = 1000 // groups that are kept apart: texts that are all different add up to nothing
 	maxSingles  = 3    // groups of one case with the same scorers, before they become one
 	maxDiff     = 6    // lines
@@ -183,9 +183,12 @@ func (o *group) add(e *example) {
 // keep keeps the shortest examples, and the earlier ones of the same length.
 func (o *group) keep(e example) {
 	o.examples = append(o.examples, e)
-	if len(o.examples) <= maxExamples {
-		return
+	if len(o.examples) > maxExamples {
+		o.dropLongest()
 	}
+}
+
+func (o *group) dropLongest() {
 	longest := 0
 	for i := range o.examples {
 		if len(o.examples[i].reason) >= len(o.examples[longest].reason) {
@@ -321,10 +324,13 @@ func (t *tableReport) group(o *group) error {
 
 // examples lists the examples of a group, and counts its other cases.
 func (t *tableReport) examples(o *group) {
-	shown := map[string]bool{}
+	shown := o.labels()
+	if len(shown) < o.cases && len(o.examples) == maxExamples { // the line that counts the others takes the room of one
+		o.dropLongest()
+		shown = o.labels()
+	}
 	for i := range o.examples {
 		e := &o.examples[i]
-		shown[e.label] = true
 		text := e.label + " on " + e.on()
 		if own := o.own(e); own != "" {
 			text += ": " + own
@@ -335,6 +341,15 @@ func (t *tableReport) examples(o *group) {
 		t.line("       ... and %s", diag.Count(more, "more case"))
 	}
 	t.sinceBaseline(&o.examples[0])
+}
+
+// labels are the cases of the examples.
+func (o *group) labels() map[string]bool {
+	labels := map[string]bool{}
+	for i := range o.examples {
+		labels[o.examples[i].label] = true
+	}
+	return labels
 }
 
 // words are the reason of a group, without what is particular to single trials.

@@ -157,6 +157,10 @@ const maxSample = 10_000_000
 
 // dataFiles are the files that `dataset` names, one or by a glob.
 func (l *loader) dataFiles(n yamlnode.Node) []string {
+	if n.IsMapping() {
+		n.Errorf("write `dataset: FILE`, and its other keys next to it", "expected the name of a file, found a mapping")
+		return nil
+	}
 	name := n.Str()
 	if !strings.Contains(name, "*") {
 		if err := l.files.check(name); err != nil && name != "" {

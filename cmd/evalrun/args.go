@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/internal/exit"
@@ -18,7 +20,7 @@ func suites(cmd *cobra.Command, args []string) error {
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > n {
-			return exit.BadInput("usage: %s", cmd.UseLine())
+			return misused(cmd)
 		}
 		return nil
 	}
@@ -28,8 +30,17 @@ func atMost(n int) cobra.PositionalArgs {
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return exit.BadInput("usage: %s", cmd.UseLine())
+			return misused(cmd)
 		}
 		return nil
 	}
+}
+
+// misused is the error of too many or too few words, with the first example of the command.
+func misused(cmd *cobra.Command) error {
+	first, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	if first, _, _ = strings.Cut(first, "   "); first != "" {
+		return exit.BadInput("usage: %s, such as: %s", cmd.UseLine(), first)
+	}
+	return exit.BadInput("usage: %s", cmd.UseLine())
 }

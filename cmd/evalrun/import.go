@@ -78,7 +78,8 @@ func (a *app) importPromptfoo(config string, o importOptions) error {
 			file,
 		)
 	} else {
-		p.Printf("every key is in %s; first what you have to look at\ntry it:    evalrun run %s --emulator\n", diag.CleanLine(im.Report), file)
+		p.Printf("every key is in %s; first what you have to look at\n", diag.CleanLine(im.Report))
+		p.Printf("try it:    evalrun run %s --emulator  # without a model: most answers are echoes, and may fail\n", file)
 	}
 	if p.Err == nil && o.strict && im.Inexpressible > 0 {
 		return exit.With(

@@ -80,6 +80,9 @@ func NearPages(name string) string {
 	for _, p := range docs.Pages() {
 		names = append(names, p.Name)
 	}
+	if part := slices.IndexFunc(names, func(page string) bool { return len(name) > 3 && strings.Contains(page, name) }); part >= 0 {
+		return fmt.Sprintf("did you mean `%s`?", names[part])
+	}
 	if near := diag.Nearest(name, names, 1); len(near) > 0 {
 		return fmt.Sprintf("did you mean `%s`?", near[0])
 	}

@@ -197,7 +197,7 @@ func (s *share) Type() string { return "RATE" }
 func (s *share) Set(text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0 && v < 1) {
-		return fmt.Errorf("%s is not a number between 0 and 1, such as 0.05", text)
+		return fmt.Errorf("%s is not a number above 0 and below 1, such as 0.05", text)
 	}
 	*s = share(v)
 	return nil

@@ -13,11 +13,11 @@ func TestRepeated(t *testing.T) {
 		2: "second", 3: "third", 10: "tenth", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 22: "22nd", 23: "23rd", 24: "24th", 111: "111th",
 	} {
 		c := compare.Comparison{Arms: []compare.ArmComparison{{Suite: "s"}}, Repeated: []compare.Repeated{{Suite: "s", Nth: n}}}
-		expect.Same(t, want, Repeated(&c), []string{want + " comparison of this suite with this baseline on this machine"})
+		expect.Same(t, want, Repeated(&c), []string{want + " comparison of this suite with this baseline on this machine: each is another chance to pass by luck"})
 	}
 	c := compare.Comparison{
 		Arms: []compare.ArmComparison{{Suite: "s"}, {Suite: "two"}}, Repeated: []compare.Repeated{{Suite: "two", Nth: 2}},
 	}
-	expect.Same(t, "of two suites", Repeated(&c), []string{"second comparison of the suite two with its baseline on this machine"})
+	expect.Same(t, "of two suites", Repeated(&c), []string{"second comparison of the suite two with its baseline on this machine: each is another chance to pass by luck"})
 	expect.Same(t, "without a comparison", len(Repeated(nil)), 0)
 }

@@ -145,8 +145,8 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	if s, ok := ParseSelector(name); ok {
 		return "", fmt.Errorf("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
 	}
-	if back, ok := fromLatest(name); ok && back > 0 {
-		return "", errors.New(d.tooFew(name))
+	if _, ok := fromLatest(name); ok {
+		return "", d.NoRun(name)
 	}
 	return "", fmt.Errorf("there is no baseline, run or file %s%s", name, d.baselineHint(name, named))
 }

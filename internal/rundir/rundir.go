@@ -100,7 +100,7 @@ func (d Dir) Check(named string) error {
 	if named == "" {
 		dir = filepath.Join(d.Join(Runs), "new")
 	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
-		return exit.BadInput("%s holds a run already", named)
+		return exit.BadInput("%s holds a run already: name another folder with --out, or delete that one", named)
 	}
 	at, info, err := nearest(dir)
 	if err != nil {
@@ -194,7 +194,7 @@ func (d Dir) hint() string {
 	if id := d.latest(0); id != "" {
 		return fmt.Sprintf("; the latest below %s is %s", Runs, id)
 	}
-	return fmt.Sprintf("; there is none below %s", Runs)
+	return fmt.Sprintf("; there is none below %s: a run with --out is named by its folder", Runs)
 }
 
 // IsLatest reports whether `latest` names a run.

@@ -56,6 +56,9 @@ var foreign = []struct{ in, words, hint string }{
 	{"echo", "url", "write `http`"},
 	{"echo", "label", "write `name`"},
 
+	// a judge among scorers
+	{"rubric", "threshold min weight required name select", "write `WORD` next to `judge`, not in it"},
+
 	// a prompt
 	{"live", "content template raw prompt", "write `text`"},
 	{"live", "messages", "write `turns`"},
