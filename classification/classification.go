@@ -8,7 +8,10 @@
 // outside of the classes is wrong: it counts against the recall of its label, and against no precision.
 package classification
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Pair is an answer and what it should have been.
 type Pair struct {
@@ -115,14 +118,6 @@ func (m *Matrix) Confusions(n int) (out []Confusion) {
 			out = append(out, c)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Confusion) int {
-		switch {
-		case a.Count > b.Count:
-			return -1
-		case a.Count < b.Count:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(out, func(a, b Confusion) int { return cmp.Compare(b.Count, a.Count) })
 	return out[:min(n, len(out))]
 }

@@ -20,19 +20,14 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 // message reads a whole message.
 func message(f wire.Fields) (*eval.Response, error) {
 	var out eval.Response
-	var blocks []json.RawMessage
 	var reason wire.Word
 	var usage wire.Fields
 	if err := cmp.Or(f.Take("model", &out.ModelVersion), f.Take("stop_reason", &reason)); err != nil {
 		return nil, err
 	}
-	content := f["content"]
-	if f.Take("content", &blocks) != nil {
-		var text string // as some gateways write it
-		if wire.Read(content, &text) != nil {
-			return nil, &wire.ShapeError{Field: "content", Found: wire.KindOf(content)}
-		}
-		blocks = []json.RawMessage{wire.Object("type", wire.Quoted("text"), "text", wire.Quoted(text))}
+	blocks, err := takeBlocks(f)
+	if err != nil {
+		return nil, err
 	}
 	if f.Take("usage", &usage) == nil && usage != nil {
 		out.Usage = readUsage(usage)
@@ -46,6 +41,20 @@ func message(f wire.Fields) (*eval.Response, error) {
 	}
 	out.Candidates, out.Extra = []eval.Candidate{c}, eval.NewExtra(f)
 	return &out, nil
+}
+
+// takeBlocks takes the content of a message, which some gateways write as a text.
+func takeBlocks(f wire.Fields) ([]json.RawMessage, error) {
+	var blocks []json.RawMessage
+	content := f["content"]
+	if f.Take("content", &blocks) == nil {
+		return blocks, nil
+	}
+	var text string
+	if wire.Read(content, &text) != nil {
+		return nil, &wire.ShapeError{Field: "content", Found: wire.KindOf(content)}
+	}
+	return []json.RawMessage{wire.Object("type", wire.Quoted("text"), "text", wire.Quoted(text))}, nil
 }
 
 // candidate reads the blocks of a message, and what it says of its end.

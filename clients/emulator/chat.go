@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -68,11 +69,8 @@ func readChat(body []byte) (*reading, *problem) {
 	}
 	q := &reading{request: &request{Model: in.Model}, stream: in.Stream, usage: in.StreamOptions.IncludeUsage}
 	q.GenerationConfig = config{
-		Temperature: in.Temperature, TopP: in.TopP, MaxOutputTokens: in.MaxTokens, StopSequences: in.Stop,
-		CandidateCount: in.N, Seed: in.Seed, PresencePenalty: in.PresencePenalty, FrequencyPenalty: in.FrequencyPenalty,
-	}
-	if in.MaxCompletion != nil {
-		q.GenerationConfig.MaxOutputTokens = in.MaxCompletion
+		Temperature: in.Temperature, TopP: in.TopP, StopSequences: in.Stop, CandidateCount: in.N, Seed: in.Seed,
+		MaxOutputTokens: cmp.Or(in.MaxCompletion, in.MaxTokens), PresencePenalty: in.PresencePenalty, FrequencyPenalty: in.FrequencyPenalty,
 	}
 	for i := range in.Messages {
 		if p := q.chatMessage(&in.Messages[i]); p != nil {

@@ -47,29 +47,37 @@ func (e *Emulator) embedBatch(w http.ResponseWriter, r *http.Request, m *eval.Mo
 	var req struct {
 		Requests []embedRequest `json:"requests"`
 	}
-	_, p := readJSON(r, &req)
-	switch {
-	case p != nil:
-	case len(req.Requests) == 0:
-		p = badRequest("requests is required")
-	case len(req.Requests) > service.MaxEmbedTexts:
-		p = badRequest("%d requests in a batch; at most %d are allowed", len(req.Requests), service.MaxEmbedTexts)
-	}
 	var out struct {
 		Embeddings []wireEmbedding `json:"embeddings"`
 	}
-	for i := 0; p == nil && i < len(req.Requests); i++ {
-		var v wireEmbedding
-		if v, p = embed(&req.Requests[i], m); p != nil {
-			p.Message = "requests[" + strconv.Itoa(i) + "]: " + p.Message
-		}
-		out.Embeddings = append(out.Embeddings, v)
+	_, p := readJSON(r, &req)
+	if p == nil {
+		out.Embeddings, p = embedAll(req.Requests, m)
 	}
 	if p != nil {
 		fail(w, p)
 		return
 	}
 	reply(w, out)
+}
+
+func embedAll(requests []embedRequest, m *eval.Model) ([]wireEmbedding, *problem) {
+	switch n := len(requests); {
+	case n == 0:
+		return nil, badRequest("requests is required")
+	case n > service.MaxEmbedTexts:
+		return nil, badRequest("%d requests in a batch; at most %d are allowed", n, service.MaxEmbedTexts)
+	}
+	out := make([]wireEmbedding, 0, len(requests))
+	for i := range requests {
+		v, p := embed(&requests[i], m)
+		if p != nil {
+			p.Message = "requests[" + strconv.Itoa(i) + "]: " + p.Message
+			return nil, p
+		}
+		out = append(out, v)
+	}
+	return out, nil
 }
 
 // embed checks one request against the model that was called and makes its vector.

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -210,14 +211,9 @@ func (e *Emulator) answer(q *query, rule *rule, rng *rand.Rand) (*outcome, error
 	out.PromptFeedback = &wireFeedback{BlockReason: rule.blockReason, SafetyRatings: prompt}
 	usage := wireUsage{Prompt: q.tokens()}
 	if rule.blockReason == "" {
-		for i := range max(1, int(q.GenerationConfig.CandidateCount)) {
-			c, err := e.candidate(q.request, rule, q.model, q.real, rng)
-			if err != nil {
-				return nil, err
-			}
-			c.Index = i
-			usage.add(c)
-			out.Candidates = append(out.Candidates, c.wireCandidate)
+		var err error
+		if out.Candidates, err = e.candidates(q, rule, rng, &usage); err != nil {
+			return nil, err
 		}
 	}
 	if rule.usage != nil {
@@ -252,6 +248,20 @@ type candidate struct {
 
 // emptyReasons are the finish reasons of candidates without content.
 var emptyReasons = append(slices.Clone(eval.BlockReasons), "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+
+// candidates are as many as the request wants. Their tokens are added to usage.
+func (e *Emulator) candidates(q *query, rule *rule, rng *rand.Rand, usage *wireUsage) (out []wireCandidate, err error) {
+	for i := range max(1, int(q.GenerationConfig.CandidateCount)) {
+		c, err := e.candidate(q.request, rule, q.model, q.real, rng)
+		if err != nil {
+			return nil, err
+		}
+		c.Index = i
+		usage.add(c)
+		out = append(out, c.wireCandidate)
+	}
+	return out, nil
+}
 
 func (e *Emulator) candidate(req *request, rule *rule, m *eval.Model, real string, rng *rand.Rand) (candidate, error) {
 	c := candidate{wireCandidate: wireCandidate{FinishReason: "STOP", SafetyRatings: withDefaults(rule.ratings)}}
@@ -367,12 +377,7 @@ func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, i
 		}
 		panic(http.ErrAbortHandler)
 	case f.cut:
-		w.Header().Set("Content-Type", jsonType)
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = w.Write(body[:len(body)/2])
-		if flusher, ok := w.(http.Flusher); ok {
-			flusher.Flush()
-		}
+		writeHalf(w, body)
 		panic(http.ErrAbortHandler)
 	default:
 		w.Header().Set("Content-Type", jsonType)
@@ -380,22 +385,25 @@ func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, i
 	}
 }
 
-func codeOf(status int) string {
-	switch status {
-	case http.StatusBadRequest:
-		return "INVALID_ARGUMENT"
-	case http.StatusUnauthorized:
-		return "UNAUTHENTICATED"
-	case http.StatusForbidden:
-		return "PERMISSION_DENIED"
-	case http.StatusNotFound:
-		return "NOT_FOUND"
-	case http.StatusTooManyRequests:
-		return "RESOURCE_EXHAUSTED"
-	case http.StatusServiceUnavailable:
-		return "UNAVAILABLE"
-	case http.StatusGatewayTimeout:
-		return "DEADLINE_EXCEEDED"
+// writeHalf sends half of an answer, with the length of the whole.
+func writeHalf(w http.ResponseWriter, body []byte) {
+	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body[:len(body)/2])
+	if flusher, ok := w.(http.Flusher); ok {
+		flusher.Flush()
 	}
-	return "INTERNAL"
+}
+
+func codeOf(status int) string {
+	codes := map[int]string{
+		http.StatusBadRequest:         "INVALID_ARGUMENT",
+		http.StatusUnauthorized:       "UNAUTHENTICATED",
+		http.StatusForbidden:          "PERMISSION_DENIED",
+		http.StatusNotFound:           "NOT_FOUND",
+		http.StatusTooManyRequests:    "RESOURCE_EXHAUSTED",
+		http.StatusServiceUnavailable: "UNAVAILABLE",
+		http.StatusGatewayTimeout:     "DEADLINE_EXCEEDED",
+	}
+	return cmp.Or(codes[status], "INTERNAL")
 }

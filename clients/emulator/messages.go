@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -350,25 +351,20 @@ func namedByType(text string) string {
 
 // anthropicError is the error of messages.
 func anthropicError(p *problem) map[string]any {
-	kind := "api_error"
-	switch p.Status {
-	case http.StatusUnauthorized:
-		kind = "authentication_error"
-	case http.StatusForbidden:
-		kind = "permission_error"
-	case http.StatusNotFound:
-		kind = "not_found_error"
-	case http.StatusRequestEntityTooLarge:
-		kind = "request_too_large"
-	case http.StatusTooManyRequests:
-		kind = "rate_limit_error"
-	case http.StatusServiceUnavailable, 529:
-		kind = "overloaded_error"
-	default:
-		if p.Status < http.StatusInternalServerError {
-			kind = "invalid_request_error"
-		}
+	kinds := map[int]string{
+		http.StatusUnauthorized:          "authentication_error",
+		http.StatusForbidden:             "permission_error",
+		http.StatusNotFound:              "not_found_error",
+		http.StatusRequestEntityTooLarge: "request_too_large",
+		http.StatusTooManyRequests:       "rate_limit_error",
+		http.StatusServiceUnavailable:    "overloaded_error",
+		529:                              "overloaded_error",
 	}
+	other := "api_error"
+	if p.Status < http.StatusInternalServerError {
+		other = "invalid_request_error"
+	}
+	kind := cmp.Or(kinds[p.Status], other)
 	return map[string]any{"type": "error", "error": map[string]string{"type": kind, "message": p.Message}}
 }
 

@@ -139,7 +139,7 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	if wire.HasError(out.Error) {
 		return 0, wire.ErrorIn(data)
 	}
-	if out.TotalTokens == nil || !plausible(int(*out.TotalTokens)) {
+	if out.TotalTokens == nil || implausible(int(*out.TotalTokens)) {
 		return 0, eval.Errorf(eval.KindMalformed, "the answer to countTokens has no valid totalTokens: %s", wire.Excerpt(data))
 	}
 	return int(*out.TotalTokens), nil

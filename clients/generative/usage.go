@@ -1,6 +1,8 @@
 package generative
 
 import (
+	"slices"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wire"
 )
@@ -8,8 +10,8 @@ import (
 // maxTokens is the largest number of tokens that can be true.
 const maxTokens = 1 << 40
 
-// plausible reports whether n can be a number of tokens.
-func plausible(n int) bool { return n >= 0 && n <= maxTokens }
+// implausible reports whether n cannot be a number of tokens.
+func implausible(n int) bool { return n < 0 || n > maxTokens }
 
 // wireUsage is the service's record of what an answer cost. Its total covers all of the others but the cached tokens, which are
 // part of the prompt.
@@ -59,10 +61,9 @@ func (w *wireUsage) usage() *eval.Usage {
 		u.Source = ""
 	}
 	u.TotalTokens = max(int(w.Total), input+u.OutputTokens)
-	for _, n := range []int{u.PromptTokens, u.OutputTokens, u.ReasoningTokens, u.CachedTokens, u.ToolUseTokens, u.TotalTokens} {
-		if !plausible(n) {
-			return nil
-		}
+	counts := []int{u.PromptTokens, u.OutputTokens, u.ReasoningTokens, u.CachedTokens, u.ToolUseTokens, u.TotalTokens}
+	if slices.ContainsFunc(counts, implausible) {
+		return nil
 	}
 	return u
 }

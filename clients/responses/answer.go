@@ -3,6 +3,7 @@ package responses
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
@@ -48,11 +49,7 @@ func response(f wire.Fields) (*eval.Response, error) {
 	for _, name := range echoed {
 		delete(f, name)
 	}
-	for name, value := range f {
-		if wire.IsEmpty(value) {
-			delete(f, name)
-		}
-	}
+	maps.DeleteFunc(f, func(_ string, value json.RawMessage) bool { return wire.IsEmpty(value) })
 	out.Candidates, out.Extra = []eval.Candidate{c}, eval.NewExtra(f)
 	return &out, nil
 }
