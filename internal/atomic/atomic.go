@@ -97,14 +97,16 @@ func Sweep(dir string) {
 		return
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), Prefix) || !e.Type().IsRegular() {
-			continue
+		if strings.HasPrefix(e.Name(), Prefix) && e.Type().IsRegular() {
+			removeUnlocked(filepath.Join(dir, e.Name()))
 		}
-		path := filepath.Join(dir, e.Name())
-		lock := flock.New(path, flock.SetFlag(os.O_RDWR))
-		if ok, err := lock.TryLock(); err == nil && ok {
-			_ = os.Remove(path) // see above
-			_ = lock.Unlock()
-		}
+	}
+}
+
+func removeUnlocked(path string) {
+	lock := flock.New(path, flock.SetFlag(os.O_RDWR))
+	if ok, err := lock.TryLock(); err == nil && ok {
+		_ = os.Remove(path) // see Sweep
+		_ = lock.Unlock()
 	}
 }

@@ -46,25 +46,26 @@ func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported,
 		return nil, err
 	}
 	if im == nil {
-		bad := &harness.Files{Diags: problems.Diags}
-		for file, src := range problems.Sources {
-			bad.Keep(file, src)
-		}
-		return nil, &harness.BadFiles{Files: bad}
+		return nil, badFiles(&problems)
 	}
 	if err := im.Write(dir); err != nil {
 		return nil, err
 	}
 	out := &Imported{
-		Suite: filepath.Join(
-			dir,
-			promptfoo.SuiteFile,
-		), Report: filepath.Join(dir, promptfoo.ReportFile), Summary: im.Summary(), Needs: im.Needs(),
-		Inexpressible: im.Inexpressible(),
+		Suite: filepath.Join(dir, promptfoo.SuiteFile), Report: filepath.Join(dir, promptfoo.ReportFile),
+		Summary: im.Summary(), Needs: im.Needs(), Inexpressible: im.Inexpressible(),
 	}
 	out.Problems = problemsOf(out.Suite, getenv)
 	im.Unvalidated(out.Problems)
 	return out, im.WriteReport(dir)
+}
+
+func badFiles(problems *promptfoo.Problems) error {
+	bad := &harness.Files{Diags: problems.Diags}
+	for file, src := range problems.Sources {
+		bad.Keep(file, src)
+	}
+	return &harness.BadFiles{Files: bad}
 }
 
 // configuration finds the configuration: the one that is named, or the one in the current folder.

@@ -68,10 +68,7 @@ func list(in *source, yield func(Row, error) bool) {
 		return
 	}
 	if first != json.Delim('[') {
-		yield(
-			Row{},
-			&Error{Line: 1, Message: "the file is not a list of objects", Hint: notAList},
-		)
+		yield(Row{}, &Error{Line: 1, Message: "the file is not a list of objects", Hint: notAList})
 		return
 	}
 	for dec.More() {
@@ -87,13 +84,20 @@ func list(in *source, yield func(Row, error) bool) {
 			return
 		}
 	}
+	if err := endOfList(in, dec); err != nil {
+		yield(Row{}, err)
+	}
+}
+
+// endOfList reads the end of a list, which is that of the file.
+func endOfList(in *source, dec *json.Decoder) error {
 	if _, err := dec.Token(); err != nil {
-		yield(Row{}, syntax(in, dec, err))
-		return
+		return syntax(in, dec, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		yield(Row{}, &Error{Line: in.lineAt(dec.InputOffset()), Message: "something follows after the end of the list"})
+		return &Error{Line: in.lineAt(dec.InputOffset()), Message: "something follows after the end of the list"}
 	}
+	return nil
 }
 
 const notAList = "when a list inside it holds the rows, write `rows: .data[]` with its path; one object a line is a " +

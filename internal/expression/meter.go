@@ -150,15 +150,21 @@ func payOperator(node *ast.Node, n *ast.BinaryNode) {
 	}
 }
 
-func builtIn(n *ast.BuiltinNode) {
+// loopSteps is what one pass of the loops among the arguments takes.
+func loopSteps(arguments []ast.Node) int {
 	steps := 0
-	for i := range n.Arguments {
-		if loop, ok := n.Arguments[i].(*ast.PredicateNode); ok {
+	for _, argument := range arguments {
+		if loop, ok := argument.(*ast.PredicateNode); ok {
 			var c counter
 			ast.Walk(&loop.Node, &c)
 			steps += c.n
 		}
 	}
+	return steps
+}
+
+func builtIn(n *ast.BuiltinNode) {
+	steps := loopSteps(n.Arguments)
 	weight := max(1, weights()[n.Name])
 	for i := range n.Arguments {
 		_, loop := n.Arguments[i].(*ast.PredicateNode)
@@ -265,17 +271,25 @@ func (m *meter) pattern(source string) (*pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("`matches` takes a regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	p := &pattern{re, 1}
-	if parsed, err := syntax.Parse(source, syntax.Perl); err == nil {
-		if prog, err := syntax.Compile(parsed.Simplify()); err == nil {
-			p.steps = len(prog.Inst)
-		}
-	}
+	p := &pattern{re, instructions(source)}
 	if m.patterns == nil || len(m.patterns) >= maxPatterns {
 		m.patterns = map[string]*pattern{}
 	}
 	m.patterns[source] = p
 	return p, m.times(p.steps, 64)
+}
+
+// instructions is the length of the program of a regular expression.
+func instructions(source string) int {
+	parsed, err := syntax.Parse(source, syntax.Perl)
+	if err != nil {
+		return 1
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 1
+	}
+	return len(program.Inst)
 }
 
 // span lists the whole numbers from one to another.

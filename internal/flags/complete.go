@@ -27,16 +27,21 @@ func CompleteSelection(cmd *cobra.Command) {
 			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command reports them when it runs
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return offered(text, func(yield func(string) bool) {
-				for _, s := range l.Suites {
-					for name := range names(s) {
-						if !yield(name) {
-							return
-						}
-					}
-				}
-			}), cobra.ShellCompDirectiveNoFileComp
+			return offered(text, ofAll(l.Suites, names)), cobra.ShellCompDirectiveNoFileComp
 		})
+	}
+}
+
+// ofAll are the names in all suites.
+func ofAll(suites []*suite.Suite, names func(*suite.Suite) iter.Seq[string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range suites {
+			for name := range names(s) {
+				if !yield(name) {
+					return
+				}
+			}
+		}
 	}
 }
 

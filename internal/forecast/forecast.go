@@ -110,17 +110,22 @@ func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, s
 	f.Problems = append(f.Problems, problems...)
 	f.Gates = []GateOutlook{}
 	for _, arm := range arms {
-		g := GateOutlook{Suite: arm.Suite, Arm: arm.Arm, StopEarly: arm.StopEarly, Outlook: arm.Outlook, Ratios: arm.Ratios}
-		for _, a := range f.Arms {
-			if a.Suite == arm.Suite && (a.Arm == arm.Arm || a.Arm == arm.Base) {
-				g.Trials += a.Trials
-				g.Calls += a.Calls
-				g.Tokens += a.PromptTokens + a.ReplyTokens + a.MaxOutputTokens
-			}
-		}
-		f.Gates = append(f.Gates, g)
+		f.Gates = append(f.Gates, f.gateOf(&arm))
 	}
 	return nil
+}
+
+// gateOf adds what both sides of a comparison take.
+func (f *Forecast) gateOf(arm *verdict.ArmOutlook) GateOutlook {
+	g := GateOutlook{Suite: arm.Suite, Arm: arm.Arm, StopEarly: arm.StopEarly, Outlook: arm.Outlook, Ratios: arm.Ratios}
+	for _, a := range f.Arms {
+		if a.Suite == arm.Suite && (a.Arm == arm.Arm || a.Arm == arm.Base) {
+			g.Trials += a.Trials
+			g.Calls += a.Calls
+			g.Tokens += a.PromptTokens + a.ReplyTokens + a.MaxOutputTokens
+		}
+	}
+	return g
 }
 
 // CountPrompts reports how many tokens the prompt of each case on each arm has, and returns those of all trials, repeats included.

@@ -315,16 +315,7 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
 	c.Cases = len(cases)
 	slices.Sort(c.Words)
 	c.Words = slices.Compact(c.Words)
-	c.Confusion = make([][]int, len(c.Words))
-	for i := range c.Confusion {
-		c.Confusion[i] = make([]int, len(c.Words))
-	}
-	var people, said []int
-	for _, p := range pairs {
-		a, b := slices.Index(c.Words, p.people), slices.Index(c.Words, p.said)
-		c.Confusion[a][b]++
-		people, said = append(people, a), append(said, b)
-	}
+	people, said := c.confuse(pairs)
 	if kappa, ok := stats.CohenKappa(people, said, stats.Unweighted); ok {
 		c.Kappa = &kappa
 		by := chance(people, said, len(c.Words))
@@ -333,17 +324,26 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
 	}
 	if !choices {
 		of := func(word string) Proportion {
-			var some []labelled
-			for _, p := range pairs {
-				if p.people == word {
-					some = append(some, p)
-				}
-			}
-			return newProportion(some, func(p labelled) bool { return !agree(p) })
+			other := func(p labelled) bool { return p.people != word }
+			return newProportion(slices.DeleteFunc(slices.Clone(pairs), other), func(p labelled) bool { return !agree(p) })
 		}
 		c.FalsePass, c.FalseFail = new(of(failWord)), new(of(passWord))
 	}
 	return c
+}
+
+// confuse counts the pairs by their words, and gives the places of the words of both sides.
+func (c *Agreement) confuse(pairs []labelled) (people, said []int) {
+	c.Confusion = make([][]int, len(c.Words))
+	for i := range c.Confusion {
+		c.Confusion[i] = make([]int, len(c.Words))
+	}
+	for _, p := range pairs {
+		a, b := slices.Index(c.Words, p.people), slices.Index(c.Words, p.said)
+		c.Confusion[a][b]++
+		people, said = append(people, a), append(said, b)
+	}
+	return people, said
 }
 
 // chance is how often two would agree who choose as often as these, and independently.

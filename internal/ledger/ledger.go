@@ -72,6 +72,10 @@ type Ask struct {
 	Cost    Amount  `json:"cost"` // at most; no call and no tokens for metadata
 }
 
+func (a *Ask) isWhole() bool {
+	return a.ID != "" && a.Owner != "" && a.Cost.Calls >= 0 && a.Cost.Tokens >= 0 && a.Cost.Money >= 0
+}
+
 // Settlement is the end of a grant.
 type Settlement struct {
 	ID     string  `json:"id"`

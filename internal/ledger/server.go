@@ -242,7 +242,7 @@ type granting struct {
 }
 
 func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask Ask) {
-	if ask.ID == "" || ask.Owner == "" || ask.Cost.Calls < 0 || ask.Cost.Tokens < 0 || ask.Cost.Money < 0 {
+	if !ask.isWhole() {
 		answer(w, http.StatusBadRequest, problem{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"})
 		return
 	}
