@@ -202,19 +202,10 @@ func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 		s.todo("only `llm-rubric` has a prompt of its own here")
 		return "", false
 	}
-	var parts []string
-	for _, item := range s.items() {
-		part := item
-		if item.IsMapping() {
-			part = item.get("content")
-		}
-		text, ok := c.rubricText(part)
-		if !ok {
-			return "", false
-		}
-		parts = append(parts, text)
+	text, ok := c.rubricTexts(s.items())
+	if !ok {
+		return "", false
 	}
-	text := strings.Join(parts, "\n\n")
 	if !strings.Contains(text, ".answer") {
 		s.todo("a prompt of a judge shows the answer: {{ output }}")
 		return "", false
@@ -228,6 +219,23 @@ func (c *converter) ownPrompt(s src, judge string, m *mapping) (string, bool) {
 	block := new(mapping).set("name", numbered(judge+"-own", "-", c.judges.named)).join(base, "name").set("template", file)
 	s.differs("as the template of a judge, which puts fences around the answer and says what a reply looks like")
 	return c.judges.add(block), true
+}
+
+// rubricTexts joins the messages of a judge's prompt.
+func (c *converter) rubricTexts(items []src) (string, bool) {
+	var parts []string
+	for _, item := range items {
+		part := item
+		if item.IsMapping() {
+			part = item.get("content")
+		}
+		text, ok := c.rubricText(part)
+		if !ok {
+			return "", false
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\n\n"), true
 }
 
 // rubricText is a prompt of a judge as a template; one in a file, or in the form of a chat as JSON, is read first.

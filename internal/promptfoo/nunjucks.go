@@ -224,14 +224,16 @@ func unwrapped(s string) string {
 }
 
 func envName(e *expression) (string, bool) {
-	if e.op == "member" && e.args[0].op == "name" && e.args[0].name == "env" {
+	switch {
+	case e.op == "member" && isEnv(e.args[0]):
 		return e.name, true
-	}
-	if e.op == "index" && e.args[0].op == "name" && e.args[0].name == "env" && e.args[1].op == "text" {
+	case e.op == "index" && isEnv(e.args[0]) && e.args[1].op == "text":
 		return e.args[1].name, true
 	}
 	return "", false
 }
+
+func isEnv(e *expression) bool { return e.op == "name" && e.name == "env" }
 
 // choice is {{ a if b else c }}.
 func (t *translator) choice(p piece, e *expression) error {
@@ -326,8 +328,8 @@ func (t *translator) plainly(text string) (string, error) {
 
 // truth is an expression where only its truth matters: 0 and false are texts that have to be compared.
 func (t *translator) truth(e *expression) (string, error) {
-	switch {
-	case e.op == "and" || e.op == "or" || e.op == "not":
+	switch e.op {
+	case "and", "or", "not":
 		out := "(" + e.op
 		for _, arg := range e.args {
 			s, err := t.truth(arg)
@@ -337,9 +339,11 @@ func (t *translator) truth(e *expression) (string, error) {
 			out += " " + s
 		}
 		return out + ")", nil
-	case e.op == "name" && t.typed[e.name]:
-		v, err := t.expression(e)
-		return fmt.Sprintf(`(and %s (ne %s "false") (ne %s "0"))`, v, v, v), err
+	case "name":
+		if t.typed[e.name] {
+			v, err := t.expression(e)
+			return fmt.Sprintf(`(and %s (ne %s "false") (ne %s "0"))`, v, v, v), err
+		}
 	}
 	return t.expression(e)
 }

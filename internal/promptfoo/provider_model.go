@@ -82,6 +82,15 @@ func (c *converter) service(t *target, p place, config src) string {
 	return c.services.add(p.name, block)
 }
 
+// addressAt is the address of a service on a host.
+func addressAt(host string) string {
+	address := "https://" + strings.TrimSuffix(strings.TrimPrefix(host, "https://"), "/")
+	if strings.Contains(address, ".azure.com") || strings.Contains(address, "EVALRUN_AZURE") {
+		address += "/openai"
+	}
+	return address + "/v1"
+}
+
 // address is where a configuration says that the service is.
 func (c *converter) address(config src) string {
 	for _, key := range []string{"apiBaseUrl", "apiHost"} {
@@ -94,11 +103,7 @@ func (c *converter) address(config src) string {
 			continue
 		}
 		if key == "apiHost" {
-			text = "https://" + strings.TrimSuffix(strings.TrimPrefix(text, "https://"), "/")
-			if strings.Contains(text, ".azure.com") || strings.Contains(text, "EVALRUN_AZURE") {
-				text += "/openai"
-			}
-			text += "/v1"
+			text = addressAt(text)
 		}
 		if strings.Contains(text, "${env:") {
 			s.differs("from the environment: set the variable that begins with EVALRUN_")

@@ -244,7 +244,23 @@ func (c *converter) testArms(t *testCase, s src) {
 	if p := s.get("provider"); !p.IsZero() {
 		providers = append(providers, p)
 	}
-	var targets, arms []string
+	targets := c.targetsOf(t, providers)
+	s.get("providers").ok("as `arms`")
+	prompts := c.promptNames(s.get("prompts"))
+	if len(targets) == 0 && len(prompts) == 0 {
+		return
+	}
+	var arms []string
+	for _, target := range orStar(targets) {
+		for _, p := range orStar(prompts) {
+			arms = append(arms, target+"/"+p)
+		}
+	}
+	t.block.set("arms", texts(arms...))
+}
+
+// targetsOf are the targets for the providers of a test.
+func (c *converter) targetsOf(t *testCase, providers []src) (targets []string) {
 	for _, p := range providers {
 		id := cmp.Or(p.text(), p.get("id").text())
 		if name := c.targetOf(id); name != "" {
@@ -255,17 +271,7 @@ func (c *converter) testArms(t *testCase, s src) {
 		p.todo("a provider of one test has to be a target of the suite; add it to `targets` and name it in `arms`")
 		t.comments = append(t.comments, "TODO: add "+diag.CleanLine(id)+" to `targets` and name it in `arms`")
 	}
-	s.get("providers").ok("as `arms`")
-	prompts := c.promptNames(s.get("prompts"))
-	if len(targets) == 0 && len(prompts) == 0 {
-		return
-	}
-	for _, target := range orStar(targets) {
-		for _, p := range orStar(prompts) {
-			arms = append(arms, target+"/"+p)
-		}
-	}
-	t.block.set("arms", texts(arms...))
+	return targets
 }
 
 func orStar(in []string) []string {
