@@ -266,19 +266,25 @@ func copied(dir string) (map[string][]byte, error) {
 	return out, err
 }
 
+// firstOf is the shard whose next trial comes first in the plan, -1 when all are at their end.
+func firstOf(shards []*journal.Document, next []int) (first int, least journal.Known) {
+	first = -1
+	for i, d := range shards {
+		if next[i] == d.Len() {
+			continue
+		}
+		if k := d.Known(next[i]); first < 0 || k.N < least.N {
+			first, least = i, k
+		}
+	}
+	return first, least
+}
+
 // copyInOrder copies the trials of all shards in the order of the plan.
 func copyInOrder(w *journal.Writer, shards []*journal.Document) (counts eval.Counts, err error) {
 	next := make([]int, len(shards)) // the place in each shard
 	for {
-		first, least := -1, journal.Known{}
-		for i, d := range shards {
-			if next[i] == d.Len() {
-				continue
-			}
-			if k := d.Known(next[i]); first < 0 || k.N < least.N {
-				first, least = i, k
-			}
-		}
+		first, least := firstOf(shards, next)
 		if first < 0 {
 			return counts, nil
 		}

@@ -148,17 +148,20 @@ func (d *Doctor) service(ctx context.Context, job *harness.Job) {
 		d.ok("service", "%s", text)
 		d.models(ctx, session, models)
 	}
-	skew, known := session.Skew()
-	switch {
-	case !known:
-	case skew.Abs() > mostSkew:
+	if skew, known := session.Skew(); known {
+		d.clock(skew)
+	}
+}
+
+func (d *Doctor) clock(skew time.Duration) {
+	if skew.Abs() > mostSkew {
 		d.warning(
 			"clock", fmt.Sprintf("the clock of this machine is %s %s that of the service", skew.Abs(), aheadOr(skew)),
 			"set it by a time server: logins and certificates depend on it", "",
 		)
-	default:
-		d.ok("clock", "it agrees with the service's to within %s", max(skew.Abs(), time.Second))
+		return
 	}
+	d.ok("clock", "it agrees with the service's to within %s", max(skew.Abs(), time.Second))
 }
 
 // mostSkew is by how much clocks may differ before that is worth a warning.

@@ -147,25 +147,28 @@ func chernoff(terms []valueCount, positive bool) float64 {
 	return math.Exp(min(logBound, 0))
 }
 
+// imhofIntegrand is the integrand of imhof after the substitution u = exp(pi/2*sinh(t)).
+func imhofIntegrand(terms []valueCount, t float64) float64 {
+	u := math.Exp(math.Pi / 2 * math.Sinh(t))
+	var theta, logRho float64
+	for _, v := range terms {
+		x := v.at * u
+		theta += v.count * math.Atan(x)
+		logRho += v.count / 2 * math.Log1p(x*x)
+	}
+	if logRho > 45 {
+		return 0
+	}
+	return math.Sin(theta) * math.Exp(-logRho) * math.Pi / 2 * math.Cosh(t)
+}
+
 // imhof is the integral of sin(theta(u))/(u*rho(u)) over u > 0, which is
 // pi*(P(Q > 0) - 1/2). Source: Imhof, Biometrika 48, 1961, for chi-squares with 2*count
 // degrees of freedom. The double-exponential substitution of Takahasi & Mori 1974 and the
 // trapezoidal rule, halved until two refinements agree, give ten digits and more.
 func imhof(terms []valueCount) float64 {
 	const limit = 3.6 // exp(pi/2*sinh(3.6)) is 1e12: beyond, rho leaves less than 1e-24
-	f := func(t float64) float64 {
-		u := math.Exp(math.Pi / 2 * math.Sinh(t))
-		var theta, logRho float64
-		for _, v := range terms {
-			x := v.at * u
-			theta += v.count * math.Atan(x)
-			logRho += v.count / 2 * math.Log1p(x*x)
-		}
-		if logRho > 45 {
-			return 0
-		}
-		return math.Sin(theta) * math.Exp(-logRho) * math.Pi / 2 * math.Cosh(t)
-	}
+	f := func(t float64) float64 { return imhofIntegrand(terms, t) }
 	step := limit / 32
 	sum := f(0)
 	for i := 1; i <= 32; i++ {

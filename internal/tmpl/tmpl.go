@@ -301,14 +301,7 @@ func located(text string, err error) *Error {
 	if m == nil {
 		return &Error{Message: err.Error()}
 	}
-	line, _ := strconv.Atoi(m[1])
-	offset := lineStart(text, line)
-	if m[2] != "" {
-		col, _ := strconv.Atoi(m[2])
-		offset += col
-	} else if i := strings.Index(text[offset:], "{{"); i >= 0 {
-		offset += i
-	}
+	offset := offsetOf(text, m[1], m[2])
 	message := m[3]
 	if strings.Contains(message, "unclosed action") {
 		offset = max(strings.LastIndex(text, "{{"), 0)
@@ -327,6 +320,17 @@ func located(text string, err error) *Error {
 		out.Message = fmt.Sprintf("there is no variable `%s`", k[1])
 	}
 	return out
+}
+
+// offsetOf is the place of an error of the parser. Where that names no column, the first action of the line is meant.
+func offsetOf(text, line, column string) int {
+	n, _ := strconv.Atoi(line)
+	offset := lineStart(text, n)
+	if column != "" {
+		col, _ := strconv.Atoi(column)
+		return offset + col
+	}
+	return offset + max(0, strings.Index(text[offset:], "{{"))
 }
 
 func lineStart(text string, line int) int {

@@ -44,12 +44,7 @@ func (w *walker) node(n parse.Node, root bool) {
 	case *parse.RangeNode:
 		w.rangeOver(n)
 		w.branch(&n.BranchNode, root, false)
-		name := itemsName
-		if len(n.Pipe.Decl) > 1 {
-			name = pairsName
-		}
-		call(n.Pipe, name)
-		n.List.Nodes = append([]parse.Node{step(n)}, n.List.Nodes...)
+		meterLoop(n)
 	case *parse.TemplateNode:
 		w.refuse(n, "a template cannot include others")
 	}
@@ -59,6 +54,16 @@ func (w *walker) branch(b *parse.BranchNode, root, inside bool) {
 	w.pipe(b.Pipe, root)
 	w.list(b.List, inside)
 	w.list(b.ElseList, root)
+}
+
+// meterLoop makes each pass of a range a step, which counts.
+func meterLoop(n *parse.RangeNode) {
+	name := itemsName
+	if len(n.Pipe.Decl) > 1 {
+		name = pairsName
+	}
+	call(n.Pipe, name)
+	n.List.Nodes = append([]parse.Node{step(n)}, n.List.Nodes...)
 }
 
 // step is an action that writes nothing, yet is a write: a step of a range.

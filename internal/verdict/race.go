@@ -197,15 +197,7 @@ func (q *Early) Unsent(t *eval.Trial, journal *journal.Writer) error {
 
 // scores are what the arms of the race scored on the cases of a unit, and its weight.
 func (w *watchedSuite) scores(key string) (scores [][]float64, weight float64) {
-	cases := map[string]bool{}
-	for i, a := range w.order {
-		if u := a.by[key]; w.race.test.Feeds(i) && u != nil {
-			for name := range u.cases {
-				cases[name] = true
-			}
-		}
-	}
-	names := slices.Sorted(maps.Keys(cases))
+	names := w.racedCases(key)
 	for i, a := range w.order {
 		if !w.race.test.Feeds(i) {
 			scores = append(scores, nil)
@@ -218,6 +210,17 @@ func (w *watchedSuite) scores(key string) (scores [][]float64, weight float64) {
 		scores = append(scores, of)
 	}
 	return scores, float64(len(names)) / float64(w.race.most)
+}
+
+// racedCases are the cases of a unit on the arms that are in the race.
+func (w *watchedSuite) racedCases(key string) []string {
+	cases := map[string]*unitCase{}
+	for i, a := range w.order {
+		if u := a.by[key]; w.race.test.Feeds(i) && u != nil {
+			maps.Copy(cases, u.cases)
+		}
+	}
+	return slices.Sorted(maps.Keys(cases))
 }
 
 // score is the mean over the repeats of a case, each error counting 0; NaN when the arm has no such case, or no scorer
@@ -267,14 +270,19 @@ func (w *watchedSuite) tooFar(t *runner.Planned, workers int) bool {
 	if a == nil || a.decided || w.race.stalled {
 		return false
 	}
+	arms := w.undecidedOn(a.model)
+	u := a.by[w.keyOf(&t.Trial)]
+	return u != nil && u.place-w.race.next > (workers+arms-1)/arms
+}
+
+func (w *watchedSuite) undecidedOn(model string) int {
 	arms := 0
-	for _, other := range w.order {
-		if other.model == a.model && !other.decided {
+	for _, a := range w.order {
+		if a.model == model && !a.decided {
 			arms++
 		}
 	}
-	u := a.by[w.keyOf(&t.Trial)]
-	return u != nil && u.place-w.race.next > (workers+arms-1)/arms
+	return arms
 }
 
 // stall lets the trials of a race run freely once one that it needs was skipped: it would wait in vain.

@@ -55,20 +55,24 @@ func (m *Merged) Member(name string) *Merged {
 	return m.members[name]
 }
 
+func arrayOf(items []json.RawMessage) json.RawMessage {
+	out := []byte{'['}
+	for i, raw := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, Compact(raw)...)
+	}
+	return append(out, ']')
+}
+
 // JSON is the value, nil where nothing came but null, empty lists and empty objects.
 func (m *Merged) JSON() json.RawMessage {
 	switch {
 	case m.last != nil:
 		return Compact(m.last)
 	case len(m.list) > 0:
-		out := []byte{'['}
-		for i, raw := range m.list {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, Compact(raw)...)
-		}
-		return append(out, ']')
+		return arrayOf(m.list)
 	}
 	out := wirejson.Object("{")
 	for _, name := range slices.Sorted(maps.Keys(m.members)) {
