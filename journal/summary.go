@@ -270,12 +270,16 @@ func (t *tally) add(r *digest) {
 			t.blocked++
 		}
 	}
-	a, ok := t.byArm[r.arm]
+	t.ofArm(r.arm).add(r)
+}
+
+func (t *tally) ofArm(name string) *armTally {
+	a, ok := t.byArm[name]
 	if !ok {
-		a = &armTally{arm: Arm{Name: r.arm}, sums: map[string]*sum{}, metrics: map[string]*sum{}, classes: newClassTally(t.classes)}
-		t.byArm[r.arm] = a
+		a = &armTally{arm: Arm{Name: name}, sums: map[string]*sum{}, metrics: map[string]*sum{}, classes: newClassTally(t.classes)}
+		t.byArm[name] = a
 	}
-	a.add(r)
+	return a
 }
 
 // add takes in one trial, which begins a case when it is of another one than the last.

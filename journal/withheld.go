@@ -43,17 +43,8 @@ func (w *lineWriter) withheld(data []byte) error {
 	if err != nil { // it is damaged, and does not count
 		return nil
 	}
-	var record any
-	switch l.Type {
-	case trialKind:
-		record = &eval.Result{}
-	case "stop":
-		record = &eval.Stop{}
-	case "resume":
-		record = &Resumed{}
-	case "end":
-		record = &eval.End{}
-	default:
+	record := newRecord(l.Type)
+	if record == nil {
 		return nil
 	}
 	if err := json.Unmarshal(data, record); err != nil {
@@ -63,4 +54,19 @@ func (w *lineWriter) withheld(data []byte) error {
 		r.Withhold()
 	}
 	return w.write(l.Type, record)
+}
+
+// newRecord is an empty record for a line that may be kept without content, else nil.
+func newRecord(kind string) any {
+	switch kind {
+	case trialKind:
+		return &eval.Result{}
+	case "stop":
+		return &eval.Stop{}
+	case "resume":
+		return &Resumed{}
+	case "end":
+		return &eval.End{}
+	}
+	return nil
 }
