@@ -89,18 +89,22 @@ func csvRow(r *eval.Result, run *eval.Run, metrics []string) []string {
 		strconv.Itoa(r.N), cell(r.ID), cell(r.CaseID),
 	)
 	for _, name := range metrics {
-		value := ""
-		for _, s := range r.Scores {
-			if s.Name == name && s.Value != nil {
-				value = decimal(*s.Value)
-			}
-		}
-		if derived, ok := r.Metrics[name]; ok {
-			value = decimal(derived)
-		}
-		row = append(row, value)
+		row = append(row, csvMetric(r, name))
 	}
 	return row
+}
+
+func csvMetric(r *eval.Result, name string) string {
+	if derived, ok := r.Metrics[name]; ok {
+		return decimal(derived)
+	}
+	value := ""
+	for _, s := range r.Scores {
+		if s.Name == name && s.Value != nil {
+			value = decimal(*s.Value)
+		}
+	}
+	return value
 }
 
 // csvAnswer is the text of the first candidate with its calls, its finish reason, and the reason of a block.

@@ -18,8 +18,7 @@ func answerDiff(base, head string) []string {
 	diff := udiff.Unified("", "", base+"\n", head+"\n")
 	var out []string
 	for _, line := range strings.Split(diff, "\n") {
-		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "@@") ||
-			!strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "-") {
+		if !isChange(line) {
 			continue
 		}
 		if len(out) == maxDiffLines {
@@ -28,4 +27,10 @@ func answerDiff(base, head string) []string {
 		out = append(out, line[:1]+" "+line[1:])
 	}
 	return out
+}
+
+// isChange reports whether a line of a unified diff is an added or a removed one.
+func isChange(line string) bool {
+	heading := strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")
+	return !heading && (strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-"))
 }

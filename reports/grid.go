@@ -23,16 +23,7 @@ func Grid(width int, columns []Column, rows [][]string) []byte {
 	if width <= 0 {
 		width = defaultWidth
 	}
-	header := make([]string, 0, len(columns))
-	for _, c := range columns {
-		header = append(header, diag.CleanLine(c.Header))
-	}
-	cells := make([][]string, len(rows))
-	for i, row := range rows {
-		for _, text := range row {
-			cells[i] = append(cells[i], diag.CleanLine(text))
-		}
-	}
+	header, cells := cleanTable(columns, rows)
 	for at := expendable(columns); at >= 0; at = expendable(columns) {
 		if tooWide(header, cells)-saving(columns, columnWidths(header, cells)) <= width {
 			break
@@ -47,6 +38,21 @@ func Grid(width int, columns []Column, rows [][]string) []byte {
 	t := tableReport{o: Options{Width: width}}
 	t.render(t.grid(), header, cells)
 	return trimLines(bytes.TrimRight(t.out.Bytes(), "\n"))
+}
+
+// cleanTable is the header and the cells as they may be shown.
+func cleanTable(columns []Column, rows [][]string) (header []string, cells [][]string) {
+	header = make([]string, 0, len(columns))
+	for _, c := range columns {
+		header = append(header, diag.CleanLine(c.Header))
+	}
+	cells = make([][]string, len(rows))
+	for i, row := range rows {
+		for _, text := range row {
+			cells[i] = append(cells[i], diag.CleanLine(text))
+		}
+	}
+	return header, cells
 }
 
 // tooWide is how wide the table gets.

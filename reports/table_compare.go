@@ -161,13 +161,7 @@ func (t *tableReport) units(enough int) int {
 
 // questions is units of a run without clusters: every question is one, so that no more trials are read than there have to be.
 func (t *tableReport) questions(enough int) int {
-	arms, reached := map[[2]string]*armQuestions{}, 0
-	for i := range t.d.Summary.Suites {
-		s := &t.d.Summary.Suites[i]
-		for j := range s.Arms {
-			arms[[2]string{s.Name, s.Arms[j].Name}] = &armQuestions{hashes: map[string]bool{}}
-		}
-	}
+	arms, reached := t.armQuestions(), 0
 	for f, err := range t.d.Facts() {
 		if err != nil {
 			return 0
@@ -191,6 +185,18 @@ type armQuestions struct {
 	n        int
 	hashes   map[string]bool
 	name, id string // of the last case
+}
+
+// armQuestions are empty counts for the arms of all suites.
+func (t *tableReport) armQuestions() map[[2]string]*armQuestions {
+	arms := map[[2]string]*armQuestions{}
+	for i := range t.d.Summary.Suites {
+		s := &t.d.Summary.Suites[i]
+		for j := range s.Arms {
+			arms[[2]string{s.Name, s.Arms[j].Name}] = &armQuestions{hashes: map[string]bool{}}
+		}
+	}
+	return arms
 }
 
 // add takes up the case of a trial, and gives the number of questions if it is another one than before, else 0.

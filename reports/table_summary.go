@@ -95,23 +95,27 @@ func (t *tableReport) metrics() {
 func (t *tableReport) targets() {
 	shown := map[string]bool{}
 	for i := range t.d.Run.Plan.Targets {
-		one := &t.d.Run.Plan.Targets[i]
-		m := t.d.Run.Model(one)
-		text := one.Name + ": " + overview.Tested(one.Model, one)
-		if len(t.d.Run.Suites) > 1 {
-			text = one.Suite + ": " + text
-		}
-		if m != nil && m.Version != "" {
-			text += ", version " + m.Version
-		}
-		if how := overview.NewSampling(one.GenerationConfig, m).String(); how != "" && one.App == "" {
-			text += ", " + how
-		}
+		text := targetText(&t.d.Run, &t.d.Run.Plan.Targets[i])
 		if !shown[text] {
 			t.wrapped(" ", text)
 		}
 		shown[text] = true
 	}
+}
+
+func targetText(run *eval.Run, one *eval.RunTarget) string {
+	m := run.Model(one)
+	text := one.Name + ": " + overview.Tested(one.Model, one)
+	if len(run.Suites) > 1 {
+		text = one.Suite + ": " + text
+	}
+	if m != nil && m.Version != "" {
+		text += ", version " + m.Version
+	}
+	if how := overview.NewSampling(one.GenerationConfig, m).String(); how != "" && one.App == "" {
+		text += ", " + how
+	}
+	return text
 }
 
 // saved counts the calls that an early verdict or a race saved.
