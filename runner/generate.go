@@ -89,16 +89,20 @@ func empty(resp *eval.Response) error {
 			return nil
 		}
 	}
-	first := &resp.Candidates[0]
+	return eval.Errorf(eval.KindNoCandidates, "the answer has no content (%s)", endingOf(&resp.Candidates[0]))
+}
+
+// endingOf says why a candidate ended.
+func endingOf(c *eval.Candidate) string {
 	why := "it has no finish reason"
-	if first.FinishReason != "" {
-		why = "finish reason " + first.FinishReason
+	if c.FinishReason != "" {
+		why = "finish reason " + c.FinishReason
 	}
 	var words string
-	if json.Unmarshal(first.Extra["finishMessage"], &words) == nil && words != "" {
+	if json.Unmarshal(c.Extra["finishMessage"], &words) == nil && words != "" {
 		why += ": " + words
 	}
-	return eval.Errorf(eval.KindNoCandidates, "the answer has no content (%s)", why)
+	return why
 }
 
 // TrialSession is the name of a trial for an application, n being its place in the plan. All calls of the trial share

@@ -23,18 +23,23 @@ func identity(r *eval.Request) [16]byte {
 		}
 	}
 	for i, c := range light.Contents {
-		parts := slices.Clone(c.Parts)
-		for j, p := range parts {
-			if p.Image != nil {
-				parts[j] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.Identity()}}
-			}
-			if p.Data != nil {
-				parts[j] = eval.Part{Data: &eval.Image{MIMEType: p.Data.MIMEType, SHA256: p.Data.SHA256}}
-			}
-		}
-		light.Contents[i].Parts = parts
+		light.Contents[i].Parts = hashedFiles(c.Parts)
 	}
 	return hashed(r, marshaled(&light))
+}
+
+// hashedFiles are the parts with the hashes of their files only.
+func hashedFiles(parts []eval.Part) []eval.Part {
+	parts = slices.Clone(parts)
+	for i, p := range parts {
+		if p.Image != nil {
+			parts[i] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.Identity()}}
+		}
+		if p.Data != nil {
+			parts[i] = eval.Part{Data: &eval.Image{MIMEType: p.Data.MIMEType, SHA256: p.Data.SHA256}}
+		}
+	}
+	return parts
 }
 
 func hashed(r *eval.Request, data []byte) [16]byte {

@@ -299,6 +299,12 @@ func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 		return err
 	}
 	model.Limit = m.InputTokenLimit
+	c.references(s, model)
+	return nil
+}
+
+// references reports the references of scorers that the embedding model does not take, each once.
+func (c *modelCheck) references(s *suite.Suite, model *EmbeddingModel) {
 	reported := map[string]bool{}
 	for one := range s.Cases() {
 		for _, spec := range one.Scorers {
@@ -310,7 +316,6 @@ func (c *modelCheck) embedding(ctx context.Context, s *suite.Suite) error {
 			}
 		}
 	}
-	return nil
 }
 
 // newEmbedding is the embedding model of a suite, with the limit that the specification gives.

@@ -248,6 +248,15 @@ type walk struct {
 	whole    func(*eval.Trial) // called with every trial, those of other shards too; optional
 }
 
+func (w *walk) metadata(t *suite.Target) *eval.Model {
+	m, known := w.models[t]
+	if !known {
+		m = w.plan.model(t)
+		w.models[t] = m
+	}
+	return m
+}
+
 // visit yields the trials of a case on an arm, under the name of the suite that runs.
 func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bool {
 	s, c, a := cell.Suite, cell.Case, cell.Arm
@@ -261,11 +270,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 		return true
 	}
 	compiled, hash := w.scorers(s, c, a)
-	metadata, known := w.models[a.Target]
-	if !known {
-		metadata = w.plan.model(a.Target)
-		w.models[a.Target] = metadata
-	}
+	metadata := w.metadata(a.Target)
 	leading, at := true, c.Pos.String()
 	for r := range c.Repeats {
 		t := &Planned{
