@@ -139,12 +139,7 @@ type classUnit struct {
 // classUnits are the units of a measure with a classification on both sides. A question counts once, however many cases
 // ask it. turned says what answer is the worst for a label in head; errors count as it where the worst is measured.
 func (m *measure) classUnits(k *classing, turned func(label int) int) []classUnit {
-	cases := make([]int, m.groups.requests()) // cases of each question
-	for i, p := range m.pairs.each {
-		if m.isClassified(p) {
-			cases[m.groups.requestOf(i)]++
-		}
-	}
+	cases := m.classifiedCases()
 	units := make([]classUnit, m.groups.requests())
 	for i, p := range m.pairs.each {
 		if !m.isClassified(p) {
@@ -165,6 +160,17 @@ func (m *measure) classUnits(k *classing, turned func(label int) int) []classUni
 		}
 	}
 	return slices.DeleteFunc(units, func(u classUnit) bool { return u.mass == 0 })
+}
+
+// classifiedCases counts the cases of each question that have a classification.
+func (m *measure) classifiedCases() []int {
+	cases := make([]int, m.groups.requests())
+	for i, p := range m.pairs.each {
+		if m.isClassified(p) {
+			cases[m.groups.requestOf(i)]++
+		}
+	}
+	return cases
 }
 
 // isClassified reports whether a pair has a classification on both sides, or an error that counts as one.

@@ -109,18 +109,7 @@ func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws in
 	flipped := 0
 	verdicts := map[[2]int]eval.Verdict{} // exact tests take a moment, and few tables come up
 	for range draws {
-		gained, regressed := 0, 0
-		for range outcomes {
-			repeats := outcomes[rng.IntN(len(outcomes))]
-			b := rng.IntN(len(repeats))
-			h := (b + 1 + rng.IntN(len(repeats)-1)) % len(repeats)
-			switch {
-			case repeats[h] && !repeats[b]:
-				gained++
-			case repeats[b] && !repeats[h]:
-				regressed++
-			}
-		}
+		gained, regressed := drawnFlips(outcomes, rng)
 		flipped += gained + regressed
 		v, known := verdicts[[2]int{gained, regressed}]
 		if !known {
@@ -133,6 +122,22 @@ func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws in
 	t.Flips = float64(flipped) / float64(draws*len(outcomes))
 	t.Smallest = stats.MDE(len(outcomes), alpha, power, t.Flips)
 	return t
+}
+
+// drawnFlips draws as many cases as there are, and two repeats of each, and counts those that differ.
+func drawnFlips(outcomes [][]bool, rng *rand.Rand) (gained, regressed int) {
+	for range outcomes {
+		repeats := outcomes[rng.IntN(len(outcomes))]
+		b := rng.IntN(len(repeats))
+		h := (b + 1 + rng.IntN(len(repeats)-1)) % len(repeats)
+		switch {
+		case repeats[h] && !repeats[b]:
+			gained++
+		case repeats[b] && !repeats[h]:
+			regressed++
+		}
+	}
+	return gained, regressed
 }
 
 // binaryVerdict is the verdict on a pass rate by counts alone.
