@@ -39,9 +39,8 @@ func (f *files) attached(name string, load bool) (*attached, error) {
 		return nil, fmt.Errorf("%s is empty", clean)
 	}
 	out := attached{eval.Image{Path: clean, SHA256: sumOf(data), Bytes: len(data)}, mimetype.Detect(data)}
-	if heif := heifType(data); heif != "" {
-		out.MIMEType = heif
-	} else if showsType(out.detected) {
+	out.MIMEType = heifType(data)
+	if out.MIMEType == "" && showsType(out.detected) {
 		out.MIMEType, _, _ = strings.Cut(out.detected.String(), ";")
 	}
 	f.mu.Lock()

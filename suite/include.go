@@ -48,6 +48,20 @@ func (in *includer) visit(m yamlnode.Map, chain []string) {
 	}
 }
 
+// checkIncluded reports the keys that a file that is included cannot have.
+func checkIncluded(part yamlnode.Map) {
+	included, whole := partBlock().Names(), suiteBlock().Names()
+	for e := range part.Entries() {
+		switch {
+		case slices.Contains(included, e.Name()):
+		case slices.Contains(whole, e.Name()):
+			e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
+		default:
+			part.Unknown(e, included)
+		}
+	}
+}
+
 // open reads and checks a file that item includes.
 func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok bool) {
 	src, err := in.files.text(name)
@@ -62,16 +76,7 @@ func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok
 		return part, false
 	}
 	part = root.Map()
-	included, whole := partBlock().Names(), suiteBlock().Names()
-	for e := range part.Entries() {
-		switch {
-		case slices.Contains(included, e.Name()):
-		case slices.Contains(whole, e.Name()):
-			e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
-		default:
-			part.Unknown(e, included)
-		}
-	}
+	checkIncluded(part)
 	if v := part.Get("version"); !v.IsZero() && v.Str() != "1" {
 		v.Errorf("write `version: 1`", "this evalrun reads suites of version 1, not %s", v.Str())
 	}

@@ -74,11 +74,23 @@ func (l *loader) checkSpoken(arm Arm, prompt eval.Request) {
 // placeOf is where a prompt has a part of a kind, or the prompt.
 func (p *Prompt) placeOf(kind string) diag.Pos {
 	for one := range p.eachPart {
-		if kind == "image" && one.image || kind == "data" && one.data || kind == "raw" && one.raw != nil {
+		if one.isOf(kind) {
 			return one.source.node.Pos()
 		}
 	}
 	return p.Pos
+}
+
+func (one *part) isOf(kind string) bool {
+	switch kind {
+	case "image":
+		return one.image
+	case "data":
+		return one.data
+	case "raw":
+		return one.raw != nil
+	}
+	return false
 }
 
 // checkCounting reports that tokens are always to be counted where no service can. at is the key of the limits that
