@@ -164,25 +164,38 @@ func commonFiles(version, work string) ([]file, error) {
 		}
 		out = append(out, file{name, data, 0o644})
 	}
-	files := map[string]string{"bash": "evalrun.bash", "zsh": "_evalrun", "fish": "evalrun.fish", "powershell": "evalrun.ps1"}
-	for shell, name := range files {
+	scripts, err := completions(program)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := manual(program, filepath.Join(work, "man1"))
+	out = slices.Concat(out, scripts, pages)
+	slices.SortFunc(out, func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	return out, err
+}
+
+func completions(program string) (out []file, err error) {
+	names := map[string]string{"bash": "evalrun.bash", "zsh": "_evalrun", "fish": "evalrun.fish", "powershell": "evalrun.ps1"}
+	for shell, name := range names {
 		script, err := output(program, "completion", shell)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, file{"completions/" + name, script, 0o644})
 	}
-	manual := filepath.Join(work, "man1")
-	if _, err := output(program, "man", manual); err != nil {
+	return out, nil
+}
+
+func manual(program, dir string) (out []file, err error) {
+	if _, err := output(program, "man", dir); err != nil {
 		return nil, err
 	}
-	pages, err := os.ReadDir(manual)
+	pages, err := os.ReadDir(dir)
 	for _, page := range pages {
-		data, readErr := os.ReadFile(filepath.Join(manual, page.Name()))
+		data, readErr := os.ReadFile(filepath.Join(dir, page.Name()))
 		err = errors.Join(err, readErr)
 		out = append(out, file{"man/man1/" + page.Name(), data, 0o644})
 	}
-	slices.SortFunc(out, func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	return out, err
 }
 
