@@ -6,6 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 )
 
 // subtest is a subtest that begins before its result is known. Only package testing knows which ones -run and -skip
@@ -63,17 +64,19 @@ func show(t *testing.T, e evalrun.Event) {
 	case evalrun.EventProblem:
 		t.Log(words(e.Err))
 	case evalrun.EventTrial:
-		if !testing.Verbose() {
-			return
+		if testing.Verbose() {
+			t.Log(diag.CleanLine(trialLine(e.Result)))
 		}
-		r := e.Result
-		line := fmt.Sprintf("%s %s on %s", r.Outcome, r.Case, r.Arm)
-		if r.Repeat > 1 {
-			line += fmt.Sprintf(" (repeat %d)", r.Repeat)
-		}
-		if r.Usage != nil && r.Timing != nil {
-			line += fmt.Sprintf(": %d tokens, %.0f ms", r.Usage.TotalTokens, r.Timing.LatencyMs)
-		}
-		t.Log(diag.CleanLine(line))
 	}
+}
+
+func trialLine(r *eval.Result) string {
+	line := fmt.Sprintf("%s %s on %s", r.Outcome, r.Case, r.Arm)
+	if r.Repeat > 1 {
+		line += fmt.Sprintf(" (repeat %d)", r.Repeat)
+	}
+	if r.Usage != nil && r.Timing != nil {
+		line += fmt.Sprintf(": %d tokens, %.0f ms", r.Usage.TotalTokens, r.Timing.LatencyMs)
+	}
+	return line
 }

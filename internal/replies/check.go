@@ -16,14 +16,8 @@ import (
 // Check reports where what was read of a reply is not what it must be read as.
 func (r *Reply) Check(t testing.TB, got *eval.Response, err error) {
 	t.Helper()
-	if want := r.Expect.Error; want != nil {
-		e := eval.AsError(err)
-		if e == nil {
-			t.Fatalf("%s: got an answer, want the error %q", r.Name(), want.Message)
-		}
-		if !strings.Contains(e.Message, want.Message) {
-			t.Errorf("%s: got the error %q, want %q in it", r.Name(), e.Message, want.Message)
-		}
+	if r.Expect.Error != nil {
+		r.Expect.checkError(t, r.Name(), err)
 		return
 	}
 	if err != nil {
@@ -70,6 +64,17 @@ func word(c *eval.Candidate) string {
 		return ""
 	}
 	return c.FinishReason
+}
+
+func (x *Expect) checkError(t testing.TB, name string, err error) {
+	t.Helper()
+	e := eval.AsError(err)
+	if e == nil {
+		t.Fatalf("%s: got an answer, want the error %q", name, x.Error.Message)
+	}
+	if !strings.Contains(e.Message, x.Error.Message) {
+		t.Errorf("%s: got the error %q, want %q in it", name, e.Message, x.Error.Message)
+	}
 }
 
 func (x *Expect) checkAnswer(t testing.TB, name string, c *eval.Candidate) {

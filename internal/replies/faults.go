@@ -29,13 +29,7 @@ func (r *Reply) Faults(t testing.TB, ask Ask) {
 		c := r.Transport()
 		c.Body = body
 		got, err := ask(c)
-		if err == nil {
-			if diff := cmp.Diff(whole.Candidates, got.Candidates); diff != "" {
-				t.Errorf("%s, %s: another answer (-whole +damaged):\n%s", r.Name(), what, diff)
-			}
-		} else if eval.AsError(err).Kind == "" {
-			t.Errorf("%s, %s: an error of no kind: %s", r.Name(), what, err)
-		}
+		r.checkDamaged(t, what, whole, got, err)
 	}
 	events := r.events()
 	for i := range events {
@@ -48,6 +42,20 @@ func (r *Reply) Faults(t testing.TB, ask Ask) {
 		r.garbage(t, ask, events, i)
 	}
 	r.comments(t, whole, ask, events)
+}
+
+// checkDamaged compares the answer to a damaged stream with the whole one.
+func (r *Reply) checkDamaged(t testing.TB, what string, whole, got *eval.Response, err error) {
+	t.Helper()
+	if err != nil {
+		if eval.AsError(err).Kind == "" {
+			t.Errorf("%s, %s: an error of no kind: %s", r.Name(), what, err)
+		}
+		return
+	}
+	if diff := cmp.Diff(whole.Candidates, got.Candidates); diff != "" {
+		t.Errorf("%s, %s: another answer (-whole +damaged):\n%s", r.Name(), what, diff)
+	}
 }
 
 // events are the events of the stream, each with the empty line after it.
