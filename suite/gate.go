@@ -166,35 +166,43 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 		return
 	}
 	of := known[builtIn : len(known)-len(l.classMetrics())] // what is a mean over cases
-	check := func(n yamlnode.Node, name string, known []string) {
-		if !slices.Contains(known, name) {
-			n.Errorf(diag.DidYouMean(name, known), "no scorer of the suite is named `%s`", name)
-		}
-	}
 	for e := range gate.Map().Entries() {
-		switch {
-		case e.Name() == "mean" && e.Value.IsMapping():
+		if !e.Value.IsMapping() {
+			continue
+		}
+		switch e.Name() {
+		case "mean":
 			for m := range e.Value.Map().Entries() {
-				check(m.Key, m.Name(), of)
+				checkNamed(m.Key, m.Name(), of)
 			}
-		case e.Name() == "baseline" && e.Value.IsMapping():
+		case "baseline":
 			gateMetrics(e.Value, func(n yamlnode.Node, name string) {
-				check(n, name, known)
+				checkNamed(n, name, known)
 				l.checkEarly(n, name)
 			})
-		case e.Name() == "best" && e.Value.IsMapping():
-			if m := e.Value.Map().Get("metric"); m.IsScalar() {
-				name, by := m.Written(), append([]string{eval.MetricPass, eval.MetricBlocked}, of...)
-				if eval.IsRatio(name) {
-					m.Errorf(
-						"a ranking shows it next to each arm; it takes "+strings.Join(by, ", "), "arms are not ranked by `%s`", name,
-					)
-					continue
-				}
-				check(m, name, by)
-			}
+		case "best":
+			checkRanked(e.Value.Map().Get("metric"), of)
 		}
 	}
+}
+
+func checkNamed(n yamlnode.Node, name string, known []string) {
+	if !slices.Contains(known, name) {
+		n.Errorf(diag.DidYouMean(name, known), "no scorer of the suite is named `%s`", name)
+	}
+}
+
+// checkRanked reports a metric by which no arms are ranked.
+func checkRanked(n yamlnode.Node, of []string) {
+	if !n.IsScalar() {
+		return
+	}
+	name, by := n.Written(), append([]string{eval.MetricPass, eval.MetricBlocked}, of...)
+	if eval.IsRatio(name) {
+		n.Errorf("a ranking shows it next to each arm; it takes "+strings.Join(by, ", "), "arms are not ranked by `%s`", name)
+		return
+	}
+	checkNamed(n, name, by)
 }
 
 // gateMetrics yields the metrics that a baseline rule names.
