@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/blank"
 	"github.com/evalrun/evalrun/internal/shape"
 )
@@ -87,20 +88,7 @@ func agree(a *Answer, least float64, by string) Finding {
 	case 1:
 		return unscored("a single candidate agrees with itself: ask for several by candidateCount")
 	}
-	votes := map[string]int{}
-	most, shown := 0, ""
-	for _, c := range all {
-		key := c.Text
-		if by != "exact" {
-			key = loose(key)
-		}
-		if blank.Is(key) {
-			continue
-		}
-		if votes[key]++; votes[key] > most {
-			most, shown = votes[key], c.Text
-		}
-	}
+	most, shown := mostGiven(all, by)
 	if most == 0 {
 		return without("none of the %d candidates has a text", len(all))
 	}
@@ -109,6 +97,24 @@ func agree(a *Answer, least float64, by string) Finding {
 		share, share >= least-1e-12, "%d of %d candidates agree (%.3g, at least %g is expected): %s", most, len(all), share,
 		least, quote(shown),
 	)
+}
+
+// mostGiven is the text that most candidates have, and how many have it: 0 when all are empty.
+func mostGiven(all []eval.Candidate, by string) (most int, text string) {
+	votes := map[string]int{}
+	for i := range all {
+		key := all[i].Text
+		if by != "exact" {
+			key = loose(key)
+		}
+		if blank.Is(key) {
+			continue
+		}
+		if votes[key]++; votes[key] > most {
+			most, text = votes[key], all[i].Text
+		}
+	}
+	return most, text
 }
 
 // loose is a text without what does not matter to whether two say the same: case, white space, and punctuation at its end.
