@@ -143,6 +143,14 @@ func (e *expression) nothing(data []byte) error {
 	return e.error("finds nothing in the response: %s", wire.Excerpt(data))
 }
 
+// meansJSON reports whether an answer is meant to be JSON: by its media type, or where it has none, by how it begins.
+func meansJSON(mediaType string, data []byte) bool {
+	if mediaType == "" {
+		return strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
+	}
+	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
+}
+
 // body reads a response that came in one piece.
 func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -152,11 +160,9 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	if err == nil {
 		return r.json(v, data)
 	}
-	isJSON := mediaType == "application/json" || strings.HasSuffix(mediaType, "+json") ||
-		mediaType == "" && strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
 	needed := r.first()
 	switch {
-	case isJSON || !utf8.Valid(data):
+	case meansJSON(mediaType, data) || !utf8.Valid(data):
 		return nil, err
 	case needed != nil:
 		return nil, needed.error("needs JSON, and the answer is %s: %s", named(mediaType), wire.Excerpt(data))

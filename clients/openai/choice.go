@@ -308,8 +308,17 @@ func (c *choice) asItCame(index int, text string, rest map[string]json.RawMessag
 	if c.raw != nil {
 		return wire.Compact(c.raw)
 	}
-	message := c.message.Members()
 	out := wirejson.Object(`{"message":{"role":"assistant"`)
+	out = append(wire.AppendMembers(out, c.messageAsItCame(text)), '}')
+	if c.reason != "" {
+		out = append(out.Member("finish_reason"), wire.Quoted(c.reason)...)
+	}
+	out = append(out.Member("index"), wire.Encode(index)...)
+	return json.RawMessage(append(wire.AppendMembers(out, rest), '}'))
+}
+
+func (c *choice) messageAsItCame(text string) map[string]json.RawMessage {
+	message := c.message.Members()
 	if message["content"] == nil {
 		message["content"] = json.RawMessage("null")
 		if text != "" {
@@ -325,12 +334,7 @@ func (c *choice) asItCame(index int, text string, rest map[string]json.RawMessag
 	if len(c.calls) > 0 {
 		message["tool_calls"] = c.callsAsTheyCame()
 	}
-	out = append(wire.AppendMembers(out, message), '}')
-	if c.reason != "" {
-		out = append(out.Member("finish_reason"), wire.Quoted(c.reason)...)
-	}
-	out = append(out.Member("index"), wire.Encode(index)...)
-	return json.RawMessage(append(wire.AppendMembers(out, rest), '}'))
+	return message
 }
 
 func (c *choice) callsAsTheyCame() json.RawMessage {
