@@ -117,10 +117,8 @@ func (r *rebuild) replace(temp string) error {
 	if err := errors.Join(r.take(known), r.fresh.Close(), syncFile(temp)); err != nil {
 		return err
 	}
-	for _, end := range []string{"-wal", "-shm"} { // of a killed process; they would be taken for the new file's
-		if err := os.Remove(r.path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if err := removeSideFiles(r.path); err != nil {
+		return err
 	}
 	if was, err := os.Stat(r.path); err == nil {
 		if err := os.Chmod(temp, was.Mode().Perm()); err != nil {
@@ -128,6 +126,16 @@ func (r *rebuild) replace(temp string) error {
 		}
 	}
 	return os.Rename(temp, r.path)
+}
+
+// removeSideFiles removes what a killed process left: it would be taken for that of the new file.
+func removeSideFiles(path string) error {
+	for _, end := range []string{"-wal", "-shm"} {
+		if err := os.Remove(path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // syncFile waits until the file is on the disk.

@@ -108,16 +108,7 @@ func (by *ByJudge) load(head *journal.Document) (*harness.Job, error) {
 
 // find is the judge that was named, or the only one there is: of several the one that is meant to choose.
 func (by *ByJudge) find(j *harness.Job) (*suite.Judge, error) {
-	var all, meant []*suite.Judge
-	var names []string
-	for _, s := range j.Suites {
-		for _, j := range s.Judges {
-			all, names = append(all, j), append(names, j.Name)
-			if j.Chooses {
-				meant = append(meant, j)
-			}
-		}
-	}
+	all, names := judgesOf(j.Suites)
 	if len(all) == 0 {
 		return nil, exit.BadInput(
 			"there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite, and name the suite by --suite FILE",
@@ -132,10 +123,20 @@ func (by *ByJudge) find(j *harness.Job) (*suite.Judge, error) {
 	if len(all) == 1 {
 		return all[0], nil
 	}
+	meant := slices.DeleteFunc(slices.Clone(all), func(j *suite.Judge) bool { return !j.Chooses })
 	if len(meant) == 1 {
 		return meant[0], nil
 	}
 	return nil, exit.BadInput("there are %d judges: name one by --choose=NAME: %s", len(all), strings.Join(names, ", "))
+}
+
+func judgesOf(suites []*suite.Suite) (all []*suite.Judge, names []string) {
+	for _, s := range suites {
+		for _, j := range s.Judges {
+			all, names = append(all, j), append(names, j.Name)
+		}
+	}
+	return all, names
 }
 
 // arm chooses between the answers of an arm and those of the baseline's, and notes with each case how far head is preferred.

@@ -155,13 +155,7 @@ func (c *converter) cell(t *table, row int, cells map[string]string, column stri
 	case thresholdColumn:
 		return strings.TrimSpace(cells["__threshold"])
 	case tagColumn:
-		var tags []string
-		for _, h := range t.header {
-			if key, is := strings.CutPrefix(h, "__metadata:"); is && strings.TrimSpace(cells[h]) != "" {
-				tags = append(tags, tagOf(strings.TrimSuffix(key, "[]"), cells[h]))
-			}
-		}
-		return strings.Join(tags, ",")
+		return strings.Join(rowTags(t.header, cells), ",")
 	case scorersColumn:
 		return c.rowScorers(t, row, cells)
 	}
@@ -236,6 +230,16 @@ func (c *converter) cellAssertion(to *list, sc *scope, cell assertionCell) {
 			break
 		}
 	}
+}
+
+// rowTags are the tags that the columns of metadata give a row.
+func rowTags(header []string, cells map[string]string) (tags []string) {
+	for _, h := range header {
+		if key, is := strings.CutPrefix(h, "__metadata:"); is && strings.TrimSpace(cells[h]) != "" {
+			tags = append(tags, tagOf(strings.TrimSuffix(key, "[]"), cells[h]))
+		}
+	}
+	return tags
 }
 
 // filledIn is a text with the cells of its row instead of variables.

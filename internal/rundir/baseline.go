@@ -56,13 +56,20 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 	return named, nil
 }
 
-// SetBaseline gives a run a name. Only complete runs can be baselines.
-func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
+func checkBaselineName(name string) error {
 	if name == latest {
-		return nil, exit.BadInput("latest is the newest run below %s, and no name of a baseline", Runs)
+		return exit.BadInput("latest is the newest run below %s, and no name of a baseline", Runs)
 	}
 	if !baselineName.Matches(name) {
-		return nil, exit.BadInput("%q is not a name of a baseline: letters, digits, dot, dash and underscore", name)
+		return exit.BadInput("%q is not a name of a baseline: letters, digits, dot, dash and underscore", name)
+	}
+	return nil
+}
+
+// SetBaseline gives a run a name. Only complete runs can be baselines.
+func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
+	if err := checkBaselineName(name); err != nil {
+		return nil, err
 	}
 	doc, err := d.Open(run)
 	if err != nil {

@@ -98,24 +98,33 @@ func (d *Doctor) proxies() {
 		case name == "NO_PROXY":
 			found = append(found, name+" is set")
 		default:
-			if !strings.Contains(value, "://") {
-				value = "http://" + value
-			}
-			u, err := url.Parse(value)
-			if err != nil || u.Hostname() == "" {
+			address, ok := proxyOf(value)
+			if !ok {
 				d.warning("proxy", name+" is not an address", "write it as http://HOST:PORT, with what is special in a password percent-encoded", "")
 				continue
 			}
-			text := name + " is " + u.Scheme + "://" + u.Host
-			if u.User != nil {
-				text += " with a name or a password"
-			}
-			found = append(found, text)
+			found = append(found, name+" is "+address)
 		}
 	}
 	if len(found) > 0 {
 		d.ok("proxy", "%s", strings.Join(found, ", "))
 	}
+}
+
+// proxyOf is the address of a proxy without its credentials.
+func proxyOf(value string) (address string, ok bool) {
+	if !strings.Contains(value, "://") {
+		value = "http://" + value
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Hostname() == "" {
+		return "", false
+	}
+	address = u.Scheme + "://" + u.Host
+	if u.User != nil {
+		address += " with a name or a password"
+	}
+	return address, true
 }
 
 // service lists the models of the service.

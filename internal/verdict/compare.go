@@ -321,20 +321,24 @@ func notPaired(before, after []*compare.Side) string {
 	return fmt.Sprintf("the baseline has %s, the run %s", list(before), list(after))
 }
 
-// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do differently is not the
-// prompt's doing.
-func driftOf(base, head *journal.Document) []string {
-	var out []string
-	for _, h := range head.Run.Models {
-		for _, b := range base.Run.Models {
+// otherVersions reports the models that have another version on each side.
+func otherVersions(base, head []eval.Model) (out []string) {
+	for _, h := range head {
+		for _, b := range base {
 			if b.Name == h.Name && b.APIVersion == h.APIVersion && b.Service == h.Service && b.Version != h.Version {
-				out = append(
-					out,
-					fmt.Sprintf("the model %s was of version %s and is of version %s now: a difference may be its doing", h.ID(), b.Version, h.Version),
-				)
+				out = append(out, fmt.Sprintf(
+					"the model %s was of version %s and is of version %s now: a difference may be its doing", h.ID(), b.Version, h.Version,
+				))
 			}
 		}
 	}
+	return out
+}
+
+// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do differently is not the
+// prompt's doing.
+func driftOf(base, head *journal.Document) []string {
+	out := otherVersions(base.Run.Models, head.Run.Models)
 	if base.Run.Emulator != head.Run.Emulator {
 		out = append(out, "one side was answered by evalrun's emulator, the other by a service")
 	}

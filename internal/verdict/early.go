@@ -80,12 +80,9 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 	q := &Early{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
 	for i := range run.Suites {
 		name := run.Suites[i].Name
-		w := raceOf(run, plan, &run.Suites[i])
-		if w == nil {
-			var err error
-			if w, err = stopping(run, plan, &run.Suites[i]); err != nil {
-				return nil, err
-			}
+		w, err := watching(run, plan, &run.Suites[i])
+		if err != nil {
+			return nil, err
 		}
 		if w != nil {
 			w.together = compare.Units(w.sides(plannedSides(plan, name, run.StartedAt)))
@@ -105,6 +102,14 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 		w.begin()
 	}
 	return q, nil
+}
+
+// watching is a suite whose arms race, or whose gate stops early; nil when neither is so.
+func watching(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSuite, error) {
+	if w := raceOf(run, plan, one); w != nil {
+		return w, nil
+	}
+	return stopping(run, plan, one)
 }
 
 // stopping is a suite whose gate stops early, nil when it does not.
