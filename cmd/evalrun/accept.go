@@ -128,13 +128,7 @@ func (r *review) look(p *runs.Proposal) error {
 		return r.settle(p)
 	}
 	offer := p.Offers[0]
-	for i, from := range offer.From {
-		if i == maxSources {
-			fmt.Fprintf(r.out, "... and %d more\n", len(offer.From)-i)
-			break
-		}
-		fmt.Fprintln(r.out, source(&from))
-	}
+	r.sources(offer.From)
 	r.show(p, offer)
 	switch {
 	case r.showOnly:
@@ -154,6 +148,17 @@ func (r *review) look(p *runs.Proposal) error {
 
 // maxSources is how many cases of arms are named that gave an answer.
 const maxSources = 10
+
+// sources writes where an answer is from.
+func (r *review) sources(from []runs.Source) {
+	for i := range from {
+		if i == maxSources {
+			fmt.Fprintf(r.out, "... and %d more\n", len(from)-i)
+			return
+		}
+		fmt.Fprintln(r.out, source(&from[i]))
+	}
+}
 
 // settle lets the user choose among answers that contradict each other.
 func (r *review) settle(p *runs.Proposal) error {

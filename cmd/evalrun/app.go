@@ -56,8 +56,12 @@ func versionOf(linked string, info *debug.BuildInfo) string {
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		return v
 	}
+	return "development" + commitOf(info.Settings)
+}
+
+func commitOf(settings []debug.BuildSetting) string {
 	commit, changed := "", ""
-	for _, s := range info.Settings {
+	for _, s := range settings {
 		switch {
 		case s.Key == "vcs.revision":
 			commit = "-" + s.Value[:min(12, len(s.Value))]
@@ -65,7 +69,7 @@ func versionOf(linked string, info *debug.BuildInfo) string {
 			changed = "+dirty"
 		}
 	}
-	return "development" + commit + changed
+	return commit + changed
 }
 
 // main runs a command line and returns its exit code.

@@ -140,24 +140,28 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 		o.Judge.Judge = o.choose
 	}
 	if o.rank {
-		if o.choose == "" {
-			r, err := a.runs.Rank(args[0], o.CompareOptions)
-			if err != nil {
-				return err
-			}
-			return a.compared(r, o.json)
-		}
-		p, err := a.runs.RankByChoice(ctx, args[0], o.CompareOptions)
-		if err != nil {
-			return err
-		}
-		return a.compared(p, o.json)
+		return a.rank(ctx, args[0], o)
 	}
 	c, err := a.runs.Compare(ctx, args, o.CompareOptions)
 	if err != nil {
 		return err
 	}
 	return a.compared(c, o.json)
+}
+
+func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
+	if o.choose == "" {
+		r, err := a.runs.Rank(run, o.CompareOptions)
+		if err != nil {
+			return err
+		}
+		return a.compared(r, o.json)
+	}
+	p, err := a.runs.RankByChoice(ctx, run, o.CompareOptions)
+	if err != nil {
+		return err
+	}
+	return a.compared(p, o.json)
 }
 
 // compared shows what came of comparing, and ends with its exit code.

@@ -64,9 +64,6 @@ func (a *app) doctor(ctx context.Context, suites []string, o doctorOptions) erro
 }
 
 func (a *app) writeCheckup(c *setup.Checkup) error {
-	// stateColors are the colours of states of a check.
-	stateColors := map[string]string{setup.OK: "32", setup.Warning: "33", setup.Problem: "31"}
-
 	p := term.Printer{W: a.out}
 	for _, s := range c.Settings {
 		value := s.Value
@@ -81,22 +78,27 @@ func (a *app) writeCheckup(c *setup.Checkup) error {
 	counts := map[string]int{}
 	for _, check := range c.Checks {
 		counts[check.State]++
-		state := check.State + strings.Repeat(" ", 8-len(check.State))
-		if a.color(a.outWidth) {
-			state = "\x1b[" + stateColors[check.State] + "m" + state + "\x1b[0m"
-		}
-		p.Printf("%s %-10s", state, check.Name)
-		a.hanging(&p, check.Text)
-		if check.Advice != "" {
-			p.Printf("%19s", "")
-			a.hanging(&p, "do: "+check.Advice)
-		}
-		if check.Page != "" && check.State != setup.OK {
-			p.Printf("%19sread: evalrun help %s\n", "", check.Page)
-		}
+		a.writeCheck(&p, &check)
 	}
 	p.Printf("\n%s, %s\n", diag.Count(counts[setup.Problem], setup.Problem), diag.Count(counts[setup.Warning], setup.Warning))
 	return p.Err
+}
+
+func (a *app) writeCheck(p *term.Printer, check *setup.Check) {
+	state := check.State + strings.Repeat(" ", 8-len(check.State))
+	if a.color(a.outWidth) {
+		colors := map[string]string{setup.OK: "32", setup.Warning: "33", setup.Problem: "31"}
+		state = "\x1b[" + colors[check.State] + "m" + state + "\x1b[0m"
+	}
+	p.Printf("%s %-10s", state, check.Name)
+	a.hanging(p, check.Text)
+	if check.Advice != "" {
+		p.Printf("%19s", "")
+		a.hanging(p, "do: "+check.Advice)
+	}
+	if check.Page != "" && check.State != setup.OK {
+		p.Printf("%19sread: evalrun help %s\n", "", check.Page)
+	}
 }
 
 // hanging writes a text whose first line has begun, its other lines below the first.

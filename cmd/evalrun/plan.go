@@ -189,13 +189,7 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 	if differ(f.Arms, func(a *forecast.ArmForecast) string { return a.Suite }) {
 		p.Printf("%s: ", diag.CleanLine(arm.Suite))
 	}
-	trials := diag.Count(arm.Trials, "trial")
-	switch {
-	case arm.MostCalls > arm.Calls:
-		trials += fmt.Sprintf(" of %d to %s", arm.Calls, diag.Count(arm.MostCalls, "call"))
-	case arm.Calls > arm.Trials:
-		trials += fmt.Sprintf(" of %s", diag.Count(arm.Calls, "call"))
-	}
+	trials := trialsOf(arm)
 	if arm.App != "" {
 		p.Printf("%s: %s, %s, %d prompt tokens, estimated\n", diag.CleanLine(arm.Arm), diag.CleanLine(arm.App), trials, arm.PromptTokens)
 		return
@@ -211,6 +205,18 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 		model += ", streamed"
 	}
 	p.Printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+}
+
+// trialsOf are the trials of an arm, and the calls where these are more.
+func trialsOf(arm *forecast.ArmForecast) string {
+	trials := diag.Count(arm.Trials, "trial")
+	switch {
+	case arm.MostCalls > arm.Calls:
+		return fmt.Sprintf("%s of %d to %s", trials, arm.Calls, diag.Count(arm.MostCalls, "call"))
+	case arm.Calls > arm.Trials:
+		return trials + " of " + diag.Count(arm.Calls, "call")
+	}
+	return trials
 }
 
 // differ reports whether the arms do not all have the same of something.

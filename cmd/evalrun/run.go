@@ -126,10 +126,8 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	if warnings := job.Warnings(); warnings.Len() > 0 && !o.quiet {
-		if err := job.WriteWarnings(a.err, a.errColor()); err != nil {
-			return err
-		}
+	if err := a.warn(job, o.quiet); err != nil {
+		return err
 	}
 	result, err := evalrun.Run(ctx, job)
 	if errors.Is(err, evalrun.ErrNothing) {
@@ -139,6 +137,13 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 		a.explain(a.open(result))
 	}
 	return a.ended(result, err, o)
+}
+
+func (a *app) warn(job *evalrun.Job, quiet bool) error {
+	if warnings := job.Warnings(); quiet || warnings.Len() == 0 {
+		return nil
+	}
+	return job.WriteWarnings(a.err, a.errColor())
 }
 
 // shown shows the events of a run.
