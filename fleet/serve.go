@@ -87,21 +87,27 @@ func (f *serving) open() (err error) {
 	_, err = os.Stat(filepath.Join(f.dir, journal.FileName))
 	f.again = err == nil
 	if f.creds, err = ReadCreds(filepath.Join(f.dir, CredsName)); err == nil {
-		text, err := os.ReadFile(filepath.Join(f.dir, masterName))
-		if err == nil {
-			err = json.Unmarshal(text, &f.master)
-		}
-		if err != nil {
-			return exit.BadInput("the coordinator's key %s cannot be read: %w", filepath.Join(f.dir, masterName), err)
-		}
-		f.creds.Master = f.master.Seed
-		return nil
+		return f.readMaster()
 	}
 	if f.again {
 		return exit.BadInput("%s holds a run of a single process: `evalrun resume %s` continues it", f.dir, f.dir)
 	}
 	f.creds, err = NewCreds()
 	return err
+}
+
+// readMaster reads what only the coordinator that began the run knows.
+func (f *serving) readMaster() error {
+	name := filepath.Join(f.dir, masterName)
+	text, err := os.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(text, &f.master)
+	}
+	if err != nil {
+		return exit.BadInput("the coordinator's key %s cannot be read: %w", name, err)
+	}
+	f.creds.Master = f.master.Seed
+	return nil
 }
 
 // start starts the server, or connects to one of somebody else, and shows the address.

@@ -202,13 +202,7 @@ func (h *head) apply(o *evalrun.Options, dir string) {
 	o.NoHistory = true
 	if h.Ledger { // the coordinator has each call granted
 		o.Ledger = evalrun.LedgerOptions{}
-		getenv := o.Getenv
-		o.Getenv = func(name string) string {
-			if name == ledgerVariable {
-				return ""
-			}
-			return getenv(name)
-		}
+		o.Getenv = without(ledgerVariable, o.Getenv)
 	}
 	if h.Emulator != "" {
 		if o.Emulator = h.Emulator; h.Emulator != eval.DemoScript {
@@ -217,6 +211,16 @@ func (h *head) apply(o *evalrun.Options, dir string) {
 	}
 	if h.Project && !o.Untrusted {
 		o.ProjectFile = filepath.Join(dir, filepath.FromSlash(projectName))
+	}
+}
+
+// without is an environment that lacks one variable.
+func without(variable string, getenv func(string) string) func(string) string {
+	return func(name string) string {
+		if name == variable {
+			return ""
+		}
+		return getenv(name)
 	}
 }
 
