@@ -29,12 +29,12 @@ const anyJudge = "*"
 func (a *app) compareCommand() *cobra.Command {
 	var o compareOptions
 	cmd := &cobra.Command{
-		Use: "compare BASE HEAD", Short: "Compare two runs, or two arms of one, case by case",
+		Use: "compare BASE HEAD | RUN", Short: "Compare two runs, or the arms of one, case by case",
 		Long: "Pairs the cases of two runs and reports what changed, with intervals. With a margin there is a verdict and\n" +
 			"its exit code: 0 improved or not worse, 1 regressed, 3 inconclusive, 4 not comparable. BASE is a named\n" +
 			"baseline, a run or an exported file.",
-		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun " +
-			"compare latest --arms pro/old pro/new --choose\n  evalrun compare latest --rank",
+		Example: "  evalrun compare main latest --margin 0.05\n  evalrun compare latest --rank\n" +
+			"  evalrun compare latest --arms pro/old pro/new --margin 0.05\n  evalrun compare latest --arms pro/old pro/new --choose",
 		Args: func(_ *cobra.Command, args []string) error {
 			if o.rank && len(args) != 1 {
 				return exit.BadInput("--rank takes one run, and ranks its arms: evalrun compare RUN --rank")
@@ -55,7 +55,7 @@ func (a *app) compareCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	flags.Rule(fs, &o.Rule)
-	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt), of one run or of two: `BASE-ARM HEAD-ARM`")
+	fs.StringSliceVar(&o.Arms, "arms", nil, "compare these arms (target/prompt) of one run or of two: `BASE HEAD`")
 	fs.BoolVar(&o.rank, "rank", false, "rank all arms of one run by --metric, or with --choose by what the judge prefers")
 	flags.JSON(fs, &o.json)
 	chooseFlags(fs, &o)

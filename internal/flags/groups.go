@@ -10,10 +10,10 @@ import (
 
 // groups order the flags of commands with many: by what they are for.
 var groups = []struct{ title, flags string }{
-	{"Comparison", "arms choose criteria"},
-	{"Selection", "case tag arm failed-in changed-since sample shard repeats var seed suite"},
+	{"Comparison", "rank arms choose criteria"},
+	{"Selection", "case tag arm errors failed-in changed-since sample shard repeats var seed suite whole"},
 	{"Service", "base-url emulator service auth project api-version header-prefix auth-scope-base allow-env " +
-		"untrusted allow trust config no-config"},
+		"count model ask-judges untrusted allow trust config no-config"},
 	{"Limits", "concurrency rpm tpm budget-calls budget-tokens budget-money budget-time prices attempts timeout " +
 		"fail-fast max-failures ledger ledger-ca ledger-wait"},
 	{"Gate", "min-pass-rate max-errors max-blocked allow-empty baseline no-baseline interleave stop-early race margin alpha " +
