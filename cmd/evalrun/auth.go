@@ -174,7 +174,7 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 	if err != nil {
 		return err
 	}
-	status, problem, err := setup.NewLoginStatus(ctx, job, a.dial)
+	status, problem, err := setup.NewLoginStatus(ctx, job, a.caller().Connect)
 	switch {
 	case err != nil:
 		return err

@@ -135,7 +135,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.Choose, o.Judge.Getenv, o.Judge.Connect = o.choose != "", a.getenv, a.dial
+	o.Choose, o.Judge.Getenv, o.Judge.Connect = o.choose != "", a.getenv, a.caller().Connect
 	if o.choose != anyJudge {
 		o.Judge.Judge = o.choose
 	}

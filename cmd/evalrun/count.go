@@ -37,7 +37,7 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 	if err != nil {
 		return err
 	}
-	session, err := a.dial(job)
+	session, err := a.caller().Connect(job)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/setup"
 )
 
 // embedOptions are the flags of `evalrun embed`.
@@ -36,14 +37,26 @@ func (a *app) embedCommand() *cobra.Command {
 }
 
 func (a *app) embed(ctx context.Context, files []string, o embedOptions) error {
-	texts, err := harness.ReadTexts(a.in, files, o.whole)
+	texts, err := setup.ReadTexts(a.in, files, o.whole)
 	if err != nil {
 		return err
 	}
-	session, err := a.connect(o.Flags)
+	job, err := a.job(nil, o.Flags)
+	if err != nil {
+		return err
+	}
+	session, err := a.caller().Connect(job)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	return session.Embed(ctx, strings.TrimPrefix(o.model, "models/"), texts, func(e harness.Embedded) error { return a.screen().JSON(e) })
+	for e, err := range session.Embed(ctx, strings.TrimPrefix(o.model, "models/"), texts) {
+		if err == nil {
+			err = a.screen().JSON(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

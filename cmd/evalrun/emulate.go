@@ -10,11 +10,11 @@ import (
 
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/setup"
 )
 
 func (a *app) emulateCommand() *cobra.Command {
-	o := harness.NewEmulation()
+	o := setup.NewEmulation()
 	var app bool
 	cmd := &cobra.Command{
 		Use: "emulate", Short: "Serve the emulator on its own", Args: atMost(0),
@@ -48,7 +48,7 @@ func (a *app) emulateCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) emulate(o harness.Emulation) error {
+func (a *app) emulate(o setup.Emulation) error {
 	server, err := o.Start(a.runs.Dir)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a *app) emulate(o harness.Emulation) error {
 }
 
 // emulateApp serves the application for tries.
-func (a *app) emulateApp(cmd *cobra.Command, o harness.Emulation) error {
+func (a *app) emulateApp(cmd *cobra.Command, o setup.Emulation) error {
 	var useless []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains([]string{"app", "listen", "key"}, f.Name) {

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/setup"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
@@ -39,7 +39,11 @@ func (a *app) modelsCommand() *cobra.Command {
 }
 
 func (a *app) models(ctx context.Context, args []string, o planOptions) error {
-	session, err := a.connect(o.Flags)
+	job, err := a.job(nil, o.Flags)
+	if err != nil {
+		return err
+	}
+	session, err := a.caller().Connect(job)
 	if err != nil {
 		return err
 	}
@@ -72,7 +76,7 @@ func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOpt
 		return err
 	}
 	code := exit.CodeOK
-	for one := range job.ModelsOf(ctx, ids, buildVersion(), func(text string) { fmt.Fprintln(a.err, text) }) {
+	for one := range a.caller().ModelsOf(ctx, job, ids) {
 		switch err = one.Err; {
 		case err != nil:
 		case o.json:
@@ -90,16 +94,7 @@ func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOpt
 	return exitWith(code)
 }
 
-// connect opens the way to a service for a command without suites.
-func (a *app) connect(f harness.Flags) (*harness.Session, error) {
-	job, err := a.job(nil, f)
-	if err != nil {
-		return nil, err
-	}
-	return a.dial(job)
-}
-
-// dial opens the way to the service of a job.
-func (a *app) dial(job *harness.Job) (*harness.Session, error) {
-	return job.Connect(buildVersion(), func(text string) { fmt.Fprintln(a.err, text) })
+// caller is this command, as services see it.
+func (a *app) caller() setup.Caller {
+	return setup.Caller{Version: buildVersion(), Notice: func(text string) { fmt.Fprintln(a.err, text) }}
 }

@@ -54,7 +54,7 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 	var f *forecast.Forecast
 	plan := job.Plan()
 	if o.count {
-		session, err := a.dial(job)
+		session, err := a.caller().Connect(job)
 		if err != nil {
 			return err
 		}

@@ -1,19 +1,15 @@
 package harness
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"fmt"
-	"io"
+	"iter"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -28,30 +24,33 @@ type Embedded struct {
 	Values []float64 `json:"values"`
 }
 
-// Embed yields the vectors of texts in their order. A text that the model does not take is found
+// Embed yields the vectors of texts in their order, and at last an error if there is one. A text that the model does not take is found
 // before the first of them is sent.
-func (s *Session) Embed(ctx context.Context, model string, texts []Text, yield func(Embedded) error) error {
-	if err := s.checkTexts(ctx, model, texts); err != nil {
-		return err
-	}
-	for len(texts) > 0 {
-		n := batchOf(texts)
-		call := &eval.EmbedCall{Model: model, APIVersion: s.Settings.Service.APIVersion}
-		for _, t := range texts[:n] {
-			call.Texts = append(call.Texts, t.Text)
+func (s *Session) Embed(ctx context.Context, model string, texts []Text) iter.Seq2[Embedded, error] {
+	return func(yield func(Embedded, error) bool) {
+		if err := s.checkTexts(ctx, model, texts); err != nil {
+			yield(Embedded{}, err)
+			return
 		}
-		values, err := s.service.Embed(ctx, call)
-		if err != nil {
-			return s.Refused(err)
-		}
-		for i, v := range values {
-			if err := yield(Embedded{call.Texts[i], model, v}); err != nil {
-				return err
+		for len(texts) > 0 {
+			n := batchOf(texts)
+			call := &eval.EmbedCall{Model: model, APIVersion: s.Settings.Service.APIVersion}
+			for _, t := range texts[:n] {
+				call.Texts = append(call.Texts, t.Text)
 			}
+			values, err := s.service.Embed(ctx, call)
+			if err != nil {
+				yield(Embedded{}, s.Refused(err))
+				return
+			}
+			for i, v := range values {
+				if !yield(Embedded{call.Texts[i], model, v}, nil) {
+					return
+				}
+			}
+			texts = texts[n:]
 		}
-		texts = texts[n:]
 	}
-	return nil
 }
 
 // checkTexts compares the texts with what the model takes, as its metadata say it.
@@ -152,59 +151,4 @@ func batchOf(texts []Text) int {
 		n++
 	}
 	return n
-}
-
-// maxTexts bounds a file of texts to embed, in bytes.
-const maxTexts = 64 << 20
-
-// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. standard is in, which is read where no file is named.
-func ReadTexts(in io.Reader, files []string, whole bool) ([]Text, error) {
-	if len(files) == 0 {
-		files = []string{standard}
-	}
-	var out []Text
-	var names []string
-	for _, file := range files {
-		data, err := readTexts(in, file)
-		if err != nil {
-			return nil, exit.BadInput("%w", err)
-		}
-		name := file
-		if file == standard {
-			name = "standard input"
-		}
-		names = append(names, name)
-		if whole {
-			if text := string(data); strings.TrimSpace(text) != "" {
-				out = append(out, Text{Where: name, Text: text})
-			}
-			continue
-		}
-		for i, line := range bytes.Split(data, []byte("\n")) {
-			if text := strings.TrimSuffix(string(line), "\r"); strings.TrimSpace(text) != "" {
-				out = append(out, Text{Where: fmt.Sprintf("%s:%d", name, i+1), Text: text})
-			}
-		}
-	}
-	if len(out) == 0 {
-		return nil, exit.Incomplete("there is no text to embed in %s", strings.Join(names, ", "))
-	}
-	return out, nil
-}
-
-// readTexts reads a file, or in for standard.
-func readTexts(in io.Reader, file string) ([]byte, error) {
-	if file != standard {
-		f, err := regular.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close() //nolint:errcheck // it was only read
-		in = f
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxTexts+1))
-	if err == nil && len(data) > maxTexts {
-		err = fmt.Errorf("%s has more than %d bytes", file, maxTexts)
-	}
-	return data, err
 }

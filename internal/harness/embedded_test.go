@@ -38,13 +38,12 @@ func TestEmbedKeepsTheOrderOverBatches(t *testing.T) {
 	}
 	var got []string
 	vectors := map[string]int{}
-	err := s.connected().Embed(t.Context(), "embedding-001", texts, func(e Embedded) error {
+	for e, err := range s.connected().Embed(t.Context(), "embedding-001", texts) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		got = append(got, e.Text)
 		vectors[fmt.Sprint(e.Values)]++
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("texts (-want +got):\n%s", diff)
@@ -71,11 +70,13 @@ func TestEmbedRefusesBeforeItSends(t *testing.T) {
 		{"embeding-001", "fine", []string{"embeding-001", "embedding-001"}},
 		{"svc-pro", "fine", []string{"svc-pro", service.MethodEmbed}},
 	} {
-		err := session.Embed(t.Context(), test.model, []Text{good, {Where: "a.txt:2", Text: test.bad}}, func(Embedded) error {
-			t.Errorf("%s: a vector came", test.model)
-			return nil
-		})
-		s.refused(err, exit.CodeBadInput, test.says...)
+		var refusal error
+		for _, err := range session.Embed(t.Context(), test.model, []Text{good, {Where: "a.txt:2", Text: test.bad}}) {
+			if refusal = err; err == nil {
+				t.Errorf("%s: a vector came", test.model)
+			}
+		}
+		s.refused(refusal, exit.CodeBadInput, test.says...)
 	}
 	if stats := s.service.Stats(); stats[service.MethodEmbed]+stats[service.MethodEmbedBatch] != 0 {
 		t.Errorf("calls were made: %v", stats)

@@ -1,5 +1,6 @@
-// Package setup is what comes before a first run: the login to a service by OAuth 2.0, and a doctor. The doctor looks at which
-// settings apply, where each comes from, and whether the service can be used with them.
+// Package setup is what people do with services apart from runs. They log in by OAuth 2.0, list models, embed texts, and serve an
+// emulator or a ledger of their own. A doctor looks at which settings apply, where each comes from, and whether the service can be
+// used with them.
 package setup
 
 import (

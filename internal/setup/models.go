@@ -1,4 +1,4 @@
-package harness
+package setup
 
 import (
 	"context"
@@ -9,8 +9,20 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/runner"
 )
+
+// Caller is who calls services apart from runs.
+type Caller struct {
+	Version string       // of evalrun
+	Notice  func(string) // what people should know meanwhile
+}
+
+// Connect opens the way to the services of a job. The caller closes it.
+func (c Caller) Connect(j *harness.Job) (*harness.Session, error) {
+	return j.Connect(c.Version, c.Notice)
+}
 
 // ServedModels are the models of one service.
 type ServedModels struct {
@@ -26,7 +38,7 @@ func (s *ServedModels) String() string {
 }
 
 // ModelsOf yields the models of every service that the suites name, or, where ids has one, that model alone.
-func (j *Job) ModelsOf(ctx context.Context, ids []string, version string, notice func(string)) iter.Seq[*ServedModels] {
+func (c Caller) ModelsOf(ctx context.Context, j *harness.Job, ids []string) iter.Seq[*ServedModels] {
 	names := slices.Sorted(maps.Keys(j.Settings.Services))
 	if j.NeedsService() {
 		names = append([]string{""}, names...)
@@ -34,7 +46,7 @@ func (j *Job) ModelsOf(ctx context.Context, ids []string, version string, notice
 	return func(yield func(*ServedModels) bool) {
 		for _, name := range names {
 			one := &ServedModels{Service: name}
-			one.Models, one.Err = j.modelsAt(ctx, name, ids, version, notice)
+			one.Models, one.Err = c.modelsAt(ctx, j, name, ids)
 			if !yield(one) {
 				return
 			}
@@ -43,10 +55,8 @@ func (j *Job) ModelsOf(ctx context.Context, ids []string, version string, notice
 }
 
 // modelsAt are the models of one service.
-func (j *Job) modelsAt(ctx context.Context, name string, ids []string, version string,
-	notice func(string),
-) ([]eval.Model, error) {
-	session, err := j.ConnectTo(name, version, notice)
+func (c Caller) modelsAt(ctx context.Context, j *harness.Job, name string, ids []string) ([]eval.Model, error) {
+	session, err := j.ConnectTo(name, c.Version, c.Notice)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,17 @@
-package harness
+package setup
 
 import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/ledger"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
+
+// maxLimits bounds a file of limits, in bytes.
+const maxLimits = 64 << 20
 
 // LedgerService is a ledger that is served for a team.
 type LedgerService struct {
@@ -19,19 +23,20 @@ type LedgerService struct {
 }
 
 // Start serves the ledger. The caller closes it. notice says what those who run it should know. A file of limits that is not good is a
-// *BadFiles.
+// *harness.BadFiles.
 func (o LedgerService) Start(dir rundir.Dir, getenv func(string) string, notice func(string)) (*ledger.Server, error) {
 	if o.Limits == "" {
 		return nil, exit.BadInput("--config FILE is missing: it has the limits of the accounts; see `evalrun help ledger`")
 	}
-	src, err := regular.ReadInput(dir.Join(o.Limits), maxInput)
+	src, err := regular.ReadInput(dir.Join(o.Limits), maxLimits)
 	if err != nil {
 		return nil, exit.BadInput("the limits cannot be read: %w", err)
 	}
-	f := &Files{sources: map[string][]byte{o.Limits: src}}
+	f := &harness.Files{}
+	f.Keep(o.Limits, src)
 	limits := ledger.ReadLimits(o.Limits, src, &f.Diags)
 	if f.Diags.HasErrors() {
-		return nil, &BadFiles{f}
+		return nil, &harness.BadFiles{Files: f}
 	}
 	return ledger.Start(ledger.Config{
 		Listen: o.Listen, Limits: limits, State: dir.Join(o.State), Token: strings.TrimSpace(getenv("EVALRUN_LEDGER_TOKEN")),

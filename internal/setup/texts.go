@@ -1,0 +1,67 @@
+package setup
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/regular"
+)
+
+// maxTexts bounds a file of texts to embed, in bytes.
+const maxTexts = 64 << 20
+
+// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. regular.Standard is in, which is read where no file is named.
+func ReadTexts(in io.Reader, files []string, whole bool) ([]harness.Text, error) {
+	if len(files) == 0 {
+		files = []string{regular.Standard}
+	}
+	var out []harness.Text
+	var names []string
+	for _, file := range files {
+		data, err := readTexts(in, file)
+		if err != nil {
+			return nil, exit.BadInput("%w", err)
+		}
+		name := file
+		if file == regular.Standard {
+			name = "standard input"
+		}
+		names = append(names, name)
+		if whole {
+			if text := string(data); strings.TrimSpace(text) != "" {
+				out = append(out, harness.Text{Where: name, Text: text})
+			}
+			continue
+		}
+		for i, line := range bytes.Split(data, []byte("\n")) {
+			if text := strings.TrimSuffix(string(line), "\r"); strings.TrimSpace(text) != "" {
+				out = append(out, harness.Text{Where: fmt.Sprintf("%s:%d", name, i+1), Text: text})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, exit.Incomplete("there is no text to embed in %s", strings.Join(names, ", "))
+	}
+	return out, nil
+}
+
+// readTexts reads a file, or in for regular.Standard.
+func readTexts(in io.Reader, file string) ([]byte, error) {
+	if file != regular.Standard {
+		f, err := regular.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxTexts+1))
+	if err == nil && len(data) > maxTexts {
+		err = fmt.Errorf("%s has more than %d bytes", file, maxTexts)
+	}
+	return data, err
+}
