@@ -126,11 +126,14 @@ var direct = map[string][]string{
 	"runner":           {"scorers", "suite", "eval", "diag", "internal/estimate"},
 	"internal/githead": {"internal/lazy", "internal/regular"},
 	"internal/project": {"internal/githead", "internal/rundir", "reports", "suite"},
+	"internal/dialect": {
+		"internal/flow", "runner", "clients/account", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
+		"internal/program", "internal/secret", "suite",
+	},
 	"internal/harness": {
-		"internal/answers", "internal/selection", "internal/project",
+		"internal/answers", "internal/selection", "internal/project", "internal/dialect",
 		"internal/layers", "internal/verdict", "internal/rundir", "runner",
-		"journal", "clients/account", "clients/app", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
-		"clients/emulator", "clients/oauth", "internal/flow", "internal/ledger", "internal/record",
+		"journal", "clients/app", "clients/generative", "clients/emulator", "clients/oauth", "internal/flow", "internal/ledger", "internal/record",
 		"internal/trust", "internal/regular", "internal/workspace", "scorers", "suite",
 	},
 	"evalrun":          {"internal/harness", "internal/output"},

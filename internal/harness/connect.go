@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/dialect"
+
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
@@ -183,7 +185,7 @@ func (s *Session) wayTo(name string) (next flow.Service, address string) {
 	one := s.Settings.Services[name]
 	to := way{
 		peer: runner.Served(name), timeout: limits.Timeout, concurrency: limits.Services[name].Concurrency,
-		counts: can(one.Protocol, service.MethodCountTokens), address: one.URL, name: name,
+		counts: dialect.Can(one.Protocol, service.MethodCountTokens), address: one.URL, name: name,
 	}
 	return s.decorated(to), one.URL
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/dialect"
+
 	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
@@ -51,7 +53,7 @@ func (s *Session) here() (*here, error) {
 	s.link = line
 	h := &here{s, map[string]flow.Service{"": line}, map[string]application{}}
 	for name, one := range s.Settings.Services {
-		h.services[name] = adapted{s.dialNamed(one), one.NoMetadata}
+		h.services[name] = dialect.AsService(s.dialNamed(one), one.NoMetadata)
 	}
 	for name, t := range s.namedTargets {
 		if t.App != nil {

@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/evalrun/evalrun/internal/dialect"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -161,7 +163,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		Allow:          flags.Allow,
 		OwnBaseline:    flags.ownBaseline(),
 		AllowEnv:       flags.AllowEnv,
-		Can:            can,
+		Can:            dialect.Can,
 		Race:           flags.Race != "" && !flags.NoBaseline,
 	}
 	if err := cmp.Or(flags.checkAllow(), flags.CheckRace()); err != nil {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/evalrun/evalrun/internal/dialect"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
@@ -26,7 +28,7 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 			return nil, err
 		}
 	}
-	services := j.projectServices(suite.Options{Getenv: getenv, AllowEnv: flags.AllowEnv, Can: can})
+	services := j.projectServices(suite.Options{Getenv: getenv, AllowEnv: flags.AllowEnv, Can: dialect.Can})
 	for i, one := range of.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(snapshotDir(i))))
 		if err != nil {
@@ -44,7 +46,7 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 			Untrusted:   flags.Untrusted,
 			Allow:       flags.Allow,
 			AllowEnv:    flags.AllowEnv,
-			Can:         can,
+			Can:         dialect.Can,
 			OwnBaseline: true,
 			Dir:         one.Dir,
 			Services:    services,

@@ -68,8 +68,11 @@ func (l byLogin) Close() {
 	l.Client.Close()
 }
 
-// unauthorized is the HTTP status of a login that is not good, or no more.
-const unauthorized = 401
+// Statuses of HTTP that refuse a caller.
+const (
+	unauthorized = 401 // a login that is not good, or no more
+	forbidden    = 403
+)
 
 // byEmulator is the link of a session with an emulator of its own.
 type byEmulator struct{ byKey }

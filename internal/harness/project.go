@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/evalrun/evalrun/internal/dialect"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -106,7 +108,7 @@ func (f *Flags) readProject(path string, c ProjectChoice, suites []string) error
 
 // badProject is the error of a project file with problems: those of its services come with them.
 func (f *Flags) badProject(file *project.File, files *Files) error {
-	servicesIn(file, suite.Options{Getenv: f.getenv, AllowEnv: f.AllowEnv, Can: can}, &files.Diags)
+	servicesIn(file, suite.Options{Getenv: f.getenv, AllowEnv: f.AllowEnv, Can: dialect.Can}, &files.Diags)
 	return &BadFiles{files}
 }
 

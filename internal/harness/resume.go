@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/dialect"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/layers"
@@ -183,7 +185,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 		return r.loadFiles(getenv)
 	}
 	j := NewJob(r.Flags, getenv)
-	services := j.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Flags.AllowEnv, Can: can})
+	services := j.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Flags.AllowEnv, Can: dialect.Can})
 	for i, one := range r.doc.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(snapshotDir(i))))
 		if err != nil {
@@ -203,7 +205,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 			Allow:          r.Flags.Allow,
 			OwnBaseline:    r.Flags.ownBaseline(),
 			AllowEnv:       r.Flags.AllowEnv,
-			Can:            can,
+			Can:            dialect.Can,
 		}
 		opts.Services = services
 		if opts.Base, err = r.earlierAgain(j, i, opts); err != nil {

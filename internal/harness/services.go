@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/evalrun/evalrun/internal/dialect"
+
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -251,44 +253,9 @@ func (s *Session) checkServices() error {
 	return nil
 }
 
-// contact is how a named service is reached, and what opens it.
-type contact struct {
-	*Named
-	url         string
-	key         string
-	tokens      tokens // nil: there is a key, or nothing
-	userAgent   string
-	connections int
-	toEmulator  bool
-}
-
-// headers are the headers of every request.
-func (c *contact) headers() map[string][]string {
-	out := map[string][]string{}
-	for _, h := range c.Headers {
-		out[h.Name] = []string{h.Value}
-	}
-	return out
-}
-
-// secrets are the values of headers that must not show.
-func (c *contact) secrets() []string {
-	var out []string
-	for _, h := range c.Headers {
-		if h.Secret && h.Value != "" {
-			out = append(out, h.Value)
-			_, last, found := strings.Cut(h.Value, " ") // of "Bearer ..." the token
-			if found {
-				out = append(out, strings.TrimSpace(last))
-			}
-		}
-	}
-	return out
-}
-
 // named is the link to a named service.
 type named struct {
-	speaker
+	dialect.Speaker
 	of *Named
 }
 
@@ -307,24 +274,22 @@ func (n named) refusal(_ *eval.RunService, e *eval.Error) string {
 }
 
 // dialNamed opens the way to a named service.
-func (s *Session) dialNamed(one *Named) speaker {
-	c := &contact{
-		Named: one, url: one.URL, key: one.key, userAgent: "evalrun/" + s.Version,
-		connections: s.Settings.Limits.Services[one.Name].Concurrency,
+func (s *Session) dialNamed(one *Named) dialect.Speaker {
+	c := &dialect.Contact{
+		NamedService: one.NamedService, URL: one.URL, Key: one.key, UserAgent: "evalrun/" + s.Version,
+		Connections: s.Settings.Limits.Services[one.Name].Concurrency,
 	}
-	speaks := protocols[one.Protocol]
 	switch {
 	case s.server != nil: // the emulator answers for every service
 		own := *one.NamedService
 		own.Headers, own.Path, own.HeaderPrefix = nil, "", s.Settings.Service.HeaderPrefix
-		c.Named = &Named{&own, s.server.URL, emulatorKey}
-		c.url, c.key, c.toEmulator = s.server.URL+speaks.base, emulatorKey, true
+		c.NamedService, c.URL, c.Key, c.ToEmulator = &own, s.server.URL+dialect.EmulatorPath(one.Protocol), emulatorKey, true
 	case one.Login != nil:
-		source := newPrinted(one.NamedService, s.keyVariables())
+		source := dialect.NewPrinted(one.NamedService, s.keyVariables())
 		s.endpoints = append(s.endpoints, source)
-		c.tokens = source
+		c.Tokens = source
 	}
-	found := speaks.connect(c)
+	found := c.Connect()
 	s.endpoints = append(s.endpoints, found)
 	s.links[one.Name] = named{found, one}
 	return found
@@ -335,7 +300,7 @@ func (j *Job) uncounted() map[string]bool {
 	out := map[string]bool{}
 	for _, s := range j.Suites {
 		for _, one := range s.AllServices() {
-			if !can(one.Protocol, service.MethodCountTokens) {
+			if !dialect.Can(one.Protocol, service.MethodCountTokens) {
 				out[one.Name] = true
 			}
 		}

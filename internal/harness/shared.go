@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/dialect"
+
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
@@ -123,7 +125,7 @@ func (s *Session) account(name, model string) ledger.Account {
 
 // identity is what stands for the caller at a named service: a key, the program that prints tokens, or a secret header.
 func (one *Named) identity() string {
-	switch headers := (&contact{Named: one}).secrets(); {
+	switch headers := (&dialect.Contact{NamedService: one.NamedService}).Secrets(); {
 	case one.key != "":
 		return one.key
 	case one.Login != nil:

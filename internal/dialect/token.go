@@ -1,4 +1,4 @@
-package harness
+package dialect
 
 import (
 	"context"
@@ -22,9 +22,9 @@ const (
 	maxToken    = 16 << 10
 )
 
-// printed hands out the tokens that a program prints, each as long as it lasts. It is safe for concurrent use. Close
+// Printed hands out the tokens that a program prints, each as long as it lasts. It is safe for concurrent use. Close
 // it.
-type printed struct {
+type Printed struct {
 	of     *suite.NamedService
 	keys   []string // variables that the program does not get
 	closed chan struct{}
@@ -42,15 +42,16 @@ type printing struct {
 	err   error
 }
 
-func newPrinted(of *suite.NamedService, keys []string) *printed {
-	return &printed{of: of, keys: keys, closed: make(chan struct{})}
+// NewPrinted hands out the tokens of a service. Its program does not get the variables named keys.
+func NewPrinted(of *suite.NamedService, keys []string) *Printed {
+	return &Printed{of: of, keys: keys, closed: make(chan struct{})}
 }
 
 // Close ends the program if it runs.
-func (p *printed) Close() { close(p.closed) }
+func (p *Printed) Close() { close(p.closed) }
 
 // Token is one that has not outlived its lifetime. The error is an *eval.Error.
-func (p *printed) Token(ctx context.Context) (string, error) {
+func (p *Printed) Token(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	if p.token != "" && (p.of.Lifetime == 0 || time.Since(p.since) < p.of.Lifetime) {
 		defer p.mu.Unlock()
@@ -62,7 +63,7 @@ func (p *printed) Token(ctx context.Context) (string, error) {
 }
 
 // Renew runs the program again after a token was refused, unless that was done since; false when it prints the same.
-func (p *printed) Renew(ctx context.Context, refused string) (bool, error) {
+func (p *Printed) Renew(ctx context.Context, refused string) (bool, error) {
 	p.mu.Lock()
 	if p.token != refused {
 		p.mu.Unlock()
@@ -75,7 +76,7 @@ func (p *printed) Renew(ctx context.Context, refused string) (bool, error) {
 }
 
 // start runs the program, unless it runs. The caller holds the lock.
-func (p *printed) start() *printing {
+func (p *Printed) start() *printing {
 	if p.running != nil {
 		return p.running
 	}
@@ -105,7 +106,7 @@ func (r *printing) wait(ctx context.Context) (string, error) {
 }
 
 // print runs the program. before is the last token, which the program may repeat in what it says.
-func (p *printed) print(before string) (string, error) {
+func (p *Printed) print(before string) (string, error) {
 	c := p.of.Login
 	switch {
 	case c.Gone != nil:
@@ -152,7 +153,7 @@ func likeTokens(printed string) []string {
 const minToken, maxTokens = 8, 32
 
 // failed is the error of a program that gave no token.
-func (p *printed) failed(why string) error {
+func (p *Printed) failed(why string) error {
 	return &eval.Error{
 		Kind: eval.KindAuth, OfLogin: true, Unsent: true, Permanent: true,
 		Message: fmt.Sprintf("the service `%s` has no token: the program %q %s", p.of.Name, p.of.Login.Words[0], why),
