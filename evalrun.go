@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
@@ -112,15 +112,15 @@ type LedgerOptions struct {
 	Lost func(reason string)
 }
 
-// flags are the options as the harness takes them.
-func (o *Options) flags() harness.Flags {
-	f := harness.Flags{
+// flags are the options as package job takes them.
+func (o *Options) flags() job.Flags {
+	f := job.Flags{
 		Options: eval.Options{
 			ServiceOptions: o.Service, LimitOptions: o.Limits, SelectionOptions: o.Selection, SourceOptions: o.Sources,
 			GateOptions: o.Gate, Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted,
 			Allow: o.Allow, NoContent: o.NoContent, Name: o.Name, Labels: maps.Clone(o.Labels),
 		},
-		Ledger: harness.LedgerOptions(o.Ledger), Executor: o.Executor,
+		Ledger: job.LedgerOptions(o.Ledger), Executor: o.Executor,
 		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading, Listing: o.Listing,
 	}
 	if o.Emulator != "" {
@@ -152,7 +152,7 @@ func (o *Options) emit(e Event) {
 type Job struct {
 	options Options
 	outputs []output.Output
-	job     *harness.Job
+	job     *job.Job
 	part    bool // of what the suites have
 }
 
@@ -164,7 +164,7 @@ func Load(_ context.Context, o Options) (*Job, error) {
 		return nil, err
 	}
 	flags := o.flags()
-	chosen := harness.ProjectChoice{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
+	chosen := job.ProjectChoice{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
 	if err := flags.UseProject(chosen, o.Suites); err != nil {
 		return nil, err
 	}
@@ -173,25 +173,25 @@ func Load(_ context.Context, o Options) (*Job, error) {
 			return nil, err
 		}
 	}
-	var job *harness.Job
+	var j *job.Job
 	switch {
 	case flags.Rescore != "":
-		job, err = harness.LoadRescored(flags.Rescore, o.Suites, flags, o.getenv())
+		j, err = job.LoadRescored(flags.Rescore, o.Suites, flags, o.getenv())
 	case len(o.Suites) == 0:
 		err = exit.BadInput("no suite is named")
 	default:
-		job, err = harness.Load(o.Suites, flags, o.getenv())
+		j, err = job.Load(o.Suites, flags, o.getenv())
 	}
 	if err == nil {
-		err = job.Bad()
+		err = j.Bad()
 	}
 	if err == nil {
-		err = job.Settle()
+		err = j.Settle()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Job{options: o, outputs: outputs, job: job, part: o.Selection.Selected != nil}, nil
+	return &Job{options: o, outputs: outputs, job: j, part: o.Selection.Selected != nil}, nil
 }
 
 // Suites are the suites of the job, read-only.
@@ -260,7 +260,7 @@ func (r *Result) Open() (*journal.Document, error) {
 
 // WriteError writes an error of this package as the command does: problems of files with their source lines and hints.
 func WriteError(w io.Writer, err error, color bool) error {
-	var bad *harness.BadFiles
+	var bad *job.BadFiles
 	if errors.As(err, &bad) {
 		return bad.Tell(w, color)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/harness"
 )
 
 // Executor makes single attempts of calls: what is left of a run below its plan, retries, limits and budgets. Errors are of type
@@ -31,7 +32,7 @@ type Executor interface {
 // workspaces below dir. The function ends its connections. Errors are those of a run that cannot begin, such as a missing key.
 func NewExecutor(j *Job, dir string) (Executor, func(), error) {
 	o := &j.options
-	executor, session, err := j.job.Executor(o.Version, dir, func(text string) { o.emit(Event{Kind: EventNotice, Text: text}) })
+	executor, session, err := harness.Executor(j.job, o.Version, dir, func(text string) { o.emit(Event{Kind: EventNotice, Text: text}) })
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
@@ -102,7 +103,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := harness.Reopen(dir, flags, o.Errors)
+	r, err := job.Reopen(dir, flags, o.Errors)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 }
 
 // reload reads the suites of a run again and settles where they are sent.
-func (j *Job) reload(r *harness.Resumption) (err error) {
+func (j *Job) reload(r *job.Resumption) (err error) {
 	if j.job, err = r.Load(j.options.getenv()); err == nil {
 		err = j.job.Bad()
 	}
@@ -132,7 +133,7 @@ func (j *Job) reload(r *harness.Resumption) (err error) {
 }
 
 // resume sends what is missing of a run, and closes it.
-func (j *Job) resume(ctx context.Context, r *harness.Resumption) (*Result, error) {
+func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 	o := &j.options
 	session, err := j.connect()
 	if err != nil {
@@ -143,7 +144,7 @@ func (j *Job) resume(ctx context.Context, r *harness.Resumption) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	todo, err := r.Todo(plan)
+	todo, err := harness.NewTodo(r, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func (j *Job) resume(ctx context.Context, r *harness.Resumption) (*Result, error
 // connect opens the way to the service.
 func (j *Job) connect() (*harness.Session, error) {
 	o := &j.options
-	session, err := j.job.Connect(o.Version, func(text string) { o.emit(Event{Kind: EventNotice, Text: text}) })
+	session, err := harness.Connect(j.job, o.Version, func(text string) { o.emit(Event{Kind: EventNotice, Text: text}) })
 	if err == nil && o.Layout.Verbose { // else the first retry before the run is one notice
 		session.Retrying = o.retry
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/runs"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
 // acceptOptions are the flags of `evalrun accept`.
 type acceptOptions struct {
-	harness.Flags
+	job.Flags
 	suites   []string
 	yes      bool
 	showOnly bool
@@ -65,11 +65,11 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err := runs.AcceptedByPerson(a.getenv); err != nil {
 		return err
 	}
-	job, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Flags, a.getenv))
+	j, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Flags, a.getenv))
 	if err != nil {
 		return err
 	}
-	found, err := runs.NewAcceptance(job)
+	found, err := runs.NewAcceptance(j)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/runs"
 	"github.com/evalrun/evalrun/internal/term"
 )
@@ -110,7 +110,7 @@ func exitWith(code int) error {
 
 // explain prints what went wrong.
 func (a *app) explain(err error) {
-	var mistakes *harness.BadFiles
+	var mistakes *job.BadFiles
 	switch {
 	case err == nil, errors.Is(err, errSaid):
 	case errors.As(err, &mistakes):
@@ -155,32 +155,32 @@ func (a *app) screen() term.Screen {
 }
 
 // job is load with the settings settled.
-func (a *app) job(files []string, flags harness.Flags) (*harness.Job, error) {
-	job, err := a.load(files, flags)
+func (a *app) job(files []string, flags job.Flags) (*job.Job, error) {
+	j, err := a.load(files, flags)
 	if err == nil {
-		err = job.Settle()
+		err = j.Settle()
 	}
-	return job, err
+	return j, err
 }
 
 // load reads suites and prints problems and warnings; a problem is an error.
-func (a *app) load(files []string, flags harness.Flags) (*harness.Job, error) {
-	return a.loaded(harness.Load(files, flags, a.getenv))
+func (a *app) load(files []string, flags job.Flags) (*job.Job, error) {
+	return a.loaded(job.Load(files, flags, a.getenv))
 }
 
-func (a *app) loaded(job *harness.Job, err error) (*harness.Job, error) {
+func (a *app) loaded(j *job.Job, err error) (*job.Job, error) {
 	if err == nil {
-		err = job.Bad()
+		err = j.Bad()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if job.Diags.Len() > 0 {
-		if err := job.Tell(a.err, a.errColor()); err != nil {
+	if j.Diags.Len() > 0 {
+		if err := j.Tell(a.err, a.errColor()); err != nil {
 			return nil, err
 		}
 	}
-	return job, nil
+	return j, nil
 }
 
 // overview orders the commands by purpose, the most used first.

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/setup"
 	"github.com/evalrun/evalrun/internal/term"
 )
@@ -38,7 +38,7 @@ func (a *app) authCommand() *cobra.Command {
 
 // loginOptions are the flags of `evalrun auth login`.
 type loginOptions struct {
-	harness.Flags
+	job.Flags
 	secrets   string
 	redirect  string
 	scopes    []string
@@ -82,13 +82,13 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 				"oauth#once-in-the-cloud-console`",
 		)
 	}
-	var own harness.Flags // what a login has to know of the deployment, and no more
+	var own job.Flags // what a login has to know of the deployment, and no more
 	own.ScopeBase, own.Project = o.ScopeBase, o.Project
-	job, err := a.job(suites, own)
+	j, err := a.job(suites, own)
 	if err != nil {
 		return err
 	}
-	l, err := setup.NewLogin(&job.Settings.Service, a.loginBy(o))
+	l, err := setup.NewLogin(&j.Settings.Service, a.loginBy(o))
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (a *app) tellLogin(granted *setup.Granted) {
 
 // statusOptions are the flags of `evalrun auth status`.
 type statusOptions struct {
-	harness.Flags
+	job.Flags
 	json bool
 }
 
@@ -170,11 +170,11 @@ func (a *app) status(ctx context.Context, o statusOptions) error {
 		return err
 	}
 	o.Auth = "oauth"
-	job, err := a.job(nil, o.Flags)
+	j, err := a.job(nil, o.Flags)
 	if err != nil {
 		return err
 	}
-	status, problem, err := setup.NewLoginStatus(ctx, job, a.caller().Connect)
+	status, problem, err := setup.NewLoginStatus(ctx, j, a.caller().Connect)
 	switch {
 	case err != nil:
 		return err

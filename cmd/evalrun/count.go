@@ -33,11 +33,11 @@ func (a *app) countCommand() *cobra.Command {
 }
 
 func (a *app) count(ctx context.Context, files []string, o planOptions) error {
-	job, err := a.job(files, o.Flags)
+	j, err := a.job(files, o.Flags)
 	if err != nil {
 		return err
 	}
-	session, err := a.caller().Connect(job)
+	session, err := a.caller().Connect(j)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *app) count(ctx context.Context, files []string, o planOptions) error {
 		return err
 	}
 	if plan.Size() == 0 {
-		return job.Nothing("")
+		return j.Nothing("")
 	}
 	total, err := forecast.CountPrompts(ctx, plan, session.Counter(), func(one forecast.PromptCount) error {
 		if o.json {

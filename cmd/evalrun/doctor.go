@@ -8,14 +8,14 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/setup"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
 // doctorOptions are the flags of `evalrun doctor`.
 type doctorOptions struct {
-	harness.Flags
+	job.Flags
 	json bool
 }
 

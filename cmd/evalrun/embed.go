@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/setup"
 )
 
 // embedOptions are the flags of `evalrun embed`.
 type embedOptions struct {
-	harness.Flags
+	job.Flags
 	model string
 	whole bool
 }
@@ -41,11 +41,11 @@ func (a *app) embed(ctx context.Context, files []string, o embedOptions) error {
 	if err != nil {
 		return err
 	}
-	job, err := a.job(nil, o.Flags)
+	j, err := a.job(nil, o.Flags)
 	if err != nil {
 		return err
 	}
-	session, err := a.caller().Connect(job)
+	session, err := a.caller().Connect(j)
 	if err != nil {
 		return err
 	}

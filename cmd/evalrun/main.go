@@ -1,7 +1,7 @@
 // Command evalrun tests prompts: it sends the cases of YAML suites to a model, scores the answers
 // and says by its exit code whether they are good enough.
 //
-// Each sub-command is a file: flags into a struct, the steps of internal/harness in order, an exit
+// Each sub-command is a file: flags into a struct, the steps of internal/job and its neighbors in order, an exit
 // code. os.Exit is called here and nowhere else.
 package main
 

@@ -6,12 +6,12 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/runs"
 )
 
 func (a *app) mergeCommand() *cobra.Command {
-	var f harness.Flags
+	var f job.Flags
 	cmd := &cobra.Command{
 		Use: "merge RUN...", Short: "Join the shards of one plan into one run, and apply its gate",
 		Long: "Joins the runs of all shards (`evalrun run --shard I/N`) into the run that they would have\n" +

@@ -39,11 +39,11 @@ func (a *app) modelsCommand() *cobra.Command {
 }
 
 func (a *app) models(ctx context.Context, args []string, o planOptions) error {
-	job, err := a.job(nil, o.Flags)
+	j, err := a.job(nil, o.Flags)
 	if err != nil {
 		return err
 	}
-	session, err := a.caller().Connect(job)
+	session, err := a.caller().Connect(j)
 	if err != nil {
 		return err
 	}
@@ -71,12 +71,12 @@ func (a *app) models(ctx context.Context, args []string, o planOptions) error {
 // modelsOfSuites lists the models of every service that suites name, or those of one id. A service that cannot be
 // reached does not hide the models of the others.
 func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOptions) error {
-	job, err := a.job(files, o.Flags)
+	j, err := a.job(files, o.Flags)
 	if err != nil {
 		return err
 	}
 	code := exit.CodeOK
-	for one := range a.caller().ModelsOf(ctx, job, ids) {
+	for one := range a.caller().ModelsOf(ctx, j, ids) {
 		switch err = one.Err; {
 		case err != nil:
 		case o.json:

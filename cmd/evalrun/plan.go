@@ -15,13 +15,13 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/forecast"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
 // planOptions are the flags of `evalrun plan` and `evalrun count`.
 type planOptions struct {
-	harness.Flags
+	job.Flags
 	count, json bool
 }
 
@@ -47,14 +47,14 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error {
-	job, err := a.job(files, o.Flags)
+	j, err := a.job(files, o.Flags)
 	if err != nil {
 		return err
 	}
 	var f *forecast.Forecast
-	plan := job.Plan()
+	plan := j.Plan()
 	if o.count {
-		session, err := a.caller().Connect(job)
+		session, err := a.caller().Connect(j)
 		if err != nil {
 			return err
 		}
@@ -62,20 +62,20 @@ func (a *app) showPlan(ctx context.Context, files []string, o planOptions) error
 		if plan, err = session.Plan(ctx); err != nil {
 			return err
 		}
-		if f, err = forecast.New(ctx, plan, &job.Settings.Limits, job.Settings.Prices, session.Counter()); err != nil {
+		if f, err = forecast.New(ctx, plan, &j.Settings.Limits, j.Settings.Prices, session.Counter()); err != nil {
 			return exit.Incomplete("the tokens could not be counted: %w", err)
 		}
 	} else {
-		f, err = forecast.New(ctx, plan, &job.Settings.Limits, job.Settings.Prices, nil)
+		f, err = forecast.New(ctx, plan, &j.Settings.Limits, j.Settings.Prices, nil)
 		if err != nil {
 			return err
 		}
 	}
 	if f.Trials == 0 {
-		return job.Nothing("")
+		return j.Nothing("")
 	}
-	f.Concurrency = job.AtOnce()
-	if err := f.Outlooks(plan, &o.Options, a.runs.Dir, job.Suites); err != nil {
+	f.Concurrency = j.AtOnce()
+	if err := f.Outlooks(plan, &o.Options, a.runs.Dir, j.Suites); err != nil {
 		return err
 	}
 	if o.json {

@@ -4,11 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 func (a *app) reportCommand() *cobra.Command {
-	var f harness.Flags
+	var f job.Flags
 	verbose := false
 	cmd := &cobra.Command{
 		Use: "report RUN", Short: "Report a run, finished or not", Args: exactly(1),

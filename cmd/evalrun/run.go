@@ -15,13 +15,13 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/forecast"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
 // runOptions are the flags of `evalrun run`.
 type runOptions struct {
-	harness.Flags
+	job.Flags
 	dryRun, quiet, verbose, open, watch bool
 }
 
@@ -122,14 +122,14 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	shown := a.shown(o, release)
 	options := a.options(files, o, signals)
 	options.Progress = shown.event
-	job, err := evalrun.Load(ctx, options)
+	j, err := evalrun.Load(ctx, options)
 	if err != nil {
 		return err
 	}
-	if err := a.warn(job, o.quiet); err != nil {
+	if err := a.warn(j, o.quiet); err != nil {
 		return err
 	}
-	result, err := evalrun.Run(ctx, job)
+	result, err := evalrun.Run(ctx, j)
 	if errors.Is(err, evalrun.ErrNothing) {
 		err = exit.Incomplete("%w; --allow-empty makes this no error", err)
 	}
@@ -139,11 +139,11 @@ func (a *app) run(ctx context.Context, files []string, o runOptions) error {
 	return a.ended(result, err, o)
 }
 
-func (a *app) warn(job *evalrun.Job, quiet bool) error {
-	if warnings := job.Warnings(); quiet || warnings.Len() == 0 {
+func (a *app) warn(j *evalrun.Job, quiet bool) error {
+	if warnings := j.Warnings(); quiet || warnings.Len() == 0 {
 		return nil
 	}
-	return job.WriteWarnings(a.err, a.errColor())
+	return j.WriteWarnings(a.err, a.errColor())
 }
 
 // shown shows the events of a run.
@@ -272,15 +272,15 @@ func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 }
 
 func (a *app) dryRun(files []string, o runOptions) error {
-	job, err := a.job(files, o.Flags)
+	j, err := a.job(files, o.Flags)
 	if err != nil {
 		return err
 	}
-	plan := job.Plan()
+	plan := j.Plan()
 	if plan.Size() == 0 && !o.AllowEmpty {
-		return job.Nothing("; --allow-empty makes this no error")
+		return j.Nothing("; --allow-empty makes this no error")
 	}
-	if err := forecast.CheckRaces(plan, &job.Flags.Options, a.runs.Dir, job.Suites); err != nil {
+	if err := forecast.CheckRaces(plan, &j.Flags.Options, a.runs.Dir, j.Suites); err != nil {
 		return err
 	}
 	return forecast.WriteRequests(a.out, plan)

@@ -5,12 +5,12 @@ import (
 
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // selfTestOptions are the flags of `evalrun selftest`.
 type selfTestOptions struct {
-	harness.Flags
+	job.Flags
 	against string
 	json    bool
 }
@@ -38,11 +38,11 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if o.against == "" {
 		return exit.BadInput("say which run has the repeats: --against RUN")
 	}
-	job, err := a.load([]string{file}, o.Flags)
+	j, err := a.load([]string{file}, o.Flags)
 	if err != nil {
 		return err
 	}
-	tests, err := a.runs.SelfTest(job.Suites[0], o.against, &o.Options)
+	tests, err := a.runs.SelfTest(j.Suites[0], o.against, &o.Options)
 	if err != nil {
 		return err
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/evalrun/evalrun/internal/authoring"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 func (a *app) validateCommand() *cobra.Command {
 	validateFormats := []string{"text", "json", "github"}
 
-	var f harness.Flags
+	var f job.Flags
 	var format string
 	cmd := &cobra.Command{
 		Use: "validate [SUITE...]", Short: "Check suites without a request", Args: suites,
@@ -44,7 +44,7 @@ func (a *app) validateCommand() *cobra.Command {
 
 // annotated writes the problems of a project file for programs, as annotate does those of suites.
 func (a *app) annotated(err error, format string) error {
-	var bad *harness.BadFiles
+	var bad *job.BadFiles
 	if format == "text" || !errors.As(err, &bad) {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *app) annotated(err error, format string) error {
 
 // annotate writes what is wrong with suites for programs, to standard output; that nothing is, too. A problem without a
 // file is there and on standard error.
-func (a *app) annotate(files []string, f harness.Flags, format string) error {
+func (a *app) annotate(files []string, f job.Flags, format string) error {
 	checked, err := authoring.Check(files, f, a.getenv)
 	if err == nil && checked.Bad() {
 		err = exitWith(exit.CodeBadInput)
@@ -61,12 +61,12 @@ func (a *app) annotate(files []string, f harness.Flags, format string) error {
 	return errors.Join(err, checked.Write(a.out, format))
 }
 
-func (a *app) validate(files []string, f harness.Flags) error {
-	job, err := a.job(files, f)
+func (a *app) validate(files []string, f job.Flags) error {
+	j, err := a.job(files, f)
 	if err != nil {
 		return err
 	}
-	for _, s := range job.Suites {
+	for _, s := range j.Suites {
 		trials := 0
 		for c := range s.Outlines() {
 			trials += c.Repeats * len(c.Arms)
@@ -76,17 +76,17 @@ func (a *app) validate(files []string, f harness.Flags) error {
 			return err
 		}
 	}
-	return a.selected(job)
+	return a.selected(j)
 }
 
 // selected writes how much the filters select, when there are any.
-func (a *app) selected(job *harness.Job) error {
-	if !job.Flags.Narrows() {
+func (a *app) selected(j *job.Job) error {
+	if !j.Flags.Narrows() {
 		return nil
 	}
-	plan := job.Plan()
+	plan := j.Plan()
 	if plan.Size() == 0 && plan.Shard() == nil {
-		return job.Nothing("")
+		return j.Nothing("")
 	}
 	_, err := fmt.Fprintf(a.out, "selected: %s\n", diag.Count(plan.Size(), "trial"))
 	return err

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/reports"
 )
 
@@ -23,7 +23,7 @@ func Problems(found *diag.List) *Checked { return &Checked{problems: *found} }
 
 // Check checks suites and what they are to be run with. Problems of files are in what it returns. The error is about no file, and is one of
 // the problems too.
-func Check(files []string, f harness.Flags, getenv func(string) string) (*Checked, error) {
+func Check(files []string, f job.Flags, getenv func(string) string) (*Checked, error) {
 	c := &Checked{files: files}
 	err := c.check(f, getenv)
 	if err != nil {
@@ -32,17 +32,17 @@ func Check(files []string, f harness.Flags, getenv func(string) string) (*Checke
 	return c, err
 }
 
-func (c *Checked) check(f harness.Flags, getenv func(string) string) error {
-	job, err := harness.Load(c.files, f, getenv)
+func (c *Checked) check(f job.Flags, getenv func(string) string) error {
+	j, err := job.Load(c.files, f, getenv)
 	if err != nil {
 		return err
 	}
-	c.problems.Merge(job.Diags)
+	c.problems.Merge(j.Diags)
 	if c.Bad() {
 		return nil
 	}
-	err = job.Settle()
-	var other *harness.BadFiles // such as a price list
+	err = j.Settle()
+	var other *job.BadFiles // such as a price list
 	if errors.As(err, &other) {
 		c.problems.Merge(other.Diags)
 		return nil
@@ -50,8 +50,8 @@ func (c *Checked) check(f harness.Flags, getenv func(string) string) error {
 	if err != nil || !f.Narrows() {
 		return err
 	}
-	if plan := job.Plan(); plan.Size() == 0 && plan.Shard() == nil {
-		return job.Nothing("")
+	if plan := j.Plan(); plan.Size() == 0 && plan.Shard() == nil {
+		return j.Nothing("")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/project"
 	"github.com/evalrun/evalrun/internal/service"
@@ -47,9 +47,9 @@ func (f *First) Write(path string, getenv func(string) string) error {
 	if err := writeNew(path, text); err != nil {
 		return err
 	}
-	job, err := harness.Load([]string{path}, harness.Flags{}, getenv)
+	j, err := job.Load([]string{path}, job.Flags{}, getenv)
 	if err == nil {
-		err = job.Bad()
+		err = j.Bad()
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(path))

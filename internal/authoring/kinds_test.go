@@ -11,7 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // Each kind is listed and explained in lines that fit, and an unknown one is bad input with the nearest.
@@ -130,11 +130,11 @@ func TestAFirstSuiteHasTheVariablesOfItsPrompt(t *testing.T) {
 }
 
 // checked checks a suite of this text.
-func checked(t *testing.T, text string, change func(*harness.Flags)) (c *Checked, file string, err error) {
+func checked(t *testing.T, text string, change func(*job.Flags)) (c *Checked, file string, err error) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "s.yaml")
 	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
-	f := harness.Flags{}
+	f := job.Flags{}
 	if change != nil {
 		change(&f)
 	}
@@ -167,6 +167,6 @@ func TestCheckingASuite(t *testing.T) {
 		t.Errorf("got %s", &b)
 	}
 
-	c, _, err = checked(t, goodSuite, func(f *harness.Flags) { f.Cases = []string{"gone"} })
+	c, _, err = checked(t, goodSuite, func(f *job.Flags) { f.Cases = []string{"gone"} })
 	expect.Same(t, "nothing selected: bad, and exit code", [2]any{c.Bad(), exit.Of(err)}, [2]any{true, exit.CodeIncomplete})
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/promptfoo"
 )
 
@@ -27,7 +27,7 @@ type Imported struct {
 }
 
 // ImportPromptfoo converts a promptfoo configuration into a suite in a folder. Without a name the configuration is the one in the current
-// folder; without a folder it is ImportFolder next to the configuration. The error is a *harness.BadFiles for invalid YAML, and nothing is
+// folder; without a folder it is ImportFolder next to the configuration. The error is a *job.BadFiles for invalid YAML, and nothing is
 // written then.
 func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported, error) {
 	config, err := configuration(config)
@@ -61,11 +61,11 @@ func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported,
 }
 
 func badFiles(problems *promptfoo.Problems) error {
-	bad := &harness.Files{Diags: problems.Diags}
+	bad := &job.Files{Diags: problems.Diags}
 	for file, src := range problems.Sources {
 		bad.Keep(file, src)
 	}
-	return &harness.BadFiles{Files: bad}
+	return &job.BadFiles{Files: bad}
 }
 
 // configuration finds the configuration: the one that is named, or the one in the current folder.
@@ -90,8 +90,8 @@ func configuration(name string) (string, error) {
 
 // problemsOf lists what validate finds wrong in a suite.
 func problemsOf(file string, getenv func(string) string) (out []string) {
-	checked, err := Check([]string{file}, harness.Flags{}, getenv)
-	var bad *harness.BadFiles
+	checked, err := Check([]string{file}, job.Flags{}, getenv)
+	var bad *job.BadFiles
 	if err != nil && !errors.As(err, &bad) && len(checked.problems.Sorted()) == 0 {
 		return []string{err.Error()}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -28,10 +29,10 @@ type ByJudge struct {
 	Judge    string // "" where there is only one to choose
 	Criteria string // "" for those of the judge
 	Suite    string // the file with the judge; "" for the suites of the run
-	Flags    harness.Flags
+	Flags    job.Flags
 
 	Getenv  func(string) string
-	Connect func(*harness.Job) (*harness.Session, error)
+	Connect func(*job.Job) (*harness.Session, error)
 }
 
 // Chooser is a judge that chooses between the answers of two runs, or of two arms. Close it.
@@ -52,29 +53,29 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
 		}
 	}
-	job, err := by.load(head)
+	j, err := by.load(head)
 	if err == nil {
-		err = job.Bad()
+		err = j.Bad()
 	}
 	if err != nil {
 		return nil, err
 	}
-	judge, err := by.find(job)
+	judge, err := by.find(j)
 	if err != nil {
 		return nil, err
 	}
-	job.Asks(judge)
-	job.Flags.Cache = true // so that the same pair is put to the same judge once, however often it is compared
-	if err := job.SettleLike(head, "comparing by a judge"); err != nil {
+	j.Asks(judge)
+	j.Flags.Cache = true // so that the same pair is put to the same judge once, however often it is compared
+	if err := j.SettleLike(head, "comparing by a judge"); err != nil {
 		return nil, err
 	}
-	session, err := by.Connect(job)
+	session, err := by.Connect(j)
 	if err != nil {
 		return nil, err
 	}
 	c := &Chooser{
 		session: session, config: session.Judging(), base: base, head: head,
-		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, job.Settings.Service.APIVersion),
+		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, j.Settings.Service.APIVersion),
 		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}
 	c.total = compare.Choice{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
@@ -99,15 +100,15 @@ func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare
 func (c *Chooser) Close() { c.session.Close() }
 
 // load reads the suites that name the judge.
-func (by *ByJudge) load(head *journal.Document) (*harness.Job, error) {
+func (by *ByJudge) load(head *journal.Document) (*job.Job, error) {
 	if by.Suite != "" {
-		return harness.Load([]string{by.Suite}, by.Flags, by.Getenv)
+		return job.Load([]string{by.Suite}, by.Flags, by.Getenv)
 	}
-	return harness.LoadCopies(head, by.Flags, by.Getenv)
+	return job.LoadCopies(head, by.Flags, by.Getenv)
 }
 
 // find is the judge that was named, or the only one there is: of several the one that is meant to choose.
-func (by *ByJudge) find(j *harness.Job) (*suite.Judge, error) {
+func (by *ByJudge) find(j *job.Job) (*suite.Judge, error) {
 	all, names := judgesOf(j.Suites)
 	if len(all) == 0 {
 		return nil, exit.BadInput(

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/suite"
@@ -23,7 +23,7 @@ func CompleteSelection(cmd *cobra.Command) {
 	}
 	for flag, names := range map[string]func(*suite.Suite) iter.Seq[string]{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
 		completeFlag(cmd, flag, func(_ *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
-			l, err := harness.Load(files, harness.Flags{}, os.Getenv)
+			l, err := job.Load(files, job.Flags{}, os.Getenv)
 			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command reports them when it runs
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}

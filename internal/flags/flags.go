@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/reports"
@@ -18,7 +18,7 @@ import (
 )
 
 // Service say where the service is.
-func Service(fs *pflag.FlagSet, f *harness.Flags) {
+func Service(fs *pflag.FlagSet, f *job.Flags) {
 	Address(fs, f)
 	fs.StringVar(
 		&f.Auth, "auth", "",
@@ -33,13 +33,13 @@ func Service(fs *pflag.FlagSet, f *harness.Flags) {
 }
 
 // Services are about the named services.
-func Services(fs *pflag.FlagSet, f *harness.Flags) {
+func Services(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(&services{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
 	AllowEnv(fs, f)
 }
 
 // AllowEnv lets suites name further variables of the environment.
-func AllowEnv(fs *pflag.FlagSet, f *harness.Flags) {
+func AllowEnv(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringArrayVar(
 		&f.AllowEnv, "allow-env", nil,
 		"let suites take a key from the variable `NAME`, even if it is not EVALRUN_* or *_API_KEY (repeatable)",
@@ -47,24 +47,24 @@ func AllowEnv(fs *pflag.FlagSet, f *harness.Flags) {
 }
 
 // Seed is the seed of what is drawn.
-func Seed(fs *pflag.FlagSet, f *harness.Flags) {
+func Seed(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Uint64Var(&f.Seed, "seed", 0, "draw --sample and the emulator's answers from seed `N` (default 0)")
 }
 
 // Address name the service.
-func Address(fs *pflag.FlagSet, f *harness.Flags) {
+func Address(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.BaseURL, "base-url", "", "send requests to the service at `URL` (EVALRUN_BASE_URL, service.baseUrl)")
 	fs.StringVar(&f.APIVersion, "api-version", "", "use `VERSION` v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)")
 	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "begin the service's headers with `PREFIX` (EVALRUN_HEADER_PREFIX; default x-svc)")
 }
 
 // Project names the cloud project.
-func Project(fs *pflag.FlagSet, f *harness.Flags) {
+func Project(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.Project, "project", "", "cloud project `ID`, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
 }
 
 // Limits bound what is sent.
-func Limits(fs *pflag.FlagSet, f *harness.Flags) {
+func Limits(fs *pflag.FlagSet, f *job.Flags) {
 	fs.VarP(&boundedInt{&f.Concurrency, suite.MaxConcurrency}, "concurrency", "j", "keep `N` calls in progress at once (default 8)")
 	Positive(fs, &f.RPM, "rpm", "send at most `N` requests per minute")
 	Positive(fs, &f.TPM, "tpm", "send at most `N` tokens per minute")
@@ -77,14 +77,14 @@ func Limits(fs *pflag.FlagSet, f *harness.Flags) {
 }
 
 // Ledger names the ledger that the process shares with others.
-func Ledger(fs *pflag.FlagSet, f *harness.Flags) {
+func Ledger(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.Ledger.URL, "ledger", "", "have calls granted by the team's ledger at `URL` (EVALRUN_LEDGER)")
 	fs.StringVar(&f.Ledger.CA, "ledger-ca", "", "trust the certificates in the `FILE` for the ledger")
 	fs.Var((*Duration)(&f.Ledger.Wait), "ledger-wait", "end the run when the ledger is away for this long (default 10m)")
 }
 
 // Attempts are about a single call.
-func Attempts(fs *pflag.FlagSet, f *harness.Flags) {
+func Attempts(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "try each call at most `N` times (default 5)")
 	fs.Var((*Duration)(&f.Timeout), "timeout", "end each attempt after this long, body included (default 60s)")
 }
@@ -97,7 +97,7 @@ func Failures(fs *pflag.FlagSet, p *int, more string) {
 }
 
 // Select choose trials.
-func Select(fs *pflag.FlagSet, f *harness.Flags) {
+func Select(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "run each case `N` times (overrides the suite)")
 	Cases(fs, &f.Cases)
 	fs.StringArrayVar(&f.Tags, "tag", nil, "select cases with a tag that matches `GLOB` (repeatable)")
@@ -141,18 +141,18 @@ func Outcomes(fs *pflag.FlagSet, p *[]eval.Outcome) {
 }
 
 // Out are about the run directory.
-func Out(fs *pflag.FlagSet, f *harness.Flags) {
+func Out(fs *pflag.FlagSet, f *job.Flags) {
 	OutDir(fs, f)
 	fs.BoolVar(&f.NoContent, "no-content", false, "keep prompts and answers out of all files, but not hashes, lengths and scores")
 }
 
 // OutDir names the run directory.
-func OutDir(fs *pflag.FlagSet, f *harness.Flags) {
+func OutDir(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.Out, "out", "", "write the run into `DIR` (default .evalrun/runs/ID)")
 }
 
 // Gate are rules of the gate.
-func Gate(fs *pflag.FlagSet, f *harness.Flags) {
+func Gate(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "require this pass rate of each arm (overrides the suites)")
 	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "allow this share of errors (overrides the suites)")
 	fs.Var(&optionalShare{&f.MaxBlocked}, "max-blocked", "allow this share of blocked answers (overrides the suites)")
@@ -160,7 +160,7 @@ func Gate(fs *pflag.FlagSet, f *harness.Flags) {
 }
 
 // Reports names reports and where they go.
-func Reports(fs *pflag.FlagSet, f *harness.Flags) {
+func Reports(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringArrayVarP(&f.Reports, "report", "o", nil,
 		"write a report as `FORMAT[=FILE]`: "+strings.Join(reports.Names(), ", ")+
 			"; without FILE to standard output (default table; repeatable)")
@@ -175,7 +175,7 @@ func JSON(fs *pflag.FlagSet, p *bool) {
 }
 
 // Untrusted is for suites of people who must not choose where the key goes.
-func Untrusted(fs *pflag.FlagSet, f *harness.Flags) {
+func Untrusted(fs *pflag.FlagSet, f *job.Flags) {
 	fs.BoolVar(
 		&f.Untrusted, "untrusted", false,
 		"treat the suite as untrusted: it cannot name the service, read the environment, start programs or call other hosts",
@@ -185,7 +185,7 @@ func Untrusted(fs *pflag.FlagSet, f *harness.Flags) {
 }
 
 // Trust accepts a run that others made.
-func Trust(fs *pflag.FlagSet, f *harness.Flags) {
+func Trust(fs *pflag.FlagSet, f *job.Flags) {
 	fs.BoolVar(&f.Trust, "trust", false, "trust a run that you did not make: send your key to its address and start its programs")
 }
 
@@ -200,7 +200,7 @@ func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 }
 
 // Baseline are the flags that compare a run with a baseline.
-func Baseline(fs *pflag.FlagSet, f *harness.Flags) {
+func Baseline(fs *pflag.FlagSet, f *job.Flags) {
 	Against(fs, f)
 	fs.StringVar(
 		&f.Interleave, "interleave", "",
@@ -210,13 +210,13 @@ func Baseline(fs *pflag.FlagSet, f *harness.Flags) {
 }
 
 // Race lets the arms of a suite race.
-func Race(fs *pflag.FlagSet, f *harness.Flags) {
+func Race(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var((*race)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
 	fs.Lookup("race").NoOptDefVal = eval.MetricPass
 }
 
 // Against say what a run is compared with, and by which rule.
-func Against(fs *pflag.FlagSet, f *harness.Flags) {
+func Against(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.Baseline, "baseline", "", "compare with `RUN`: a named baseline, a run, or an exported file")
 	fs.BoolVar(&f.NoBaseline, "no-baseline", false, "skip the comparison that the suite's gate has")
 	Rule(fs, &f.Rule)

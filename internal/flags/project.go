@@ -7,20 +7,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/project"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // Identity are what a run is found again by.
-func Identity(fs *pflag.FlagSet, f *harness.Flags) {
+func Identity(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var((*runName)(&f.Name), "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
 	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
 }
 
 // Config lets a command use the project file: what it says is the default of the command's flags.
-func Config(cmd *cobra.Command, f *harness.Flags) {
+func Config(cmd *cobra.Command, f *job.Flags) {
 	c, run := configFlags(cmd), cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := useProject(cmd, f, *c, nil); err != nil {
@@ -32,7 +32,7 @@ func Config(cmd *cobra.Command, f *harness.Flags) {
 
 // ConfigSuites is Config for a command whose arguments are suites: without any they are those of the run of --failed-in, if that is given,
 // else those of the project file.
-func ConfigSuites(cmd *cobra.Command, f *harness.Flags) {
+func ConfigSuites(cmd *cobra.Command, f *job.Flags) {
 	c, run, check := configFlags(cmd), cmd.RunE, cmd.Args
 	cmd.Args = cobra.ArbitraryArgs // they are checked when they are known
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -57,8 +57,8 @@ func ConfigSuites(cmd *cobra.Command, f *harness.Flags) {
 }
 
 // configFlags are the flags that choose a project file.
-func configFlags(cmd *cobra.Command) *harness.ProjectChoice {
-	var c harness.ProjectChoice
+func configFlags(cmd *cobra.Command) *job.ProjectChoice {
+	var c job.ProjectChoice
 	cmd.Flags().StringVar(&c.File, "config", "",
 		"use the project file `FILE` (default "+project.FileName+" of this folder or one above it)")
 	cmd.Flags().BoolVar(&c.None, "no-config", false, "use no project file")
@@ -66,7 +66,7 @@ func configFlags(cmd *cobra.Command) *harness.ProjectChoice {
 }
 
 // useProject reads the project file and gives its values to flags that were not given.
-func useProject(cmd *cobra.Command, f *harness.Flags, c harness.ProjectChoice, suites []string) error {
+func useProject(cmd *cobra.Command, f *job.Flags, c job.ProjectChoice, suites []string) error {
 	if err := f.UseProject(c, suites); err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -39,29 +38,11 @@ type absent struct {
 	flow.Service // nil: nothing is called
 }
 
-// NeedsService reports whether the plan calls models of the unnamed service: under test, as judges, or for embeddings.
-func (j *Job) NeedsService() bool { return len(j.Suites) == 0 || slices.Contains(j.used(), "") }
-
-// atOnce is how many calls may be under way at once within some limits: programs run in addition.
-func (j *Job) atOnce(limits *suite.Limits) int {
-	concurrency := limits.Concurrency
-	all := concurrency
-	for _, own := range limits.Services {
-		all += own.Concurrency
-	}
-	for t := range j.targets {
-		if t.App != nil && t.App.Program != nil {
-			all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
-		}
-	}
-	return all
-}
-
 // applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
 // up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
 	out := map[app.Target]flow.Service{}
-	for name, t := range s.namedTargets {
+	for name, t := range s.NamedTargets {
 		if t.App != nil {
 			out[t.App] = target{s.wayToTarget(t), name}
 		}
@@ -78,29 +59,6 @@ type target struct {
 func (t target) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	call.Target = t.name
 	return t.Service.Generate(ctx, call)
-}
-
-// namedTargets yields the targets of all suites, and of their earlier versions, by names that are the same in every process that has
-// read the suites.
-func (j *Job) namedTargets(yield func(name string, t *suite.Target) bool) {
-	for i, one := range j.Suites {
-		for v, version := range one.Versions() {
-			for _, t := range version.Targets {
-				if !yield(fmt.Sprintf("%d.%d/%s", i, v, t.Name), t) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// targets yields the targets of all suites, and of their earlier versions.
-func (j *Job) targets(yield func(*suite.Target) bool) {
-	for _, t := range j.namedTargets {
-		if !yield(t) {
-			return
-		}
-	}
 }
 
 // wayToTarget is an application with its decorators. A program keeps its own time, and runs where no service has to be
@@ -130,7 +88,7 @@ func (s *Session) endpoint(t *suite.Target) attempter {
 // program is what runs a program.
 func (s *Session) program(p *suite.Program) attempter {
 	return client.NewProgram(client.ProgramConfig{
-		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Keys: s.keyVariables(), Timeout: p.Timeout,
+		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
 		Folder: func(call *eval.Call) (string, error) { return s.workspaces.of(p, call) },
 	})
 }
@@ -141,7 +99,7 @@ func (s *Session) reader() func(app.Target, *eval.Response) (*eval.Response, err
 		return nil
 	}
 	readers := map[app.Target]*client.Reader{}
-	for t := range s.targets {
+	for t := range s.Targets {
 		if t.App != nil && t.App.HTTP != nil {
 			readers[t.App] = client.NewReader(t.App.HTTP.Reading)
 		}
@@ -155,9 +113,9 @@ func (s *Session) reader() func(app.Target, *eval.Response) (*eval.Response, err
 }
 
 // secrets are those of all applications: one may have heard of another's.
-func (j *Job) secrets() []string {
+func (s *Session) secrets() []string {
 	var out []string
-	for t := range j.targets {
+	for t := range s.Targets {
 		if t.App != nil && t.App.HTTP != nil {
 			out = append(out, t.App.HTTP.Secrets...)
 		}
@@ -171,7 +129,7 @@ func (j *Job) secrets() []string {
 // identity.
 func (s *Session) checkVariables(sends bool) error {
 	missing := map[string]string{}
-	for _, arm := range s.askedArms() {
+	for _, arm := range s.AskedArms() {
 		if arm.Target.App == nil {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/evalrun/evalrun/clients/generative"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -83,20 +84,20 @@ func (silent) Finish()                       {}
 
 // session connects to a server with a suite of this many trials.
 func benchSession(b *testing.B, url string, trials, concurrency int, scorers string) (*Session, *runner.Plan) {
-	flags := Flags{Options: eval.Options{
+	flags := job.Flags{Options: eval.Options{
 		ServiceOptions: eval.ServiceOptions{BaseURL: url},
 		LimitOptions:   eval.LimitOptions{Concurrency: concurrency},
 		Out:            filepath.Join(b.TempDir(), "run"),
 	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
-	job, err := Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
+	j, err := job.Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
 	if err == nil {
-		err = job.Settle()
+		err = j.Settle()
 	}
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := job.Connect("bench", func(string) {})
+	s, err := Connect(j, "bench", func(string) {})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -276,18 +277,18 @@ func BenchmarkResume(b *testing.B) {
 	}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
 	for b.Loop() {
-		r, err := Reopen(dir, Flags{}, false)
+		r, err := job.Reopen(dir, job.Flags{}, false)
 		if err != nil {
 			b.Fatal(err)
 		}
-		job, err := r.Load(getenv)
+		j, err := r.Load(getenv)
 		if err == nil {
-			err = r.Settle(job)
+			err = r.Settle(j)
 		}
 		if err != nil {
 			b.Fatal(err)
 		}
-		todo, err := r.Todo(job.Plan())
+		todo, err := NewTodo(r, j.Plan())
 		if err != nil || todo.Settled != trials {
 			b.Fatal(todo, err)
 		}

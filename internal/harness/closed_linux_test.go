@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // held lists the files in a folder of the site that this process has open.
@@ -35,12 +36,12 @@ func TestRefusedRescoreClosesTheRun(t *testing.T) {
 	similar := strings.Replace(fourSuite, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1)
 	for name, test := range map[string]struct {
 		change func(s *site)
-		flags  Flags
+		flags  job.Flags
 		says   string
 	}{
 		"no script": {
 			change: func(s *site) { s.write("s.yaml", similar) },
-			flags:  Flags{Options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: "gone.yaml"}}}, says: "gone.yaml",
+			flags:  job.Flags{Options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: "gone.yaml"}}}, says: "gone.yaml",
 		},
 		"a run of another user": {
 			change: func(s *site) {

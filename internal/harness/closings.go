@@ -100,7 +100,7 @@ func (s *Session) linkOf(name string) link {
 func (s *Session) allClosed() bool {
 	return len(s.calls) > 0 && !slices.ContainsFunc(s.calls,
 		func(name string) bool { return s.closed.of(name, "") == "" }) &&
-		!slices.ContainsFunc(slices.Collect(s.targets), func(t *suite.Target) bool { return t.App != nil })
+		!slices.ContainsFunc(slices.Collect(s.Targets), func(t *suite.Target) bool { return t.App != nil })
 }
 
 // unreachable says why a trial makes no sense any more, since a service that it needs refuses; "" when it does.

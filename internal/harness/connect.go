@@ -9,13 +9,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/dialect"
-
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
@@ -25,7 +24,7 @@ import (
 // Session is a way to the service with everything wired. Close it. What a session does without has a stand-in that does
 // nothing, so that no field is nil once Connect has returned.
 type Session struct {
-	*Job
+	*job.Job
 	Version  string       // of evalrun
 	Notice   func(string) // what people should know during a run
 	Retrying func(string) // called before each retry; optional
@@ -53,7 +52,7 @@ type Session struct {
 }
 
 // Connect wires a session: the emulator if the flags name one, the client and its decorators. It makes no call.
-func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
+func Connect(j *job.Job, version string, notice func(string)) (*Session, error) {
 	own := *j // with the address of its own emulator
 	s := newSession(&own, version, notice)
 	if err := s.connect(); err != nil {
@@ -63,8 +62,15 @@ func (j *Job) Connect(version string, notice func(string)) (*Session, error) {
 	return s, nil
 }
 
+// ConnectTo is Connect for one service by its name, "" being the unnamed one: nothing of the others has to be there.
+func ConnectTo(j *job.Job, name, version string, notice func(string)) (*Session, error) {
+	only := *j
+	only.Only = &name
+	return Connect(&only, version, notice)
+}
+
 // newSession is a session that is not connected.
-func newSession(j *Job, version string, notice func(string)) *Session {
+func newSession(j *job.Job, version string, notice func(string)) *Session {
 	return &Session{
 		Job: j, Version: version, Notice: notice,
 		link: offline{}, links: map[string]link{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(),
@@ -75,7 +81,7 @@ func newSession(j *Job, version string, notice func(string)) *Session {
 
 // connect opens all that the session needs. After an error the caller closes what is open by then.
 func (s *Session) connect() (err error) {
-	s.calls = s.called()
+	s.calls = s.Called()
 	if err = s.checkVariables(false); err != nil {
 		return err
 	}
@@ -83,7 +89,7 @@ func (s *Session) connect() (err error) {
 	case s.Flags.Answers != "":
 		return s.answerFrom(s.readAnswers())
 	case s.Flags.Replay != "":
-		return s.answerFrom(s.Flags.recordedAnswers())
+		return s.answerFrom(s.recordedAnswers())
 	}
 	if s.recorder, err = s.openRecorder(); err != nil {
 		return err
@@ -127,8 +133,8 @@ func (s *Session) reach() (err error) {
 }
 
 // warned reports whether a suite of its own names the address, and was warned of.
-func (j *Job) warned(url string) bool {
-	return slices.ContainsFunc(j.Suites, func(s *suite.Suite) bool { return s.Service.BaseURL == url })
+func (s *Session) warned(url string) bool {
+	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return one.Service.BaseURL == url })
 }
 
 // Emulated reports whether the session talks to an emulator: the embedded one, or one that said so
@@ -157,11 +163,11 @@ func (s *Session) wire() {
 	s.waits = flow.NewWaits()
 	config := flow.LedgerConfig{
 		Rates: flow.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute}, Models: models,
-		Concurrency: limits.Concurrency, Before: settings.before,
+		Concurrency: limits.Concurrency, Before: settings.Before,
 		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens, BudgetMoney: limits.BudgetMoney, Prices: settings.Prices,
-		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.spent,
+		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.Spent,
 	}
-	settings.divide(&config)
+	divide(&settings, &config)
 	if s.shared != nil {
 		config.Shared = s.shared
 	}
@@ -200,7 +206,7 @@ func (s *Session) cached(next flow.Service, who string) flow.Service {
 
 // divide gives each service a share of what calls may take. Without named ones, the limits of all are those of the
 // service.
-func (s *Settings) divide(c *flow.LedgerConfig) {
+func divide(s *job.Settings, c *flow.LedgerConfig) {
 	if len(s.Services) == 0 {
 		return
 	}
@@ -211,7 +217,7 @@ func (s *Settings) divide(c *flow.LedgerConfig) {
 			Concurrency: own.Concurrency,
 		}
 	}
-	if !s.capped { // each service has the usual concurrency to itself, so that a slow one takes nothing from the others
+	if !s.Capped { // each service has the usual concurrency to itself, so that a slow one takes nothing from the others
 		c.Concurrency = 0
 	}
 }
@@ -304,7 +310,7 @@ func (s *Session) Close() {
 	s.origin.close()
 }
 
-// Plan makes the plan of a run and checks it against the service's models. Problems of the suites are a *BadFiles.
+// Plan makes the plan of a run and checks it against the service's models. Problems of the suites are a *job.BadFiles.
 func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	p := s.Job.Plan()
 	s.tellUncounted(p)
@@ -395,36 +401,4 @@ func (s *Session) Refused(err error) error {
 		return exit.Incomplete("%s does not answer: %w", s.Settings.Service.BaseURL, err)
 	}
 	return exit.Incomplete("%s: %w", s.Settings.Service.BaseURL, err)
-}
-
-// Plan makes the plan of a job without calling the service.
-func (j *Job) Plan() *runner.Plan { return j.plan(&j.Flags, j.places(), j.Settings.Service.APIVersion) }
-
-// askedArms are the arms of the plan, for which no shard has to be cut.
-func (j *Job) askedArms() []runner.PlannedArm {
-	return runner.AskedArms(j.Suites, filterOf(&j.Flags, j.places()))
-}
-
-// places are those of the trials that are selected, nil when all are.
-func (j *Job) places() *eval.Places {
-	if j.Settings.selection == nil {
-		return nil
-	}
-	return j.Settings.selection.Places
-}
-
-func (j *Job) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
-	p := runner.NewPlan(j.Suites, j.table(), filterOf(f, places), apiVersion)
-	p.Uncounted = j.uncounted()
-	return p
-}
-
-func filterOf(f *Flags, places *eval.Places) runner.Filter {
-	shard, err := runner.ParseShard(f.Shard)
-	if err != nil { // it was checked when the flag was read
-		panic(err)
-	}
-	return runner.Filter{
-		Cases: glob.New(f.Cases), Tags: glob.New(f.Tags), Arms: glob.New(f.Arms), Shard: shard, Places: places,
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // files lists what is in the folder of a site.
@@ -70,11 +70,11 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 				*path = s.at.Join(*path)
 			}
 			before := s.files()
-			j, err := s.settle(Flags{Options: o}, "s.yaml")
+			j, err := s.settle(job.Flags{Options: o}, "s.yaml")
 			if err != nil {
 				t.Fatal(err)
 			}
-			session, err := j.Connect("test", s.notice)
+			session, err := Connect(j, "test", s.notice)
 			if session != nil {
 				t.Error("there is a session")
 			}
@@ -95,12 +95,12 @@ func TestConnectMakesNoCall(t *testing.T) {
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
 	for _, emulated := range []string{"", eval.DemoScript} {
-		j, err := s.settle(Flags{Options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: emulated}}}, "s.yaml")
+		j, err := s.settle(job.Flags{Options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: emulated}}}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
 		url, key := j.Settings.Service.BaseURL, j.Settings.Key()
-		session, err := j.Connect("test", s.notice)
+		session, err := Connect(j, "test", s.notice)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,11 +129,11 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 		s := newSite(t, "")
 		s.env["EVALRUN_BASE_URL"] = url
 		s.write("s.yaml", fourSuite)
-		j, err := s.settle(Flags{}, "s.yaml")
+		j, err := s.settle(job.Flags{}, "s.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
-		session, err := j.Connect("test", s.notice)
+		session, err := Connect(j, "test", s.notice)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,11 +147,11 @@ func TestPlainHTTPIsAWarning(t *testing.T) {
 // planned connects to a service and plans; the error is that of Session.Plan.
 func (s *site) planned(o eval.Options, files ...string) error {
 	s.Helper()
-	j, err := s.settle(Flags{Options: o}, files...)
+	j, err := s.settle(job.Flags{Options: o}, files...)
 	if err != nil {
 		s.Fatal(err)
 	}
-	session, err := j.Connect("test", s.notice)
+	session, err := Connect(j, "test", s.notice)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -185,15 +185,4 @@ func TestPlanRefusesBeforeTheFirstAnswer(t *testing.T) {
 	gone.Close()
 	s.env["EVALRUN_BASE_URL"] = gone.URL
 	s.refused(s.planned(once, "s.yaml"), exit.CodeIncomplete, gone.URL)
-}
-
-// A dangling link is bad input.
-func TestLoadRefusesADanglingLink(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "")
-	if err := os.Symlink("nowhere.yaml", s.at.Join("link.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	_, err := s.settle(Flags{}, "link.yaml")
-	s.refused(err, exit.CodeBadInput, "link.yaml")
 }

@@ -119,13 +119,13 @@ func (s *Session) Models(ctx context.Context) ([]eval.Model, error) {
 // described is the source of metadata about models, and the version of its interface: the unnamed service, or the only
 // one of the session.
 func (s *Session) described() (source runner.ModelSource, apiVersion string) {
-	if s.only == nil || *s.only == "" {
+	if s.Only == nil || *s.Only == "" {
 		return s.service, s.Settings.Service.APIVersion
 	}
-	if s.Settings.Services[*s.only].HasVersions() {
+	if s.Settings.Services[*s.Only].HasVersions() {
 		apiVersion = service.APIVersions[0]
 	}
-	return s.service.Of(*s.only), apiVersion
+	return s.service.Of(*s.Only), apiVersion
 }
 
 // noModel is the error of a model that the service does not have; method, if any, is what it was wanted for. The
@@ -133,8 +133,8 @@ func (s *Session) described() (source runner.ModelSource, apiVersion string) {
 func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
 	source, version := s.described()
 	who := runner.Served("")
-	if s.only != nil {
-		who = runner.Served(*s.only)
+	if s.Only != nil {
+		who = runner.Served(*s.Only)
 	}
 	missing := runner.Missing(ctx, source, runner.Wanted{APIVersion: version, ID: id, Method: method}, e)
 	if missing.Unlisted {

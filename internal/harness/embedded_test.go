@@ -8,17 +8,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/service"
 )
 
 // connected is a session without suites.
 func (s *site) connected() *Session {
 	s.Helper()
-	j, err := s.settle(Flags{})
+	j, err := s.settle(job.Flags{})
 	if err != nil {
 		s.Fatal(err)
 	}
-	session, err := j.Connect("test", s.notice)
+	session, err := Connect(j, "test", s.notice)
 	if err != nil {
 		s.Fatal(err)
 	}

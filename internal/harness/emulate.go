@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
@@ -31,7 +32,8 @@ func (s *Session) startEmulator() error {
 		return exit.With(exit.CodeIncomplete, err)
 	}
 	s.script = script.Sum()
-	s.Settings.Service.BaseURL, s.Settings.key = s.server.URL, emulatorKey
+	s.Settings.Service.BaseURL = s.server.URL
+	s.Settings.UseKey(emulatorKey)
 	return nil
 }
 
@@ -45,22 +47,26 @@ func (s *Session) noteEchoes() {
 	}
 }
 
+// maxScript bounds the scripts of emulators, in bytes.
+const maxScript = 64 << 20
+
 // ReadScript reads an emulator script; eval.DemoScript is the one that evalrun brings.
 func ReadScript(dir rundir.Dir, path string) (*emulator.Script, error) {
 	if path == eval.DemoScript {
 		return emulator.DemoScript(), nil
 	}
-	src, err := regular.ReadInput(dir.Join(path), maxInput)
+	src, err := regular.ReadInput(dir.Join(path), maxScript)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, exit.BadInput("the emulator's script cannot be read: there is no file %s", path)
 	}
 	if err != nil {
 		return nil, exit.BadInput("the emulator's script cannot be read: %w", err)
 	}
-	f := &Files{sources: map[string][]byte{path: src}}
+	f := &job.Files{}
+	f.Keep(path, src)
 	script := emulator.LoadScript(path, src, &f.Diags)
 	if f.Diags.HasErrors() {
-		return nil, &BadFiles{f}
+		return nil, &job.BadFiles{Files: f}
 	}
 	return script, nil
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/dialect"
-
 	"github.com/evalrun/evalrun/app"
 	client "github.com/evalrun/evalrun/clients/app"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -55,7 +55,7 @@ func (s *Session) here() (*here, error) {
 	for name, one := range s.Settings.Services {
 		h.services[name] = dialect.AsService(s.dialNamed(one), one.NoMetadata)
 	}
-	for name, t := range s.namedTargets {
+	for name, t := range s.NamedTargets {
 		if t.App != nil {
 			h.targets[name] = application{s.application(t), t.App}
 		}
@@ -65,11 +65,11 @@ func (s *Session) here() (*here, error) {
 
 // Executor opens the way to the services and applications of a job that was loaded and settled, without limits, retries and records: for
 // attempts that another process wants made. Programs run in copies of their workspaces below dir. Close the session.
-func (j *Job) Executor(version, dir string, notice func(string)) (flow.Executor, *Session, error) {
+func Executor(j *job.Job, version, dir string, notice func(string)) (flow.Executor, *Session, error) {
 	own := *j
 	s := newSession(&own, version, notice)
 	s.workspaces.run = dir
-	s.calls = s.called()
+	s.calls = s.Called()
 	h, err := s.here()
 	if err == nil {
 		s.shared, err = s.openLedger()

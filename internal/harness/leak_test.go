@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -208,21 +209,21 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 // leakSession connects as a command does. It retries requests for models, since they must be there.
 func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	t.Helper()
-	flags := Flags{Options: eval.Options{
+	flags := job.Flags{Options: eval.Options{
 		ServiceOptions: eval.ServiceOptions{BaseURL: url},
 		LimitOptions:   eval.LimitOptions{Concurrency: leakWorkers, Attempts: 1, Timeout: leakTimeout},
 		Out:            filepath.Join(t.TempDir(), "run"),
 	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "leak"}[name] }
-	job, err := Load([]string{leakSuite(t, cases)}, flags, getenv)
+	j, err := job.Load([]string{leakSuite(t, cases)}, flags, getenv)
 	if err == nil {
-		err = job.Settle()
+		err = j.Settle()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Settings.Limits.Timeout = 30 * time.Second
-	s, err := job.Connect("leak", func(text string) { t.Log(text) })
+	j.Settings.Limits.Timeout = 30 * time.Second
+	s, err := Connect(j, "leak", func(text string) { t.Log(text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,8 +232,8 @@ func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Settings.Limits.Timeout = leakTimeout
-	if s, err = job.Connect("leak", func(text string) { t.Log(text) }); err != nil {
+	j.Settings.Limits.Timeout = leakTimeout
+	if s, err = Connect(j, "leak", func(text string) { t.Log(text) }); err != nil {
 		t.Fatal(err)
 	}
 	return s, plan

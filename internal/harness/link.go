@@ -95,7 +95,7 @@ func (s *Session) dial() (dialed, error) {
 		)
 	case s.oauth():
 		return s.useLogin()
-	case s.Settings.key == "":
+	case s.Settings.Key() == "":
 		return nil, exit.BadInput(
 			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; " +
 				"`evalrun doctor` checks the whole set-up",
@@ -109,7 +109,7 @@ func (s *Session) clientConfig() generative.Config {
 	service := &s.Settings.Service
 	return generative.Config{
 		BaseURL: service.BaseURL, HeaderPrefix: service.HeaderPrefix, APIVersion: service.APIVersion,
-		Key: s.Settings.key, KeyInQuery: service.Auth == suite.AuthKeyQuery, Project: service.Project,
+		Key: s.Settings.Key(), KeyInQuery: service.Auth == suite.AuthKeyQuery, Project: service.Project,
 		UserAgent: "evalrun/" + s.Version, Connections: s.Settings.Limits.Concurrency,
 	}
 }
@@ -141,7 +141,7 @@ func (s *Session) useLogin() (dialed, error) {
 		!slices.ContainsFunc(login.Scopes, func(scope string) bool { return strings.HasPrefix(scope, base+"/") }) {
 		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
 	}
-	s.Settings.key = ""
+	s.Settings.UseKey("")
 	tokens, config := oauth.NewTokens(store, s.Notice), s.clientConfig()
 	config.Tokens = tokens
 	return byLogin{generative.New(config), tokens}, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
@@ -78,7 +79,7 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 				merged.Run.StartedAt, merged.End.FinishedAt, shard, d.Run.StartedAt, d.End.FinishedAt)
 		}
 	}
-	if _, err := s.resume("merged", Flags{}, true); err != nil { // it is a run like any other, and signed
+	if _, err := s.resume("merged", job.Flags{}, true); err != nil { // it is a run like any other, and signed
 		t.Errorf("resuming: %v", err)
 	}
 	if got := s.calls(); got != calls {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // holding lists the files of a run in which a text is.
@@ -128,13 +129,13 @@ func TestRunThatIsInterruptedCanBeResumed(t *testing.T) {
 	s := newSite(t, `rules: [{match: {text: "*"}, reply: "{{.prompt}}", latency: 1ms}]`)
 	s.write("s.yaml", fourSuite)
 	many := eval.SelectionOptions{Repeats: 50}
-	j, err := s.settle(Flags{Options: eval.Options{
+	j, err := s.settle(job.Flags{Options: eval.Options{
 		Out: "run", SelectionOptions: many, LimitOptions: eval.LimitOptions{Concurrency: 2},
 	}}, "s.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := j.Connect("test", s.notice)
+	session, err := Connect(j, "test", s.notice)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func TestRunThatIsInterruptedCanBeResumed(t *testing.T) {
 		t.Fatalf("%+v with %d judged and the damage %v", doc.End, judged, doc.Damaged)
 	}
 	before := s.generated()
-	if _, err := s.resume("run", Flags{}, false); err != nil {
+	if _, err := s.resume("run", job.Flags{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.generated() - before; got != int64(200-judged) {
@@ -170,7 +171,7 @@ func TestRunRefusesADirectoryWithARun(t *testing.T) {
 	s := ranFour(t)
 	file := s.read("run/run.jsonl")
 	generated := s.generated()
-	err := s.try(Flags{Options: eval.Options{Out: "run"}}, "s.yaml")
+	err := s.try(job.Flags{Options: eval.Options{Out: "run"}}, "s.yaml")
 	s.refused(err, exit.CodeBadInput, "run")
 	if s.read("run/run.jsonl") != file || s.generated() != generated {
 		t.Errorf("the run has changed, or %d generate calls were made", s.generated()-generated)
@@ -182,11 +183,11 @@ func TestReplayMakesNoCall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "")
 	s.write("s.yaml", fourSuite)
-	j, err := s.settle(Flags{Options: eval.Options{Out: "run", SourceOptions: eval.SourceOptions{Record: s.at.Join("rec")}}}, "s.yaml")
+	j, err := s.settle(job.Flags{Options: eval.Options{Out: "run", SourceOptions: eval.SourceOptions{Record: s.at.Join("rec")}}}, "s.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := j.Connect("test", s.notice)
+	session, err := Connect(j, "test", s.notice)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -41,7 +42,7 @@ type recording struct {
 // openRecorder opens the folder in which answers are kept, if the flags name one.
 func (s *Session) openRecorder() (recorder, error) {
 	f := &s.Flags
-	if err := f.checkRecorded(); err != nil {
+	if err := checkRecorded(f); err != nil {
 		return nil, err
 	}
 	dir := cmp.Or(f.Record, f.ReplayOr)
@@ -70,8 +71,9 @@ func openStore(dir string) (*record.Store, error) {
 }
 
 // recordedAnswers are those of a folder.
-func (f *Flags) recordedAnswers() (*record.Store, error) {
-	if err := f.checkRecorded(); err != nil {
+func (s *Session) recordedAnswers() (*record.Store, error) {
+	f := &s.Flags
+	if err := checkRecorded(f); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(f.Replay); err != nil {
@@ -81,7 +83,7 @@ func (f *Flags) recordedAnswers() (*record.Store, error) {
 }
 
 // checkRecorded wants flags about recorded answers that go together.
-func (f *Flags) checkRecorded() error {
+func checkRecorded(f *job.Flags) error {
 	given := 0
 	for _, dir := range []string{f.Record, f.Replay, f.ReplayOr} {
 		if dir != "" {

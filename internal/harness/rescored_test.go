@@ -9,12 +9,13 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // rescore judges the answers of a run again, by suites or by those of the run.
-func (s *site) rescore(run, out string, f Flags, suites ...string) error {
+func (s *site) rescore(run, out string, f job.Flags, suites ...string) error {
 	f.Dir, f.Out, f.NoHistory = s.at, out, true
-	j, err := LoadRescored(run, suites, f, s.getenv)
+	j, err := job.LoadRescored(run, suites, f, s.getenv)
 	if err == nil {
 		err = j.Bad()
 	}
@@ -35,7 +36,7 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 	delete(s.env, "EVALRUN_BASE_URL")
 	delete(s.env, "EVALRUN_API_KEY")
 	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "contains: b", 1))
-	if err := s.rescore("run", "again", Flags{}); err != nil {
+	if err := s.rescore("run", "again", job.Flags{}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]eval.Outcome{"one#1": eval.Fail, "two#1": eval.Fail, "three#1": eval.Pass, "four#1": eval.Fail}
@@ -52,7 +53,7 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 	if again.Run.RescoredFrom != run.Run.ID || again.Run.ID == run.Run.ID || again.Spent.Calls != 0 || again.Partial() {
 		t.Errorf("rescored from %s with %d calls, want %s with none, complete", again.Run.RescoredFrom, again.Spent.Calls, run.Run.ID)
 	}
-	if err := s.rescore("again", "third", Flags{}); err != nil { // the answers are still those of the first
+	if err := s.rescore("again", "third", job.Flags{}); err != nil { // the answers are still those of the first
 		t.Fatal(err)
 	}
 	if got := s.open("third").Run.RescoredFrom; got != run.Run.ID {
@@ -72,7 +73,7 @@ func TestRescoreUsesSelectionAndVariablesOfTheRun(t *testing.T) {
 		Vars: map[string]string{"w": "flag"}, SelectionOptions: eval.SelectionOptions{Cases: []string{"t*"}, Repeats: 2},
 	}, "s.yaml")
 	s.write("other.yaml", strings.Replace(fourSuite, "contains: x", "contains: flag", 1))
-	if err := s.rescore("run", "again", Flags{}, "other.yaml"); err != nil {
+	if err := s.rescore("run", "again", job.Flags{}, "other.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]eval.Outcome{"two#1": eval.Pass, "two#2": eval.Pass, "three#1": eval.Pass, "three#2": eval.Pass}
@@ -89,7 +90,7 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 	changed := strings.Replace(fourSuite, "x4", "x5", 1)
 	changed = strings.Replace(changed, "{name: two, vars: {w: x2}}", "{name: five, vars: {w: x6}}", 1)
 	s.write("s.yaml", changed)
-	if err := s.rescore("run", "again", Flags{}); err != nil {
+	if err := s.rescore("run", "again", job.Flags{}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]eval.Outcome{"one#1": eval.Pass, "three#1": eval.Fail, "four#1": eval.Skip, "five#1": eval.Skip}
@@ -106,7 +107,7 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 		}
 	}
 	s.write("s.yaml", strings.Replace(fourSuite, "say", "tell", 1)) // nothing is as it was
-	s.refused(s.rescore("run", "nothing", Flags{}), exit.CodeBadInput, s.open("run").Run.ID, "4 have a different request")
+	s.refused(s.rescore("run", "nothing", job.Flags{}), exit.CodeBadInput, s.open("run").Run.ID, "4 have a different request")
 	if _, err := os.Stat(s.at.Join("nothing")); err == nil {
 		t.Error("there is a run directory of a rescore that was refused")
 	}
@@ -121,7 +122,7 @@ func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 	s := newSite(t, `rules: [{match: {text: "*b3*"}, reply: b3, faults: [{status: 400, message: bad b3}]}]`)
 	s.write("s.yaml", fourSuite)
 	s.run("run", eval.Options{}, "s.yaml")
-	if err := s.rescore("run", "again", Flags{}); err != nil {
+	if err := s.rescore("run", "again", job.Flags{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(s.outcomes("run"), s.outcomes("again")); diff != "" {
@@ -144,22 +145,22 @@ func TestRescoreRefuses(t *testing.T) {
 	s.run("private", eval.Options{NoContent: true}, "s.yaml")
 	s.run("running", eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 1}}, "s.yaml")
 	s.keep("running", s.linesUntil("running", 2), "")
-	writer, err := Reopen("running", Flags{Dir: s.at}, false)
+	writer, err := job.Reopen("running", job.Flags{Dir: s.at}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer writer.Close()
 	s.write("asks.yaml", strings.Replace(fourSuite, "{contains: x}", "{similar: {to: x, min: 0.5}}", 1))
-	s.refused(s.rescore("nothing", "out", Flags{}), exit.CodeBadInput, "nothing")
-	s.refused(s.rescore("private", "out", Flags{}), exit.CodeBadInput, "private", "--no-content")
-	s.refused(s.rescore("running", "out", Flags{}), exit.CodeBadInput, "running")
-	s.refused(s.rescore("run", "out", Flags{}, "gone.yaml"), exit.CodeBadInput, "gone.yaml")
+	s.refused(s.rescore("nothing", "out", job.Flags{}), exit.CodeBadInput, "nothing")
+	s.refused(s.rescore("private", "out", job.Flags{}), exit.CodeBadInput, "private", "--no-content")
+	s.refused(s.rescore("running", "out", job.Flags{}), exit.CodeBadInput, "running")
+	s.refused(s.rescore("run", "out", job.Flags{}, "gone.yaml"), exit.CodeBadInput, "gone.yaml")
 	delete(s.env, "EVALRUN_API_KEY")
-	s.refused(s.rescore("run", "out", Flags{}, "asks.yaml"), exit.CodeBadInput, "embeddings", "EVALRUN_API_KEY")
+	s.refused(s.rescore("run", "out", job.Flags{}, "asks.yaml"), exit.CodeBadInput, "embeddings", "EVALRUN_API_KEY")
 	if err := os.Remove(s.at.Join("s.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	s.refused(s.rescore("run", "out", Flags{}), exit.CodeBadInput, "--suite FILE")
+	s.refused(s.rescore("run", "out", job.Flags{}), exit.CodeBadInput, "--suite FILE")
 	if _, err := os.Stat(s.at.Join("out")); err == nil {
 		t.Error("there is a run directory of a rescore that was refused")
 	}
@@ -177,12 +178,12 @@ func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
 	s.run("run", eval.Options{}, "s.yaml")
 	s.write("s.yaml", strings.Replace(fourSuite, "{contains: x}", "{exec: [./mark.sh]}", 1)) // the scorer came later
 	s.env["EVALRUN_TRUST_KEY"] = "fedcba9876543210"
-	s.refused(s.rescore("run", "out", Flags{}), exit.CodeBadInput, "mark.sh", "--trust", "--untrusted")
-	s.refused(s.rescore("run", "out", Flags{Options: eval.Options{Untrusted: true}}), exit.CodeBadInput, "exec")
+	s.refused(s.rescore("run", "out", job.Flags{}), exit.CodeBadInput, "mark.sh", "--trust", "--untrusted")
+	s.refused(s.rescore("run", "out", job.Flags{Options: eval.Options{Untrusted: true}}), exit.CodeBadInput, "exec")
 	if _, err := os.Stat(s.at.Join("started")); err == nil {
 		t.Fatal("the program was started")
 	}
-	if err := s.rescore("run", "out", Flags{Trust: true}); err != nil {
+	if err := s.rescore("run", "out", job.Flags{Trust: true}); err != nil {
 		t.Errorf("with --trust: %v", err)
 	}
 	if _, err := os.Stat(s.at.Join("started")); err != nil {

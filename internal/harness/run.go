@@ -1,3 +1,11 @@
+// Package harness carries out a job, from the first call to the run file. It opens the way to services and applications, puts limits,
+// retries and caches around it, and runs a plan into a journal. It continues runs and judges their answers again too, and gets the
+// vectors of texts (Session.Embed).
+//
+// The consumer loop in this file is the one place that appends to the journal, moves the progress and decides to stop.
+//
+// The usual order: Connect, Session.Plan, Session.Run. A run that is continued has NewTodo and Session.Resume instead. Package job
+// comes before, package verdict applies the gate, and package output writes reports.
 package harness
 
 import (
@@ -18,6 +26,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -44,7 +53,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", err
 	}
-	removeCheckouts, err := s.checkOut()
+	removeCheckouts, err := s.CheckOut()
 	if err != nil {
 		return "", err
 	}
@@ -60,7 +69,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err := s.checkPlace(dir); err != nil {
 		return "", err
 	}
-	copies := s.snapshots()
+	copies := s.Snapshots()
 	run.Copies = journal.CopiesOf(copies)
 	if err := s.sign(run, dir); err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
@@ -84,6 +93,15 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	progress.Start(plan.Size())
 	defer s.noteEchoes()
 	return dir, c.carryOut(ctx, progress, signals)
+}
+
+// sign signs the head of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
+func (s *Session) sign(run *eval.Run, dir string) error {
+	run.Signature = ""
+	if !s.origin.signs() {
+		return nil
+	}
+	return s.Settings.Sign(run, dir)
 }
 
 func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
@@ -151,11 +169,11 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	if kept.NoContent { // what variables hold is part of prompts
 		kept.Vars = nil
 	}
-	kept.absolute()
+	kept.Absolute()
 	if kept.Race != "" { // what the project file says is not in the head
-		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.defaults().Rule.Alpha)
+		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.ByProject().Rule.Alpha)
 	}
-	if chosen := s.Settings.selection; chosen != nil {
+	if chosen := s.Settings.Selection; chosen != nil {
 		kept.FailedIn, kept.ChangedSince, kept.Sample, kept.Selected = chosen.FailedIn, chosen.ChangedSince, chosen.Sample, chosen.Places
 	}
 	run := &eval.Run{
@@ -179,7 +197,7 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	}
 	run.Services = s.runServices()
 	run.Cache = s.Flags.Cache
-	s.identify(run)
+	s.Identify(run)
 	s.origin.head(run, s.Flags.AskJudges)
 	if run.Models == nil {
 		run.Models = []eval.Model{}
@@ -187,9 +205,9 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	for i, one := range plan.Suites {
 		run.Suites = append(run.Suites, eval.RunSuite{
 			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: gates[i],
-			Snapshot: snapshotDir(i) + one.Base(), Dir: s.dirs[i], Classes: one.Classes(),
+			Snapshot: job.SnapshotDir(i) + one.Base(), Dir: s.Dir(i), Classes: one.Classes(),
 		})
-		s.noteEarlier(one, &run.Suites[i])
+		s.NoteEarlier(one, &run.Suites[i])
 	}
 	return run
 }
@@ -199,34 +217,6 @@ func randomSeed() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])                        // it never fails
 	return binary.LittleEndian.Uint64(b[:]) >> 11 // JSON numbers are good for 53 bits
-}
-
-// snapshotDir is where the files of the i-th suite are copied to, inside the run directory.
-func snapshotDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
-
-// earlierDir is where the files of the earlier version of the i-th suite are copied to.
-func earlierDir(i int) string { return fmt.Sprintf("suites/%d.earlier/", i) }
-
-// snapshots are copies of the files that make up the suites.
-func (s *Session) snapshots() map[string][]byte {
-	out := map[string][]byte{}
-	if s.Flags.ProjectFile != nil {
-		out[projectCopy] = s.Flags.ProjectFile.Text
-	}
-	if s.Flags.NoContent {
-		return out
-	}
-	for i, one := range s.Suites {
-		for name, data := range one.Sources() {
-			out[snapshotDir(i)+name] = data
-		}
-		if base, _ := one.BaseVersion(); base != nil {
-			for name, data := range base.Sources() {
-				out[earlierDir(i)+name] = data
-			}
-		}
-	}
-	return out
 }
 
 // consumer is the loop over the results.
@@ -256,7 +246,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Labels: s.Settings.Labels, Stop: s.stop,
 		Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
 		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.folder,
-		Services: s.shares(), Keys: s.keyVariables(), Skip: s.unreachable,
+		Services: s.shares(), Keys: s.KeyVariables(), Skip: s.unreachable,
 	}
 	s.ledger.Book(c.journal.Booked)
 	if s.executor != nil {

@@ -9,23 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/evalrun/evalrun/internal/dialect"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/ledger"
 	"github.com/evalrun/evalrun/runner"
 )
-
-// LedgerOptions say which ledger a process shares with others.
-type LedgerOptions struct {
-	URL  string        // "" for that of EVALRUN_LEDGER, or none
-	CA   string        // file with certificates to trust in addition
-	Wait time.Duration // how long it may be away; 0 for the usual time
-
-	Lost func(reason string) // is called, instead of the end of the run, when nothing will be granted any more; optional
-}
 
 // ledgerWait is how long a ledger may be away where nothing else is said.
 const ledgerWait = 10 * time.Minute
@@ -43,7 +32,7 @@ type shared struct {
 // openLedger makes the way to the ledger that is named, nil without one.
 func (s *Session) openLedger() (*shared, error) {
 	o := s.Flags.Ledger
-	url := cmp.Or(o.URL, strings.TrimSpace(s.getenv("EVALRUN_LEDGER")))
+	url := cmp.Or(o.URL, strings.TrimSpace(s.Getenv("EVALRUN_LEDGER")))
 	if url == "" {
 		if o.CA != "" || o.Wait != 0 {
 			return nil, exit.BadInput("--ledger-ca and --ledger-wait are for --ledger URL, which is missing")
@@ -53,7 +42,7 @@ func (s *Session) openLedger() (*shared, error) {
 	out := &shared{session: s}
 	var err error
 	out.Client, err = ledger.Dial(ledger.Options{
-		URL: url, Token: strings.TrimSpace(s.getenv("EVALRUN_LEDGER_TOKEN")), CA: o.CA, Wait: cmp.Or(o.Wait, ledgerWait),
+		URL: url, Token: strings.TrimSpace(s.Getenv("EVALRUN_LEDGER_TOKEN")), CA: o.CA, Wait: cmp.Or(o.Wait, ledgerWait),
 		Notice: func(text string) { s.Notice(text) }, Lost: out.end,
 	})
 	if err != nil {
@@ -116,24 +105,11 @@ func (s *Session) account(name, model string) ledger.Account {
 	case one == nil && s.oauth():
 		a.Key = ledger.Fingerprint("project " + s.Settings.Service.Project)
 	case one == nil:
-		a.Key = ledger.Fingerprint(s.Settings.key)
+		a.Key = ledger.Fingerprint(s.Settings.Key())
 	default:
-		a.Service, a.Key = one.URL, ledger.Fingerprint(one.identity())
+		a.Service, a.Key = one.URL, ledger.Fingerprint(one.Caller())
 	}
 	return a
-}
-
-// identity is what stands for the caller at a named service: a key, the program that prints tokens, or a secret header.
-func (one *Named) identity() string {
-	switch headers := (&dialect.Contact{NamedService: one.NamedService}).Secrets(); {
-	case one.key != "":
-		return one.key
-	case one.Login != nil:
-		return strings.Join(one.Login.Words, " ")
-	case len(headers) > 0:
-		return headers[0]
-	}
-	return ""
 }
 
 // LimitsTokens reports whether the ledger limits tokens of any account that the run uses.

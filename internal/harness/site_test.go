@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/journal"
@@ -99,9 +100,9 @@ func (s *site) read(name string) string {
 }
 
 // settle loads and settles suites, as every command does.
-func (s *site) settle(f Flags, files ...string) (*Job, error) {
+func (s *site) settle(f job.Flags, files ...string) (*job.Job, error) {
 	f.Dir, f.NoHistory = s.at, true
-	j, err := Load(files, f, s.getenv)
+	j, err := job.Load(files, f, s.getenv)
 	if err == nil {
 		err = j.Bad()
 	}
@@ -112,7 +113,7 @@ func (s *site) settle(f Flags, files ...string) (*Job, error) {
 }
 
 // try runs suites.
-func (s *site) try(f Flags, files ...string) error {
+func (s *site) try(f job.Flags, files ...string) error {
 	j, err := s.settle(f, files...)
 	if err == nil {
 		err = s.carryOut(j)
@@ -121,8 +122,8 @@ func (s *site) try(f Flags, files ...string) error {
 }
 
 // carryOut runs a job that is settled.
-func (s *site) carryOut(j *Job) error {
-	session, err := j.Connect("test", s.notice)
+func (s *site) carryOut(j *job.Job) error {
+	session, err := Connect(j, "test", s.notice)
 	if err != nil {
 		return err
 	}
@@ -139,15 +140,15 @@ func (s *site) carryOut(j *Job) error {
 func (s *site) run(out string, o eval.Options, files ...string) {
 	s.Helper()
 	o.Out = out
-	if err := s.try(Flags{Options: o}, files...); err != nil {
+	if err := s.try(job.Flags{Options: o}, files...); err != nil {
 		s.Fatal(err)
 	}
 }
 
 // resume continues a run and returns what was left of it.
-func (s *site) resume(name string, f Flags, again bool) (*Todo, error) {
+func (s *site) resume(name string, f job.Flags, again bool) (*Todo, error) {
 	f.Dir, f.NoHistory = s.at, true
-	r, err := Reopen(name, f, again)
+	r, err := job.Reopen(name, f, again)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (s *site) resume(name string, f Flags, again bool) (*Todo, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := j.Connect("test", s.notice)
+	session, err := Connect(j, "test", s.notice)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func (s *site) resume(name string, f Flags, again bool) (*Todo, error) {
 	if err != nil {
 		return nil, err
 	}
-	todo, err := r.Todo(plan)
+	todo, err := NewTodo(r, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +269,7 @@ func (s *site) refused(err error, code int, names ...string) {
 		return
 	}
 	text := err.Error()
-	if bad := (*BadFiles)(nil); errors.As(err, &bad) {
+	if bad := (*job.BadFiles)(nil); errors.As(err, &bad) {
 		var b bytes.Buffer
 		if err := bad.Tell(&b, false); err != nil {
 			s.Error(err)

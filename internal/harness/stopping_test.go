@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/runner"
 )
 
 // stopped is why a run stops after an error of a trial, "" when it continues. Its targets are a model and two
 // endpoints, or one endpoint.
 func stopped(target string, only bool, e, trouble *eval.Error) string {
-	s := &Session{Job: &Job{}, link: offline{}, stop: runner.NewStop()}
+	s := &Session{Job: &job.Job{}, link: offline{}, stop: runner.NewStop()}
 	s.Settings.Service.BaseURL = "https://service.example"
 	c := &consumer{session: s, targets: []eval.RunTarget{{Suite: "s", Name: "app", App: "POST http://127.0.0.1/"}}}
 	if !only {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -17,26 +19,27 @@ type Todo struct {
 	Dropped []string // recorded trials, by case and arm, that the plan does not have any more
 	Twice   int      // calls that were under way when the run was killed: they may be made and paid again
 
-	of     *Resumption
+	of     *job.Resumption
+	doc    *journal.Document // the run so far
 	plan   *runner.Plan
 	ids    []string // of the dropped ones
 	counts eval.Counts
 }
 
-// Todo says what is left to do.
-func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
-	todo := Todo{of: r, plan: plan}
-	met := make([]bool, r.doc.Len())
+// NewTodo says what is left to do of a run, whose job has this plan.
+func NewTodo(r *job.Resumption, plan *runner.Plan) (*Todo, error) {
+	todo := Todo{of: r, doc: r.SoFar(), plan: plan}
+	met := make([]bool, todo.doc.Len())
 	for t := range plan.Trials() {
-		if place, ok := r.doc.Find(t.ID); ok {
+		if place, ok := todo.doc.Find(t.ID); ok {
 			met[place] = true
 		}
-		k, ok := r.find(t)
+		k, ok := todo.find(t)
 		switch {
-		case ok && r.settled(k):
+		case ok && todo.settled(k):
 			todo.Settled++
 			todo.counts.Add(k.Outcome)
-		case r.Flags.Rescore != "", r.kept(t, k, ok).Result != nil:
+		case r.Flags.Rescore != "", todo.kept(t, k, ok).Result != nil:
 			todo.Judge++
 		default:
 			todo.Ask++
@@ -51,32 +54,32 @@ func (r *Resumption) Todo(plan *runner.Plan) (*Todo, error) {
 				"recorded trials are not in the plan any more: a run with --no-content does not keep the values of --var; give the same ones again",
 			)
 		}
-		t, err := r.doc.Trial(place)
+		t, err := todo.doc.Trial(place)
 		if err != nil {
 			return nil, exit.BadInput("the run cannot be read: %w", err)
 		}
 		todo.ids = append(todo.ids, t.ID)
 		todo.Dropped = append(todo.Dropped, runner.Describe(&t.Trial))
 	}
-	if r.doc.End == nil {
-		todo.Twice = r.workers
+	if todo.doc.End == nil {
+		todo.Twice = r.Workers()
 		if r.Flags.NoContent { // nor can what waited be used
-			todo.Twice += r.doc.PendingCalls()
+			todo.Twice += todo.doc.PendingCalls()
 		} else {
-			todo.Twice = min(todo.Twice, r.calls(plan))
+			todo.Twice = min(todo.Twice, todo.calls())
 		}
 	}
 	return &todo, nil
 }
 
 // calls is how many calls may be left to make at most, retries aside.
-func (r *Resumption) calls(plan *runner.Plan) (n int) {
-	for t := range plan.Trials() {
-		k, ok := r.find(t)
-		if ok && r.settled(k) {
+func (todo *Todo) calls() (n int) {
+	for t := range todo.plan.Trials() {
+		k, ok := todo.find(t)
+		if ok && todo.settled(k) {
 			continue
 		}
-		if n += t.MaxCalls() + 2*len(t.Judges()) + 2*len(t.References()); n > r.workers {
+		if n += t.MaxCalls() + 2*len(t.Judges()) + 2*len(t.References()); n > todo.of.Workers() {
 			break
 		}
 	}
@@ -85,15 +88,15 @@ func (r *Resumption) calls(plan *runner.Plan) (n int) {
 
 // kept is what the run has of a trial that is not settled. That is an answer that only has to be judged, or calls of a
 // trial that broke off. ok says that the trial is among the recorded ones.
-func (r *Resumption) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
-	if r.Flags.NoContent { // what is kept is without its texts
+func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
+	if todo.of.Flags.NoContent { // what is kept is without its texts
 		return runner.Recorded{}
 	}
 	var out runner.Recorded
 	if ok {
-		out = r.answer(k)
+		out = todo.answer(k)
 	}
-	p := r.doc.Pending(t.ID)
+	p := todo.doc.Pending(t.ID)
 	switch {
 	case p == nil:
 	case p.Response != nil:
@@ -132,12 +135,12 @@ func ended(t *runner.Planned, turns []eval.Turn) int {
 }
 
 // settled reports whether a recorded trial stays as it is: what was judged always does.
-func (r *Resumption) settled(k recorded) bool {
+func (todo *Todo) settled(k recorded) bool {
 	switch k.Outcome {
 	case eval.Pass, eval.Fail:
 		return true
 	case eval.Err:
-		return !r.again && !r.doc.Partial() || r.doc.Stopped(k.Suite, k.Arm) // a verdict that is final rests on it
+		return !todo.of.Again && !todo.doc.Partial() || todo.doc.Stopped(k.Suite, k.Arm) // a verdict that is final rests on it
 	}
 	return false
 }
@@ -148,11 +151,11 @@ func isUnscored(t *eval.Result) bool {
 }
 
 // answer is what a recorded trial has of its answer: the whole of it, which only has to be judged again, or calls of a trial of several.
-func (r *Resumption) answer(k recorded) (out runner.Recorded) {
+func (todo *Todo) answer(k recorded) (out runner.Recorded) {
 	if k.Outcome != eval.Err {
 		return out
 	}
-	t, err := r.doc.Trial(k.place)
+	t, err := todo.doc.Trial(k.place)
 	switch {
 	case err != nil || t.Error == nil: // what cannot be read is sent again
 	case t.Response != nil && (t.Error.Kind.Judging() || isUnscored(t)):

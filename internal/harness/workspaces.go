@@ -48,7 +48,7 @@ func newWorkspaces(keeping bool) *workspaces {
 
 // checkPlace refuses a run directory inside a workspace: each copy would hold the copies before it.
 func (s *Session) checkPlace(dir string) error {
-	for t := range s.targets {
+	for t := range s.Targets {
 		if t.App == nil || t.App.Program == nil || t.App.Program.Workspace == "" {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/term"
@@ -83,9 +83,9 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 
 // LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run in their current form.
 // The flags choose cases and arms.
-func LoadAccepting(name string, files []string, f harness.Flags, getenv func(string) string) (*harness.Job, error) {
+func LoadAccepting(name string, files []string, f job.Flags, getenv func(string) string) (*job.Job, error) {
 	cases, arms := f.Cases, f.Arms
-	j, err := harness.LoadRescored(name, files, f, getenv)
+	j, err := job.LoadRescored(name, files, f, getenv)
 	if err == nil {
 		j.Flags.Cases, j.Flags.Arms, j.Flags.Tags, j.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows its requests
 	}
@@ -93,7 +93,7 @@ func LoadAccepting(name string, files []string, f harness.Flags, getenv func(str
 }
 
 // NewAcceptance compares the answers of a run with the expected ones of its suites.
-func NewAcceptance(j *harness.Job) (*Acceptance, error) {
+func NewAcceptance(j *job.Job) (*Acceptance, error) {
 	f := &j.Flags
 	doc, err := f.Dir.Open(f.Rescore)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/suite"
@@ -60,7 +60,7 @@ func (f *folder) run(out, answers string, o evalrun.Options) {
 
 // offered compares the answers of a run with the expected ones.
 func (f *folder) offered(run string, selection eval.SelectionOptions) (*Acceptance, error) {
-	flags := harness.Flags{Dir: f.at, Options: eval.Options{SelectionOptions: selection}}
+	flags := job.Flags{Dir: f.at, Options: eval.Options{SelectionOptions: selection}}
 	j, err := LoadAccepting(run, nil, flags, func(string) string { return "" })
 	if err == nil {
 		err = j.Bad()

@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/choosing"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
@@ -161,7 +161,7 @@ func (f Folder) RankByChoice(ctx context.Context, name string, o CompareOptions)
 		return nil, err
 	}
 	defer chooser.Close()
-	prices, err := harness.PricesOf(d, o.Judge.Flags, o.Judge.Getenv)
+	prices, err := job.PricesOf(d, o.Judge.Flags, o.Judge.Getenv)
 	if err != nil {
 		return nil, err
 	}

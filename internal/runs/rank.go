@@ -6,7 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/ranking"
@@ -49,7 +49,7 @@ func (f Folder) Rank(name string, o CompareOptions) (*Rankings, error) {
 	if len(o.Rule.Metrics) > 0 {
 		by.Metric = o.Rule.Metrics[0]
 	}
-	if by.Prices, err = harness.PricesOf(doc, o.Judge.Flags, o.Judge.Getenv); err != nil {
+	if by.Prices, err = job.PricesOf(doc, o.Judge.Flags, o.Judge.Getenv); err != nil {
 		return nil, err
 	}
 	if by.Alpha > suite.MaxAlpha {

@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -57,7 +58,7 @@ type Checkup struct {
 // Doctor is what to look at. It lists the service's models, and makes no call that costs.
 type Doctor struct {
 	Suites  []string // files; may be none
-	Flags   harness.Flags
+	Flags   job.Flags
 	Getenv  func(string) string
 	Version string // of evalrun
 	Width   int    // of the terminal, 0 without one
@@ -71,8 +72,8 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	d.ok("evalrun", "%s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // an answer now is worth more than a better one later
 	d.Flags.Timeout = cmp.Or(d.Flags.Timeout, doctorTimeout)
-	job := d.suites()
-	err := job.Settle()
+	j := d.suites()
+	err := j.Settle()
 	if err != nil {
 		d.problem(
 			"settings", exit.CodeBadInput, err.Error(), "correct it where it is set: a flag, a variable, or the suite",
@@ -81,8 +82,8 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	}
 	d.proxies()
 	if err == nil {
-		d.applications(job)
-		d.answering(ctx, job)
+		d.applications(j)
+		d.answering(ctx, j)
 	}
 	d.runFolder()
 	d.terminal()
@@ -96,26 +97,26 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 }
 
 // answering looks at the service, unless the suites test applications alone.
-func (d *Doctor) answering(ctx context.Context, job *harness.Job) {
-	for _, one := range job.Named() {
-		d.named(ctx, job, one)
+func (d *Doctor) answering(ctx context.Context, j *job.Job) {
+	for _, one := range j.Named() {
+		d.named(ctx, j, one)
 	}
-	if !job.NeedsService() {
+	if !j.NeedsService() {
 		return
 	}
-	d.out.Settings = d.sources(job)
-	ready := d.addressed(job)
-	if d.credentials(job) && ready {
-		d.service(ctx, job)
+	d.out.Settings = d.sources(j)
+	ready := d.addressed(j)
+	if d.credentials(j) && ready {
+		d.service(ctx, j)
 	} else {
 		d.warning("service", "not checked", "settle the problems above first", "")
 	}
 }
 
 // applications names the applications that the suites test. None is called: that may cost, or change something.
-func (d *Doctor) applications(job *harness.Job) {
+func (d *Doctor) applications(j *job.Job) {
 	var named []string
-	for _, s := range job.Suites {
+	for _, s := range j.Suites {
 		for _, t := range s.Targets {
 			if t.App != nil && !slices.Contains(named, t.App.String()) {
 				named = append(named, t.App.String())
@@ -143,30 +144,30 @@ func (d *Doctor) problem(name string, code int, text, advice, page string) {
 }
 
 // suites reads the suites. The service settings of a suite with problems do not count.
-func (d *Doctor) suites() *harness.Job {
-	none := harness.NewJob(d.Flags, d.Getenv)
+func (d *Doctor) suites() *job.Job {
+	none := job.NewJob(d.Flags, d.Getenv)
 	if len(d.Suites) == 0 {
 		return none
 	}
-	job, err := harness.Load(d.Suites, d.Flags, d.Getenv)
+	j, err := job.Load(d.Suites, d.Flags, d.Getenv)
 	switch {
 	case err != nil:
 		d.problem("suites", exit.CodeBadInput, err.Error(), "", "suite")
 		return none
-	case job.Bad() != nil:
+	case j.Bad() != nil:
 		d.problem(
 			"suites", exit.CodeBadInput, "there are problems in "+strings.Join(d.Suites, ", "),
 			"`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite",
 		)
 		return none
 	}
-	d.ok("suites", "%s without problems", diag.Count(len(job.Suites), "suite"))
-	return job
+	d.ok("suites", "%s without problems", diag.Count(len(j.Suites), "suite"))
+	return j
 }
 
 // sources gives the effective settings and where each comes from.
-func (d *Doctor) sources(job *harness.Job) []Setting {
-	service := job.Settings.Service
+func (d *Doctor) sources(j *job.Job) []Setting {
+	service := j.Settings.Service
 	f := &d.Flags
 	var out []Setting
 	for _, s := range []struct {
@@ -184,7 +185,7 @@ func (d *Doctor) sources(job *harness.Job) []Setting {
 		},
 	} {
 		variable := "EVALRUN_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(s.flag, "--"), "-", "_"))
-		file := slices.IndexFunc(job.Suites, func(one *suite.Suite) bool { return s.of(one) != "" })
+		file := slices.IndexFunc(j.Suites, func(one *suite.Suite) bool { return s.of(one) != "" })
 		from := "default"
 		switch {
 		case s.name == "baseUrl" && f.Emulator != "":
@@ -194,7 +195,7 @@ func (d *Doctor) sources(job *harness.Job) []Setting {
 		case d.Getenv(variable) != "":
 			from = variable
 		case file >= 0:
-			from = "service." + s.name + " in " + job.Suites[file].File
+			from = "service." + s.name + " in " + j.Suites[file].File
 		case d.ofProject(s.name) != "":
 			from = s.name + " in " + f.ProjectFile.Shown()
 		case s.value == "":
@@ -244,15 +245,15 @@ func (d *Doctor) terminal() {
 
 // emulator starts the embedded emulator and sends it a request, as --emulator does.
 func (d *Doctor) emulator(ctx context.Context) {
-	flags := harness.Flags{Options: eval.Options{
+	flags := job.Flags{Options: eval.Options{
 		ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript},
 		LimitOptions:   eval.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
 	}}
-	job := harness.NewJob(flags, func(string) string { return "" })
-	err := job.Settle()
+	j := job.NewJob(flags, func(string) string { return "" })
+	err := j.Settle()
 	var session *harness.Session
 	if err == nil {
-		session, err = job.Connect(d.Version, func(string) {})
+		session, err = harness.Connect(j, d.Version, func(string) {})
 	}
 	if err == nil {
 		defer session.Close()

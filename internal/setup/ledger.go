@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/ledger"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
@@ -23,7 +23,7 @@ type LedgerService struct {
 }
 
 // Start serves the ledger. The caller closes it. notice says what those who run it should know. A file of limits that is not good is a
-// *harness.BadFiles.
+// *job.BadFiles.
 func (o LedgerService) Start(dir rundir.Dir, getenv func(string) string, notice func(string)) (*ledger.Server, error) {
 	if o.Limits == "" {
 		return nil, exit.BadInput("--config FILE is missing: it has the limits of the accounts; see `evalrun help ledger`")
@@ -32,11 +32,11 @@ func (o LedgerService) Start(dir rundir.Dir, getenv func(string) string, notice 
 	if err != nil {
 		return nil, exit.BadInput("the limits cannot be read: %w", err)
 	}
-	f := &harness.Files{}
+	f := &job.Files{}
 	f.Keep(o.Limits, src)
 	limits := ledger.ReadLimits(o.Limits, src, &f.Diags)
 	if f.Diags.HasErrors() {
-		return nil, &harness.BadFiles{Files: f}
+		return nil, &job.BadFiles{Files: f}
 	}
 	return ledger.Start(ledger.Config{
 		Listen: o.Listen, Limits: limits, State: dir.Join(o.State), Token: strings.TrimSpace(getenv("EVALRUN_LEDGER_TOKEN")),

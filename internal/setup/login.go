@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // LoginWait is how long a login waits for the browser, if nothing else is said.
@@ -157,7 +158,7 @@ func CheckLogin() error {
 // NewLoginStatus tries the login on the service of a job, if that has an address. A failure of that is the problem; without a login there is
 // no status.
 func NewLoginStatus(
-	ctx context.Context, j *harness.Job, connect func(*harness.Job) (*harness.Session, error),
+	ctx context.Context, j *job.Job, connect func(*job.Job) (*harness.Session, error),
 ) (s *LoginStatus, problem, err error) {
 	store, err := oauth.UserStore()
 	if err != nil {
@@ -181,7 +182,7 @@ func NewLoginStatus(
 }
 
 // countModels returns how many models the service lists.
-func countModels(ctx context.Context, j *harness.Job, connect func(*harness.Job) (*harness.Session, error)) (int, error) {
+func countModels(ctx context.Context, j *job.Job, connect func(*job.Job) (*harness.Session, error)) (int, error) {
 	session, err := connect(j)
 	if err != nil {
 		return 0, err

@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -20,8 +21,8 @@ type Caller struct {
 }
 
 // Connect opens the way to the services of a job. The caller closes it.
-func (c Caller) Connect(j *harness.Job) (*harness.Session, error) {
-	return j.Connect(c.Version, c.Notice)
+func (c Caller) Connect(j *job.Job) (*harness.Session, error) {
+	return harness.Connect(j, c.Version, c.Notice)
 }
 
 // ServedModels are the models of one service.
@@ -38,7 +39,7 @@ func (s *ServedModels) String() string {
 }
 
 // ModelsOf yields the models of every service that the suites name, or, where ids has one, that model alone.
-func (c Caller) ModelsOf(ctx context.Context, j *harness.Job, ids []string) iter.Seq[*ServedModels] {
+func (c Caller) ModelsOf(ctx context.Context, j *job.Job, ids []string) iter.Seq[*ServedModels] {
 	names := slices.Sorted(maps.Keys(j.Settings.Services))
 	if j.NeedsService() {
 		names = append([]string{""}, names...)
@@ -55,8 +56,8 @@ func (c Caller) ModelsOf(ctx context.Context, j *harness.Job, ids []string) iter
 }
 
 // modelsAt are the models of one service.
-func (c Caller) modelsAt(ctx context.Context, j *harness.Job, name string, ids []string) ([]eval.Model, error) {
-	session, err := j.ConnectTo(name, c.Version, c.Notice)
+func (c Caller) modelsAt(ctx context.Context, j *job.Job, name string, ids []string) ([]eval.Model, error) {
+	session, err := harness.ConnectTo(j, name, c.Version, c.Notice)
 	if err != nil {
 		return nil, err
 	}

@@ -12,15 +12,16 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // named looks at a named service: what opens it, and whether it answers.
-func (d *Doctor) named(ctx context.Context, job *harness.Job, one *harness.Named) {
+func (d *Doctor) named(ctx context.Context, j *job.Job, one *job.Named) {
 	if !d.opens(one) {
 		d.warning("service", fmt.Sprintf("`%s` was not checked", one.Name), "settle the problems above first", "")
 		return
 	}
-	session, err := job.ConnectTo(one.Name, d.Version, func(text string) {
+	session, err := harness.ConnectTo(j, one.Name, d.Version, func(text string) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
 	})
 	if err != nil {
@@ -36,7 +37,7 @@ func (d *Doctor) named(ctx context.Context, job *harness.Job, one *harness.Named
 }
 
 // opens reports whether there is what opens a service. It reports only the length of a key.
-func (d *Doctor) opens(one *harness.Named) bool {
+func (d *Doctor) opens(one *job.Named) bool {
 	if d.Flags.Emulator != "" {
 		return true
 	}
@@ -66,7 +67,7 @@ func (d *Doctor) opens(one *harness.Named) bool {
 }
 
 // lists gets the models of a service, and reports models of the suites that are not among them.
-func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *harness.Named) {
+func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *job.Named) {
 	started := time.Now()
 	models, err := session.Models(ctx)
 	switch e := eval.AsError(err); {

@@ -15,12 +15,13 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/suite"
 )
 
 // addressed reports whether a service is named.
-func (d *Doctor) addressed(job *harness.Job) bool {
-	if job.Settings.Service.BaseURL == "" {
+func (d *Doctor) addressed(j *job.Job) bool {
+	if j.Settings.Service.BaseURL == "" {
 		d.problem(
 			"service", exit.CodeBadInput, "no service is named",
 			"export EVALRUN_BASE_URL=https://..., or try things out with --emulator", "suite#the-service-block",
@@ -31,12 +32,12 @@ func (d *Doctor) addressed(job *harness.Job) bool {
 }
 
 // credentials reports whether there is a key or a login. It reports only the length of a key.
-func (d *Doctor) credentials(job *harness.Job) bool {
-	switch key := job.Settings.Key(); {
+func (d *Doctor) credentials(j *job.Job) bool {
+	switch key := j.Settings.Key(); {
 	case d.Flags.Emulator != "":
 		d.ok("key", "the emulator needs none")
-	case job.Settings.Service.Auth == suite.AuthOAuth:
-		return d.login(job)
+	case j.Settings.Service.Auth == suite.AuthOAuth:
+		return d.login(j)
 	case key == "":
 		d.problem(
 			"key", exit.CodeBadInput, "EVALRUN_API_KEY is not set",
@@ -51,7 +52,7 @@ func (d *Doctor) credentials(job *harness.Job) bool {
 }
 
 // login reports the login that is kept in the user's folder.
-func (d *Doctor) login(job *harness.Job) bool {
+func (d *Doctor) login(j *job.Job) bool {
 	store, err := oauth.UserStore()
 	var login *oauth.Token
 	if err == nil {
@@ -76,7 +77,7 @@ func (d *Doctor) login(job *harness.Job) bool {
 		)
 		return false
 	}
-	project := cmp.Or(job.Settings.Service.Project, login.Client.Project)
+	project := cmp.Or(j.Settings.Service.Project, login.Client.Project)
 	if project == "" {
 		d.problem(
 			"login", exit.CodeBadInput, "no cloud project is named",
@@ -128,8 +129,8 @@ func proxyOf(value string) (address string, ok bool) {
 }
 
 // service lists the models of the service.
-func (d *Doctor) service(ctx context.Context, job *harness.Job) {
-	session, err := job.Connect(d.Version, func(text string) {
+func (d *Doctor) service(ctx context.Context, j *job.Job) {
+	session, err := harness.Connect(j, d.Version, func(text string) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
 	})
 	if err != nil {

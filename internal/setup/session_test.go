@@ -19,6 +19,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 const scopeBase = "https://scopes.example/auth"
@@ -124,8 +125,8 @@ func TestALoginFromBeginningToEnd(t *testing.T) {
 	}
 	expect.OK(t, CheckLogin())
 
-	job := &harness.Job{}
-	status, problem, err := NewLoginStatus(context.Background(), job, nil)
+	j := &job.Job{}
+	status, problem, err := NewLoginStatus(context.Background(), j, nil)
 	expect.OK(t, err, problem)
 	expect.Same(t, "client, project, scopes", []any{status.ClientID, status.Project, status.Scopes, status.RefreshToken}, []any{
 		"client", "own", []string{oauth.Scope(scopeBase, oauth.ScopeRetriever)}, true,
@@ -190,10 +191,10 @@ func TestAStatusWithoutTheService(t *testing.T) {
 	atHome(t)
 	_, err := newServer(t, "").loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
-	job := &harness.Job{}
-	job.Settings.Service.BaseURL = "https://service.example"
+	j := &job.Job{}
+	j.Settings.Service.BaseURL = "https://service.example"
 	down := errors.New("it is down")
-	status, problem, err := NewLoginStatus(context.Background(), job, func(*harness.Job) (*harness.Session, error) { return nil, down })
+	status, problem, err := NewLoginStatus(context.Background(), j, func(*job.Job) (*harness.Session, error) { return nil, down })
 	expect.OK(t, err)
 	expect.Same(t, "the problem is the one of connecting", errors.Is(problem, down), true)
 	expect.Same(

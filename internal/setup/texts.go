@@ -14,7 +14,7 @@ import (
 // maxTexts bounds a file of texts to embed, in bytes.
 const maxTexts = 64 << 20
 
-// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. regular.Standard is in, which is read where no file is named.
+// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. regular.Standard is in, and read where no file is named.
 func ReadTexts(in io.Reader, files []string, whole bool) ([]harness.Text, error) {
 	if len(files) == 0 {
 		files = []string{regular.Standard}

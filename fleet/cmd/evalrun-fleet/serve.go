@@ -10,13 +10,13 @@ import (
 	"github.com/evalrun/evalrun/fleet"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/term"
 )
 
 // serveOptions are the flags of `evalrun-fleet serve`.
 type serveOptions struct {
-	harness.Flags
+	job.Flags
 	fleet.ServeConfig
 	quiet, verbose bool
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/evalrun/evalrun/fleet"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
 )
 
 // workOptions are the flags of `evalrun-fleet work`.
 type workOptions struct {
-	harness.Flags
+	job.Flags
 	url, creds string
 	places     int
 }

@@ -1,4 +1,4 @@
-package harness
+package job
 
 import (
 	"cmp"
@@ -33,16 +33,19 @@ type Settings struct {
 	// Labels are those of the suites with a scorer that takes them, by the names of the suites.
 	Labels map[string]*labels.File
 	key    string
-	capped bool           // limits.concurrency was given, and caps the calls to all services together
+	Capped bool           // limits.concurrency was given, and caps the calls to all services together
 	trust  *trust.Keys    // with which runs are signed
-	spent  eval.Spent     // before, by a run that is resumed
-	before []eval.Booking // the last calls of a run that is resumed
+	Spent  eval.Spent     // before, by a run that is resumed
+	Before []eval.Booking // the last calls of a run that is resumed
 
-	selection *selection.Selection // by --failed-in, --changed-since and --sample; nil without them
+	Selection *selection.Selection // by --failed-in, --changed-since and --sample; nil without them
 }
 
 // Key is the API key, "" without one. It is a secret.
 func (s *Settings) Key() string { return s.key }
+
+// UseKey replaces the API key: an emulator has its own, and a login does without.
+func (s *Settings) UseKey(key string) { s.key = key }
 
 // EmulatorURL stands for the embedded emulator's address until that is known.
 const EmulatorURL = "http://127.0.0.1"
@@ -63,8 +66,8 @@ func (j *Job) Settle() (err error) {
 }
 
 func (j *Job) settle() (Settings, error) {
-	f, getenv := j.Flags, j.getenv
-	m := merger{suites: j.Suites, defaults: f.defaults(), usual: defaultConcurrency}
+	f, getenv := j.Flags, j.Getenv
+	m := merger{suites: j.Suites, defaults: f.ByProject(), usual: defaultConcurrency}
 	if f.Executor != nil {
 		m.usual = otherConcurrency
 	}
@@ -75,7 +78,7 @@ func (j *Job) settle() (Settings, error) {
 		f.BaseURL = EmulatorURL
 	}
 	s := Settings{Service: m.service(&f.ServiceOptions, getenv), Limits: m.limits(&f.LimitOptions)}
-	s.capped = m.capped
+	s.Capped = m.capped
 	s.key = strings.TrimSpace(getenv("EVALRUN_API_KEY"))
 	var err error
 	if s.Services, err = m.services(&f, getenv); err != nil {
@@ -104,7 +107,7 @@ func (j *Job) settle() (Settings, error) {
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	s.selection, err = selection.New(&f.Options, f.Dir, j.rescored.within, func() *runner.Plan {
+	s.Selection, err = selection.New(&f.Options, f.Dir, j.rescored.within, func() *runner.Plan {
 		f.Shard = "" // a shard is a part of what is selected
 		return j.plan(&f, nil, s.Service.APIVersion)
 	})

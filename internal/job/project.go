@@ -1,15 +1,13 @@
-package harness
+package job
 
 import (
 	"os"
 	"path/filepath"
 
-	"github.com/evalrun/evalrun/internal/dialect"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/githead"
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/project"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -134,27 +132,6 @@ func (f *Flags) ProjectSuites() ([]string, error) {
 		found[i] = f.shown(found[i])
 	}
 	return found, nil
-}
-
-// projectCopy is where the project file is copied to, inside the run directory.
-const projectCopy = "suites/project/" + project.FileName
-
-// identify writes down who the run is: its name, its labels, what git has checked out, and its project file.
-func (s *Session) identify(run *eval.Run) {
-	f := &s.Flags
-	run.Name, run.Labels = f.Name, map[string]string{}
-	for key, value := range f.Labels {
-		run.Labels[key] = value
-	}
-	dir := f.Dir.Abs("")
-	if len(s.dirs) > 0 {
-		dir = s.dirs[0]
-	}
-	head := githead.Of(dir)
-	run.Commit, run.Branch = head.Commit, head.Branch
-	if f.ProjectFile != nil {
-		run.ProjectFile, run.ProjectHash = f.ProjectFile.Path, f.ProjectFile.Hash()
-	}
 }
 
 // projectOf lets the project file of a run in a directory hold again, as it was when the run began.

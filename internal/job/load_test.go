@@ -1,4 +1,4 @@
-package harness
+package job
 
 import (
 	"bytes"
@@ -9,14 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // Load reports every problem of every suite at once, with its place and a fix, and sends nothing.
 func TestLoadReportsAllProblemsWithPlaceAndFix(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("a.yaml", `version: 1
 name: a
 targets: [{name: t, modle: svc-pro}]
@@ -46,7 +45,7 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 			t.Errorf("problems at %v, want one at %s", places, want)
 		}
 	}
-	s.refused(j.Bad(), exit.CodeBadInput)
+	s.refused(j.Bad())
 	var shown bytes.Buffer
 	if err := j.Tell(&shown, false); err != nil {
 		t.Fatal(err)
@@ -67,25 +66,25 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 // A file that cannot be a suite is bad input, and the message names it.
 func TestLoadRefusesWhatIsNoFile(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("folder/a.yaml", fourSuite)
 	s.write("b.yaml", fourSuite)
 	for file, says := range map[string]string{"gone.yaml": "gone.yaml", "folder": "folder"} {
 		_, err := s.settle(Flags{}, file)
-		s.refused(err, exit.CodeBadInput, says)
+		s.refused(err, says)
 	}
 	_, err := s.settle(Flags{}, "b.yaml", "folder/a.yaml")
-	s.refused(err, exit.CodeBadInput, "`s`", "folder/a.yaml", "b.yaml")
+	s.refused(err, "`s`", "folder/a.yaml", "b.yaml")
 	_, err = s.settle(Flags{Options: eval.Options{GateOptions: eval.GateOptions{Interleave: "other.yaml@main"}}}, "b.yaml")
-	s.refused(err, exit.CodeBadInput, "other.yaml")
+	s.refused(err, "other.yaml")
 	_, err = s.settle(Flags{Options: eval.Options{GateOptions: eval.GateOptions{Interleave: "b.yaml@--output=x"}}}, "b.yaml")
-	s.refused(err, exit.CodeBadInput, "SUITE@REF")
+	s.refused(err, "SUITE@REF")
 }
 
 // A suite reads files of its own folder only. The folder of a linked suite is that of the target.
 func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	suite := func(file string) string {
 		return "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, file: " + file + "}]\n" +
 			"cases: [{name: c, scorers: [{contains: x}]}]\n"
@@ -110,14 +109,14 @@ func TestLoadStaysInTheFolderOfTheSuite(t *testing.T) {
 	}
 	for _, file := range []string{"real/up.yaml", "real/link.yaml", "real/absolute.yaml"} {
 		_, err := s.settle(Flags{}, file)
-		s.refused(err, exit.CodeBadInput, file+":4:27")
+		s.refused(err, file+":4:27")
 	}
 }
 
 // --var wins over the variables of cases, and is no part of their identity.
 func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "")
+	s := newSite(t)
 	s.write("s.yaml", fourSuite)
 	prompts := func(vars map[string]string) (texts, ids []string) {
 		j, err := s.settle(Flags{Options: eval.Options{Vars: vars, SelectionOptions: eval.SelectionOptions{Repeats: 1}}}, "s.yaml")
@@ -140,4 +139,15 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 	if diff := cmp.Diff(ids, same); diff != "" {
 		t.Errorf("identities of cases without and with --var (-without +with):\n%s", diff)
 	}
+}
+
+// A dangling link is bad input.
+func TestLoadRefusesADanglingLink(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if err := os.Symlink("nowhere.yaml", s.at.Join("link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.settle(Flags{}, "link.yaml")
+	s.refused(err, "link.yaml")
 }

@@ -1,108 +1,28 @@
-// Package harness carries out a run from suites to its run file. It loads suites, settles where to send them and
-// within which limits, wires the client with its decorators, and runs a plan into a journal. It resumes and rescores
-// runs too, and gets the vectors of texts (Session.Embed).
+// Package job says what is to be done: which suites, where they are sent, and within which limits. It merges what flags, the project
+// file, the environment and the suites say, and reads the suites of earlier runs again. It sends nothing.
 //
-// The consumer loop in run.go is the one place that appends to the journal, moves the progress and decides to stop.
-//
-// The usual order: Load, Settle, Connect, Session.Plan, Session.Run. A rescore begins with LoadRescored, a resumed run
-// with Reopen. Package verdict applies the gate, and package output writes reports.
-package harness
+// The usual order: Load, Job.Settle, Job.Plan. A run whose answers are judged again begins with LoadRescored, a run that is continued
+// with Reopen, a judge of a run's suites with LoadCopies.
+package job
 
 import (
 	"bytes"
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/evalrun/evalrun/internal/dialect"
-
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/layers"
-	"github.com/evalrun/evalrun/internal/project"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
-
-// Flags are the choices of a command that go beyond the suites.
-type Flags struct {
-	eval.Options
-	Dir     rundir.Dir    // where relative paths begin
-	Scorers scorers.Table // custom kinds of a program, in addition to the built-in ones
-
-	// Trust says that a run which others made may send the key to its address and start its programs.
-	Trust bool
-	// Reading is called with the path of each file before a suite reads it; nil is fine.
-	Reading func(suite, path string)
-	// Listing is called with each glob before a suite lists what matches it, and with what does so at the time; nil is fine.
-	Listing func(suite, glob string, matches func() []string)
-	// Executor makes the attempts of calls; nil: this process makes them.
-	Executor flow.Executor
-	// Ledger is the one that this process shares with others; it is never part of a run file.
-	Ledger LedgerOptions
-	// NoHistory leaves the run out of the history.
-	NoHistory bool
-
-	ProjectFile *project.File // the project file in use; nil without one
-	advice      diag.List     // about the project file
-
-	foreign bool                // the suites are where a run of somebody else says
-	getenv  func(string) string // where a project file is in use
-}
-
-// defaults are what the project file says, zero without one.
-func (f *Flags) defaults() *eval.Options {
-	if f.Defaults == nil {
-		return &eval.Options{}
-	}
-	return f.Defaults
-}
-
-// absolute makes the paths among the flags good in any working directory, for a run that is resumed.
-func (f *Flags) absolute() {
-	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
-		if *path == "" || *path == standard || path == &f.Emulator && *path == eval.DemoScript {
-			continue
-		}
-		*path = f.Dir.Abs(*path)
-	}
-}
-
-// standard stands for standard input or standard output where a file is named.
-const standard = regular.Standard
-
-// maxInput bounds the files that a command names, such as scripts and price lists, in bytes.
-const maxInput = 64 << 20
-
-// ownBaseline reports whether the user said what is compared.
-func (f *Flags) ownBaseline() bool { return f.Baseline != "" || f.NoBaseline }
-
-// Files are YAML files that were read: suites, an emulator's script, a price list.
-type Files struct {
-	Diags   diag.List
-	sources map[string][]byte // for the source lines of messages
-}
-
-// Keep remembers what a file holds, for the source lines of messages.
-func (f *Files) Keep(file string, src []byte) {
-	if f.sources == nil {
-		f.sources = map[string][]byte{}
-	}
-	f.sources[file] = src
-}
-
-// BadFiles is the error of files with problems, which Tell shows.
-type BadFiles struct{ *Files }
-
-func (m *BadFiles) Error() string { return m.Diags.Err().Error() }
 
 // Job is suites and the settings by which they run. Load makes it, Settle settles it; from there on it can be planned, and connected to the
 // service.
@@ -112,13 +32,13 @@ type Job struct {
 	Flags    Flags
 	Settings Settings // zero before Settle
 
-	only      *string        // the one service that is called, by name; nil: all that are needed
+	Only      *string        // the one service that is called, by name; nil: all that are needed
 	copied    bool           // the suites are copies of a run's
 	chosen    []*suite.Judge // that are called although no scorer names them
 	dirs      []string       // the folders of the suites, absolute
 	checkouts []checkout     // of earlier versions of them
 	kinds     scorers.Table  // nil: the built-in ones
-	getenv    func(string) string
+	Getenv    func(string) string
 	rescored  rescored
 }
 
@@ -127,7 +47,7 @@ func (j *Job) Dir(i int) string { return j.dirs[i] }
 
 // NewJob is a job without suites.
 func NewJob(flags Flags, getenv func(string) string) *Job {
-	return &Job{Files: Files{sources: map[string][]byte{}}, Flags: flags, getenv: getenv}
+	return &Job{Files: Files{sources: map[string][]byte{}}, Flags: flags, Getenv: getenv}
 }
 
 // Nothing is the error of a selection without trials; remedy follows what the options select.
@@ -157,7 +77,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 	opts := suite.Options{
 		Vars:           flags.Vars,
 		Repeats:        flags.Repeats,
-		DefaultRepeats: flags.defaults().Repeats,
+		DefaultRepeats: flags.ByProject().Repeats,
 		Getenv:         getenv,
 		Untrusted:      flags.Untrusted,
 		Allow:          flags.Allow,
@@ -198,26 +118,6 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		j.Suites = append(j.Suites, s)
 	}
 	return j, nil
-}
-
-// CheckRace says which flag does not go with a race.
-func (f *Flags) CheckRace() error {
-	d := f.defaults()
-	for _, other := range []struct {
-		name  string
-		given bool
-		why   string
-	}{
-		{"--shard", f.Shard != "", "a race needs the answers of all arms to a case, and a shard has some of them"},
-		{"--stop-early", f.Rule.StopEarly || d.Rule.StopEarly, "a race ends by itself, arm by arm"},
-		{"--baseline", f.Baseline != "" || d.Baseline != "" && !f.NoBaseline, "arms that leave a race have nothing to compare"},
-		{"--interleave", f.Interleave != "", "arms that leave a race have nothing to compare"},
-	} {
-		if f.Race != "" && other.given {
-			return exit.BadInput("--race does not go with %s: %s", other.name, other.why)
-		}
-	}
-	return nil
 }
 
 // load loads a suite, with an earlier version of it when ref names one.
@@ -261,30 +161,6 @@ func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.
 	return j.take(j.Flags.below(root, file), filepath.Base(real), file, opts), nil
 }
 
-// below are the files of a suite's folder.
-func (f *Flags) below(root *os.Root, suite string) fs.FS {
-	if f.Reading == nil {
-		return regular.FS(root)
-	}
-	path := func(name string) string { return filepath.Join(root.Name(), filepath.FromSlash(name)) }
-	notes := regular.Notes{
-		Read: func(name string) { f.Reading(suite, path(name)) },
-		List: func(string, func() []string) {},
-	}
-	if f.Listing != nil {
-		notes.List = func(glob string, matches func() []string) {
-			f.Listing(suite, path(glob), func() []string {
-				names := matches()
-				for i := range names {
-					names[i] = path(names[i])
-				}
-				return names
-			})
-		}
-	}
-	return regular.Noting(root, notes)
-}
-
 // standardInput loads the suite that is on standard input, whose folder is the working directory.
 func (j *Job) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
 	text, err := regular.ReadInput(standard, maxInput)
@@ -316,9 +192,4 @@ func (j *Job) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Su
 		}
 	}
 	return s
-}
-
-// Tell writes problems and warnings with their source lines.
-func (f *Files) Tell(w io.Writer, color bool) error {
-	return diag.Renderer{Source: func(file string) []byte { return f.sources[file] }, Color: color}.Render(w, &f.Diags)
 }

@@ -1,4 +1,4 @@
-package harness
+package job
 
 import (
 	"cmp"
@@ -74,8 +74,8 @@ func isForeign(in rundir.Dir, name string, getenv func(string) string) (bool, er
 	return !signed(doc, getenv), nil
 }
 
-// checkOut makes the folders in which the programs of earlier versions run. The caller removes them by what is returned.
-func (j *Job) checkOut() (remove func(), err error) {
+// CheckOut makes the folders in which the programs of earlier versions run. The caller removes them by what is returned.
+func (j *Job) CheckOut() (remove func(), err error) {
 	var made []string
 	remove = func() {
 		for _, dir := range made {
@@ -95,8 +95,8 @@ func (j *Job) checkOut() (remove func(), err error) {
 	return remove, nil
 }
 
-// noteEarlier writes down the earlier version that runs next to a suite, if there is one.
-func (j *Job) noteEarlier(s *suite.Suite, to *eval.RunSuite) {
+// NoteEarlier writes down the earlier version that runs next to a suite, if there is one.
+func (j *Job) NoteEarlier(s *suite.Suite, to *eval.RunSuite) {
 	base, _ := s.BaseVersion()
 	for _, c := range j.checkouts {
 		if c.of == base {
@@ -117,7 +117,7 @@ func (r *Resumption) earlierAgain(j *Job, i int, opts suite.Options) (*suite.Sui
 		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
 	v := versionOf{filepath.Base(one.Snapshot), one.File, ref, layers.Git{Dir: one.Dir, Ref: cmp.Or(one.EarlierCommit, ref)}}
-	v.git.Filtered = !r.Flags.Untrusted && (r.trust || signed(r.doc, j.getenv))
+	v.git.Filtered = !r.Flags.Untrusted && (r.trust || signed(r.doc, j.Getenv))
 	opts.Expected = regular.FS(snapshot)
 	s, err := j.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
 	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {

@@ -1,4 +1,4 @@
-package harness
+package job
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // Hint says which filter has left nothing, and names what it could have meant.
 func (j *Job) Hint() string {
 	f := &j.Flags
-	if chosen := j.Settings.selection; chosen != nil && chosen.Nothing != "" && j.plan(f, nil, "").Size() > 0 {
+	if chosen := j.Settings.Selection; chosen != nil && chosen.Nothing != "" && j.plan(f, nil, "").Size() > 0 {
 		return chosen.Nothing
 	}
 	var cases, arms, tags []string

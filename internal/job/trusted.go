@@ -1,4 +1,4 @@
-package harness
+package job
 
 import (
 	"cmp"
@@ -32,35 +32,6 @@ func (o ownService) settle(getenv func(string) string) ownService {
 		strings.TrimRight(cmp.Or(o.baseURL, getenv("EVALRUN_BASE_URL")), "/"),
 		cmp.Or(o.auth, getenv("EVALRUN_AUTH"), suite.AuthKey), o.named,
 	}
-}
-
-// checkAllow wants what untrusted suites may do to be known, and the suites to be untrusted: otherwise they may do anything.
-func (f *Flags) checkAllow() error {
-	for _, value := range f.Allow {
-		if err := suite.CheckAllow(value); err != nil {
-			return exit.BadInput("--allow %s: %w", value, err)
-		}
-	}
-	if len(f.Allow) > 0 && !f.Untrusted {
-		return exit.BadInput("--allow lifts what --untrusted refuses: add --untrusted, or leave --allow out")
-	}
-	return nil
-}
-
-// allowLike adds what the suites of a run were allowed when it began, unless these flags declare them untrusted.
-func (f *Flags) allowLike(begun *eval.Options) {
-	if !f.Untrusted && begun.Untrusted {
-		f.Untrusted, f.Allow = true, slices.Concat(begun.Allow, f.Allow)
-	}
-}
-
-// sign signs the head of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
-func (s *Session) sign(run *eval.Run, dir string) error {
-	run.Signature = ""
-	if !s.origin.signs() {
-		return nil
-	}
-	return s.Settings.trust.SignRun(run, dir)
 }
 
 // claims are what a run does because of its head and its suites alone.
@@ -133,7 +104,7 @@ func programsOf(j *Job, ofScorers bool) []string {
 // endpointsOf are the endpoints that suites call.
 func endpointsOf(j *Job) []string {
 	var out []string
-	for t := range j.targets {
+	for t := range j.Targets {
 		if t.App != nil && t.App.HTTP != nil {
 			out = append(out, t.App.String())
 		}
@@ -211,30 +182,37 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 		c.endpoints = endpointsOf(j)
 	}
 	if r.Flags.Emulator == "" && r.Flags.Replay == "" && r.Flags.Answers == "" {
-		calls := j.called()
+		calls := j.Called()
 		c.address, c.services = s.elsewhere(r.own), servicesOf(s, r.own.named, calls)
 		c.programs = append(c.programs, loginsOf(s, calls)...)
 	}
 	return c.check("resuming")
 }
 
-// vetOrigin does the same for a run whose answers are judged again. Suites that the user named are the user's own.
-func (s *Session) vetOrigin(o *origin) error {
-	o.trusted = s.Flags.Trust || s.Settings.trust.Signed(o.doc)
-	if o.trusted || s.Flags.Untrusted {
+// Trusts reports whether a run is the user's own, or one that the user trusts.
+func (j *Job) Trusts(d *journal.Document) bool { return j.Flags.Trust || j.Settings.trust.Signed(d) }
+
+// VetAnswers wants a run whose answers are judged again to be trusted, or the job to do nothing that needs trust. Suites that the user
+// named are the user's own. sends says that something is sent to services.
+func (j *Job) VetAnswers(of *journal.Document, sends bool) error {
+	if j.Trusts(of) || j.Flags.Untrusted {
 		return nil
 	}
-	c := claims{run: o.doc}
-	if !s.rescored.ownSuites {
-		c.programs = programsOf(s.Job, true)
+	c := claims{run: of}
+	if !j.rescored.ownSuites {
+		c.programs = programsOf(j, true)
 	}
-	if s.Flags.Emulator == "" && (s.embeds() || s.asksJudges()) {
-		own := s.rescored.ownService.settle(s.getenv)
-		c.address = s.Settings.elsewhere(own)
-		if !s.rescored.ownSuites {
-			c.services = servicesOf(&s.Settings, own.named, s.calls)
-			c.programs = append(c.programs, loginsOf(&s.Settings, s.calls)...)
+	if j.Flags.Emulator == "" && sends {
+		own := j.rescored.ownService.settle(j.Getenv)
+		c.address = j.Settings.elsewhere(own)
+		if !j.rescored.ownSuites {
+			calls := j.Called()
+			c.services = servicesOf(&j.Settings, own.named, calls)
+			c.programs = append(c.programs, loginsOf(&j.Settings, calls)...)
 		}
 	}
 	return c.check("rescoring")
 }
+
+// Sign signs the head of a run that is about to be made in dir.
+func (s *Settings) Sign(run *eval.Run, dir string) error { return s.trust.SignRun(run, dir) }

@@ -1,0 +1,127 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/dialect"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// runServices are the named services that the plan calls, for the head of a run file.
+func (s *Session) runServices() map[string]eval.RunService {
+	var out map[string]eval.RunService
+	for _, name := range s.calls {
+		one := s.Settings.Services[name]
+		if one == nil {
+			continue
+		}
+		url := one.URL
+		if s.Flags.Emulator != "" {
+			url = emulated
+		}
+		if out == nil {
+			out = map[string]eval.RunService{}
+		}
+		out[name] = eval.RunService{BaseURL: url, HeaderPrefix: one.HeaderPrefix, Protocol: one.Protocol, KeyEnv: one.KeyEnv}
+	}
+	return out
+}
+
+// emulated is where a run was sent that went to the emulator.
+const emulated = "emulator"
+
+// checkServices wants the keys and the addresses of the named services that are called.
+func (s *Session) checkServices() error {
+	var missing []string
+	for _, name := range s.calls {
+		one := s.Settings.Services[name]
+		if one == nil {
+			continue
+		}
+		for variable, pos := range one.Unset() {
+			missing = append(missing, fmt.Sprintf(
+				"the environment variable %s is not set, and the service `%s` needs it (%s)", variable, name, pos,
+			))
+		}
+		if one.KeyEnv != "" && one.Key() == "" {
+			missing = append(missing, fmt.Sprintf(
+				"the environment variable %s is not set, and it holds the key of the service `%s`", one.KeyEnv, name,
+			))
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return exit.BadInput("%s", strings.Join(missing, "; "))
+	}
+	return nil
+}
+
+// named is the link to a named service.
+type named struct {
+	dialect.Speaker
+	of *job.Named
+}
+
+// refusal says what it means that the service refuses.
+func (n named) refusal(_ *eval.RunService, e *eval.Error) string {
+	who := runner.Served(n.of.Name)
+	switch {
+	case e.OfLogin:
+		return e.Error()
+	case n.of.Login != nil:
+		return fmt.Sprintf("%s refuses the token that the program %q prints: %s", who, n.of.Login.Words[0], e)
+	case n.of.KeyEnv != "":
+		return fmt.Sprintf("%s (%s) refuses the key in %s: %s", who, n.of.URL, n.of.KeyEnv, e)
+	}
+	return fmt.Sprintf("%s (%s) refuses requests without a key: %s; name the variable that holds one by `keyEnv`", who, n.of.URL, e)
+}
+
+// dialNamed opens the way to a named service.
+func (s *Session) dialNamed(one *job.Named) dialect.Speaker {
+	c := &dialect.Contact{
+		NamedService: one.NamedService, URL: one.URL, Key: one.Key(), UserAgent: "evalrun/" + s.Version,
+		Connections: s.Settings.Limits.Services[one.Name].Concurrency,
+	}
+	switch {
+	case s.server != nil: // the emulator answers for every service
+		own := *one.NamedService
+		own.Headers, own.Path, own.HeaderPrefix = nil, "", s.Settings.Service.HeaderPrefix
+		c.NamedService, c.URL, c.Key, c.ToEmulator = &own, s.server.URL+dialect.EmulatorPath(one.Protocol), emulatorKey, true
+	case one.Login != nil:
+		source := dialect.NewPrinted(one.NamedService, s.KeyVariables())
+		s.endpoints = append(s.endpoints, source)
+		c.Tokens = source
+	}
+	found := c.Connect()
+	s.endpoints = append(s.endpoints, found)
+	s.links[one.Name] = named{found, one}
+	return found
+}
+
+// tellUncounted warns of services whose tokens are estimated although their number matters.
+func (s *Session) tellUncounted(p *runner.Plan) {
+	limits := &s.Settings.Limits
+	if !limits.TokensMatter() || limits.CountTokens == suite.CountNever || s.offline() {
+		return
+	}
+	for _, name := range s.calls {
+		if p.Uncounted[name] {
+			s.Notice(runner.Served(name) + " cannot count tokens: those of its prompts are estimated")
+		}
+	}
+}
+
+// shares are how many trials of one model may be under way at once, by the names of services.
+func (s *Session) shares() map[string]int {
+	out := map[string]int{}
+	for name, own := range s.Settings.Limits.Services {
+		out[name] = own.Concurrency
+	}
+	return out
+}
