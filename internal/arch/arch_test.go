@@ -136,11 +136,12 @@ var direct = map[string][]string{
 	},
 	"internal/harness": {
 		"internal/job", "internal/answers", "internal/dialect", "internal/verdict", "clients/app", "clients/generative", "clients/emulator",
-		"clients/oauth", "internal/ledger", "internal/record", "internal/workspace",
+		"clients/oauth", "internal/ledger", "internal/record", "internal/trialdir",
 	},
-	"evalrun":          {"internal/harness", "internal/output"},
-	"evaltest":         {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
-	"internal/gallery": {"internal/rundir", "history", "journal", "eval"},
+	"internal/trialdir": {"internal/exit", "internal/regular", "internal/workspace", "journal", "runner", "suite"},
+	"evalrun":           {"internal/harness", "internal/output"},
+	"evaltest":          {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
+	"internal/gallery":  {"internal/rundir", "history", "journal", "eval"},
 	"internal/publish": {
 		"internal/gallery", "internal/page", "internal/verdict", "internal/rundir", "internal/overview", "internal/regular", "internal/exit",
 		"compare", "journal", "eval",

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
+	"github.com/evalrun/evalrun/internal/trialdir"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -61,6 +62,19 @@ func (t target) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 	return t.Service.Generate(ctx, call)
 }
 
+// checkPlace refuses a run directory inside a workspace.
+func (s *Session) checkPlace(dir string) error {
+	for t := range s.Targets {
+		if t.App == nil || t.App.Program == nil {
+			continue
+		}
+		if err := trialdir.CheckRun(dir, t.App.Program); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // wayToTarget is an application with its decorators. A program keeps its own time, and runs where no service has to be
 // spared: only budgets apply to it.
 func (s *Session) wayToTarget(t *suite.Target) flow.Service {
@@ -89,7 +103,7 @@ func (s *Session) endpoint(t *suite.Target) attempter {
 func (s *Session) program(p *suite.Program) attempter {
 	return client.NewProgram(client.ProgramConfig{
 		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
-		Folder: func(call *eval.Call) (string, error) { return s.workspaces.of(p, call) },
+		Folder: func(call *eval.Call) (string, error) { return s.workspaces.Of(p, call) },
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/record"
 	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/trialdir"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -47,7 +48,7 @@ type Session struct {
 	origin   provenance // of answers that are judged again
 
 	id         string                 // makes the names of trials for applications
-	workspaces *workspaces            // of programs
+	workspaces *trialdir.Folders      // of programs
 	endpoints  []interface{ Close() } // clients of applications
 }
 
@@ -75,7 +76,7 @@ func newSession(j *job.Job, version string, notice func(string)) *Session {
 		Job: j, Version: version, Notice: notice,
 		link: offline{}, links: map[string]link{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(),
 		stop: runner.NewStop(), recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
-		id: rand.Text(), workspaces: newWorkspaces(!j.Flags.NoContent),
+		id: rand.Text(), workspaces: trialdir.New(!j.Flags.NoContent),
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Session) here() (*here, error) {
 func Executor(j *job.Job, version, dir string, notice func(string)) (flow.Executor, *Session, error) {
 	own := *j
 	s := newSession(&own, version, notice)
-	s.workspaces.run = dir
+	s.workspaces.Run = dir
 	s.calls = s.Called()
 	h, err := s.here()
 	if err == nil {

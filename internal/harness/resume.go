@@ -69,10 +69,10 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	}
 	defer removeCheckouts()
 	w := r.Writer()
-	if s.workspaces.run, err = filepath.Abs(r.Dir); err != nil {
+	if s.workspaces.Run, err = filepath.Abs(r.Dir); err != nil {
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
-	s.workspaces.resume(todo.doc)
+	s.workspaces.Resume(todo.doc)
 	note := journal.Resumed{
 		At: time.Now().UTC().Format(time.RFC3339Nano), Dropped: todo.ids,
 		Workers: s.MostAtOnce(&s.Settings.Limits),
@@ -102,7 +102,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 		}
 		known := todo.kept(t, k, ok)
 		if known.Result != nil {
-			s.workspaces.adopt(runner.TrialSession(s.id, t.N), t.Program(), known.Result)
+			s.workspaces.Adopt(runner.TrialSession(s.id, t.N), t.Program(), known.Result)
 		}
 		return known
 	}

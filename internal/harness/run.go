@@ -78,7 +78,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	if err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
-	if s.workspaces.run, err = filepath.Abs(dir); err != nil {
+	if s.workspaces.Run, err = filepath.Abs(dir); err != nil {
 		return "", exit.BadInput("the run directory cannot be used: %w", err)
 	}
 	if !s.Flags.NoHistory {
@@ -123,7 +123,7 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 		defer timer.Stop()
 	}
 	c.consume(ctx, progress)
-	c.session.workspaces.close()
+	c.session.workspaces.Close()
 	progress.Finish()
 	if reasons := c.session.closed.all(); reasons != "" {
 		c.halt(eval.EndStopped, reasons)
@@ -245,7 +245,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Labels: s.Settings.Labels, Stop: s.stop,
 		Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
-		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.folder,
+		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.Folder,
 		Services: s.shares(), Keys: s.KeyVariables(), Skip: s.unreachable,
 	}
 	s.ledger.Book(c.journal.Booked)
@@ -294,7 +294,7 @@ func (c *consumer) done(r *eval.Result, progress Progress) {
 
 // append writes a result down. What its program has worked in goes when that is done, unless it is kept.
 func (c *consumer) append(r *eval.Result) error {
-	kept, release := c.session.workspaces.settle(c.session.id, r)
+	kept, release := c.session.workspaces.Settle(c.session.id, r)
 	r.Workspace = kept
 	err := c.journal.Append(r)
 	if err == nil {

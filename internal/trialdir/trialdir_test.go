@@ -1,4 +1,4 @@
-package harness
+package trialdir
 
 import (
 	"os"
@@ -14,14 +14,14 @@ import (
 )
 
 // working is a program with a workspace of one file, and workspaces below a run directory.
-func working(t *testing.T, keep string) (*workspaces, *suite.Program) {
+func working(t *testing.T, keep string) (*Folders, *suite.Program) {
 	t.Helper()
 	dir := t.TempDir()
 	expect.OK(t, os.MkdirAll(filepath.Join(dir, "fixture"), 0o755), os.WriteFile(filepath.Join(dir, "fixture", "file"), []byte("new"), 0o600))
 	digest, err := workspace.Digest(os.DirFS(filepath.Join(dir, "fixture")))
 	expect.OK(t, err)
-	w := newWorkspaces(true)
-	w.run = t.TempDir()
+	w := New(true)
+	w.Run = t.TempDir()
 	return w, &suite.Program{Dir: dir, Workspace: "fixture", WorkspaceDigest: digest, Keep: keep}
 }
 
@@ -42,37 +42,37 @@ func read(t *testing.T, dir string) string {
 func TestEachTrialHasItsWorkspace(t *testing.T) {
 	t.Parallel()
 	w, p := working(t, "none")
-	dir, err := w.of(p, callOf("a-session", true, 1))
+	dir, err := w.Of(p, callOf("a-session", true, 1))
 	expect.OK(t, err)
 	write := func(text string) { expect.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600)) }
 	write("changed")
-	again, err := w.of(p, callOf("a-session", true, 1))
+	again, err := w.Of(p, callOf("a-session", true, 1))
 	expect.OK(t, err)
 	expect.Same(t, "the folder of another attempt", again, dir)
 	expect.Same(t, "what it holds", read(t, dir), "new")
 	write("changed")
-	later, err := w.of(p, callOf("a-session", true, 3))
+	later, err := w.Of(p, callOf("a-session", true, 3))
 	expect.OK(t, err)
 	expect.Same(t, "the folder of a later call", later, dir)
 	expect.Same(t, "what it holds", read(t, dir), "changed")
-	other, err := w.of(p, callOf("b-session", false, 3))
+	other, err := w.Of(p, callOf("b-session", false, 3))
 	expect.OK(t, err)
 	if other == dir || read(t, other) != "new" {
 		t.Errorf("another trial works in %s, which holds %q", other, read(t, other))
 	}
-	expect.Same(t, "the folder of a trial that is under way", w.folder("b-session"), other)
-	none, err := w.of(&suite.Program{Dir: "/x"}, callOf("c-session", false, 1))
+	expect.Same(t, "the folder of a trial that is under way", w.Folder("b-session"), other)
+	none, err := w.Of(&suite.Program{Dir: "/x"}, callOf("c-session", false, 1))
 	expect.OK(t, err)
 	expect.Same(t, "the folder of a program without a workspace", none, "/x")
 	expect.OK(t, os.WriteFile(filepath.Join(p.Dir, "fixture", "file"), []byte("newer"), 0o600))
-	if _, err := w.of(p, callOf("d-session", false, 1)); err == nil || !strings.Contains(err.Error(), "has changed since the suite was read") {
+	if _, err := w.Of(p, callOf("d-session", false, 1)); err == nil || !strings.Contains(err.Error(), "has changed since the suite was read") {
 		t.Errorf("got %v, want that the workspace has changed", err)
 	}
 	expect.OK(t, os.RemoveAll(filepath.Join(p.Dir, "fixture")))
-	if _, err := w.of(p, callOf("e-session", false, 1)); err == nil || !strings.Contains(err.Error(), "the workspace fixture is gone") {
+	if _, err := w.Of(p, callOf("e-session", false, 1)); err == nil || !strings.Contains(err.Error(), "the workspace fixture is gone") {
 		t.Errorf("got %v, want that the workspace is gone", err)
 	}
-	w.close()
+	w.Close()
 	if _, err := os.Stat(w.path("")); err == nil {
 		t.Error("workspaces are left")
 	}
@@ -95,19 +95,19 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 	} {
 		w, p := working(t, test.keep)
 		w.keeping = !test.noContent
-		dir, err := w.of(p, callOf(runner.TrialSession("a-session", 0), false, 1))
+		dir, err := w.Of(p, callOf(runner.TrialSession("a-session", 0), false, 1))
 		expect.OK(t, err)
-		kept, release := w.settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: test.outcome})
+		kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: test.outcome})
 		if read(t, dir) != "new" {
 			t.Error("it goes before the result is written down")
 		}
 		release()
-		w.close()
+		w.Close()
 		_, err = os.Stat(dir)
 		if there := err == nil; there != test.want || (kept != "") != test.want {
 			t.Errorf("%+v: there %t, recorded as %q", test, there, kept)
 		}
-		if kept != "" && filepath.Join(w.run, filepath.FromSlash(kept)) != dir {
+		if kept != "" && filepath.Join(w.Run, filepath.FromSlash(kept)) != dir {
 			t.Errorf("%s is recorded as %s", dir, kept)
 		}
 	}
@@ -123,19 +123,19 @@ func TestWorkspacesOfEarlierSessions(t *testing.T) {
 	w.resumed, w.left = true, []string{"0123456789abcdef-old", "fedcba9876543210-other"}
 	known := &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Workspace: "workspaces/0123456789abcdef-older"}
 	session := runner.TrialSession("a-session", 0)
-	w.adopt(session, p, known)
+	w.Adopt(session, p, known)
 	expect.Same(t, "one that is being removed", known.Workspace, "")
-	w.adopt(session, p, known)
+	w.Adopt(session, p, known)
 	expect.Same(t, "one that waits", known.Workspace, w.path("0123456789abcdef-old"))
-	expect.Same(t, "the folder of the trial", w.folder(session), known.Workspace)
+	expect.Same(t, "the folder of the trial", w.Folder(session), known.Workspace)
 	for _, escape := range []string{"../../etc", "workspaces/../../x", "/etc", ".."} {
 		stranger := &eval.Result{Trial: eval.Trial{ID: "1111111111111111"}, Workspace: escape}
-		w.adopt("x-session", p, stranger)
+		w.Adopt("x-session", p, stranger)
 		expect.Same(t, escape, stranger.Workspace, "")
 	}
-	kept, release := w.settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: eval.Pass})
+	kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: eval.Pass})
 	release()
-	w.close()
+	w.Close()
 	expect.Same(t, "what is kept", kept, "workspaces/0123456789abcdef-old")
 	expect.Same(t, "what is left", w.names(), []string{"0123456789abcdef-old", "fedcba9876543210-other"})
 }

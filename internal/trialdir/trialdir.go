@@ -1,4 +1,6 @@
-package harness
+// Package trialdir has the folders in which the programs of trials work: each trial gets a copy of the workspace that its suite names. A
+// copy is in the run directory until the outcome of its trial is known, and longer where the suite keeps it.
+package trialdir
 
 import (
 	"errors"
@@ -22,10 +24,10 @@ import (
 // workspacesDir is where the copies of workspaces are, inside the run directory.
 const workspacesDir = "workspaces"
 
-// workspaces are the folders in which programs work: a copy for each trial, in the run directory until its outcome is known, and longer
-// where the suite keeps it. Calls and results come from several goroutines.
-type workspaces struct {
-	run     string   // the run directory, absolute; "" before there is one
+// Folders are the folders of a run. Calls and results come from several goroutines.
+type Folders struct {
+	Run string // the run directory, absolute; "" before there is one
+
 	keeping bool     // whether any is kept: one may hold what the program was sent
 	resumed bool     // whether earlier sessions of the run may have left some
 	left    []string // those of them that may be needed
@@ -42,22 +44,17 @@ type opened struct {
 	of   *suite.Program
 }
 
-func newWorkspaces(keeping bool) *workspaces {
-	return &workspaces{keeping: keeping, open: map[string]opened{}, removers: make(chan struct{}, runtime.GOMAXPROCS(0))}
+// New has no folders. keeping says whether any outlives its trial: a folder may hold what the program was sent.
+func New(keeping bool) *Folders {
+	return &Folders{keeping: keeping, open: map[string]opened{}, removers: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// checkPlace refuses a run directory inside a workspace: each copy would hold the copies before it.
-func (s *Session) checkPlace(dir string) error {
-	for t := range s.Targets {
-		if t.App == nil || t.App.Program == nil || t.App.Program.Workspace == "" {
-			continue
-		}
-		of := t.App.Program
-		if isWithin(dir, filepath.Join(of.Dir, filepath.FromSlash(of.Workspace))) {
-			return exit.BadInput(
-				"the run directory would be inside the workspace %s, and each trial gets a copy of that: name another with --out", of.Workspace,
-			)
-		}
+// CheckRun refuses a run directory inside the workspace of a program: each copy would hold the copies before it.
+func CheckRun(dir string, of *suite.Program) error {
+	if of.Workspace != "" && isWithin(dir, filepath.Join(of.Dir, filepath.FromSlash(of.Workspace))) {
+		return exit.BadInput(
+			"the run directory would be inside the workspace %s, and each trial gets a copy of that: name another with --out", of.Workspace,
+		)
 	}
 	return nil
 }
@@ -79,10 +76,10 @@ func isWithin(name, folder string) bool {
 	}
 }
 
-func (w *workspaces) path(name string) string { return filepath.Join(w.run, workspacesDir, name) }
+func (w *Folders) path(name string) string { return filepath.Join(w.Run, workspacesDir, name) }
 
-// of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one gets a fresh copy.
-func (w *workspaces) of(p *suite.Program, call *eval.Call) (string, error) {
+// Of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one gets a fresh copy.
+func (w *Folders) Of(p *suite.Program, call *eval.Call) (string, error) {
 	if p.Workspace == "" {
 		return p.Dir, nil
 	}
@@ -103,8 +100,8 @@ func (w *workspaces) of(p *suite.Program, call *eval.Call) (string, error) {
 	return dir, fill(p, dir)
 }
 
-// folder is the workspace of a trial that is under way, "" where it has none.
-func (w *workspaces) folder(session string) string {
+// Folder is the workspace of a trial that is under way, "" where it has none.
+func (w *Folders) Folder(session string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if one, known := w.open[session]; known {
@@ -113,9 +110,9 @@ func (w *workspaces) folder(session string) string {
 	return ""
 }
 
-// adopt gives a trial the workspace that an earlier session of the run has left of it, as far as it is still there: its answer is only
+// Adopt gives a trial the workspace that an earlier session of the run has left of it, as far as it is still there: its answer is only
 // judged now.
-func (w *workspaces) adopt(session string, p *suite.Program, known *eval.Result) {
+func (w *Folders) Adopt(session string, p *suite.Program, known *eval.Result) {
 	name := path.Base(known.Workspace)
 	known.Workspace = ""
 	if p == nil || p.Workspace == "" {
@@ -157,9 +154,9 @@ func fill(p *suite.Program, to string) error {
 	return nil
 }
 
-// settle decides which workspace of a trial of a session is kept, as a path inside the run directory, "" for none. The function
+// Settle decides which workspace of a trial of a session is kept, as a path inside the run directory, "" for none. The function
 // release removes what is not kept; call it when the result is written down.
-func (w *workspaces) settle(session string, r *eval.Result) (kept string, release func()) {
+func (w *Folders) Settle(session string, r *eval.Result) (kept string, release func()) {
 	w.mu.Lock()
 	var one opened
 	known := len(w.open) > 0 // a hash for each trial of a model would only be looked for in vain
@@ -186,7 +183,7 @@ func (w *workspaces) settle(session string, r *eval.Result) (kept string, releas
 }
 
 // remove removes a workspace in the background.
-func (w *workspaces) remove(name string) {
+func (w *Folders) remove(name string) {
 	w.removing.Go(func() {
 		w.removers <- struct{}{}
 		defer func() { <-w.removers }()
@@ -195,7 +192,7 @@ func (w *workspaces) remove(name string) {
 }
 
 // removeOlder removes what earlier sessions of the run have kept of a trial that has a new result.
-func (w *workspaces) removeOlder(trialID, current string) {
+func (w *Folders) removeOlder(trialID, current string) {
 	for _, name := range w.names() {
 		if strings.HasPrefix(name, trialID+"-") && name != current {
 			w.remove(name)
@@ -204,7 +201,7 @@ func (w *workspaces) removeOlder(trialID, current string) {
 }
 
 // names are the workspaces that are there.
-func (w *workspaces) names() []string {
+func (w *Folders) names() []string {
 	entries, err := os.ReadDir(w.path(""))
 	if err != nil { // mostly there are none
 		return nil
@@ -216,9 +213,9 @@ func (w *workspaces) names() []string {
 	return out
 }
 
-// resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be removed takes room,
+// Resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be removed takes room,
 // and no more: no trial works in it again.
-func (w *workspaces) resume(d *journal.Document) {
+func (w *Folders) Resume(d *journal.Document) {
 	w.resumed = true
 	names := w.names()
 	if len(names) == 0 {
@@ -242,8 +239,8 @@ func (w *workspaces) resume(d *journal.Document) {
 	}
 }
 
-// close removes what trials have left that came to no result.
-func (w *workspaces) close() {
+// Close removes what trials have left that came to no result.
+func (w *Folders) Close() {
 	w.mu.Lock()
 	for session, one := range w.open {
 		delete(w.open, session)
