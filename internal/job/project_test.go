@@ -1,0 +1,97 @@
+package job
+
+import (
+	"testing"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/project"
+)
+
+const projectText = `suites: [suites/*.yaml, "!suites/not.yaml"]
+repeats: 2
+concurrency: 3
+labels: {team: search, stage: night}
+`
+
+// use lets the project file of the site hold for a command with these suites.
+func (s *site) use(f *Flags, c ProjectChoice, suites ...string) error {
+	f.Dir, c.Getenv = s.at, s.getenv
+	return f.UseProject(c, suites)
+}
+
+// A project file holds where neither a flag nor a suite says anything, and names the suites of a command without any.
+func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.write(project.FileName, projectText)
+	s.write("suites/a.yaml", fourSuite)
+	s.write("suites/not.yaml", fourSuite)
+	var f Flags
+	f.Labels = map[string]string{"stage": "day"}
+	expect.OK(t, s.use(&f, ProjectChoice{}))
+	expect.Same(t, "labels", f.Labels, map[string]string{"team": "search", "stage": "day"})
+	files, err := f.ProjectSuites()
+	expect.OK(t, err)
+	expect.Same(t, "suites", files, []string{"suites/a.yaml"})
+	j, err := s.settle(f, files...)
+	expect.OK(t, err)
+	expect.Same(t, "concurrency", j.Settings.Limits.Concurrency, 3)
+	expect.Same(t, "trials", j.Plan().Size(), 8)
+
+	var run eval.Run
+	j.Identify(&run)
+	expect.Same(t, "labels of the run", run.Labels, f.Labels)
+	expect.Same(t, "project of the run", run.ProjectHash, f.ProjectFile.Hash())
+	if text := j.Snapshots()[projectCopy]; string(text) != projectText {
+		t.Errorf("the copy of the project file is %q", text)
+	}
+
+	f.Concurrency, f.Repeats = 5, 1
+	j, err = s.settle(f, files...)
+	expect.OK(t, err)
+	expect.Same(t, "concurrency of a flag", j.Settings.Limits.Concurrency, 5)
+	expect.Same(t, "trials of a flag", j.Plan().Size(), 4)
+}
+
+// No project file is used where the user says so, where the suites are untrusted, and where it is a suite itself.
+func TestWhereNoProjectFileIsUsed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.write(project.FileName, projectText)
+	for name, one := range map[string]struct {
+		f      Flags
+		c      ProjectChoice
+		suites []string
+	}{
+		"--no-config": {c: ProjectChoice{None: true}},
+		"--untrusted": {f: Flags{Options: eval.Options{Untrusted: true}}},
+		"a suite":     {suites: []string{project.FileName}},
+	} {
+		expect.OK(t, s.use(&one.f, one.c, one.suites...))
+		if one.f.ProjectFile != nil {
+			t.Errorf("%s: the project file is used", name)
+		}
+		files, err := one.f.ProjectSuites()
+		expect.OK(t, err)
+		expect.Same(t, name+": suites", len(files), 0)
+	}
+}
+
+// What is wrong with a project file, or with what a command says of it, is bad input.
+func TestProjectFilesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.write("bad.yaml", "suites: [a.yaml]\nconcurency: 3\n")
+	s.write("empty.yaml", "suites: [gone/*.yaml]\n")
+	s.refused(s.use(&Flags{}, ProjectChoice{File: "bad.yaml"}), "bad.yaml:2:1", "`concurrency`")
+	s.refused(s.use(&Flags{}, ProjectChoice{File: "gone.yaml"}), "gone.yaml")
+	s.refused(s.use(&Flags{}, ProjectChoice{File: "bad.yaml", None: true}), "--config", "--no-config")
+	s.refused(s.use(&Flags{Options: eval.Options{Untrusted: true}}, ProjectChoice{File: "bad.yaml"}), "--untrusted", "--config")
+	s.refused(s.use(&Flags{Options: eval.Options{Name: "a\nb"}}, ProjectChoice{}), "name")
+	s.refused(s.use(&Flags{Options: eval.Options{Labels: map[string]string{"a b": "x"}}}, ProjectChoice{}), "a b")
+	var f Flags
+	expect.OK(t, s.use(&f, ProjectChoice{File: "empty.yaml"}))
+	_, err := f.ProjectSuites()
+	s.refused(err, "empty.yaml:1:", "gone/*.yaml")
+}
