@@ -1,8 +1,8 @@
 // Command evalrun tests prompts: it sends the cases of YAML suites to a model, scores the answers
 // and says by its exit code whether they are good enough.
 //
-// Each sub-command is a file: flags into a struct, the steps of internal/job and its neighbors in order, an exit
-// code. os.Exit is called here and nowhere else.
+// Each sub-command is a file: flags into a struct, one call of a package below, an exit code. `run` fills evalrun.Options, and
+// calls evalrun.Load and evalrun.Run. os.Exit is called here and nowhere else.
 package main
 
 import (
