@@ -40,7 +40,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 	lower := k.bounds(&r)
 	if r.Units < r.Needs {
 		r.Why = fmt.Sprintf(
-			"the cases are too few: %d independent ones (repeats do not count, a cluster counts once), and a ranking of %d arms takes %d",
+			"the cases are too few: %d independent ones (repeats do not count, a cluster counts once), and a ranking of %d arms takes %d at least",
 			r.Units, len(arms), r.Needs,
 		)
 		byMean(&r)

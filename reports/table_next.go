@@ -134,7 +134,7 @@ func otherwise(s step, steps []step) []string {
 	if at < 0 || s.args[0] != "run" {
 		return nil
 	}
-	return []string{"  # changed scorers only? " + steps[at].text(), "  # or " + steps[at].text()}
+	return []string{"  # changed scorers only? " + steps[at].text(), "  # scorers only? " + steps[at].text()}
 }
 
 // text is the command as a shell takes it.

@@ -43,7 +43,7 @@ func (s *Session) noteEchoes() {
 		return
 	}
 	if n := s.server.Echoed(); n > 0 {
-		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") + " that it has no reply for (evalrun help emulator)")
+		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") + " that it has no reply for; --emulator=FILE names a script of yours (evalrun help emulator)")
 	}
 }
 
