@@ -2,9 +2,9 @@ package eval
 
 import "github.com/evalrun/evalrun/tool"
 
-// Answer is an answer that was paid for before its trial could be settled. It waits for judges or embeddings, or it is
+// PaidAnswer is an answer that was paid for before its trial could be settled. It waits for judges or embeddings, or it is
 // one call of a trial of several. It has a line of its own in the run file, so that a crash does not lose it.
-type Answer struct {
+type PaidAnswer struct {
 	ID    string `json:"id"` // of the trial
 	N     int    `json:"n"`
 	Model string `json:"model"`
@@ -24,7 +24,7 @@ type Answer struct {
 }
 
 // Withhold takes prompts and answers out of the record, as Result.Withhold does.
-func (a *Answer) Withhold() {
+func (a *PaidAnswer) Withhold() {
 	r := Result{Request: a.Request, Response: a.Response, Turns: a.Turns, Usage: a.Usage}
 	r.Withhold()
 	a.Request, a.Response, a.Turns, a.Usage = r.Request, r.Response, r.Turns, r.Usage

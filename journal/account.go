@@ -9,9 +9,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Account is what says why a trial did not pass. It is read without the request and the answer, which are most of a
+// Failing is what says why a trial did not pass. It is read without the request and the answer, which are most of a
 // line.
-type Account struct {
+type Failing struct {
 	Place   int // of the trial in the order of the plan, for Document.Trial
 	Arm     string
 	Outcome eval.Outcome
@@ -22,15 +22,15 @@ type Account struct {
 }
 
 // Accounts yields why trials of a row failed or could not be judged.
-func (d *Document) Accounts(row Row) iter.Seq2[*Account, error] {
-	return func(yield func(*Account, error) bool) {
+func (d *Document) Accounts(row Row) iter.Seq2[*Failing, error] {
+	return func(yield func(*Failing, error) bool) {
 		for place := range row.trials {
 			e := &d.index.entries[place]
 			outcome := d.index.outcomeOf(e)
 			if outcome != eval.Fail && outcome != eval.Err {
 				continue
 			}
-			a := &Account{Place: place, Arm: d.index.shapes[e.shape].arm, Outcome: outcome}
+			a := &Failing{Place: place, Arm: d.index.shapes[e.shape].arm, Outcome: outcome}
 			data, err := d.lineAt(*e)
 			if err == nil {
 				err = a.scan(data)
@@ -42,7 +42,7 @@ func (d *Document) Accounts(row Row) iter.Seq2[*Account, error] {
 	}
 }
 
-func (a *Account) scan(data []byte) (err error) {
+func (a *Failing) scan(data []byte) (err error) {
 	gjson.ParseBytes(data).ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "repeat":

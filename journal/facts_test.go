@@ -218,14 +218,14 @@ func TestAccountsOfWhatDidNotPass(t *testing.T) {
 	failed := answered("a", "t/q", eval.Err, 1)
 	failed.Error, failed.Scores = eval.Errorf(eval.KindTimeout, "late"), []eval.Score{}
 	d := document(t, nil, answered("a", "t/p", eval.Pass, 1), fails, failed, answered("a", "t/p", eval.Skip, 1))
-	var got []Account
+	var got []Failing
 	for row := range d.Rows() {
 		for a, err := range d.Accounts(row) {
 			expect.OK(t, err)
 			got = append(got, *a)
 		}
 	}
-	expect.Same(t, "accounts", got, []Account{
+	expect.Same(t, "accounts", got, []Failing{
 		{
 			Place: 1, Arm: "t/p", Outcome: eval.Fail, Repeat: 2, Scores: []eval.Score{{Scorer: "regex", Reason: "no match"}}, Judged: true,
 		},

@@ -25,7 +25,7 @@ type index struct {
 	shape   uint32 // of the last trial
 	metrics []metric
 	more    []more
-	judging []Judging // of the trials with questions to judges
+	judging []JudgeRequests // of the trials with questions to judges
 	classes classes
 	odd     map[trialID]string // ids that evalrun did not write
 	finding *sync.Mutex
@@ -176,14 +176,14 @@ func (x *index) shapeOf(s shape) uint32 {
 
 // moreOf keeps the metrics of a trial and the counts of its judges, and returns their place.
 func (x *index) moreOf(r *indexed) uint32 {
-	if len(r.metrics) == 0 && r.judging == (Judging{}) && r.class.Label == "" {
+	if len(r.metrics) == 0 && r.judging == (JudgeRequests{}) && r.class.Label == "" {
 		return 0
 	}
 	m := more{firstMetric: clip(len(x.metrics)), metrics: clip(len(r.metrics)), class: x.classes.place(r.class)}
 	for _, one := range r.metrics {
 		x.metrics = append(x.metrics, metric{x.names.at(x.names.place(one.name)), one.value})
 	}
-	if r.judging != (Judging{}) {
+	if r.judging != (JudgeRequests{}) {
 		x.judging = append(x.judging, r.judging)
 		m.judging = clip(len(x.judging))
 	}
@@ -201,7 +201,7 @@ func (x *index) metricsOf(e *entry) []metric {
 }
 
 // judgingOf counts the questions to judges about a trial, nil for none.
-func (x *index) judgingOf(e *entry) *Judging {
+func (x *index) judgingOf(e *entry) *JudgeRequests {
 	if e.more == 0 || x.more[e.more-1].judging == 0 {
 		return nil
 	}

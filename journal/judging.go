@@ -6,14 +6,14 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Judging counts requests to judges, apart from requests to the models under test.
-type Judging struct {
+// JudgeRequests counts requests to judges, apart from requests to the models under test.
+type JudgeRequests struct {
 	Replies int    `json:"replies"` // that scores rest on
 	Calls   int    `json:"calls"`   // HTTP attempts: fewer than replies where several answers share a question
 	Tokens  Tokens `json:"tokens"`
 }
 
-func (j *Judging) add(other Judging) {
+func (j *JudgeRequests) add(other JudgeRequests) {
 	j.Replies += other.Replies
 	j.Calls += other.Calls
 	j.Tokens.Prompt += other.Tokens.Prompt

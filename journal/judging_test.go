@@ -30,7 +30,7 @@ func TestJudgingIsCounted(t *testing.T) {
 	again.Judgements = []eval.Judgement{first, judgement("b", 20)}
 	d, err := open(t, write(t, t.TempDir(), false, one, two))
 	expect.OK(t, err)
-	want := Judging{Replies: 2, Calls: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
+	want := JudgeRequests{Replies: 2, Calls: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
 	if d.Summary.Judging != want || d.Summary.Tokens.Total != 6 || d.Spent.Calls != 7 || d.Spent.Tokens != 6+11 {
 		t.Errorf("%+v, spent %+v", d.Summary, d.Spent)
 	}
@@ -39,12 +39,12 @@ func TestJudgingIsCounted(t *testing.T) {
 	}
 	d, err = open(t, write(t, t.TempDir(), true, one, two, again))
 	expect.OK(t, err)
-	want = Judging{Replies: 3, Calls: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
+	want = JudgeRequests{Replies: 3, Calls: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
 	if d.Summary.Judging != want {
 		t.Errorf("%+v", d.Summary.Judging)
 	}
 	again.Judgements = nil
-	if d, err = open(t, write(t, t.TempDir(), true, one, again)); err != nil || d.Summary.Judging != (Judging{}) {
+	if d, err = open(t, write(t, t.TempDir(), true, one, again)); err != nil || d.Summary.Judging != (JudgeRequests{}) {
 		t.Errorf("%+v %v", d.Summary.Judging, err)
 	}
 	r, err := d.Trial(0)

@@ -10,7 +10,7 @@ import (
 )
 
 // KeptAnswer writes an answer whose trial is not settled yet.
-func (w *Writer) KeptAnswer(a *eval.Answer) error { return w.write("answer", a) }
+func (w *Writer) KeptAnswer(a *eval.PaidAnswer) error { return w.write("answer", a) }
 
 // judgementLine is a reply of a judge about the answer of a trial that is not settled yet.
 type judgementLine struct {
@@ -168,7 +168,7 @@ func (d *Document) Pending(id string) *eval.Result {
 	}
 	out := &eval.Result{}
 	if p.answer.length > 0 {
-		var a eval.Answer
+		var a eval.PaidAnswer
 		if d.decode(p.answer, &a) != nil {
 			return nil
 		}
@@ -189,7 +189,7 @@ func (d *Document) Pending(id string) *eval.Result {
 // pendingTurns are the calls of a trial up to the first that is missing or cannot be read.
 func (d *Document) pendingTurns(p *pending) (out []eval.Turn) {
 	for i, line := range p.turns {
-		var a eval.Answer
+		var a eval.PaidAnswer
 		if d.decode(line, &a) != nil || a.Turn != i+1 || a.Response == nil || a.Usage == nil || a.Timing == nil {
 			break
 		}

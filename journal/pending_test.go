@@ -34,10 +34,10 @@ func TestPending(t *testing.T) {
 	}
 	expect.OK(
 		t,
-		w.KeptAnswer(&eval.Answer{ID: "id-0", Model: "m", Response: answer, Usage: usage, Timing: timing}),
+		w.KeptAnswer(&eval.PaidAnswer{ID: "id-0", Model: "m", Response: answer, Usage: usage, Timing: timing}),
 		w.KeptJudgement("id-0", reply),
-		w.KeptAnswer(&eval.Answer{ID: "id-1", N: 1, Model: "m", Turn: 1, Response: answer, Usage: usage, Timing: timing}),
-		w.KeptAnswer(&eval.Answer{ID: "id-1", N: 1, Model: "m", Turn: 2, Response: answer, Usage: usage, Timing: timing}),
+		w.KeptAnswer(&eval.PaidAnswer{ID: "id-1", N: 1, Model: "m", Turn: 1, Response: answer, Usage: usage, Timing: timing}),
+		w.KeptAnswer(&eval.PaidAnswer{ID: "id-1", N: 1, Model: "m", Turn: 2, Response: answer, Usage: usage, Timing: timing}),
 	)
 	checkPending(t, dir, 2+1+2+2, 7+10+7+7, "id-0", "id-1")
 
@@ -78,15 +78,15 @@ func TestPendingSteps(t *testing.T) {
 	called := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(`{"a":1}`)}}}
 	results := []tool.Result{{ID: "1", Name: "f", Text: "done"}}
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	step := func(turn int, results []tool.Result) *eval.Answer {
-		return &eval.Answer{
+	step := func(turn int, results []tool.Result) *eval.PaidAnswer {
+		return &eval.PaidAnswer{
 			ID: "id-1", N: 1, Model: "m", Turn: turn, Response: called, Results: results,
 			Usage:  &eval.Usage{TotalTokens: 7, Source: eval.UsageService},
 			Timing: &eval.Timing{StartedAt: began.Add(time.Duration(turn) * time.Second), Attempts: 2},
 		}
 	}
 	for i, one := range []struct {
-		step         *eval.Answer
+		step         *eval.PaidAnswer
 		turns, calls int
 	}{
 		{step(1, nil), 1, 2}, {step(1, results), 1, 2}, {step(2, nil), 2, 4}, {step(2, results), 2, 4}, {step(3, results), 3, 6},

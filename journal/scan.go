@@ -33,7 +33,7 @@ type indexed struct {
 	started                     time.Time // the same, zero when it is no time
 	metrics                     []metric
 	class                       classification.Pair // without a label: there is no classification
-	judging                     Judging
+	judging                     JudgeRequests
 	judges                      []judgeUsage // of the calls to judges
 	last                        texts        // of the last line
 }

@@ -15,7 +15,7 @@ type Summary struct {
 	Cases  CaseCounts // every case of every suite and arm, repeats folded
 	Tokens Tokens
 	// Judging counts requests to judges; it is no part of Tokens.
-	Judging Judging
+	Judging JudgeRequests
 	// PartlyBlocked are the answers that were blocked after some text, and Cut the answers that reached their limit of
 	// tokens.
 	PartlyBlocked, Cut int

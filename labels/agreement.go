@@ -4,9 +4,9 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Agreement says how far two people agree on the answers that both labelled. Intervals are at 90 % and count cases:
+// PeopleAgreement is how far two people agree on the answers that both labelled. Intervals are at 90 % and count cases:
 // several answers to one case are not independent.
-type Agreement struct {
+type PeopleAgreement struct {
 	One     string `json:"one"`
 	Other   string `json:"other"`
 	Answers int    `json:"answers"` // that both labelled
@@ -21,8 +21,8 @@ type Agreement struct {
 }
 
 // Agreements compares all pairs of people who labelled an answer in common, by name.
-func (f *File) Agreements() []Agreement {
-	var out []Agreement
+func (f *File) Agreements() []PeopleAgreement {
+	var out []PeopleAgreement
 	for i, one := range f.people {
 		for _, other := range f.people[i+1:] {
 			if a := f.agreement(one, other); a.Answers > 0 {
@@ -33,8 +33,8 @@ func (f *File) Agreements() []Agreement {
 	return out
 }
 
-func (f *File) agreement(one, other string) Agreement {
-	a := Agreement{One: one, Other: other}
+func (f *File) agreement(one, other string) PeopleAgreement {
+	a := PeopleAgreement{One: one, Other: other}
 	cases := map[string]bool{}
 	var first, second []int
 	for k, all := range f.said {

@@ -134,7 +134,8 @@ func otherwise(s step, steps []step) []string {
 	if at < 0 || s.args[0] != "run" {
 		return nil
 	}
-	return []string{"  # changed scorers only? " + steps[at].text(), "  # scorers only? " + steps[at].text()}
+	other := steps[at].text()
+	return []string{"  # changed scorers only? " + other, "  # scorers only? " + other, "  # or " + other}
 }
 
 // text is the command as a shell takes it.

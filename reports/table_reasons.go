@@ -137,7 +137,7 @@ func (e *example) count(arm string) {
 }
 
 // standing is how a case did in the baseline, of a trial that failed.
-func (t *tableReport) standing(row journal.Row, a *journal.Account) standing.Standing {
+func (t *tableReport) standing(row journal.Row, a *journal.Failing) standing.Standing {
 	if a.Outcome != eval.Fail {
 		return ""
 	}
@@ -153,7 +153,7 @@ type trouble struct {
 }
 
 // group is the one to which a trial belongs, nil when there are too many.
-func (g *grouping) group(a *journal.Account, k trouble, reason string) *group {
+func (g *grouping) group(a *journal.Failing, k trouble, reason string) *group {
 	key := fmt.Sprintf("%v\x00%s", k, general(reason))
 	one := g.known[key]
 	if one == nil && len(g.all) < maxKnown {
@@ -246,7 +246,7 @@ func inOrder(a, b *group) int {
 }
 
 // said is who found what wanting in a trial, and in which words.
-func said(a *journal.Account) (who, reason string) {
+func said(a *journal.Failing) (who, reason string) {
 	if a.Outcome == eval.Err {
 		r := eval.Result{Outcome: eval.Err, Error: a.Error}
 		if a.Error != nil {

@@ -35,7 +35,7 @@ var passing = []eval.ErrorKind{
 }
 
 // note looks for what helps against the error of a trial.
-func (r *remedies) note(a *journal.Account) {
+func (r *remedies) note(a *journal.Failing) {
 	if a.Error == nil {
 		return
 	}
@@ -51,7 +51,7 @@ func (r *remedies) note(a *journal.Account) {
 }
 
 // unscored looks for what helps a trial whose answer could not be scored.
-func (r *remedies) unscored(a *journal.Account) {
+func (r *remedies) unscored(a *journal.Failing) {
 	// consulting are the scorers that call judges: by themselves, or through scorers inside.
 	consulting := []string{"judge", "any", "all", "not"}
 

@@ -175,7 +175,7 @@ func (r *run) keepTurn(a *scoring) {
 	if r.Keeper == nil || one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
 		return
 	}
-	r.Keeper.KeepAnswer(&eval.Answer{
+	r.Keeper.KeepAnswer(&eval.PaidAnswer{
 		ID: t.ID, N: t.N, Model: t.Model, Turn: n, Request: t.Request, Response: &one.Response, Results: one.Results, Usage: &one.Usage,
 		Timing: &one.Timing,
 	})

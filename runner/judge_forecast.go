@@ -7,8 +7,8 @@ import (
 	"github.com/evalrun/evalrun/internal/estimate"
 )
 
-// Judging is what judging the answer to a trial takes with one judge, malformed replies aside.
-type Judging struct {
+// JudgeCost is what judging the answer to a trial takes with one judge, malformed replies aside.
+type JudgeCost struct {
 	ModelRef
 	Calls int
 	// PromptTokens are the tokens of all calls, with an answer as long as it may be, and OutputTokens those of replies
@@ -18,8 +18,8 @@ type Judging struct {
 }
 
 // Judging estimates what judging the answer takes: UTF-8 bytes / 4.
-func (p *Plan) Judging(t *Planned) []Judging {
-	var out []Judging
+func (p *Plan) Judging(t *Planned) []JudgeCost {
+	var out []JudgeCost
 	answer := t.OutputLimit() / t.candidates()
 	for _, use := range t.Judges() {
 		calls := 1
@@ -43,7 +43,7 @@ func (p *Plan) Judging(t *Planned) []Judging {
 		}
 		planned := Planned{Request: *judgeRequest(use.Judge, "", nil), Metadata: p.modelOf(p.judgeKey(use.Judge))}
 		reply := planned.OutputLimit()
-		out = append(out, Judging{refOf(use.Judge), calls, calls * prompt, calls * reply, known && reply > 0})
+		out = append(out, JudgeCost{refOf(use.Judge), calls, calls * prompt, calls * reply, known && reply > 0})
 	}
 	return out
 }

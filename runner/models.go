@@ -164,7 +164,7 @@ func (c *modelCheck) ask(ctx context.Context, key modelKey, pos diag.Pos, where,
 		source := c.sourceOf(key.service)
 		m, err = source.Model(ctx, key.apiVersion, key.id)
 		if e := eval.AsError(err); e != nil && e.NotFound() {
-			missing := Missing(ctx, source, Wanted{key.apiVersion, key.id, method}, e)
+			missing := Missing(ctx, source, ModelUse{key.apiVersion, key.id, method}, e)
 			if !missing.Unlisted {
 				c.diags.Errorf(pos, missing.Hint, "%s has no model `%s` (%s)%s", key.served(), key.id, where, missing.Words())
 				return nil, nil
@@ -253,11 +253,11 @@ func (m *MissingModel) Words() string {
 	return ": " + m.Message
 }
 
-// Wanted is a model and, if any, the method that it is wanted for.
-type Wanted struct{ APIVersion, ID, Method string }
+// ModelUse is a model and, if any, the method that it is wanted for.
+type ModelUse struct{ APIVersion, ID, Method string }
 
 // Missing looks for a model that the service says it does not have, err being what it said.
-func Missing(ctx context.Context, source ModelSource, w Wanted, err *eval.Error) MissingModel {
+func Missing(ctx context.Context, source ModelSource, w ModelUse, err *eval.Error) MissingModel {
 	models, failed := source.Models(ctx, w.APIVersion)
 	if e := eval.AsError(failed); e != nil && e.NotFound() {
 		return MissingModel{Unlisted: true, Message: err.Message}

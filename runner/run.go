@@ -266,7 +266,7 @@ func (r *run) keepAnswer(a *scoring) {
 		return
 	}
 	a.noted = true
-	r.Keeper.KeepAnswer(&eval.Answer{
+	r.Keeper.KeepAnswer(&eval.PaidAnswer{
 		ID: one.ID, N: one.N, Model: one.Model, Request: one.Request, Response: one.Response, Turns: one.Turns, Usage: one.Usage,
 		Timing: one.Timing, TraceID: one.TraceID,
 	})

@@ -41,7 +41,7 @@ type Embedder interface {
 // Keeper writes down what was paid for before its trial is settled. Its methods are called by several workers at once;
 // each worker continues when they return.
 type Keeper interface {
-	KeepAnswer(a *eval.Answer)
+	KeepAnswer(a *eval.PaidAnswer)
 	// KeepJudgement takes what a judge replied about the answer of a trial.
 	KeepJudgement(trialID string, j *eval.Judgement)
 }

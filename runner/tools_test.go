@@ -123,10 +123,10 @@ func script(answers ...*eval.Response) *scripted {
 // keeper keeps what is written down.
 type keeper struct {
 	mu      sync.Mutex
-	answers []eval.Answer
+	answers []eval.PaidAnswer
 }
 
-func (k *keeper) KeepAnswer(a *eval.Answer) {
+func (k *keeper) KeepAnswer(a *eval.PaidAnswer) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.answers = append(k.answers, *a)

@@ -103,7 +103,7 @@ func (c exprCheck) try(vars variable.Dict) error {
 	return nil
 }
 
-type exprCheck struct{ program *expression.Program }
+type exprCheck struct{ program *expression.Expression }
 
 // Score evaluates the expression, once all that it names is there.
 func (c exprCheck) Score(a *Answer) Finding {

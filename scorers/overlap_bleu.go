@@ -72,7 +72,7 @@ type bleuDefinition interface {
 func againstAll(r rule, order int, b bleuDefinition, what string) Scorer {
 	type indexed struct {
 		refs   []textmetric.Units
-		counts *textmetric.Counts
+		counts *textmetric.NgramCounts
 	}
 	index := func() indexed {
 		refs := mapped(r.refs, b.Units)

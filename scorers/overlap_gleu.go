@@ -33,7 +33,7 @@ func compileGLEU(a args) Scorer {
 	}
 	type indexed struct {
 		textmetric.Units
-		*textmetric.Counts
+		*textmetric.NgramCounts
 	}
 	split := func(s string) textmetric.Units { return textmetric.WordUnits(textmetric.Fields(s)) }
 	index := func() []indexed {

@@ -24,7 +24,7 @@ func compileTokenF1(a args) Scorer {
 	}
 	type indexed struct {
 		words []string
-		*textmetric.Counts
+		*textmetric.NgramCounts
 	}
 	index := func() []indexed {
 		return mapped(r.refs, func(s string) indexed {

@@ -14,7 +14,7 @@ import (
 // Metric is a derived metric: a number from 0 to 1 that is computed, for each trial, from the values of its named scorers.
 type Metric struct {
 	Name    string
-	program *expression.Program
+	program *expression.Expression
 }
 
 // Derived are the derived metrics, in the order of the file.

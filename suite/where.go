@@ -14,7 +14,7 @@ import (
 // filter is an expression over the columns of a row: `where`.
 type filter struct {
 	node    yamlnode.Node
-	program *expression.Program // nil: it has an error
+	program *expression.Expression // nil: it has an error
 }
 
 // compile reads the expression, once the columns are known. Rows of a table all have the same ones, so another name is

@@ -131,7 +131,7 @@ func openBrowser(address string) error {
 	return browser.OpenURL(address)
 }
 
-func (a *app) tellLogin(granted *setup.Granted) {
+func (a *app) tellLogin(granted *setup.LoggedIn) {
 	fmt.Fprintln(a.out, "You are logged in.")
 	if len(granted.Missing) > 0 {
 		fmt.Fprintf(a.err, "warning: not granted: %s\n", diag.CleanLine(strings.Join(granted.Missing, " ")))

@@ -8,7 +8,7 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var what runs.Shown
+	var what runs.ShowOptions
 	var verbose, json bool
 	cmd := &cobra.Command{
 		Use: "show RUN [CASE]", Short: "Show one case of a run in full, or list the cases",

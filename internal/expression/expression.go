@@ -78,8 +78,8 @@ type Read struct {
 	Optional bool
 }
 
-// Program is a compiled expression; safe for concurrent use.
-type Program struct {
+// Expression is a compiled expression; safe for concurrent use.
+type Expression struct {
 	text     string
 	env      any
 	want     Want
@@ -91,7 +91,7 @@ type Program struct {
 // map[string]any of samples, where nil is a value of any type. Other names are errors; the content of a map[string]any
 // is known only when the expression runs. A `let` hides a name of env, so that new names of an environment change no
 // existing expression. The error is an *Error.
-func Compile(text string, env any, want Want) (p *Program, err error) {
+func Compile(text string, env any, want Want) (p *Expression, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a bug in the library is an error at its place at worst
 			p, err = nil, &Error{Message: fmt.Sprintf("the expression cannot be read: %v", r)}
@@ -114,7 +114,7 @@ func Compile(text string, env any, want Want) (p *Program, err error) {
 	if t := plain.Node().Type(); !want.takes(t) {
 		return nil, &Error{Message: fmt.Sprintf("the expression gives %s, not %s", described(t), want)}
 	}
-	p = &Program{text: text, env: env, want: want, reads: reads}
+	p = &Expression{text: text, env: env, want: want, reads: reads}
 	m, err := p.machine()
 	if err != nil {
 		return nil, located(text, env, err)
@@ -151,7 +151,7 @@ type machine struct {
 	program *vm.Program
 }
 
-func (p *Program) machine() (*machine, error) {
+func (p *Expression) machine() (*machine, error) {
 	if m, ok := p.machines.Get().(*machine); ok {
 		return m, nil
 	}
@@ -163,7 +163,7 @@ func (p *Program) machine() (*machine, error) {
 
 // Run evaluates the expression over an environment of the type it was compiled for. The result is a bool or a float64, as
 // wanted. The error is for people.
-func (p *Program) Run(env any) (any, error) {
+func (p *Expression) Run(env any) (any, error) {
 	m, err := p.machine()
 	if err != nil {
 		return nil, err
@@ -216,13 +216,13 @@ func newRunError(message string) *RunError {
 }
 
 // Text is the expression as it was written.
-func (p *Program) Text() string { return p.text }
+func (p *Expression) Text() string { return p.text }
 
 // Reads lists what the expression takes from its environment, in the order of the text.
-func (p *Program) Reads() []Read { return p.reads }
+func (p *Expression) Reads() []Read { return p.reads }
 
 // Uses reports whether the expression takes the value at a path, or anything inside it.
-func (p *Program) Uses(path ...string) bool {
+func (p *Expression) Uses(path ...string) bool {
 	return slices.ContainsFunc(p.reads, func(r Read) bool { return len(r.Path) >= len(path) && slices.Equal(r.Path[:len(path)], path) })
 }
 

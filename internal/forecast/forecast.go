@@ -376,7 +376,7 @@ func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 }
 
 // judging adds what judging an answer takes.
-func (s *sums) judging(all []runner.Judging) {
+func (s *sums) judging(all []runner.JudgeCost) {
 	for _, j := range all {
 		s.JudgeCalls += j.Calls
 		s.JudgeTokens += j.PromptTokens + j.OutputTokens

@@ -136,7 +136,7 @@ func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error)
 	if s.Only != nil {
 		who = runner.Served(*s.Only)
 	}
-	missing := runner.Missing(ctx, source, runner.Wanted{APIVersion: version, ID: id, Method: method}, e)
+	missing := runner.Missing(ctx, source, runner.ModelUse{APIVersion: version, ID: id, Method: method}, e)
 	if missing.Unlisted {
 		return exit.Incomplete("%s reports no metadata of models%s", who, missing.Words()), true
 	}

@@ -327,7 +327,7 @@ func inTwo(trials iter.Seq[*runner.Planned], last func(*runner.Planned) bool) it
 
 // KeepAnswer writes down an answer that waits to be scored, or a turn of an unfinished chat. What cannot be written
 // would be lost by a crash, so no new call is made.
-func (c *consumer) KeepAnswer(a *eval.Answer) {
+func (c *consumer) KeepAnswer(a *eval.PaidAnswer) {
 	if c.session.Flags.NoContent {
 		a.Withhold()
 	}

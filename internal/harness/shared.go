@@ -82,7 +82,7 @@ func (s *Session) checkAccounts(ctx context.Context, p *runner.Plan) error {
 	case err != nil:
 		return exit.Incomplete("%w", err)
 	}
-	s.shared.tokens = slices.ContainsFunc(all, func(n ledger.Needs) bool { return n.Tokens })
+	s.shared.tokens = slices.ContainsFunc(all, func(n ledger.CallTerms) bool { return n.Tokens })
 	s.Settings.Limits.SharedTokens = s.shared.tokens
 	for i, n := range all {
 		if n.Money && !s.Settings.Prices.Knows(accounts[i].Model) {

@@ -12,7 +12,7 @@ import (
 // People says how far two people agree who labelled answers to a suite, of this run or of others.
 type People struct {
 	Suite string `json:"suite"`
-	labels.Agreement
+	labels.PeopleAgreement
 }
 
 // opinions are labels of whole answers.

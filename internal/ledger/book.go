@@ -144,10 +144,10 @@ func noEntry(a Account) *refusal {
 }
 
 // needs says what must be known of calls of an account.
-func (b *book) needs(a Account) (Needs, error) {
+func (b *book) needs(a Account) (CallTerms, error) {
 	l := find(b.limits, a)
 	if l == nil {
-		return Needs{}, noEntry(a)
+		return CallTerms{}, noEntry(a)
 	}
 	return l.needs(), nil
 }

@@ -106,8 +106,8 @@ type Refused struct {
 func (r *Refused) Error() string { return r.Reason }
 
 // Check finds out what must be known of calls of some accounts. The error is a *Refused when no entry matches one of them.
-func (c *Client) Check(ctx context.Context, accounts []Account) ([]Needs, error) {
-	var out []Needs
+func (c *Client) Check(ctx context.Context, accounts []Account) ([]CallTerms, error) {
+	var out []CallTerms
 	return out, c.insist(ctx, "check", accounts, &out)
 }
 

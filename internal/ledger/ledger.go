@@ -87,8 +87,8 @@ type Settlement struct {
 	RetryAfter int64 `json:"retryAfterMs,omitempty"`
 }
 
-// Needs say what a process has to know of a call to get it granted.
-type Needs struct {
+// CallTerms say what a process has to know of a call to get it granted.
+type CallTerms struct {
 	Tokens bool `json:"tokens"` // tokens are limited: an answer must have a bound
 	Money  bool `json:"money"`  // money is limited: there must be a price
 }

@@ -24,8 +24,8 @@ func (l *Limits) matches(a Account) bool {
 	return l.service.Match(a.Service) && l.model.Match(a.Model) && l.key.Match(a.Key)
 }
 
-func (l *Limits) needs() Needs {
-	return Needs{Tokens: l.TokensPerMinute > 0 || l.Budget.Tokens > 0, Money: l.Budget.Money > 0}
+func (l *Limits) needs() CallTerms {
+	return CallTerms{Tokens: l.TokensPerMinute > 0 || l.Budget.Tokens > 0, Money: l.Budget.Money > 0}
 }
 
 // find is the first entry that matches an account, nil when none does.

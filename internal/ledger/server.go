@@ -223,7 +223,7 @@ func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.Handl
 
 // check says what must be known of calls of some accounts.
 func (s *Server) check(w http.ResponseWriter, _ *http.Request, accounts []Account) {
-	out := []Needs{}
+	out := []CallTerms{}
 	for _, a := range accounts {
 		needs, err := s.book.needs(a)
 		if err != nil {

@@ -322,7 +322,7 @@ func TestNoEntry(t *testing.T) {
 	c := dial(t, Options{URL: s.URL})
 	needs, err := c.Check(t.Context(), []Account{someModel})
 	expect.OK(t, err)
-	expect.Same(t, "needs", needs, []Needs{{Tokens: true, Money: true}})
+	expect.Same(t, "needs", needs, []CallTerms{{Tokens: true, Money: true}})
 	_, err = c.Check(t.Context(), []Account{someModel, {Service: "https://svc", Model: "other"}})
 	var r *Refused
 	if !errors.As(err, &r) || r.Budget || !strings.Contains(r.Reason, "model other at https://svc") {

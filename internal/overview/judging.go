@@ -13,12 +13,12 @@ import (
 // Judging counts the calls of judges, and says how far judges agree with themselves where answers were judged
 // repeatedly, and with each other in panels.
 type Judging struct {
-	journal.Judging
-	Agreement []Agreement `json:"agreement,omitempty"`
+	journal.JudgeRequests
+	Agreement []SelfAgreement `json:"agreement,omitempty"`
 }
 
-// Agreement is over the answers of an arm that a scorer had judged repeatedly, or by a panel.
-type Agreement struct {
+// SelfAgreement is how far the judgements of a scorer agree, over the answers of an arm that it had judged repeatedly or by a panel.
+type SelfAgreement struct {
 	Suite  string `json:"suite"`
 	Arm    string `json:"arm"`
 	Scorer string `json:"scorer"` // its name, or its kind when it has none
@@ -35,10 +35,10 @@ type Agreement struct {
 
 // JudgingOf is nil when the run called no judge. It reads the trials otherwise.
 func JudgingOf(d *journal.Document) *Judging {
-	if d.Summary.Judging == (journal.Judging{}) {
+	if d.Summary.Judging == (journal.JudgeRequests{}) {
 		return nil
 	}
-	out := &Judging{Judging: d.Summary.Judging}
+	out := &Judging{JudgeRequests: d.Summary.Judging}
 	all := map[judgedBy][][]eval.Ruling{}
 	var order []judgedBy
 	for r, err := range d.Trials() {
@@ -92,8 +92,8 @@ func agreeing(r *eval.Result, s *eval.Score) iter.Seq2[judgedBy, []eval.Ruling] 
 	}
 }
 
-func agreementOf(k judgedBy, all [][]eval.Ruling) Agreement {
-	out := Agreement{
+func agreementOf(k judgedBy, all [][]eval.Ruling) SelfAgreement {
+	out := SelfAgreement{
 		Suite: k.suite, Arm: k.arm, Scorer: k.scorer, Judge: k.judge, Panel: k.panel, Repeats: k.repeats, Answers: len(all),
 	}
 	rows := countRulings(all)

@@ -17,8 +17,8 @@ const (
 	maxPassed = 20
 )
 
-// Reading is the comparison of an arm in words. Every report shows it next to the verdict.
-type Reading struct {
+// ComparisonWords is the comparison of an arm in words. Every report shows it next to the verdict.
+type ComparisonWords struct {
 	// Changes counts the cases whose outcome changed, and the cases that can no longer be compared; "" when no cases
 	// were paired.
 	Changes string   `json:"changes,omitempty"`
@@ -27,8 +27,8 @@ type Reading struct {
 }
 
 // ReadingOf puts the comparison of an arm into words.
-func ReadingOf(a *compare.ArmComparison) Reading {
-	r := Reading{Cases: []string{}, Metrics: []string{}}
+func ReadingOf(a *compare.ArmComparison) ComparisonWords {
+	r := ComparisonWords{Cases: []string{}, Metrics: []string{}}
 	if p := &a.Cases; p.Of+p.Paired+len(p.Added) > 0 {
 		r.Changes = changes(a)
 		r.Cases = casesOf(a)

@@ -17,7 +17,7 @@ type head struct {
 	Title   string   `json:"title"`
 	Notices []string `json:"notices"`
 	// Readings are the arms of the comparison in words.
-	Readings []overview.Reading `json:"readings,omitempty"`
+	Readings []overview.ComparisonWords `json:"readings,omitempty"`
 	// OtherBaseline says that the comparison is not the one of the run's gate. The notes of trials are about the
 	// gate's.
 	OtherBaseline bool `json:"otherBaseline,omitempty"`

@@ -297,11 +297,11 @@ func TestComparisonInWords(t *testing.T) {
 	d := compared(t)
 	written := pageOf(t, d)
 	var head struct {
-		Readings      []overview.Reading
+		Readings      []overview.ComparisonWords
 		OtherBaseline bool
 	}
 	decode(t, written, "head", &head)
-	want := []overview.Reading{{
+	want := []overview.ComparisonWords{{
 		Changes: "1 newly failing, 0 newly passing, 1 removed (1 passed before)",
 		Cases: []string{
 			"2 of 3 cases of the baseline compared (--min-paired 0.6)", "1 case removed; passed before: gone", "1 case added: fresh",

@@ -67,10 +67,10 @@ func (p Protocol) Check(r *eval.Request) error {
 }
 
 // Refusals are all that a protocol cannot express of a request.
-type Refusals []Refusal
+type Refusals []Inexpressible
 
-// Refusal is a key of a suite that a protocol cannot express.
-type Refusal struct {
+// Inexpressible is a key of a suite that a protocol cannot express.
+type Inexpressible struct {
 	// Key is where it is in a suite, as generationConfig.topK; image, data and raw are parts of prompts.
 	Key string
 	Why string
@@ -78,7 +78,7 @@ type Refusal struct {
 	Fix string
 }
 
-func (r Refusal) String() string {
+func (r Inexpressible) String() string {
 	if r.Fix == "" {
 		return r.Why
 	}

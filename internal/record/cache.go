@@ -34,13 +34,13 @@ func (c Cache) path(trialID string) string {
 }
 
 // Answer finds the answer of a trial, nil when there is none.
-func (c Cache) Answer(trialID string) *Answer {
+func (c Cache) Answer(trialID string) *StoredAnswer {
 	data, err := regular.ReadFile(c.path(trialID), maxFile)
 	if err != nil {
 		return nil
 	}
 	var file cached
-	var a Answer
+	var a StoredAnswer
 	if json.Unmarshal(data, &file) != nil || sumOf(file.Answer) != file.SHA256 || json.Unmarshal(file.Answer, &a) != nil || a.ID != trialID ||
 		a.Response == nil {
 		return nil
@@ -53,7 +53,7 @@ func (c Cache) Put(trialID string, resp *eval.Response, timing *eval.Timing) err
 	if len(resp.Candidates) == 0 || resp.Blocked() != "" {
 		return nil
 	}
-	kept := Answer{
+	kept := StoredAnswer{
 		ID: trialID, Response: resp, Usage: resp.Usage,
 		Timing: &Timing{timing.LatencyMs, timing.StreamTiming},
 	}

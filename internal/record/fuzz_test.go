@@ -113,7 +113,7 @@ func fuzzCache(t *testing.T, c Cache, key string, r *eval.Result) {
 
 // FuzzCacheFile checks that a file of the cache is no answer, or one of its trial with the checksum it has.
 func FuzzCacheFile(f *testing.F) {
-	good, err := wirejson.Marshal(Answer{ID: "id", Response: &eval.Response{}})
+	good, err := wirejson.Marshal(StoredAnswer{ID: "id", Response: &eval.Response{}})
 	expect.OK(f, err)
 	for _, s := range append(hostile.Strings()[:20], string(good), `{"id":"other","response":{}}`, `{"id":"id"}`, "null") {
 		f.Add([]byte(s), true)

@@ -11,7 +11,7 @@ func (s *Store) readJudgements(all []eval.Judgement) {
 	for i := range all {
 		j := &all[i]
 		if j.Error == nil {
-			s.byID[j.ID] = &Answer{
+			s.byID[j.ID] = &StoredAnswer{
 				ID:       j.ID,
 				Model:    j.Model,
 				Repeat:   j.Repeat,

@@ -36,8 +36,8 @@ const Version = 1
 // maxFile bounds a file that is read.
 const maxFile = 64 << 20
 
-// Answer is the recorded answer of one trial.
-type Answer struct {
+// StoredAnswer is the recorded answer of one trial.
+type StoredAnswer struct {
 	ID       string         `json:"id"` // of the trial: a hash of its request
 	Arm      string         `json:"arm"`
 	Model    string         `json:"model"`
@@ -70,7 +70,7 @@ type Timing struct {
 }
 
 // Replay is the answer as it came, with the timing that scorers look at.
-func (a *Answer) Replay(call *eval.Call) *eval.Response {
+func (a *StoredAnswer) Replay(call *eval.Call) *eval.Response {
 	if a.Timing != nil {
 		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
 	}
@@ -82,10 +82,10 @@ func (a *Answer) Replay(call *eval.Call) *eval.Response {
 
 // file is one case.
 type file struct {
-	Version int      `json:"version"`
-	Suite   string   `json:"suite"`
-	Case    string   `json:"case"`
-	Answers []Answer `json:"answers"`
+	Version int        `json:"version"`
+	Suite   string     `json:"suite"`
+	Case    string     `json:"case"`
+	Answers []StoredAnswer `json:"answers"`
 }
 
 // Store is a folder of recorded answers.
@@ -93,7 +93,7 @@ type Store struct {
 	dir     string
 	files   map[string]*file // by path below dir
 	changed map[string]bool
-	byID    map[string]*Answer
+	byID    map[string]*StoredAnswer
 	Models  []eval.Model         // metadata of the models, as recorded
 	mu      sync.Mutex           // held while vectors are looked up or put
 	vectors map[string][]float64 // all, to be written
@@ -111,7 +111,7 @@ func Open(dir string) (*Store, error) {
 		dir:     dir,
 		files:   map[string]*file{},
 		changed: map[string]bool{},
-		byID:    map[string]*Answer{},
+		byID:    map[string]*StoredAnswer{},
 		vectors: map[string][]float64{},
 		known:   map[string][]float64{},
 	}
@@ -186,14 +186,14 @@ func (s *Store) decodeCase(name string, data []byte) error {
 }
 
 // know makes an answer one to answer from. Of a trial of several calls, each is known by itself.
-func (s *Store) know(a *Answer) {
+func (s *Store) know(a *StoredAnswer) {
 	s.byID[a.ID] = a
 	s.readJudgements(a.Judgements)
 	var before []eval.Turn
 	for i := range a.Turns {
 		t := &a.Turns[i]
 		id := eval.TurnID(a.ID, before)
-		s.byID[id] = &Answer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
+		s.byID[id] = &StoredAnswer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
 		before = append(before, eval.Turn{Response: t.Response, Results: t.Results})
 	}
 }
@@ -205,7 +205,7 @@ func (s *Store) Forget() {
 }
 
 // Answer finds the answer of a trial, nil when none was recorded.
-func (s *Store) Answer(trialID string) *Answer { return s.byID[trialID] }
+func (s *Store) Answer(trialID string) *StoredAnswer { return s.byID[trialID] }
 
 // Vector finds the embedding of a text, nil when none was recorded.
 func (s *Store) Vector(model, text string) []float64 {
@@ -240,14 +240,14 @@ func (s *Store) Put(r *eval.Result) {
 		s.files[name] = f
 	}
 	a := newAnswer(r)
-	f.Answers = slices.DeleteFunc(f.Answers, func(old Answer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
+	f.Answers = slices.DeleteFunc(f.Answers, func(old StoredAnswer) bool { return old.Arm == a.Arm && old.Repeat == a.Repeat })
 	f.Answers = append(f.Answers, a)
 	s.changed[name] = true
 }
 
 // newAnswer is the record of a trial's answer.
-func newAnswer(r *eval.Result) Answer {
-	a := Answer{
+func newAnswer(r *eval.Result) StoredAnswer {
+	a := StoredAnswer{
 		ID:         r.ID,
 		Arm:        r.Arm,
 		Model:      r.Model,
@@ -287,7 +287,7 @@ func (s *Store) Check() error {
 func (s *Store) Save() error {
 	for name := range s.changed {
 		f := s.files[name]
-		slices.SortFunc(f.Answers, func(a, b Answer) int { return cmp.Or(cmp.Compare(a.Arm, b.Arm), a.Repeat-b.Repeat) })
+		slices.SortFunc(f.Answers, func(a, b StoredAnswer) int { return cmp.Or(cmp.Compare(a.Arm, b.Arm), a.Repeat-b.Repeat) })
 		if err := s.write(name, f); err != nil {
 			return err
 		}

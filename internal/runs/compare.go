@@ -175,8 +175,8 @@ func (f Folder) openTwo(names []string) (base, head *journal.Document, err error
 }
 
 // readTwo reads both sides, without what only other readers of the runs need. One run is both sides.
-func (f Folder) readTwo(names []string, o CompareOptions) (base, head *verdict.Reading, err error) {
-	read := func(name string) (*verdict.Reading, error) {
+func (f Folder) readTwo(names []string, o CompareOptions) (base, head *verdict.RunSides, err error) {
+	read := func(name string) (*verdict.RunSides, error) {
 		d, err := f.OpenBaseline(name)
 		if err != nil {
 			return nil, err

@@ -80,20 +80,20 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 	return err
 }
 
-// Shown says what of a run is shown.
-type Shown struct {
+// ShowOptions say what of a run is shown.
+type ShowOptions struct {
 	Case     string         // a glob; "" lists the cases
 	Arms     []string       // globs; none: all arms
 	Outcomes []eval.Outcome // of trials; none: all
 }
 
 // wanted selects the trials that are shown.
-func (s Shown) wanted() reports.Wanted {
+func (s ShowOptions) wanted() reports.Wanted {
 	return reports.Wanted{Case: glob.Pattern(cmp.Or(s.Case, "*")), Arms: glob.New(s.Arms), Outcomes: s.Outcomes}
 }
 
 // List lists the cases of a run that have a trial to be shown.
-func (f Folder) List(name string, what Shown, screen term.Screen) error {
+func (f Folder) List(name string, what ShowOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (f Folder) List(name string, what Shown, screen term.Screen) error {
 }
 
 // Show shows trials of a run in full. The flag verbose adds what is long and seldom wanted.
-func (f Folder) Show(name string, what Shown, screen term.Screen, verbose bool) error {
+func (f Folder) Show(name string, what ShowOptions, screen term.Screen, verbose bool) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (f Folder) Show(name string, what Shown, screen term.Screen, verbose bool) 
 }
 
 // notFound is the error of a pattern that no case fits, or whose cases have no trial of an outcome.
-func (s Shown) notFound(doc *journal.Document) error {
+func (s ShowOptions) notFound(doc *journal.Document) error {
 	if len(s.Outcomes) > 0 && s.without().found(doc) {
 		return exit.BadInput("no trial of %q has the outcome %s; `evalrun show RUN` lists the cases", s.Case, words(s.Outcomes))
 	}
@@ -136,13 +136,13 @@ func (s Shown) notFound(doc *journal.Document) error {
 }
 
 // without is the same, whatever the outcomes.
-func (s Shown) without() Shown {
+func (s ShowOptions) without() ShowOptions {
 	s.Outcomes = nil
 	return s
 }
 
 // found reports whether a case of the run has a trial to be shown.
-func (s Shown) found(doc *journal.Document) bool {
+func (s ShowOptions) found(doc *journal.Document) bool {
 	wanted := s.wanted()
 	for row := range doc.Rows() {
 		if _, ok := wanted.Row(doc, row); ok {
@@ -170,7 +170,7 @@ type listedCase struct {
 
 // ShowJSON writes what List and Show do as JSON lines. These are the cases of a run with their outcomes. With a
 // pattern they are the trials of the cases that fit it, as they are in the run file.
-func (f Folder) ShowJSON(name string, what Shown, screen term.Screen) error {
+func (f Folder) ShowJSON(name string, what ShowOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (f Folder) ShowJSON(name string, what Shown, screen term.Screen) error {
 	return nil
 }
 
-func listJSON(doc *journal.Document, what Shown, screen term.Screen) error {
+func listJSON(doc *journal.Document, what ShowOptions, screen term.Screen) error {
 	wanted := what.wanted()
 	for row := range doc.Rows() {
 		counts, ok := wanted.Row(doc, row)

@@ -57,22 +57,22 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 	trials := append(letters("pf", "t/p", 0, 1), letters("pp", "t/q", 2, 1)...)
 	f.record("night", nil, completed(), trials...)
 	out, shown := screen()
-	expect.OK(t, f.Show("night", Shown{Case: "c0*", Arms: []string{"t/p"}}, out, false))
+	expect.OK(t, f.Show("night", ShowOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
 	contains(t, shown.String(), "answer 0", "answer 1")
 	if strings.Contains(shown.String(), "answer 2") {
 		t.Errorf("another arm is shown:\n%s", shown)
 	}
 	for want, err := range map[string]error{
-		`the run has no case "c0"`: f.Show("night", Shown{Case: "c0"}, out, false),
+		`the run has no case "c0"`: f.Show("night", ShowOptions{Case: "c0"}, out, false),
 		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.Show(
-			"night", Shown{Case: "c00", Arms: []string{"x", "y"}}, out, false,
+			"night", ShowOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
 		),
 	} {
 		expect.Same(t, "exit code", exit.Of(err), exit.CodeBadInput)
 		contains(t, fmt.Sprint(err), want)
 	}
 	out, shown = screen()
-	expect.OK(t, f.List("night", Shown{}, out))
+	expect.OK(t, f.List("night", ShowOptions{}, out))
 	contains(t, shown.String(), "c00", "c01", "c02", "c03")
 }
 

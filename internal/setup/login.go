@@ -70,15 +70,15 @@ func NewLogin(service *eval.RunService, o LoginOptions) (*Login, error) {
 	}}, nil
 }
 
-// Granted is what a login has led to.
-type Granted struct {
+// LoggedIn is what a login has led to.
+type LoggedIn struct {
 	File    string   // in which the login is kept
 	Missing []string // scopes that were not granted
 	Renewed bool     // it outlives its token
 }
 
 // Run logs in. A failure is exit 4: the person or the server said no, or there was no reply.
-func (l *Login) Run(ctx context.Context) (*Granted, error) {
+func (l *Login) Run(ctx context.Context) (*LoggedIn, error) {
 	token, err := l.oauth.Run(ctx)
 	var coded *exit.Error
 	switch {
@@ -87,7 +87,7 @@ func (l *Login) Run(ctx context.Context) (*Granted, error) {
 	case err != nil:
 		return nil, exit.With(exit.CodeIncomplete, err)
 	}
-	return &Granted{File: l.store.Path, Missing: token.Missing(l.oauth.Scopes), Renewed: token.RefreshToken != ""}, nil
+	return &LoggedIn{File: l.store.Path, Missing: token.Missing(l.oauth.Scopes), Renewed: token.RefreshToken != ""}, nil
 }
 
 // scopeNames completes the short names of scopes.

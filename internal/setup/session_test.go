@@ -100,7 +100,7 @@ func consent(answer string) func(string) error {
 }
 
 // loggedIn logs in at the server.
-func (s *server) loggedIn(t *testing.T, revoke, answer string) (*Granted, error) {
+func (s *server) loggedIn(t *testing.T, revoke, answer string) (*LoggedIn, error) {
 	t.Helper()
 	service := &eval.RunService{AuthScopeBase: scopeBase, Project: "own"}
 	l, err := NewLogin(service, LoginOptions{

@@ -13,7 +13,7 @@ type ChrF struct {
 // ChrFText is a text cut for chrF.
 type ChrFText struct {
 	chars, words           Units
-	charCounts, wordCounts *Counts // of a reference
+	charCounts, wordCounts *NgramCounts // of a reference
 }
 
 // Cut cuts an answer.
@@ -85,7 +85,7 @@ func (c ChrF) f(precision, recall float64) float64 {
 }
 
 // add takes in the runs of one kind of units.
-func (c ChrF) add(sum *ratios, got, ref Units, counts *Counts) {
+func (c ChrF) add(sum *ratios, got, ref Units, counts *NgramCounts) {
 	const eps = 1e-16
 	for n, shared := range counts.Shared(got) {
 		mine, theirs := float64(got.Runs(n+1)), float64(ref.Runs(n+1))

@@ -45,17 +45,17 @@ func (u Units) Runs(n int) int { return max(0, u.Len()-n+1) }
 
 func (u Units) run(i, n int) string { return u.text[u.from[i]:u.to[i+n-1]] }
 
-// Counts says how often each run occurs in a reference, or the most often in any of several. Runs of different
+// NgramCounts say how often each run occurs in a reference, or the most often in any of several. Runs of different
 // lengths differ as texts.
-type Counts struct {
+type NgramCounts struct {
 	slots map[string]int32
 	most  []int32
 	order int
 }
 
 // NewCounts counts the runs of up to order units in references.
-func NewCounts(order int, refs ...Units) *Counts {
-	c := &Counts{slots: map[string]int32{}, order: order}
+func NewCounts(order int, refs ...Units) *NgramCounts {
+	c := &NgramCounts{slots: map[string]int32{}, order: order}
 	for _, u := range refs {
 		here := make([]int32, len(c.most))
 		for n := 1; n <= order; n++ {
@@ -78,7 +78,7 @@ func NewCounts(order int, refs ...Units) *Counts {
 }
 
 // Shared is, for runs of 1, 2 and so on, how many of the answer's are in the reference, each at most as often as there.
-func (c *Counts) Shared(u Units) []float64 {
+func (c *NgramCounts) Shared(u Units) []float64 {
 	left := append([]int32(nil), c.most...)
 	out := make([]float64, c.order)
 	for n := 1; n <= c.order; n++ {

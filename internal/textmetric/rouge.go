@@ -41,7 +41,7 @@ type Rouge struct {
 type RougeText struct {
 	words  []string
 	lines  [][]string
-	counts *Counts            // of a reference
+	counts *NgramCounts       // of a reference
 	places map[string][]place // of a reference, for L
 }
 

@@ -42,16 +42,16 @@ const leastMaxErrors = 0.01
 // comparisonSeed is that of the tests that draw samples: the same data have the same verdict.
 const comparisonSeed = 1
 
-// Reading is a run with its arms as a comparison reads them.
-type Reading struct {
+// RunSides is a run with its arms as a comparison reads them.
+type RunSides struct {
 	*journal.Document
 	sides []*compare.Side
 }
 
 // Read reads the arms of a run. The error is about run files that cannot be read.
-func Read(d *journal.Document) (*Reading, error) {
+func Read(d *journal.Document) (*RunSides, error) {
 	sides, err := sidesOf(d)
-	return &Reading{d, sides}, err
+	return &RunSides{d, sides}, err
 }
 
 // Compare compares a run with a baseline, suite by suite and arm by arm. The error is about run files that cannot be read.
@@ -64,7 +64,7 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 }
 
 // CompareRead is Compare of runs that have been read; both documents may have been released, unless a judge chooses.
-func CompareRead(baseRead, headRead *Reading, what Comparing) (*compare.Comparison, error) {
+func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
 	base, head, before, after := baseRead.Document, headRead.Document, baseRead.sides, headRead.sides
 	c := &compare.Comparison{
 		Base: compare.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
@@ -109,7 +109,7 @@ func CompareRead(baseRead, headRead *Reading, what Comparing) (*compare.Comparis
 }
 
 // readBoth reads both runs at once: it is most of what a comparison takes.
-func readBoth(base, head *journal.Document) (before, after *Reading, err error) {
+func readBoth(base, head *journal.Document) (before, after *RunSides, err error) {
 	if head == base {
 		before, err = Read(base)
 		return before, before, err

@@ -22,9 +22,9 @@ type labelFile struct {
 	// Divided are the first of these.
 	Divided []divided `json:"divided"`
 	// People are how many answers each labelled.
-	People     []labeller         `json:"people"`
-	Agreements []labels.Agreement `json:"agreements"`
-	Problem    string             `json:"problem"`
+	People     []labeller               `json:"people"`
+	Agreements []labels.PeopleAgreement `json:"agreements"`
+	Problem    string                   `json:"problem"`
 }
 
 // mostDivided is how many answers are listed on which people are divided.
@@ -67,7 +67,7 @@ func escapeGlob(path string) string {
 }
 
 func newLabelFile(dir, suite string) labelFile {
-	out := labelFile{Suite: suite, People: []labeller{}, Divided: []divided{}, Agreements: []labels.Agreement{}}
+	out := labelFile{Suite: suite, People: []labeller{}, Divided: []divided{}, Agreements: []labels.PeopleAgreement{}}
 	file, err := labels.Read(dir, suite)
 	if err != nil {
 		out.Problem = err.Error()

@@ -77,7 +77,7 @@ type Form struct {
 
 // Assembly is an Answer that is whole when its stream ends.
 type Assembly interface {
-	Answer
+	Assembler
 	// Response is the answer. The error is that of one that is not whole.
 	Response() (*eval.Response, error)
 }

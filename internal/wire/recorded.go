@@ -46,7 +46,7 @@ func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, erro
 }
 
 // ReadEvents puts an answer together from a kept stream. The error is an *eval.Error, as that of a stream that comes.
-func ReadEvents(data []byte, out Answer) error {
+func ReadEvents(data []byte, out Assembler) error {
 	in := newEventChunks(&bounded{all: len(data)}, bytes.NewReader(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
 	for n := 0; ; n++ {
 		chunk, err := in.next()

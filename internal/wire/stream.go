@@ -25,8 +25,8 @@ const maxStreamBytes = 256 << 20
 // connection can be used again.
 const lingering = 100 * time.Millisecond
 
-// Answer is put together from the pieces of a stream.
-type Answer interface {
+// Assembler puts an answer together from the pieces of a stream.
+type Assembler interface {
 	// Add takes in a piece and reports whether there was text in it.
 	Add(data []byte) (text bool, err error)
 	// Finished reports whether nothing is missing.
@@ -35,7 +35,9 @@ type Answer interface {
 
 // Stream sends a request, which request makes for the context it is given, and reads the answer as it comes. It fills in
 // timing.
-func (c *Conn) Stream(given context.Context, request func(context.Context) (*http.Request, error), timing *eval.Timing, out Answer) error {
+func (c *Conn) Stream(
+	given context.Context, request func(context.Context) (*http.Request, error), timing *eval.Timing, out Assembler,
+) error {
 	ctx, cancel := context.WithCancel(given)
 	defer cancel()
 	req, err := request(ctx)
@@ -76,7 +78,7 @@ func (c *Conn) Stream(given context.Context, request func(context.Context) (*htt
 type reading struct {
 	conn     *Conn
 	in       chunks
-	out      Answer
+	out      Assembler
 	clock    *stopwatch
 	patience *time.Timer // ends a stream that does not end itself
 }
