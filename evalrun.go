@@ -173,21 +173,19 @@ func Load(_ context.Context, o Options) (*Job, error) {
 			return nil, err
 		}
 	}
-	var j *job.Job
+	var l *job.Loaded
 	switch {
 	case flags.Rescore != "":
-		j, err = job.LoadRescored(flags.Rescore, o.Suites, flags, o.getenv())
+		l, err = job.LoadRescored(flags.Rescore, o.Suites, flags, o.getenv())
 	case len(o.Suites) == 0:
 		err = exit.BadInput("no suite is named")
 	default:
-		j, err = job.Load(o.Suites, flags, o.getenv())
+		l, err = job.Load(o.Suites, flags, o.getenv())
 	}
-	if err == nil {
-		err = j.Bad()
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = j.Settle()
-	}
+	j, err := l.Settle()
 	if err != nil {
 		return nil, err
 	}

@@ -122,12 +122,10 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 }
 
 // reload reads the suites of a run again and settles where they are sent.
-func (j *Job) reload(r *job.Resumption) (err error) {
-	if j.job, err = r.Load(j.options.getenv()); err == nil {
-		err = j.job.Bad()
-	}
+func (j *Job) reload(r *job.Resumption) error {
+	l, err := r.Load(j.options.getenv())
 	if err == nil {
-		err = r.Settle(j.job)
+		j.job, err = r.Settle(l)
 	}
 	return err
 }

@@ -65,11 +65,11 @@ func (a *app) accept(run string, o acceptOptions) error {
 	if err := runs.AcceptedByPerson(a.getenv); err != nil {
 		return err
 	}
-	j, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Flags, a.getenv))
+	l, err := a.loaded(runs.LoadAccepting(run, o.suites, o.Flags, a.getenv))
 	if err != nil {
 		return err
 	}
-	found, err := runs.NewAcceptance(j)
+	found, err := runs.NewAcceptance(l)
 	if err != nil {
 		return err
 	}

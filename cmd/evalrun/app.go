@@ -156,31 +156,31 @@ func (a *app) screen() term.Screen {
 
 // job is load with the settings settled.
 func (a *app) job(files []string, flags job.Flags) (*job.Job, error) {
-	j, err := a.load(files, flags)
-	if err == nil {
-		err = j.Settle()
+	l, err := a.load(files, flags)
+	if err != nil {
+		return nil, err
 	}
-	return j, err
+	return l.Settle()
 }
 
 // load reads suites and prints problems and warnings; a problem is an error.
-func (a *app) load(files []string, flags job.Flags) (*job.Job, error) {
+func (a *app) load(files []string, flags job.Flags) (*job.Loaded, error) {
 	return a.loaded(job.Load(files, flags, a.getenv))
 }
 
-func (a *app) loaded(j *job.Job, err error) (*job.Job, error) {
+func (a *app) loaded(l *job.Loaded, err error) (*job.Loaded, error) {
 	if err == nil {
-		err = j.Bad()
+		err = l.Bad()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if j.Diags.Len() > 0 {
-		if err := j.Tell(a.err, a.errColor()); err != nil {
+	if l.Diags.Len() > 0 {
+		if err := l.Tell(a.err, a.errColor()); err != nil {
 			return nil, err
 		}
 	}
-	return j, nil
+	return l, nil
 }
 
 // overview orders the commands by purpose, the most used first.

@@ -38,11 +38,11 @@ func (a *app) selfTest(file string, o selfTestOptions) error {
 	if o.against == "" {
 		return exit.BadInput("say which run has the repeats: --against RUN")
 	}
-	j, err := a.load([]string{file}, o.Flags)
+	l, err := a.load([]string{file}, o.Flags)
 	if err != nil {
 		return err
 	}
-	tests, err := a.runs.SelfTest(j.Suites[0], o.against, &o.Options)
+	tests, err := a.runs.SelfTest(l.Suites[0], o.against, &o.Options)
 	if err != nil {
 		return err
 	}

@@ -33,15 +33,15 @@ func Check(files []string, f job.Flags, getenv func(string) string) (*Checked, e
 }
 
 func (c *Checked) check(f job.Flags, getenv func(string) string) error {
-	j, err := job.Load(c.files, f, getenv)
+	l, err := job.Load(c.files, f, getenv)
 	if err != nil {
 		return err
 	}
-	c.problems.Merge(j.Diags)
+	c.problems.Merge(l.Diags)
 	if c.Bad() {
 		return nil
 	}
-	err = j.Settle()
+	j, err := l.Settle()
 	var other *job.BadFiles // such as a price list
 	if errors.As(err, &other) {
 		c.problems.Merge(other.Diags)

@@ -47,9 +47,9 @@ func (f *First) Write(path string, getenv func(string) string) error {
 	if err := writeNew(path, text); err != nil {
 		return err
 	}
-	j, err := job.Load([]string{path}, job.Flags{}, getenv)
+	l, err := job.Load([]string{path}, job.Flags{}, getenv)
 	if err == nil {
-		err = j.Bad()
+		err = l.Bad()
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(path))

@@ -53,20 +53,21 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 			return nil, exit.BadInput("%s keeps no answers between which a judge could choose", d.Run.ID)
 		}
 	}
-	j, err := by.load(head)
+	l, err := by.load(head)
 	if err == nil {
-		err = j.Bad()
+		err = l.Bad()
 	}
 	if err != nil {
 		return nil, err
 	}
-	judge, err := by.find(j)
+	judge, err := by.find(l.Suites)
 	if err != nil {
 		return nil, err
 	}
-	j.Asks(judge)
-	j.Flags.Cache = true // so that the same pair is put to the same judge once, however often it is compared
-	if err := j.SettleLike(head, "comparing by a judge"); err != nil {
+	l.Asks(judge)
+	l.Flags.Cache = true // so that the same pair is put to the same judge once, however often it is compared
+	j, err := l.SettleLike(head, "comparing by a judge")
+	if err != nil {
 		return nil, err
 	}
 	session, err := by.Connect(j)
@@ -100,7 +101,7 @@ func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare
 func (c *Chooser) Close() { c.session.Close() }
 
 // load reads the suites that name the judge.
-func (by *ByJudge) load(head *journal.Document) (*job.Job, error) {
+func (by *ByJudge) load(head *journal.Document) (*job.Loaded, error) {
 	if by.Suite != "" {
 		return job.Load([]string{by.Suite}, by.Flags, by.Getenv)
 	}
@@ -108,8 +109,8 @@ func (by *ByJudge) load(head *journal.Document) (*job.Job, error) {
 }
 
 // find is the judge that was named, or the only one there is: of several the one that is meant to choose.
-func (by *ByJudge) find(j *job.Job) (*suite.Judge, error) {
-	all, names := judgesOf(j.Suites)
+func (by *ByJudge) find(suites []*suite.Suite) (*suite.Judge, error) {
+	all, names := judgesOf(suites)
 	if len(all) == 0 {
 		return nil, exit.BadInput(
 			"there is no judge to choose: add `judges: [{name: judge, model: svc-pro}]` to the suite, and name the suite by --suite FILE",

@@ -90,10 +90,11 @@ func benchSession(b *testing.B, url string, trials, concurrency int, scorers str
 		Out:            filepath.Join(b.TempDir(), "run"),
 	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "bench"}[name] }
-	j, err := job.Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
-	if err == nil {
-		err = j.Settle()
+	l, err := job.Load([]string{benchSuite(b, trials, scorers)}, flags, getenv)
+	if err != nil {
+		b.Fatal(err)
 	}
+	j, err := l.Settle()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -281,10 +282,11 @@ func BenchmarkResume(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		j, err := r.Load(getenv)
-		if err == nil {
-			err = r.Settle(j)
+		l, err := r.Load(getenv)
+		if err != nil {
+			b.Fatal(err)
 		}
+		j, err := r.Settle(l)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -215,10 +215,11 @@ func leakSession(t *testing.T, url string, cases int) (*Session, *runner.Plan) {
 		Out:            filepath.Join(t.TempDir(), "run"),
 	}}
 	getenv := func(name string) string { return map[string]string{"EVALRUN_API_KEY": "leak"}[name] }
-	j, err := job.Load([]string{leakSuite(t, cases)}, flags, getenv)
-	if err == nil {
-		err = j.Settle()
+	l, err := job.Load([]string{leakSuite(t, cases)}, flags, getenv)
+	if err != nil {
+		t.Fatal(err)
 	}
+	j, err := l.Settle()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,17 +15,15 @@ import (
 // rescore judges the answers of a run again, by suites or by those of the run.
 func (s *site) rescore(run, out string, f job.Flags, suites ...string) error {
 	f.Dir, f.Out, f.NoHistory = s.at, out, true
-	j, err := job.LoadRescored(run, suites, f, s.getenv)
-	if err == nil {
-		err = j.Bad()
+	l, err := job.LoadRescored(run, suites, f, s.getenv)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = j.Settle()
+	j, err := l.Settle()
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.carryOut(j)
-	}
-	return err
+	return s.carryOut(j)
 }
 
 // Rescore applies the current scorers to the recorded answers. It needs no service and no key, and the run stays as it is.

@@ -102,14 +102,11 @@ func (s *site) read(name string) string {
 // settle loads and settles suites, as every command does.
 func (s *site) settle(f job.Flags, files ...string) (*job.Job, error) {
 	f.Dir, f.NoHistory = s.at, true
-	j, err := job.Load(files, f, s.getenv)
-	if err == nil {
-		err = j.Bad()
+	l, err := job.Load(files, f, s.getenv)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = j.Settle()
-	}
-	return j, err
+	return l.Settle()
 }
 
 // try runs suites.
@@ -156,13 +153,11 @@ func (s *site) resume(name string, f job.Flags, again bool) (*Todo, error) {
 	if r.Finished() {
 		return &Todo{}, nil
 	}
-	j, err := r.Load(s.getenv)
-	if err == nil {
-		err = j.Bad()
+	l, err := r.Load(s.getenv)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = r.Settle(j)
-	}
+	j, err := r.Settle(l)
 	if err != nil {
 		return nil, err
 	}

@@ -241,10 +241,11 @@ func TestResumeTakesNewLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	j, err := r.Load(s.getenv)
-	if err == nil {
-		err = r.Settle(j)
+	l, err := r.Load(s.getenv)
+	if err != nil {
+		t.Fatal(err)
 	}
+	j, err := r.Settle(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,17 +18,17 @@ import (
 )
 
 // LoadCopies loads the suites of a run from the copies in its directory, for a judge of theirs.
-func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (*Job, error) {
-	j := NewJob(flags, getenv)
-	j.copied = true
+func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (*Loaded, error) {
+	l := NoSuites(flags, getenv)
+	l.copied = true
 	begun := of.Run.Options()
 	flags.allowLike(begun)
 	if !flags.Untrusted {
-		if err := j.Flags.projectOf(&of.Run, filepath.Dir(of.Path())); err != nil {
+		if err := l.Flags.projectOf(&of.Run, filepath.Dir(of.Path())); err != nil {
 			return nil, err
 		}
 	}
-	services := j.projectServices(suite.Options{Getenv: getenv, AllowEnv: flags.AllowEnv, Can: dialect.Can})
+	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: flags.AllowEnv, Can: dialect.Can})
 	for i, one := range of.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(SnapshotDir(i))))
 		if err != nil {
@@ -38,7 +38,7 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
 			files = append(files, regular.FS(folder))
 		}
-		j.dirs = append(j.dirs, one.Dir)
+		l.dirs = append(l.dirs, one.Dir)
 		opts := suite.Options{
 			Vars:        begun.Vars,
 			Repeats:     begun.Repeats,
@@ -51,9 +51,9 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 			Dir:         one.Dir,
 			Services:    services,
 		}
-		j.Suites = append(j.Suites, j.take(files, filepath.Base(one.Snapshot), one.File, opts))
+		l.Suites = append(l.Suites, l.take(files, filepath.Base(one.Snapshot), one.File, opts))
 	}
-	return j, nil
+	return l, nil
 }
 
 // PricesOf is the price list for what a run took: that of the flags, or else of its suites; nil without one, and for a run without copies
@@ -61,36 +61,40 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 func PricesOf(d *journal.Document, flags Flags, getenv func(string) string) (*pricing.List, error) {
 	m := merger{defaults: flags.ByProject()}
 	if flags.Prices == "" {
-		j, err := LoadCopies(d, flags, getenv)
-		if err != nil || j.Bad() != nil {
+		l, err := LoadCopies(d, flags, getenv)
+		if err != nil || l.Bad() != nil {
 			return nil, nil //nolint:nilerr // tokens are shown instead
 		}
-		m.suites, m.defaults = j.Suites, j.Flags.ByProject()
+		m.suites, m.defaults = l.Suites, l.Flags.ByProject()
 	}
 	return m.prices(flags.Prices)
 }
 
 // SettleLike settles a job that sends to the service of a run where neither flags nor environment name one. That address has to be the
 // user's own, or that of a run that the user made; doing is what it is used for.
-func (j *Job) SettleLike(d *journal.Document, doing string) error {
-	f := &j.Flags
+func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
+	f := &l.Flags
 	own, vetted := f.own(), f.Trust || f.Emulator != ""
-	if j.Getenv("EVALRUN_BASE_URL") == "" {
+	if l.Getenv("EVALRUN_BASE_URL") == "" {
 		f.serviceOf(&d.Run, *d.Run.Options())
 	}
-	if err := j.Settle(); err != nil {
-		return err
+	j, err := l.Settle()
+	if err != nil {
+		return nil, err
 	}
 	s := &j.Settings
 	if vetted || s.Service.BaseURL == EmulatorURL || s.trust.Signed(d) {
-		return nil
+		return j, nil
 	}
 	c := claims{run: d, address: s.elsewhere(own.settle(j.Getenv))}
 	if j.copied {
 		calls := j.Called()
 		c.services, c.programs = servicesOf(s, own.named, calls), loginsOf(s, calls)
 	}
-	return c.check(doing)
+	if err := c.check(doing); err != nil {
+		return nil, err
+	}
+	return j, nil
 }
 
 // SnapshotDir is where the files of the i-th suite are copied to, inside the run directory.

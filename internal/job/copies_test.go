@@ -39,14 +39,11 @@ func (s *site) resumed(f Flags) (*Job, error) {
 		return nil, err
 	}
 	defer r.Close()
-	j, err := r.Load(s.getenv)
-	if err == nil {
-		err = j.Bad()
+	l, err := r.Load(s.getenv)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = r.Settle(j)
-	}
-	return j, err
+	return r.Settle(l)
 }
 
 // A run is continued with its own suites, service and flags; limits that are given now win.
@@ -103,9 +100,10 @@ func TestRunsOfOthersNeedTrust(t *testing.T) {
 	expect.OK(t, err)
 	defer doc.Close()
 	judging := func(f Flags) error {
-		j, err := LoadCopies(doc, f, s.getenv)
+		l, err := LoadCopies(doc, f, s.getenv)
 		expect.OK(t, err)
-		return j.SettleLike(doc, "comparing by a judge")
+		_, err = l.SettleLike(doc, "comparing by a judge")
+		return err
 	}
 	expect.OK(t, judging(Flags{}))
 	delete(s.env, "EVALRUN_BASE_URL")
@@ -124,8 +122,10 @@ func TestARescoreTakesTheSuitesAsTheyAreNow(t *testing.T) {
 	f.Cases = []string{"one", "two"}
 	s.begun(f)
 	s.write("s.yaml", strings.Replace(fourSuite, "contains: x", "contains: b", 1))
-	j, err := LoadRescored("run", nil, Flags{Dir: s.at}, s.getenv)
-	expect.OK(t, err, j.Bad(), j.Settle())
+	l, err := LoadRescored("run", nil, Flags{Dir: s.at}, s.getenv)
+	expect.OK(t, err, l.Bad())
+	j, err := l.Settle()
+	expect.OK(t, err)
 	expect.Same(t, "trials", j.Plan().Size(), 2)
 	expect.Same(t, "run", j.Flags.Rescore, s.at.Join("run"))
 	_, err = LoadRescored("gone", nil, Flags{Dir: s.at}, s.getenv)

@@ -7,7 +7,13 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/exit"
 )
+
+// Nothing is the error of a selection without trials; remedy follows what the options select.
+func (j *Job) Nothing(remedy string) error {
+	return exit.Incomplete("no trial is selected%s%s", j.Hint(), remedy)
+}
 
 // Hint says which filter has left nothing, and names what it could have meant.
 func (j *Job) Hint() string {

@@ -34,26 +34,26 @@ type versionOf struct {
 }
 
 // earlier loads a version of a suite out of the repository in whose folder it is.
-func (j *Job) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) {
+func (l *Loaded) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) {
 	commit, err := v.git.Commit()
 	if err != nil {
 		return nil, exit.BadInput("--interleave: %w", err)
 	}
 	v.git.Ref = commit
-	return j.loadEarlier(v.git, v, opts)
+	return l.loadEarlier(v.git, v, opts)
 }
 
 // loadEarlier loads a version of a suite. Its problems are one error, since committed files cannot be repaired.
-func (j *Job) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
+func (l *Loaded) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
 	dir := filepath.Join(os.TempDir(), "evalrun-"+strings.ToLower(rand.Text()))
 	prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed
 	opts.Dir, opts.Ref, opts.Shown = filepath.Join(dir, prefix), v.ref, filepath.ToSlash(v.shown)+"@"+v.ref
 	var diags diag.List
-	s := suite.Load(files, v.base, j.table(), opts, &diags)
+	s := suite.Load(files, v.base, l.table(), opts, &diags)
 	if diags.HasErrors() {
 		return nil, exit.BadInput("--interleave: the version %s of %s cannot be used: %w", v.ref, v.shown, diags.Err())
 	}
-	j.checkouts = append(j.checkouts, checkout{s, v.git, dir})
+	l.checkouts = append(l.checkouts, checkout{s, v.git, dir})
 	return s, nil
 }
 
@@ -106,7 +106,7 @@ func (j *Job) NoteEarlier(s *suite.Suite, to *eval.RunSuite) {
 }
 
 // earlierAgain reads the earlier version of the i-th suite of a run as it was when the run began; nil when there is none.
-func (r *Resumption) earlierAgain(j *Job, i int, opts suite.Options) (*suite.Suite, error) {
+func (r *Resumption) earlierAgain(l *Loaded, i int, opts suite.Options) (*suite.Suite, error) {
 	one := &r.doc.Run.Suites[i]
 	file, ref, err := r.Flags.Interleaved()
 	if err != nil || file != one.File {
@@ -117,9 +117,9 @@ func (r *Resumption) earlierAgain(j *Job, i int, opts suite.Options) (*suite.Sui
 		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
 	}
 	v := versionOf{filepath.Base(one.Snapshot), one.File, ref, layers.Git{Dir: one.Dir, Ref: cmp.Or(one.EarlierCommit, ref)}}
-	v.git.Filtered = !r.Flags.Untrusted && (r.trust || signed(r.doc, j.Getenv))
+	v.git.Filtered = !r.Flags.Untrusted && (r.trust || signed(r.doc, l.Getenv))
 	opts.Expected = regular.FS(snapshot)
-	s, err := j.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
+	s, err := l.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
 	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {
 		err = exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name)
 	}

@@ -1,7 +1,7 @@
 // Package job says what is to be done: which suites, where they are sent, and within which limits. It merges what flags, the project
 // file, the environment and the suites say, and reads the suites of earlier runs again. It sends nothing.
 //
-// The usual order: Load, Job.Settle, Job.Plan. A run whose answers are judged again begins with LoadRescored, a run that is continued
+// The usual order: Load, Loaded.Settle, Job.Plan. A run whose answers are judged again begins with LoadRescored, a run that is continued
 // with Reopen, a judge of a run's suites with LoadCopies.
 package job
 
@@ -24,56 +24,58 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Job is suites and the settings by which they run. Load makes it, Settle settles it; from there on it can be planned, and connected to the
-// service.
-type Job struct {
-	Files
-	Suites   []*suite.Suite
-	Flags    Flags
-	Settings Settings // zero before Settle
+// Loaded is suites as they were read, which may have problems, and the flags of a command. It has no settings: Settle makes a Job of it.
+type Loaded struct{ read }
 
-	Only      *string        // the one service that is called, by name; nil: all that are needed
+// Job is suites without problems, and the settings by which they run. It can be planned, and connected to the service.
+type Job struct {
+	read
+	Settings Settings
+	Only     *string // the one service that is called, by name; nil: all that are needed
+}
+
+// read is what a job has from its files and its command.
+type read struct {
+	Files
+	Suites []*suite.Suite
+	Flags  Flags
+	Getenv func(string) string
+
 	copied    bool           // the suites are copies of a run's
 	chosen    []*suite.Judge // that are called although no scorer names them
 	dirs      []string       // the folders of the suites, absolute
 	checkouts []checkout     // of earlier versions of them
 	kinds     scorers.Table  // nil: the built-in ones
-	Getenv    func(string) string
 	rescored  rescored
 }
 
 // Dir is the folder of the i-th suite, absolute.
-func (j *Job) Dir(i int) string { return j.dirs[i] }
-
-// NewJob is a job without suites.
-func NewJob(flags Flags, getenv func(string) string) *Job {
-	return &Job{Files: Files{sources: map[string][]byte{}}, Flags: flags, Getenv: getenv}
-}
-
-// Nothing is the error of a selection without trials; remedy follows what the options select.
-func (j *Job) Nothing(remedy string) error {
-	return exit.Incomplete("no trial is selected%s%s", j.Hint(), remedy)
-}
+func (r *read) Dir(i int) string { return r.dirs[i] }
 
 // Bad is the error of problems in the files; nil when there are none.
-func (j *Job) Bad() error {
-	if j.Diags.HasErrors() {
-		return &BadFiles{&j.Files}
+func (r *read) Bad() error {
+	if r.Diags.HasErrors() {
+		return &BadFiles{&r.Files}
 	}
 	return nil
 }
 
 // table are the kinds of scorers that the suites can name.
-func (j *Job) table() scorers.Table {
-	if j.kinds == nil {
+func (r *read) table() scorers.Table {
+	if r.kinds == nil {
 		return scorers.Builtin()
 	}
-	return j.kinds
+	return r.kinds
+}
+
+// NoSuites is what a command without suites has.
+func NoSuites(flags Flags, getenv func(string) string) *Loaded {
+	return &Loaded{read{Files: Files{sources: map[string][]byte{}}, Flags: flags, Getenv: getenv}}
 }
 
 // Load reads suites; there may be none. Problems are in Diags; the error is about files that cannot be reached at all.
-func Load(files []string, flags Flags, getenv func(string) string) (*Job, error) {
-	j := NewJob(flags, getenv)
+func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, error) {
+	l := NoSuites(flags, getenv)
 	opts := suite.Options{
 		Vars:           flags.Vars,
 		Repeats:        flags.Repeats,
@@ -89,9 +91,9 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 	if err := cmp.Or(flags.checkAllow(), flags.CheckRace()); err != nil {
 		return nil, err
 	}
-	opts.Services = j.projectServices(opts)
+	opts.Services = l.projectServices(opts)
 	var err error
-	if j.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
+	if l.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
 	names := map[string]string{}
@@ -107,23 +109,23 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Job, error)
 		if file == interleave {
 			refOf = ref
 		}
-		s, err := j.load(flags.Dir, file, refOf, opts)
+		s, err := l.load(flags.Dir, file, refOf, opts)
 		if err != nil {
 			return nil, err
 		}
 		if other, twice := names[s.Name]; twice && s.Name != "" {
-			j.Diags.Errorf(diag.Pos{File: file}, "rename one of them", "the suite name `%s` is taken by %s", s.Name, other)
+			l.Diags.Errorf(diag.Pos{File: file}, "rename one of them", "the suite name `%s` is taken by %s", s.Name, other)
 		}
 		names[s.Name] = file
-		j.Suites = append(j.Suites, s)
+		l.Suites = append(l.Suites, s)
 	}
-	return j, nil
+	return l, nil
 }
 
 // load loads a suite, with an earlier version of it when ref names one.
-func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
+func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
 	if file == standard {
-		return j.standardInput(in, opts)
+		return l.standardInput(in, opts)
 	}
 	path := in.Join(file)
 	info, err := os.Stat(path)
@@ -150,19 +152,19 @@ func (j *Job) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.
 	if err != nil {
 		return nil, exit.BadInput("%s cannot be read: %w", file, err)
 	}
-	j.dirs = append(j.dirs, dir)
+	l.dirs = append(l.dirs, dir)
 	if ref != "" {
-		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref, Filtered: !j.Flags.Untrusted && !j.Flags.foreign}}
-		if opts.Base, err = j.earlier(v, opts); err != nil {
+		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref, Filtered: !l.Flags.Untrusted && !l.Flags.foreign}}
+		if opts.Base, err = l.earlier(v, opts); err != nil {
 			return nil, err
 		}
 	}
 	opts.Dir = dir // programs run there
-	return j.take(j.Flags.below(root, file), filepath.Base(real), file, opts), nil
+	return l.take(l.Flags.below(root, file), filepath.Base(real), file, opts), nil
 }
 
 // standardInput loads the suite that is on standard input, whose folder is the working directory.
-func (j *Job) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
+func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
 	text, err := regular.ReadInput(standard, maxInput)
 	if err != nil {
 		return nil, exit.BadInput("the suite cannot be read: %w", err)
@@ -172,23 +174,23 @@ func (j *Job) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, er
 	if err != nil {
 		return nil, exit.BadInput("%s cannot be read: %w", dir, err)
 	}
-	j.dirs = append(j.dirs, dir)
+	l.dirs = append(l.dirs, dir)
 	opts.Dir = dir
-	return j.take(layers.With{FS: regular.FS(root), Name: standard, Text: text}, standard, standard, opts), nil
+	return l.take(layers.With{FS: regular.FS(root), Name: standard, Text: text}, standard, standard, opts), nil
 }
 
 // take loads a suite out of a file system, shown being how its user named it.
-func (j *Job) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
+func (l *Loaded) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
 	opts.Shown = filepath.ToSlash(shown)
-	s := suite.Load(fsys, base, j.table(), opts, &j.Diags)
+	s := suite.Load(fsys, base, l.table(), opts, &l.Diags)
 	for name, text := range s.Sources() {
 		if bytes.HasPrefix(text, []byte("\x1f\x8b")) { // gzip: no lines to show
 			continue
 		}
 		if name == base {
-			j.sources[s.File] = text
+			l.sources[s.File] = text
 		} else {
-			j.sources[s.Shown(name)] = text
+			l.sources[s.Shown(name)] = text
 		}
 	}
 	return s

@@ -32,12 +32,12 @@ targets: [{name: t, model: svc-pro}]
 prompts: [{name: p, file: gone.tmpl}]
 cases: [{name: one, scorers: [{regex: "("}]}]
 `)
-	j, err := Load([]string{"a.yaml", "sub/b.yaml"}, Flags{Dir: s.at}, s.getenv)
+	l, err := Load([]string{"a.yaml", "sub/b.yaml"}, Flags{Dir: s.at}, s.getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var places []string
-	for _, d := range j.Diags.Sorted() {
+	for _, d := range l.Diags.Sorted() {
 		places = append(places, d.Pos.String())
 	}
 	for _, want := range []string{"a.yaml:3:21", "a.yaml:4:34", "a.yaml:8:16", "a.yaml:9:12", "sub/b.yaml:4:27", "sub/b.yaml:5:39"} {
@@ -45,9 +45,11 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 			t.Errorf("problems at %v, want one at %s", places, want)
 		}
 	}
-	s.refused(j.Bad())
+	s.refused(l.Bad())
+	_, err = l.Settle()
+	s.refused(err)
 	var shown bytes.Buffer
-	if err := j.Tell(&shown, false); err != nil {
+	if err := l.Tell(&shown, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

@@ -30,9 +30,9 @@ func (j *Job) places() *eval.Places {
 	return j.Settings.Selection.Places
 }
 
-func (j *Job) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
-	p := runner.NewPlan(j.Suites, j.table(), filterOf(f, places), apiVersion)
-	p.Uncounted = j.uncounted()
+func (r *read) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Plan {
+	p := runner.NewPlan(r.Suites, r.table(), filterOf(f, places), apiVersion)
+	p.Uncounted = r.uncounted()
 	return p
 }
 
@@ -47,9 +47,9 @@ func filterOf(f *Flags, places *eval.Places) runner.Filter {
 }
 
 // uncounted are the names of services that cannot count tokens.
-func (j *Job) uncounted() map[string]bool {
+func (r *read) uncounted() map[string]bool {
 	out := map[string]bool{}
-	for _, s := range j.Suites {
+	for _, s := range r.Suites {
 		for _, one := range s.AllServices() {
 			if !dialect.Can(one.Protocol, service.MethodCountTokens) {
 				out[one.Name] = true
@@ -141,7 +141,7 @@ func (j *Job) MostAtOnce(limits *suite.Limits) int {
 }
 
 // Asks adds a judge that gets requests although no scorer of the suites names it.
-func (j *Job) Asks(judge *suite.Judge) { j.chosen = append(j.chosen, judge) }
+func (l *Loaded) Asks(judge *suite.Judge) { l.chosen = append(l.chosen, judge) }
 
 // NamedTargets yields the targets of all suites, and of their earlier versions, by names that are the same in every process that has
 // read the suites.

@@ -154,14 +154,14 @@ func (f *Flags) projectOf(run *eval.Run, dir string) error {
 }
 
 // projectServices are the named services of the project file in use. Problems are the job's, and so is advice about the file.
-func (j *Job) projectServices(opts suite.Options) []*suite.NamedService {
-	file := j.Flags.ProjectFile
+func (l *Loaded) projectServices(opts suite.Options) []*suite.NamedService {
+	file := l.Flags.ProjectFile
 	if file == nil {
 		return nil
 	}
-	j.sources[file.Shown()] = file.Text
-	j.Diags.Merge(j.Flags.advice)
-	return servicesIn(file, opts, &j.Diags)
+	l.sources[file.Shown()] = file.Text
+	l.Diags.Merge(l.Flags.advice)
+	return servicesIn(file, opts, &l.Diags)
 }
 
 // servicesIn are the named services of a project file. Problems go to diags.

@@ -22,7 +22,7 @@ type rescored struct {
 
 // LoadRescored loads a job that judges the answers of a run again, with the suites in files, or else those of that run
 // as they are now. What is selected, what variables hold and where the service is are as they were there.
-func LoadRescored(name string, files []string, f Flags, getenv func(string) string) (*Job, error) {
+func LoadRescored(name string, files []string, f Flags, getenv func(string) string) (*Loaded, error) {
 	run, err := rescorable(f.Dir, name)
 	if err != nil {
 		return nil, err
@@ -52,13 +52,13 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 			return nil, err
 		}
 	}
-	j, err := Load(files, f, getenv)
+	l, err := Load(files, f, getenv)
 	if err != nil {
 		return nil, err
 	}
-	j.rescored = kept
-	j.sendLike(begun.Services)
-	return j, nil
+	l.rescored = kept
+	l.sendLike(begun.Services)
+	return l, nil
 }
 
 // raceLike lets the arms of a run that raced race again on its answers, by their current scores. The order is the same, because an arm
@@ -73,17 +73,17 @@ func (f *Flags) raceLike(run *eval.Run, begun *eval.Options) {
 
 // sendLike has the named services that the suites still have be where those of a run were, unless the flags say
 // otherwise.
-func (j *Job) sendLike(begun map[string]string) {
-	for _, s := range j.Suites {
+func (l *Loaded) sendLike(begun map[string]string) {
+	for _, s := range l.Suites {
 		for _, one := range s.AllServices() {
 			url := begun[one.Name]
-			if url == "" || j.Flags.Services[one.Name] != "" || j.Flags.Untrusted || j.Flags.Emulator != "" {
+			if url == "" || l.Flags.Services[one.Name] != "" || l.Flags.Untrusted || l.Flags.Emulator != "" {
 				continue
 			}
-			if j.Flags.Services == nil {
-				j.Flags.Services = map[string]string{}
+			if l.Flags.Services == nil {
+				l.Flags.Services = map[string]string{}
 			}
-			j.Flags.Services[one.Name] = url
+			l.Flags.Services[one.Name] = url
 		}
 	}
 }

@@ -169,12 +169,12 @@ func (r *Resumption) Document() *journal.Document {
 }
 
 // Load reads the suites as they were when the run began; images come from their folders.
-func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
+func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 	if r.Flags.NoContent {
 		return r.loadFiles(getenv)
 	}
-	j := NewJob(r.Flags, getenv)
-	services := j.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Flags.AllowEnv, Can: dialect.Can})
+	l := NoSuites(r.Flags, getenv)
+	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Flags.AllowEnv, Can: dialect.Can})
 	for i, one := range r.doc.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(SnapshotDir(i))))
 		if err != nil {
@@ -184,7 +184,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
 			files = append(files, regular.FS(folder))
 		}
-		j.dirs = append(j.dirs, one.Dir)
+		l.dirs = append(l.dirs, one.Dir)
 		opts := suite.Options{
 			Vars:           r.Flags.Vars,
 			Repeats:        r.Flags.Repeats,
@@ -197,12 +197,12 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 			Can:            dialect.Can,
 		}
 		opts.Services = services
-		if opts.Base, err = r.earlierAgain(j, i, opts); err != nil {
+		if opts.Base, err = r.earlierAgain(l, i, opts); err != nil {
 			return nil, err
 		}
 		opts.Dir, opts.Expected = one.Dir, regular.FS(snapshot)
-		s := j.take(files, filepath.Base(one.Snapshot), one.File, opts)
-		switch changed := !j.Diags.HasErrors() && s.Hash() != one.Hash; {
+		s := l.take(files, filepath.Base(one.Snapshot), one.File, opts)
+		switch changed := !l.Diags.HasErrors() && s.Hash() != one.Hash; {
 		case changed && !s.KeepsData():
 			return nil, exit.BadInput(
 				"the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be "+
@@ -215,14 +215,14 @@ func (r *Resumption) Load(getenv func(string) string) (*Job, error) {
 				filepath.Join(r.Dir, filepath.FromSlash(one.Snapshot)), one.Name,
 			)
 		}
-		j.Suites = append(j.Suites, s)
+		l.Suites = append(l.Suites, s)
 	}
-	return j, nil
+	return l, nil
 }
 
 // loadFiles reads the suites from where they were, since a run without content keeps no copy. They must not have
 // changed.
-func (r *Resumption) loadFiles(getenv func(string) string) (*Job, error) {
+func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 	var files []string
 	flags := r.Flags
 	flags.foreign = !r.trust && !signed(r.doc, getenv)
@@ -237,36 +237,37 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Job, error) {
 			flags.Interleave = file + "@" + ref
 		}
 	}
-	j, err := Load(files, flags, getenv)
+	l, err := Load(files, flags, getenv)
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range j.Suites {
+	for i, s := range l.Suites {
 		one := &r.doc.Run.Suites[i]
 		base, _ := s.BaseVersion()
 		if s.Hash() != one.Hash || base != nil && one.EarlierHash != "" && base.Hash() != one.EarlierHash {
 			return nil, exit.BadInput("the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i])
 		}
 	}
-	return j, nil
+	return l, nil
 }
 
 // Settle settles the job of a resumed run: what it has spent counts.
-func (r *Resumption) Settle(j *Job) error {
-	if err := j.Settle(); err != nil {
-		return err
+func (r *Resumption) Settle(l *Loaded) (*Job, error) {
+	j, err := l.Settle()
+	if err != nil {
+		return nil, err
 	}
 	s := &j.Settings
 	r.own = r.own.settle(j.Getenv)
 	if err := r.vet(j, s); err != nil {
-		return err
+		return nil, err
 	}
 	s.Spent, s.Before = r.doc.Spent, r.doc.LastCalls()
 	r.workers = r.doc.Workers()
 	if r.workers == 0 {
-		begun := *j
+		begun := *l
 		begun.Flags = r.begun
-		if settings, err := begun.settle(); err == nil {
+		if settings, err := begun.settings(); err == nil {
 			r.workers = j.MostAtOnce(&settings.Limits)
 		}
 	}
@@ -276,5 +277,5 @@ func (r *Resumption) Settle(j *Job) error {
 	for model, u := range r.doc.Unpriced {
 		s.Spent.Money += s.Prices.Of(model, &u)
 	}
-	return nil
+	return j, nil
 }

@@ -58,16 +58,22 @@ const (
 	defaultAttempts    = 5
 )
 
-// Settle merges flags, environment and suites into the job's settings: a flag wins over a variable, a variable over the
-// files, and files must agree.
-func (j *Job) Settle() (err error) {
-	j.Settings, err = j.settle()
-	return err
+// Settle merges flags, environment and suites into the settings of a job: a flag wins over a variable, a variable over the
+// files, and files must agree. Files with problems are a *BadFiles.
+func (l *Loaded) Settle() (*Job, error) {
+	if err := l.Bad(); err != nil {
+		return nil, err
+	}
+	s, err := l.settings()
+	if err != nil {
+		return nil, err
+	}
+	return &Job{read: l.read, Settings: s}, nil
 }
 
-func (j *Job) settle() (Settings, error) {
-	f, getenv := j.Flags, j.Getenv
-	m := merger{suites: j.Suites, defaults: f.ByProject(), usual: defaultConcurrency}
+func (l *Loaded) settings() (Settings, error) {
+	f, getenv := l.Flags, l.Getenv
+	m := merger{suites: l.Suites, defaults: f.ByProject(), usual: defaultConcurrency}
 	if f.Executor != nil {
 		m.usual = otherConcurrency
 	}
@@ -91,7 +97,7 @@ func (j *Job) settle() (Settings, error) {
 	if s.Prices, err = m.prices(f.Prices); err != nil {
 		return s, err
 	}
-	if s.Labels, err = j.readLabels(); err != nil {
+	if s.Labels, err = l.readLabels(); err != nil {
 		return s, err
 	}
 	if len(m.differ) > 0 {
@@ -107,23 +113,23 @@ func (j *Job) settle() (Settings, error) {
 	if err := s.check(); err != nil {
 		return s, err
 	}
-	s.Selection, err = selection.New(&f.Options, f.Dir, j.rescored.within, func() *runner.Plan {
+	s.Selection, err = selection.New(&f.Options, f.Dir, l.rescored.within, func() *runner.Plan {
 		f.Shard = "" // a shard is a part of what is selected
-		return j.plan(&f, nil, s.Service.APIVersion)
+		return l.plan(&f, nil, s.Service.APIVersion)
 	})
 	return s, err
 }
 
 // readLabels reads what people say of answers, for the suites whose scorers take that.
-func (j *Job) readLabels() (map[string]*labels.File, error) {
+func (l *Loaded) readLabels() (map[string]*labels.File, error) {
 	out := map[string]*labels.File{}
 	var problems []error
-	for _, one := range j.Suites {
+	for _, one := range l.Suites {
 		for _, s := range one.Versions() {
 			if !s.TakesLabels() || out[one.Name] != nil {
 				continue
 			}
-			file, err := labels.Read(j.Flags.Dir.Join("."), one.Name)
+			file, err := labels.Read(l.Flags.Dir.Join("."), one.Name)
 			if err == nil {
 				err = file.Err()
 			}

@@ -26,14 +26,14 @@ func suiteOf(t *testing.T, name, keys string) string {
 // settled loads and settles suites.
 func settled(t *testing.T, o eval.Options, env map[string]string, files ...string) (*Job, error) {
 	t.Helper()
-	j, err := Load(files, Flags{Options: o}, func(name string) string { return env[name] })
+	l, err := Load(files, Flags{Options: o}, func(name string) string { return env[name] })
 	if err == nil {
-		err = j.Bad()
+		err = l.Bad()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j, j.Settle()
+	return l.Settle()
 }
 
 // A flag wins over a variable, a variable over the suites, and they over the defaults.

@@ -59,14 +59,11 @@ func (s *site) write(name, text string) {
 // settle loads and settles suites, as every command does.
 func (s *site) settle(f Flags, files ...string) (*Job, error) {
 	f.Dir, f.NoHistory = s.at, true
-	j, err := Load(files, f, s.getenv)
-	if err == nil {
-		err = j.Bad()
+	l, err := Load(files, f, s.getenv)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = j.Settle()
-	}
-	return j, err
+	return l.Settle()
 }
 
 // calls is how many calls of any method the service has had.

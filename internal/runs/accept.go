@@ -83,18 +83,18 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 
 // LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run in their current form.
 // The flags choose cases and arms.
-func LoadAccepting(name string, files []string, f job.Flags, getenv func(string) string) (*job.Job, error) {
+func LoadAccepting(name string, files []string, f job.Flags, getenv func(string) string) (*job.Loaded, error) {
 	cases, arms := f.Cases, f.Arms
-	j, err := job.LoadRescored(name, files, f, getenv)
+	l, err := job.LoadRescored(name, files, f, getenv)
 	if err == nil {
-		j.Flags.Cases, j.Flags.Arms, j.Flags.Tags, j.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows its requests
+		l.Flags.Cases, l.Flags.Arms, l.Flags.Tags, l.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows its requests
 	}
-	return j, err
+	return l, err
 }
 
 // NewAcceptance compares the answers of a run with the expected ones of its suites.
-func NewAcceptance(j *job.Job) (*Acceptance, error) {
-	f := &j.Flags
+func NewAcceptance(l *job.Loaded) (*Acceptance, error) {
+	f := &l.Flags
 	doc, err := f.Dir.Open(f.Rescore)
 	if err != nil {
 		return nil, err
@@ -104,9 +104,9 @@ func NewAcceptance(j *job.Job) (*Acceptance, error) {
 		return nil, exit.BadInput("%s is still in progress: accept its answers when it finishes", f.Rescore)
 	}
 	filter := runner.Filter{Cases: glob.New(f.Cases), Arms: glob.New(f.Arms)}
-	plan := runner.NewPlan(j.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
+	plan := runner.NewPlan(l.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
 	g := gathering{doc: doc, there: askedIn(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
-	for i, s := range j.Suites {
+	for i, s := range l.Suites {
 		g.dirs[s.Name] = i
 	}
 	if len(f.Cases)+len(f.Arms) > 0 && !g.any(filter) {
@@ -122,8 +122,8 @@ func NewAcceptance(j *job.Job) (*Acceptance, error) {
 	}
 	for _, one := range g.order {
 		if p := one.proposal(); p != nil {
-			s := j.Suites[one.suite]
-			p.dir, p.name = j.Dir(one.suite), one.name
+			s := l.Suites[one.suite]
+			p.dir, p.name = l.Dir(one.suite), one.name
 			p.File, p.Folder = s.Shown(one.name), s.Shown(suite.ExpectedDir)
 			g.out.Proposals = append(g.out.Proposals, p)
 		}

@@ -72,8 +72,7 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	d.ok("evalrun", "%s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // an answer now is worth more than a better one later
 	d.Flags.Timeout = cmp.Or(d.Flags.Timeout, doctorTimeout)
-	j := d.suites()
-	err := j.Settle()
+	j, err := d.suites().Settle()
 	if err != nil {
 		d.problem(
 			"settings", exit.CodeBadInput, err.Error(), "correct it where it is set: a flag, a variable, or the suite",
@@ -144,25 +143,25 @@ func (d *Doctor) problem(name string, code int, text, advice, page string) {
 }
 
 // suites reads the suites. The service settings of a suite with problems do not count.
-func (d *Doctor) suites() *job.Job {
-	none := job.NewJob(d.Flags, d.Getenv)
+func (d *Doctor) suites() *job.Loaded {
+	none := job.NoSuites(d.Flags, d.Getenv)
 	if len(d.Suites) == 0 {
 		return none
 	}
-	j, err := job.Load(d.Suites, d.Flags, d.Getenv)
+	l, err := job.Load(d.Suites, d.Flags, d.Getenv)
 	switch {
 	case err != nil:
 		d.problem("suites", exit.CodeBadInput, err.Error(), "", "suite")
 		return none
-	case j.Bad() != nil:
+	case l.Bad() != nil:
 		d.problem(
 			"suites", exit.CodeBadInput, "there are problems in "+strings.Join(d.Suites, ", "),
 			"`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite",
 		)
 		return none
 	}
-	d.ok("suites", "%s without problems", diag.Count(len(j.Suites), "suite"))
-	return j
+	d.ok("suites", "%s without problems", diag.Count(len(l.Suites), "suite"))
+	return l
 }
 
 // sources gives the effective settings and where each comes from.
@@ -249,8 +248,7 @@ func (d *Doctor) emulator(ctx context.Context) {
 		ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript},
 		LimitOptions:   eval.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
 	}}
-	j := job.NewJob(flags, func(string) string { return "" })
-	err := j.Settle()
+	j, err := job.NoSuites(flags, func(string) string { return "" }).Settle()
 	var session *harness.Session
 	if err == nil {
 		session, err = harness.Connect(j, d.Version, func(string) {})
