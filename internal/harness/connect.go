@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -23,7 +22,7 @@ import (
 )
 
 // Session is a way to the service with everything wired. Close it. What a session does without has a stand-in that does
-// nothing, so that no field is nil once Connect has returned.
+// nothing: no field but Retrying and slow is nil once Connect has returned.
 type Session struct {
 	*job.Job
 	Version  string       // of evalrun
@@ -31,16 +30,15 @@ type Session struct {
 	Retrying func(string) // called before each retry; optional
 	slow     *slow        // before the run; nil during it
 
-	link     link             // what is sent by to the unnamed service
-	links    map[string]link  // the same for the named ones
-	server   *emulator.Server // of the session's own; nil: none
-	script   string           // the sum of what it answers from
-	executor flow.Executor    // makes the attempts; nil: nothing is sent
-	service  *routes          // the executor and all that is around it
-	closed   closings         // of services that refuse
-	calls    []string         // the services that the plan calls
+	link     link            // what is sent by to the unnamed service
+	links    map[string]link // the same for the named ones
+	emulator standIn         // of the session's own
+	executor flow.Executor   // makes the attempts
+	service  *routes         // the executor and all that is around it
+	closed   closings        // of services that refuse
+	calls    []string        // the services that the plan calls
 	ledger   *flow.Ledger
-	shared   *shared // ledger of several processes; nil without one
+	shared   sharing // of a ledger with other processes
 	waits    *flow.Waits
 	stop     *runner.Stop
 	recorder recorder   // of answers
@@ -72,12 +70,14 @@ func ConnectTo(j *job.Job, name, version string, notice func(string)) (*Session,
 
 // newSession is a session that is not connected.
 func newSession(j *job.Job, version string, notice func(string)) *Session {
-	return &Session{
+	s := &Session{
 		Job: j, Version: version, Notice: notice,
-		link: offline{}, links: map[string]link{}, ledger: flow.NewLedger(flow.LedgerConfig{}), waits: flow.NewWaits(),
-		stop: runner.NewStop(), recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
+		link: offline{}, links: map[string]link{}, emulator: unemulated{}, ledger: flow.NewLedger(flow.LedgerConfig{}), shared: alone{},
+		waits: flow.NewWaits(), stop: runner.NewStop(), recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
 		id: rand.Text(), workspaces: trialdir.New(!j.Flags.NoContent),
 	}
+	s.executor = &here{session: s}
+	return s
 }
 
 // connect opens all that the session needs. After an error the caller closes what is open by then.
@@ -118,15 +118,12 @@ func (s *Session) answerFrom(store *record.Store, err error) error {
 
 // reach opens the way to the services, and puts around it what every call passes.
 func (s *Session) reach() (err error) {
-	if s.executor = s.Flags.Executor; s.executor == nil {
-		s.executor, err = s.here()
-	} else {
-		s.link = elsewhere{s.executor}
-	}
-	if err != nil {
+	if given := s.Flags.Executor; given != nil {
+		s.executor, s.link = given, elsewhere{given}
+	} else if s.executor, err = s.here(); err != nil {
 		return err
 	}
-	if s.shared, err = s.openLedger(); err != nil {
+	if err := s.openLedger(); err != nil {
 		return err
 	}
 	s.wire()
@@ -167,11 +164,9 @@ func (s *Session) wire() {
 		Concurrency: limits.Concurrency, Before: settings.Before,
 		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens, BudgetMoney: limits.BudgetMoney, Prices: settings.Prices,
 		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.Spent,
+		Shared: s.shared.grants(),
 	}
 	divide(&settings, &config)
-	if s.shared != nil {
-		config.Shared = s.shared
-	}
 	s.ledger = flow.NewLedger(config)
 	s.service = s.through(func(of string) flow.Service {
 		next, address := s.wayTo(of)
@@ -200,7 +195,7 @@ func (s *Session) wayTo(name string) (next flow.Service, address string) {
 // cached keeps the answers of a service over runs, and those of an emulator until its script changes.
 func (s *Session) cached(next flow.Service, who string) flow.Service {
 	if s.Flags.Emulator != "" {
-		who = "emulator " + s.script + " " + strconv.FormatUint(s.Flags.Seed, 10)
+		who = "emulator " + s.emulator.script() + " " + strconv.FormatUint(s.Flags.Seed, 10)
 	}
 	return flow.Cache(record.Cache{Dir: s.Flags.Dir.Cache(), Service: who}, next, func(text string) { s.Notice(text) })
 }
@@ -302,12 +297,8 @@ func (s *Session) Close() {
 	for _, one := range s.endpoints {
 		one.Close()
 	}
-	if s.shared != nil {
-		s.shared.Close()
-	}
-	if s.server != nil {
-		s.server.Close()
-	}
+	s.shared.Close()
+	s.emulator.Close()
 	s.origin.close()
 }
 
@@ -318,7 +309,7 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err := p.Err(); err != nil {
 		return nil, exit.BadInput("a file has changed since it was checked: %w", err)
 	}
-	if err := s.checkAccounts(ctx, p); err != nil {
+	if err := s.shared.check(ctx, p); err != nil {
 		return nil, err
 	}
 	if s.Retrying == nil { // a silence would be taken for a hang

@@ -7,6 +7,7 @@ import (
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/regular"
@@ -15,6 +16,40 @@ import (
 
 // emulatorKey is the key with which a session talks to its own emulator.
 const emulatorKey = "the-embedded-emulator"
+
+// standIn is what answers instead of services: the *embedded emulator, or unemulated where they answer themselves.
+type standIn interface {
+	// answersFor has it answer for the service of a contact. It reports false where that answers itself.
+	answersFor(c *dialect.Contact) bool
+	// script is the sum of what it answers from.
+	script() string
+	// Echoed is how many prompts it had no reply for.
+	Echoed() int64
+	Close()
+}
+
+// unemulated is the stand-in of a session without one.
+type unemulated struct{}
+
+func (unemulated) answersFor(*dialect.Contact) bool { return false }
+func (unemulated) script() string                   { return "" }
+func (unemulated) Echoed() int64                    { return 0 }
+func (unemulated) Close()                           {}
+
+// embedded is an emulator of the session's own.
+type embedded struct {
+	*emulator.Server
+	sum, headerPrefix string
+}
+
+func (e *embedded) answersFor(c *dialect.Contact) bool {
+	own := *c.NamedService
+	own.Headers, own.Path, own.HeaderPrefix = nil, "", e.headerPrefix
+	c.NamedService, c.URL, c.Key, c.ToEmulator = &own, e.URL+dialect.EmulatorPath(own.Protocol), emulatorKey, true
+	return true
+}
+
+func (e *embedded) script() string { return e.sum }
 
 // startEmulator starts the emulator that answers for every service, if one is called.
 func (s *Session) startEmulator() error {
@@ -28,22 +63,24 @@ func (s *Session) startEmulator() error {
 	e := emulator.New(
 		emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed, AnyModel: true},
 	)
-	if s.server, err = e.Start("127.0.0.1:0"); err != nil {
+	server, err := e.Start("127.0.0.1:0")
+	if err != nil {
 		return exit.With(exit.CodeIncomplete, err)
 	}
-	s.script = script.Sum()
-	s.Settings.Service.BaseURL = s.server.URL
+	s.emulator = &embedded{server, script.Sum(), s.Settings.Service.HeaderPrefix}
+	s.Settings.Service.BaseURL = server.URL
 	s.Settings.UseKey(emulatorKey)
 	return nil
 }
 
 // noteEchoes reports prompts that the built-in script does not know and echoed. An author of a script knows what it echoes.
 func (s *Session) noteEchoes() {
-	if s.server == nil || s.Flags.Emulator != eval.DemoScript {
+	if s.Flags.Emulator != eval.DemoScript {
 		return
 	}
-	if n := s.server.Echoed(); n > 0 {
-		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") + " that it has no reply for; --emulator=FILE names a script of yours (evalrun help emulator)")
+	if n := s.emulator.Echoed(); n > 0 {
+		s.Notice("the emulator echoed " + diag.Count(int(n), "prompt") +
+			" that it has no reply for; --emulator=FILE names a script of yours (evalrun help emulator)")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// here makes attempts in this process.
+// here makes attempts in this process. Without services and targets it is the executor of a session that sends nothing.
 type here struct {
 	session  *Session
 	services map[string]flow.Service // by name, "" being the unnamed one
@@ -72,32 +72,22 @@ func Executor(j *job.Job, version, dir string, notice func(string)) (flow.Execut
 	s.calls = s.Called()
 	h, err := s.here()
 	if err == nil {
-		s.shared, err = s.openLedger()
+		err = s.openLedger()
 	}
 	if err != nil {
 		s.Close()
 		return nil, nil, err
 	}
 	for name, one := range h.services {
-		h.services[name] = s.granted(flow.Deadline(one, 0), name)
+		h.services[name] = s.shared.around(flow.Deadline(one, 0), name)
 	}
 	for name, one := range h.targets {
 		if _, program := one.attempter.(*client.Program); !program { // which keeps its own time, and no service
-			one.attempter = s.granted(flow.Deadline(caller{attempter: one.attempter}, 0), "")
+			one.attempter = s.shared.around(flow.Deadline(caller{attempter: one.attempter}, 0), "")
 			h.targets[name] = one
 		}
 	}
 	return h, s, nil
-}
-
-// granted puts the attempts of a worker under the ledger that it shares with other processes, if it has one. The limits of the run
-// are the coordinator's.
-func (s *Session) granted(next flow.Service, name string) flow.Service {
-	if s.shared == nil {
-		return next
-	}
-	s.shared.tokens = true
-	return flow.NewLedger(flow.LedgerConfig{Prices: s.Settings.Prices, Stop: s.stop.Done(), Shared: s.shared}).LimitUncounted(next, name)
 }
 
 // caller is an application as a service that only generates: nothing else is called on its way.

@@ -88,12 +88,7 @@ func (s *Session) dialNamed(one *job.Named) dialect.Speaker {
 		NamedService: one.NamedService, URL: one.URL, Key: one.Key(), UserAgent: "evalrun/" + s.Version,
 		Connections: s.Settings.Limits.Services[one.Name].Concurrency,
 	}
-	switch {
-	case s.server != nil: // the emulator answers for every service
-		own := *one.NamedService
-		own.Headers, own.Path, own.HeaderPrefix = nil, "", s.Settings.Service.HeaderPrefix
-		c.NamedService, c.URL, c.Key, c.ToEmulator = &own, s.server.URL+dialect.EmulatorPath(one.Protocol), emulatorKey, true
-	case one.Login != nil:
+	if !s.emulator.answersFor(c) && one.Login != nil {
 		source := dialect.NewPrinted(one.NamedService, s.KeyVariables())
 		s.endpoints = append(s.endpoints, source)
 		c.Tokens = source

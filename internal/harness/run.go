@@ -247,11 +247,9 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
 		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.Folder,
 		Services: s.shares(), Keys: s.KeyVariables(), Skip: s.unreachable,
+		Enter: s.executor.Enter,
 	}
 	s.ledger.Book(c.journal.Booked)
-	if s.executor != nil {
-		config.Enter = s.executor.Enter
-	}
 	if c.early != nil {
 		config.Schedule = c.early.Schedule(c.plan)
 		config.Skip = func(t *runner.Planned) string { return cmp.Or(s.unreachable(t), c.early.Skip(t)) }
@@ -429,8 +427,8 @@ func (c *consumer) finish() error {
 	c.end.FinishedAt = time.Now().UTC().Format(time.RFC3339Nano)
 	spent := c.session.ledger.Spent()
 	c.end.Spent = &spent
-	if by := c.session.shared; by != nil && by.ended != "" && c.end.Message == "" {
-		c.end.Reason, c.end.Message = eval.EndStopped, by.ended
+	if reason := c.session.shared.reason(); reason != "" && c.end.Message == "" {
+		c.end.Reason, c.end.Message = eval.EndStopped, reason
 	}
 	if err := c.journal.Finish(&c.end); err != nil {
 		return exit.Incomplete("the run file cannot be finished: %w", err)

@@ -19,6 +19,28 @@ import (
 // ledgerWait is how long a ledger may be away where nothing else is said.
 const ledgerWait = 10 * time.Minute
 
+// sharing is how a session shares limits with other processes: by the ledger of a *shared, or alone.
+type sharing interface {
+	// grants has calls granted; nil: they need not be.
+	grants() flow.Shared
+	// check finds out whether the ledger has limits for every model that the plan calls, before anything is sent.
+	check(ctx context.Context, p *runner.Plan) error
+	// around puts the attempts of a worker under the ledger. The limits of the run are the coordinator's.
+	around(next flow.Service, name string) flow.Service
+	// reason is why the ledger ended the run, "" while it has not.
+	reason() string
+	Close()
+}
+
+// alone is the sharing of a session whose limits are its own.
+type alone struct{}
+
+func (alone) grants() flow.Shared                             { return nil }
+func (alone) check(context.Context, *runner.Plan) error       { return nil }
+func (alone) around(next flow.Service, _ string) flow.Service { return next }
+func (alone) reason() string                                  { return "" }
+func (alone) Close()                                          {}
+
 // shared is the ledger of several processes, as the calls of a session see it.
 type shared struct {
 	*ledger.Client
@@ -29,15 +51,15 @@ type shared struct {
 	ended  string // why it ended the run, "" while it has not
 }
 
-// openLedger makes the way to the ledger that is named, nil without one.
-func (s *Session) openLedger() (*shared, error) {
+// openLedger makes the way to the ledger that is named, if one is.
+func (s *Session) openLedger() error {
 	o := s.Flags.Ledger
 	url := cmp.Or(o.URL, strings.TrimSpace(s.Getenv("EVALRUN_LEDGER")))
 	if url == "" {
 		if o.CA != "" || o.Wait != 0 {
-			return nil, exit.BadInput("--ledger-ca and --ledger-wait are for --ledger URL, which is missing")
+			return exit.BadInput("--ledger-ca and --ledger-wait are for --ledger URL, which is missing")
 		}
-		return nil, nil //nolint:nilnil // there is none
+		return nil
 	}
 	out := &shared{session: s}
 	var err error
@@ -46,10 +68,21 @@ func (s *Session) openLedger() (*shared, error) {
 		Notice: func(text string) { s.Notice(text) }, Lost: out.end,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return out, nil
+	s.shared = out
+	return nil
 }
+
+func (s *shared) grants() flow.Shared { return s }
+
+func (s *shared) around(next flow.Service, name string) flow.Service {
+	s.tokens = true
+	of := s.session
+	return flow.NewLedger(flow.LedgerConfig{Prices: of.Settings.Prices, Stop: of.stop.Done(), Shared: s}).LimitUncounted(next, name)
+}
+
+func (s *shared) reason() string { return s.ended }
 
 // end lets no call begin any more, and says why.
 func (s *shared) end(reason string) {
@@ -64,28 +97,25 @@ func (s *shared) end(reason string) {
 	})
 }
 
-// checkAccounts finds out whether the ledger has limits for every model that the plan calls, before anything is sent.
-func (s *Session) checkAccounts(ctx context.Context, p *runner.Plan) error {
-	if s.shared == nil {
-		return nil
-	}
+func (s *shared) check(ctx context.Context, p *runner.Plan) error {
+	of := s.session
 	var accounts []ledger.Account
-	for _, ref := range p.Calls(s.asksTargets()) {
-		accounts = append(accounts, s.account(ref.Service, ref.Model))
+	for _, ref := range p.Calls(of.asksTargets()) {
+		accounts = append(accounts, of.account(ref.Service, ref.Model))
 	}
-	all, err := s.shared.Check(ctx, accounts)
+	all, err := s.Check(ctx, accounts)
 	switch refused := (*ledger.Refused)(nil); {
 	case errors.As(err, &refused):
 		return exit.BadInput("%s", refused.Reason)
 	case err != nil && ctx.Err() == nil:
-		return exit.Incomplete("%s", s.stop.Reason())
+		return exit.Incomplete("%s", of.stop.Reason())
 	case err != nil:
 		return exit.Incomplete("%w", err)
 	}
-	s.shared.tokens = slices.ContainsFunc(all, func(n ledger.CallTerms) bool { return n.Tokens })
-	s.Settings.Limits.SharedTokens = s.shared.tokens
+	s.tokens = slices.ContainsFunc(all, func(n ledger.CallTerms) bool { return n.Tokens })
+	of.Settings.Limits.SharedTokens = s.tokens
 	for i, n := range all {
-		if n.Money && !s.Settings.Prices.Knows(accounts[i].Model) {
+		if n.Money && !of.Settings.Prices.Knows(accounts[i].Model) {
 			return exit.BadInput(
 				"the ledger has a budget of money for the %s, and no price list has its price: `prices: FILE` in the suite, or --prices FILE",
 				accounts[i],
