@@ -47,12 +47,6 @@ var verdictOutcome = map[eval.Verdict]eval.Outcome{
 	eval.Improved: eval.Pass, eval.NotWorse: eval.Pass, eval.Regressed: eval.Fail, eval.Inconclusive: eval.Skip, eval.Invalid: eval.Err,
 }
 
-// verdictWords are the verdicts as people say them.
-var verdictWords = map[eval.Verdict]string{
-	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL YET",
-	eval.Invalid: "NOT COMPARABLE",
-}
-
 func (t *tableReport) verdict(v eval.Verdict) string {
 	return t.paint(verdictOutcome[v], verdictWords[v])
 }
@@ -109,17 +103,6 @@ func compared(c *compare.Comparison) string {
 	return words
 }
 
-// sideName is what the user called a run, with its id.
-func sideName(c *compare.Compared) string {
-	switch {
-	case c.Name == "":
-		return c.Run
-	case c.Run == "" || c.Run == c.Name:
-		return c.Name
-	}
-	return c.Name + " (" + c.Run + ")"
-}
-
 func (t *tableReport) armComparison(a *compare.ArmComparison) {
 	t.out.WriteString("\n")
 	t.armVerdict(a)
@@ -159,7 +142,11 @@ func (t *tableReport) armVerdict(a *compare.ArmComparison) {
 func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
 	var body [][]string
 	for i := range metrics {
-		body = append(body, t.metricRow(&metrics[i]))
+		row := metricRow(&metrics[i])
+		if v := metrics[i].Verdict; v != "" {
+			row[len(row)-1] = t.verdict(v)
+		}
+		body = append(body, row)
 	}
 	if len(body) == 0 {
 		return
@@ -220,37 +207,6 @@ func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]stri
 
 func some(names []string) string { return overview.SomeNames(names, maxNames) }
 
-func (t *tableReport) metricRow(m *compare.MetricComparison) []string {
-	row := []string{diag.CleanLine(m.Name), amount(m, m.Base), amount(m, m.Head)}
-	if eval.IsRatio(m.Name) {
-		row = append(row, fmt.Sprintf("x %.3f", m.Estimate), bounds(m.Interval, "%.3f"))
-	} else {
-		row = append(row, fmt.Sprintf("%+.3f", m.Estimate), bounds(m.Interval, "%+.3f"))
-	}
-	verdict := t.verdict(m.Verdict)
-	if m.Verdict == "" {
-		verdict = "-"
-	}
-	return append(row, fmt.Sprint(m.N), verdict)
-}
-
-func amount(m *compare.MetricComparison, x float64) string {
-	switch m.Name {
-	case eval.MetricLatency:
-		return fmt.Sprintf("%.0f ms", x)
-	case eval.MetricTokens:
-		return fmt.Sprintf("%.1f", x)
-	}
-	return fmt.Sprintf("%.3f", x)
-}
-
-func bounds(i *[2]float64, format string) string {
-	if i == nil {
-		return "unknown"
-	}
-	return fmt.Sprintf(format+" to "+format, i[0], i[1])
-}
-
 // metricWords says what a verdict rests on, and what it would take to have one.
 func (t *tableReport) metricWords(m *compare.MetricComparison) {
 	if words := overview.MetricWords(m); words != "" {
@@ -294,17 +250,6 @@ func (t *tableReport) flips(flips []compare.Flip, changes string) {
 	if single {
 		t.paragraph("one sample each: no such change is evidence by itself")
 	}
-}
-
-// flipNote says how much a case that changed proves by itself.
-func flipNote(f *compare.Flip) string {
-	switch {
-	case f.SingleSample:
-		return " (one sample each: no evidence by itself)"
-	case f.P == nil:
-		return " (few samples: weak evidence)"
-	}
-	return fmt.Sprintf(" (p %.3g over all cases)", *f.P)
 }
 
 // answers shows what changed between two answers, line by line.

@@ -6,23 +6,17 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"path"
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
 )
 
-// GitHub shows ten errors and ten warnings of a step; what is more is counted.
-const (
-	maxAnnotations    = 10
-	maxAnnotationText = 2000 // code points
-	maxArmsListed     = 5    // of a case, in one annotation
-)
+// maxArmsListed is how many arms of a case an annotation names.
+const maxArmsListed = 5
 
 // GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each
 // at its line of the suite. They are errors when the gate does not hold, else warnings. Cases in quarantine are
@@ -262,39 +256,4 @@ func (g *github) file(suite string) string {
 		}
 	}
 	return ""
-}
-
-// position takes file:line:col and file:line apart.
-const position lazy.Pattern = `^(.*?):(\d{1,9})(?::(\d{1,9}))?$`
-
-// command is a workflow command. Nothing in a text ends it or begins another.
-func command(level, title, at, message string) string {
-	var properties []string
-	if at != "" {
-		file, line, col := at, "", ""
-		if m := position.Regexp().FindStringSubmatch(at); m != nil {
-			file, line, col = m[1], m[2], m[3]
-		}
-		properties = append(properties, "file="+property(path.Clean(strings.ReplaceAll(file, `\`, "/"))))
-		if line != "" {
-			properties = append(properties, "line="+line)
-		}
-		if col != "" {
-			properties = append(properties, "col="+col)
-		}
-	}
-	properties = append(properties, "title="+property(shorten(title, 200)))
-	lines := strings.Split(shorten(message, maxAnnotationText), "\n")
-	for i := range lines {
-		lines[i] = data(lines[i])
-	}
-	return "::" + level + " " + strings.Join(properties, ",") + "::" + strings.Join(lines, "%0A")
-}
-
-// data escapes a line of a command's message.
-func data(s string) string { return strings.ReplaceAll(diag.CleanLine(s), "%", "%25") }
-
-// property escapes a property of a command.
-func property(s string) string {
-	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(data(s))
 }

@@ -56,8 +56,7 @@ func (m *markdown) metrics(c *compare.Comparison) {
 }
 
 func metricCells(a *compare.ArmComparison, metric *compare.MetricComparison) string {
-	var t tableReport
-	row := t.metricRow(metric) // metric, base, head, difference, interval, n, verdict
+	row := metricRow(metric) // metric, base, head, difference, interval, n, verdict
 	cells := []string{
 		cellCode(a.Suite + " on " + a.HeadArm), cellCode(metric.Name), row[5], row[1], row[2], row[3], row[4] + levelNote(metric),
 		cmp.Or(overview.Margin(metric), "-"), probability(metric.PNonInferior), probability(metric.PWorse), row[6],

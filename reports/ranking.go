@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -160,35 +159,4 @@ func millis(x *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.0f ms", *x)
-}
-
-// ranking is the Markdown of a ranking: the arms in order.
-func (m *markdown) ranking(r *ranking.Ranking) {
-	title := "### Ranked by " + code(r.Metric)
-	if len(m.d.Summary.Suites) > 1 {
-		title += " in " + code(r.Suite)
-	}
-	m.add("%s\n\n", title)
-	if r.Why != "" {
-		m.add("No ranking: %s\n\n", code(r.Why))
-		return
-	}
-	var head, dashes []string
-	for _, c := range rankingColumns(r) {
-		head, dashes = append(head, c.Header), append(dashes, "---")
-	}
-	table := m.add("| %s |\n| %s |\n", strings.Join(head, " | "), strings.Join(dashes, " | "))
-	left := 0
-	for _, row := range rankingRows(r) {
-		row[2] = cellCode(row[2])
-		row[0] = strings.ReplaceAll(row[0], "*", "best")
-		if !table || left > 0 || !m.add("| %s |\n", strings.Join(row, " | ")) {
-			left++
-		}
-	}
-	m.add("\n")
-	for _, line := range RankingWords(r) {
-		m.add("%s\n\n", code(strings.TrimPrefix(line, "* ")))
-	}
-	m.missing(left, "arm")
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/journal"
 )
 
 // arms draws a line per arm of every suite.
@@ -59,23 +58,6 @@ func columnWidths(header []string, rows [][]string) []int {
 		}
 	}
 	return out
-}
-
-func armRow(a *journal.Arm) []string {
-	rate, bounds := "-", "-"
-	if p, ok := a.PassRate(); ok {
-		lo, hi := overview.Interval(p, a.Judged)
-		rate = fmt.Sprintf("%.1f %%", 100*p)
-		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Judged)
-	}
-	latency := "-"
-	if a.MeanLatencyMs > 0 {
-		latency = fmt.Sprintf("%.0f ms", a.MeanLatencyMs)
-	}
-	return []string{
-		diag.CleanLine(a.Name), fmt.Sprint(a.Counts.Pass), fmt.Sprint(a.Counts.Fail), fmt.Sprint(a.Counts.Error), fmt.Sprint(a.Counts.Skip),
-		rate, bounds, fmt.Sprint(a.Tokens.Total), latency,
-	}
 }
 
 // metrics lists the means of named scorers.

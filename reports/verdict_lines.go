@@ -37,7 +37,7 @@ func verdictLines(d *journal.Document, r *eval.GateRule) []string {
 
 // metricFigures are base, head and difference of a metric in a line.
 func metricFigures(m *compare.MetricComparison) string {
-	row := (&tableReport{}).metricRow(m) // metric, base, head, difference, interval, n, verdict
+	row := metricRow(m) // metric, base, head, difference, interval, n, verdict
 	return fmt.Sprintf(
 		"%s: base %s, head %s, difference %s, %s interval %s: %s", row[0], row[1], row[2], row[3], overview.Level(m), row[4], row[6],
 	)

@@ -1,0 +1,61 @@
+package reports
+
+import (
+	"fmt"
+
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// armRow is an arm in cells: its name, how many trials had each outcome, pass rate, interval, tokens and latency.
+func armRow(a *journal.Arm) []string {
+	rate, bounds := "-", "-"
+	if p, ok := a.PassRate(); ok {
+		lo, hi := overview.Interval(p, a.Judged)
+		rate = fmt.Sprintf("%.1f %%", 100*p)
+		bounds = fmt.Sprintf("%.1f-%.1f, n=%d", 100*lo, 100*hi, a.Judged)
+	}
+	latency := "-"
+	if a.MeanLatencyMs > 0 {
+		latency = fmt.Sprintf("%.0f ms", a.MeanLatencyMs)
+	}
+	return []string{
+		diag.CleanLine(a.Name), fmt.Sprint(a.Counts.Pass), fmt.Sprint(a.Counts.Fail), fmt.Sprint(a.Counts.Error), fmt.Sprint(a.Counts.Skip),
+		rate, bounds, fmt.Sprint(a.Tokens.Total), latency,
+	}
+}
+
+// metricRow is a compared metric in cells: its name, base, head, difference, interval, n and verdict.
+func metricRow(m *compare.MetricComparison) []string {
+	row := []string{diag.CleanLine(m.Name), amount(m, m.Base), amount(m, m.Head)}
+	if eval.IsRatio(m.Name) {
+		row = append(row, fmt.Sprintf("x %.3f", m.Estimate), bounds(m.Interval, "%.3f"))
+	} else {
+		row = append(row, fmt.Sprintf("%+.3f", m.Estimate), bounds(m.Interval, "%+.3f"))
+	}
+	verdict := verdictWords[m.Verdict]
+	if m.Verdict == "" {
+		verdict = "-"
+	}
+	return append(row, fmt.Sprint(m.N), verdict)
+}
+
+func amount(m *compare.MetricComparison, x float64) string {
+	switch m.Name {
+	case eval.MetricLatency:
+		return fmt.Sprintf("%.0f ms", x)
+	case eval.MetricTokens:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.3f", x)
+}
+
+func bounds(i *[2]float64, format string) string {
+	if i == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf(format+" to "+format, i[0], i[1])
+}

@@ -1,0 +1,48 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/evalrun/evalrun/eval"
+)
+
+// ruleWords are a rule that was applied, with what was found.
+func ruleWords(r eval.GateRule) string {
+	// bestWords are the verdicts on an arm that has to be among the best.
+	bestWords := map[eval.Verdict]string{
+		eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best",
+	}
+
+	bound := "at most"
+	if r.Name == "passRate" || strings.HasPrefix(r.Name, "mean ") || strings.HasPrefix(r.Name, "classification ") {
+		bound = "at least"
+	}
+	where := r.Suite
+	if r.Arm != "" {
+		where += " on " + r.Arm
+	}
+	if r.Name == "best" {
+		return fmt.Sprintf("%s: %s: %s", where, cmp.Or(bestWords[r.Verdict], "NO RANKING"), r.Why)
+	}
+	if r.Verdict != "" {
+		text := fmt.Sprintf("%s: %s against the baseline", where, verdictWords[r.Verdict])
+		if r.Why != "" {
+			text += ": " + r.Why
+		}
+		return text
+	}
+	found := "nothing could be judged"
+	if r.Value != nil {
+		found = fmt.Sprintf("it is %.4g", *r.Value)
+	}
+	return fmt.Sprintf("%s: %s %s %.4g; %s", where, r.Name, bound, r.Limit, found)
+}
+
+func allHold(n int) string {
+	if n == 1 {
+		return "1 rule holds"
+	}
+	return fmt.Sprintf("%d rules hold", n)
+}
