@@ -31,7 +31,7 @@ func (m *markdown) ranking(r *ranking.Ranking) {
 		}
 	}
 	m.add("\n")
-	for _, line := range RankingWords(r) {
+	for _, line := range rankingWords(r) {
 		m.add("%s\n\n", code(strings.TrimPrefix(line, "* ")))
 	}
 	m.missing(left, "arm")

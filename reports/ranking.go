@@ -66,7 +66,7 @@ func (t *tableReport) ranking(r *ranking.Ranking) {
 	}
 	t.out.Write(Grid(t.o.Width, rankingColumns(r), rankingRows(r)))
 	t.out.WriteString("\n")
-	for _, line := range RankingWords(r) {
+	for _, line := range rankingWords(r) {
 		t.wrapped("  ", line)
 	}
 }
@@ -124,8 +124,8 @@ func rankingRows(r *ranking.Ranking) (rows [][]string) {
 	return rows
 }
 
-// RankingWords say which arms may be the best, and what a race saved.
-func RankingWords(r *ranking.Ranking) (lines []string) {
+// rankingWords say which arms may be the best, and what a race saved.
+func rankingWords(r *ranking.Ranking) (lines []string) {
 	sure := fmt.Sprintf("%.0f %% sure", 100*(1-r.Alpha))
 	switch {
 	case r.Why != "":

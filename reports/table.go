@@ -104,19 +104,8 @@ func (t *tableReport) line(format string, args ...any) {
 
 const ansi lazy.Pattern = "\x1b\\[[0-9;]*m"
 
-// colors of outcomes can be read on light and dark ground.
-var colors = map[eval.Outcome]string{eval.Pass: "32", eval.Fail: "31", eval.Err: "35", eval.Skip: "36"}
-
 func (t *tableReport) paint(outcome eval.Outcome, s string) string {
-	return Paint(t.o.Color, outcome, s)
-}
-
-// Paint puts a text into the colour of an outcome, where colours are wanted.
-func Paint(color bool, outcome eval.Outcome, s string) string {
-	if !color || s == "" {
-		return s
-	}
-	return "\x1b[" + colors[outcome] + "m" + s + "\x1b[0m"
+	return overview.Paint(t.o.Color, outcome, s)
 }
 
 // grid makes a table in the style of the report.

@@ -39,7 +39,7 @@ var direct = map[string][]string{
 	"internal/jsondiff":   nil,
 	"internal/entry":      {"internal/shape", "internal/yamlnode"},
 	"internal/output":     {"internal/rundir", "reports"},
-	"internal/term":       {"reports", "runner"},
+	"internal/term":       {"internal/overview", "runner"},
 	"internal/flags":      {"internal/job", "reports"},
 	"internal/choosing":   {"internal/harness"},
 	"internal/forge":      {"internal/exit", "diag"},

@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -103,7 +102,7 @@ func (p *Progress) trial(r *eval.Result) string {
 		took = fmt.Sprintf("%.0f ms", r.Timing.LatencyMs)
 	}
 	line := fmt.Sprintf("%8s  %s", took, runner.Describe(&r.Trial))
-	if why := reports.Why(r); why != "" {
+	if why := overview.Why(r); why != "" {
 		line += ": " + why
 	}
 	width := longestLine

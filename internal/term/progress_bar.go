@@ -10,7 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/reports"
+	"github.com/evalrun/evalrun/internal/overview"
 )
 
 // How wide the bar itself is, in columns.
@@ -142,5 +142,5 @@ func (p *Progress) bar(size int) string {
 }
 
 func (p *Progress) paint(outcome eval.Outcome, text string) string {
-	return reports.Paint(p.Color, outcome, text)
+	return overview.Paint(p.Color, outcome, text)
 }
