@@ -9,9 +9,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Link is a place where there is more to read of a run: an http or https address.
-type Link struct{ Text, URL string }
-
 // Texts and addresses of links stay what they are, whatever is in them.
 var (
 	escapeText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", "&lt;", "`", "\\`", "*", `\*`, "_", `\_`, "@", "&#64;")

@@ -1,7 +1,7 @@
-// Package reports draws views of a run: pure functions of an io.Writer and a journal.Document. The
-// table of formats names them all; help, `-o` and the documentation come from it.
+// Package reports draws runs, comparisons, rankings and diagnostics: pure functions of an io.Writer and what they draw.
+// Formats lists those of a run; help, `-o` and the documentation come from it.
 //
-// It reads trials through the document's cursor and keeps none; it never changes what it
+// It reads trials through the document's cursor and keeps none. It never changes what it
 // reports.
 package reports
 
@@ -9,9 +9,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -28,25 +25,30 @@ type Options struct {
 	Files  []string // the reports that were written to files, each as FORMAT: PATH; a table names them
 }
 
+// Link is a place where there is more to read of a run: an http or https address.
+type Link struct{ Text, URL string }
+
 // Format is a way to draw a run.
 type Format struct {
 	Name    string
 	Summary string // one line
 	Write   func(w io.Writer, d *journal.Document, o Options) error
+	Ending  string // of files that have the format, where that is not its name
+	Guard   bool   // whether texts of answers begin lines, where a log may take them for commands
 }
 
 // Formats lists the formats there are.
 func Formats() []Format {
 	return []Format{
-		{"table", "for people: suites, failures by reason, what to run next, verdict; with -v arms and cases", Table},
-		{"json", "for programs: everything in one JSON object", JSON},
-		{"jsonl", "for programs: one trial a line", JSONLines},
-		{"junit", "for continuous integration: JUnit XML", JUnit},
-		{"junit-gate", "the same, where cases that the gate accepts are skipped instead of failed", JUnitGate},
-		{"markdown", "for a pull request or a step summary: verdict, arms, what failed", Markdown},
-		{"github", "for GitHub Actions: annotations at the suite's lines", GitHub},
-		{"csv", "for spreadsheets: one trial a line", CSV},
-		{"html", "for people: one page for the browser, which needs no network", HTML},
+		{"table", "for people: suites, failures by reason, what to run next, verdict; with -v arms and cases", Table, "", false},
+		{"json", "for programs: everything in one JSON object", JSON, "", false},
+		{"jsonl", "for programs: one trial a line", JSONLines, "", false},
+		{"junit", "for continuous integration: JUnit XML", JUnit, "xml", true},
+		{"junit-gate", "the same, where cases that the gate accepts are skipped instead of failed", JUnitGate, "", true},
+		{"markdown", "for a pull request or a step summary: verdict, arms, what failed", Markdown, "md", true},
+		{"github", "for GitHub Actions: annotations at the suite's lines", GitHub, "", false},
+		{"csv", "for spreadsheets: one trial a line", CSV, "", true},
+		{"html", "for people: one page for the browser, which needs no network", HTML, "", false},
 	}
 }
 
@@ -67,9 +69,3 @@ func Names() []string {
 	}
 	return out
 }
-
-// Why is the shortest account of why a trial did not pass, "" when it did. It is not made safe for a terminal.
-func Why(r *eval.Result) string { return overview.Why(r) }
-
-// HTML writes the run as one page that opens without a server and without a network.
-func HTML(w io.Writer, d *journal.Document, _ Options) error { return page.Write(w, d) }

@@ -64,14 +64,11 @@ func format(name string) (*reports.Format, error) {
 
 // likely is the format that a file's name suggests.
 func likely(file string) string {
-	if strings.HasSuffix(file, ".xml") {
-		return "junit"
-	}
-	if strings.HasSuffix(file, ".md") {
-		return "markdown"
-	}
-	if ext := strings.TrimPrefix(filepath.Ext(file), "."); reports.Lookup(ext) != nil {
-		return ext
+	ending := strings.TrimPrefix(filepath.Ext(file), ".")
+	for _, f := range reports.Formats() {
+		if ending != "" && (f.Ending == ending || f.Name == ending) {
+			return f.Name
+		}
 	}
 	return "json"
 }
@@ -93,11 +90,19 @@ func Write(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Op
 	o.Files = written
 	for _, out := range outputs {
 		if out.Path == "" {
-			w := bufio.NewWriter(reports.Guarded(out.Format.Name, stdout))
+			w := bufio.NewWriter(onStandardOutput(out.Format, stdout))
 			failed = append(failed, seenEnough(errors.Join(out.Format.Write(w, d, o), w.Flush()), "the report"))
 		}
 	}
 	return written, errors.Join(failed...)
+}
+
+// onStandardOutput is the writer of a format for standard output.
+func onStandardOutput(f *reports.Format, stdout io.Writer) io.Writer {
+	if f.Guard {
+		return &guard{w: stdout, atStart: true}
+	}
+	return stdout
 }
 
 // seenEnough words the error of a report that could not be written, unless it was a reader of a pipe that

@@ -1,4 +1,4 @@
-package reports
+package output
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/internal/hostile"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // taken is what a log takes for a command.
@@ -15,7 +16,7 @@ var taken = regexp.MustCompile(`(?:^|[\n\r])[\s\x{feff}\x{00a0}\x{2028}\x{3000}]
 func guarded(t *testing.T, text string, pieces int) string {
 	t.Helper()
 	var b bytes.Buffer
-	w := Guarded("markdown", &b)
+	w := &guard{w: &b, atStart: true}
 	for size := max(1, len(text)/pieces); text != ""; text = text[min(size, len(text)):] {
 		n := min(size, len(text))
 		if got, err := w.Write([]byte(text[:n])); err != nil || got != n {
@@ -45,8 +46,18 @@ func TestGuard(t *testing.T) {
 			}
 		}
 	}
-	var b bytes.Buffer
-	if Guarded("json", &b) != &b {
-		t.Error("a format for programs is changed")
+}
+
+// Formats for programs have no text at the start of a line, and are not changed.
+func TestFormatsForProgramsAreNotGuarded(t *testing.T) {
+	t.Parallel()
+	for _, f := range reports.Formats() {
+		var b bytes.Buffer
+		if got := onStandardOutput(&f, &b) != &b; got != f.Guard {
+			t.Errorf("%s: guarded is %t, want %t", f.Name, got, f.Guard)
+		}
+	}
+	if reports.Lookup("json").Guard || !reports.Lookup("markdown").Guard {
+		t.Error("json is guarded, or markdown is not")
 	}
 }

@@ -1,4 +1,4 @@
-package reports
+package output
 
 import (
 	"io"
@@ -9,18 +9,8 @@ import (
 // breaker is a character without width, written between the characters of what a log would take for a command.
 const breaker = "\u200b"
 
-// Guarded is the writer of a format whose texts come from answers, for standard output. Continuous integration reads commands there, such
-// as ::error, ::add-mask and ##[error], at the start of a line and after any white space, so their characters are kept apart. Formats for
-// programs have no text at the start of a line, and stay as they are.
-func Guarded(format string, w io.Writer) io.Writer {
-	switch format {
-	case "markdown", "csv", "junit", "junit-gate":
-		return &guard{w: w, atStart: true}
-	}
-	return w
-}
-
-// guard breaks up commands in what is written to it.
+// guard breaks up commands in what is written to it. Continuous integration reads commands on standard output, such as ::error, ::add-mask
+// and ##[error], at the start of a line and after any white space, so their characters are kept apart.
 type guard struct {
 	w       io.Writer
 	atStart bool   // of a line, white space aside
