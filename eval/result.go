@@ -3,6 +3,8 @@ package eval
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/evalrun/evalrun/classification"
 )
@@ -184,6 +186,23 @@ func (r *Run) Options() *Options {
 
 // AnswersOf is the id of the run that got the answers: its own, unless they were judged again.
 func (r *Run) AnswersOf() string { return cmp.Or(r.RescoredFrom, r.ID) }
+
+// Marks are the name, the branch and the labels of a run, for lists of runs.
+func (r *Run) Marks() []string {
+	out := []string{}
+	for _, text := range []string{r.Name, r.Branch} {
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
+		if value := r.Labels[key]; value != "" {
+			key += "=" + value
+		}
+		out = append(out, key)
+	}
+	return out
+}
 
 // RunSuite names a suite of a run and the copy of it next to the run file.
 type RunSuite struct {

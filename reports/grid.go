@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Column is a column of a Grid.
-type Column struct {
+// gridColumn is a column of a table.
+type gridColumn struct {
 	Header string
 	// Optional columns are left out when there is no room: the highest number first. 0 stays.
 	Optional int
@@ -17,9 +17,9 @@ type Column struct {
 	Least int
 }
 
-// Grid draws a table in the style of the reports, in at most width columns of a terminal (0: 100): first wide columns are cut,
+// drawGrid draws a table in the style of the reports, in at most width columns of a terminal (0: 100): first wide columns are cut,
 // then optional ones go. Texts are made safe to show.
-func Grid(width int, columns []Column, rows [][]string) []byte {
+func drawGrid(width int, columns []gridColumn, rows [][]string) []byte {
 	if width <= 0 {
 		width = defaultWidth
 	}
@@ -41,7 +41,7 @@ func Grid(width int, columns []Column, rows [][]string) []byte {
 }
 
 // cleanTable is the header and the cells as they may be shown.
-func cleanTable(columns []Column, rows [][]string) (header []string, cells [][]string) {
+func cleanTable(columns []gridColumn, rows [][]string) (header []string, cells [][]string) {
 	header = make([]string, 0, len(columns))
 	for _, c := range columns {
 		header = append(header, diag.CleanLine(c.Header))
@@ -65,7 +65,7 @@ func tooWide(header []string, rows [][]string) int {
 }
 
 // saving is by how much cutting can make the table narrower.
-func saving(columns []Column, widths []int) int {
+func saving(columns []gridColumn, widths []int) int {
 	total := 0
 	for i, c := range columns {
 		if c.Least > 0 {
@@ -76,7 +76,7 @@ func saving(columns []Column, widths []int) int {
 }
 
 // expendable is the place of the column that goes first, -1 when all stay.
-func expendable(columns []Column) int {
+func expendable(columns []gridColumn) int {
 	at := -1
 	for i, c := range columns {
 		if c.Optional > 0 && (at < 0 || c.Optional > columns[at].Optional) {
@@ -92,7 +92,7 @@ func without[T any](list []T, at int) []T {
 }
 
 // cut makes the table narrower by cutting the texts of columns that may be cut.
-func cut(columns []Column, header []string, rows [][]string, extra int) {
+func cut(columns []gridColumn, header []string, rows [][]string, extra int) {
 	widths := columnWidths(header, rows)
 	for ; extra > 0; extra-- {
 		at := widest(columns, widths)
@@ -111,7 +111,7 @@ func cut(columns []Column, header []string, rows [][]string, extra int) {
 }
 
 // widest is the place of the widest column that may be cut, -1 when none may.
-func widest(columns []Column, widths []int) int {
+func widest(columns []gridColumn, widths []int) int {
 	at := -1
 	for i, c := range columns {
 		if c.Least > 0 && widths[i] > c.Least && (at < 0 || widths[i] > widths[at]) {

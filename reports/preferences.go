@@ -61,7 +61,7 @@ func (t *tableReport) preferences(s *compare.SuitePreferences) {
 
 // ranked shows arms in their order, and what was chosen between each two.
 func (t *tableReport) ranked(p *ranking.Preference) {
-	t.out.Write(Grid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
+	t.out.Write(drawGrid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
 	t.out.WriteString("\n")
 	switch {
 	case p.Why != "":
@@ -81,8 +81,8 @@ func (t *tableReport) ranked(p *ranking.Preference) {
 	t.preferenceMatrix(p)
 }
 
-func preferenceColumns(p *ranking.Preference) []Column {
-	columns := []Column{
+func preferenceColumns(p *ranking.Preference) []gridColumn {
+	columns := []gridColumn{
 		{Header: ""},
 		{Header: "#"},
 		{Header: "arm", Least: 20},

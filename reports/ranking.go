@@ -64,19 +64,19 @@ func (t *tableReport) ranking(r *ranking.Ranking) {
 	if r.Why != "" {
 		t.wrapped("  ", r.Why)
 	}
-	t.out.Write(Grid(t.o.Width, rankingColumns(r), rankingRows(r)))
+	t.out.Write(drawGrid(t.o.Width, rankingColumns(r), rankingRows(r)))
 	t.out.WriteString("\n")
 	for _, line := range rankingWords(r) {
 		t.wrapped("  ", line)
 	}
 }
 
-func rankingColumns(r *ranking.Ranking) []Column {
+func rankingColumns(r *ranking.Ranking) []gridColumn {
 	interval := fmt.Sprintf("to the best, %.0f %%", 100*(1-r.Alpha))
 	if r.Race != nil {
 		interval = "left after"
 	}
-	columns := []Column{
+	columns := []gridColumn{
 		{Header: ""},
 		{Header: "#"},
 		{Header: "arm", Least: 20},
@@ -85,7 +85,7 @@ func rankingColumns(r *ranking.Ranking) []Column {
 	}
 	columns = append(columns, newTakenTable(r.Priced()).columns()...)
 	if withErrors(r) {
-		columns = append(columns, Column{Header: "errors"})
+		columns = append(columns, gridColumn{Header: "errors"})
 	}
 	return columns
 }

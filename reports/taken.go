@@ -17,12 +17,12 @@ func newTakenTable(arms []ranking.Priced) takenTable {
 	return takenTable{slices.ContainsFunc(arms, func(a ranking.Priced) bool { return a.Cost != nil })}
 }
 
-func (t takenTable) columns() []Column {
+func (t takenTable) columns() []gridColumn {
 	header := "tokens"
 	if t.priced {
 		header = "cost"
 	}
-	return []Column{{Header: header, Optional: 2}, {Header: "p50", Optional: 3}, {Header: "p95", Optional: 2}}
+	return []gridColumn{{Header: header, Optional: 2}, {Header: "p50", Optional: 3}, {Header: "p95", Optional: 2}}
 }
 
 func (t takenTable) cells(a *ranking.Taken) []string {

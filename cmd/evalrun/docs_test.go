@@ -17,8 +17,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -287,7 +287,7 @@ func wrapped(markdown string) string {
 		if strings.HasPrefix(line, "- ") {
 			indent = "  "
 		}
-		out.WriteString(strings.Join(term.Wrap(line, 100-len(indent)), "\n"+indent) + "\n")
+		out.WriteString(strings.Join(diag.Wrap(line, 100-len(indent)), "\n"+indent) + "\n")
 	}
 	return out.String()
 }

@@ -103,7 +103,7 @@ func (a *app) writeCheck(p *term.Printer, check *setup.Check) {
 
 // hanging writes a text whose first line has begun, its other lines below the first.
 func (a *app) hanging(p *term.Printer, text string) {
-	for i, line := range term.Wrap(diag.CleanLine(text), a.outWidth-19) {
+	for i, line := range diag.Wrap(diag.CleanLine(text), a.outWidth-19) {
 		if i > 0 {
 			p.Printf("%19s", "")
 		}

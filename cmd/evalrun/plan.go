@@ -94,7 +94,7 @@ func writeWrapped(w io.Writer, text string, width int) error {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		for _, part := range term.Wrap(strings.TrimLeft(line, " "), width-len(indent)) {
+		for _, part := range diag.Wrap(strings.TrimLeft(line, " "), width-len(indent)) {
 			p.Printf("%s%s\n", indent, part)
 		}
 	}

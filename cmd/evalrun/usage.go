@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/flags"
-	"github.com/evalrun/evalrun/internal/term"
 )
 
 // Help is as wide as the terminal, within bounds that keep lines easy to read.
@@ -68,7 +68,7 @@ func (u *usageWriter) heading(title string) {
 
 // paragraph writes a text that is wrapped.
 func (u *usageWriter) paragraph(text string) {
-	for _, line := range term.Wrap(text, u.width) {
+	for _, line := range diag.Wrap(text, u.width) {
 		u.line(line)
 	}
 }
@@ -143,7 +143,7 @@ func (u *usageWriter) entry(name, phrase string, column int) {
 		u.line(name)
 		name = ""
 	}
-	for _, line := range term.Wrap(phrase, u.width-column) {
+	for _, line := range diag.Wrap(phrase, u.width-column) {
 		u.line(strings.TrimRight(fmt.Sprintf("%-*s%s", column, name, line), " "))
 		name = ""
 	}

@@ -120,7 +120,7 @@ var direct = map[string][]string{
 	"internal/page":     {"internal/standing", "internal/overview", "compare", "journal", "pricing", "eval"},
 	"internal/testrun":  {"journal", "eval"},
 	"reports": {
-		"internal/standing", "internal/page", "internal/overview", "compare", "journal", "eval", "diag", "glob", "internal/wirejson",
+		"internal/standing", "internal/page", "internal/overview", "compare", "history", "journal", "eval", "diag", "glob", "internal/wirejson",
 	},
 	"history":          {"journal", "eval", "glob", "internal/stats"},
 	"runner":           {"scorers", "suite", "eval", "diag", "internal/estimate"},
@@ -141,7 +141,7 @@ var direct = map[string][]string{
 	"internal/trialdir": {"internal/exit", "internal/regular", "internal/workspace", "journal", "runner", "suite"},
 	"evalrun":           {"internal/harness", "internal/output"},
 	"evaltest":          {"evalrun", "reports", "journal", "scorers", "suite", "eval", "diag"},
-	"internal/gallery":  {"internal/rundir", "history", "journal", "eval"},
+	"internal/gallery":  {"history", "journal", "eval"},
 	"internal/publish": {
 		"internal/gallery", "internal/page", "internal/verdict", "internal/rundir", "internal/overview", "internal/regular", "internal/exit",
 		"compare", "journal", "eval",

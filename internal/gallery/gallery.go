@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -74,7 +73,7 @@ type Run struct {
 // NewRun reads the head of a run.
 func NewRun(key string, head *eval.Run) Run {
 	r := Run{
-		Key: key, ID: head.ID, Suites: []string{}, Marks: rundir.Marks(head), StartedAt: head.StartedAt, Emulator: head.Emulator,
+		Key: key, ID: head.ID, Suites: []string{}, Marks: head.Marks(), StartedAt: head.StartedAt, Emulator: head.Emulator,
 		Planned: head.Plan.Trials,
 	}
 	for i := range head.Suites {

@@ -76,7 +76,7 @@ func (d Dir) Prune(o Pruning) (*Pruned, error) {
 
 // prune deletes a run, unless something keeps it.
 func (p *Pruned) prune(d Dir, root *os.Root, one headed, kept string) error {
-	run := PrunedRun{ID: one.Run.ID, StartedAt: one.Run.StartedAt, Marks: Marks(one.Run), Why: kept}
+	run := PrunedRun{ID: one.Run.ID, StartedAt: one.Run.StartedAt, Marks: one.Run.Marks(), Why: kept}
 	size := sizeOf(one.Dir)
 	if kept == "" && !p.DryRun {
 		switch err := d.remove(root, one); {

@@ -79,23 +79,6 @@ func (s Selector) Matches(run *eval.Run) bool {
 	return false
 }
 
-// Marks are the name, the branch and the labels of a run, for lists of runs.
-func Marks(run *eval.Run) []string {
-	out := []string{}
-	for _, text := range []string{run.Name, run.Branch} {
-		if text != "" {
-			out = append(out, text)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(run.Labels)) {
-		if value := run.Labels[key]; value != "" {
-			key += "=" + value
-		}
-		out = append(out, key)
-	}
-	return out
-}
-
 // Selected reports whether a run fits selectors: one of each kind that is there. Without selectors every run does. That
 // only the newest one is meant is for the caller to see to.
 func Selected(selectors []Selector, run *eval.Run) bool {

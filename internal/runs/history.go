@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/term"
+	"github.com/evalrun/evalrun/reports"
 )
 
 // HistoryOptions say what of the history is shown.
@@ -33,6 +34,7 @@ func (f Folder) History(o HistoryOptions) (*History, error) {
 	defer s.Close() //nolint:errcheck // it was only read
 	h := emptyHistory()
 	h.store, h.o = s, o
+	h.Excerpt.Cases, h.Narrowed = o.Cases, len(o.Suites)+len(o.Arms) > 0
 	return h, h.read()
 }
 
@@ -50,38 +52,20 @@ func (f Folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
 }
 
 func emptyHistory() *History {
-	return &History{Version: 1, Runs: []history.Run{}, Courses: []historyCourse{}}
+	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.Run{}, Courses: []history.Course{}}}
 }
 
 // History is what `evalrun history` shows, and its JSON form.
 type History struct {
-	Version int             `json:"version"`
-	Runs    []history.Run   `json:"runs"`
-	Courses []historyCourse `json:"courses"`
+	history.Excerpt
 
 	store *history.Store
 	o     HistoryOptions
-	more  int // courses that are left out of the table
 }
 
-// historyCourse is one metric of an arm, or of a case on it, from run to run.
-type historyCourse struct {
-	Suite  string         `json:"suite"`
-	Arm    string         `json:"arm"`
-	Case   string         `json:"case,omitempty"`
-	Metric string         `json:"metric"`
-	Level  float64        `json:"level"` // of the intervals
-	Points []historyPoint `json:"points"`
-}
-
-// historyPoint is a history.Point in JSON.
-type historyPoint struct {
-	Run       string      `json:"run"`
-	StartedAt string      `json:"startedAt"`
-	Emulator  bool        `json:"emulator"`
-	Value     float64     `json:"value"`
-	N         int         `json:"n"`
-	Interval  *[2]float64 `json:"interval"`
+// Write writes the history for people, when all of it is known.
+func (h *History) Write(screen term.Screen) error {
+	return reports.History(screen, &h.Excerpt, layout(screen))
 }
 
 // armName is an arm with its suite.
@@ -265,9 +249,9 @@ func (h *History) courses(arm armName, caseName string, metrics []string) error 
 		if len(points) == 0 {
 			continue
 		}
-		c := historyCourse{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
+		c := history.Course{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
 		for _, p := range points {
-			one := historyPoint{Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N}
+			one := history.CoursePoint{Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N}
 			if p.Bounded {
 				one.Interval = &[2]float64{p.Lo, p.Hi}
 			}

@@ -1,14 +1,12 @@
 package runs
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/history"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 )
@@ -108,79 +106,4 @@ func TestWithoutAHistoryThereIsAHint(t *testing.T) {
 	var read map[string]any
 	expect.OK(t, json.Unmarshal(shown.Bytes(), &read))
 	expect.Same(t, "the lists", [2]any{read["runs"], read["courses"]}, [2]any{[]any{}, []any{}})
-}
-
-// A run is noted for what it is unlike others in.
-func TestNotesOfARun(t *testing.T) {
-	t.Parallel()
-	skipped := []history.Arm{{Counts: eval.Counts{Pass: 1, Skip: 7}}}
-	for want, run := range map[string]history.Run{
-		"":                            {Reason: eval.EndCompleted},
-		"early stop, 7 not run":       {Reason: eval.EndCompleted, Arms: skipped},
-		"no end":                      {},
-		"interrupted":                 {Reason: eval.EndInterrupted, Arms: skipped},
-		"emulator, shard 1/2, budget": {Reason: eval.EndBudget, Emulator: true, Shard: "1/2"},
-	} {
-		expect.Same(t, "note", noteOf(&run), want)
-	}
-}
-
-// Values are in the units of their metrics, with their interval or n.
-func TestAmountsAndBounds(t *testing.T) {
-	t.Parallel()
-	bounded, bare := &historyPoint{N: 40, Interval: &[2]float64{0.5, 0.75}}, &historyPoint{N: 40}
-	for metric, want := range map[string][3]string{
-		"pass":    {"62.5 %", "50.0-75.0, n=40", "n=40"},
-		"errors":  {"62.5 %", "50.0-75.0, n=40", "n=40"},
-		"latency": {"1 ms", "0.500-0.750, n=40", "n=40"},
-		"tokens":  {"0.6", "0.500-0.750, n=40", "n=40"},
-		"tone":    {"0.625", "0.500-0.750, n=40", "n=40"},
-	} {
-		expect.Same(t, metric, [3]string{amount(metric, 0.625), boundsOf(metric, bounded), boundsOf(metric, bare)}, want)
-	}
-	expect.Same(t, "a time", when("2026-01-02T03:04:05.678+01:00"), "2026-01-02 02:04")
-	expect.Same(t, "no time", when("yesterday"), "yesterday")
-}
-
-// The table shows twenty arms and counts the others, and the runs of the emulator.
-func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
-	t.Parallel()
-	h := &History{Runs: []history.Run{{ID: "a", Emulator: true}, {ID: "b"}}}
-	for i := range maxCourses + 3 {
-		h.Courses = append(
-			h.Courses,
-			historyCourse{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []historyPoint{{Value: 1}}},
-		)
-	}
-	var b bytes.Buffer
-	h.draw(&b, 100)
-	contains(
-		t, b.String(), "s: arm19\n", "... and 3 more; --suite, --arm and --case choose, and -o json has all\n",
-		"1 run of 2 against evalrun's emulator, not a model\n",
-	)
-	if strings.Contains(b.String(), "arm20") {
-		t.Error("an arm too many is in the table")
-	}
-	b.Reset()
-	(&History{}).draw(&b, 0)
-	expect.Same(t, "without runs", b.String(), "no runs in the history yet\n")
-}
-
-// Metrics of one arm are in one group, and so are those of one case.
-func TestCoursesOfAnArmAreTogether(t *testing.T) {
-	t.Parallel()
-	h := &History{Courses: []historyCourse{
-		{Suite: "s", Arm: "a", Metric: "pass"},
-		{Suite: "s", Arm: "a", Metric: "tokens"},
-		{Suite: "s", Arm: "a", Case: "c", Metric: "pass"},
-		{Suite: "s", Arm: "b", Metric: "pass"},
-		{Suite: "r", Arm: "b", Metric: "pass"},
-	}}
-	var got []string
-	for _, g := range h.groups() {
-		got = append(got, fmt.Sprintf("%s: %d, single %v", g.title, len(g.courses), g.single))
-	}
-	expect.Same(t, "groups", got, []string{
-		"s: a: 2, single false", "s: c on a: 1, single true", "s: b: 1, single false", "r: b: 1, single false",
-	})
 }

@@ -68,7 +68,7 @@ func WriteModel(w io.Writer, m *eval.Model, width int) error {
 	p.Printf("%s\n", diag.CleanLine(m.ID()))
 	line := func(name, value string) {
 		if value != "" && value != "-" {
-			for i, part := range Wrap(diag.CleanLine(value), width-16) {
+			for i, part := range diag.Wrap(diag.CleanLine(value), width-16) {
 				if i > 0 {
 					name = ""
 				}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
@@ -86,7 +88,7 @@ func (p *pageWriter) heading(line string) {
 		rule = "="
 	}
 	p.space()
-	for _, part := range Wrap(title, p.width) {
+	for _, part := range diag.Wrap(title, p.width) {
 		p.out.WriteString(p.paint(part, "1") + "\n")
 	}
 	if level < 3 {

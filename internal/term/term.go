@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
-	"github.com/clipperhouse/displaywidth"
 	"golang.org/x/term"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -47,23 +45,6 @@ func Columns(w io.Writer) int {
 func Interactive(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// Wrap divides a text into lines of at most width columns, between words; width below 20 leaves it whole.
-func Wrap(text string, width int) []string {
-	if width < 20 {
-		return []string{text}
-	}
-	var out []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && displaywidth.String(line+" "+word) > width {
-			out = append(out, line)
-			line = ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(out, line)
 }
 
 // Printer keeps the first error of many prints.

@@ -1,8 +1,9 @@
-package runs
+package reports
 
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -12,79 +13,76 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/history"
-	"github.com/evalrun/evalrun/internal/rundir"
-	"github.com/evalrun/evalrun/internal/term"
-	"github.com/evalrun/evalrun/reports"
 )
 
 // How much of the history the table shows; JSON shows all.
 const (
-	historyWidth = 100 // columns, when it is no terminal
-	maxCourses   = 20  // arms, or cases on arms
-	idWidth      = 26  // of a run; it begins with the time
+	maxCourses = 20 // arms, or cases on arms
+	idWidth    = 26 // of a run; it begins with the time
 )
 
-// Write writes the history for people, when all of it is known.
-func (h *History) Write(screen term.Screen) error {
-	var b bytes.Buffer
-	h.draw(&b, screen.Width)
-	_, err := b.WriteTo(screen)
+// History writes a part of the history for people: a line for each run, and the course of each metric.
+func History(w io.Writer, e *history.Excerpt, o Options) error {
+	if o.Width <= 0 {
+		o.Width = defaultWidth
+	}
+	h := historyTable{e: e, width: o.Width}
+	h.draw()
+	_, err := h.out.WriteTo(w)
 	return err
 }
 
-// draw writes the history for people.
-func (h *History) draw(b *bytes.Buffer, width int) {
-	if width <= 0 {
-		width = historyWidth
-	}
-	if len(h.Runs) == 0 {
-		b.WriteString("no runs in the history yet\n")
-		return
-	}
-	if len(h.o.Cases) == 0 {
-		h.drawRuns(b, width)
-	}
-	groups := h.groups()
-	for i, g := range groups {
-		if i == maxCourses {
-			h.more = len(groups) - i
-			break
-		}
-		g.draw(b, width)
-	}
-	h.close(b, width)
+type historyTable struct {
+	e     *history.Excerpt
+	width int
+	out   bytes.Buffer
 }
 
-// close says what the tables do not.
-func (h *History) close(b *bytes.Buffer, width int) {
-	var notes []string
-	if len(h.Courses) == 0 && len(h.o.Cases) > 0 {
-		notes = append(notes, "no run has values of "+strings.Join(h.o.Cases, ", "))
+func (h *historyTable) draw() {
+	if len(h.e.Runs) == 0 {
+		h.out.WriteString("no runs in the history yet\n")
+		return
 	}
-	if h.more > 0 {
-		notes = append(notes, fmt.Sprintf("... and %d more; --suite, --arm and --case choose, and -o json has all", h.more))
+	if len(h.e.Cases) == 0 {
+		h.runs()
+	}
+	groups := courseGroups(h.e.Courses)
+	for _, g := range groups[:min(len(groups), maxCourses)] {
+		h.group(g)
+	}
+	h.notes(max(0, len(groups)-maxCourses))
+}
+
+// notes say what the tables do not, with how many courses they leave out.
+func (h *historyTable) notes(more int) {
+	var notes []string
+	if len(h.e.Courses) == 0 && len(h.e.Cases) > 0 {
+		notes = append(notes, "no run has values of "+strings.Join(h.e.Cases, ", "))
+	}
+	if more > 0 {
+		notes = append(notes, fmt.Sprintf("... and %d more; --suite, --arm and --case choose, and -o json has all", more))
 	}
 	emulated := 0
-	for i := range h.Runs {
-		if h.Runs[i].Emulator {
+	for i := range h.e.Runs {
+		if h.e.Runs[i].Emulator {
 			emulated++
 		}
 	}
 	if emulated > 0 {
-		notes = append(notes, fmt.Sprintf("%s of %d against evalrun's emulator, not a model", diag.Count(emulated, "run"), len(h.Runs)))
+		notes = append(notes, fmt.Sprintf("%s of %d against evalrun's emulator, not a model", diag.Count(emulated, "run"), len(h.e.Runs)))
 	}
 	for i, note := range notes {
 		if i == 0 {
-			b.WriteString("\n")
+			h.out.WriteString("\n")
 		}
-		for _, line := range term.Wrap(diag.CleanLine(note), width) {
-			b.WriteString(line + "\n")
+		for _, line := range diag.Wrap(diag.CleanLine(note), h.width) {
+			h.out.WriteString(line + "\n")
 		}
 	}
 }
 
-func (h *History) drawRuns(b *bytes.Buffer, width int) {
-	columns := []reports.Column{
+func (h *historyTable) runs() {
+	columns := []gridColumn{
 		{Header: "run", Least: idWidth},
 		{Header: "when (UTC)", Optional: 4}, // the run's name has it too
 		{Header: "suites", Optional: 1, Least: 8},
@@ -95,11 +93,11 @@ func (h *History) drawRuns(b *bytes.Buffer, width int) {
 		{Header: "note", Optional: 2},
 	}
 	var rows [][]string
-	for i := range h.Runs {
-		run := &h.Runs[i]
+	for i := range h.e.Runs {
+		run := &h.e.Runs[i]
 		c := run.Counts()
 		trials := fmt.Sprint(c.Total())
-		if len(h.o.Suites)+len(h.o.Arms) == 0 && c.Total() < run.Planned {
+		if !h.e.Narrowed && c.Total() < run.Planned {
 			trials = fmt.Sprintf("%d of %d", c.Total(), run.Planned)
 		}
 		rate := "-"
@@ -117,8 +115,8 @@ func (h *History) drawRuns(b *bytes.Buffer, width int) {
 			rows[i] = rows[i][:len(columns)]
 		}
 	}
-	b.Write(reports.Grid(width, columns, rows))
-	b.WriteString("\n")
+	h.out.Write(drawGrid(h.width, columns, rows))
+	h.out.WriteString("\n")
 }
 
 func suitesOf(run *history.Run) string {
@@ -138,7 +136,7 @@ func suitesOf(run *history.Run) string {
 
 // noteOf says in what a run is unlike others.
 func noteOf(run *history.Run) string {
-	notes := rundir.Marks(&eval.Run{Name: run.Name, Branch: run.Branch, Labels: run.Labels})
+	notes := (&eval.Run{Name: run.Name, Branch: run.Branch, Labels: run.Labels}).Marks()
 	if run.Emulator {
 		notes = append(notes, "emulator")
 	}
@@ -173,14 +171,14 @@ func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
 type courseGroup struct {
 	title   string
 	single  bool // of one case
-	courses []*historyCourse
+	courses []*history.Course
 }
 
-// groups puts the courses of an arm, or of a case on it, together.
-func (h *History) groups() []courseGroup {
+// courseGroups puts the courses of an arm, or of a case on it, together.
+func courseGroups(courses []history.Course) []courseGroup {
 	var out []courseGroup
-	for i := range h.Courses {
-		c := &h.Courses[i]
+	for i := range courses {
+		c := &courses[i]
 		title := c.Suite + ": " + c.Arm
 		if c.Case != "" {
 			title = c.Suite + ": " + c.Case + " on " + c.Arm
@@ -190,18 +188,18 @@ func (h *History) groups() []courseGroup {
 			out[last].courses = append(out[last].courses, c)
 			continue
 		}
-		out = append(out, courseGroup{title, c.Case != "", []*historyCourse{c}})
+		out = append(out, courseGroup{title, c.Case != "", []*history.Course{c}})
 	}
 	return out
 }
 
-// draw writes a line a metric, and of a single case a line a run.
-func (g courseGroup) draw(b *bytes.Buffer, width int) {
-	if b.Len() > 0 {
-		b.WriteString("\n")
+// group writes a line a metric, and of a single case a line a run.
+func (h *historyTable) group(g courseGroup) {
+	if h.out.Len() > 0 {
+		h.out.WriteString("\n")
 	}
-	b.WriteString(displaywidth.TruncateString(diag.CleanLine(g.title), width, "...") + "\n")
-	columns := []reports.Column{
+	h.out.WriteString(displaywidth.TruncateString(diag.CleanLine(g.title), h.width, "...") + "\n")
+	columns := []gridColumn{
 		{
 			Header: "metric",
 			Least:  10,
@@ -211,7 +209,7 @@ func (g courseGroup) draw(b *bytes.Buffer, width int) {
 	used := 0
 	for _, c := range g.courses {
 		last := &c.Points[len(c.Points)-1]
-		row := []string{c.Metric, "", amount(c.Metric, c.Points[0].Value), amount(c.Metric, last.Value), boundsOf(c.Metric, last)}
+		row := []string{c.Metric, "", courseValue(c.Metric, c.Points[0].Value), courseValue(c.Metric, last.Value), boundsOf(c.Metric, last)}
 		rest = append(rest, row)
 	}
 	for i := range columns {
@@ -226,21 +224,20 @@ func (g courseGroup) draw(b *bytes.Buffer, width int) {
 			used += widest + 2
 		}
 	}
-	room := max(len("course"), width-used-2)
+	room := max(len("course"), h.width-used-2)
 	for i, c := range g.courses {
 		rest[i][1] = sparkline(c.Points, room)
 	}
-	b.Write(reports.Grid(width, columns, rest))
-	b.WriteString("\n")
+	h.out.Write(drawGrid(h.width, columns, rest))
+	h.out.WriteString("\n")
 	if g.single {
-		g.drawPoints(b, width)
+		h.points(g.courses[0])
 	}
 }
 
-// drawPoints lists the runs with the first of the metrics.
-func (g courseGroup) drawPoints(b *bytes.Buffer, width int) {
-	c := g.courses[0]
-	columns := []reports.Column{
+// points lists the runs with a metric.
+func (h *historyTable) points(c *history.Course) {
+	columns := []gridColumn{
 		{Header: "run", Least: idWidth},
 		{Header: "when (UTC)", Optional: 1},
 		{Header: c.Metric, Least: 8},
@@ -249,15 +246,15 @@ func (g courseGroup) drawPoints(b *bytes.Buffer, width int) {
 	var rows [][]string
 	for i := range c.Points {
 		p := &c.Points[i]
-		rows = append(rows, []string{p.Run, when(p.StartedAt), amount(c.Metric, p.Value), boundsOf(c.Metric, p)})
+		rows = append(rows, []string{p.Run, when(p.StartedAt), courseValue(c.Metric, p.Value), boundsOf(c.Metric, p)})
 	}
-	b.WriteString("\n")
-	b.Write(reports.Grid(width, columns, rows))
-	b.WriteString("\n")
+	h.out.WriteString("\n")
+	h.out.Write(drawGrid(h.width, columns, rows))
+	h.out.WriteString("\n")
 }
 
-// amount is a value in the unit of its metric.
-func amount(metric string, v float64) string {
+// courseValue is a value in the unit of its metric.
+func courseValue(metric string, v float64) string {
 	switch metric {
 	case history.MetricPass, history.MetricErrors:
 		return percent(v)
@@ -273,7 +270,7 @@ func amount(metric string, v float64) string {
 }
 
 // boundsOf is the interval of a value with its n; latency and tokens have nothing else.
-func boundsOf(metric string, p *historyPoint) string {
+func boundsOf(metric string, p *history.CoursePoint) string {
 	switch {
 	case p.Interval == nil:
 		return fmt.Sprintf("n=%d", p.N)
@@ -288,7 +285,7 @@ var blocks = []rune("▁▂▃▄▅▆▇█")
 
 // sparkline draws a course in at most room characters, from its least to its greatest value; where there are more points than
 // that, neighbours are averaged.
-func sparkline(points []historyPoint, room int) string {
+func sparkline(points []history.CoursePoint, room int) string {
 	n := min(len(points), room)
 	values := make([]float64, n)
 	for i := range values {

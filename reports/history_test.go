@@ -1,0 +1,168 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/history"
+	"github.com/evalrun/evalrun/internal/expect"
+)
+
+// historyDrawn is the history as it is drawn in a width.
+func historyDrawn(h *history.Excerpt, width int) string {
+	var b bytes.Buffer
+	if err := History(&b, h, Options{Width: width}); err != nil { // it goes into a buffer
+		panic(err)
+	}
+	return b.String()
+}
+
+// Whatever names are in it, the history fits its terminal, and commands it nothing.
+func TestHistoryFits(t *testing.T) {
+	t.Parallel()
+	const hostile = "::error::\x1b[2J 日本語 \u202e long, and longer than any terminal is wide, and longer still, until it has to be cut " +
+		"somewhere"
+	for _, name := range []string{"short", hostile} {
+		var h history.Excerpt
+		for i := range 365 {
+			h.Runs = append(h.Runs, history.Run{
+				ID: fmt.Sprintf(
+					"20260101-%06d.000-abcdef", i,
+				), StartedAt: "2026-01-01T00:00:00Z", Reason: eval.EndInterrupted, Emulator: true, Planned: 123456,
+				Arms: []history.Arm{{Suite: name, Arm: name, Counts: eval.Counts{Pass: 123, Error: 45}, Judged: 7, Rates: 3}},
+			})
+		}
+		for _, caseName := range []string{"", name} {
+			for _, metric := range []string{"pass", "latency", "tokens", name} {
+				c := history.Course{Suite: name, Arm: name, Case: caseName, Metric: metric}
+				for i := range 365 {
+					p := history.CoursePoint{Run: h.Runs[i].ID, StartedAt: h.Runs[i].StartedAt, Value: float64(i) / 364, N: 12345}
+					if metric != "latency" {
+						p.Interval = &[2]float64{0.123456, 1}
+					}
+					c.Points = append(c.Points, p)
+				}
+				h.Courses = append(h.Courses, c)
+			}
+		}
+		for width := 60; width <= 200; width += 7 {
+			b := historyDrawn(&h, width)
+			for line := range strings.Lines(b) {
+				line = strings.TrimSuffix(line, "\n")
+				if n := displaywidth.String(line); n > width {
+					t.Errorf("%d columns of %d: %s", n, width, line)
+				}
+				if strings.ContainsAny(line, "\x1b\u202e") || strings.HasPrefix(strings.TrimLeft(line, " "), "::") {
+					t.Errorf("%q", line)
+				}
+			}
+			if !strings.Contains(b, "█") || !strings.Contains(b, "pass rate") {
+				t.Errorf("%d columns:\n%s", width, b)
+			}
+		}
+	}
+}
+
+func TestSparkline(t *testing.T) {
+	t.Parallel()
+	for want, values := range map[string][]float64{
+		"▁▂▃▄▅▆▇█": {0, 1, 2, 3, 4, 5, 6, 7},
+		"▅▅▅":      {0.5, 0.5, 0.5},
+		"▅":        {0},
+		"▁█":       {-1, 1},
+		"▁▃▆█":     {1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4},
+	} {
+		var points []history.CoursePoint
+		for _, v := range values {
+			points = append(points, history.CoursePoint{Value: v})
+		}
+		room := 8
+		if len(values) > 8 {
+			room = 4
+		}
+		if got := sparkline(points, room); got != want {
+			t.Errorf("%v: %s, want %s", values, got, want)
+		}
+	}
+}
+
+// A run is noted for what it is unlike others in.
+func TestNotesOfARun(t *testing.T) {
+	t.Parallel()
+	skipped := []history.Arm{{Counts: eval.Counts{Pass: 1, Skip: 7}}}
+	for want, run := range map[string]history.Run{
+		"":                            {Reason: eval.EndCompleted},
+		"early stop, 7 not run":       {Reason: eval.EndCompleted, Arms: skipped},
+		"no end":                      {},
+		"interrupted":                 {Reason: eval.EndInterrupted, Arms: skipped},
+		"emulator, shard 1/2, budget": {Reason: eval.EndBudget, Emulator: true, Shard: "1/2"},
+	} {
+		expect.Same(t, "note", noteOf(&run), want)
+	}
+}
+
+// Values are in the units of their metrics, with their interval or n.
+func TestAmountsAndBounds(t *testing.T) {
+	t.Parallel()
+	bounded, bare := &history.CoursePoint{N: 40, Interval: &[2]float64{0.5, 0.75}}, &history.CoursePoint{N: 40}
+	for metric, want := range map[string][3]string{
+		"pass":    {"62.5 %", "50.0-75.0, n=40", "n=40"},
+		"errors":  {"62.5 %", "50.0-75.0, n=40", "n=40"},
+		"latency": {"1 ms", "0.500-0.750, n=40", "n=40"},
+		"tokens":  {"0.6", "0.500-0.750, n=40", "n=40"},
+		"tone":    {"0.625", "0.500-0.750, n=40", "n=40"},
+	} {
+		expect.Same(t, metric, [3]string{courseValue(metric, 0.625), boundsOf(metric, bounded), boundsOf(metric, bare)}, want)
+	}
+	expect.Same(t, "a time", when("2026-01-02T03:04:05.678+01:00"), "2026-01-02 02:04")
+	expect.Same(t, "no time", when("yesterday"), "yesterday")
+}
+
+// The table shows twenty arms and counts the others, and the runs of the emulator.
+func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	h := &history.Excerpt{Runs: []history.Run{{ID: "a", Emulator: true}, {ID: "b"}}}
+	for i := range maxCourses + 3 {
+		h.Courses = append(
+			h.Courses,
+			history.Course{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []history.CoursePoint{{Value: 1}}},
+		)
+	}
+	drawn := historyDrawn(h, 100)
+	for _, want := range []string{
+		"s: arm19\n", "... and 3 more; --suite, --arm and --case choose, and -o json has all\n",
+		"1 run of 2 against evalrun's emulator, not a model\n",
+	} {
+		if !strings.Contains(drawn, want) {
+			t.Errorf("want %q in:\n%s", want, drawn)
+		}
+	}
+	if strings.Contains(drawn, "arm20") {
+		t.Error("an arm too many is in the table")
+	}
+	expect.Same(t, "without runs", historyDrawn(&history.Excerpt{}, 0), "no runs in the history yet\n")
+}
+
+// Metrics of one arm are in one group, and so are those of one case.
+func TestCoursesOfAnArmAreTogether(t *testing.T) {
+	t.Parallel()
+	courses := []history.Course{
+		{Suite: "s", Arm: "a", Metric: "pass"},
+		{Suite: "s", Arm: "a", Metric: "tokens"},
+		{Suite: "s", Arm: "a", Case: "c", Metric: "pass"},
+		{Suite: "s", Arm: "b", Metric: "pass"},
+		{Suite: "r", Arm: "b", Metric: "pass"},
+	}
+	var got []string
+	for _, g := range courseGroups(courses) {
+		got = append(got, fmt.Sprintf("%s: %d, single %v", g.title, len(g.courses), g.single))
+	}
+	expect.Same(t, "groups", got, []string{
+		"s: a: 2, single false", "s: c on a: 1, single true", "s: b: 1, single false", "r: b: 1, single false",
+	})
+}
