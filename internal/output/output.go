@@ -113,15 +113,3 @@ func seenEnough(err error, what string) error {
 	}
 	return exit.Incomplete("%s cannot be written: %w", what, err)
 }
-
-// NearestCase names the case of a run that a slip may have meant, as a hint.
-func NearestCase(d *journal.Document, name string) string {
-	var names []string
-	for row := range d.Rows() {
-		names = append(names, row.Case)
-	}
-	if hint := diag.DidYouMean(name, names); hint != "" {
-		return "; " + hint
-	}
-	return ""
-}

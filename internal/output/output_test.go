@@ -171,12 +171,3 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 		}
 	}
 }
-
-// The name of a case that a run does not have comes with the one that was meant.
-func TestNearestCase(t *testing.T) {
-	t.Parallel()
-	d := ranHere(t, rundir.At(t.TempDir()), eval.EndCompleted)
-	if got := NearestCase(d, "frnace"); !strings.Contains(got, "`france`") {
-		t.Errorf("frnace: %q, want france", got)
-	}
-}

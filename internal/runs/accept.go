@@ -17,7 +17,6 @@ import (
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/output"
 	"github.com/evalrun/evalrun/internal/selection"
 	"github.com/evalrun/evalrun/internal/term"
 	"github.com/evalrun/evalrun/journal"
@@ -112,7 +111,7 @@ func NewAcceptance(l *job.Loaded) (*Acceptance, error) {
 	if len(f.Cases)+len(f.Arms) > 0 && !g.any(filter) {
 		return nil, exit.BadInput(
 			"the run has no case %s%s%s", strings.Join(f.Cases, " or "), onArms(f.Arms),
-			output.NearestCase(doc, strings.Join(f.Cases, " ")),
+			nearestCase(doc, strings.Join(f.Cases, " ")),
 		)
 	}
 	for t := range plan.Trials() {

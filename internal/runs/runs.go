@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -132,7 +133,19 @@ func (s ShowOptions) notFound(doc *journal.Document) error {
 			strings.Join(s.Arms, " or "),
 		)
 	}
-	return exit.BadInput("the run has no case %q%s", s.Case, output.NearestCase(doc, s.Case))
+	return exit.BadInput("the run has no case %q%s", s.Case, nearestCase(doc, s.Case))
+}
+
+// nearestCase names the case of a run that a slip may have meant, as a hint.
+func nearestCase(d *journal.Document, name string) string {
+	var names []string
+	for row := range d.Rows() {
+		names = append(names, row.Case)
+	}
+	if hint := diag.DidYouMean(name, names); hint != "" {
+		return "; " + hint
+	}
+	return ""
 }
 
 // without is the same, whatever the outcomes.

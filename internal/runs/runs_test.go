@@ -63,7 +63,7 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 		t.Errorf("another arm is shown:\n%s", shown)
 	}
 	for want, err := range map[string]error{
-		`the run has no case "c0"`: f.Show("night", ShowOptions{Case: "c0"}, out, false),
+		"the run has no case \"c0\"; did you mean `c00`?": f.Show("night", ShowOptions{Case: "c0"}, out, false),
 		`no case fits "c00" on an arm that fits x or y; arms are named target/prompt, and * matches any characters`: f.Show(
 			"night", ShowOptions{Case: "c00", Arms: []string{"x", "y"}}, out, false,
 		),
