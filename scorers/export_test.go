@@ -15,3 +15,6 @@ const (
 	MaxSteps      = maxSteps
 	MaxCallSteps  = maxCallSteps
 )
+
+// Cosine is for tests of its figures.
+func Cosine(a, b []float64) (float64, bool) { return cosine(a, b) }

@@ -155,7 +155,7 @@ func (f *form) reference() string {
 
 // cosineOf is the cosine of answer and reference, nil where it does not count; a finding says why there is none yet, or
 // never.
-func (f *form) cosineOf(a *Answer) (cosine *float64, lost *Finding) {
+func (f *form) cosineOf(a *Answer) (alike *float64, lost *Finding) {
 	if f.similarity == 0 {
 		return nil, nil
 	}
@@ -164,7 +164,7 @@ func (f *form) cosineOf(a *Answer) (cosine *float64, lost *Finding) {
 	if got == nil || want == nil {
 		return nil, new(vectors.missing())
 	}
-	c, ok := Cosine(got, want)
+	c, ok := cosine(got, want)
 	if !ok {
 		return nil, new(unscored(
 			"the embeddings of the answer and the reference cannot be compared: one of them is zero, or they differ in length",

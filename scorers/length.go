@@ -4,50 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
-
-// span is a range of numbers with either end open.
-type span struct{ min, max *float64 }
-
-func (s span) holds(v float64) bool {
-	return (s.min == nil || v >= *s.min) && (s.max == nil || v <= *s.max)
-}
-
-func (s span) String() string {
-	show := func(v *float64) string { return strconv.FormatFloat(*v, 'f', -1, 64) }
-	switch {
-	case s.min == nil && s.max == nil:
-		return "any number"
-	case s.min == nil:
-		return "at most " + show(s.max)
-	case s.max == nil:
-		return "at least " + show(s.min)
-	case *s.min == *s.max:
-		return "exactly " + show(s.min)
-	}
-	return show(s.min) + " to " + show(s.max)
-}
-
-// spanOf reads min and max of a mapping.
-func spanOf(m yamlnode.Map) span {
-	var s span
-	if v := m.Get("min"); !v.IsZero() {
-		s.min = new(float64(v.Int(0, math.MaxInt32)))
-	}
-	if v := m.Get("max"); !v.IsZero() {
-		s.max = new(float64(v.Int(0, math.MaxInt32)))
-	}
-	if s.min != nil && s.max != nil && *s.min > *s.max {
-		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
-	}
-	return s
-}
 
 func lengthKind() Kind {
 	return Kind{
@@ -93,19 +55,6 @@ func compileLength(a args) Scorer {
 		return no("the answer has %s", strings.Join(counts, "; "))
 	})
 }
-
-// boundsKeys are those of a range of whole numbers.
-func boundsKeys() shape.Block {
-	return shape.Block{
-		Some: []string{"min", "max"},
-		Keys: []shape.Key{
-			{Name: "min", Is: naturalNumber(), Doc: "The least number."},
-			{Name: "max", Is: naturalNumber(), Doc: "The largest number."},
-		},
-	}
-}
-
-func naturalNumber() shape.Shape { return shape.Int(0, math.MaxInt32) }
 
 func lengthKeys() shape.Block {
 	return shape.Block{

@@ -21,8 +21,6 @@ import (
 	"github.com/evalrun/evalrun/internal/entry"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
-	"github.com/evalrun/evalrun/labels"
-	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
 )
@@ -50,23 +48,6 @@ type Answer struct {
 	chat    *Answer
 	// Context is the run in which the answer came. Optional: without one there is no judge, no vector and no price.
 	Context *Context
-}
-
-// Context is what scorers get from a run, and what they leave for it.
-type Context struct {
-	Trial      eval.Trial
-	Prices     *pricing.List // nil without a price list
-	Vectors    Vectors
-	Judgements Judgements
-	Labels     *labels.File // of the suite; nil where no scorer needs them
-	// Workspace is the folder in which a program under test has worked, absolute; "" where there is none, or none any more.
-	Workspace string
-	// Keys are names of variables of the environment that hold keys, which programs do not get.
-	Keys []string
-	// Snapshots are what snapshot scorers looked at.
-	Snapshots []Snapshot
-	// Abandoned is closed when the run no longer waits for the score; nil when it always waits.
-	Abandoned <-chan struct{}
 }
 
 // Finding is what a scorer finds. Make it with Pass, Fail, Graded or Unscored.

@@ -29,16 +29,6 @@ func snapshotKind() Kind {
 	}
 }
 
-// Snapshot is an answer that a snapshot scorer looked at. Answers without text, and blocked ones, are none.
-type Snapshot struct {
-	File   string // in the suite's folder
-	Want   string // what is expected
-	Exists bool   // whether something is expected at all
-	Got    string
-	Folded string // Got as it is compared
-	Same   bool   // as expected
-}
-
 func compileSnapshot(a args) Scorer {
 	named, ok := a.snapshotFile()
 	if !ok {

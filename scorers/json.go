@@ -1,16 +1,12 @@
 package scorers
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/jsondiff"
 	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -100,66 +96,6 @@ func jsonValid() Scorer {
 	})
 }
 
-// readJSON is the value of an answer. One that cannot be read fails, and `not:` does not turn that into a pass.
-func readJSON(text string) (value any, failed *Finding) {
-	value, problem := parseJSON(text)
-	switch problem {
-	case "":
-		return value, nil
-	case tooDeepJSON:
-		return nil, new(unscored("%s", problem))
-	}
-	return nil, new(without("%s", problem))
-}
-
-// tooDeepJSON is the problem of a text that the JSON package of Go does not read to its end.
-const tooDeepJSON = "the answer holds values nested deeper than 10000, which are not read"
-
-// parseJSON reads the whole text as one JSON value with its numbers as written.
-func parseJSON(text string) (value any, problem string) {
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.UseNumber()
-	err := dec.Decode(&value)
-	if err == nil {
-		if _, err = dec.Token(); errors.Is(err, io.EOF) {
-			return value, ""
-		}
-		return nil, fmt.Sprintf("not valid JSON: something follows the value: %s", quote(text))
-	}
-	hint := ""
-	if strings.HasPrefix(strings.TrimSpace(text), "```") {
-		hint = " (the answer is fenced with ```)"
-	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		if strings.HasSuffix(syntax.Error(), " exceeded max depth") && balanced(text) {
-			return nil, tooDeepJSON
-		}
-		return nil, fmt.Sprintf("not valid JSON at byte %d%s: %s", syntax.Offset, hint, quote(text))
-	}
-	return nil, fmt.Sprintf("not valid JSON: it ends too early%s: %s", hint, quote(text))
-}
-
-// balanced reports whether brackets outside of strings are closed as often as they are opened. JSON in which they are
-// not is invalid however deep it is nested.
-func balanced(text string) bool {
-	depth, within := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case within && c == '\\':
-			i++
-		case c == '"':
-			within = !within
-		case within:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return depth == 0 && !within
-}
-
 func ignored(n yamlnode.Node) jsondiff.Pointers {
 	var out jsondiff.Pointers
 	for _, item := range n.Items() {
@@ -176,9 +112,6 @@ func ignored(n yamlnode.Node) jsondiff.Pointers {
 	}
 	return out
 }
-
-// maxFields bounds the fields of an answer that is compared with a value.
-const maxFields = 100_000
 
 func jsonEquals(want any, rules jsondiff.Rules, partial bool) Scorer {
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
@@ -211,31 +144,4 @@ func jsonEquals(want any, rules jsondiff.Rules, partial bool) Scorer {
 		}
 		return f
 	})
-}
-
-// differenceLines is a line for each difference that is kept.
-func differenceLines(d *jsondiff.Diff) []string {
-	var lines []string
-	for _, one := range d.Differences {
-		line := fmt.Sprintf("%s: expected %s, got %s", pointer(one.Path), showJSON(one.Want), showJSON(one.Got))
-		if want, ok := one.Want.(string); ok {
-			if got, ok := one.Got.(string); ok {
-				line += formsApart(got, []string{want}, equalTexts)
-			}
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// showJSON is the beginning of a value as JSON.
-func showJSON(v any) string {
-	if _, missing := v.(jsondiff.Missing); missing {
-		return "nothing"
-	}
-	text, err := wirejson.Marshal(v)
-	if err != nil {
-		return cutText(fmt.Sprint(v))
-	}
-	return cutText(string(text))
 }

@@ -1,0 +1,69 @@
+package scorers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// readJSON is the value of an answer. One that cannot be read fails, and `not:` does not turn that into a pass.
+func readJSON(text string) (value any, failed *Finding) {
+	value, problem := parseJSON(text)
+	switch problem {
+	case "":
+		return value, nil
+	case tooDeepJSON:
+		return nil, new(unscored("%s", problem))
+	}
+	return nil, new(without("%s", problem))
+}
+
+// tooDeepJSON is the problem of a text that the JSON package of Go does not read to its end.
+const tooDeepJSON = "the answer holds values nested deeper than 10000, which are not read"
+
+// parseJSON reads the whole text as one JSON value with its numbers as written.
+func parseJSON(text string) (value any, problem string) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	err := dec.Decode(&value)
+	if err == nil {
+		if _, err = dec.Token(); errors.Is(err, io.EOF) {
+			return value, ""
+		}
+		return nil, fmt.Sprintf("not valid JSON: something follows the value: %s", quote(text))
+	}
+	hint := ""
+	if strings.HasPrefix(strings.TrimSpace(text), "```") {
+		hint = " (the answer is fenced with ```)"
+	}
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		if strings.HasSuffix(syntax.Error(), " exceeded max depth") && balanced(text) {
+			return nil, tooDeepJSON
+		}
+		return nil, fmt.Sprintf("not valid JSON at byte %d%s: %s", syntax.Offset, hint, quote(text))
+	}
+	return nil, fmt.Sprintf("not valid JSON: it ends too early%s: %s", hint, quote(text))
+}
+
+// balanced reports whether brackets outside of strings are closed as often as they are opened. JSON in which they are
+// not is invalid however deep it is nested.
+func balanced(text string) bool {
+	depth, within := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case within && c == '\\':
+			i++
+		case c == '"':
+			within = !within
+		case within:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return depth == 0 && !within
+}
