@@ -34,7 +34,7 @@ func (f Folder) History(o HistoryOptions) (*History, error) {
 	defer s.Close() //nolint:errcheck // it was only read
 	h := emptyHistory()
 	h.store, h.o = s, o
-	h.Excerpt.Cases, h.Narrowed = o.Cases, len(o.Suites)+len(o.Arms) > 0
+	h.Cases, h.Narrowed = o.Cases, len(o.Suites)+len(o.Arms) > 0
 	return h, h.read()
 }
 
