@@ -4,14 +4,14 @@ package history
 type Excerpt struct {
 	Version int      `json:"version"`
 	Runs    []Run    `json:"runs"`
-	Courses []Course `json:"courses"`
+	Courses []ArmCourse `json:"courses"`
 
 	Cases    []string `json:"-"` // the patterns of the cases whose courses these are; none: the courses are of arms
 	Narrowed bool     `json:"-"` // the runs are without some of their suites or arms
 }
 
-// Course is one metric of an arm, or of a case on it, from run to run.
-type Course struct {
+// ArmCourse is one metric of an arm, or of a case on it, from run to run.
+type ArmCourse struct {
 	Suite  string        `json:"suite"`
 	Arm    string        `json:"arm"`
 	Case   string        `json:"case,omitempty"`

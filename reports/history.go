@@ -171,11 +171,11 @@ func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
 type courseGroup struct {
 	title   string
 	single  bool // of one case
-	courses []*history.Course
+	courses []*history.ArmCourse
 }
 
 // courseGroups puts the courses of an arm, or of a case on it, together.
-func courseGroups(courses []history.Course) []courseGroup {
+func courseGroups(courses []history.ArmCourse) []courseGroup {
 	var out []courseGroup
 	for i := range courses {
 		c := &courses[i]
@@ -188,7 +188,7 @@ func courseGroups(courses []history.Course) []courseGroup {
 			out[last].courses = append(out[last].courses, c)
 			continue
 		}
-		out = append(out, courseGroup{title, c.Case != "", []*history.Course{c}})
+		out = append(out, courseGroup{title, c.Case != "", []*history.ArmCourse{c}})
 	}
 	return out
 }
@@ -236,7 +236,7 @@ func (h *historyTable) group(g courseGroup) {
 }
 
 // points lists the runs with a metric.
-func (h *historyTable) points(c *history.Course) {
+func (h *historyTable) points(c *history.ArmCourse) {
 	columns := []gridColumn{
 		{Header: "run", Least: idWidth},
 		{Header: "when (UTC)", Optional: 1},

@@ -39,7 +39,7 @@ func TestHistoryFits(t *testing.T) {
 		}
 		for _, caseName := range []string{"", name} {
 			for _, metric := range []string{"pass", "latency", "tokens", name} {
-				c := history.Course{Suite: name, Arm: name, Case: caseName, Metric: metric}
+				c := history.ArmCourse{Suite: name, Arm: name, Case: caseName, Metric: metric}
 				for i := range 365 {
 					p := history.CoursePoint{Run: h.Runs[i].ID, StartedAt: h.Runs[i].StartedAt, Value: float64(i) / 364, N: 12345}
 					if metric != "latency" {
@@ -130,7 +130,7 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 	for i := range maxCourses + 3 {
 		h.Courses = append(
 			h.Courses,
-			history.Course{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []history.CoursePoint{{Value: 1}}},
+			history.ArmCourse{Suite: "s", Arm: fmt.Sprintf("arm%02d", i), Metric: "pass", Points: []history.CoursePoint{{Value: 1}}},
 		)
 	}
 	drawn := historyDrawn(h, 100)
@@ -151,7 +151,7 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 // Metrics of one arm are in one group, and so are those of one case.
 func TestCoursesOfAnArmAreTogether(t *testing.T) {
 	t.Parallel()
-	courses := []history.Course{
+	courses := []history.ArmCourse{
 		{Suite: "s", Arm: "a", Metric: "pass"},
 		{Suite: "s", Arm: "a", Metric: "tokens"},
 		{Suite: "s", Arm: "a", Case: "c", Metric: "pass"},

@@ -52,7 +52,7 @@ func (f Folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
 }
 
 func emptyHistory() *History {
-	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.Run{}, Courses: []history.Course{}}}
+	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.Run{}, Courses: []history.ArmCourse{}}}
 }
 
 // History is what `evalrun history` shows, and its JSON form.
@@ -249,7 +249,7 @@ func (h *History) courses(arm armName, caseName string, metrics []string) error 
 		if len(points) == 0 {
 			continue
 		}
-		c := history.Course{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
+		c := history.ArmCourse{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
 		for _, p := range points {
 			one := history.CoursePoint{Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N}
 			if p.Bounded {
