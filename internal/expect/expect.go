@@ -2,6 +2,7 @@
 package expect
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,5 +23,13 @@ func Same[T any](t testing.TB, what string, got, want T, options ...cmp.Option) 
 	t.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Contains reports a text that lacks a part that is wanted; what names the text. Only the beginning of a long text is shown.
+func Contains(t testing.TB, what, got, want string) {
+	t.Helper()
+	if !strings.Contains(got, want) {
+		t.Errorf("%s: got %.4000q, want it to contain %q", what, got, want)
 	}
 }
