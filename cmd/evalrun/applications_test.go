@@ -42,9 +42,8 @@ func TestExampleOfApplications(t *testing.T) {
 		t.Errorf("exit %d, want 0 and 12 passes\n%s", code, out.String())
 	}
 	out.Reset()
-	if code := a.main(t.Context(), []string{"compare", run, "--arms", "app/ask", "go/ask"}); code != exit.CodeOK {
-		t.Errorf("compare: exit %d\n%s", code, out.String())
-	}
+	code = a.main(t.Context(), []string{"compare", run, "--arms", "app/ask", "go/ask"})
+	expect.Same(t, "exit code of compare with the output "+out.String(), code, exit.CodeOK)
 	if want := "0 newly failing, 0 newly passing, 0 removed"; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant %q", out.String(), want)
 	}

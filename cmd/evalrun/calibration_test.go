@@ -202,7 +202,7 @@ func TestCalibratedGate(t *testing.T) {
 	}
 	s := newCalibration(t, plainProgram(t)) // many runs, in which no race is looked for
 	if code, said := s.ends(s.command("run", "equal.yaml", "--no-baseline", "--base-url", s.url, "--out", "equal-0", "-q")); code != 0 {
-		t.Fatalf("exit %d\n%s", code, said)
+		t.Fatalf("exit %d, want 0\n%s", code, said)
 	}
 	equal, sabotaged := map[string]int{}, map[string]int{}
 	var draws drawn
@@ -237,19 +237,20 @@ func stopped(t *testing.T, evalrun, suite string, workers, seed int) (verdict st
 	s := newCalibration(t, evalrun)
 	defer s.server.Process.Kill()
 	if code, said := s.ends(s.command("run", "equal.yaml", "--no-baseline", "--base-url", s.url, "--out", "base", "-q")); code != 0 {
-		t.Fatalf("exit %d\n%s", code, said)
+		t.Fatalf("exit %d, want 0\n%s", code, said)
 	}
 	r := s.judged(suite+".yaml", "base", suite, "--concurrency", strconv.Itoa(workers), "--seed", strconv.Itoa(seed))
 	stop := r.Comparison.Arms[0].Stopped
 	calls, _ := s.ran(suite)
 	if stop == nil {
 		if calls != calibrationCases {
-			t.Errorf("%s, seed %d, %d workers: %d calls without a stop", suite, seed, workers, calls)
+			t.Errorf("%s, seed %d, %d workers: %d calls without a stop, want %d", suite, seed, workers, calls, calibrationCases)
 		}
 		return r.Comparison.Verdict + " at the end", -1
 	}
 	if r.Comparison.Verdict != stop.Verdict {
-		t.Errorf("%s, seed %d, %d workers: the verdict is %s, and it stopped with %s", suite, seed, workers, r.Comparison.Verdict, stop.Verdict)
+		t.Errorf("%s, seed %d, %d workers: got the verdict %s, want %s, with which it stopped",
+			suite, seed, workers, r.Comparison.Verdict, stop.Verdict)
 	}
 	return fmt.Sprintf("%s after %d of %d", r.Comparison.Verdict, stop.Units, stop.Of), calls - stop.Units
 }
@@ -278,7 +279,7 @@ func TestCalibratedStops(t *testing.T) {
 					t.Logf("seed %d: %s: %s", seed, suite, first)
 				}
 				if verdict != first {
-					t.Errorf("seed %d: %s: %s with %d workers, and %s with one", seed, suite, verdict, workers, first)
+					t.Errorf("seed %d: %s: got %s with %d workers, want %s as with one", seed, suite, verdict, workers, first)
 				}
 			}
 		}

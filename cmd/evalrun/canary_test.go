@@ -136,11 +136,11 @@ func failRow(t *testing.T, evalrun string, f failure, id, host string) {
 			"HTTP_PROXY=" + proxy, "HTTPS_PROXY=" + proxy, "EVALRUN_DEBUG=1", "GOTRACEBACK=all",
 		}
 		for _, leak := range leaks(outputOf(t, cmd)) {
-			t.Errorf("%s: evalrun %s\n\t%s", f.name, line, leak)
+			t.Errorf("%s: evalrun %s, want no secret in\n\t%s", f.name, line, leak)
 		}
 	}
 	for _, leak := range leaksBelow(t, dir) {
-		t.Errorf("%s: %s", f.name, leak)
+		t.Errorf("%s: %s, want no secret", f.name, leak)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestCanaryInAddress(t *testing.T) {
 				cmd.Env = append(cmd.Env, "EVALRUN_BASE_URL="+address)
 			}
 			for _, leak := range leaks(outputOf(t, cmd)) {
-				t.Errorf("%s: evalrun %s\n\t%s", address, line, leak)
+				t.Errorf("%s: evalrun %s, want no secret in\n\t%s", address, line, leak)
 			}
 		}
 	}
@@ -284,9 +284,9 @@ func TestCanaryInCrash(t *testing.T) {
 	_ = cmd.Process.Signal(syscall.SIGQUIT)
 	_ = cmd.Wait()
 	if !strings.Contains(out.String(), "SIGQUIT") || !strings.Contains(out.String(), "goroutine ") {
-		t.Errorf("no traces:\n%s", &out)
+		t.Errorf("got the output\n%s\nwant traces after SIGQUIT", &out)
 	}
 	for _, leak := range append(leaks(out.String()), leaksBelow(t, dir)...) {
-		t.Error(leak)
+		t.Errorf("got %s, want no secret", leak)
 	}
 }

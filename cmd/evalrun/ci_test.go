@@ -113,12 +113,12 @@ func TestRecipesOfGitHub(t *testing.T) {
 	r.env["GITHUB_REF"], r.known["github.event_name"] = "refs/heads/main", "schedule"
 	r.event(`{}`)
 	if !r.workflow("nightly") {
-		t.Fatalf("the night failed:\n%s", r.out)
+		t.Fatalf("the night failed, want it to pass:\n%s", r.out)
 	}
 	r.says("PASS  60 trials", "no issue is open")
 	expect.OK(t, os.Rename(filepath.Join(r.dir, "main.jsonl"), filepath.Join(r.dir, "evals", "main.jsonl")))
 	if !r.workflow("nightly") {
-		t.Fatalf("the second night failed:\n%s", r.out)
+		t.Fatalf("the second night failed, want it to pass:\n%s", r.out)
 	}
 	r.says("compared with evals/main.jsonl", "not worse")
 
@@ -126,7 +126,7 @@ func TestRecipesOfGitHub(t *testing.T) {
 	r.event(`{"pull_request":{"number":5}}`)
 	for range 2 {
 		if !r.workflow("pull-request") {
-			t.Fatalf("the pull request failed:\n%s", r.out)
+			t.Fatalf("the pull request failed, want it to pass:\n%s", r.out)
 		}
 	}
 	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues/5/comments", "PATCH /repos/o/r/issues/comments/1"})
@@ -135,9 +135,7 @@ func TestRecipesOfGitHub(t *testing.T) {
 		"<!-- evalrun: words -->\n## evalrun: passed\n\n[HTML report](<https://forge.example/artifact/evaluation-html>) · " +
 			"[job](<https://forge.example/o/r/actions/runs/77>)\n", "60 passed",
 	} {
-		if !strings.Contains(comment, want) {
-			t.Errorf("no %q in the comment\n%.1000s", want, comment)
-		}
+		expect.Contains(t, "the comment", comment, want)
 	}
 
 	worse := strings.Replace(manyWords(), "Say {{.word}}", "SAY {{upper .word}}", 1)
@@ -146,12 +144,8 @@ func TestRecipesOfGitHub(t *testing.T) {
 		t.Error("a worse pull request passed")
 	}
 	r.says("::error title=", "newly failing")
-	if comment = forge.Notes()[0]["body"].(string); !strings.Contains(comment, "## evalrun: failed") {
-		t.Errorf("the comment was not updated:\n%.500s", comment)
-	}
-	if summary := readText(t, r.temp, "github-summary"); strings.Count(summary, "## evalrun: ") != 5 {
-		t.Errorf("not one summary for each of five runs:\n%.2000s", summary)
-	}
+	expect.Contains(t, "the comment that was updated", forge.Notes()[0]["body"].(string), "## evalrun: failed")
+	expect.Same(t, "summaries of five runs", strings.Count(readText(t, r.temp, "github-summary"), "## evalrun: "), 5)
 }
 
 // A fork's pull request has no key and may not write; its comment comes from the second workflow.
@@ -159,7 +153,7 @@ func TestRecipesOfForks(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"pull-request", "fork-comment"} {
 		if text := readText(t, recipes(t), "github/"+name+".yml"); regexpPullRequestTarget.MatchString(text) {
-			t.Errorf("%s runs a fork's code where secrets are", name)
+			t.Errorf("got %s on pull_request_target, want no code of a fork where secrets are", name)
 		}
 	}
 	second, steps := recipeOf(t, "fork-comment")
@@ -179,7 +173,7 @@ func TestRecipesOfForks(t *testing.T) {
 	}
 	baseline(r)
 	if !r.workflow("pull-request") {
-		t.Fatalf("the fork failed:\n%s", r.out)
+		t.Fatalf("the fork failed, want it to pass:\n%s", r.out)
 	}
 	r.says("PASS  60 trials")
 	expect.Same(t, "writes", len(forge.Writes()), 0)
@@ -189,7 +183,7 @@ func TestRecipesOfForks(t *testing.T) {
 	r.event(`{"workflow_run":{"head_sha":"abc","head_branch":"b","head_repository":{"owner":{"login":"fork"}}}}`)
 	forge.Pulls = `[{"number":8,"head":{"sha":"abc"}}]`
 	if !r.workflow("fork-comment") {
-		t.Fatalf("the comment failed:\n%s", r.out)
+		t.Fatalf("the comment failed, want it to pass:\n%s", r.out)
 	}
 	expect.Same(t, "writes", forge.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
 }
@@ -239,11 +233,11 @@ func TestActionErrors(t *testing.T) {
 				with[key] = value
 			}
 			if r.uses("../..", with) {
-				t.Errorf("the job succeeded:\n%s", r.out)
+				t.Errorf("got a job that succeeded, want it to fail:\n%s", r.out)
 			}
 			r.says(c.says)
 			if strings.Contains(r.out, "PASS") || forge.Asked() > 0 {
-				t.Errorf("something ran, or was written %d times:\n%s", forge.Asked(), r.out)
+				t.Errorf("got a run, or %d requests to the forge, want none:\n%s", forge.Asked(), r.out)
 			}
 		})
 	}
@@ -257,7 +251,7 @@ func TestActionFromItsSources(t *testing.T) {
 	r.env["EVALRUN_API_KEY"], r.env["EVALRUN_BASE_URL"] = "none", r.known["vars.EVALRUN_BASE_URL"]
 	r.known["github.action_ref"] = "main"
 	if !r.uses("../..", map[string]string{"suite": "evals/suite.yaml", "args": `--no-baseline --case 'c*a' -o "json=two words.json"`}) {
-		t.Fatal(r.out)
+		t.Fatalf("the job failed, want it to pass:\n%s", r.out)
 	}
 	r.says("PASS  3 trials")
 	if _, err := os.Stat(filepath.Join(r.dir, "two words.json")); err != nil {
@@ -313,7 +307,7 @@ func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string
 	}
 	for _, lines := range [][]string{slices.Concat(base.BeforeScript, own.Script), own.AfterScript} {
 		if len(lines) > 0 && !r.job([]step{{Run: strings.Join(lines, "\n"), Env: env}}) {
-			t.Fatalf("%s failed:\n%s", name, r.out)
+			t.Fatalf("%s failed, want it to pass:\n%s", name, r.out)
 		}
 	}
 	if len(own.Artifacts.Paths) > 0 {
@@ -331,7 +325,7 @@ func TestRecipesOfPages(t *testing.T) {
 	r.event(`{}`)
 	for range 2 {
 		if !r.workflow("pages") {
-			t.Fatalf("the night failed:\n%s", r.out)
+			t.Fatalf("the night failed, want it to pass:\n%s", r.out)
 		}
 	}
 	r.says("published 2 runs and 1 comparison", "no content")
@@ -346,9 +340,7 @@ func TestRecipesOfPages(t *testing.T) {
 	expect.Same(t, "what GitLab keeps", pipelineJob(t, r, jobs, "pages", env), []string{"public"})
 	r.says("published 3 runs and 3 comparisons", "no content")
 	index := readText(t, filepath.Join(r.dir, "public"), "index.html")
-	if !strings.Contains(index, "Content-Security-Policy") {
-		t.Errorf("there is no policy in %s", index)
-	}
+	expect.Contains(t, "the index", index, "Content-Security-Policy")
 }
 
 // regexpPullRequestTarget finds the event that gives a fork's workflow the secrets of the project.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -32,7 +33,7 @@ func TestDocs(t *testing.T) {
 	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
-			t.Fatal(pattern, err)
+			t.Fatalf("%s: got no file (%v), want some", pattern, err)
 		}
 		pages = append(pages, found...)
 	}
@@ -69,7 +70,7 @@ func block(t *testing.T, root, heading, text string) {
 	case kind == "go":
 		vet(t, root, text)
 	case !slices.Contains([]string{"sh", "json", "yaml", "text"}, kind):
-		t.Errorf("a block headed %q: is it shown, or run?", heading)
+		t.Errorf("got a block headed %q, want sh, json, yaml or text", heading)
 	}
 }
 
@@ -121,7 +122,7 @@ func background(t *testing.T, args []string, shown string) {
 	})
 	address, err := bufio.NewReader(printed).ReadString('\n')
 	if err != nil || !strings.Contains(shown, strings.TrimSpace(address)) {
-		t.Fatalf("the server prints %q (%v), and the page says\n%s", address, err, shown)
+		t.Fatalf("got %q (%v) from the server, want the page's line\n%s", address, err, shown)
 	}
 }
 
@@ -132,7 +133,7 @@ func console(t *testing.T, block string) {
 		command, shown, _ := strings.Cut(part, "\n")
 		args := strings.Fields(command)
 		if args[0] != "evalrun" {
-			t.Errorf("not a command of evalrun: %s", command)
+			t.Errorf("got %s, want a command of evalrun", command)
 			continue
 		}
 		if args[len(args)-1] == "&" {
@@ -152,12 +153,10 @@ func console(t *testing.T, block string) {
 				want = line
 				continue
 			}
-			if !strings.Contains(got, measured(line)) {
-				t.Errorf("$ %s\nshows a line that it does not print: %s\n%s", command, line, got)
-			}
+			expect.Contains(t, "$ "+command, got, measured(line))
 		}
 		if got := fmt.Sprintf("exit %d", code); got != want {
-			t.Errorf("$ %s: %s, the page says %s\n%s", command, got, want, out.String())
+			t.Errorf("$ %s: got %s, want %s as on the page\n%s", command, got, want, out.String())
 		}
 	}
 }
@@ -183,19 +182,19 @@ func TestServicePage(t *testing.T) {
 	}
 	named := regexp.MustCompile("`([a-z]+)\\.(Test[A-Za-z]{2,})`").FindAllStringSubmatch(string(page), -1)
 	if len(named) < 40 {
-		t.Errorf("%d tests are named", len(named))
+		t.Errorf("got %d tests that are named, want at least 40", len(named))
 	}
 	for _, m := range named {
 		files, err := filepath.Glob("../../" + dirs[m[1]] + "/*_test.go")
 		if err != nil || dirs[m[1]] == "" {
-			t.Fatal(m[0], err)
+			t.Fatalf("%s: got no folder (%v), want one", m[0], err)
 		}
 		found := slices.ContainsFunc(files, func(file string) bool {
 			code, err := os.ReadFile(file)
 			return err == nil && bytes.Contains(code, []byte("func "+m[2]+"("))
 		})
 		if !found {
-			t.Errorf("there is no test %s", m[0])
+			t.Errorf("got no test %s, want it to exist as the page says", m[0])
 		}
 	}
 	for _, m := range regexp.MustCompile("`([a-z_]+\\.txtar)`").FindAllStringSubmatch(string(page), -1) {
@@ -322,7 +321,7 @@ func TestScorersPage(t *testing.T) {
 func TestExamples(t *testing.T) {
 	suites, err := filepath.Glob("../../examples/suites/*.yaml")
 	if err != nil || len(suites) < 7 {
-		t.Fatal(suites, err)
+		t.Fatalf("got %v, %v, want at least 7 suites", suites, err)
 	}
 	for _, path := range suites {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -340,9 +339,8 @@ func TestExamples(t *testing.T) {
 			if strings.Contains(path, "fails-on-purpose") {
 				want = exit.CodeFailed
 			}
-			if code := a.main(t.Context(), []string{"run", path, "--emulator", "--out", filepath.Join(t.TempDir(), "run")}); code != want {
-				t.Errorf("exit %d\n%s", code, out.String())
-			}
+			code := a.main(t.Context(), []string{"run", path, "--emulator", "--out", filepath.Join(t.TempDir(), "run")})
+			expect.Same(t, "exit code with the output "+out.String(), code, want)
 		})
 	}
 }

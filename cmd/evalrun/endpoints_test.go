@@ -120,12 +120,12 @@ func TestEndpointsFail(t *testing.T) {
 		cmd.Dir, cmd.Env = dir, env
 		out := outputOf(t, cmd)
 		for _, leak := range leaks(out) {
-			t.Errorf("evalrun %s\n\t%s", line, leak)
+			t.Errorf("evalrun %s, want no secret in\n\t%s", line, leak)
 		}
 		said.WriteString(out)
 	}
 	for _, leak := range leaksBelow(t, dir) {
-		t.Error(leak)
+		t.Errorf("got %v, want no secret", leak)
 	}
 	checkEndpoints(t, filepath.Join(dir, "one.json"), rows)
 }

@@ -113,7 +113,7 @@ cases: [{name: c, scorers: [{equals: hello caller}]}]
 		}
 		text, err := os.ReadFile(path)
 		if strings.Contains(string(text), "PRIVATE KEY") {
-			t.Errorf("%s has the key", path)
+			t.Errorf("got the key in %s, want it nowhere", path)
 		}
 		return err
 	})

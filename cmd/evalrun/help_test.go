@@ -36,9 +36,7 @@ func TestNamedPagesExist(t *testing.T) {
 		text, err := os.ReadFile(file)
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 			n++
-			if problem := missing(root, m[1], m[2]); problem != "" {
-				t.Errorf("%s names the page %s", file, problem)
-			}
+			expect.Same(t, file+": page that is missing", missing(root, m[1], m[2]), "")
 		}
 		return err
 	})
@@ -46,7 +44,7 @@ func TestNamedPagesExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n < 10 {
-		t.Errorf("%d pages are named", n)
+		t.Errorf("got %d pages that are named, want at least 10", n)
 	}
 }
 
@@ -69,13 +67,11 @@ func TestPagesFitNarrowTerminals(t *testing.T) {
 	for _, p := range docs.Pages() {
 		var out bytes.Buffer
 		a := &app{out: &out, err: &out, outWidth: 60, getenv: func(name string) string { return map[string]string{"NO_COLOR": "1"}[name] }}
-		if code := a.main(t.Context(), []string{"help", p.Name}); code != 0 {
-			t.Errorf("%s: exit %d", p.Name, code)
-		}
+		expect.Same(t, p.Name+": exit code", a.main(t.Context(), []string{"help", p.Name}), 0)
 		for line := range strings.Lines(out.String()) {
 			line = strings.TrimRight(line, "\n")
 			if len([]rune(line)) > 60 && !strings.HasPrefix(line, "    ") && strings.Contains(strings.Trim(line, "- "), " ") {
-				t.Errorf("%s: %d columns: %s", p.Name, len([]rune(line)), line)
+				t.Errorf("%s: %d columns: %s, want at most 60", p.Name, len([]rune(line)), line)
 			}
 		}
 	}
@@ -94,7 +90,7 @@ func TestDoctorPagesExist(t *testing.T) {
 	for _, m := range pages {
 		name, anchor, cut := strings.Cut(m[1], "#")
 		if p := docs.Find(name); m[1] != "" && (p == nil || cut && p.Section(anchor) == "") {
-			t.Errorf("there is no page %s", m[1])
+			t.Errorf("got no page %s, want it as it is named", m[1])
 		}
 	}
 	if len(pages) < 12 {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // A merge that is killed leaves nothing that could be taken for a run: it is made again, and resume finds no run to pay for.
@@ -47,11 +49,11 @@ func TestKilledMerge(t *testing.T) {
 	}
 	b.exits(0, "merge", "one", "two", "--out", "merged", "-o", "json=merged.json")
 	if !strings.Contains(b.read("merged.json"), fmt.Sprintf(`"trials":%d,"pass":%d`, trials, trials)) || killed == 0 {
-		t.Errorf("after %d kills: %.300s", killed, b.read("merged.json"))
+		t.Errorf("after %d kills: %.300s, want %d trials that pass", killed, b.read("merged.json"), trials)
 	}
 	left, err := filepath.Glob(b.path("merged/*.part*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("left: %v %v", left, err)
+		t.Errorf("left: %v %v, want nothing left", left, err)
 	}
 }
 
@@ -97,9 +99,7 @@ func TestHistoryCatchesUp(t *testing.T) {
 	id, _, _ = strings.Cut(id, `"`)
 	b.write(".evalrun/expected-runs/"+id, b.path("second")+"\n") // as a killed process leaves it
 	b.exits(0, "history", "-o", "json")
-	if !strings.Contains(b.out, id) {
-		t.Errorf("%s is not in the history: %.500s", id, b.out)
-	}
+	expect.Contains(t, "the history", b.out, id)
 	if _, err := os.Stat(b.path(".evalrun/expected-runs/" + id)); err == nil {
 		t.Error("the note of the run is left")
 	}
@@ -126,7 +126,7 @@ func TestErrorsComeLast(t *testing.T) {
 		}
 	}
 	if got := strings.Join(cases, " "); !strings.HasSuffix(got, "good bad bad bad") || strings.Count(got, "bad") != 3 {
-		t.Errorf("after the resume: %s", got)
+		t.Errorf("after the resume: %s, want 3 bad at the end", got)
 	}
 }
 

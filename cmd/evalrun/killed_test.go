@@ -190,7 +190,7 @@ func TestKilledWhileJudging(t *testing.T) {
 				extra = l.texts()
 			}
 			if extra > killed*workers {
-				t.Errorf("%d of %d calls were repeated by %d kills of %d workers", extra, all, killed, workers)
+				t.Errorf("%d of %d calls were repeated by %d kills of %d workers, want at most one a worker and kill", extra, all, killed, workers)
 			}
 			if name == "tools" {
 				b.ranAgain(30*kills(t), killed*workers)
@@ -238,7 +238,7 @@ func TestKilledUnderABudget(t *testing.T) {
 	b.killAgain(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
 	calls := l.sum()
 	if calls > 100 {
-		t.Errorf("%d calls with a budget of 100", calls)
+		t.Errorf("got %d calls, want at most the budget of 100", calls)
 	}
 	var report struct {
 		Run struct{ Spent struct{ Calls int } }
@@ -247,7 +247,7 @@ func TestKilledUnderABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := report.Run.Spent.Calls; got < calls || got > 100 {
-		t.Errorf("the report says %d calls, the service got %d", got, calls)
+		t.Errorf("got %d calls in the report, want at least the %d of the service and at most 100", got, calls)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestKilledUnderABudgetOfTokens(t *testing.T) {
 	)
 	b.killAgain(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
 	if all := l.sum(); all*110 > 8800 {
-		t.Errorf("%d tokens with a budget of 8800", all*110)
+		t.Errorf("got %d tokens, want at most the budget of 8800", all*110)
 	}
 }
 
@@ -308,6 +308,6 @@ func TestKilledUnderALimitOfTokens(t *testing.T) {
 		args = []string{"resume", "killed"}
 	}
 	if calls := l.sum(); calls*100 > 2000 || calls == 0 {
-		t.Errorf("%d tokens within a few seconds, with a limit of 2000 a minute", calls*100)
+		t.Errorf("got %d tokens within a few seconds, want some, and at most the 2000 of a minute", calls*100)
 	}
 }

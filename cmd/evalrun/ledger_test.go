@@ -253,7 +253,7 @@ func TestLedgerBudgetSurvivesKills(t *testing.T) {
 	got := l.balance()
 	expect.Same(t, "calls in the books", got.Granted.Calls, budget)
 	if n := service.calls(); n > budget || n < budget-4*(2*kills(t)) {
-		t.Errorf("the service got %d calls of a budget of %d", n, budget)
+		t.Errorf("the service got %d calls of a budget of %d, want that less what kills cost", n, budget)
 	}
 	t.Logf("%d of %d calls arrived", service.calls(), budget)
 	if got.Refused.Calls == 0 {
@@ -281,13 +281,11 @@ func TestLedgerIsAway(t *testing.T) {
 	l.kill()
 	_ = cmd.Wait()
 	expect.Same(t, "exit", cmd.ProcessState.ExitCode(), 4)
-	if text := errs.String(); !strings.Contains(text, "did not answer for 1s") {
-		t.Errorf("no reason in\n%s", text)
-	}
+	expect.Contains(t, "the errors", errs.String(), "did not answer for 1s")
 	l.start(strings.TrimPrefix(l.url, "http://"))
 	b.exits(0, "resume", "run")
 	if n := service.calls(); n > 5+1+5 { // the answers, a call at the kill, and the counts of the prompt
-		t.Errorf("%d calls for 5 trials", n)
+		t.Errorf("%d calls for 5 trials, want at most 11", n)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestShardsOnKubernetes(t *testing.T) {
 	again := p.pod(jobs, "JOB_COMPLETION_INDEX=1")
 	out, err := again.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "to run") {
-		t.Fatalf("the pod that starts again: %v\n%s", err, out)
+		t.Fatalf("the pod that starts again: %v, want what is to run\n%s", err, out)
 	}
 	for i, cmd := range running {
 		if i != 1 {
@@ -114,11 +114,10 @@ func TestShardsOnKubernetes(t *testing.T) {
 		}
 	}
 	out, err = p.pod(merge).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "PASS  240 trials") {
-		t.Errorf("the merge: %v\n%s", err, out)
-	}
+	expect.OK(t, err)
+	expect.Contains(t, "the merge", string(out), "PASS  240 trials")
 	if n := service.calls(); n > trials+2 {
-		t.Errorf("%d calls for %d trials and a kill with 2 in progress", n, trials)
+		t.Errorf("%d calls for %d trials and a kill with 2 in progress, want at most 2 more", n, trials)
 	}
 }
 
@@ -169,9 +168,7 @@ func TestMatrixOfGitHub(t *testing.T) {
 	for _, shard := range shards {
 		run("shard", shard)
 	}
-	if said := run("verdict", ""); !strings.Contains(said, "PASS  40 trials") {
-		t.Errorf("the verdict:\n%s", said)
-	}
+	expect.Contains(t, "the verdict", run("verdict", ""), "PASS  40 trials")
 	expect.Same(t, "calls", service.calls(), 40)
 	if !strings.Contains(p.read("summary.md"), "evalrun: passed") {
 		t.Error("the summary of the job lacks the verdict")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -23,9 +24,7 @@ func TestRoff(t *testing.T) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
-	if got := quoteRoff(`a "b" -c`); got != `"a \(dqb\(dq \-c"` {
-		t.Error(got)
-	}
+	expect.Same(t, "quoted", quoteRoff(`a "b" -c`), `"a \(dqb\(dq \-c"`)
 }
 
 // Each command is in the overview, and its manual page has all its flags.
@@ -38,7 +37,7 @@ func TestEachCommandIsShown(t *testing.T) {
 	root := (&app{}).root()
 	for _, c := range root.Commands() {
 		if c.GroupID == "" && !c.Hidden {
-			t.Errorf("%s is in no group of the overview (%v)", c.Name(), known)
+			t.Errorf("got %s in no group of the overview, want one of %v", c.Name(), known)
 		}
 	}
 	var walk func(*cobra.Command)
@@ -46,7 +45,7 @@ func TestEachCommandIsShown(t *testing.T) {
 		page := manualPage(c)
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && !strings.Contains(page, roff("--"+f.Name)) {
-				t.Errorf("the page of %s has no --%s", c.Name(), f.Name)
+				t.Errorf("the page of %s: got no --%s, want each flag", c.Name(), f.Name)
 			}
 		})
 		for _, sub := range c.Commands() {

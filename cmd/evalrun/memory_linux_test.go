@@ -146,7 +146,7 @@ func TestTooLittleMemory(t *testing.T) {
 		_ = os.RemoveAll(filepath.Join(s.dir, fmt.Sprintf("run-%d", i)))
 	}
 	if died == 0 || completed == 0 {
-		t.Errorf("the steps are wrong: %d runs died, and %d were completed", died, completed)
+		t.Errorf("got %d runs that died and %d that were completed, want steps with some of both", died, completed)
 	}
 }
 

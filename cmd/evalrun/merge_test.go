@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // command runs evalrun in this process and wants an exit code.
@@ -51,7 +51,5 @@ func TestSevenShards(t *testing.T) {
 		merge = append(merge, dir)
 	}
 	merged := command(t, 1, merge...)
-	if d := cmp.Diff(timing.ReplaceAllString(whole, ""), timing.ReplaceAllString(merged, "")); d != "" {
-		t.Error(d)
-	}
+	expect.Same(t, "merged", timing.ReplaceAllString(merged, ""), timing.ReplaceAllString(whole, ""))
 }

@@ -46,7 +46,7 @@ func TestMissingModel(t *testing.T) {
 			w.WriteHeader(404)
 			fmt.Fprint(w, `{"error":{"code":404,"message":"retired in May, ask for its successor","status":"NOT_FOUND"}}`)
 		default:
-			t.Errorf("asked for %s", r.URL.Path)
+			t.Errorf("got a request for %s, want one for models", r.URL.Path)
 		}
 	}), map[string]string{"suite.yaml": oneCase})
 	b.exits(2, "run", "suite.yaml")

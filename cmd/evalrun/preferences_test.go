@@ -130,7 +130,7 @@ func TestPreferencesOfAllPairs(t *testing.T) {
 	for _, a := range p.Arms {
 		order = append(order, a.Arm)
 		if a.Interval[0] > a.Preference || a.Preference > a.Interval[1] {
-			t.Errorf("%s: %v is not in %v", a.Arm, a.Preference, a.Interval)
+			t.Errorf("%s: got %v, want it within %v", a.Arm, a.Preference, a.Interval)
 		}
 	}
 	expect.Same(t, "order", order, []string{"t/good", "t/fair", "t/bad", "t/worst"})
@@ -141,7 +141,7 @@ func TestPreferencesOfAllPairs(t *testing.T) {
 	b.exits(0, "compare", "run", "--choose", "--rank", "--arms=t/bad,t/fair,t/worst")
 	b.says("on 3 pairs of 3 arms", "chose: 0 calls")
 	if strings.Contains(b.out, "t/good") {
-		t.Errorf("t/good is ranked:\n%s", b.out)
+		t.Errorf("got t/good in the ranking, want it left out:\n%s", b.out)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // visited is a file in which a program under test notes its calls, a line each: the trial, the case and the turn.
@@ -62,9 +64,7 @@ func TestKilledPrograms(t *testing.T) {
 	log := visited{t, b.path("log")}
 	b.env = append(b.env, "LOG="+log.path)
 	killed := b.killAgain(log, min(kills(t), 10), 0, "run", "suite.yaml", "--out", "killed")
-	if want := fmt.Sprintf(`"trials":%d,"pass":%d`, cases, cases); !strings.Contains(b.read("killed.json"), want) {
-		t.Errorf("no %s in %.300s", want, b.read("killed.json"))
-	}
+	expect.Contains(t, "the report", b.read("killed.json"), fmt.Sprintf(`"trials":%d,"pass":%d`, cases, cases))
 	trials := map[string]bool{}
 	for _, call := range log.calls() {
 		if trial, _, _ := strings.Cut(call, " "); trial != "" { // whose input was not cut by a kill
@@ -72,10 +72,10 @@ func TestKilledPrograms(t *testing.T) {
 		}
 	}
 	if n := len(trials); n < cases || n > cases+killed*workers {
-		t.Errorf("%d trials began for %d cases, with %d kills of %d workers", n, cases, killed, workers)
+		t.Errorf("%d trials began for %d cases, with %d kills of %d workers, want at most one more a worker and kill", n, cases, killed, workers)
 	}
 	if left, err := os.ReadDir(b.path("killed/workspaces")); err == nil {
-		t.Errorf("%d workspaces are left", len(left))
+		t.Errorf("got %d workspaces, want none left", len(left))
 	}
 	t.Logf("%d kills, %d calls, %d trials began", killed, log.sum(), len(trials))
 }
@@ -130,9 +130,7 @@ func TestProgramsLeaveNoProcess(t *testing.T) {
 			if _, err := io.Copy(io.Discard, alive); err != nil { // until the last one is gone
 				t.Fatal(err)
 			}
-			if text := b.read("run/run.jsonl"); !strings.Contains(text, test.says) {
-				t.Errorf("no %q in %s", test.says, text)
-			}
+			expect.Contains(t, "the run file", b.read("run/run.jsonl"), test.says)
 		})
 	}
 }

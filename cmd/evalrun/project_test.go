@@ -52,7 +52,7 @@ func TestAProjectFileKnowsTheFlagsOfRun(t *testing.T) {
 		}
 	})
 	for key := range keys {
-		t.Errorf("the key %s has no flag of run", key)
+		t.Errorf("the key %s: got no flag of run, want one", key)
 	}
 }
 
@@ -84,7 +84,7 @@ name: n
 	for _, one := range file.Flags {
 		flag := cmd.Flags().Lookup(one.Name)
 		if flag == nil {
-			t.Errorf("there is no flag --%s", one.Name)
+			t.Errorf("got no flag --%s, want it", one.Name)
 			continue
 		}
 		for _, value := range one.Values {
@@ -96,6 +96,6 @@ name: n
 		delete(want, one.Name)
 	}
 	for name := range want {
-		t.Errorf("--%s got no value", name)
+		t.Errorf("--%s: got no value, want one", name)
 	}
 }

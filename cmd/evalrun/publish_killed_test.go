@@ -41,7 +41,7 @@ func TestKilledPublish(t *testing.T) {
 		t.Errorf("%d pages, want 6", pages)
 	}
 	if left, _ := filepath.Glob(b.path("site/data/new-*")); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("left behind: %q, want nothing", left)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // racing answers the arms of a race: each passes its own share of the cases, which a hash of the request decides, and one in
@@ -121,11 +123,11 @@ func TestRaceIsTheSameHoweverItRuns(t *testing.T) {
 			t.Errorf("with %d workers: got %s, want %s", workers, race, want)
 		}
 		if got := report.Race.Trials - l.sum(); got != report.Race.Skipped || got != report.Summary.Skip || got == 0 {
-			t.Errorf("with %d workers: %d calls were not made, the report says %d", workers, got, report.Race.Skipped)
+			t.Errorf("with %d workers: got %d calls that were not made, want the %d of the report", workers, got, report.Race.Skipped)
 		}
 		// of each of the two arms that left: 1 + workers/1 units of up to 3 trials, since each has a model of its own
 		if extra := l.sum() - least; extra > 2*3*2*(1+workers) {
-			t.Errorf("with %d workers: %d calls more than with one", workers, extra)
+			t.Errorf("with %d workers: got %d calls more than with one, want at most %d", workers, extra, 2*3*2*(1+workers))
 		}
 	}
 	for _, workers := range []string{"1", "16"} {
@@ -137,9 +139,7 @@ func TestRaceIsTheSameHoweverItRuns(t *testing.T) {
 		}
 		before := l.sum()
 		b.exits(0, "resume", "killed", "-o", "json=killed.json")
-		if l.sum() != before {
-			t.Errorf("%d calls for a race that was complete", l.sum()-before)
-		}
+		expect.Same(t, "calls after a race that was complete", l.sum(), before)
 	}
 }
 
@@ -162,6 +162,7 @@ func TestNoJudgeIsCalledForArmsThatLeft(t *testing.T) {
 		t.Errorf("got the race %+v, want one on `said` that two arms leave", report.Race)
 	}
 	if asked != report.Race.Trials-report.Race.Skipped || judged > asked {
-		t.Errorf("%d calls and %d to judges, with %d of %d trials skipped", asked, judged, report.Race.Skipped, report.Race.Trials)
+		t.Errorf("got %d calls and %d to judges, want one for each trial with %d of %d skipped, and no more to judges",
+			asked, judged, report.Race.Skipped, report.Race.Trials)
 	}
 }

@@ -65,7 +65,7 @@ func recordings(t *testing.T) []recording {
 	t.Helper()
 	files, err := filepath.Glob("../../clients/generative/testdata/*-*.*")
 	if err != nil || len(files) < 30 {
-		t.Fatalf("%d recordings, %v", len(files), err)
+		t.Fatalf("got %d recordings (%v), want at least 30", len(files), err)
 	}
 	var out []recording
 	for _, file := range files {
@@ -293,7 +293,7 @@ func TestSoakRecordedReplies(t *testing.T) {
 	got := recordedOutcomes(t, all, repeats)
 	for _, r := range all {
 		if n := got[r.model+" "+want[r.model]]; n != fmt.Sprint(repeats) {
-			t.Errorf("%s: %s of %d repeats are %s", r.model, n, repeats, want[r.model])
+			t.Errorf("%s: got %s, want all %d repeats to be %s", r.model, n, repeats, want[r.model])
 		}
 	}
 	t.Logf("%d replies, %d times each", len(all), repeats)
@@ -309,7 +309,7 @@ func recordedOutcomes(t *testing.T, all []recording, repeats int) map[string]str
 		cmd := exec.Command(program(t), append(args, "-q", "-o", "jsonl=out.jsonl")...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "EVALRUN_API_KEY=k", "EVALRUN_BASE_URL="+service.URL)
 		if text, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 1 {
-			t.Fatalf("evalrun %v: %v\n%.3000s", args, err, text)
+			t.Fatalf("evalrun %v: got %v, want exit 1\n%.3000s", args, err, text)
 		}
 		if got, want := service.asked(), len(all)*repeats; got != want {
 			t.Fatalf("evalrun %v: %d calls, want %d", args, got, want)

@@ -130,9 +130,8 @@ func TestWholeRequestsAreEstimatedWhereTheyCannotBeCounted(t *testing.T) {
 	expect.Same(t, "calls to generate", len(service.got("generateContent")), 3)
 	// 258 a file, and a quarter of the 220 bytes of texts, declarations and literal parts.
 	const estimated = 2*258 + 55
-	if text := fmt.Sprintf(`"promptTokens":%d`, estimated); !strings.Contains(b.read("run/run.jsonl"), text) {
-		t.Errorf("no %s in the run file: %.3000s", text, b.read("run/run.jsonl"))
-	}
+	expect.Contains(t, "the run file",
+		b.read("run/run.jsonl"), fmt.Sprintf(`"promptTokens":%d`, estimated))
 }
 
 // A limit on tokens of a model whose answers have no known bound is reported at the target before anything is sent.

@@ -88,9 +88,7 @@ func TestSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(got, schemaOf(t, what)) {
-			t.Errorf("%s is not what the tables say: make golden renews it", file)
-		}
+		expect.Same(t, file+" (make golden renews it)", string(got), string(schemaOf(t, what)))
 	}
 }
 
@@ -122,7 +120,7 @@ func filesOf(t *testing.T, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatal(pattern, err)
+		t.Fatalf("%s: got no file (%v), want some", pattern, err)
 	}
 	out := map[string][]byte{}
 	for _, file := range files {
@@ -210,7 +208,7 @@ func TestHints(t *testing.T) {
 		first, _, _ := strings.Cut(string(text), "\n")
 		name, ok := strings.CutPrefix(first, "# yaml-language-server: $schema=")
 		if !ok {
-			t.Errorf("%s: the first line names no schema: %s", path, first)
+			t.Errorf("%s: got the first line %[2]s, want the name of a schema", path, first)
 			return nil
 		}
 		named, err := os.ReadFile(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
@@ -228,7 +226,7 @@ func TestHints(t *testing.T) {
 			what = "script"
 		}
 		if !bytes.Equal(named, schemaOf(t, what)) {
-			t.Errorf("%s: %s is not the schema of a %s", path, name, what)
+			t.Errorf("%s: got %s, want the schema of a %s", path, name, what)
 		}
 		return nil
 	})
@@ -379,7 +377,7 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 		a.loaders = append(a.loaders, regexp.MustCompile(p))
 	}
 	if mistakes := loads(a.files, text); len(mistakes) > 0 {
-		t.Fatal(mistakes)
+		t.Fatalf("got %v, want no mistake", mistakes)
 	}
 	walk := func(doc []byte, below ...any) {
 		var root any
@@ -422,7 +420,7 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 	}
 	for _, p := range onlyLoader {
 		if !a.used[p] {
-			t.Errorf("nothing brings about a mistake like %q: strike it from the list", p)
+			t.Errorf("got no mistake like %q, want one: strike it from the list", p)
 		}
 	}
 	if a.refused < 1000 {

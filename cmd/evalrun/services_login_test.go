@@ -69,12 +69,12 @@ func TestProgramsPrintTokens(t *testing.T) {
 	for _, file := range []string{"seen", "checked"} {
 		for _, secret := range []string{"TWO_API_KEY", "EVALRUN_"} {
 			if strings.Contains(b.read(file), secret) {
-				t.Errorf("a program sees %s (%s)", secret, file)
+				t.Errorf("got %s in what a program sees (%s), want it hidden", secret, file)
 			}
 		}
 	}
 	if strings.Contains(b.out+b.errs+b.read("run/run.jsonl")+b.read("run.json"), "token-number") {
-		t.Errorf("a token shows:\n%s%s", b.out, b.errs)
+		t.Errorf("got a token, want none:\n%s%s", b.out, b.errs)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestTokensEnd(t *testing.T) {
 		b.says(want, "7 trials: 1 pass, 0 fail, 1 error, 5 skip")
 		for _, token := range []string{"eyJhbG", "short", "ya29", "Ab1Cd2Ef"} {
 			if strings.Contains(b.out+b.errs, token) {
-				t.Errorf("%s: the token shows:\n%s%s", words, b.out, b.errs)
+				t.Errorf("%s: got the token, want it hidden:\n%s%s", words, b.out, b.errs)
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func TestServersWithoutMetadataAreAskedOnce(t *testing.T) {
 			}
 			expect.Same(t, "requests for metadata", looked.Load(), 4*test.requests)
 			if strings.Contains(b.errs, "trying up to") {
-				t.Errorf("a wait is announced:\n%s", b.errs)
+				t.Errorf("got a wait, want none:\n%s", b.errs)
 			}
 		})
 	}

@@ -120,9 +120,7 @@ cases: [{name: some, arms: ["b/*"]}, {name: many, repeats: %d, arms: ["a/*", "c/
 	b.says("warning: "+refused+"; what needs it is skipped, the rest continues", "evalrun: "+refused)
 	report := strings.Join(strings.Fields(b.read("run.json")), "")
 	for _, want := range []string{`"arm":"c/p","pass":200,"fail":0,"error":0,"skip":0`, `"arm":"b/p","pass":0,"fail":0,"error":1,"skip":0`} {
-		if !strings.Contains(report, want) {
-			t.Errorf("the report lacks %s", want)
-		}
+		expect.Contains(t, "the report", report, want)
 	}
 	if strings.Contains(report+b.read("run/run.jsonl")+b.out+b.errs, "key-of-") {
 		t.Error("a key is in the report, in the run file, or in what was said")
@@ -197,7 +195,7 @@ cases:
 		t.Errorf("the judge got %d calls, want those that were under way", n)
 	}
 	if n := model.calls.Load(); n > 30 {
-		t.Errorf("the model got %d calls, although the judge of 40 trials refuses", n)
+		t.Errorf("got %d calls of the model, want at most 30: the judge of 40 trials refuses", n)
 	}
 
 	// Once the judge answers, the answers that were kept are judged, and only what was never sent is sent.
@@ -207,10 +205,10 @@ cases:
 	b.exits(0, "resume", "run")
 	expect.Same(t, "calls of the model", model.calls.Load(), 61)
 	if before >= 61 {
-		t.Errorf("%d calls before the judge answered", before)
+		t.Errorf("got %d calls before the judge answered, want less than 61", before)
 	}
 	if !strings.HasPrefix(judge.paths[0], "/v1/messages") || !strings.Contains(judge.bodies[0], `"max_tokens":`) {
-		t.Errorf("the judge was sent %s to %s", judge.bodies[0], judge.paths[0])
+		t.Errorf("got %s to %s, want messages with max_tokens", judge.bodies[0], judge.paths[0])
 	}
 }
 

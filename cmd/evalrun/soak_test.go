@@ -283,7 +283,7 @@ func TestSoak(t *testing.T) {
 	report := s.balanced("report.json", trials)
 	sum := report.Summary
 	if code != 1 || sum.Pass == 0 || sum.Fail == 0 || sum.Error == 0 || report.Run.Reason != "completed" || report.Run.Partial {
-		t.Errorf("exit %d, %s, %+v\n%.2000s", code, report.Run.Reason, sum, said.String())
+		t.Errorf("exit %d, %s, %+v, want 1, completed, and some of each outcome\n%.2000s", code, report.Run.Reason, sum, said.String())
 	}
 	info, err := os.Stat(runFile)
 	if err != nil {
@@ -301,7 +301,7 @@ func wantSteadyDescriptors(t *testing.T, samples []soakSample, whole int64) {
 	early, late := asking(samples, 0.05, 0.4, whole), asking(samples, 0.6, 0.95, whole)
 	before, after := mostFDs(early), mostFDs(late)
 	if most := 2*soakWorkers + 30; before > most || after > most || len(early) > 0 && after > before+soakWorkers/2 {
-		t.Errorf("descriptors: at most %d at first, %d in the end", before, after)
+		t.Errorf("descriptors: got at most %d at first and %d in the end, want no more than workers need", before, after)
 	}
 	t.Logf("%d samples; descriptors at most %d, then %d", len(samples), before, after)
 }
@@ -311,11 +311,11 @@ func wantSteadyMemory(t *testing.T, samples, server []soakSample, whole int64, t
 	t.Helper()
 	warm := asking(samples, 0.2, 0.95, whole)
 	if len(warm) < 10 {
-		t.Fatalf("%d samples are too few: more trials are needed", len(warm))
+		t.Fatalf("got %d samples, want at least 10: more trials are needed", len(warm))
 	}
 	grows := slope(warm, whole, trials)
 	if grows >= 1 {
-		t.Errorf("memory grows by %.2f MiB for 10,000 trials", grows)
+		t.Errorf("got %.2f MiB more for 10,000 trials, want less than 1", grows)
 	}
 	t.Logf(
 		"memory: %d KiB, then %d KiB, %.3f MiB for 10,000 trials; reports included %d KiB; the emulator: %.3f MiB for 10,000 trials",

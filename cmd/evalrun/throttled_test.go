@@ -59,7 +59,7 @@ func TestLimitedModelHoldsUpNoOther(t *testing.T) {
 			fmt.Fprint(w, hi)
 		default:
 			if slow.Add(1) == 3 && free.Load() < 300 {
-				t.Errorf("only %d calls to the free model while the limited one had 3", free.Load())
+				t.Errorf("got %d calls of the free model while the limited one had 3, want at least 300", free.Load())
 			}
 			fmt.Fprint(w, hi)
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // tortureWorkers is how many calls may be under way, and so lost, when a run is killed.
@@ -69,12 +69,10 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	killed := s.kill(kills(t), "run", "suite.yaml", "--base-url", s.url, "--out", "killed", "-q")
 	s.finish(1, "resume", "killed", "-q", "-o", "jsonl=killed.jsonl")
 	if extra := generated(t, s.url) - before - 4*repeats; extra < 0 || extra > killed*tortureWorkers {
-		t.Errorf("%d calls too many after %d kills", extra, killed)
+		t.Errorf("got %d calls too many after %d kills, want at most one a worker and kill", extra, killed)
 	}
 	whole, again := readText(t, s.dir, "whole.jsonl"), readText(t, s.dir, "killed.jsonl")
-	if d := cmp.Diff(timing.ReplaceAllString(whole, ""), timing.ReplaceAllString(again, "")); d != "" {
-		t.Errorf("after %d kills:\n%.2000s", killed, d)
-	}
+	expect.Same(t, fmt.Sprintf("after %d kills", killed), timing.ReplaceAllString(again, ""), timing.ReplaceAllString(whole, ""))
 	t.Logf("%d kills", killed)
 }
 

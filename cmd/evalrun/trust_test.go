@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // stoppedRun is a box with a run that its budget has stopped half-way.
@@ -62,9 +64,7 @@ func TestCopiesOfSuites(t *testing.T) {
 				b.exits(2, args...)
 				b.says(name, ".tmpl")
 			}
-			if calls.Load() != before {
-				t.Errorf("%d calls were made", calls.Load()-before)
-			}
+			expect.Same(t, "calls", calls.Load(), before)
 		})
 	}
 	t.Run("merge", func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestRunsOfOthers(t *testing.T) {
 			if test.resume == 2 {
 				b.says(test.says...)
 				if _, err := os.Stat(b.path("started")); err == nil || calls.Load() != before {
-					t.Errorf("%d calls were made, or the program was started (%v)", calls.Load()-before, err)
+					t.Errorf("got %d calls, or a program that was started (%v), want neither", calls.Load()-before, err)
 				}
 				b.exits(0, "resume", test.run, "--trust", "--budget-calls", "20")
 			}
@@ -165,7 +165,7 @@ func TestApplicationsOfOthers(t *testing.T) {
 			b.says("an untrusted suite cannot", "add --allow "+test.allow)
 			b.exits(2, "resume", "moved", "--budget-calls", "4", "--untrusted", "--allow", test.other)
 			if _, err := os.Stat(b.path("started")); err == nil || calls.Load() > 0 {
-				t.Errorf("%d calls were made, or the program was started (%v)", calls.Load(), err)
+				t.Errorf("got %d calls, or a program that was started (%v), want neither", calls.Load(), err)
 			}
 			b.exits(4, "resume", "moved", "--budget-calls", "3", "--trust")
 			b.exits(0, "resume", "moved", "--budget-calls", "4", "--untrusted", "--allow", test.allow)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/flags"
 )
 
@@ -31,9 +32,7 @@ func helpOf(t *testing.T, c *cobra.Command, width int) string {
 	t.Helper()
 	var out bytes.Buffer
 	a := &app{out: &out, err: &out, outWidth: width, getenv: func(string) string { return "" }}
-	if code := a.main(t.Context(), append(strings.Fields(c.CommandPath())[1:], "--help")); code != 0 {
-		t.Errorf("%s: exit %d", c.CommandPath(), code)
-	}
+	expect.Same(t, c.CommandPath()+": exit code", a.main(t.Context(), append(strings.Fields(c.CommandPath())[1:], "--help")), 0)
 	return regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(out.String(), "")
 }
 
@@ -46,7 +45,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 				line = strings.TrimRight(line, "\n")
 				code := strings.HasPrefix(line, "  evalrun") || strings.HasPrefix(line, "  #") || strings.HasPrefix(line, "\t")
 				if len([]rune(line)) > min(width, 100) && !code && c.Name() != "help" && len(strings.Fields(line)) > 1 {
-					t.Errorf("%s: %d columns of %d: %s", c.CommandPath(), len([]rune(line)), width, line)
+					t.Errorf("%s: got %d columns, want at most those of %d: %s", c.CommandPath(), len([]rune(line)), width, line)
 				}
 			}
 		}
@@ -84,7 +83,7 @@ func TestRunHelpHasGroupsAndExamples(t *testing.T) {
 	}
 	text := helpOf(t, cmd, 80)
 	if examples, first := strings.Index(text, "Examples:"), strings.Index(text, "Selection:"); examples < 0 || first < examples {
-		t.Errorf("the examples do not come first:\n%s", text)
+		t.Errorf("got the examples after the selection, want them first:\n%s", text)
 	}
 }
 
@@ -101,10 +100,10 @@ func TestFlagsAreWords(t *testing.T) {
 				return
 			}
 			if name := flags.Named(f); !named.MatchString(name) {
-				t.Errorf("%s: the flag is shown as %q", c.CommandPath(), name)
+				t.Errorf("%s: got the flag %q, want a name in the common form", c.CommandPath(), name)
 			}
 			if phrase := flags.Phrase(f); phrase == "" || strings.HasSuffix(phrase, ".") || strings.Contains(phrase, "`") {
-				t.Errorf("%s --%s: the phrase is %q", c.CommandPath(), f.Name, phrase)
+				t.Errorf("%s --%s: got the phrase %q, want one without a full stop or backquotes", c.CommandPath(), f.Name, phrase)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // TestVersionsStayReadable goes through what version 0.1 left on a disk: runs that ended, ran out of budget, were killed or are shards, an
@@ -29,9 +29,7 @@ func TestVersionsStayReadable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(was["summary"], is["summary"]); diff != "" {
-		t.Errorf("the summary has changed (-version 0.1 +today):\n%s", diff)
-	}
+	expect.Same(t, "the summary of version 0.1", is["summary"], was["summary"])
 
 	suites := []string{"suites/judged.yaml", "suites/live.yaml", "suites/votes.yaml", "suites/dataset.yaml"}
 	b.exits(0, append([]string{"run", "--replay", "recorded", "--repeats", "2", "--max-errors", "0.1", "--var", "city=Paris"}, suites...)...)
@@ -47,6 +45,6 @@ func TestVersionsStayReadable(t *testing.T) {
 	b.says("judged", "votes")
 	b.exits(0, "show", "finished", "thread")
 	if _, err := os.Stat(filepath.Join(b.dir, "merged", "run.jsonl")); err != nil || strings.Contains(b.errs, "damaged") {
-		t.Errorf("merged: %v\n%s", err, b.errs)
+		t.Errorf("merged: got %v, want a run that is not damaged\n%s", err, b.errs)
 	}
 }

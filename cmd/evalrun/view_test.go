@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -88,17 +90,14 @@ func TestViewOpens(t *testing.T) {
 				return nil
 			},
 		}
-		if code := a.main(t.Context(), test.args); code != 0 {
-			t.Errorf("%v: exit %d\n%s", test.args, code, errOut.String())
-		}
+		code := a.main(t.Context(), test.args)
+		expect.Same(t, fmt.Sprint(test.args, ": exit code with the errors ", errOut.String()), code, 0)
 		address := strings.TrimSpace(out.String())
 		if rest, ok := strings.CutPrefix(opened, address); ok && strings.Trim(rest, "0123456789abcdef/") != strings.Trim(test.opens, "/") ||
 			!ok && opened != test.opens {
-			t.Errorf("%v on a terminal of %d: %s serves, %s is opened", test.args, test.width, address, opened)
+			t.Errorf("%v on a terminal of %d: got %[4]s opened, want %[3]s, which serves", test.args, test.width, address, opened)
 		}
-		if test.fails != strings.Contains(errOut.String(), "could not be opened (there is none)") {
-			t.Error(errOut.String())
-		}
+		expect.Same(t, "could not be opened", strings.Contains(errOut.String(), "could not be opened (there is none)"), test.fails)
 	}
 }
 
