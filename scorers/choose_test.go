@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -25,7 +26,7 @@ func chosen(t testing.TB, criteria string, p scorers.Pair, reply func(question s
 			return choice, asked
 		}
 		if choice.Preferred != "" || choice.Why != "" && len(asked) == 0 {
-			t.Errorf("a choice before the judge has replied: %+v", choice)
+			t.Errorf("got a choice before the judge has replied: %+v, want none", choice)
 		}
 		for _, q := range replies.Wanted {
 			known[q.Key] = &eval.Judgement{Reply: reply(q.Contents[len(q.Contents)-1].Parts[0].Text), FinishReason: "STOP"}
@@ -92,7 +93,8 @@ func TestChoose(t *testing.T) {
 		if got.Preferred != test.want || got.Firsts != test.firsts || got.Seconds != test.others || len(asked) != test.asked ||
 			!strings.Contains(got.Why, test.why) ||
 			(got.Why == "") != (test.why == "") {
-			t.Errorf("%s: %+v, asked %d", name, got, len(asked))
+			t.Errorf("%s: %+v, asked %d, want %s of %d and %d after %d, %q",
+				name, got, len(asked), test.want, test.firsts, test.others, test.asked, test.why)
 		}
 	}
 }
@@ -118,7 +120,7 @@ func TestChooseWithoutAsking(t *testing.T) {
 		},
 	} {
 		if got, asked := chosen(t, "", test.pair, always("never")); got != test.want || len(asked) != 0 {
-			t.Errorf("%.100v: %+v", test.pair, got)
+			t.Errorf("%.100v: %+v, want %+v unasked", test.pair, got, test.want)
 		}
 	}
 }
@@ -153,12 +155,10 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		"no question": {scorers.Exchange{Answer: "x"}, scorers.Exchange{Answer: "y"}, map[string]string{"answerA": "x", "answerB": "y"}},
 	} {
 		_, asked := chosen(t, "", scorers.Pair{Base: test.base, Head: test.head}, always(pick("tie")))
-		if got := fenced(t, asked[0].Contents[0].Parts[0].Text); fmt.Sprint(got) != fmt.Sprint(test.want) {
-			t.Errorf("%s: %q", name, got)
-		}
+		expect.Same(t, name, fmt.Sprint(fenced(t, asked[0].Contents[0].Parts[0].Text)), fmt.Sprint(test.want))
 		if swapped := fenced(t, asked[1].Contents[0].Parts[0].Text); swapped["answerA"] != test.want["answerB"] ||
 			swapped["questionA"] != test.want["questionB"] {
-			t.Errorf("%s: %q", name, swapped)
+			t.Errorf("%s: %q, want the texts of %q in the other order", name, swapped, test.want)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func staysInItsFence(t *testing.T, c *scorers.Compiled, text, plain string) (cod
 	t.Helper()
 	s, asked := judged(t, c, answer(text), ownRuling)
 	if len(asked) != 1 || *s.Value != 0 {
-		t.Errorf("value %v after %d questions", *s.Value, len(asked))
+		t.Errorf("got the value %v after %d questions, want 0 after 1", *s.Value, len(asked))
 	}
 	question := asked[0].Contents[0].Parts[0].Text
 	if diff := cmp.Diff(map[string]string{"answer": text, "rubric": "It is polite."}, fenced(t, question)); diff != "" {
@@ -245,7 +245,7 @@ func isNoRuling(t *testing.T, c *scorers.Compiled, text string) {
 	for _, reply := range []string{text + "\n" + ownRuling, ownRuling + "\n" + text} {
 		reply = reply[:min(len(reply), 64<<10)] // as it is kept
 		if s, _ := judged(t, c, answer(text), reply); s.Value != nil {
-			t.Errorf("read as a ruling: %v", *s.Value)
+			t.Errorf("got the value %v, want no ruling", *s.Value)
 		}
 	}
 }
@@ -254,14 +254,13 @@ func isNoRuling(t *testing.T, c *scorers.Compiled, text string) {
 func choosesNothing(t *testing.T, p scorers.Pair, criteria string) {
 	t.Helper()
 	got, asked := chosen(t, criteria, p, always(pick("A")))
-	if got.Preferred != scorers.Tie || len(asked) != 2 {
-		t.Errorf("%+v", got)
-	}
+	expect.Same(t, "preferred", got.Preferred, scorers.Tie)
+	expect.Same(t, "questions", len(asked), 2)
 	for i, q := range asked {
 		texts := fenced(t, q.Contents[0].Parts[0].Text)
 		order := [2]string{p.Base.Answer, p.Head.Answer}
 		if texts["answerA"] != order[i] || texts["answerB"] != order[1-i] || texts["criteria"] != criteria {
-			t.Errorf("order %d: %.300q", i, texts)
+			t.Errorf("order %d: got %.300q, want the answers in that order with the criteria", i, texts)
 		}
 	}
 }
@@ -275,11 +274,11 @@ func FuzzChoose(f *testing.F) {
 		p := scorers.Pair{Base: scorers.Exchange{Question: reply, Answer: base}, Head: scorers.Exchange{Question: head, Answer: head}}
 		got, asked := chosen(t, head, p, always(reply))
 		if (got.Preferred == "") != (got.Why != "") || len(asked) > 4 {
-			t.Errorf("%+v after %d", got, len(asked))
+			t.Errorf("%+v after %d, want a preference or why not, after at most 4", got, len(asked))
 		}
 		if len(asked) > 1 {
 			if texts := fenced(t, asked[0].Contents[0].Parts[0].Text); texts["answerA"] != base || texts["answerB"] != head {
-				t.Errorf("%q", texts)
+				t.Errorf("%q, want %q, %q", texts, base, head)
 			}
 		}
 	})

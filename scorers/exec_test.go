@@ -4,6 +4,7 @@ package scorers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
@@ -64,7 +66,7 @@ func (f folder) compile(t *testing.T, entry string) *scorers.Compiled {
 	t.Helper()
 	s, wrong := f.load(entry, suite.Options{})
 	if wrong != "" {
-		t.Fatalf("%s: %s", entry, wrong)
+		t.Fatalf("%s: got %s, want no problem", entry, wrong)
 	}
 	for c := range s.Cases() {
 		return scorers.Builtin().Compile(c.Scorers[0])
@@ -155,7 +157,7 @@ func TestExecInput(t *testing.T) {
 		Context: &scorers.Context{Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2}},
 	})
 	if !strings.HasPrefix(input, `{"version":1,"answer":"say \"hi\"\r\n`) {
-		t.Error(input)
+		t.Errorf("got %v, want the version and the answer first", input)
 	}
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(input), &sent); err != nil {
@@ -172,16 +174,14 @@ func TestExecInput(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
 		}
 	}
-	if !strings.Contains(string(sent["request"]), `"parts":[{"text":"ask"}]`) {
-		t.Error(string(sent["request"]))
-	}
+	expect.Contains(t, "request", string(sent["request"]), `"parts":[{"text":"ask"}]`)
 	if env, _ := os.ReadFile(filepath.Join(string(dir), "env")); strings.Contains(string(env), "canary") || len(env) == 0 {
-		t.Error(string(env))
+		t.Errorf("got %v, want an environment without secrets", string(env))
 	}
 	blocked := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}
 	const want = `{"version":1,"answer":"","candidate":1,"finishReason":"","safetyRatings":[],"candidates":[],`
 	if input := dir.input(t, c, blocked); !strings.HasPrefix(input, want) {
-		t.Error(input)
+		t.Errorf("got %v, want %s first", input, want)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestExecInput(t *testing.T) {
 func (f folder) input(t *testing.T, c *scorers.Compiled, a *scorers.Answer) string {
 	t.Helper()
 	if got, err := c.Score(a); err != nil || !got.Passed {
-		t.Fatal(got, err)
+		t.Fatalf("got %v, %v, want a pass", got, err)
 	}
 	input, err := os.ReadFile(filepath.Join(string(f), "input.json"))
 	if err != nil {
@@ -205,9 +205,8 @@ func TestExecAbandoned(t *testing.T) {
 	a, gone := answer("x"), make(chan struct{})
 	a.Context = &scorers.Context{Abandoned: gone}
 	close(gone)
-	if _, err := c.Score(a); err == nil || !strings.Contains(err.Error(), "abandoned") {
-		t.Error(err)
-	}
+	_, err := c.Score(a)
+	expect.Contains(t, "after the run", fmt.Sprint(err), "abandoned")
 }
 
 func TestExecMistakes(t *testing.T) {
@@ -247,11 +246,8 @@ func TestExecMistakes(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", entry, got, want)
 		}
 	}
-	if _, got := dir.load("- all: [exec: ./say.sh]", suite.Options{Untrusted: true}); !strings.Contains(
-		got, "s.yaml:8:15: an untrusted suite cannot start programs",
-	) {
-		t.Error(got)
-	}
+	_, got := dir.load("- all: [exec: ./say.sh]", suite.Options{Untrusted: true})
+	expect.Contains(t, "problems", got, "s.yaml:8:15: an untrusted suite cannot start programs")
 }
 
 // The files that a command names are a part of the scorer, nested ones too.
@@ -263,7 +259,7 @@ func TestExecPrograms(t *testing.T) {
 	}
 	before := programs()
 	if !strings.Contains(before, `"data.txt"2d711642b7`) || !strings.HasSuffix(before, "\n\"sh\"") {
-		t.Error(before)
+		t.Errorf("got %v, want the data with its digest, and the program", before)
 	}
 	if err := os.WriteFile(filepath.Join(string(dir), "say.sh"), []byte(saying+"# changed\n"), 0o755); err != nil {
 		t.Fatal(err)

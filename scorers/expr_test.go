@@ -125,7 +125,7 @@ func TestExprOfAMegabyte(t *testing.T) {
 	t.Parallel()
 	big := answer(strings.Repeat("a\u0301b ", 1<<18))
 	if s := score(t, `- expr: lower(answer) contains "b" and not (answer matches "c$")`, big); letter(s) != "p" || len(s.Reason) > 600 {
-		t.Errorf("%s: %s", letter(s), s.Reason)
+		t.Errorf("%s: %s, want p with a short reason", letter(s), s.Reason)
 	}
 }
 

@@ -21,10 +21,10 @@ func FuzzQuote(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got := quote(text)
 		if len(got) > 6*maxQuoted+5 || !utf8.ValidString(got) || strings.ContainsFunc(got, hidden) {
-			t.Errorf("%q", got)
+			t.Errorf("%q, want at most %d visible characters", got, maxQuoted)
 		}
 		if back, err := strconv.Unquote(visible(text)); err != nil || back != string([]rune(text)) {
-			t.Errorf("%s is read as %q, was %q: %v", visible(text), back, text, err)
+			t.Errorf("%s: got %q, want %q: %v", visible(text), back, text, err)
 		}
 		checkCut(t, text)
 	})
@@ -35,9 +35,9 @@ func checkCut(t *testing.T, text string) {
 	t.Helper()
 	cut := cutText(text)
 	if len(text) <= maxQuoted && cut != text || len(cut) > maxQuoted+3 {
-		t.Errorf("%q has become %q", text, cut)
+		t.Errorf("%q: got %q, want it whole, or at most its beginning", text, cut)
 	}
 	if utf8.ValidString(text) && !utf8.ValidString(cut) {
-		t.Errorf("%q was cut inside a character", cut)
+		t.Errorf("got %q, want it cut between characters", cut)
 	}
 }

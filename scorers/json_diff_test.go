@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -23,7 +24,7 @@ func patched(t *testing.T, value any, diff string) any {
 	for line := range strings.Lines(diff) {
 		m := difference.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil {
-			t.Fatalf("%q is no difference", line)
+			t.Fatalf("got %q, want a difference", line)
 		}
 		var path []string
 		if m[1] != "(root)" {
@@ -38,7 +39,7 @@ func change(t *testing.T, v any, path []string, want, got string) any {
 	t.Helper()
 	if len(path) == 0 {
 		if old, _ := json.Marshal(v); string(old) != want {
-			t.Errorf("%s stands for %s", want, old)
+			t.Errorf("got %[2]s, want %[1]s", want, old)
 		}
 		return decoded(t, got)
 	}
@@ -50,7 +51,7 @@ func change(t *testing.T, v any, path []string, want, got string) any {
 	case []any:
 		return changeItem(t, v, path, want, got)
 	}
-	t.Errorf("%v has no part %s", v, path[0])
+	t.Errorf("%v: got no part %s, want one", v, path[0])
 	return v
 }
 
@@ -74,7 +75,7 @@ func changeItem(t *testing.T, v []any, path []string, want, got string) []any {
 	i, err := strconv.Atoi(key)
 	switch {
 	case err != nil || i > len(v):
-		t.Errorf("%s is no place in %v", key, v)
+		t.Errorf("got %s, want a place in %v", key, v)
 	case i == len(v) && want == "nothing":
 		return append(v, decoded(t, got))
 	case got == "nothing" && len(rest) == 0: // the last ones go
@@ -105,19 +106,19 @@ func TestJSONVectors(t *testing.T) {
 	}](t, "json_diff.json") {
 		got := score(t, "- json: {equals: "+string(c.A)+"}", answer(string(c.B)))
 		if got.Passed != c.Equal {
-			t.Errorf("%s %s: %v (%s)", c.A, c.B, got.Passed, got.Reason)
+			t.Errorf("%s %s: %v (%s), want %v", c.A, c.B, got.Passed, got.Reason, c.Equal)
 		}
 		b, _ := json.Marshal(decoded(t, string(c.B)))
 		if out, _ := json.Marshal(patched(t, decoded(t, string(c.A)), got.Diff)); string(out) != string(b) {
-			t.Errorf("%s became %s by\n%s", c.A, out, got.Diff)
+			t.Errorf("%s: got %s by\n%s\nwant the other", c.A, out, got.Diff)
 		}
 		lines := strings.Count(got.Diff, "expected ")
 		if lines != len(c.Compared) {
-			t.Errorf("%s %s: %d differences, fast-json-patch has %d", c.A, c.B, lines, len(c.Compared))
+			t.Errorf("%s %s: got %d differences, want %d as fast-json-patch has", c.A, c.B, lines, len(c.Compared))
 		}
 		bag := score(t, "- json: {order: false, equals: "+string(c.A)+"}", answer(string(c.B)))
 		if n := strings.Count(bag.Diff, "expected "); n != len(c.Minimal) {
-			t.Errorf("%s %s: %d differences without order, rfc6902 has %d\n%s", c.A, c.B, n, len(c.Minimal), bag.Diff)
+			t.Errorf("%s %s: got %d differences without order, want %d as rfc6902 has\n%s", c.A, c.B, n, len(c.Minimal), bag.Diff)
 		}
 	}
 }
@@ -164,14 +165,12 @@ func TestJSONPartial(t *testing.T) {
 		}
 		if whole := score(t, "- {json: "+test.args+"}", answer(test.answer)); whole.Passed != (test.equal == test.all) ||
 			*whole.Value != 0 && !whole.Passed {
-			t.Errorf("%s of %s: %v without partial", test.args, test.answer, whole.Passed)
+			t.Errorf("%s of %s: got %v without partial, want no pass below 1", test.args, test.answer, whole.Passed)
 		}
 	}
 	got := score(t, "- json: {equals: {a: 1, b: [x, y], c: 2}, partial: true}", answer(`{"a": 1, "b": ["x", "z"], "c": "2"}`))
-	if want := `2 of 4 fields match; 2 differences: /b/1: expected "y", got "z"; /c: expected 2, got "2"`; got.Reason != want ||
-		got.Diff != "/b/1: expected \"y\", got \"z\"\n/c: expected 2, got \"2\"" {
-		t.Errorf("%s\n%s", got.Reason, got.Diff)
-	}
+	expect.Same(t, "reason", got.Reason, `2 of 4 fields match; 2 differences: /b/1: expected "y", got "z"; /c: expected 2, got "2"`)
+	expect.Same(t, "diff", got.Diff, "/b/1: expected \"y\", got \"z\"\n/c: expected 2, got \"2\"")
 }
 
 func TestJSONIsBounded(t *testing.T) {
@@ -242,7 +241,7 @@ func FuzzJSONDiff(f *testing.F) {
 			c := compile(t, "- json: {"+options+"equals: "+a+"}")
 			got := consistent(t, c, b)
 			if inOrder = inOrder || options == "" && got.Passed; inOrder && !got.Passed {
-				t.Errorf("%s %s: equal, but not with %s", a, b, options)
+				t.Errorf("%s %s: got a difference with %s, want none", a, b, options)
 			}
 			equalsItself(t, c, a)
 		}
@@ -259,7 +258,7 @@ func equalsItself(t *testing.T, c *scorers.Compiled, text string) {
 		return
 	}
 	if got, _ := c.Score(answer(text)); !got.Passed && got.Unscored == "" {
-		t.Errorf("%s does not equal itself: %s", text, got.Reason)
+		t.Errorf("%s: got a difference from itself, want none: %s", text, got.Reason)
 	}
 }
 
@@ -271,7 +270,7 @@ func consistent(t *testing.T, c *scorers.Compiled, text string) eval.Score {
 		t.Fatalf("%s: %v", text, err)
 	}
 	if got.Passed != (*got.Value == 1) || got.Passed != (got.Diff == "") || *got.Value < 0 || *got.Value > 1 {
-		t.Errorf("%s: %+v", text, got)
+		t.Errorf("%s: %+v, want a pass and no difference for 1 alone", text, got)
 	}
 	return got
 }

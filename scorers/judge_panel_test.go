@@ -128,7 +128,7 @@ func TestPanel(t *testing.T) {
 		c, _ := compileJudged(t, threeJudges, "judge: "+test.entry, nil)
 		s, asked := ruled(t, c, answer("Paris"), each(test.says))
 		if s.Value == nil {
-			t.Fatalf("%s: %s", test.entry, s.Reason)
+			t.Fatalf("%s: got no value (%s), want one", test.entry, s.Reason)
 		}
 		got := fmt.Sprintf("%s %.4g %s", letter(s), *s.Value, s.Judged.Choice)
 		if got != test.want || math.Abs(*s.Judged.Agreement-test.agree) > 1e-12 || !strings.Contains(s.Reason, test.reason) {

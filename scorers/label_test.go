@@ -67,7 +67,7 @@ func TestLabel(t *testing.T) {
 		s, diags := kept(test.list, nil, suite.Options{})
 		expect.OK(t, diags.Err())
 		if !s.TakesLabels() {
-			t.Errorf("%s: the suite takes no labels", test.list)
+			t.Errorf("%s: got a suite that takes no labels, want labels", test.list)
 		}
 		for c := range s.Cases() {
 			a := answer(test.answer)

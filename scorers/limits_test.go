@@ -64,7 +64,7 @@ func TestLimits(t *testing.T) {
 	for _, k := range scorers.Builtin() {
 		fmt.Fprintf(&b, "## %s\n%s\n", k.Name, texts[k.Name])
 		if !strings.ContainsAny(texts[k.Name], "0123456789") {
-			t.Errorf("%s has no measured figure", k.Name)
+			t.Errorf("%s: got no measured figure, want one", k.Name)
 		}
 	}
 	if *update {

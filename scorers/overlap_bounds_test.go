@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/scorers"
 )
 
@@ -27,7 +28,7 @@ func TestOverlapOfMegabytes(t *testing.T) {
 	for _, kind := range []string{"rouge", "rouge L", "rouge Lsum", "bleu", "chrf", "gleu", "jaroWinkler", "tokenF1"} {
 		o := overlapOf(kind, texts["words"], quoted(words+"吾輩は a"))
 		if got := o.ends(t); got.Value == nil && kind != "jaroWinkler" {
-			t.Errorf("%s: %s", kind, got.Reason)
+			t.Errorf("%s: %s, want a value", kind, got.Reason)
 		}
 	}
 	for _, kind := range []string{"rouge L", "chrf"} {
@@ -37,7 +38,7 @@ func TestOverlapOfMegabytes(t *testing.T) {
 	for _, kind := range []string{"rouge L", "bleu", "chrf"} {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			if got := overlapOf(kind, texts[name], quoted(words+"吾輩は a")).ends(t); got.Value == nil {
-				t.Errorf("%s on %s: %s", kind, name, got.Reason)
+				t.Errorf("%s on %s: %s, want a value", kind, name, got.Reason)
 			}
 		}
 	}
@@ -47,12 +48,10 @@ func TestOtherBoundsOfMegabytes(t *testing.T) {
 	t.Parallel()
 	words := answer(strings.Repeat("The quick brown fox. ", 1<<20/21))
 	if got := score(t, "- exactMatch: x", words); got.Passed {
-		t.Error(got.Reason)
+		t.Errorf("got %v, want no pass", got.Reason)
 	}
 	got := score(t, "- chrf: {to: [a, b, c], min: 0}", words)
-	if !strings.Contains(got.Unscored, "3 references; at most 699050 bytes") {
-		t.Errorf("%+v", got)
-	}
+	expect.Contains(t, "unscored", got.Unscored, "3 references; at most 699050 bytes")
 }
 
 // overlapOf compares an answer by a kind with its type, such as "rouge L".
@@ -75,7 +74,7 @@ func (o overlap) ends(t *testing.T) eval.Score {
 	}
 	t.Logf("%-12s %-12s: %6d ms %.60s", o.kind, o.options, time.Since(start).Milliseconds(), got.Reason)
 	if got.Value == nil && !strings.Contains(got.Unscored, "too ") {
-		t.Errorf("%s: %s", o.kind, got.Reason)
+		t.Errorf("%s: %s, want a value, or that it is too long", o.kind, got.Reason)
 	}
 	return got
 }
@@ -110,10 +109,10 @@ func FuzzOverlap(f *testing.F) {
 			}
 			c := compile(t, entry)
 			if first, second := similarity(t, c, got), similarity(t, c, got); first != second {
-				t.Errorf("%s on %q: %v, then %v", entry, got, first, second)
+				t.Errorf("%s on %q: got %[4]v, want %[3]v as before", entry, got, first, second)
 			}
 			if own := similarity(t, c, ref); own < 1-1e-9 && own != 0 {
-				t.Errorf("%s on itself: %v", entry, own)
+				t.Errorf("%s on itself: %v, want 1 or 0", entry, own)
 			}
 		}
 	})
@@ -127,7 +126,7 @@ func similarity(t *testing.T, c *scorers.Compiled, text string) float64 {
 		t.Fatal(err)
 	}
 	if s.Value == nil || !(*s.Value >= 0 && *s.Value <= 1) {
-		t.Fatalf("on %q: %+v", text, s)
+		t.Fatalf("on %q: %+v, want a value from 0 to 1", text, s)
 	}
 	return *s.Value
 }

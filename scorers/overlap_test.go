@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -51,7 +52,7 @@ func (o overlap) agree(t *testing.T, want, tolerance float64) {
 	entry := fmt.Sprintf("- {%s: {to: %s%s}, threshold: 0}", o.kind, quotedList(o.refs), o.options)
 	if slices.Contains(o.refs, "") {
 		if want != 0 || !strings.Contains(problemsOf(entry), "an empty text shares nothing") {
-			t.Errorf("%s: %s", entry, problemsOf(entry))
+			t.Errorf("%s: %s, want 0, and that an empty text shares nothing", entry, problemsOf(entry))
 		}
 		return
 	}
@@ -85,9 +86,8 @@ func TestSacreBLEUVectors(t *testing.T) {
 				"eps=", "epsSmoothing: ", "ws=", "whitespace: ", "lc=", "lowercase: ", ",", ", ").Replace(setting)
 			overlap{"chrf", options, c.Hypothesis, c.References}.agree(t, want/100, 1e-12)
 		}
-		if len(c.BLEU) != 40 || len(c.ChrF) != 6 {
-			t.Errorf("%s: %d and %d settings", c.ID, len(c.BLEU), len(c.ChrF))
-		}
+		expect.Same(t, c.ID+": settings of BLEU", len(c.BLEU), 40)
+		expect.Same(t, c.ID+": settings of chrF", len(c.ChrF), 6)
 	}
 }
 
@@ -131,9 +131,7 @@ func TestNLTKBLEUVectors(t *testing.T) {
 			}
 		}
 	}
-	if met != 17*len(settings) {
-		t.Errorf("%d reference values", met)
-	}
+	expect.Same(t, "reference values", met, 17*len(settings))
 }
 
 // What the reference values leave out: method6, computed by the formula; one word; a case that NLTK fails at.
@@ -220,7 +218,7 @@ func TestSQuADVectors(t *testing.T) {
 	}](t, "squad.json") {
 		overlap{"tokenF1", "", c.Answer, []string{c.Gold}}.agree(t, c.F1, 1e-12)
 		if got := score(t, "- exactMatch: "+quoted(c.Gold), answer(c.Answer)); got.Passed != c.Exact {
-			t.Errorf("%q %q: %+v", c.Gold, c.Answer, got)
+			t.Errorf("%q %q: %+v, want passed %t", c.Gold, c.Answer, got, c.Exact)
 		}
 	}
 }

@@ -108,10 +108,10 @@ func TestOwnKinds(t *testing.T) {
 	} {
 		score, problems, err := judge(t, table, c.entry, c.answer)
 		if err != nil || problems != "" || !strings.HasSuffix(score.Reason, c.reason) {
-			t.Errorf("%s: %q %v %q", c.entry, score.Reason, err, problems)
+			t.Errorf("%s: %q %v %q, want %q", c.entry, score.Reason, err, problems, c.reason)
 		}
 		if score.Passed != (saysPass(c.reason) || strings.HasPrefix(c.entry, "not")) {
-			t.Errorf("%s: passed is %t", c.entry, score.Passed)
+			t.Errorf("%s: passed is %t, want %t", c.entry, score.Passed, !score.Passed)
 		}
 	}
 }
@@ -128,11 +128,11 @@ func TestOwnKindsThatFail(t *testing.T) {
 		"panics: x": "the scorer panics failed: oh",
 	} {
 		if _, problems, err := judge(t, table, entry, "x"); err == nil || problems != "" || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v %q", entry, err, problems)
+			t.Errorf("%s: %v %q, want %q", entry, err, problems, want)
 		}
 	}
 	if score, _, err := judge(t, table, "unsure: x", "x"); err != nil || score.Value != nil || score.Unscored != "who knows" {
-		t.Errorf("%+v %v", score, err)
+		t.Errorf("%+v %v, want no value, and why", score, err)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestOwnKindsCheckArguments(t *testing.T) {
 		"aTxet: x":                         "unknown scorer kind `aTxet`",
 	} {
 		if _, problems, err := judge(t, table, entry, "x"); err != nil || !strings.Contains(problems, want) {
-			t.Errorf("%s: %q %v", entry, problems, err)
+			t.Errorf("%s: %q %v, want %q", entry, problems, err, want)
 		}
 	}
 }
@@ -180,11 +180,11 @@ func TestOwnKindsHaveNamesOfTheirOwn(t *testing.T) {
 		"`literal` does nothing":    {{Name: "literal"}},
 	} {
 		if _, err := scorers.Builtin().With(kinds); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
+			t.Errorf("got %[2]v, want %[1]s", want, err)
 		}
 	}
 	if table, err := scorers.Builtin().With(nil); err != nil || len(table) != len(scorers.Builtin()) {
-		t.Error(len(table), err)
+		t.Errorf("got %v, %v, want as many", len(table), err)
 	}
 }
 

@@ -38,14 +38,14 @@ func TestSchemaFile(t *testing.T) {
 			compiled := scorers.Builtin().Compile(c.Scorers[0])
 			for text, want := range map[string]string{`"2026-02-28"`: "p", `"2026-02-30"`: "f", "3": "f", "": "f"} {
 				if got, err := compiled.Score(answer(text)); err != nil || letter(got) != want {
-					t.Errorf("%s on %s: %s (%s) %v", name, text, letter(got), got.Reason, err)
+					t.Errorf("%s on %s: %s (%s) %v, want %s", name, text, letter(got), got.Reason, err, want)
 				}
 			}
 		}
 		before := s.Hash()
 		files[name].Data = []byte(strings.Replace(string(files[name].Data), "date", "time", 1))
 		if after := suite.Load(files, "s.yaml", scorers.Builtin(), suite.Options{}, &diags).Hash(); after == before {
-			t.Errorf("%s is no part of the suite", name)
+			t.Errorf("%s: got the same hash, want another", name)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestSelectJSON(t *testing.T) {
 	})
 	s := score(t, equals("x", "all"), answer(prose))
 	if !strings.HasSuffix(s.Reason, "(of all JSON values)") {
-		t.Error(s.Reason)
+		t.Errorf("got %v, want it of all JSON values", s.Reason)
 	}
 	for entry, want := range map[string]string{
 		"- {equals: x, select: {json: 1st}}":               "`1st` is not known",

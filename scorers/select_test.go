@@ -147,7 +147,7 @@ func TestSelectOfCandidates(t *testing.T) {
 		"- {not: {contains: x}, candidate: 2, select: {jq: .n}}":                  "f",
 	} {
 		if got := score(t, entry, a); letter(got) != want {
-			t.Errorf("%s: %s (%s)", entry, letter(got), got.Reason)
+			t.Errorf("%s: %s (%s), want %s", entry, letter(got), got.Reason, want)
 		}
 	}
 	if a.Response.Candidates[0].Text != `{"n": 1}` {
@@ -174,10 +174,10 @@ func TestSelectAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for range 50 {
 				if got, err := c.Score(answer("```json\n{\"a\": \"x\"}\n```")); !got.Passed || err != nil {
-					t.Error(got.Reason, err)
+					t.Errorf("got %v, %v, want a pass", got.Reason, err)
 				}
 				if got, err := s.Score(answer("```\n1\n```")); got.Passed || err != nil {
-					t.Error(got.Reason, err)
+					t.Errorf("got %v, %v, want no pass", got.Reason, err)
 				}
 			}
 		})
@@ -280,7 +280,7 @@ func FuzzSelect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, jq string) {
 		got := saysWhy(t, fence, text)
 		if got.Passed && !strings.Contains(text, "```") && !strings.Contains(text, "~~~") {
-			t.Errorf("%q has no fence: %+v", text, got)
+			t.Errorf("%q has no fence: got %+v, want no pass", text, got)
 		}
 		if entry := cheapJQ(jq); entry != "" && len(reported(entry, suite.Options{Untrusted: true}, nil)) == 0 {
 			saysWhy(t, compile(t, entry), text)
@@ -293,7 +293,7 @@ func saysWhy(t *testing.T, c *scorers.Compiled, text string) eval.Score {
 	t.Helper()
 	got, err := c.Score(answer(text))
 	if err != nil || got.Reason == "" {
-		t.Errorf("%q: %+v %v", text, got, err)
+		t.Errorf("%q: %+v %v, want a reason", text, got, err)
 	}
 	return got
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/scorers"
 )
@@ -141,7 +142,5 @@ func TestNLTKReason(t *testing.T) {
 	t.Parallel()
 	got := score(t, "- bleu: {to: a cat sat, min: 1, definition: nltk, smoothing: method3, maxOrder: 3}", answer("a cat sat"))
 	const want = `BLEU 1.000 (nltk, runs of 1 to 3 words, smoothing method3) to "a cat sat", at least 1 is expected: "a cat sat"`
-	if got.Reason != want {
-		t.Error(got.Reason)
-	}
+	expect.Same(t, "reason", got.Reason, want)
 }

@@ -255,7 +255,7 @@ func TestXML(t *testing.T) {
 	})
 	if got := score(t, some, answer("<order><id/><items><item/></items></order>")); *got.Value < 0.66 || *got.Value > 0.67 ||
 		got.Reason != "the XML has no order/@no" {
-		t.Errorf("%v %s", *got.Value, got.Reason)
+		t.Errorf("%v %s, want 2/3, and the XML has no order/@no", *got.Value, got.Reason)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestCosine(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal(data, &vectors); err != nil || len(vectors.Cases) < 6 {
-		t.Fatal(err)
+		t.Fatalf("got %v, want at least 6 vectors", err)
 	}
 	for _, c := range vectors.Cases {
 		checkCosine(t, c.A, c.B, c.Cosine)
@@ -101,7 +101,7 @@ func TestSimilarWithoutText(t *testing.T) {
 	empty := answer("")
 	empty.Context = &scorers.Context{}
 	if got := score(t, "- similar: {to: east, min: 0.5}", empty); got.Passed || got.Value == nil || len(empty.Context.Vectors.Wanted) > 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v, want the value of no pass, and nothing to embed", got)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestStreamScorers(t *testing.T) {
 		{"- chunks: {min: 2}", answer("x"), false, false},
 	} {
 		if got := score(t, test.entry, test.a); got.Passed != test.passed || (got.Value != nil) != test.scored {
-			t.Errorf("%s: %+v", test.entry, got)
+			t.Errorf("%s: %+v, want passed %t, with a value: %t", test.entry, got, test.passed, test.scored)
 		}
 	}
 }

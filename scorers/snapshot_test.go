@@ -2,6 +2,7 @@ package scorers_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -93,7 +95,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	if got := snapshot(t, plain, nil, answer("Paris")); letter(got) != "u" ||
 		got.Reason != "there is no expected answer yet: `evalrun accept RUN` writes it" {
-		t.Errorf("without a file: %s %s", letter(got), got.Reason)
+		t.Errorf("without a file: %s %s, want u, and the command that writes it", letter(got), got.Reason)
 	}
 }
 
@@ -109,13 +111,10 @@ func TestSnapshotTells(t *testing.T) {
 	}
 	expected = "Paris\n"
 	got = snapshot(t, "- snapshot: true", &expected, answer("paris"))
-	if !strings.Contains(got.Reason, "`ignoreCase: true` ignores it") || got.Diff != "" {
-		t.Errorf("%s\n%s", got.Reason, got.Diff)
-	}
+	expect.Contains(t, "reason", got.Reason, "`ignoreCase: true` ignores it")
+	expect.Same(t, "diff", got.Diff, "")
 	expected = strings.Repeat("x", 1<<19)
-	if got = snapshot(t, "- snapshot: true", &expected, answer(expected+"y")); got.Diff != "they differ after the first 256 KiB" {
-		t.Errorf("%.100s", got.Diff)
-	}
+	expect.Same(t, "diff", snapshot(t, "- snapshot: true", &expected, answer(expected+"y")).Diff, "they differ after the first 256 KiB")
 	earlier := answer("Paris") // an arm of an earlier version has the file of the arm
 	earlier.Context = &scorers.Context{Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p@main", Target: "t", Prompt: "p"}}
 	if expected = "Paris"; letter(snapshot(t, "- snapshot: true", &expected, earlier)) != "p" {
@@ -183,7 +182,7 @@ func TestOnlySnapshots(t *testing.T) {
 	for c := range s.Cases() {
 		for _, spec := range c.Scorers[1:] {
 			if got, err := scorers.Builtin().OnlySnapshots().Compile(spec).Score(answer("x")); err != nil || got.Unscored != "not looked at" {
-				t.Errorf("%s: %+v %v", spec.Kind, got, err)
+				t.Errorf("%s: %+v %v, want not looked at", spec.Kind, got, err)
 			}
 		}
 	}
@@ -227,7 +226,7 @@ func TestSnapshotMistakes(t *testing.T) {
 	if diags.HasErrors() || !slices.ContainsFunc(diags.Sorted(), func(d diag.Diagnostic) bool {
 		return strings.Contains(d.Message, "expected/a.txt and expected/A.txt are the same file on Windows and macOS")
 	}) {
-		t.Error(diags.Sorted())
+		t.Errorf("got %v, want that the two files are the same on Windows and macOS", diags.Sorted())
 	}
 }
 
@@ -261,9 +260,7 @@ func TestExpectedIsPartOfTheSuite(t *testing.T) {
 		t.Error("it is read although it was not there then")
 	}
 	_, diags := kept("- snapshot: true", nil, suite.Options{Expected: refusing{}})
-	if err := diags.Err(); err == nil || !strings.Contains(err.Error(), "expected/s/c/t.p.txt is not inside the suite's folder") {
-		t.Error(err)
-	}
+	expect.Contains(t, "problems", fmt.Sprint(diags.Err()), "expected/s/c/t.p.txt is not inside the suite's folder")
 }
 
 // refusing is a folder whose links all lead out of it.

@@ -51,7 +51,7 @@ func TestReasonsNameForms(t *testing.T) {
 		{"- {contains: x, normalize: none}", mega("\u0301")},
 	} {
 		if s := score(t, test.entry, answer(test.answer)); s.Passed || strings.Contains(s.Reason, "normalization") {
-			t.Errorf("%s on %.20q: %s", test.entry, test.answer, s.Reason)
+			t.Errorf("%s on %.20q: %s, want no pass, and no word of normalization", test.entry, test.answer, s.Reason)
 		}
 	}
 }

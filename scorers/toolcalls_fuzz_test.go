@@ -58,7 +58,7 @@ func FuzzToolCalls(f *testing.F) {
 			}
 		}
 		if !isObject(first) && passed["subset subset"] {
-			t.Errorf("%q, which is no JSON object, matches", first)
+			t.Errorf("%q: got a match of what is no JSON object, want none", first)
 		}
 	})
 }
