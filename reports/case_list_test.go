@@ -17,7 +17,7 @@ func TestCaseList(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := b.String(); !strings.Contains(got, want) || strings.Contains(got, "\x1b") || strings.Count(got, "\n") > 201 {
-			t.Errorf("%d trials: %s", trials, got)
+			t.Errorf("%d trials: got %s\nwant the command for more, within 201 lines", trials, got)
 		}
 	}
 }

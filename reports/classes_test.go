@@ -29,7 +29,7 @@ func TestMatricesAreNoWiderThanTheTable(t *testing.T) {
 				text := report.out.String()
 				for line := range strings.Lines(text) {
 					if w := displaywidth.String(strings.TrimRight(line, " \n")); w > defaultWidth {
-						t.Errorf("%d classes %s, count %v: a line has %d columns: %s", n, name, count, w, line)
+						t.Errorf("%d classes %s, count %v: got %d columns, want fewer: %s", n, name, count, w, line)
 					}
 				}
 				expect.Same(t, fmt.Sprintf("the last of %d classes %s is shown", n, name), strings.Contains(text, "0.5"), true)

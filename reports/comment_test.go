@@ -17,6 +17,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
@@ -40,7 +41,7 @@ func markdownOf(t *testing.T, d *journal.Document) string {
 	t.Helper()
 	page := written(t, "markdown", d, reports.Options{})
 	if len(page) > 60_000 || !utf8.ValidString(page) {
-		t.Fatalf("%d bytes", len(page))
+		t.Fatalf("%d bytes, want at most 60,000 of UTF-8", len(page))
 	}
 	p := parsedPage{page: []byte(page)}
 	doc := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser().Parse(text.NewReader(p.page))
@@ -48,7 +49,7 @@ func markdownOf(t *testing.T, d *journal.Document) string {
 		t.Fatalf("%v\n%s", err, page)
 	}
 	if p.open != 0 {
-		t.Fatalf("%d details are not closed:\n%s", p.open, page)
+		t.Fatalf("got %d details that are open, want none:\n%s", p.open, page)
 	}
 	return page
 }
@@ -169,10 +170,10 @@ func TestMarkdownIsBounded(t *testing.T) {
 		d := manyFailures(t, 300, strings.Repeat(text, 2000))
 		page := markdownOf(t, d)
 		if !strings.Contains(page, "Left out: ") || !strings.Contains(page, "failed trials. The other reports") {
-			t.Errorf("%q: %s", text, page[len(page)-300:])
+			t.Errorf("%q: got %s, want what was left out", text, page[len(page)-300:])
 		}
 		if len(page) < 30_000 {
-			t.Errorf("%q: there is room for more: %d", text, len(page))
+			t.Errorf("%q: got %d bytes, want at least 30,000: there is room", text, len(page))
 		}
 	}
 	d := manyArms(t, 200, strings.Repeat("𝄞", 400))
@@ -181,12 +182,10 @@ func TestMarkdownIsBounded(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(markdownOf(t, d), "Left out")
 	for _, want := range []string{"80 rules", "failed trials", " arms, "} {
-		if !strings.Contains(rest, want) {
-			t.Error(want, rest)
-		}
+		expect.Contains(t, "the rest", rest, want)
 	}
 	if page := markdownOf(t, testrun.Every(t)); strings.Contains(page, "Left out") {
-		t.Error(page)
+		t.Errorf("got %v, want nothing left out", page)
 	}
 }
 
@@ -202,21 +201,15 @@ func TestMarkdownComparison(t *testing.T) {
 		"<summary><code>one 2</code> on <code>one 2</code>: 0 of 1 passed, was 1 of 1 (few samples: weak evidence)</summary>\n\n" +
 			"```diff\n- two\n+ 2\n```\n",
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q in\n%s", want, page)
-		}
+		expect.Contains(t, "the page", page, want)
 	}
 	if strings.Index(page, "### Newly failing") > strings.Index(page, "### Failed") {
-		t.Error(page)
+		t.Errorf("got %v, want what newly fails before what failed", page)
 	}
 	d.Comparison = &compare.Comparison{NotCompared: true}
-	if page := markdownOf(t, d); !strings.Contains(page, "Not compared with the baseline (`--no-baseline`).") {
-		t.Error(page)
-	}
+	expect.Contains(t, "the comment", markdownOf(t, d), "Not compared with the baseline (`--no-baseline`).")
 	d.Comparison = &compare.Comparison{Why: "blank"}
-	if page := markdownOf(t, d); !strings.Contains(page, "**NOT COMPARABLE**: `blank`") {
-		t.Error(page)
-	}
+	expect.Contains(t, "the comment", markdownOf(t, d), "**NOT COMPARABLE**: `blank`")
 }
 
 // manyArms is a run of one case that fails on every arm.
@@ -282,7 +275,7 @@ func TestMarkdownCounts(t *testing.T) {
 	t.Parallel()
 	want := "`s`: 20 cases (2 in quarantine), 40 trials: 0 passed, 40 failed, 0 could not be judged, 0 skipped; 0 tokens.\n"
 	if page := markdownOf(t, manyFailures(t, 40, "x")); !strings.Contains(page, want) {
-		t.Errorf("no %q in %s", want, page[:300])
+		t.Errorf("got no %q, want it in %s", want, page[:300])
 	}
 }
 

@@ -20,7 +20,7 @@ func cells(t *testing.T, d *journal.Document) [][]string {
 	file := written(t, "csv", d, reports.Options{})
 	body, ok := strings.CutPrefix(file, "\ufeff")
 	if !ok || !utf8.ValidString(body) || !strings.HasSuffix(body, "\r\n") {
-		t.Fatalf("%.100q", file)
+		t.Fatalf("%.100q, want UTF-8 that ends a line", file)
 	}
 	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
 	if err != nil {
@@ -29,10 +29,10 @@ func cells(t *testing.T, d *journal.Document) [][]string {
 	for _, row := range rows {
 		for _, c := range row {
 			if len(utf16.Encode([]rune(c))) > 32_767 {
-				t.Fatalf("a cell of %d", len(c))
+				t.Fatalf("got a cell of %d, want at most 32,767", len(c))
 			}
 			if isFormula(c) || strings.ContainsFunc(strings.ReplaceAll(c, "\n", ""), unsafe) {
-				t.Fatalf("a cell that is not safe: %q", c)
+				t.Fatalf("got the cell %q, want one that is no formula", c)
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func TestCSV(t *testing.T) {
 	rows := cells(t, testrun.Every(t))
 	column := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
 	if len(rows) != 16 {
-		t.Fatal(len(rows))
+		t.Fatalf("got %v, want 16", len(rows))
 	}
 	for at, want := range map[int]map[string]string{
 		1: {
@@ -73,7 +73,7 @@ func TestCSV(t *testing.T) {
 	}
 	huge := column(rows[15], "answer")
 	if !strings.HasPrefix(huge, "A long answer. A") || !strings.HasSuffix(huge, "... 267273 more characters") {
-		t.Errorf("%d: %s", len(huge), huge[max(0, len(huge)-60):])
+		t.Errorf("got %d bytes that end in %s, want them cut with their number", len(huge), huge[max(0, len(huge)-60):])
 	}
 }
 
@@ -94,7 +94,7 @@ func TestSpreadsheetSafe(t *testing.T) {
 	rows := cells(t, runOf(t, long, "b", "a/b"))
 	if got := rows[1][slices.Index(rows[0], "answer")]; len(utf16.Encode([]rune(got))) < 32_700 ||
 		!strings.HasSuffix(got, " more characters") {
-		t.Error(len(got), got[len(got)-30:])
+		t.Errorf("got %v, %v, want at least 32,700 with the number of the others", len(got), got[len(got)-30:])
 	}
 }
 
@@ -107,7 +107,7 @@ func FuzzCSV(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		if rows := cells(t, runOf(t, a, b, b)); len(rows) != 5 {
-			t.Fatal(len(rows))
+			t.Fatalf("got %v, want 5", len(rows))
 		}
 	})
 }

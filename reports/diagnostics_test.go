@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -27,9 +26,7 @@ func TestDiagnostics(t *testing.T) {
 	want := "::error title=evalrun validate::no place\n" +
 		"::error file=parts/p.yaml,line=1,col=1,title=evalrun validate::unknown key `nmae`%0Ahint: try `name`%0Aincluded from s.yaml:3:10\n" +
 		"::warning file=s.yaml,line=5,col=2,title=evalrun validate::50%25 of it\n"
-	if d := cmp.Diff(want, b.String()); d != "" {
-		t.Error(d)
-	}
+	expect.Same(t, "written", b.String(), want)
 	b.Reset()
 	if err := reports.DiagnosticsJSON(&b, []string{"s.yaml"}, &l); err != nil {
 		t.Fatal(err)
@@ -43,9 +40,7 @@ func TestDiagnostics(t *testing.T) {
 		`{"col":1,"file":"parts/p.yaml","hint":"try ` + "`name`" + `","includedFrom":[{"col":10,"file":"s.yaml","line":3}],` +
 		`"line":1,"message":"unknown key ` + "`nmae`" + `","severity":"error"},` +
 		`{"col":2,"file":"s.yaml","line":5,"message":"50% of it","severity":"warning"}],"files":["s.yaml"],"version":1}`
-	if d := cmp.Diff(want, string(text)); d != "" {
-		t.Error(d)
-	}
+	expect.Same(t, "text", string(text), want)
 }
 
 func TestManyDiagnosticsAreCounted(t *testing.T) {
@@ -59,7 +54,7 @@ func TestManyDiagnosticsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 10 || !strings.Contains(lines[9], "21 more errors") {
-		t.Error(b.String())
+		t.Errorf("got %v, want 10 lines, the last of 21 more errors", b.String())
 	}
 }
 
@@ -80,14 +75,14 @@ func FuzzDiagnostics(f *testing.F) {
 		}
 		line, ok := strings.CutSuffix(b.String(), "\n")
 		if !ok || !strings.HasPrefix(line, "::error ") || strings.ContainsFunc(line, unsafe) {
-			t.Fatalf("%q", line)
+			t.Fatalf("%q, want an error without control characters", line)
 		}
 		b.Reset()
 		if err := reports.DiagnosticsJSON(&b, []string{file}, &l); err != nil {
 			t.Fatal(err)
 		}
 		if !json.Valid(b.Bytes()) {
-			t.Fatalf("%q", b.String())
+			t.Fatalf("%q, want JSON", b.String())
 		}
 	})
 }

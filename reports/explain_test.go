@@ -62,11 +62,11 @@ func TestExplainIsBounded(t *testing.T) {
 	for _, hostile := range append(hostile.Strings(), long...) {
 		_, text := reports.Explain([]*eval.Result{explained(eval.Fail, 1, hostile)})
 		if n := utf8.RuneCountInString(text); n > 40_000 || !utf8.ValidString(text) {
-			t.Errorf("%d code points for %.20q", n, hostile)
+			t.Errorf("got %d code points for %.20q, want at most 40,000 of UTF-8", n, hostile)
 		}
 		for i, line := range strings.Split(text, "\n") {
 			if i > 0 && !strings.HasPrefix(line, "| ") || strings.ContainsAny(line, "\x1b\x16\r\x00") {
-				t.Errorf("%.20q: %q", hostile, line)
+				t.Errorf("%.20q: got %q, want a row without control characters", hostile, line)
 			}
 		}
 	}

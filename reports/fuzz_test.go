@@ -129,11 +129,11 @@ func unsafe(r rune) bool {
 func harmless(t *testing.T, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) || strings.Contains(text, "##[") {
-		t.Fatalf("%q", text)
+		t.Fatalf("%q, want UTF-8 without a command", text)
 	}
 	for _, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.ContainsFunc(line, unsafe) {
-			t.Fatalf("%q", line)
+			t.Fatalf("%q, want nothing that commands a terminal or a CI system", line)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func FuzzTable(f *testing.F) {
 		harmless(t, written(t, "table", d, o))
 		var cases bytes.Buffer
 		if found, err := reports.Cases(&cases, d, reports.Wanted{Case: "*"}, o); err != nil || !found {
-			t.Fatal(found, err)
+			t.Fatalf("got %v, %v, want a case", found, err)
 		}
 		harmless(t, cases.String())
 	})
@@ -171,7 +171,7 @@ func linesOf(t *testing.T, d *journal.Document) []line {
 	for text := range strings.Lines(written(t, "jsonl", d, reports.Options{})) {
 		var one line
 		if err := json.Unmarshal([]byte(text), &one); err != nil || !one.Emulator {
-			t.Fatalf("%v: %s", err, text)
+			t.Fatalf("%v: %s, want a run of the emulator", err, text)
 		}
 		out = append(out, one)
 	}
@@ -197,11 +197,11 @@ func FuzzJSON(f *testing.F) {
 		lines := linesOf(t, d)
 		a, arm = string([]rune(a)), string([]rune(arm)) // what is no text becomes U+FFFD
 		if len(lines) != 4 || len(report.Trials) != 4 || report.Run.Suites[0].Name != a {
-			t.Fatalf("%d lines, %d trials, %+v", len(lines), len(report.Trials), report.Run)
+			t.Fatalf("%d lines, %d trials, %+v, want 4 of each in the suite %q", len(lines), len(report.Trials), report.Run, a)
 		}
 		for i, r := range report.Trials {
 			if r.Suite != a || r.Arm != arm || r.Response.Text() != a || r.Case != lines[i].Case {
-				t.Errorf("%+v, and case %q in the line", r, lines[i].Case)
+				t.Errorf("got %+v, want the suite, the arm and the case %q", r, lines[i].Case)
 			}
 		}
 		parsed(t, written(t, "junit", d, reports.Options{}))
@@ -238,7 +238,7 @@ func FuzzForeignRun(f *testing.F) {
 			switch {
 			case err != nil:
 			case format.Name == "json" && !json.Valid(b.Bytes()), format.Name == "junit" && xml.Unmarshal(b.Bytes(), new(junitFile)) != nil:
-				t.Errorf("%s\n%s", format.Name, b.Bytes())
+				t.Errorf("%s: got\n%s\nwant what a reader of the format takes", format.Name, b.Bytes())
 			}
 		}
 		_, _ = reports.Cases(&bytes.Buffer{}, d, reports.Wanted{Case: "*"}, reports.Options{})

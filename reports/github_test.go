@@ -24,7 +24,7 @@ func annotationsOf(t *testing.T, d *journal.Document) []string {
 		counts[levelOf(t, line)]++
 	}
 	if counts["error"] > 10 || counts["warning"] > 10 {
-		t.Fatal(counts)
+		t.Fatalf("got %v, want at most 10 of each", counts)
 	}
 	return lines
 }
@@ -35,17 +35,17 @@ func levelOf(t *testing.T, line string) string {
 	level, rest, _ := strings.Cut(strings.TrimPrefix(line, "::"), " ")
 	properties, message, ok := strings.Cut(rest, "::")
 	if !ok || !strings.HasPrefix(line, "::") || !slices.Contains([]string{"error", "warning", "notice"}, level) {
-		t.Fatalf("%q", line)
+		t.Fatalf("%q, want a command of GitHub", line)
 	}
 	for _, p := range strings.Split(properties, ",") {
 		key, v, _ := strings.Cut(p, "=")
 		if !slices.Contains([]string{"file", "line", "col", "title"}, key) || strings.Contains(v, ":") {
-			t.Fatalf("%q in %q", p, line)
+			t.Fatalf("got %q in %q, want only keys of GitHub", p, line)
 		}
 	}
 	harmless(t, strings.ReplaceAll(message, "%0A", "\n"))
 	if strings.ContainsFunc(line, unsafe) || strings.Contains(line, "##[") {
-		t.Fatalf("%q", line)
+		t.Fatalf("%q, want nothing that commands a terminal", line)
 	}
 	return level
 }
@@ -76,7 +76,7 @@ func TestGitHub(t *testing.T) {
 	d.Gate = eval.Gate{Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Holds: true}}}
 	for _, line := range annotationsOf(t, d) { // the gate holds: nothing is an error
 		if !strings.HasPrefix(line, "::warning ") {
-			t.Error(line)
+			t.Errorf("got %v, want a warning", line)
 		}
 	}
 }

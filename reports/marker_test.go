@@ -29,7 +29,7 @@ func TestMarkersNameTheirSuites(t *testing.T) {
 		many = append(many, fmt.Sprintf("suite %d", i))
 	}
 	if got := of(many...); len(got) > 120 || got == of(many[1:]...) {
-		t.Errorf("got %q for a thousand suites", got)
+		t.Errorf("got %q for a thousand suites, want a short one that depends on all", got)
 	}
 }
 
@@ -40,6 +40,6 @@ func TestLinksInTheHead(t *testing.T) {
 	text := written(t, "markdown", worseRun(t), reports.Options{Links: links})
 	want := "\n\n" + `[HTML \[report\]](<https://ci.example/a%20b%3Ec>) · [run](<https://ci.example/2>)` + "\n\n"
 	if at := strings.Index(text, want); at < 0 || at > 100 {
-		t.Errorf("no links in the head of\n%.400s", text)
+		t.Errorf("no links in the head of, want links in the head\n%.400s", text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
@@ -101,9 +102,7 @@ func TestVerdictsCanBeRead(t *testing.T) {
 		got := folds.ReplaceAllString(written(t, format, d, reports.Options{}), " ")
 		got = strings.NewReplacer("%25", "%", "&#39;", "'").Replace(got)
 		for _, want := range words {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: no %q in\n%s", format, want, got)
-			}
+			expect.Contains(t, format, got, want)
 		}
 	}
 	got := written(t, "table", d, reports.Options{})
@@ -160,16 +159,14 @@ func TestFailuresAreToldFromThoseOfTheBaseline(t *testing.T) {
 		for _, want := range wants {
 			i := strings.Index(got[at:], want)
 			if i < 0 {
-				t.Fatalf("%s: no %q after byte %d of\n%s", format, want, at, got)
+				t.Fatalf("%s: got no %q after byte %d, want it in\n%s", format, want, at, got)
 			}
 			if format != "junit" { // whose cases have the order of the plan
 				at += i
 			}
 		}
 	}
-	if page := written(t, "markdown", d, reports.Options{}); strings.Count(page, "<summary><code>broke</code>") != 1 {
-		t.Error(page)
-	}
+	expect.Same(t, "summaries of the broken case", strings.Count(written(t, "markdown", d, reports.Options{}), "<summary><code>broke</code>"), 1)
 	present(t, written(t, "table", d, reports.Options{}), "newly failing broke:")
 }
 
@@ -214,13 +211,13 @@ func TestComparisonsFold(t *testing.T) {
 	}
 	for _, line := range strings.Split(b.String(), "\n") {
 		if displaywidth.String(line) > 60 {
-			t.Errorf("too wide: %s", line)
+			t.Errorf("got a line that is too wide, want at most 60 columns: %s", line)
 		}
 	}
 	got := folds.ReplaceAllString(b.String(), " ")
 	for _, name := range a.Cases.Removed {
 		if !regexp.MustCompile(name + `\D`).MatchString(got) {
-			t.Errorf("no %q in\n%s", name, got)
+			t.Errorf("got no %q, want it in\n%s", name, got)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/testrun"
 	"github.com/evalrun/evalrun/journal"
@@ -75,7 +76,7 @@ func TestTerminalIsSafe(t *testing.T) {
 				text = colors.ReplaceAllString(text, "")
 			}
 			if harmless(t, text); strings.Contains(text, "\t") {
-				t.Errorf("a tab in %q", text)
+				t.Errorf("got a tab, want none in %q", text)
 			}
 		}
 	}
@@ -148,12 +149,11 @@ func TestCountsAgree(t *testing.T) {
 	}
 	stated, counted := parsed(t, written(t, "junit", d, reports.Options{})).counts()
 	if stated != doc.Summary.Cases || counted != stated || stated.Tests != 13 {
-		t.Errorf("JSON %+v, JUnit states %+v and has %+v", doc.Summary.Cases, stated, counted)
+		t.Errorf("JSON has %+v, JUnit states %+v: got %+v, want the same with 13 tests", doc.Summary.Cases, stated, counted)
 	}
 	s := doc.Summary
-	if len(doc.Trials) != s.Trials || s.Pass+s.Fail+s.Error+s.Skip != s.Trials {
-		t.Errorf("%d trials, %+v", len(doc.Trials), s)
-	}
+	expect.Same(t, "trials", len(doc.Trials), s.Trials)
+	expect.Same(t, "sum of the outcomes", s.Pass+s.Fail+s.Error+s.Skip, s.Trials)
 }
 
 // A JUnit file is valid by the strictest schemas, with every character of the basic plane in an
@@ -177,7 +177,7 @@ func TestJUnitSchemas(t *testing.T) {
 	accepted := written(t, "junit-gate", d, reports.Options{})
 	for name, file := range map[string]string{"every": every, "fixture": fixture, "accepted": accepted} {
 		if !utf8.ValidString(file) {
-			t.Errorf("%s is not UTF-8", name)
+			t.Errorf("%s: got bytes that are not UTF-8, want none", name)
 		}
 		parsed(t, file)
 		path := filepath.Join(t.TempDir(), name+".xml")
@@ -210,7 +210,7 @@ func TestNarrowTablesStayNarrow(t *testing.T) {
 		for _, line := range strings.Split(written(t, "table", d, reports.Options{Width: width}), "\n") {
 			// Wide characters take two columns, so that runes are the least there is.
 			if n := utf8.RuneCountInString(line); n > width+1 {
-				t.Errorf("width %d: a line of %d: %s", width, n, line)
+				t.Errorf("width %d: got a line of %d: %s, want none that is wider", width, n, line)
 			}
 		}
 	}
@@ -268,6 +268,6 @@ func TestHTMLIsThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := written(t, "html", d, reports.Options{}); got != want.String() {
-		t.Errorf("the format html writes %d bytes, the page has %d", len(got), want.Len())
+		t.Errorf("the format html: got %d bytes, want the %d of the page", len(got), want.Len())
 	}
 }

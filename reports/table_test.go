@@ -170,9 +170,7 @@ func TestReasonsAreGrouped(t *testing.T) {
 func missing(t *testing.T, table string, wanted ...string) {
 	t.Helper()
 	for _, want := range wanted {
-		if !strings.Contains(table, want) {
-			t.Errorf("no %q in\n%s", want, table)
-		}
+		expect.Contains(t, "the table", table, want)
 	}
 }
 
@@ -181,7 +179,7 @@ func present(t *testing.T, table string, unwanted ...string) {
 	t.Helper()
 	for _, one := range unwanted {
 		if strings.Contains(table, one) {
-			t.Errorf("%q in\n%s", one, table)
+			t.Errorf("got %q, want none in\n%s", one, table)
 		}
 	}
 }
@@ -326,7 +324,7 @@ func TestNextAfterErrors(t *testing.T) {
 			}
 		}
 		if !slices.Equal(steps, test.want) {
-			t.Errorf("%s: %s: %q\n%s", test.kind, test.reason, steps, got)
+			t.Errorf("%s: %s: got %q, want %q\n%s", test.kind, test.reason, steps, test.want, got)
 		}
 	}
 }
@@ -347,14 +345,14 @@ func TestColumnsAlign(t *testing.T) {
 		at := -1
 		for _, line := range strings.Split(got, "\n") {
 			if w := displaywidth.String(line); w > width {
-				t.Errorf("width %d: %d columns: %s", width, w, line)
+				t.Errorf("width %d: got %d columns, want no more: %s", width, w, line)
 			}
 			if before, _, found := strings.Cut(line, "  FAIL "); found {
 				at = aligned(t, line, before, at)
 			}
 		}
 		if at < 0 {
-			t.Errorf("width %d: no cases\n%s", width, got)
+			t.Errorf("width %d: got no cases, want some\n%s", width, got)
 		}
 	}
 }
@@ -368,10 +366,10 @@ func aligned(t *testing.T, line, before string, at int) int {
 		return column
 	}
 	if w := displaywidth.String(strings.TrimRight(before, " ")); w > at {
-		t.Errorf("column %d of %d: %s", w, at, line)
+		t.Errorf("got the column %d, want at most %d: %s", w, at, line)
 	}
 	if column != at {
-		t.Errorf("column %d, not %d: %s", column, at, line)
+		t.Errorf("got the column %d, want %d: %s", column, at, line)
 	}
 	return at
 }

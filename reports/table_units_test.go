@@ -74,6 +74,6 @@ func TestQuestionsAreTheUnitsOfAComparison(t *testing.T) {
 		expect.Same(t, "independent cases", min(report.units(enough), enough), want)
 	}
 	if few == 0 || many == 0 {
-		t.Errorf("%d runs have few independent cases, %d have many: both are to be drawn", few, many)
+		t.Errorf("got %d runs with few independent cases and %d with many, want both drawn", few, many)
 	}
 }

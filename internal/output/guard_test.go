@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/reports"
 )
@@ -20,7 +21,7 @@ func guarded(t *testing.T, text string, pieces int) string {
 	for size := max(1, len(text)/pieces); text != ""; text = text[min(size, len(text)):] {
 		n := min(size, len(text))
 		if got, err := w.Write([]byte(text[:n])); err != nil || got != n {
-			t.Fatalf("%d %v", got, err)
+			t.Fatalf("%d %v, want %d", got, err, n)
 		}
 	}
 	return b.String()
@@ -36,13 +37,11 @@ func TestGuard(t *testing.T) {
 		for _, pieces := range []int{1, 2, len(text) + 1} {
 			got := guarded(t, text, pieces)
 			if taken.MatchString(got) {
-				t.Errorf("%q became %q", text, got)
+				t.Errorf("%q became %q, want no command", text, got)
 			}
-			if plain := strings.ReplaceAll(got, breaker, ""); plain != strings.ReplaceAll(text, breaker, "") {
-				t.Errorf("%q became %q", text, plain)
-			}
+			expect.Same(t, "the rest", strings.ReplaceAll(got, breaker, ""), strings.ReplaceAll(text, breaker, ""))
 			if !taken.MatchString(text) && !strings.Contains(text, "#[") && got != text {
-				t.Errorf("%q became %q, and holds no command", text, got)
+				t.Errorf("%[1]q: got %[2]q, want it as it is, without a command", text, got)
 			}
 		}
 	}
