@@ -138,7 +138,7 @@ func TestLatencyQuantileByNearestRank(t *testing.T) {
 	}
 	for _, of := range [][2]string{{"s", "gone"}, {"gone", "t/p"}, {"t/p", "s"}} {
 		if v, ok := d.LatencyQuantile(of[0], of[1], 0.5); ok {
-			t.Errorf("%v has the quantile %g", of, v)
+			t.Errorf("%v: got the quantile %g, want none", of, v)
 		}
 	}
 }
@@ -259,7 +259,7 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 	var b bytes.Buffer
 	expect.OK(t, d.Export(&b))
 	if strings.Contains(b.String(), "secret") {
-		t.Errorf("the export has words:\n%s", b.String())
+		t.Errorf("got words in the export, want none:\n%s", b.String())
 	}
 	expect.Same(t, "the document's own suite", d.Run.Suites[0].Dir, "/secret/dir")
 	again, err := open(t, b.Bytes())

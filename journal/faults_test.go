@@ -127,7 +127,7 @@ func tryFaults(t *testing.T, first int64, short bool) (healthy bool) {
 			confirmed, err := carryOn(dir, d)
 			for _, id := range confirmed {
 				if kept[id] {
-					t.Errorf("faults %d and %d: %s was asked twice", first, second, id)
+					t.Errorf("faults %d and %d: got %s asked twice, want it once", first, second, id)
 				}
 				kept[id] = true
 			}
@@ -137,7 +137,7 @@ func tryFaults(t *testing.T, first int64, short bool) (healthy bool) {
 			case i == 1 && err == nil:
 				resumedWell = true
 			case i == 2 && err != nil:
-				t.Fatalf("faults %d and %d: the disk is mended: %v", first, second, err)
+				t.Fatalf("faults %d and %d: got %v, want none: the disk is mended", first, second, err)
 			}
 		}
 		checkWhole(t, dir)
@@ -154,6 +154,6 @@ func checkWhole(t *testing.T, dir string) {
 	expect.OK(t, err)
 	defer doc.Close()
 	if c := doc.Summary.Counts; c.Pass != 6 || c.Total() != 6 || doc.Partial() || doc.Running {
-		t.Errorf("%s: %+v, partial %t, damaged %v", dir, c, doc.Partial(), doc.Damaged)
+		t.Errorf("%s: %+v, partial %t, damaged %v, want 6 that pass, complete", dir, c, doc.Partial(), doc.Damaged)
 	}
 }

@@ -54,13 +54,11 @@ func TestFollow(t *testing.T) {
 			expect.OK(t, os.WriteFile(path, whole[:at], 0o600))
 			news, err := d.Follow()
 			if err != nil || news.Resumed {
-				t.Fatal(news, err)
+				t.Fatalf("got %v, %v, want a run that was not resumed", news, err)
 			}
 			got = append(got, places(t, d, news)...)
 		}
-		if diff := cmp.Diff([]int{3, 0, 5, 1, 2}, got); diff != "" {
-			t.Errorf("in steps of %d: %s", step, diff)
-		}
+		expect.Same(t, fmt.Sprint("in steps of ", step), got, []int{3, 0, 5, 1, 2})
 		sameAsOpened(t, d, dir)
 	}
 }
@@ -68,17 +66,15 @@ func TestFollow(t *testing.T) {
 func sameAsOpened(t *testing.T, d *Document, dir string) {
 	t.Helper()
 	fresh := followed(t, dir)
-	if diff := cmp.Diff(fresh.Summary, d.Summary, cmp.AllowUnexported(Arm{})); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "summary", d.Summary, fresh.Summary, cmp.AllowUnexported(Arm{}))
 	if fmt.Sprint(d.End, d.Damaged, d.Running, d.Len(), d.Partial()) != fmt.Sprint(
 		fresh.End, fresh.Damaged, fresh.Running, fresh.Len(), fresh.Partial(),
 	) {
-		t.Errorf("%+v, opened %+v", d, fresh)
+		t.Errorf("got %+v, want %+v as opened", d, fresh)
 	}
 	for i := range fresh.Len() {
 		if d.Known(i) != fresh.Known(i) {
-			t.Errorf("%d: %+v, opened %+v", i, d.Known(i), fresh.Known(i))
+			t.Errorf("%d: got %+v, want %+v as opened", i, d.Known(i), fresh.Known(i))
 		}
 	}
 }
@@ -93,12 +89,12 @@ func TestFollowUnbroken(t *testing.T) {
 	expect.OK(t, os.WriteFile(path, whole[:second], 0o600))
 	d := followed(t, dir)
 	if d.Len() != 1 {
-		t.Fatal(d.Len())
+		t.Fatalf("got %v, want 1", d.Len())
 	}
 	expect.OK(t, os.WriteFile(path, whole, 0o600))
 	news, err := d.Follow()
 	if err != nil || fmt.Sprint(places(t, d, news)) != "[1]" {
-		t.Error(news, err)
+		t.Errorf("got %v, %v, want the result 1", news, err)
 	}
 	sameAsOpened(t, d, dir)
 }
@@ -119,16 +115,14 @@ func TestFollowTrouble(t *testing.T) {
 	expect.OK(t, err)
 	expect.OK(t, old.Close(), w.Resumed(&Resumed{}), w.Append(result(1, eval.Pass)), w.Append(result(2, eval.Pass)))
 	if news := follow(); !news.Resumed || news.Ended || !d.Running {
-		t.Error(news)
+		t.Errorf("got %v, want a run that was resumed and has not ended", news)
 	}
 	expect.OK(t, w.Append(result(1, eval.Fail))) // the last line of an id counts
 	if news := follow(); news.Resumed || fmt.Sprint(places(t, d, news)) != "[1]" || d.Len() != 3 {
-		t.Error(news)
+		t.Errorf("got %v, want the result 1, and 3 in all", news)
 	}
 	expect.OK(t, w.Finish(&eval.End{Reason: eval.EndCompleted}))
-	if news := follow(); !news.Ended {
-		t.Error(news)
-	}
+	expect.Same(t, "ended", follow().Ended, true)
 	sameAsOpened(t, d, dir)
 	appendTo(t, filepath.Join(dir, FileName), "what is this\n"+string(whole)) // another run begins
 	for range 2 {
@@ -138,7 +132,7 @@ func TestFollowTrouble(t *testing.T) {
 	sameAsOpened(t, d, dir)
 	expect.OK(t, os.Truncate(filepath.Join(dir, FileName), 10))
 	if _, err := d.Follow(); !errors.Is(err, ErrReplaced) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, ErrReplaced)
 	}
 }
 

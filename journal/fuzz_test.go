@@ -111,7 +111,7 @@ func FuzzForeign(f *testing.F) {
 		}
 		sameLines(t, d, all)
 		if d.Summary.Counts.Total() > len(all) {
-			t.Errorf("%d trials, %+v", len(all), d.Summary.Counts)
+			t.Errorf("got %+[2]v, want at most %[1]d trials", len(all), d.Summary.Counts)
 		}
 		if spelledOnce(data) {
 			sameFacts(t, d, all)
@@ -151,7 +151,7 @@ func sameFacts(t *testing.T, d *Document, all []*eval.Result) {
 		expect.OK(t, err)
 		blocked := all[i].Response != nil && all[i].Response.Blocked() != ""
 		if f.ID != all[i].ID || f.CaseID != all[i].CaseID || (f.Blocked != "") != blocked {
-			t.Errorf("%+v of %+v", f, all[i])
+			t.Errorf("got %+v, want the facts of %+v", f, all[i])
 		}
 		i++
 	}
@@ -196,7 +196,7 @@ func FuzzRoundTrip(f *testing.F) {
 		data := write(t, t.TempDir(), true, in, result(1, eval.Pass))
 		d, err := open(t, data)
 		if err != nil || len(d.Damaged) > 0 || d.End == nil || bytes.Count(data, []byte("\n")) != 4 {
-			t.Fatalf("%v\n%s", err, data)
+			t.Fatalf("got %v, want 4 whole lines\n%s", err, data)
 		}
 		plain, err := wirejson.Marshal(in)
 		expect.OK(t, err)
@@ -204,16 +204,15 @@ func FuzzRoundTrip(f *testing.F) {
 		expect.OK(t, json.Unmarshal(plain, &want))
 		out, err := d.Trial(0)
 		if err != nil || !reflect.DeepEqual(out, &want) {
-			t.Errorf("%v %s", err, cmp.Diff(&want, out))
+			t.Errorf("%v (-want +got): %s", err, cmp.Diff(&want, out))
 		}
 		for text, err := range d.Lines() {
-			if err != nil || !bytes.Equal(text, plain) {
-				t.Errorf("%v\n%s\n%s", err, text, plain)
-			}
+			expect.OK(t, err)
+			expect.Same(t, "text", string(text), string(plain))
 			break
 		}
 		if k := d.Known(0); k.ID != in.ID || k.Suite != want.Suite || k.Case != want.Case || k.Arm != want.Arm {
-			t.Errorf("%+v", k)
+			t.Errorf("%+v, want the id and the names of the result", k)
 		}
 	})
 }

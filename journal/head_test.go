@@ -20,18 +20,18 @@ func TestHead(t *testing.T) {
 	defer d.Close()
 	for _, name := range []string{dir, path} {
 		if run, err := Head(name); err != nil || run.ID != d.Run.ID {
-			t.Errorf("%s: %v, %v", name, run, err)
+			t.Errorf("%s: %v, %v, want %v", name, run, err, d.Run.ID)
 		}
 	}
 	if _, err := Head(filepath.Join(dir, "nothing")); !errors.Is(err, ErrNoRun) {
-		t.Errorf("no run: %v", err)
+		t.Errorf("no run: %v, want %v", err, ErrNoRun)
 	}
 	// what is damaged is read from the copy next to it
 	data := read(t, path)
 	data[20] ^= 1
 	expect.OK(t, os.WriteFile(path, data, 0o600))
 	if run, err := Head(dir); err != nil || run.ID != d.Run.ID {
-		t.Errorf("a damaged head: %v, %v", run, err)
+		t.Errorf("a damaged head: %v, %v, want %v", run, err, d.Run.ID)
 	}
 	expect.OK(t, os.WriteFile(path, nil, 0o600))
 	if _, err := Head(dir); err == nil {

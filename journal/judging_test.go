@@ -32,23 +32,18 @@ func TestJudgingIsCounted(t *testing.T) {
 	expect.OK(t, err)
 	want := JudgeRequests{Replies: 2, Calls: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
 	if d.Summary.Judging != want || d.Summary.Tokens.Total != 6 || d.Spent.Calls != 7 || d.Spent.Tokens != 6+11 {
-		t.Errorf("%+v, spent %+v", d.Summary, d.Spent)
+		t.Errorf("%+v, spent %+v, want %+v, and both judges in what was spent", d.Summary, d.Spent, want)
 	}
-	if d.Unpriced["m"].PromptTokens != 10 {
-		t.Errorf("%+v", d.Unpriced)
-	}
+	expect.Same(t, "prompt tokens", d.Unpriced["m"].PromptTokens, 10)
 	d, err = open(t, write(t, t.TempDir(), true, one, two, again))
 	expect.OK(t, err)
 	want = JudgeRequests{Replies: 3, Calls: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
-	if d.Summary.Judging != want {
-		t.Errorf("%+v", d.Summary.Judging)
-	}
+	expect.Same(t, "judging", d.Summary.Judging, want)
 	again.Judgements = nil
 	if d, err = open(t, write(t, t.TempDir(), true, one, again)); err != nil || d.Summary.Judging != (JudgeRequests{}) {
-		t.Errorf("%+v %v", d.Summary.Judging, err)
+		t.Errorf("%+v %v, want none", d.Summary.Judging, err)
 	}
 	r, err := d.Trial(0)
-	if err != nil || len(r.Judgements) != 0 {
-		t.Errorf("%+v %v", r, err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "judgements", len(r.Judgements), 0)
 }

@@ -22,7 +22,7 @@ func TestNamesAreKeptOnceAndUnchanged(t *testing.T) {
 		}
 		want = append(want, s)
 		if got := n.place(s); got != clip(i) {
-			t.Fatalf("name %d was added at place %d", i, got)
+			t.Fatalf("name %d: got the place %d, want the next", i, got)
 		}
 	}
 	for i, s := range want {
@@ -30,7 +30,7 @@ func TestNamesAreKeptOnceAndUnchanged(t *testing.T) {
 			t.Fatalf("name %d is %.40q with %d bytes, want %.40q with %d", i, got, len(got), s, len(s))
 		}
 		if got := n.place(s); got != clip(i) {
-			t.Fatalf("name %d is found at place %d", i, got)
+			t.Fatalf("name %d: got the place %d, want its own", i, got)
 		}
 	}
 }

@@ -119,13 +119,13 @@ func checkPending(t *testing.T, dir string, calls, tokens int, want ...string) {
 	if p := d.Pending("id-0"); p != nil {
 		got = append(got, "id-0")
 		if p.Response.Text() != "kept" || len(p.Judgements) != 1 || p.Judgements[0].Reply != "fine" || !p.Judgements[0].Noted {
-			t.Errorf("id-0: %+v", p)
+			t.Errorf("id-0: %+v, want the reply and its judgement", p)
 		}
 	}
 	if p := d.Pending("id-1"); p != nil {
 		got = append(got, "id-1")
 		if len(p.Turns) != 2 || p.Response != nil {
-			t.Errorf("id-1: %+v", p)
+			t.Errorf("id-1: %+v, want 2 turns and no response", p)
 		}
 	}
 	expect.Same(t, "pending trials", got, want)
@@ -154,6 +154,7 @@ func TestBooked(t *testing.T) {
 	expect.OK(t, err)
 	defer d.Close()
 	if d.Spent.Calls != 3 || d.Spent.Tokens != 300 || !d.Booked() || len(d.LastCalls()) != 2 {
-		t.Errorf("spent %+v, booked %t, %d calls of the last minute", d.Spent, d.Booked(), len(d.LastCalls()))
+		t.Errorf("spent %+v, booked %t, %d calls of the last minute, want 3 calls of 300 tokens that are booked, 2 of the last minute",
+			d.Spent, d.Booked(), len(d.LastCalls()))
 	}
 }

@@ -67,14 +67,14 @@ func TestCutAnywhere(t *testing.T) {
 			t.Fatalf("cut at %d: %v", at, err)
 		}
 		if want := bytes.Count(data[:at], []byte("\n")) - 1; at < len(data)-len(lines[7]) && d.Summary.Counts.Pass < want {
-			t.Errorf("cut at %d: %d trials, %d lines", at, d.Summary.Counts.Pass, want)
+			t.Errorf("cut at %d: got %d trials, want %d, one a line", at, d.Summary.Counts.Pass, want)
 		}
 		if at%29 != 0 { // opening is quick, resuming syncs the disk
 			continue
 		}
 		whole := resumed(t, dir, data[:at])
 		if whole.Summary.Counts.Pass != 6 || whole.Partial() || len(whole.Damaged) > 0 {
-			t.Fatalf("cut at %d: %+v %v", at, whole.Summary.Counts, whole.Damaged)
+			t.Fatalf("cut at %d: %+v %v, want 6 that pass, complete", at, whole.Summary.Counts, whole.Damaged)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestFlippedBits(t *testing.T) {
 			t.Fatalf("byte %d, bit %d: %v", at, bit, err)
 		}
 		if !d.Partial() {
-			t.Errorf("byte %d, bit %d: not found", at, bit)
+			t.Errorf("byte %d, bit %d: got a complete run, want the damage found", at, bit)
 		}
 		d.Close()
 		if n%10 != 0 {
@@ -108,7 +108,7 @@ func TestFlippedBits(t *testing.T) {
 		}
 		whole := resumed(t, dir, bad)
 		if whole.Summary.Counts.Pass != 6 || whole.Summary.Counts.Total() != 6 || whole.Partial() {
-			t.Errorf("byte %d, bit %d: %+v %v", at, bit, whole.Summary.Counts, whole.Damaged)
+			t.Errorf("byte %d, bit %d: %+v %v, want 6 that pass, complete", at, bit, whole.Summary.Counts, whole.Damaged)
 		}
 	}
 }
@@ -122,13 +122,13 @@ func TestOneWriter(t *testing.T) {
 	w, d, err := Resume(dir)
 	expect.OK(t, err)
 	if _, _, err := Resume(dir); !errors.Is(err, ErrLocked) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, ErrLocked)
 	}
 	if err := errors.Join(w.Close(), d.Close()); err != nil {
 		t.Error(err)
 	}
 	if _, _, err := Resume(t.TempDir()); !errors.Is(err, ErrNoRun) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, ErrNoRun)
 	}
 }
 
@@ -150,6 +150,6 @@ func TestDroppedTrials(t *testing.T) {
 	expect.OK(t, err)
 	defer d.Close()
 	if c := d.Summary.Counts; c.Pass != 5 || c.Fail != 1 {
-		t.Errorf("%+v", c)
+		t.Errorf("%+v, want 5 pass, 1 fail", c)
 	}
 }

@@ -48,11 +48,11 @@ func sameScans(t testing.TB, data []byte) bool {
 	var fast, slow indexed
 	var fastFacts, slowFacts Facts
 	if !fast.scanFast(before) || !fastFacts.scanFast(before) {
-		t.Fatalf("not read fast: %s", before)
+		t.Fatalf("got the slow way, want the fast one: %s", before)
 	}
 	did, didFacts := fast.scanFast(data), fastFacts.scanFast(data)
 	if (did || didFacts) && !gjson.ValidBytes(data) {
-		t.Fatalf("read fast, and no JSON: %s", data)
+		t.Fatalf("got the fast way, want none for what is not JSON: %s", data)
 	}
 	if gjson.ValidBytes(data) {
 		sameResults(t, data)
@@ -60,7 +60,7 @@ func sameScans(t testing.TB, data []byte) bool {
 	if slow.scan(data); did {
 		fast.last, slow.last, slow.oddID = texts{}, texts{}, ""
 		if !reflect.DeepEqual(sparse(fast), sparse(slow)) {
-			t.Fatalf("%s\nfast: %+v\nslow: %+v", data, fast, slow)
+			t.Fatalf("%s\nfast: got %+v\nwant %+v", data, fast, slow)
 		}
 	}
 	if slowFacts.scan(data); didFacts {
@@ -150,7 +150,7 @@ func TestLinesReadFastAreReadTheSame(t *testing.T) {
 	t.Parallel()
 	line := commonLine(t)
 	if !sameScans(t, line) {
-		t.Fatalf("not read fast: %s", line)
+		t.Fatalf("got the slow way, want the fast one: %s", line)
 	}
 	random := rand.New(rand.NewPCG(19, 1))
 	fast := 0
@@ -160,7 +160,7 @@ func TestLinesReadFastAreReadTheSame(t *testing.T) {
 		}
 	}
 	if fast < 1000 {
-		t.Errorf("only %d of the changed lines were read fast", fast)
+		t.Errorf("got %d of the changed lines read fast, want at least 1000", fast)
 	}
 }
 

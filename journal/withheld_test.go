@@ -63,7 +63,7 @@ func TestWriteWithheld(t *testing.T) {
 	}
 	text := withheld(t, before)
 	if strings.Contains(text, secretText) {
-		t.Errorf("it is still there: %s", text)
+		t.Errorf("got the secret, want it gone: %s", text)
 	}
 	after, err := open(t, []byte(text))
 	expect.OK(t, err)
@@ -72,7 +72,7 @@ func TestWriteWithheld(t *testing.T) {
 	expect.Same(t, "end", fmt.Sprint(after.End), fmt.Sprint(before.End))
 	options := after.Run.Options()
 	if !options.NoContent || options.Vars != nil || options.Seed != 7 || after.Run.Signature != "" || after.Run.Copies != nil {
-		t.Errorf("the head is %+v, options %+v", after.Run, options)
+		t.Errorf("got the head %+v, options %+v, want the seed and no content", after.Run, options)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestWriteWithheldOfADamagedRun(t *testing.T) {
 	expect.OK(t, err)
 	text := withheld(t, d)
 	if strings.Contains(text, "Secret") {
-		t.Errorf("it is still there: %s", text)
+		t.Errorf("got the secret, want it gone: %s", text)
 	}
 	after, err := open(t, []byte(text))
 	expect.OK(t, err)
