@@ -36,7 +36,7 @@ func BenchmarkCSV(b *testing.B) {
 		s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 		expect.OK(b, diags.Err())
 		if n := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Size(); n != rows {
-			b.Fatal(n)
+			b.Fatalf("got %v, want %d", n, rows)
 		}
 	}
 	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/plan")

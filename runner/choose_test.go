@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -45,7 +46,7 @@ func TestChoose(t *testing.T) {
 		for one := range p.Choose(t.Context(), config(&b.fake, workers), choosing(), pairsOf(20)) {
 			checkWin(t, one)
 			if places[one.Place] {
-				t.Fatalf("pair %d is there twice", one.Place)
+				t.Fatalf("got pair %d twice, want it once", one.Place)
 			}
 			places[one.Place] = true
 			for _, j := range one.Judgements {
@@ -53,7 +54,7 @@ func TestChoose(t *testing.T) {
 			}
 		}
 		if len(places) != 20 || len(b.put) != 20 || calls != 20 {
-			t.Errorf("%d workers: %d pairs, %d questions, %d calls", workers, len(places), len(b.put), calls)
+			t.Errorf("%d workers: got %d pairs, %d questions, %d calls, want 20 of each", workers, len(places), len(b.put), calls)
 		}
 	}
 }
@@ -62,7 +63,7 @@ func TestChoose(t *testing.T) {
 func checkWin(t *testing.T, one runner.Chosen) {
 	t.Helper()
 	if one.Preferred != scorers.Win || one.Err != nil || one.Firsts != 1 || one.Seconds != 1 || len(one.Judgements) != 2 {
-		t.Fatalf("%+v", one)
+		t.Fatalf("%+v, want a win in both orders with two judgements", one)
 	}
 }
 
@@ -82,12 +83,10 @@ func TestChooseThatFails(t *testing.T) {
 			failed++
 		}
 		if (one.Err != nil) != (one.Preferred == "") || one.Err != nil && !strings.Contains(one.Why, "no reply from the judge: 500: boom") {
-			t.Errorf("%+v", one)
+			t.Errorf("%+v, want a preference, or the judge's error 500", one)
 		}
 	}
-	if failed != 2 {
-		t.Errorf("%d failed", failed)
-	}
+	expect.Same(t, "failed", failed, 2)
 	for range p.Choose(t.Context(), config(&b.fake, 4), choosing(), pairsOf(1000)) {
 		break
 	}
@@ -95,7 +94,7 @@ func TestChooseThatFails(t *testing.T) {
 	cfg.Stop.Now("enough")
 	for one := range p.Choose(t.Context(), cfg, choosing(), pairsOf(4)) {
 		if one.Err == nil || one.Preferred != "" {
-			t.Errorf("%+v", one)
+			t.Errorf("%+v, want an error and no preference", one)
 		}
 	}
 }

@@ -76,25 +76,22 @@ func embeddingsInBatches(t *testing.T) {
 	cfg := config(asked, 64)
 	cfg.Embedder = e
 	counts, _ := results(t, plan(t, similarSuite(250), runner.Filter{}), cfg)
-	if counts.Pass != 500 {
-		t.Errorf("%+v", counts)
-	}
+	expect.Same(t, "passed", counts.Pass, 500)
 	seen := map[string]int{}
 	for _, call := range e.calls {
 		if len(call) > service.MaxEmbedTexts {
-			t.Errorf("%d texts in a call", len(call))
+			t.Errorf("got %d texts in a call, want at most %d", len(call), service.MaxEmbedTexts)
 		}
 		for _, text := range call {
 			seen[text]++
 		}
 	}
-	if len(seen) != 252 || len(e.calls) > 5 { // 251 at once, and the last one by itself
-		t.Errorf("%d texts in %d calls", len(seen), len(e.calls))
+	expect.Same(t, "texts", len(seen), 252)
+	if len(e.calls) > 5 { // 251 at once, and the last one by itself
+		t.Errorf("got %d calls, want at most 5", len(e.calls))
 	}
 	for text, n := range seen {
-		if n != 1 {
-			t.Errorf("%q was embedded %d times", text, n)
-		}
+		expect.Same(t, text+": times that it was embedded", n, 1)
 	}
 }
 
@@ -115,9 +112,7 @@ func TestEmbeddingsThatFail(t *testing.T) {
 		cfg := config(&fake{}, 4)
 		cfg.Embedder = e
 		counts, all := results(t, plan(t, similarSuite(5), runner.Filter{}), cfg)
-		if counts.Error != 10 {
-			t.Errorf("%s: %+v", test.err.Kind, counts)
-		}
+		expect.Same(t, string(test.err.Kind)+": errors", counts.Error, 10)
 		for _, r := range all {
 			checkUnembedded(t, &r)
 			expect.Same(t, "the kind", r.Error.Kind, test.kind)
@@ -130,7 +125,7 @@ func TestEmbeddingsThatFail(t *testing.T) {
 func checkUnembedded(t *testing.T, r *eval.Result) {
 	t.Helper()
 	if r.Response == nil || len(r.Scores) != 2 || r.Scores[0].Unscored != r.Error.Message || !r.Scores[1].Passed {
-		t.Errorf("%+v %v", r.Error, r.Scores)
+		t.Errorf("got %+v and %v, want an answer with that error as its first score and a second one that passed", r.Error, r.Scores)
 	}
 }
 
@@ -146,19 +141,18 @@ func TestOneRefusedText(t *testing.T) {
 	cfg := config(&fake{}, 64)
 	cfg.Embedder = e
 	counts, all := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg)
-	if counts.Pass != 178 || counts.Error != 2 || len(e.calls) > 80 {
-		t.Errorf("%+v in %d calls", counts, len(e.calls))
+	expect.Same(t, "counts", counts, eval.Counts{Pass: 178, Error: 2})
+	if len(e.calls) > 80 {
+		t.Errorf("got %d calls, want at most 80", len(e.calls))
 	}
 	for _, r := range all {
-		if (r.Outcome == eval.Err) != (r.Case == "c42") {
-			t.Errorf("%s: %s", r.Case, r.Outcome)
-		}
+		expect.Same(t, r.Case+": an error", r.Outcome == eval.Err, r.Case == "c42")
 	}
 	// A service that refuses everything does not get the texts one by one.
 	e = &embedder{fail: func(*eval.EmbedCall) error { return &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "no"} }}
 	cfg.Embedder = e
 	if counts, _ := results(t, plan(t, similarSuite(90), runner.Filter{}), cfg); counts.Error != 180 || len(e.calls) > 120 {
-		t.Errorf("%+v in %d calls", counts, len(e.calls))
+		t.Errorf("%+v in %d calls, want 180 errors and at most 120 calls", counts, len(e.calls))
 	}
 }
 
@@ -172,11 +166,11 @@ func TestTextsTooLongToEmbed(t *testing.T) {
 	p := plan(t, strings.Replace(similarSuite(2), "another", long, 1), runner.Filter{})
 	counts, all := results(t, p, cfg)
 	if counts.Error != 4 || f.asked.Load() != 0 || len(e.calls) != 0 || all[0].Error.Kind != eval.KindOverLimit {
-		t.Errorf("%+v %+v, asked %d", counts, all[0].Error, f.asked.Load())
+		t.Errorf("got %+v, %+v and %d calls, want 4 errors over the limit before any call", counts, all[0].Error, f.asked.Load())
 	}
 	var diags diag.List
 	if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil || !diags.HasErrors() {
-		t.Error(err, diags.Err())
+		t.Errorf("got %v, %v, want problems alone", err, diags.Err())
 	}
 	// An answer that is too long is an error of its own.
 	f.generate = func(context.Context, *eval.Call) (*eval.Response, error) {
@@ -184,7 +178,7 @@ func TestTextsTooLongToEmbed(t *testing.T) {
 	}
 	counts, all = results(t, plan(t, similarSuite(1), runner.Filter{}), cfg)
 	if counts.Error != 2 || all[0].Error.Kind != eval.KindOverLimit || len(e.calls) != 0 {
-		t.Errorf("%+v %+v", counts, all[0].Error)
+		t.Errorf("%+v %+v, want 2 errors over the limit before any call", counts, all[0].Error)
 	}
 }
 
@@ -212,10 +206,10 @@ func TestEmbeddingModelIsChecked(t *testing.T) {
 		p := plan(t, similarSuite(1)+"embedding: {model: "+model+"}\n", runner.Filter{})
 		expect.OK(t, p.CheckModels(t.Context(), models{}, &diags, func(string) {}))
 		if err := diags.Err(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", model, err)
+			t.Errorf("%s: %v, want %q", model, err, want)
 		}
 		if want == "" && (len(p.Models) != 2 || p.Models[0].APIVersion != "v1") {
-			t.Errorf("%+v", p.Models)
+			t.Errorf("%+v, want 2 models, the first of v1", p.Models)
 		}
 	}
 }

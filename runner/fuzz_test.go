@@ -16,15 +16,15 @@ func FuzzParseShard(f *testing.F) {
 		s, err := ParseShard(text)
 		if err != nil || text == "" {
 			if s != (Shard{}) {
-				t.Error(s)
+				t.Errorf("got %v, want none", s)
 			}
 			return
 		}
 		if s.Index < 1 || s.Index > s.Of || s.Of > maxShards {
-			t.Errorf("%q: %+v", text, s)
+			t.Errorf("%q: %+v, want 1 to its number of shards", text, s)
 		}
 		if again, err := ParseShard(fmt.Sprintf("%d/%d", s.Index, s.Of)); err != nil || again != s {
-			t.Errorf("%q: %+v %v", text, again, err)
+			t.Errorf("%q: %+v %v, want the same", text, again, err)
 		}
 		n := 0
 		for i := range s.Of {
@@ -33,7 +33,7 @@ func FuzzParseShard(f *testing.F) {
 			}
 		}
 		if n != 1 {
-			t.Errorf("%d of %d shards take the trial", n, s.Of)
+			t.Errorf("got %d of %d shards with the trial, want one", n, s.Of)
 		}
 	})
 }

@@ -38,11 +38,11 @@ func TestRecordedJudgements(t *testing.T) {
 	}
 	all, b := again(judgedSuite(1), func(*eval.Result) {})
 	if len(b.put) != 0 || all[0].Outcome != eval.Pass || all[1].Outcome != eval.Pass || len(all[0].Judgements) != 2 {
-		t.Errorf("%d questions, %+v", len(b.put), all[0])
+		t.Errorf("%d questions, %+v, want no question, and two trials that pass", len(b.put), all[0])
 	}
 	all, b = again(judgedSuite(1), func(r *eval.Result) { r.Judgements[1].Error = &eval.Error{Kind: eval.KindStatus} })
 	if len(b.put) != 1 || all[0].Judgements[0].Reply != fine || all[0].Judgements[1].Reply != poor {
-		t.Errorf("%d questions, %+v", len(b.put), all[0].Judgements)
+		t.Errorf("%d questions, %+v, want one question after the kept reply", len(b.put), all[0].Judgements)
 	}
 	for _, change := range [][2]string{
 		{"temperature: 0.5", "temperature: 0.4"},
@@ -51,7 +51,7 @@ func TestRecordedJudgements(t *testing.T) {
 	} {
 		all, b = again(strings.Replace(judgedSuite(1), change[0], change[1], 1), func(*eval.Result) {})
 		if len(b.put) != 2 || *all[0].Scores[0].Value != 0 {
-			t.Errorf("%s: %d questions, %+v", change[1], len(b.put), all[0].Scores)
+			t.Errorf("%s: got %d questions, %+v, want 2 and the value 0", change[1], len(b.put), all[0].Scores)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestUselessRepliesAreAskedAnew(t *testing.T) {
 	})
 	counts, before := results(t, plan(t, text, runner.Filter{}), config(&b.fake, 1))
 	if counts.Error != 4 {
-		t.Fatalf("%+v", counts)
+		t.Fatalf("%+v, want 4 errors", counts)
 	}
 	asked := map[string]bool{}
 	for _, r := range before {
@@ -99,9 +99,7 @@ func TestUselessRepliesAreAskedAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(func(call *eval.Call, _ string) (string, error) {
-				if call.Anew != asked[call.TrialID] {
-					t.Errorf("anew: %t", call.Anew)
-				}
+				expect.Same(t, "a new call", call.Anew, asked[call.TrialID])
 				if test.reply == "" && len(call.Contents) == 3 {
 					return fine, nil
 				}
@@ -112,7 +110,7 @@ func TestUselessRepliesAreAskedAnew(t *testing.T) {
 			cfg.Replies, cfg.Recorded = from(before, test.change)
 			counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
 			if counts != test.want || len(b.put) != test.asked {
-				t.Errorf("%+v, %d questions", counts, len(b.put))
+				t.Errorf("%+v, %d questions, want %+v, %d", counts, len(b.put), test.want, test.asked)
 			}
 			for _, r := range all {
 				noneTwice(t, r.Judgements)
@@ -150,7 +148,7 @@ func noneTwice(t *testing.T, all []eval.Judgement) {
 	seen := map[string]bool{}
 	for _, j := range all {
 		if seen[j.ID] {
-			t.Errorf("%s is there twice", j.ID)
+			t.Errorf("got %s twice, want it once", j.ID)
 		}
 		seen[j.ID] = true
 	}

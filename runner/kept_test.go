@@ -8,6 +8,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -35,7 +36,7 @@ func TestPlaces(t *testing.T) {
 		var got []int
 		for tr := range p.Trials() {
 			if got = append(got, tr.N); ids[tr.N] != tr.ID {
-				t.Errorf("%v has another id under a filter", tr.Trial)
+				t.Errorf("%v: got another id under a filter, want the same", tr.Trial)
 			}
 		}
 		if !slices.Equal(got, test.want) || p.Size() != len(got) || len(p.Arms()) != test.arms {
@@ -59,10 +60,9 @@ func TestKept(t *testing.T) {
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {
 		counts.Add(r.Outcome)
 		if r.ID == "" || (r.Case == "b") != (r.Outcome == eval.Err) {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want an id, and an error for b alone", r)
 		}
 	}
-	if counts != (eval.Counts{Pass: 8, Error: 4}) || f.asked.Load() != 0 {
-		t.Errorf("%+v, %d asked", counts, f.asked.Load())
-	}
+	expect.Same(t, "counts", counts, eval.Counts{Pass: 8, Error: 4})
+	expect.Same(t, "calls", f.asked.Load(), 0)
 }

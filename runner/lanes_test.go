@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -79,9 +80,7 @@ func TestLanes(t *testing.T) {
 		seen[r.ID]++
 	}
 	for id, n := range seen {
-		if n != 1 {
-			t.Errorf("%s came %d times", id, n)
-		}
+		expect.Same(t, id+": times that it came", n, 1)
 	}
 	if len(seen) != 2*cases || int(f.asked.Load()) != 2*cases {
 		t.Errorf("%d trials and %d calls, want %d", len(seen), f.asked.Load(), 2*cases)

@@ -41,13 +41,13 @@ func TestProgramsRunOnce(t *testing.T) {
 	cfg.Embedder, cfg.Prices = &embedder{}, &pricing.List{Currency: "X", Models: map[string]pricing.Rate{"svc-pro": {Input: 1e6, Output: 0}}}
 	counts, all := results(t, programPlan(t, dir, scorer), cfg)
 	told, err := os.ReadFile(filepath.Join(dir, "told"))
-	if err != nil || counts.Pass != 2 || strings.Count(string(told), "\n") != 2 ||
-		!strings.Contains(string(told), `"suite":"s","case":"c","arm":"t/p","model":"svc-pro","repeat":2`) {
-		t.Errorf("%+v %s %v", counts, told, err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "pass", counts.Pass, 2)
+	expect.Same(t, "lines", strings.Count(string(told), "\n"), 2)
+	expect.Contains(t, "the input", string(told), `"suite":"s","case":"c","arm":"t/p","model":"svc-pro","repeat":2`)
 	for _, r := range all {
 		if len(r.Scores) != 3 || r.Scores[0].Scorer != "exec" || r.Scores[2].Reason != "1 X for 1 and 1 tokens (estimated)" {
-			t.Errorf("%+v", r.Scores)
+			t.Errorf("%+v, want 3 scores, of exec first, of what it cost last", r.Scores)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestProgramFails(t *testing.T) {
 		if r.Outcome != eval.Err || r.Error.Kind != eval.KindScorer ||
 			r.Error.Message != `exec: the program "sh" ended with exit status 7; its standard error: no luck` ||
 			r.Response == nil {
-			t.Errorf("%+v", r.Error)
+			t.Errorf("%+v, want a scorer's error with the exit status 7", r.Error)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestProgramsAreAbandoned(t *testing.T) {
 	}()
 	for r := range runner.Run(ctx, p, config(f, 2)) {
 		if r.Outcome != eval.Err || !strings.Contains(r.Error.Message, "abandoned") {
-			t.Errorf("%s %+v", r.Outcome, r.Error)
+			t.Errorf("%s %+v, want an error that says abandoned", r.Outcome, r.Error)
 		}
 	}
 }

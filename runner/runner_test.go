@@ -75,7 +75,7 @@ func TestTrials(t *testing.T) {
 	for tr := range plan(t, twoArms, runner.Filter{}).Trials() {
 		got = append(got, fmt.Sprintf("%d %s %s %d", tr.N, tr.Case, tr.Arm, tr.Repeat))
 		if ids[tr.ID] {
-			t.Errorf("the id of %v comes twice", tr.Trial)
+			t.Errorf("got the id of %v twice, want it once", tr.Trial)
 		}
 		ids[tr.ID] = true
 	}
@@ -100,7 +100,7 @@ func TestFirstOfTheRepeats(t *testing.T) {
 			for tr := range plan(t, twoArms, runner.Filter{Shard: runner.Shard{Index: i + 1, Of: of}}).Trials() {
 				name := tr.Case + " on " + tr.Arm
 				if tr.First == seen[name] {
-					t.Errorf("shard %d/%d: First = %v for repeat %d of %s", i+1, of, tr.First, tr.Repeat, name)
+					t.Errorf("shard %d/%d: got First %v for repeat %d of %s, want it for the first alone", i+1, of, tr.First, tr.Repeat, name)
 				}
 				seen[name] = true
 				if tr.First && tr.Repeat > 1 {
@@ -129,9 +129,8 @@ func TestResultsAreComplete(t *testing.T) {
 			t.Errorf("%d workers:\n%s\nwant\n%s", workers, got, want)
 		}
 	}
-	if strings.Count(want, "pass") != 8 || strings.Count(want, "fail") != 4 {
-		t.Error(want)
-	}
+	expect.Same(t, "passed", strings.Count(want, "pass"), 8)
+	expect.Same(t, "failed", strings.Count(want, "fail"), 4)
 }
 
 func TestStopSkipsTheRest(t *testing.T) {

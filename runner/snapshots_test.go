@@ -34,9 +34,7 @@ func TestSnapshotsInThePlan(t *testing.T) {
 		expect.OK(t, diags.Err())
 		var out []string
 		for trial := range runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Trials() {
-			if trial.KeepsSnapshots() != (trial.Case == "c") {
-				t.Errorf("%s: %t", runner.Describe(&trial.Trial), trial.KeepsSnapshots())
-			}
+			expect.Same(t, runner.Describe(&trial.Trial), trial.KeepsSnapshots(), trial.Case == "c")
 			out = append(out, trial.ScorersHash)
 			seen, err := trial.Snapshots(&eval.Result{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "yx"}}}})
 			var names []string
@@ -45,7 +43,7 @@ func TestSnapshotsInThePlan(t *testing.T) {
 			}
 			want := []string{"expected/s/c/" + trial.Target + ".p.txt", "expected/shared.txt"}
 			if err != nil || trial.Case == "c" && !slices.Equal(names, want) || trial.Case == "d" && seen != nil {
-				t.Errorf("%s: %v %v", runner.Describe(&trial.Trial), names, err)
+				t.Errorf("%s: %v %v, want %v for c, none for d", runner.Describe(&trial.Trial), names, err, want)
 			}
 		}
 		return out
@@ -55,14 +53,8 @@ func TestSnapshotsInThePlan(t *testing.T) {
 	other := hashes(fstest.MapFS{"expected/s/c/u.p.txt": {Data: []byte("y\n")}})
 	shared := hashes(fstest.MapFS{"expected/shared.txt": {Data: []byte("y\n")}})
 	for i, name := range []string{"c on t", "c on u", "d on t", "d on u"} {
-		if same := none[i] == own[i]; same != (i != 1) {
-			t.Errorf("%s, an answer for u: the same is %t", name, same)
-		}
-		if same := own[i] == other[i]; same != (i != 1) {
-			t.Errorf("%s, another answer for u: the same is %t", name, same)
-		}
-		if same := none[i] == shared[i]; same != (i > 1) {
-			t.Errorf("%s, a shared answer: the same is %t", name, same)
-		}
+		expect.Same(t, name+": an answer for u: the same", none[i] == own[i], i != 1)
+		expect.Same(t, name+": another answer for u: the same", own[i] == other[i], i != 1)
+		expect.Same(t, name+": a shared answer: the same", none[i] == shared[i], i > 1)
 	}
 }

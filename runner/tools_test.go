@@ -438,7 +438,7 @@ func TestIdentityOfTools(t *testing.T) {
 	} {
 		for tr := range plan(t, strings.Replace(base, edit[0], edit[1], 1), runner.Filter{}).Trials() {
 			if other, twice := seen[tr.ID]; twice {
-				t.Errorf("%s and %s have the same id", name, other)
+				t.Errorf("%s and %s: got the same id, want two", name, other)
 			}
 			seen[tr.ID] = name
 		}

@@ -82,7 +82,7 @@ func TestScorersHashKnowsOnError(t *testing.T) {
 	seen := map[string]bool{}
 	for _, hash := range []string{with["inherited"], with["other"], with["inside"], without["inherited"], without["inside"]} {
 		if seen[hash] {
-			t.Errorf("the hash %s is that of two different scorers: %v %v", hash, with, without)
+			t.Errorf("got the hash %s for two different scorers, want two: %v %v", hash, with, without)
 		}
 		seen[hash] = true
 	}
