@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -87,7 +88,7 @@ func TestWhatAGateDoesNotSay(t *testing.T) {
 	t.Parallel()
 	s, said := loaded(with("gate: {passRate: {min: 0.5}}"))
 	if len(said) > 0 {
-		t.Fatal(said)
+		t.Fatalf("got %v, want no problem", said)
 	}
 	if g := s.Gate; *g.PassRateMin != 0.5 || g.ErrorsMax != 0 || g.BlockedMax != nil || g.MaxQuarantined != nil ||
 		g.Baseline != nil || len(g.Means) > 0 {
@@ -113,7 +114,7 @@ func TestLimitsAreThoseThatAreGiven(t *testing.T) {
 		with("limits: {concurrency: 3, budget: {calls: 7}, timeout: 1m30s, countTokens: never, models: {m: {requestsPerMinute: 60}}}"),
 	)
 	if len(said) > 0 {
-		t.Fatal(said)
+		t.Fatalf("got %v, want no problem", said)
 	}
 	want := suite.Limits{
 		Concurrency: 3, BudgetCalls: 7, Timeout: 90e9, CountTokens: suite.CountNever,
@@ -142,7 +143,7 @@ func TestTurnsOfChats(t *testing.T) {
 		_, said := loaded(text)
 		if !strings.Contains(turns, "«") {
 			if len(said) > 0 {
-				t.Errorf("%s: %v", turns, said)
+				t.Errorf("%s: %v, want none", turns, said)
 			}
 			continue
 		}
@@ -167,14 +168,12 @@ func TestCasesAreTheSameEachTime(t *testing.T) {
 	list := func() (names, ids []string) {
 		s, said := loaded(text)
 		if len(said) > 0 {
-			t.Fatal(said)
+			t.Fatalf("got %v, want no problem", said)
 		}
 		for c := range s.Cases() {
 			names, ids = append(names, c.Name), append(ids, c.ID)
 		}
-		if s.CaseCount() != len(names) {
-			t.Errorf("it counts %d cases, and has %d", s.CaseCount(), len(names))
-		}
+		expect.Same(t, "cases", s.CaseCount(), len(names))
 		return names, ids
 	}
 	names, ids := list()
@@ -182,13 +181,11 @@ func TestCasesAreTheSameEachTime(t *testing.T) {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	_, again := list()
-	if diff := cmp.Diff(ids, again); diff != "" {
-		t.Errorf("ids of the same text (-first +again):\n%s", diff)
-	}
+	expect.Same(t, "ids of the same text", again, ids)
 	first := map[string]string{}
 	for i, id := range ids {
 		if other, twice := first[id]; twice {
-			t.Errorf("%q and %q have the same id", names[i], other)
+			t.Errorf("%q and %q: got the same id, want two", names[i], other)
 		}
 		first[id] = names[i]
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -47,14 +48,13 @@ func FuzzSafeName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		got := safeName(a)
 		if !fine.MatchString(got) || !fs.ValidPath(got) || ReservedName.MatchString(got) || len(got) > maxSafeName+14 {
-			t.Errorf("%q gives %q", a, got)
+			t.Errorf("%q: got %q, want a short name that every system takes", a, got)
 		}
 		if a != b && got == safeName(b) {
-			t.Errorf("%q and %q both give %q", a, b, got)
+			t.Errorf("%q and %q: got %q of both, want two", a, b, got)
 		}
 		file := ExpectedFile("", &eval.Trial{Suite: "s", Case: a, Target: "t", Prompt: "p"})
-		if path.Clean(file) != file || strings.Count(file, "/") != 3 {
-			t.Errorf("%q gives %q", a, file)
-		}
+		expect.Same(t, a+": path", path.Clean(file), file)
+		expect.Same(t, a+": folders", strings.Count(file, "/"), 3)
 	})
 }

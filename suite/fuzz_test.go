@@ -34,7 +34,7 @@ func FuzzPrices(f *testing.F) {
 			hasPrice(t, p, name)
 		}
 		if p.Knows("") || p.Of("\x00", &eval.Usage{PromptTokens: 1, OutputTokens: 1}) != 0 {
-			t.Errorf("%+v", p)
+			t.Errorf("%+v, want no price of what it does not know", p)
 		}
 	})
 }
@@ -42,10 +42,10 @@ func FuzzPrices(f *testing.F) {
 func hasPrice(t *testing.T, p *pricing.List, model string) {
 	t.Helper()
 	if !p.Knows(model) || p.Of(model, &eval.Usage{}) != 0 {
-		t.Errorf("%s is unknown, or costs something when nothing is sent", model)
+		t.Errorf("%s: got no price or one of nothing, want a price that begins at 0", model)
 	}
 	cost := p.Of(model, &eval.Usage{PromptTokens: math.MaxInt32, OutputTokens: math.MaxInt32, CachedTokens: 7})
 	if !(cost >= 0) || math.IsInf(cost, 0) {
-		t.Errorf("%s: %+v costs %v", model, p.Models[model], cost)
+		t.Errorf("%s: %+v: got the cost %v, want a finite one", model, p.Models[model], cost)
 	}
 }

@@ -80,7 +80,7 @@ func TestHTTPBody(t *testing.T) {
 		}
 		if mapping := body[0] == '{' || body[0] == '['; mapping != (got.Headers[0].Value == "application/json") ||
 			mapping != json.Valid([]byte(got.Body)) && mapping {
-			t.Errorf("%s: got %v %s", body, got.Headers, got.Body)
+			t.Errorf("%s: got %v %s, want JSON with its content type for a mapping alone", body, got.Headers, got.Body)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestHTTPURL(t *testing.T) {
 	} {
 		if want == "" {
 			if _, diags := endpoint(t, `{url: "`+address+`"}`, suite.Options{}); !diags.HasErrors() {
-				t.Errorf("%s is taken", address)
+				t.Errorf("%s: got no problem, want one", address)
 			}
 			continue
 		}

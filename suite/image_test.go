@@ -56,7 +56,7 @@ func TestResize(t *testing.T) {
 		t.Error("another image the second time")
 	}
 	if !strings.HasPrefix(first.Identity(), "resized ") {
-		t.Errorf("%s does not say that it was resized", first.Identity())
+		t.Errorf("got %s, want it to say that it was resized", first.Identity())
 	}
 }
 
@@ -69,7 +69,7 @@ func shown(t *testing.T, s *suite.Suite) *eval.Image {
 			t.Fatal(err)
 		}
 		if heic := prompt.Contents[0].Parts[1].Image; heic.MIMEType != "image/heic" || heic.SourceSHA256 != "" {
-			t.Errorf("%+v", heic)
+			t.Errorf("%+v, want a heic file as it was", heic)
 		}
 		return prompt.Contents[0].Parts[0].Image
 	}
@@ -95,7 +95,7 @@ func TestImagesThatCannotBeResized(t *testing.T) {
 		"s.yaml:12:17: case `c`: huge.heic has 4195645 bytes; at most 4194304 are read",
 	} {
 		if !slices.ContainsFunc(said, func(d diag.Diagnostic) bool { return strings.HasPrefix(d.Pos.String()+": "+d.Message, want) }) {
-			t.Errorf("not said: %s\n%v", want, err)
+			t.Errorf("got no problem %s\n%v, want it", want, err)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestDefaultsOfCases(t *testing.T) {
 			)
 			s, said := loaded(text)
 			if len(said) > 0 {
-				t.Fatal(said)
+				t.Fatalf("got %v, want no problem", said)
 			}
 			for c := range s.Cases() {
 				prompt, err := s.Render(c, c.Arms[0])

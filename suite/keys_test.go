@@ -236,7 +236,7 @@ func TestExtraTakesAnyField(t *testing.T) {
 	t.Parallel()
 	s, said := loaded(with("targets: [{name: t, model: m, generationConfig: {extra: {candidateCount: 3, deep: {a: [1.10, x]}}}}]"))
 	if len(said) > 0 {
-		t.Fatal(said)
+		t.Fatalf("got %v, want no problem", said)
 	}
 	text, err := s.Targets[0].GenerationConfig.MarshalJSON()
 	if err != nil || !strings.Contains(string(text), `"candidateCount":3`) || !strings.Contains(string(text), `"deep":{"a":[1.10,"x"]}`) {
@@ -263,7 +263,7 @@ gate: {}
 	last := 0
 	for _, d := range said {
 		if d.Pos.Line < last {
-			t.Errorf("line %d comes after line %d", d.Pos.Line, last)
+			t.Errorf("got line %d after line %d, want them in order", d.Pos.Line, last)
 		}
 		last = d.Pos.Line
 		lines[d.Pos.Line] = true
@@ -297,7 +297,7 @@ func TestNamesAreUniqueAndPlain(t *testing.T) {
 		})
 	}
 	if _, said := loaded(with("cases: [{name: 'Größe / 日本 👍🏽 *', scorers: [{contains: x}]}]")); len(said) > 0 {
-		t.Errorf("the name of a case is any single line, got %v", said)
+		t.Errorf("the name of a case is any single line, got %v, want none", said)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestVariablesAreDataAsWritten(t *testing.T) {
 		s, said := loaded(text)
 		for _, d := range said {
 			if d.Severity == diag.Error {
-				t.Errorf("%s: %v", value, d)
+				t.Errorf("%s: %v, want no error", value, d)
 			}
 		}
 		for c := range s.Cases() {

@@ -37,7 +37,7 @@ func TestDerivedMetrics(t *testing.T) {
 		m := derived(t, c.text)
 		got, ok, err := m.Of(c.scores)
 		if got != c.want || ok != c.ok || (err != nil) != c.err {
-			t.Errorf("%s of %v: %v %v %v", c.text, c.scores, got, ok, err)
+			t.Errorf("%s of %v: %v %v %v, want %v %v, and an error: %v", c.text, c.scores, got, ok, err, c.want, c.ok, c.err)
 		}
 	}
 }
@@ -88,9 +88,9 @@ func TestDerivedFromTemplates(t *testing.T) {
 	}
 	one := 1.0
 	if got, ok, err := s.Derived()[0].Of([]eval.Score{{Name: "tone", Value: &one}}); got != 0.5 || !ok || err != nil {
-		t.Errorf("%v %v %v", got, ok, err)
+		t.Errorf("%v %v %v, want 0.5", got, ok, err)
 	}
 	if _, ok, err := s.Derived()[0].Of(nil); ok || err != nil {
-		t.Errorf("%v %v without a score", ok, err)
+		t.Errorf("%v %v without a score, want none", ok, err)
 	}
 }

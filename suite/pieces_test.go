@@ -34,7 +34,7 @@ func TestPiecesAreTheWhole(t *testing.T) {
 		}
 	}
 	if tried < 20 {
-		t.Errorf("only %d suites were read in pieces", tried)
+		t.Errorf("got %d suites that were read in pieces, want at least 20", tried)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestPiecesAreTheWholeAfterMutations(t *testing.T) {
 		}
 	}
 	if tried < 30 {
-		t.Errorf("only %d suites were read in pieces", tried)
+		t.Errorf("got %d suites that were read in pieces, want at least 30", tried)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestPiecesOfManyCasesAreTheWhole(t *testing.T) {
 		}
 	}
 	if tried < 15 || failed < 15 {
-		t.Errorf("%d suites were read in pieces, and %d as a whole", tried, failed)
+		t.Errorf("got %d suites in pieces and %d as a whole, want at least 15 of each", tried, failed)
 	}
 }
 
@@ -158,7 +158,7 @@ func samePieces(t *testing.T, folder fs.FS, name, text string, piece int) bool {
 	want, _ := suite.LoadBy(fsys, name, scorers.Builtin(), 0, &wanted)
 	got, tried := suite.LoadBy(fsys, name, scorers.Builtin(), piece, &diags)
 	if diff := cmp.Diff(wanted.Sorted(), diags.Sorted()); diff != "" {
-		t.Errorf("%s\nproblems (-whole +pieces):\n%s", text, diff)
+		t.Errorf("%s\nproblems (-want, as a whole, +pieces):\n%s", text, diff)
 		return tried
 	}
 	if wanted.HasErrors() {
@@ -166,7 +166,7 @@ func samePieces(t *testing.T, folder fs.FS, name, text string, piece int) bool {
 	}
 	for range 2 { // what is kept does not change
 		if diff := cmp.Diff(allOf(want), allOf(got)); diff != "" {
-			t.Fatalf("%s\ncases (-whole +pieces):\n%s", text, diff)
+			t.Fatalf("%s\ncases (-want, as a whole, +pieces):\n%s", text, diff)
 		}
 	}
 	return tried

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // Rows whose templates give the same texts share their scorers; others have their own, however many there are and in whatever
@@ -24,7 +26,7 @@ func TestRowsShareScorers(t *testing.T) {
 		"a.csv": rows.String(),
 	})
 	if said != "" {
-		t.Fatal(said)
+		t.Fatalf("got %v, want no problem", said)
 	}
 	i, made := 0, map[any]bool{}
 	for c := range s.Cases() {
@@ -34,7 +36,5 @@ func TestRowsShareScorers(t *testing.T) {
 		made[c.Scorers[0]] = true
 		i++
 	}
-	if len(made) != 7 {
-		t.Errorf("%d scorers were made of 7 texts", len(made))
-	}
+	expect.Same(t, "scorers that were made", len(made), 7)
 }

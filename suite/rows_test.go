@@ -31,7 +31,7 @@ func checkData(t *testing.T, tests []dataTest) {
 				t.Errorf("cases (-want +got):\n%s", diff)
 			}
 			if n := len(slices.Collect(s.Outlines())); n != s.CaseCount() || n != strings.Count(test.want, "\n") {
-				t.Errorf("%d outlines, %d cases", n, s.CaseCount())
+				t.Errorf("%d outlines, %d cases, want as many as lines", n, s.CaseCount())
 			}
 		})
 	}

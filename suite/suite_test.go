@@ -16,6 +16,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/payload"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -373,9 +374,7 @@ func TestEncodedSizeIsWhatIsSent(t *testing.T) {
 	contents := []eval.Content{{Role: "user", Parts: []eval.Part{
 		{Text: "<é \"quoted\"\n\u2028 \U0001F600"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte("12345")}},
 	}}}
-	if got, want := payload.Size(contents), len(payload.Append(nil, contents)); got != want {
-		t.Errorf("%d, sent are %d", got, want)
-	}
+	expect.Same(t, "size", payload.Size(contents), len(payload.Append(nil, contents)))
 }
 
 func BenchmarkLoad(b *testing.B) {
