@@ -59,7 +59,7 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 			_, err := ask(t, canned, true)
 			e := eval.AsError(err)
 			if e == nil {
-				t.Fatalf("%s %s: got an answer", test.message, what)
+				t.Fatalf("%s %s: got an answer, want an error", test.message, what)
 			}
 			expect.Same(t, test.message+" "+what, outcome{e.Kind, e.Status, e.Code, e.Permanent}, test.want)
 		}

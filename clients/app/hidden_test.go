@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestSecretsOfAnswersThatAreRead(t *testing.T) {
 			expect.OK(t, err)
 		}
 		if strings.Contains(string(shown), "the+key") || !strings.Contains(string(shown), "[key]") {
-			t.Errorf("%s\nshows %s", body, shown)
+			t.Errorf("%s, want [key] instead of the key\nshows %s", body, shown)
 		}
 	}
 	out := &assembly{Reader: NewReader(app.Reading{Answer: ".t", ToolCalls: ".c", Stream: true})}
@@ -55,8 +56,9 @@ func TestNaNIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, reading := range []app.Reading{{Answer: "nan"}, {Answer: ".t", ToolCalls: "nan"}, {Answer: ".t", FinishReason: "nan"}} {
 		_, err := NewReader(reading).body([]byte(`{"t": "x"}`), "application/json")
-		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed || !strings.Contains(e.Message, "finds nothing") {
-			t.Errorf("%+v: %v", reading, err)
+		expect.Contains(t, fmt.Sprintf("%+v", reading), fmt.Sprint(err), "finds nothing")
+		if e := eval.AsError(err); e == nil || e.Kind != eval.KindMalformed {
+			t.Errorf("%+v: got %v, want an error of the kind %s", reading, err, eval.KindMalformed)
 		}
 	}
 }

@@ -373,7 +373,7 @@ func TestHTTPAnswers(t *testing.T) {
 		}
 		got := resp.Candidates[0]
 		if got.Raw == nil {
-			t.Errorf("%s: the response is not kept", body)
+			t.Errorf("%s: got no response, want it kept", body)
 		}
 		got.Raw = nil
 		expect.Same(t, body, got, one.want)

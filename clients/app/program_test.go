@@ -164,7 +164,7 @@ func TestWhatIsPassedOnDoesNotShow(t *testing.T) {
 		shown, failed := json.Marshal(got)
 		expect.OK(t, failed)
 		if all := string(shown) + errorText(err); strings.Contains(all, "canary") || !strings.Contains(all, "[key]") {
-			t.Errorf("%s: %s", text, all)
+			t.Errorf("%s: %s, want [key] instead of the key", text, all)
 		}
 	}
 	got, err := script(t, `echo "it is $EVALRUN_API_KEY"`).Generate(t.Context(), prompt("hi"))
@@ -190,10 +190,10 @@ func FuzzReadOutput(f *testing.F) {
 		}
 		c := a.response().Candidates[0]
 		if c.FinishReason == "" || c.Raw != nil && !json.Valid(c.Raw) {
-			t.Errorf("%+v", c)
+			t.Errorf("%+v, want a finish reason, and JSON if anything is kept", c)
 		}
 		if c.Raw == nil && len(c.Parts) > 0 {
-			t.Errorf("an answer of more than text is not kept as it came: %+v", c)
+			t.Errorf("got %+v, want an answer of more than text kept as it came", c)
 		}
 	})
 }

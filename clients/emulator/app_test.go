@@ -174,7 +174,7 @@ func TestTheApplicationFails(t *testing.T) {
 			t.Errorf("%s %.40s: got %d %s, want %d %s", test.path, test.body, got.status, got.body, test.status, test.want)
 		}
 		if wait := got.header.Get("Retry-After"); (wait == "1") != (test.status == 429 || test.status == 503) {
-			t.Errorf("%s: Retry-After is %q", test.path, wait)
+			t.Errorf("%s: Retry-After is %q, want 1 with the statuses 429 and 503 alone", test.path, wait)
 		}
 		if test.path == "/redirect" {
 			expect.Same(t, "where the redirect leads", got.header.Get("Location"), "/chat")

@@ -334,7 +334,7 @@ rules:
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+pro+"?key=k", strings.NewReader(text("hang")))
 	expect.OK(t, err)
 	if _, err := http.DefaultClient.Do(req); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 

@@ -47,10 +47,10 @@ func FuzzScript(f *testing.F) {
 		s.match(req, "svc-pro")
 		for _, r := range s.rules {
 			if d := r.latency(rng); d < 0 {
-				t.Errorf("a latency of %s", d)
+				t.Errorf("a latency of %s, want none below 0", d)
 			}
 			if fault := r.fault(rng, 1); fault != nil && fault.words() == "" {
-				t.Errorf("%+v", fault)
+				t.Errorf("%+v, want a fault with words", fault)
 			}
 			answer, err := e.answer(&query{request: req, model: m, real: "svc-pro"}, r, rng)
 			if err != nil {
@@ -71,7 +71,7 @@ func FuzzCut(f *testing.F) {
 		n = max(0, n) % 1000
 		pieces := cut(text, n)
 		if strings.Join(pieces, "") != text || n > 0 && len(pieces) != n {
-			t.Errorf("%d: %q", n, pieces)
+			t.Errorf("%d: %q, want the whole text in that number of pieces", n, pieces)
 		}
 	})
 }
@@ -99,7 +99,7 @@ func FuzzMethods(f *testing.F) {
 			w := httptest.NewRecorder()
 			e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/models/"+path+"?key=k", strings.NewReader(body)))
 			if w.Code != 200 && w.Code != 400 || !json.Valid(w.Body.Bytes()) {
-				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+				t.Errorf("%s: %d %s, want the status 200 or 400, and JSON", path, w.Code, w.Body)
 			}
 		}
 	})
@@ -134,7 +134,7 @@ func FuzzProtocols(f *testing.F) {
 			e.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
 			events := strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
 			if w.Code != 200 && w.Code != 400 && w.Code != 404 || !events && !json.Valid(w.Body.Bytes()) {
-				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+				t.Errorf("%s: %d %s, want the status 200, 400 or 404, and JSON or events", path, w.Code, w.Body)
 			}
 		}
 	})
@@ -163,14 +163,14 @@ func FuzzLogin(f *testing.F) {
 		if to := w.Header().Get("Location"); to != "" {
 			checkRedirect(t, to)
 		} else if id := r.URL.Query().Get("client_id"); strings.Contains(id, "<") && strings.Contains(w.Body.String(), "There is no client "+id) {
-			t.Errorf("%s", w.Body)
+			t.Errorf("got the page %s, want it to escape the client's name", w.Body)
 		}
 		r = httptest.NewRequest(http.MethodPost, "/oauth/token", strings.NewReader(form))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		w = httptest.NewRecorder()
 		e.ServeHTTP(w, r)
 		if w.Code != 400 && w.Code != 401 || !json.Valid(w.Body.Bytes()) || strings.Contains(w.Body.String(), "access_token") {
-			t.Errorf("%d %s", w.Code, w.Body)
+			t.Errorf("%d %s, want the status 400 or 401 as JSON, without a token", w.Code, w.Body)
 		}
 	})
 }
@@ -182,7 +182,7 @@ func checkRedirect(t *testing.T, to string) {
 	expect.OK(t, err)
 	if u.Scheme != "http" || !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname()) ||
 		strings.ContainsAny(to, "\r\n") {
-		t.Errorf("redirected to %q", to)
+		t.Errorf("redirected to %q, want an address of this machine without line breaks", to)
 	}
 }
 
@@ -198,7 +198,7 @@ func checkForms(t *testing.T, answer *outcome, n int) {
 						continue
 					}
 					if isData && !json.Valid([]byte(data)) || !isData && !json.Valid([]byte(chunk)) {
-						t.Errorf("%s", chunk)
+						t.Errorf("%s, want JSON", chunk)
 					}
 				}
 			}

@@ -110,9 +110,7 @@ func TestRefusedAuthorizations(t *testing.T) {
 		"no challenge":  {url.Values{"code_challenge": {""}}, "error=invalid_request"},
 		"scope":         {url.Values{"scope": {"x"}}, "error=invalid_scope"},
 	} {
-		if got := p.authorize(test.change).String(); !strings.Contains(got, test.want) {
-			t.Errorf("%s: %s", name, got)
-		}
+		expect.Contains(t, name, p.authorize(test.change).String(), test.want)
 	}
 }
 
@@ -130,7 +128,7 @@ func TestRefusedExchanges(t *testing.T) {
 		"type":     {url.Values{"grant_type": {"password"}}, "unsupported_grant_type"},
 	} {
 		if status, _, raw := p.exchange(test.change); status < 400 || !strings.Contains(raw, test.want) {
-			t.Errorf("%s: %d %s", name, status, raw)
+			t.Errorf("%s: %d %s, want a status of an error with %q", name, status, raw, test.want)
 		}
 	}
 }
@@ -141,7 +139,7 @@ func TestBearerTokens(t *testing.T) {
 	p := newPerson(t)
 	_, first, raw := p.exchange(nil)
 	if first.AccessToken == "" || first.ExpiresIn != 3600 {
-		t.Fatal(raw)
+		t.Fatalf("got %v, want a token that expires in 3600 s", raw)
 	}
 	expect.Same(t, "status of the project", p.list(first.AccessToken, "right"), 200)
 	expect.Same(t, "status of another project", p.list(first.AccessToken, "wrong"), 403)
@@ -149,10 +147,10 @@ func TestBearerTokens(t *testing.T) {
 	expect.Same(t, "status of another token", p.list("made-up", "right"), 401)
 	_, second, _ := p.refresh(first.RefreshToken)
 	if p.list(second.AccessToken, "right") != 200 || second.RefreshToken == first.RefreshToken {
-		t.Errorf("%+v", second)
+		t.Errorf("%+v, want a token that works, and another refresh token", second)
 	}
 	if status, _, raw := p.refresh(first.RefreshToken); status != 400 || !strings.Contains(raw, "used before") {
-		t.Error(status, raw)
+		t.Errorf("got %v, %v, want 400 and what was used before", status, raw)
 	}
 	if status, _, _ := p.refresh(second.RefreshToken); status != 400 || p.list(second.AccessToken, "right") != 401 {
 		t.Error("the login goes on after a replayed refresh token")

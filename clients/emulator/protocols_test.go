@@ -101,7 +101,7 @@ rules:
 				return &eval.Candidate{FinishReason: got.PromptBlock()}
 			}
 			if got.Usage == nil || got.Usage.OutputTokens < 0 || got.Usage.PromptTokens < 1 {
-				t.Errorf("the usage is %+v", got.Usage)
+				t.Errorf("the usage is %+v, want it counted", got.Usage)
 			}
 			return &got.Candidates[0]
 		}
@@ -158,14 +158,14 @@ func TestFaultsInAllProtocols(t *testing.T) {
 			got, err := c.Generate(t.Context(), &eval.Call{Request: asking("x", stream)})
 			e := eval.AsError(err)
 			if e == nil {
-				t.Fatalf("%s %s: got the answer %+v", name, fault, got)
+				t.Fatalf("%s %s: got the answer %+v, want an error", name, fault, got)
 			}
 			expect.Same(t, fault, e.Kind, kind)
 			if strings.Contains(fault, "retryAfter") {
 				expect.Same(t, "the wait in seconds", e.RetryAfter.Seconds(), 2)
 			}
 			if strings.Contains(e.Error(), key) {
-				t.Errorf("the key shows in %s", e)
+				t.Errorf("got the key in %s, want it masked", e)
 			}
 		})
 	}

@@ -57,20 +57,21 @@ func TestStreams(t *testing.T) {
 	} {
 		status, body, header := post(t, server, path, text(long))
 		got, chunks := texts(t, body)
-		if status != 200 || header.Get("Content-Type") != contentType || strings.Join(got, "") != long || len(chunks) != 6 {
-			t.Errorf("%s: %d %s %d chunks: %q", path, status, header.Get("Content-Type"), len(chunks), got)
-		}
+		expect.Same(t, path+": status", status, 200)
+		expect.Same(t, path+": content type", header.Get("Content-Type"), contentType)
+		expect.Same(t, path, strings.Join(got, ""), long)
+		expect.Same(t, path+": number of chunks", len(chunks), 6)
 		for i, c := range chunks {
 			checkChunk(t, c, i == 0, i == len(chunks)-1)
 		}
 		_, body, _ = post(t, server, path, `{"contents":[{"parts":[{"text":"even"}]}],"generationConfig":{"candidateCount":2}}`)
 		if got, chunks := texts(t, body); len(chunks) != 3 ||
 			strings.Join(got, "|") != "ab|ab|cd|cd|é|é" && strings.Join(got, "|") != "ab|ab|c|c|dé|dé" {
-			t.Errorf("%s: %q", path, got)
+			t.Errorf("%s: %q, want 3 chunks in pairs, with whole characters", path, got)
 		}
 		_, body, _ = post(t, server, path, `{"contents":[{"parts":[{"text":"blocked"}]}]}`)
 		if _, chunks := texts(t, body); len(chunks) != 1 || chunks[0].PromptFeedback.BlockReason != "SAFETY" || chunks[0].Candidates != nil {
-			t.Errorf("%s: %s", path, body)
+			t.Errorf("%s: %s, want one chunk without candidates, blocked for SAFETY", path, body)
 		}
 		refuses(t, server, path, `{"contents":[]}`, "INVALID_ARGUMENT")
 	}
@@ -82,7 +83,7 @@ func TestStreams(t *testing.T) {
 func checkChunk(t *testing.T, c wireResponse, first, last bool) {
 	t.Helper()
 	if (c.Candidates[0].FinishReason == "STOP") != last || (c.UsageMetadata != nil) != last || (c.PromptFeedback != nil) != first {
-		t.Errorf("first %t, last %t: %+v", first, last, c)
+		t.Errorf("first %t, last %t: %+v, want the finish reason and the usage in the last alone, the feedback in the first", first, last, c)
 	}
 }
 
@@ -114,7 +115,7 @@ func embedded(t *testing.T, server *httptest.Server, body string) []float64 {
 	status, out, _ := post(t, server, "/v1/models/embedding-001:embedContent", body)
 	var answer struct{ Embedding wireEmbedding }
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || status != 200 || len(answer.Embedding.Values) != dimensions {
-		t.Fatalf("%d %v %s", status, err, out)
+		t.Fatalf("%d %v %s, want %d values with the status 200", status, err, out, dimensions)
 	}
 	return answer.Embedding.Values
 }
@@ -135,7 +136,7 @@ func TestStreamFaults(t *testing.T) {
 	} {
 		server := serve(t, "rules: [{reply: one two three four, stream: {chunks: 4}, faults: ["+fault+"]}]", nil)
 		if _, body, _ := post(t, server, proStream, `{"contents":[{"parts":[{"text":"x"}]}]}`); !want.MatchString(body) {
-			t.Errorf("%s: %q", fault, body)
+			t.Errorf("%s: %q, want %s", fault, body, want)
 		}
 	}
 }
@@ -169,13 +170,13 @@ func TestEmbeddings(t *testing.T) {
 	b := embedded(t, server, embeddable("A cat is sitting on the mat!"))
 	c := embedded(t, server, embeddable("Quarterly revenue grew by 7 %"))
 	if dot(a, b) < 0.5 || dot(a, c) > 0.3 || math.Abs(dot(a, a)-1) > 1e-6 {
-		t.Errorf("near %v, far %v, self %v", dot(a, b), dot(a, c), dot(a, a))
+		t.Errorf("near %v, far %v, self %v, want near at least 0.5, far at most 0.3, self 1", dot(a, b), dot(a, c), dot(a, a))
 	}
 	embedded(t, server, `{"content":{"role":"user","parts":[{"text":"?!"}]},"taskType":"RETRIEVAL_QUERY"}`)
 	status, out, _ := post(t, server, "/v1beta/models/embedding-001:batchEmbedContents", batchOf(100))
 	var answer struct{ Embeddings []wireEmbedding }
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || status != 200 || len(answer.Embeddings) != 100 {
-		t.Fatalf("%d %v", status, err)
+		t.Fatalf("%d %v, want 100 embeddings with the status 200", status, err)
 	}
 	if math.Abs(dot(answer.Embeddings[42].Values, embedded(t, server, embeddable("text 42")))-1) > 1e-6 {
 		t.Error("the order is not that of the requests")
@@ -242,7 +243,7 @@ func TestModelPaging(t *testing.T) {
 			NextPageToken string
 		}
 		if err := json.Unmarshal([]byte(body), &page); err != nil || status != 200 || len(page.Models) > 3 {
-			t.Fatal(status, body)
+			t.Fatalf("got %v, %v, want at most 3 models with the status 200", status, body)
 		}
 		for _, m := range page.Models {
 			names = append(names, m.ID())
@@ -251,13 +252,11 @@ func TestModelPaging(t *testing.T) {
 			break
 		}
 	}
-	if len(names) != 8 || names[7] != "other" {
-		t.Error(names)
-	}
+	expect.Same(t, "names", len(names), 8)
+	expect.Same(t, "the last name", names[len(names)-1], "other")
 	for _, query := range []string{"pageSize=x", "pageSize=-1", "pageToken=made-up", "pageToken=from-99"} {
-		if status, _ := get(t, server.URL+"/v1/models?key=k&"+query, nil); status != 400 {
-			t.Errorf("%s: %d", query, status)
-		}
+		status, _ := get(t, server.URL+"/v1/models?key=k&"+query, nil)
+		expect.Same(t, query, status, 400)
 	}
 }
 
@@ -350,9 +349,9 @@ type exchanges map[string]struct {
 func (all exchanges) run(t *testing.T, server *httptest.Server) {
 	t.Helper()
 	for name, test := range all {
-		if status, body, _ := post(t, server, test.path, test.body); status != test.status || !strings.Contains(body, test.want) {
-			t.Errorf("%s: %d %s", name, status, body)
-		}
+		status, body, _ := post(t, server, test.path, test.body)
+		expect.Same(t, name+": status", status, test.status)
+		expect.Contains(t, name, body, test.want)
 	}
 }
 
@@ -367,7 +366,6 @@ func TestPreflight(t *testing.T) {
 	resp, err := http.DefaultClient.Do(req)
 	expect.OK(t, err)
 	resp.Body.Close()
-	if resp.StatusCode != 204 || resp.Header.Get("Access-Control-Allow-Headers") != "x-svc-api-key,content-type" {
-		t.Error(resp.StatusCode, resp.Header)
-	}
+	expect.Same(t, "status code", resp.StatusCode, 204)
+	expect.Same(t, "headers that are allowed", resp.Header.Get("Access-Control-Allow-Headers"), "x-svc-api-key,content-type")
 }

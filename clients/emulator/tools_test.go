@@ -306,7 +306,7 @@ func TestReasoning(t *testing.T) {
 		{signed, parts[3].ThoughtSignature}:          "contents[1].parts[2].thoughtSignature is not the one of this call",
 	} {
 		if !strings.Contains(sent, change[0]) {
-			t.Fatalf("%s has no %s", sent, change[0])
+			t.Fatalf("got %s, want a part %s", sent, change[0])
 		}
 		refuses(t, server, pro, turns(`[{"text":"think"}]`, strings.Replace(sent, change[0], change[1], 1), results), want)
 	}

@@ -59,7 +59,7 @@ func TestBearer(t *testing.T) {
 	})
 	_, e := ask(t, c)
 	if e == nil || e.Kind != eval.KindAuth || !e.Renewed || strings.Contains(e.Error(), "canary") {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v, want a renewed token and %s, without the key", e, eval.KindAuth)
 	}
 	expect.Same(t, "renewals", tokens.renewed, 1)
 	resp, e := ask(t, c)
@@ -71,7 +71,7 @@ func TestBearer(t *testing.T) {
 	expect.Same(t, "the key", got.Get("X-Other-Api-Key")+got.Get("X-Svc-Api-Key"), "")
 	tokens.err = eval.Errorf(eval.KindAuth, "log in again")
 	if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || e.Renewed {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v, want %s, and no renewed token", e, eval.KindAuth)
 	}
 }
 
@@ -94,18 +94,18 @@ func TestKeyAndProxies(t *testing.T) {
 	}
 	e := ask("http://service.invalid", true)
 	if e == nil || !e.Permanent || !strings.Contains(e.Message, "use https") || seen != "" {
-		t.Errorf("%+v, the proxy saw %q", e, seen)
+		t.Errorf("%+v, the proxy saw %q, want a permanent error that names https, and nothing sent", e, seen)
 	}
 	if e := ask("http://service.invalid", false); e == nil || e.Status != 502 || seen == "" || strings.Contains(seen, "canary") {
-		t.Errorf("%+v, the proxy saw %q", e, seen)
+		t.Errorf("%+v, the proxy saw %q, want the status 502 of a proxy that sees no key", e, seen)
 	}
 	if e := ask("https://service.invalid", true); e == nil || strings.Contains(seen, "canary-key") || strings.Contains(e.Error(), "canary") {
-		t.Errorf("%+v, the proxy saw %q", e, seen)
+		t.Errorf("%+v, the proxy saw %q, want an error, and no key anywhere", e, seen)
 	}
 	t.Setenv("HTTPS_PROXY", "http://user:canary-password@proxy.invalid:1")
 	c := New(Config{BaseURL: "https://service.invalid", Key: "k"})
 	if got := c.conn.Secrets().OutOf("proxyconnect http://user:canary-password@proxy.invalid:1: no"); strings.Contains(got, "canary") {
-		t.Error(got)
+		t.Errorf("got %v, want the password masked", got)
 	}
 }
 

@@ -278,7 +278,7 @@ func TestDeadlineCoversTheBody(t *testing.T) {
 	_, err := c.Generate(ctx, &eval.Call{Request: eval.Request{Model: "m"}})
 	var e *eval.Error
 	if !errors.As(err, &e) || e.Kind != eval.KindTimeout {
-		t.Error(err)
+		t.Errorf("got %v, want %s", err, eval.KindTimeout)
 	}
 }
 

@@ -35,7 +35,7 @@ func TestEmbedOnTheWire(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "two vectors", got, [][]float64{{1, 2}, {3, 0.004}})
 	if call.Timing.LatencyMs <= 0 {
-		t.Error(call.Timing)
+		t.Errorf("got %v, want a latency", call.Timing)
 	}
 	want := `{"requests":[{"model":"models/embedding-001","content":{"parts":[{"text":"a"}]}},` +
 		`{"model":"models/embedding-001","content":{"parts":[{"text":"b"}]}}]}`
@@ -64,7 +64,7 @@ func TestEmbedFaults(t *testing.T) {
 		c := newClient(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, test.body) }, nil)
 		got, err := c.Embed(context.Background(), &eval.EmbedCall{Model: "m", Texts: []string{"a", "b"}})
 		if e := eval.AsError(err); e == nil || !strings.Contains(e.Message, test.text) || e.Kind != eval.KindMalformed && name != "error" {
-			t.Errorf("%s: %v %v", name, got, err)
+			t.Errorf("%s: %v %v, want %s with %q", name, got, err, eval.KindMalformed, test.text)
 		}
 	}
 }

@@ -60,11 +60,11 @@ func FuzzVectors(f *testing.F) {
 func checkVector(t *testing.T, v []float64, n int) {
 	t.Helper()
 	if len(v) == 0 || len(v) != n || len(v) > wire.MaxDimensions {
-		t.Errorf("a vector has %d values, another %d", len(v), n)
+		t.Errorf("a vector has %d values, another %d, want as many, and at most %d", len(v), n, wire.MaxDimensions)
 	}
 	for _, x := range v {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			t.Error(x)
+			t.Errorf("got %v, want a finite number", x)
 		}
 	}
 }
@@ -83,10 +83,10 @@ func FuzzModels(f *testing.F) {
 		models, err := c.Models(context.Background(), "v1")
 		var e *eval.Error
 		if err != nil && (!errors.As(err, &e) || e.Kind == "" || len(models) > 0) {
-			t.Errorf("%v %v", models, err)
+			t.Errorf("%v %v, want an error with its kind, and no models", models, err)
 		}
 		if err != nil && strings.Contains(err.Error(), canary) {
-			t.Error(err)
+			t.Errorf("got the key in %v, want it masked", err)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func FuzzRequestBody(f *testing.F) {
 		expect.Same(t, "the stop sequence", sent.Config.Stop[0], inJSON(a))
 		expect.Same(t, "the tool", sent.Tools[0].Declared[0], tool.Declaration{Name: inJSON(a), Description: inJSON(b)})
 		if counted := countBody(r); !json.Valid(counted) {
-			t.Errorf("%s", counted)
+			t.Errorf("%s, want JSON", counted)
 		}
 		var embed struct {
 			Requests []struct {
@@ -140,7 +140,7 @@ func FuzzRequestBody(f *testing.F) {
 		body = embedBatchBody(&eval.EmbedCall{Model: a, Texts: []string{a, b}})
 		expect.OK(t, json.Unmarshal(body, &embed))
 		if len(embed.Requests) != 2 {
-			t.Fatalf("%s", body)
+			t.Fatalf("%s, want 2 requests", body)
 		}
 		expect.Same(t, "the second text", embed.Requests[1].Content.Parts[0].Text, inJSON(b))
 		expect.Same(t, "the model", embed.Requests[0].Model, "models/"+inJSON(a))

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -25,7 +23,7 @@ func TestRecordedReplies(t *testing.T) {
 			case "failure-api-key", "failure-unknown-model", "failure-generativelanguage-api-not-enabled":
 				var e *eval.Error
 				if !errors.As(err, &e) || e.Message == "" || e.Code == "" {
-					t.Error(err)
+					t.Errorf("got %v, want an error with a message and a code", err)
 				}
 				return
 			}
@@ -50,7 +48,7 @@ func checkRecorded(t *testing.T, name string, resp *eval.Response) {
 		checkSuccess(t, name, resp)
 	}
 	if !good {
-		t.Errorf("%+v", resp)
+		t.Errorf("%+v, want a good response", resp)
 	}
 }
 
@@ -64,7 +62,7 @@ func checkSuccess(t *testing.T, name string, resp *eval.Response) {
 		t.Error("no usage")
 	}
 	if strings.Contains(name, "thought-summary") && strings.Contains(resp.Text(), "**") {
-		t.Errorf("thoughts are in the text: %.80s", resp.Text())
+		t.Errorf("got thoughts in the text: %.80s, want the answer alone", resp.Text())
 	}
 }
 
@@ -73,7 +71,7 @@ func recordings(t testing.TB, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))
 	if err != nil || len(files) == 0 {
-		t.Fatal("no recordings", err)
+		t.Fatalf("got no recordings (%v), want some", err)
 	}
 	out := map[string][]byte{}
 	prefix, suffix, _ := strings.Cut(pattern, "*")
@@ -101,12 +99,10 @@ func TestSnakeAndCamel(t *testing.T) {
 	expect.OK(t, err)
 	b, err := ParseResponse(wirejson.CamelKeys([]byte(snake)))
 	expect.OK(t, err)
-	if d := cmp.Diff(a, b); d != "" {
-		t.Error(d)
-	}
-	if a.Text() != "first" || a.Candidates[1].Text != `a "safety_ratings": x` || string(a.Extra["surprise"]) != `{"x":[1]}` {
-		t.Errorf("%+v", a)
-	}
+	expect.Same(t, "camel, then snake", b, a)
+	expect.Same(t, "text of the first", a.Text(), "first")
+	expect.Same(t, "text of the second", a.Candidates[1].Text, `a "safety_ratings": x`)
+	expect.Same(t, "surprise", string(a.Extra["surprise"]), `{"x":[1]}`)
 }
 
 // The short way through an answer finds what the careful one does.
@@ -120,14 +116,12 @@ func TestPlainAnswers(t *testing.T) {
 	} {
 		fast, ok := parsePlain([]byte(plain))
 		if !ok {
-			t.Fatalf("not plain: %s", plain)
+			t.Fatalf("not plain: %s, want a plain answer", plain)
 		}
 		slow, err := ParseResponse([]byte(strings.TrimSuffix(plain, "}") + `,"other":1}`))
 		expect.OK(t, err)
 		slow.Extra = nil
-		if d := cmp.Diff(slow, fast.Response); d != "" {
-			t.Error(d)
-		}
+		expect.Same(t, "read fast", fast.Response, slow)
 	}
 	for _, other := range []string{
 		`null`, `[]`, `{}`, `{"candidates":[]}`, `{"candidates":[{}]}`, `{"candidates":"x"}`,
@@ -136,7 +130,7 @@ func TestPlainAnswers(t *testing.T) {
 		`{"candidates":[{"finishReason":"STOP"}]} {}`, "{\"candidates\":[{\"finishReason\":\"\xff\"}]}",
 	} {
 		if _, ok := parsePlain([]byte(other)); ok {
-			t.Errorf("plain: %s", other)
+			t.Errorf("got a plain answer: %s, want one that is read carefully", other)
 		}
 	}
 }
@@ -153,13 +147,12 @@ func FuzzParseResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		resp, err := ParseResponse(wirejson.CamelKeys(data))
 		if (resp == nil) == (err == nil) {
-			t.Errorf("%v %v", resp, err)
+			t.Errorf("%v %v, want a response or an error", resp, err)
 		}
 		if plain, ok := parsePlain(wirejson.CamelKeys(data)); ok { // both ways agree
 			careful, err := parseCarefully(wirejson.CamelKeys(data))
-			if d := cmp.Diff(careful.Response, plain.Response); err != nil || d != "" {
-				t.Errorf("%v %s", err, d)
-			}
+			expect.OK(t, err)
+			expect.Same(t, "a plain answer, read", plain.Response, careful.Response)
 		}
 	})
 }

@@ -33,10 +33,10 @@ func TestSkew(t *testing.T) {
 			}
 			_, err := c.Models(context.Background(), "v1")
 			if (err == nil) != (test.status == 200) {
-				t.Error(err)
+				t.Errorf("got %v, want an error for all but the status 200: %d", err, test.status)
 			}
 			if skew, known := c.Skew(); known != test.known || skew < test.least || skew > test.most {
-				t.Errorf("%s, %v", skew, known)
+				t.Errorf("%s, %v, want from %s to %s, %v", skew, known, test.least, test.most, test.known)
 			}
 		})
 	}

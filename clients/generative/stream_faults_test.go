@@ -22,7 +22,7 @@ func (all streamFaults) run(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, e, _ := askStream(t, "", test.pieces...)
 			if e == nil {
-				t.Fatalf("no error: %.200v", got)
+				t.Fatalf("got %.200v, want an error", got)
 			}
 			if e.Kind != test.kind || !strings.Contains(e.Error(), test.text) {
 				t.Errorf("%s: %s; want %s: %s", e.Kind, e, test.kind, test.text)

@@ -261,7 +261,7 @@ func TestEndlessStream(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := c.Generate(ctx, streamCall()); eval.AsError(err).Kind != eval.KindTimeout {
-		t.Error(err)
+		t.Errorf("got %v, want %s", err, eval.KindTimeout)
 	}
 	<-begun
 	ctx, cancel = context.WithCancel(context.Background())
@@ -271,7 +271,7 @@ func TestEndlessStream(t *testing.T) {
 		cancel()
 	}()
 	if _, err := c.Generate(ctx, streamCall()); eval.AsError(err).Kind != eval.KindCanceled {
-		t.Error(err)
+		t.Errorf("got %v, want %s", err, eval.KindCanceled)
 	}
 }
 

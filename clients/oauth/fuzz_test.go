@@ -26,11 +26,11 @@ func safe(t *testing.T, address string) {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		t.Fatalf("%q: %v", address, err)
+		t.Fatalf("%q: %v, want an address with a host", address, err)
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	if u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback())) {
-		t.Errorf("secrets would go to %q", address)
+		t.Errorf("secrets would go to %q, want https or this machine", address)
 	}
 }
 
@@ -62,7 +62,7 @@ func FuzzClientFile(f *testing.F) {
 			safe(t, c.RevokeURL)
 		}
 		if c.ID == "" || c.tokenHost() == "" || c.path != "" && c.path[0] != '/' {
-			t.Errorf("%+v", c)
+			t.Errorf("%+v, want an id, a host of tokens and a path from the root", c)
 		}
 		if c.Redirect(redirect) == nil {
 			staysLocal(t, redirect, "http://"+c.host+":1"+c.path)
@@ -75,7 +75,7 @@ func staysLocal(t *testing.T, redirect, address string) {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" {
-		t.Errorf("%q leads to %+v %v", redirect, u, err)
+		t.Errorf("%q leads to %+v %v, want an address of this machine without a query", redirect, u, err)
 	}
 }
 
@@ -99,14 +99,14 @@ func FuzzTokenFile(f *testing.F) {
 		}
 		text, err := json.Marshal(storeFile{storeVersion, token})
 		if err != nil || token.Client.ID == "" || token.Expired(token.Expiry.Add(-time.Hour*24*365)) && token.Expiry.After(token.ObtainedAt) {
-			t.Fatalf("%+v %v", token, err)
+			t.Fatalf("%+v %v, want a client, and an expiry after the time of the token", token, err)
 		}
 		expect.OK(t, os.WriteFile(s.Path, text, 0o600))
 		again, err := s.parse()
 		expect.OK(t, err)
 		expect.Same(t, "scopes, read again", again.Scopes, token.Scopes)
 		if again.AccessToken != token.AccessToken || !again.Expiry.Equal(token.Expiry) || again.Client != token.Client {
-			t.Errorf("%+v, then %+v", token, again)
+			t.Errorf("%+v, then %+v, want the same", token, again)
 		}
 	})
 }
@@ -147,7 +147,7 @@ func FuzzTokenAnswer(f *testing.F) {
 		}
 		if err == nil {
 			if token.AccessToken == "" || strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
-				t.Errorf("%q", token.AccessToken)
+				t.Errorf("%q, want printable characters without spaces", token.AccessToken)
 			}
 			return
 		}
@@ -160,12 +160,12 @@ func checkExplained(t *testing.T, text string, secrets ...string) {
 	t.Helper()
 	for _, secret := range secrets {
 		if strings.Contains(text, secret) {
-			t.Errorf("%q", text)
+			t.Errorf("%q, want the secret masked", text)
 		}
 	}
 	if text == "" || len([]rune(text)) > 20*maxMessage ||
 		strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u202e' }) {
-		t.Errorf("%q", text)
+		t.Errorf("%q, want a short text without control characters", text)
 	}
 }
 
@@ -195,14 +195,14 @@ func FuzzCallback(f *testing.F) {
 		a.ServeHTTP(w, r)
 		a.readPasted()
 		if a.taken || w.Code == http.StatusOK {
-			t.Errorf("%d, taken: %v", w.Code, a.taken)
+			t.Errorf("%d, taken: %v, want a refusal", w.Code, a.taken)
 		}
 		w = httptest.NewRecorder()
 		a.page(w, 200, pasted)
 		_, shown, _ := strings.Cut(w.Body.String(), "<p>")
 		shown, _, _ = strings.Cut(shown, "</p>")
 		if want := strings.ReplaceAll(pasted, "\x00", "\ufffd"); html.UnescapeString(shown) != want || strings.ContainsAny(shown, "<>\"") {
-			t.Errorf("%q is shown as %q", pasted, shown)
+			t.Errorf("%q is shown as %q, want it escaped", pasted, shown)
 		}
 	})
 }

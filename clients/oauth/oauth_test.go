@@ -284,10 +284,10 @@ func TestConsentPage(t *testing.T) {
 		}
 	}
 	if token, _, err := try(t, c, press("allow"), nil); err != nil || token == nil {
-		t.Error(err)
+		t.Errorf("got %v, want a token", err)
 	}
 	if _, _, err := try(t, c, press("deny"), nil); !errors.Is(err, ErrDenied) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, ErrDenied)
 	}
 }
 
@@ -393,6 +393,6 @@ func TestSecretsStayOut(t *testing.T) {
 	expect.OK(t, s.Keep(t.Context(), login))
 	_, err := NewTokens(s, func(string) {}).Token(t.Context())
 	if err == nil || strings.Contains(err.Error(), "canary") || len(err.Error()) > 600 {
-		t.Error(err)
+		t.Errorf("got %v, want a short error without secrets", err)
 	}
 }

@@ -124,7 +124,7 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 			_, err := ask(t, &replies.Canned{Status: test.status, Header: test.header, Body: []byte(test.body)}, stream)
 			e := eval.AsError(err)
 			if e == nil {
-				t.Fatalf("%s: got an answer", name)
+				t.Fatalf("%s: got an answer, want an error", name)
 			}
 			if stream && test.status == 200 { // in words of its own
 				continue
@@ -362,7 +362,7 @@ func TestEmbed(t *testing.T) {
 		)
 		got, err := c.Embed(t.Context(), &eval.EmbedCall{Model: "e", Texts: []string{"a", "b"}})
 		if (err != nil) != (want == nil) {
-			t.Errorf("%s: got the error %v", body, err)
+			t.Errorf("%s: got the error %v, want one exactly where there is no answer: %v", body, err, want)
 		}
 		expect.Same(t, body, got, want)
 		expect.Same(t, "the request", sent, `/v1/embeddings{"model":"e","input":["a","b"],"encoding_format":"float"}`)

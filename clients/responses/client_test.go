@@ -90,7 +90,7 @@ func TestErrorsInStreams(t *testing.T) {
 		_, err := ask(t, &replies.Canned{Body: []byte("data: " + data + "\n\n")}, true)
 		e := eval.AsError(err)
 		if e == nil {
-			t.Fatalf("%s: got an answer", data)
+			t.Fatalf("%s: got an answer, want an error", data)
 		}
 		expect.Same(t, data, *e, want)
 	}
