@@ -127,16 +127,16 @@ func TestMetricsOfDrawnMatrices(t *testing.T) {
 			v, ok := m.Value(name)
 			w, okToo := other.Value(name)
 			if ok != okToo || math.Abs(v-w) > 1e-9 {
-				t.Errorf("%s depends on order, scale or an unused class: %v (%v), %v (%v)", name, v, ok, w, okToo)
+				t.Errorf("%s of one order, scale and set of classes: got %v (%v), of another %v (%v), want the same", name, v, ok, w, okToo)
 			}
 			if low := map[bool]float64{true: -1, false: 0}[name == "kappa"]; ok && (math.IsNaN(v) || v < low || v > 1+1e-12) {
-				t.Errorf("%s is %v", name, v)
+				t.Errorf("%s is %v, want one from -1 (kappa) or 0 to 1", name, v)
 			}
 			if one, _, single := strings.Cut(name, "."); single && one == "f1" {
 				p, _ := m.Value("precision" + strings.TrimPrefix(name, "f1"))
 				r, _ := m.Value("recall" + strings.TrimPrefix(name, "f1"))
 				if p+r > 0 && math.Abs(v-2*p*r/(p+r)) > 1e-9 {
-					t.Errorf("%s is %v, and the harmonic mean of %v and %v is another", name, v, p, r)
+					t.Errorf("%s: got %v, want the harmonic mean of %v and %v", name, v, p, r)
 				}
 			}
 		}
@@ -188,7 +188,7 @@ func TestNamesOfMetrics(t *testing.T) {
 	}
 	for _, name := range classification.Names(classes) {
 		if _, ok := classification.Parse(name, classes); !ok {
-			t.Errorf("%q is among the names and is none", name)
+			t.Errorf("%q is among the names: got no metric of it, want one", name)
 		}
 	}
 }

@@ -223,7 +223,7 @@ func simulate(t *testing.T, seed uint64, paths int, one func(*rand.Rand) outcome
 		sum.used += o.used
 	}
 	if n := sum.verdicts[eval.Invalid] + sum.verdicts[""]; n > 0 {
-		t.Fatalf("%d of %d paths are invalid", n, paths)
+		t.Fatalf("got %d of %d paths that are invalid, want none", n, paths)
 	}
 	return sum
 }

@@ -58,7 +58,7 @@ func TestSmallSizes(t *testing.T) {
 		n := stats.MinCasesConstant(nominal, margin) - 1
 		for gained := range n + 1 {
 			if v := binaryVerdict(n, gained, 0, margin, nominal); v == eval.NotWorse || v == eval.Improved {
-				t.Errorf("D=%.2f n=%d: %d gained: %s", margin, n, gained, v)
+				t.Errorf("D=%.2f n=%d: %d gained: %s, want no pass", margin, n, gained, v)
 			}
 		}
 	}

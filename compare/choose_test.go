@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // chosenSides are two sides whose cases were chosen between: one value for each repeat of each case.
@@ -66,11 +67,11 @@ func TestChoiceUnits(t *testing.T) {
 		base, head := chosenSides(test.cluster, test.cases...)
 		m := ofChoice(t, base, head, 0)
 		if m.N != test.n || math.Abs(m.Head-test.head) > 1e-12 || m.N > 0 && (m.Base != 0.5 || math.Abs(m.Estimate-(m.Head-0.5)) > 1e-12) {
-			t.Errorf("%s: %+v", name, m)
+			t.Errorf("%s: %+v, want %d cases and %g against 0.5", name, m, test.n, test.head)
 		}
 		if m.N > 0 &&
 			(m.Interval[0] < -0.5 || m.Interval[1] > 0.5 || m.Interval[0] > m.Estimate || m.Interval[1] < m.Estimate || m.Verdict != "") {
-			t.Errorf("%s: %v", name, *m.Interval)
+			t.Errorf("%s: %v, want one around the estimate within 0.5, and no verdict", name, *m.Interval)
 		}
 	}
 }
@@ -95,9 +96,7 @@ func TestChoiceVerdicts(t *testing.T) {
 	} {
 		base, head := chosenSides(alone, test.cases...)
 		m := ofChoice(t, base, head, test.margin)
-		if m.Verdict != test.want {
-			t.Errorf("%s: %s, %+v", name, m.Verdict, m)
-		}
+		expect.Same(t, name+": verdict", m.Verdict, test.want)
 		if m.N == 0 {
 			continue
 		}
@@ -108,7 +107,7 @@ func TestChoiceVerdicts(t *testing.T) {
 		base, head = chosenSides(alone, mirrored...)
 		if o := ofChoice(t, base, head, test.margin); math.Abs(o.Interval[0]+m.Interval[1]) > 1e-9 || math.Abs(*o.PWorse-*m.PBetter) > 0.02 ||
 			o.Gained != m.Regressed {
-			t.Errorf("%s: mirrored %+v", name, o)
+			t.Errorf("%s: mirrored %+v, want the interval, the p values and the losses of %+v", name, o, m)
 		}
 	}
 }

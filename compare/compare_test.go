@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/stats"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -127,7 +128,7 @@ func TestPairedBinaryVerdicts(t *testing.T) {
 			t.Errorf("%+v: got %s, want %s", v, m.Verdict, want)
 		}
 		if m.Verdict == eval.Verdict(v.Verdict) && !slices.Equal(m.Flags, v.Flags) && len(m.Flags)+len(v.Flags) > 0 {
-			t.Errorf("%+v: flags %v", v, m.Flags)
+			t.Errorf("%+v: flags %v, want %v", v, m.Flags, v.Flags)
 		}
 	}
 }
@@ -141,13 +142,14 @@ func TestAdviceKeepsItsPromise(t *testing.T) {
 	all := 60 + m.MoreCases
 	if p := stats.NewNotWorseTables(all, 0.05, 0.05).Probability(0, psi); m.Verdict != eval.Inconclusive || p < power || p > power+0.1 ||
 		!strings.Contains(m.Advice, "if nothing changed") {
-		t.Errorf("%s, %q: a power of %.3f", m.Verdict, m.Advice, p)
+		t.Errorf("%s, %q: a power of %.3f, want inconclusive, with advice that keeps a power of %g to %g",
+			m.Verdict, m.Advice, p, power, power+0.1)
 	}
 	base, head = flipped(30, 1, 4)
 	m = decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]
-	if m.Verdict != eval.Inconclusive || m.MoreCases != 0 || !strings.Contains(m.Advice, "not smaller than the margin") {
-		t.Errorf("%s, %q", m.Verdict, m.Advice)
-	}
+	expect.Same(t, "verdict", m.Verdict, eval.Inconclusive)
+	expect.Same(t, "more cases", m.MoreCases, 0)
+	expect.Contains(t, "advice", m.Advice, "not smaller than the margin")
 }
 
 // The interval says what the verdict says (section C12): wholly above the margin where it is not worse, wholly below 0 where it regressed.
@@ -165,7 +167,7 @@ func TestIntervalsAgreeWithVerdicts(t *testing.T) {
 				holds := m.Verdict == eval.NotWorse || m.Verdict == eval.Improved
 				worse := *m.PWorse <= 0.05
 				if holds && lo < -0.05 || !holds && lo > -0.05 || worse && hi > 0 || !worse && hi < 0 || lo > m.Estimate || hi < m.Estimate {
-					t.Errorf("n=%d +%d -%d: %s with [%.4f, %.4f]", n, gained, regressed, m.Verdict, lo, hi)
+					t.Errorf("n=%d +%d -%d: %s with [%.4f, %.4f], want an interval that agrees with the verdict", n, gained, regressed, m.Verdict, lo, hi)
 				}
 			}
 		}
@@ -253,9 +255,8 @@ func TestPairingOfEqualCases(t *testing.T) {
 	}
 	reverse(head)
 	a := Compare(base, head, options(0.05))
-	if a.Cases.Paired != 3 || len(a.Flips) != 0 {
-		t.Errorf("%+v %+v", a.Cases, a.Flips)
-	}
+	expect.Same(t, "paired cases", a.Cases.Paired, 3)
+	expect.Same(t, "flips", len(a.Flips), 0)
 }
 
 // What is not comparable has no other verdict, whatever its numbers.
@@ -280,9 +281,8 @@ func TestInvalid(t *testing.T) {
 		base, head := flipped(100, 0, 0)
 		spoil(base, head)
 		a := decided(base, head, options(0.05, passMargin(0.05)))
-		if a.Verdict != eval.Invalid || a.Why != name {
-			t.Errorf("%s: %s, %s", name, a.Verdict, a.Why)
-		}
+		expect.Same(t, name+": verdict", a.Verdict, eval.Invalid)
+		expect.Same(t, "why", a.Why, name)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestDegenerate(t *testing.T) {
 					t.Errorf("n=%d repeats=%d passed=%d: %v", n, repeats, passed, err)
 				}
 				if (n < 52) != (a.Verdict != eval.NotWorse) {
-					t.Errorf("n=%d repeats=%d passed=%d: %s", n, repeats, passed, a.Verdict)
+					t.Errorf("n=%d repeats=%d passed=%d: %s, want a verdict of not worse from 52 cases on", n, repeats, passed, a.Verdict)
 				}
 			}
 		}
@@ -313,15 +313,14 @@ func TestSymmetry(t *testing.T) {
 	a := decided(base, head, options(0.05, passMargin(0.05)))
 	reverse(head)
 	b := decided(base, head, options(0.05, passMargin(0.05)))
-	if a.Verdict != b.Verdict || *a.Metrics[0].PNonInferior != *b.Metrics[0].PNonInferior {
-		t.Errorf("%s, %s", a.Verdict, b.Verdict)
-	}
+	expect.Same(t, "verdict", a.Verdict, b.Verdict)
+	expect.Same(t, "p of not worse", *a.Metrics[0].PNonInferior, *b.Metrics[0].PNonInferior)
 	c := decided(head, base, options(0.05, passMargin(0.05)))
 	m, mirrored := a.Metrics[0], c.Metrics[0]
 	if m.Estimate != -mirrored.Estimate || math.Abs(m.Interval[0]+mirrored.Interval[1]) > 1e-9 ||
 		math.Abs(*m.PWorse-*mirrored.PBetter) > 1e-12 ||
 		c.Verdict != eval.Improved {
-		t.Errorf("%+v\n%+v", m, mirrored)
+		t.Errorf("got %+v\nwant it mirrored in\n%+v", m, mirrored)
 	}
 }
 
@@ -336,13 +335,13 @@ func TestBetterWithTooFewCases(t *testing.T) {
 			!strings.HasSuffix(m.Advice, want) {
 			t.Errorf("n=%d: got %s, %d more cases, %q; want %q", n, m.Verdict, m.MoreCases, m.Advice, want)
 		}
-		if wide := decided(base, head, options(0.05, passMargin(reach))); wide.Verdict != eval.Improved || wide.Metrics[0].Advice != "" {
-			t.Errorf("n=%d with the margin %g: got %s", n, reach, wide.Verdict)
-		}
+		wide := decided(base, head, options(0.05, passMargin(reach)))
+		expect.Same(t, fmt.Sprintf("n=%d with the margin %g", n, reach), wide.Verdict, eval.Improved)
+		expect.Same(t, fmt.Sprintf("n=%d: advice", n), wide.Metrics[0].Advice, "")
 	}
 	base, head := flipped(20, 2, 0)
 	if m := decided(base, head, options(0.05, passMargin(0.05))).Metrics[0]; strings.Contains(m.Advice, "better") {
-		t.Errorf("two flips: got %q", m.Advice)
+		t.Errorf("two flips: got %q, want no advice of what is better", m.Advice)
 	}
 }
 
@@ -352,12 +351,12 @@ func TestFlips(t *testing.T) {
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 0, 1, 1)
 	flips := Compare(base, head, options(0.05)).Flips
 	if len(flips) != 2 || flips[0].Case != "case 0" || !flips[0].SingleSample || flips[0].P != nil || flips[1].Case != "case 1" {
-		t.Errorf("%+v", flips)
+		t.Errorf("%+v, want case 0, of a single sample, and case 1", flips)
 	}
 	base, head = side("base", 10, 10, 10, 0), side("head", 10, 0, 10, 0)
 	flips = Compare(base, head, options(0.05)).Flips
 	if len(flips) != 1 || flips[0].SingleSample || flips[0].P == nil || *flips[0].P > 0.001 {
-		t.Errorf("%+v", flips)
+		t.Errorf("%+v, want one of many samples with a p value of at most 0.001", flips)
 	}
 }
 
@@ -368,9 +367,8 @@ func TestStopIsFinal(t *testing.T) {
 	o := options(0.05, passMargin(0.05))
 	arms := []ArmComparison{Compare(base, head, o)}
 	arms[0].Stopped = &eval.Stop{Verdict: eval.NotWorse}
-	if v := Decide(arms, o); v != eval.NotWorse || arms[0].Metrics[0].Verdict != eval.NotWorse {
-		t.Errorf("%s", v)
-	}
+	expect.Same(t, "overall verdict", Decide(arms, o), eval.NotWorse)
+	expect.Same(t, "verdict", arms[0].Metrics[0].Verdict, eval.NotWorse)
 }
 
 // An error is neither a block nor an answer without one, on both sides alike: the early stop and the comparison count the same.

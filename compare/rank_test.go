@@ -177,7 +177,7 @@ func TestCalibratedRanking(t *testing.T) {
 					once := math.Sqrt(0.05 * 0.95 / float64(draws)) // the standard error of a rate of 5 %
 					t.Logf("best excluded %.3f, some interval missed %.3f of %d, each +- %.3f", excluded, missed, draws, once)
 					if limit := 0.05 + 3*once; excluded > limit || missed > limit {
-						t.Errorf("best excluded %.3f, missed %.3f, limit %.3f", excluded, missed, limit)
+						t.Errorf("got best excluded in %.3f and missed in %.3f, want at most %.3f", excluded, missed, limit)
 					}
 				})
 			}
@@ -192,11 +192,11 @@ func TestRankingFindsTheBest(t *testing.T) {
 	got := compare.Rank(d.sides(rand.New(rand.NewPCG(1, 2))), compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.01})
 	expect.Same(t, "best", got.Best, []string{"arm 1"})
 	if i := got.Arms[0].Interval; got.Arms[0].Arm != "arm 1" || i[0] != 0 || i[1] <= 0 {
-		t.Errorf("got %+v first, interval %v", got.Arms[0], i)
+		t.Errorf("got %+v first with the interval %v, want arm 1 with one from 0 up", got.Arms[0], i)
 	}
 	for _, a := range got.Arms[1:] {
 		if a.Interval[1] != 0 || a.Interval[0] >= 0 {
-			t.Errorf("%s is ruled out, with the interval %v", a.Arm, *a.Interval)
+			t.Errorf("%s is ruled out: got the interval %v, want one that ends at 0", a.Arm, *a.Interval)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestNoRanking(t *testing.T) {
 
 	sides := drawing{means: []float64{0.5, 1}, n: 60, cluster: 1}.sides(rand.New(rand.NewPCG(3, 4)))
 	if got := compare.Rank(sides, o); len(got.Best) != 1 {
-		t.Fatalf("the better arm is not alone: %+v", got)
+		t.Fatalf("got %+v, want the better arm alone", got)
 	}
 	sides[0].Cases.Update(0, func(c *compare.Case) { c.Errors, c.Asked = 9, 10 })
 	if got := compare.Rank(sides, o); got.Why == "" {
@@ -226,7 +226,5 @@ func TestNoRanking(t *testing.T) {
 	for i := range 30 { // the better arm's own errors: it could be the worse one
 		sides[1].Cases.Update(i, func(c *compare.Case) { c.Passed, c.Errors = 0, 1 })
 	}
-	if got := compare.Rank(sides, o); len(got.Best) != 2 {
-		t.Errorf("an arm with errors in half of its cases rules out another: %+v", got.Best)
-	}
+	expect.Same(t, "the best, of whom one has errors in half of its cases", len(compare.Rank(sides, o).Best), 2)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // Repeats are averaged inside cases, and clusters are one unit each.
@@ -16,14 +17,14 @@ func TestUnits(t *testing.T) {
 	base, head := side("base", 3, slices.Repeat([]int{3}, 60)...), side("head", 3, slices.Repeat([]int{3, 2}, 30)...)
 	a := decided(base, head, options(0.05, passMargin(0.05)))
 	if m := a.Metrics[0]; m.N != 60 || math.Abs(m.Estimate+1.0/6) > 1e-12 || m.Verdict != eval.Regressed {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v, want 60 cases that lose 1/6, and the verdict %s", m, eval.Regressed)
 	}
 	for _, s := range []*Side{base, head} {
 		updateAll(s, func(i int, c *Case) { c.Cluster = fmt.Sprint(i / 6) })
 	}
 	a = decided(base, head, options(0.05, passMargin(0.05)))
 	if m := a.Metrics[0]; m.N != 10 || a.Cases.Units != 10 || a.Cases.Paired != 60 || !strings.Contains(m.Test, "clusters") {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v, want 60 cases in 10 clusters", m)
 	}
 }
 
@@ -47,12 +48,10 @@ func TestDirections(t *testing.T) {
 			want = eval.NotWorse
 		}
 		if m.Verdict != want || m.Interval == nil || m.Interval[0] > m.Estimate || m.Interval[1] < m.Estimate {
-			t.Errorf("%+v", m)
+			t.Errorf("%+v, want %s, and an interval around the estimate", m, want)
 		}
 	}
-	if a.Verdict != eval.Regressed {
-		t.Error(a.Verdict)
-	}
+	expect.Same(t, "verdict", a.Verdict, eval.Regressed)
 }
 
 // A side that measured no latency, such as a target that echoes, is neither faster nor slower.
@@ -88,10 +87,8 @@ func TestSidesMakeTheRatio(t *testing.T) {
 		}
 		seen++
 		if got := m.Head / m.Base; math.Abs(got/m.Estimate-1) > 1e-9 {
-			t.Errorf("%s: %g to %g is x %g, and x %g is shown", m.Name, m.Base, m.Head, got, m.Estimate)
+			t.Errorf("%[1]s from %[2]g to %[3]g: got x %[5]g, want x %[4]g", m.Name, m.Base, m.Head, got, m.Estimate)
 		}
 	}
-	if seen != 2 {
-		t.Error(seen)
-	}
+	expect.Same(t, "seen", seen, 2)
 }

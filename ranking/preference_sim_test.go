@@ -121,7 +121,7 @@ func TestPreferencesHoldTheirLevel(t *testing.T) {
 					t.Errorf("%d arms, %d cases, %s: coverage %.3f, best kept %.3f, want %.3f at least", k, n, name, coverage, kept, least)
 				}
 				if name == "wide" && size > float64(k)*0.8 {
-					t.Errorf("%d arms, %d cases: %.1f arms are in the set of the best, so that it says nothing", k, n, size)
+					t.Errorf("%d arms, %d cases: got %.1f arms among the best, want at most 80 %%", k, n, size)
 				}
 			}
 		}

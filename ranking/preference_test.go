@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // fitted fits counts with halves of the prior.
@@ -91,17 +93,15 @@ func names(k int) (out []string) {
 func TestSeparation(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(3), judgedOf([]counts{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})
-	if !reflect.DeepEqual(got.Separated, []string{"pro/0"}) || !reflect.DeepEqual(got.Best, []string{"pro/0"}) {
-		t.Errorf("separated %v, best %v", got.Separated, got.Best)
-	}
+	expect.Same(t, "separated", got.Separated, []string{"pro/0"})
+	expect.Same(t, "best", got.Best, []string{"pro/0"})
 	first := got.Arms[0]
 	if i := *first.Interval; i[0] < 0.6 || i[0] > 0.97 || i[1] < 0.99 || *first.Strength > 6 {
-		t.Errorf("interval %v, strength %v", i, *first.Strength)
+		t.Errorf("interval %v, strength %v, want bounded ones", i, *first.Strength)
 	}
 	both := Preferences(names(2), judgedOf([]counts{{1, 0, 20, 0, 0}}), PreferenceOptions{})
-	if !reflect.DeepEqual(both.Separated, []string{"pro/0", "pro/1"}) || both.Arms[0].Arm != "pro/1" {
-		t.Errorf("%+v", both)
-	}
+	expect.Same(t, "separated", both.Separated, []string{"pro/0", "pro/1"})
+	expect.Same(t, "arm", both.Arms[0].Arm, "pro/1")
 }
 
 // Arms that nothing connects are ranked in groups, and none is the best.
@@ -118,9 +118,8 @@ func TestDisconnectedArms(t *testing.T) {
 	if !reflect.DeepEqual(order, want) {
 		t.Errorf("got %v, want %v", order, want)
 	}
-	if len(got.Best) != 0 || !strings.Contains(got.Why, "no judged pair connects pro/2 (and 2 more) with pro/0 (and 1 more)") {
-		t.Errorf("best %v, why %q", got.Best, got.Why)
-	}
+	expect.Same(t, "best", len(got.Best), 0)
+	expect.Contains(t, "why", got.Why, "no judged pair connects pro/2 (and 2 more) with pro/0 (and 1 more)")
 }
 
 // Below the least number of cases there are strengths, and no ranking.
@@ -128,7 +127,7 @@ func TestTooFewCases(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(2), judgedOf([]counts{{0, 1, 4, 0, 0}}), PreferenceOptions{})
 	if got.Why != "no ranking of 2 arms below 5 independent cases; here are 4" || len(got.Best) != 0 || got.Arms[0].Interval != nil {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v, want no ranking, and why", got)
 	}
 	for _, c := range []struct{ arms, want int }{{2, 5}, {8, 8}, {24, 9}} {
 		if n := LeastUnits(c.arms, 0.05); n != c.want {
@@ -142,11 +141,11 @@ func TestOnlyTies(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(3), judgedOf([]counts{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})
 	if len(got.Best) != 3 || got.Ties != 1 || math.Abs(*got.Arms[0].Preference-0.5) > 1e-9 {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v, want all 3 arms with a tie, and a preference of 0.5", got)
 	}
 	none := Preferences(names(2), nil, PreferenceOptions{})
 	if !strings.Contains(none.Why, "no judged pair connects pro/0 with pro/1") || none.Arms[0].Strength != nil {
-		t.Errorf("%+v", none)
+		t.Errorf("%+v, want no strength, and why", none)
 	}
 }
 
@@ -180,14 +179,10 @@ func TestWidenedPreferences(t *testing.T) {
 	}
 	p := Preferences(names(2), judged, PreferenceOptions{})
 	narrow := *p.Arms[0].Interval
-	if len(p.Best) != 1 {
-		t.Errorf("best by what was judged: %v", p.Best)
-	}
+	expect.Same(t, "best by what was judged", len(p.Best), 1)
 	p.Widen(Preferences(names(2), append(judged, lost...), PreferenceOptions{}))
-	if len(p.Best) != 2 {
-		t.Errorf("best by both: %v", p.Best)
-	}
+	expect.Same(t, "best by both", len(p.Best), 2)
 	if wide := *p.Arms[0].Interval; wide[0] >= narrow[0] || wide[1] < narrow[1] {
-		t.Errorf("the interval %v became %v", narrow, wide)
+		t.Errorf("the interval %v: got %v, want a wider one", narrow, wide)
 	}
 }

@@ -70,7 +70,7 @@ func TestTheEValueIsThatOfItsDefinition(t *testing.T) {
 			leaves := e[i]-1/alpha >= lack
 			at := slices.IndexFunc(left, func(l Leaving) bool { return l.Arm == i })
 			if leaves != (at >= 0) {
-				t.Fatalf("unit %d: arm %d with e-value %v, the others lacking %v: left %v", unit, i, e[i], lack, at >= 0)
+				t.Fatalf("unit %d: arm %d with e-value %v, the others lacking %v: left %v, want the opposite", unit, i, e[i], lack, at >= 0)
 			}
 			if leaves && math.Abs(left[at].LogE-math.Log(e[i])) > 1e-9 {
 				t.Errorf("got the e-value %v, want %v", left[at].LogE, math.Log(e[i]))
@@ -93,7 +93,7 @@ func TestAnArmLeavesNoSoonerThanWithinReach(t *testing.T) {
 				scores[i] = float64(random.IntN(2))
 			}
 			if left := ran(NewRace(arms, 0.05), constant(n-1, scores...)); len(left) > 0 {
-				t.Fatalf("%d arms: %+v left before %d cases", arms, left, n)
+				t.Fatalf("%d arms: got %+v that left, want none before %d cases", arms, left, n)
 			}
 		}
 		scores := append([]float64{0}, slices.Repeat([]float64{1}, arms-1)...)
@@ -151,7 +151,7 @@ func TestWhatWasWrittenDownStays(t *testing.T) {
 			left := ran(r, [][]float64{one})
 			fixed := slices.ContainsFunc(left, func(l Leaving) bool { return l.Arm == 1 })
 			if fixed != (unit == 19) {
-				t.Errorf("scores %v: arm 1 left after unit %d: %v", scores, unit+1, fixed)
+				t.Errorf("scores %v: arm 1 left after unit %d: got %v, want it after the last alone", scores, unit+1, fixed)
 			}
 		}
 	}

@@ -63,25 +63,25 @@ func TestGaffkeMonotone(t *testing.T) {
 		shuffled := slices.Clone(d)
 		random.Shuffle(len(d), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		if Gaffke(shuffled, -1, 0.05) != bound {
-			t.Error("depends on the order", d)
+			t.Errorf("got another bound in another order of %v, want %v", d, bound)
 		}
 		if (p <= 0.05) != (bound >= -0.05) {
-			t.Error("test and bound disagree", d, p, bound)
+			t.Errorf("%v: got the p value %v and the bound %v, want them to agree", d, p, bound)
 		}
 		lower := slices.Clone(d)
 		at := random.IntN(len(d))
 		lower[at] = max(-1, lower[at]-random.Float64())
 		if Gaffke(lower, -1, 0.05) > bound+1e-9 || GaffkeNonInferiority(lower, -1, 0.05) < p-1e-9 {
-			t.Error("a loss helps", d, at)
+			t.Errorf("%v: got a gain by a loss at %v, want none", d, at)
 		}
 	}
 	for n, pass := range map[int]bool{58: false, 59: true} {
 		if got := GaffkeNonInferiority(make([]float64, n), -1, 0.05) <= 0.05; got != pass {
-			t.Errorf("%d constant scores pass: %v", n, got)
+			t.Errorf("%d constant scores pass: got %v, want %v", n, got, pass)
 		}
 	}
 	if n := MinCasesConstant(0.05, 0.05); n != 59 {
-		t.Error("constant scores need", n)
+		t.Errorf("constant scores: got a need of %d, want 59", n)
 	}
 }
 

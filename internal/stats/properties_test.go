@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // tables calls f with every paired table of n from 0 to most.
@@ -50,7 +51,8 @@ func TestMonotone(t *testing.T) {
 				after := of(n, move[0], move[1], margin)
 				if after.ni < before.ni-e || after.beyond > before.beyond+e || after.worse > before.worse+e ||
 					after.better < before.better-e || after.log > before.log+e {
-					t.Errorf("n %d, margin %v, gained %d and regressed %d to %v: %+v, %+v", n, margin, g, r, move, before, after)
+					t.Errorf("n %d, margin %v, gained %d and regressed %d to %v: got %+v then %+v, want nothing to move the other way",
+						n, margin, g, r, move, before, after)
 				}
 			}
 		}
@@ -114,7 +116,7 @@ func TestTangoIndependently(t *testing.T) {
 		i := Tango(n, g, r, 0.9)
 		estimate := float64(g-r) / float64(n)
 		if i.Lo > estimate || i.Hi < estimate {
-			t.Errorf("%d %d %d: %v is outside its interval %v", n, g, r, estimate, i)
+			t.Errorf("%d %d %d: got %v, want it inside %v", n, g, r, estimate, i)
 		}
 		if i.Lo > -1 {
 			check(t, fmt.Sprint("lo of ", n, g, r), tangoByLikelihood(n, g, r, i.Lo), z, 1e-6)
@@ -123,7 +125,7 @@ func TestTangoIndependently(t *testing.T) {
 			check(t, fmt.Sprint("hi of ", n, g, r), tangoByLikelihood(n, g, r, i.Hi), -z, 1e-6)
 		}
 		if r == n && i.Lo != -1 || g == n && i.Hi != 1 {
-			t.Errorf("%d %d %d: %v", n, g, r, i)
+			t.Errorf("%d %d %d: %v, want an end at -1 where all regressed, at 1 where all gained", n, g, r, i)
 		}
 	})
 }
@@ -167,7 +169,7 @@ func TestSignFlipDraws(t *testing.T) {
 		t.Error("depends on the order")
 	}
 	if p, _, _ := SignFlip(slices.Repeat([]float64{-1}, 40), 1); p != 1e-5 {
-		t.Error("the smallest p is", p)
+		t.Errorf("the smallest p: got %v, want 1e-05", p)
 	}
 }
 
@@ -282,7 +284,7 @@ func TestDegenerate(t *testing.T) {
 	}
 	for _, v := range seen {
 		if floats, ok := v.([]float64); ok && slices.ContainsFunc(floats, func(x float64) bool { return !finite(x) }) {
-			t.Errorf("%v", floats)
+			t.Errorf("%v, want finite numbers", floats)
 		}
 	}
 	if len(seen) < 1000 {
@@ -293,22 +295,18 @@ func TestDegenerate(t *testing.T) {
 // TestNoEvidence: the values that stand for "unknown".
 func TestNoEvidence(t *testing.T) {
 	t.Parallel()
-	if got := NewMcNemar(0, 0); !reflect.DeepEqual(got, McNemar{1, 1, 1, 0.5, 0.5, 1}) {
-		t.Error(got)
-	}
+	expect.Same(t, "of no flips", NewMcNemar(0, 0), McNemar{1, 1, 1, 0.5, 0.5, 1})
 	constant := slices.Repeat([]float64{0.1 + 0.2 - 0.3}, 100)
 	if p := NonInferiorityT(constant, 0.05); p != 1 || UseT(constant) {
-		t.Error("t of constant scores", p)
+		t.Errorf("t of constant scores: got %v, want 1", p)
 	}
 	if p := GaffkeNonInferiority(nil, -1, 0.05); p != 1 {
-		t.Error("Gaffke of nothing", p)
+		t.Errorf("Gaffke of nothing: got %v, want 1", p)
 	}
 	if lo, hi := Wilson(0, 0, Z95); lo != 0 || hi != 1 {
 		t.Error("of nothing nothing is known")
 	}
-	if i := Tango(0, 0, 0, 0.9); i != (Interval{-1, 1}) {
-		t.Error(i)
-	}
+	expect.Same(t, "an interval of nothing", Tango(0, 0, 0, 0.9), Interval{-1, 1})
 }
 
 func BenchmarkBettingAdd(b *testing.B) {

@@ -35,10 +35,10 @@ func TestPassAtK(t *testing.T) {
 	each(checkPassAtK)(t, file.Cases)
 	for _, bad := range [][3]int{{2, 2, 3}, {0, 0, 1}, {3, 4, 1}, {3, -1, 1}, {3, 1, 0}} {
 		if _, ok := PassAtK(bad[0], bad[1], bad[2]); ok {
-			t.Error("pass@k known of", bad)
+			t.Errorf("%v: got a pass@k, want none", bad)
 		}
 		if _, ok := PassHatK(bad[0], bad[1], bad[2]); ok {
-			t.Error("pass^k known of", bad)
+			t.Errorf("%v: got a pass^k, want none", bad)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestAgreement(t *testing.T) {
 		for weight, want := range []*float64{v.Kappa, v.Linear, v.Quadratic} {
 			got, ok := CohenKappa(v.Rater1, v.Rater2, Weight(weight))
 			if ok != (want != nil) {
-				t.Errorf("kappa of %+v known: %v", v, ok)
+				t.Errorf("kappa of %+v: got it known: %v, want %v", v, ok, want != nil)
 			} else if ok {
 				check(t, "kappa", got, *want, 1e-12)
 			}

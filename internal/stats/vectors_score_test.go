@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func scoreVectors() map[string]func(*testing.T, json.RawMessage) {
@@ -145,9 +147,8 @@ func checkStop(t *testing.T, v stopVector) {
 			verdict = "regressed"
 		}
 	}
-	if b.N() != v.StopAt || verdict != v.Verdict {
-		t.Errorf("%s at %d", verdict, b.N())
-	}
+	expect.Same(t, "cases at the stop", b.N(), v.StopAt)
+	expect.Same(t, "verdict", verdict, v.Verdict)
 	near(t, "log e, non-inferiority", b.LogNI(), v.LogNI)
 	near(t, "log e, failure", b.LogFail(), v.LogFail)
 }
@@ -188,6 +189,6 @@ func generator(t *testing.T, spec []json.RawMessage) func(int) float64 {
 			return 0
 		}
 	}
-	t.Fatal("no generator", kind)
+	t.Fatalf("got the generator %v, want a known one", kind)
 	return nil
 }

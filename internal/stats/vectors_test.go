@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // check reports a value that is off by more than the tolerance, or no number.
@@ -36,7 +38,7 @@ func each[T any](checkEntry func(*testing.T, T)) func(*testing.T, json.RawMessag
 		decode.DisallowUnknownFields()
 		var entries []T
 		if err := decode.Decode(&entries); err != nil || len(entries) == 0 {
-			t.Fatal(len(entries), err)
+			t.Fatalf("got %v, %v, want some", len(entries), err)
 		}
 		for _, e := range entries {
 			checkEntry(t, e)
@@ -71,7 +73,7 @@ func TestVectors(t *testing.T) {
 		maps.Copy(checks, part)
 	}
 	if got, want := slices.Sorted(maps.Keys(checks)), slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
-		t.Fatalf("families checked %v, in the file %v", got, want)
+		t.Fatalf("families checked: got %v, want those of the file, %v", got, want)
 	}
 	for name, raw := range all {
 		t.Run(name, func(t *testing.T) { checks[name](t, raw) })
@@ -199,9 +201,8 @@ func checkGate(t *testing.T, v gateVector) {
 			flags = append(flags, "beyond_margin")
 		}
 	}
-	if verdict != v.Verdict || !slices.Equal(flags, v.Flags) {
-		t.Errorf("verdict %s %v", verdict, flags)
-	}
+	expect.Same(t, "verdict", verdict, v.Verdict)
+	expect.Same(t, "flags", flags, v.Flags)
 }
 
 func rankVectors() map[string]func(*testing.T, json.RawMessage) {
@@ -267,10 +268,10 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 		"min_n_zero_discordant": each(func(t *testing.T, v plan) {
 			same(t, MinCasesWithoutFlip(v.Alpha, v.Margin), v.N)
 			if _, p := TangoNonInferiority(v.N, 0, 0, v.Margin); p > v.Alpha {
-				t.Errorf("%d cases do not pass", v.N)
+				t.Errorf("%d cases: got no pass, want one", v.N)
 			}
 			if _, p := TangoNonInferiority(v.N-1, 0, 0, v.Margin); p <= v.Alpha {
-				t.Errorf("%d cases pass", v.N-1)
+				t.Errorf("%d cases: got a pass, want none", v.N-1)
 			}
 		}),
 	}
