@@ -55,7 +55,7 @@ func BenchmarkCourse(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if points, err := s.Course(q); err != nil || len(points) != 365 {
-					b.Fatal(len(points), err)
+					b.Fatalf("got %v, %v, want 365 points", len(points), err)
 				}
 			}
 		})
@@ -63,7 +63,7 @@ func BenchmarkCourse(b *testing.B) {
 	b.Run("runs", func(b *testing.B) {
 		for b.Loop() {
 			if runs, err := s.Runs(Filter{Limit: 20}); err != nil || len(runs) != 20 {
-				b.Fatal(len(runs), err)
+				b.Fatalf("got %v, %v, want 20 runs", len(runs), err)
 			}
 		}
 	})

@@ -159,7 +159,7 @@ func checkRuns(t *testing.T, s *Store, second string) {
 	t.Helper()
 	runs, err := s.Runs(Filter{})
 	if err != nil || len(runs) != 3 {
-		t.Fatal(len(runs), err)
+		t.Fatalf("got %v, %v, want 3 runs", len(runs), err)
 	}
 	run := runs[1]
 	run.number = 0
@@ -176,11 +176,11 @@ func checkRuns(t *testing.T, s *Store, second string) {
 		},
 	}, cmp.AllowUnexported(Run{}))
 	if rate, ok := run.PassRate(); !ok || !near(rate, 2.5/3) || run.Tokens() != 70 || run.Counts().Total() != 16 {
-		t.Error(rate, ok, run.Tokens(), run.Counts())
+		t.Errorf("got %v, %v, %v, %v, want a rate of %g, 70 tokens and 16 trials", rate, ok, run.Tokens(), run.Counts(), 2.5/3)
 	}
-	if runs[0].ID != "run-0001" || !runs[0].Emulator || runs[2].Shard != "1/2" {
-		t.Errorf("%+v", runs)
-	}
+	expect.Same(t, "id", runs[0].ID, "run-0001")
+	expect.Same(t, "emulator", runs[0].Emulator, true)
+	expect.Same(t, "shard", runs[2].Shard, "1/2")
 }
 
 // checkFilters wants runs of some arms, and none of a suite that does not exist.
@@ -188,7 +188,7 @@ func checkFilters(t *testing.T, s *Store) {
 	t.Helper()
 	some, err := s.Runs(Filter{Arms: glob.Patterns{"pro-*"}, Limit: 2})
 	if err != nil || len(some) != 2 || some[0].ID != "run-0002" || len(some[0].Arms) != 1 {
-		t.Errorf("%+v %v", some, err)
+		t.Errorf("%+v %v, want run-0002 with its one arm", some, err)
 	}
 	none, err := s.Runs(Filter{Suites: glob.Patterns{"other"}})
 	expect.OK(t, err)
@@ -218,7 +218,7 @@ func checkCourses(t *testing.T, s *Store) {
 	} {
 		points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: c.kase, Metric: c.metric})
 		if len(points) != 2 || points[0].RunID != "run-0001" || !points[0].Emulator {
-			t.Fatalf("%+v: %+v", c, points)
+			t.Fatalf("%+v: %+v, want 2 points, the first of run-0001 with the emulator", c, points)
 		}
 		p := points[1]
 		lo, hi := 0.0, 0.0
@@ -226,7 +226,7 @@ func checkCourses(t *testing.T, s *Store) {
 			lo, hi = stats.Wilson(c.value, float64(c.n), stats.Z95)
 		}
 		if !near(p.Value, c.value) || p.N != c.n || p.Bounded != c.bounded || !near(p.Lo, lo) || !near(p.Hi, hi) {
-			t.Errorf("%+v: %+v", c, p)
+			t.Errorf("%+v: %+v, want %g of %d within %g to %g, bounded %t", c, p, c.value, c.n, lo, hi, c.bounded)
 		}
 	}
 }
@@ -270,7 +270,7 @@ func TestCourseUsesIndexes(t *testing.T) {
 		text := strings.Join(plan, "\n")
 		if !strings.Contains(text, want+")") || !strings.Contains(text, "SCAN r USING INDEX run_started") || strings.Contains(text, "SCAN c") ||
 			strings.Contains(text, "TEMP B-TREE") || strings.Contains(text, "SCAN word") {
-			t.Errorf("%+v:\n%s", q, text)
+			t.Errorf("%+v: got the plan\n%s\nwant one by the index without a scan or a sort", q, text)
 		}
 	}
 	for _, q := range []Query{

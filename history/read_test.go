@@ -47,7 +47,7 @@ func TestOpenToRead(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "history.db")
 	if _, err := OpenToRead(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, fs.ErrNotExist)
 	}
 	s := open(t, path)
 	add(t, s, sample{id: 1, cases: 3}.write(t, t.TempDir()))
@@ -70,7 +70,7 @@ func TestOpenToRead(t *testing.T) {
 	for _, spoilt := range []string{"", "no database"} {
 		expect.OK(t, os.WriteFile(path, []byte(spoilt), 0o600))
 		if _, err := OpenToRead(path); !errors.Is(err, ErrUnusable) {
-			t.Errorf("%q: %v", spoilt, err)
+			t.Errorf("%q: %v, want %v", spoilt, err, ErrUnusable)
 		}
 	}
 }
@@ -83,13 +83,13 @@ func TestInMemory(t *testing.T) {
 	expect.OK(t, s.Summarize(document(t, sample{id: 1, cases: 3}.write(t, t.TempDir()))))
 	runs, err := s.Runs(Filter{})
 	if err != nil || len(runs) != 1 || len(runs[0].Arms) == 0 {
-		t.Fatal(runs, err)
+		t.Fatalf("got %v, %v, want one run with arms", runs, err)
 	}
 	suite, arm := runs[0].Arms[0].Suite, runs[0].Arms[0].Arm
 	if points, err := s.Course(Query{Suite: suite, Arm: arm}); err != nil || len(points) != 1 {
-		t.Error(points, err)
+		t.Errorf("got %v, %v, want one point", points, err)
 	}
 	if cases, err := s.Cases(suite, arm, 0); err != nil || len(cases) != 0 {
-		t.Error(cases, err)
+		t.Errorf("got %v, %v, want no case", cases, err)
 	}
 }

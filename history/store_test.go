@@ -27,14 +27,13 @@ func TestOddPaths(t *testing.T) {
 	expect.OK(t, s.Close())
 	expect.OK(t, Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Error(m) }))
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 3 { // the run, the history and its lock
-		t.Error(entries, err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "the run, the history and its lock", len(entries), 3)
 	moved := dir + " moved" // runs below the history move with it
 	expect.OK(t, os.Rename(dir, moved))
 	runs, err := open(t, filepath.Join(moved, "history.db")).Runs(Filter{})
 	if err != nil || len(runs) != 1 || runs[0].Dir != filepath.Join(moved, "run-0001") {
-		t.Error(runs, err)
+		t.Errorf("got %v, %v, want the run in the folder that was moved", runs, err)
 	}
 }
 
@@ -88,12 +87,12 @@ func TestUnusable(t *testing.T) {
 			}
 			if !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), path) ||
 				!strings.Contains(err.Error(), "evalrun history --rebuild") {
-				t.Fatal(err)
+				t.Fatalf("got %v, want an error that names the file and the command", err)
 			}
 			expect.OK(t, Rebuild(path, []string{folder}, func(string) {}))
 			runs, err := open(t, path).Runs(Filter{Suites: glob.Patterns{"suite"}, Arms: glob.Patterns{"pro/ask"}})
 			if err != nil || len(runs) == 0 || runs[0].ID != "run-0001" {
-				t.Error(runs, err)
+				t.Errorf("got %v, %v, want run-0001", runs, err)
 			}
 		})
 	}
@@ -133,7 +132,7 @@ func TestRebuild(t *testing.T) {
 	)
 	before, err := s.Runs(Filter{})
 	if err != nil || len(before) != 5 {
-		t.Fatal(before, err)
+		t.Fatalf("got %v, %v, want 5 runs", before, err)
 	}
 	expect.OK(t, s.Close())
 	var told []string
@@ -142,7 +141,7 @@ func TestRebuild(t *testing.T) {
 		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { told = append(told, m) }),
 	)
 	if len(told) != 1 || !strings.Contains(told[0], "broken") {
-		t.Error(told)
+		t.Errorf("got %v, want one warning of what is broken", told)
 	}
 	after, err := open(t, path).Runs(Filter{})
 	expect.OK(t, err)
@@ -151,11 +150,9 @@ func TestRebuild(t *testing.T) {
 			runs[i].number = 0
 		}
 	}
-	if d := cmp.Diff(before[:4], after, cmp.AllowUnexported(Run{})); d != "" {
-		t.Error(d)
-	}
+	expect.Same(t, "runs after", after, before[:4], cmp.AllowUnexported(Run{}))
 	if left, _ := filepath.Glob(path + ".new-*"); len(left) > 0 {
-		t.Error(left)
+		t.Errorf("got %v, want none", left)
 	}
 }
 
@@ -181,11 +178,9 @@ func wantAll(t *testing.T, path string) {
 	s := open(t, path)
 	runs, err := s.Runs(Filter{})
 	if err != nil || len(runs) != writers*perWriter {
-		t.Fatal(len(runs), err)
+		t.Fatalf("got %v, %v, want all runs of all writers", len(runs), err)
 	}
-	if points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: "case 2"}); len(points) != len(runs) {
-		t.Error(len(points))
-	}
+	expect.Same(t, "points", len(course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: "case 2"})), len(runs))
 }
 
 func writeAll(t *testing.T) (runs, path string) {
