@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func TestNearest(t *testing.T) {
@@ -20,9 +22,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%s: %q, want %q", word, got, want)
 		}
 	}
-	if hint := DidYouMean("zzz", []string{"b", "a"}); hint != "known here: a, b" {
-		t.Error(hint)
-	}
+	expect.Same(t, "did you mean", DidYouMean("zzz", []string{"b", "a"}), "known here: a, b")
 }
 
 func TestRender(t *testing.T) {
@@ -56,9 +56,7 @@ c.yaml: whole file
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
-	if got := l.Err().Error(); got != `b.yaml:2:3: second`+"\x1b[31m (and 2 more)" {
-		t.Errorf("%q", got)
-	}
+	expect.Same(t, "an error of several", l.Err().Error(), `b.yaml:2:3: second`+"\x1b[31m (and 2 more)")
 }
 
 func TestManyAreCounted(t *testing.T) {
@@ -71,16 +69,14 @@ func TestManyAreCounted(t *testing.T) {
 	if err := (Renderer{}).Render(&b, &l); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), "\n"); n != MaxShown+2 {
-		t.Errorf("%d lines", n)
-	}
+	expect.Same(t, "lines", strings.Count(b.String(), "\n"), MaxShown+2)
 }
 
 func TestCount(t *testing.T) {
 	t.Parallel()
 	got := fmt.Sprint(Count(1, "case"), Count(2, "case"), Count(0, "retry"), Count(2, "retry"), Count(3, "pass"))
 	if got != "1 case2 cases0 retries2 retries3 passes" && got != "1 case 2 cases 0 retries 2 retries 3 passes" {
-		t.Error(got)
+		t.Errorf("got %v, want the words after the numbers", got)
 	}
 }
 
@@ -91,15 +87,15 @@ func FuzzClean(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, r := range Clean(s) {
 			if hidden(r) || r == utf8.RuneError && !strings.ContainsRune(s, r) {
-				t.Fatalf("%U stays in %q", r, s)
+				t.Fatalf("got %U in %q, want it replaced", r, s)
 			}
 		}
 		line := CleanLine(s)
 		if strings.ContainsAny(line, "\n\r\t") || !utf8.ValidString(line) {
-			t.Fatalf("%q", line)
+			t.Fatalf("%q, want one line of UTF-8", line)
 		}
 		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
-			t.Fatalf("%q is a command to a CI system", line)
+			t.Fatalf("got %q, want no command to a CI system", line)
 		}
 	})
 }

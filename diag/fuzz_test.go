@@ -29,11 +29,11 @@ func FuzzRender(f *testing.F) {
 			t.Fatal(err)
 		}
 		if !utf8.Valid(b.Bytes()) || strings.Contains(b.String(), "##[") {
-			t.Fatalf("%q", b.String())
+			t.Fatalf("%q, want UTF-8 without a command", b.String())
 		}
 		for _, shown := range strings.Split(b.String(), "\n") {
 			if strings.HasPrefix(strings.TrimSpace(shown), "::") || strings.ContainsFunc(shown, unsafe) {
-				t.Fatalf("%q", shown)
+				t.Fatalf("%q, want nothing that commands a terminal or a CI system", shown)
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,10 +41,10 @@ func TestProblemsComeInTheOrderOfTheirPlaces(t *testing.T) {
 			before := []any{d.Pos.File, d.Pos.Line, d.Pos.Col, int(d.Severity)}
 			after := []any{next.Pos.File, next.Pos.Line, next.Pos.Col, int(next.Severity)}
 			if fmt.Sprintf("%s %04d %04d %d", before...) > fmt.Sprintf("%s %04d %04d %d", after...) {
-				t.Errorf("%v comes before %v", before, after)
+				t.Errorf("got %v before %v, want them in order", before, after)
 			}
 			if slices.Contains(sorted[i+1:], d) {
-				t.Errorf("%+v is said twice", d)
+				t.Errorf("got %+v twice, want it once", d)
 			}
 		}
 	}
@@ -111,7 +112,7 @@ func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
 	}
 	l.Included("a", Pos{"d", 8, 9})
 	if n := len(l.Chain("c")); n == 0 || n > 5 {
-		t.Errorf("files that include each other: %d steps", n)
+		t.Errorf("files that include each other: %d steps, want some, at most 5", n)
 	}
 }
 
@@ -158,7 +159,7 @@ func TestTheCaretOfALongLineIsUnderItsCharacter(t *testing.T) {
 		lines := strings.Split(rendered(t, Renderer{Source: source(string(line))}, &l), "\n")
 		caret, x := []rune(lines[2]), []rune(lines[1])
 		if i := slices.Index(caret, '^'); i < 0 || x[i] != 'X' || len(x) > maxSourceLine+20 {
-			t.Errorf("column %d:\n%s\n%s", col, lines[1], lines[2])
+			t.Errorf("column %d: got\n%s\n%s\nwant the caret below the X", col, lines[1], lines[2])
 		}
 	}
 }
@@ -181,14 +182,10 @@ func TestColoursAreEscapesAlone(t *testing.T) {
 	plain := rendered(t, Renderer{Source: source("ab\n")}, &l)
 	coloured := rendered(t, Renderer{Source: source("ab\n"), Color: true}, &l)
 	for _, code := range []string{"\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[36m"} {
-		if !strings.Contains(coloured, code) {
-			t.Errorf("%q is missing", code)
-		}
+		expect.Contains(t, "coloured", coloured, code)
 		coloured = strings.ReplaceAll(coloured, code, "")
 	}
-	if diff := cmp.Diff(plain, coloured); diff != "" {
-		t.Errorf("without escapes (-plain +coloured):\n%s", diff)
-	}
+	expect.Same(t, "without escapes", coloured, plain)
 }
 
 // A word with one slip, of whatever kind, is recognized among the keys of a suite.
@@ -256,9 +253,7 @@ func TestCleanShowsWhatATerminalWouldObey(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
-		if again := Clean(got); again != got {
-			t.Errorf("%q cleaned twice is %q", got, again)
-		}
+		expect.Same(t, "cleaned twice", Clean(got), got)
 	}
 	for text, want := range map[string]string{
 		"a\nb\tc\rd\u2028e": "a b c d e",
@@ -303,7 +298,6 @@ func TestRowsWithTheSameProblemAreOneItem(t *testing.T) {
 	}
 	l.AddRow(typo, at(2))
 	l.AddRow(typo, at(3))
-	if l.Len() != MaxItems || l.Sorted()[0].Message != "problem" {
-		t.Errorf("a full list has %d items and begins with %q", l.Len(), l.Sorted()[0].Message)
-	}
+	expect.Same(t, "items of a full list", l.Len(), MaxItems)
+	expect.Same(t, "the first of a full list", l.Sorted()[0].Message, "problem")
 }

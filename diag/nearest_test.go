@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"testing"
 	"testing/fstest"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func TestTheNearestFile(t *testing.T) {
@@ -34,7 +36,5 @@ func TestTheNearestFile(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
-	if got := NearestFile("suite.yaml", nil); got != "" {
-		t.Errorf("an empty folder: got %q", got)
-	}
+	expect.Same(t, "an empty folder", NearestFile("suite.yaml", nil), "")
 }

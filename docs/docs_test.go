@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func TestSection(t *testing.T) {
@@ -30,7 +32,7 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"suite", "suite.md", "docs/suite.md", "reference/suite", "docs/reference/suite.md"} {
 		if p := Find(name); p == nil || p.Name != "suite" || p.Part != "reference" || p.Title != "The suite file" {
-			t.Errorf("%s: %v", name, p)
+			t.Errorf("%s: %v, want the page of the suite file", name, p)
 		}
 	}
 	if p := Find("ci/github"); p == nil || p.Name != "github" {
@@ -38,7 +40,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, name := range []string{"", "nonsense", "../README", "docs", "docs/", "reference", "reference/", "../reference/suite.md"} {
 		if p := Find(name); p != nil {
-			t.Errorf("%q finds %s", name, p.Name)
+			t.Errorf("%q: got the page %s, want none", name, p.Name)
 		}
 	}
 }
@@ -51,9 +53,8 @@ func TestWorkflowInFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, want, _ := strings.Cut(string(copied), "\nname: ")
-	if page := Find("github").Text; !strings.Contains(page, "\nname: "+want+"```\n") {
-		t.Errorf("docs/how-to/github.md does not have examples/ci/github/nightly.yml from `name:` on:\n%s", page)
-	}
+	expect.Contains(t, "docs/how-to/github.md (examples/ci/github/nightly.yml)",
+		Find("github").Text, "\nname: "+want+"```\n")
 }
 
 var link = regexp.MustCompile(`\]\(([^)\s]*)\)`)
@@ -80,14 +81,14 @@ func TestLinks(t *testing.T) {
 			page := Page{Text: string(content)}
 			switch {
 			case err != nil:
-				t.Errorf("%s: %v", file, err)
+				t.Errorf("%s: %v, want a page", file, err)
 			case anchor != "" && !slices.Contains(page.Anchors(), anchor):
-				t.Errorf("%s: %s has no #%s, but %v", file, target, anchor, page.Anchors())
+				t.Errorf("%[1]s: %[2]s: got no #%[3]s, want one of %[4]v", file, target, anchor, page.Anchors())
 			}
 		}
 	}
 	if n < 100 {
-		t.Errorf("%d links were checked", n)
+		t.Errorf("got %d links, want at least 100", n)
 	}
 }
 
@@ -101,7 +102,7 @@ func markdown(t *testing.T) map[string]string {
 	for _, pattern := range []string{"../*.md", "*.md", "*/*.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
-			t.Fatal(pattern, err)
+			t.Fatalf("%s: got no file (%v), want some", pattern, err)
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
@@ -123,7 +124,7 @@ func TestIndexHasEveryPage(t *testing.T) {
 	}
 	for _, p := range Pages() {
 		if !strings.Contains(string(text), "]("+p.Part+"/"+p.Name+".md)") {
-			t.Errorf("the index does not link %s/%s", p.Part, p.Name)
+			t.Errorf("got no link to %s/%s in the index, want one", p.Part, p.Name)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func TestPagesHaveTitlesAndAnOrder(t *testing.T) {
 		names = append(names, p.Name)
 		places = append(places, fmt.Sprintf("%d %s", slices.Index(Parts, p.Part), p.Name))
 		if !strings.HasPrefix(p.Text, "# "+p.Title+"\n") || p.Title == "" {
-			t.Errorf("%s does not begin with its title, but with %q", p.Name, p.Title)
+			t.Errorf("got %s without its title at the beginning, want %q", p.Name, p.Title)
 		}
 		expect.Same(t, "the page that is found as "+p.Name, *Find(p.Name), p)
 	}
@@ -38,7 +38,7 @@ func TestAnchorsOfAPageAreUnique(t *testing.T) {
 		anchors := slices.Sorted(slices.Values(p.Anchors()))
 		for i := range anchors[1:] {
 			if anchors[i] == anchors[i+1] {
-				t.Errorf("%s has several headings #%s", p.Name, anchors[i])
+				t.Errorf("got several headings #%[2]s in %[1]s, want one", p.Name, anchors[i])
 			}
 		}
 	}
@@ -52,9 +52,8 @@ func TestSectionsBeginWithTheirHeading(t *testing.T) {
 		for _, anchor := range p.Anchors() {
 			text := p.Section(anchor)
 			first, _, _ := strings.Cut(text, "\n")
-			if Anchor(first) != anchor || !strings.Contains(p.Text, text) {
-				t.Errorf("%s#%s begins with %q", p.Name, anchor, first)
-			}
+			expect.Same(t, p.Name+": anchor", Anchor(first), anchor)
+			expect.Contains(t, p.Name, p.Text, text)
 		}
 	}
 }
@@ -92,10 +91,10 @@ func TestPagesAreShort(t *testing.T) {
 				paragraph = 1
 			}
 			if paragraph > lines {
-				t.Errorf("%s: a paragraph of more than %d lines: %s", file, lines, line)
+				t.Errorf("%s: got a paragraph, want at most %d lines: %s", file, lines, line)
 			}
 			if len([]rune(line)) > columns && !strings.Contains(line, "](") && !strings.Contains(line, "`") {
-				t.Errorf("%s: a line of %d columns: %s", file, len([]rune(line)), line)
+				t.Errorf("%s: got a line of %d columns, want fewer: %s", file, len([]rune(line)), line)
 			}
 		}
 		if total > words {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -41,9 +42,8 @@ func TestRequestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := wirejson.Marshal(out)
-	if err != nil || string(again) != want {
-		t.Errorf("%s %v", again, err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "written again", string(again), want)
 }
 
 func TestBlocks(t *testing.T) {
@@ -54,13 +54,13 @@ func TestBlocks(t *testing.T) {
 	} {
 		r := Response{Candidates: []Candidate{{FinishReason: reason}}}
 		if (r.Blocked() != "") != blocked {
-			t.Errorf("%s: %q", reason, r.Blocked())
+			t.Errorf("%s: %q, want one exactly for what is blocked", reason, r.Blocked())
 		}
 	}
 	for reason, blocked := range map[string]bool{"SAFETY": true, "NEW_ONE": true, "": false, "BLOCK_REASON_UNSPECIFIED": false, "0": false} {
 		r := Response{PromptFeedback: &PromptFeedback{BlockReason: reason}}
 		if (r.PromptBlock() != "") != blocked {
-			t.Errorf("%s: %q", reason, r.PromptBlock())
+			t.Errorf("%s: %q, want one exactly for what is blocked", reason, r.PromptBlock())
 		}
 	}
 }
@@ -70,6 +70,6 @@ func TestModelOfATarget(t *testing.T) {
 	t.Parallel()
 	run := Run{Models: []Model{{Name: "models/m", APIVersion: "v1", Version: "1"}, {Name: "models/m", APIVersion: "v1beta", Version: "2"}}}
 	if m := run.Model(&RunTarget{Model: "m", APIVersion: "v1beta"}); m == nil || m.Version != "2" {
-		t.Errorf("%+v", m)
+		t.Errorf("%+v, want the model of the version 2", m)
 	}
 }

@@ -1,14 +1,13 @@
 package eval
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
 
 	"github.com/evalrun/evalrun/internal/hostile"
@@ -34,18 +33,18 @@ func FuzzGenerationConfig(f *testing.F) {
 		}
 		out, err := wirejson.Marshal(c)
 		if err != nil || !json.Valid(out) {
-			t.Fatalf("%s %v", out, err)
+			t.Fatalf("%s %v, want JSON", out, err)
 		}
 		if err := json.Unmarshal(out, &again); err != nil {
 			t.Fatal(err)
 		}
 		twice, err := wirejson.Marshal(again)
-		if err != nil || !bytes.Equal(out, twice) || !reflect.DeepEqual(c.Temperature, again.Temperature) ||
-			!reflect.DeepEqual(c.TopK, again.TopK) {
-			t.Errorf("%s, then %s %v", out, twice, err)
-		}
+		expect.OK(t, err)
+		expect.Same(t, "written", string(out), string(twice))
+		expect.Same(t, "temperature", c.Temperature, again.Temperature)
+		expect.Same(t, "top k", c.TopK, again.TopK)
 		if c.Temperature != nil && (math.IsNaN(*c.Temperature) || math.IsInf(*c.Temperature, 0)) {
-			t.Error(*c.Temperature)
+			t.Errorf("got %v, want a finite number", *c.Temperature)
 		}
 	})
 }

@@ -47,7 +47,7 @@ func FuzzAppendJSON(f *testing.F) {
 			t.Fatalf("%v, want %v", err, wantErr)
 		}
 		if err == nil && !bytes.Equal(got, want) {
-			t.Fatalf("\n%s\n%s", got, want)
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
 		}
 	})
 }

@@ -22,23 +22,23 @@ func TestPlaces(t *testing.T) {
 		}
 		for _, n := range test.holds {
 			if !p.Has(n) {
-				t.Errorf("%q lacks %d", test.text, n)
+				t.Errorf("%q: got no %d, want it", test.text, n)
 			}
 		}
 		for _, n := range test.lacks {
 			if p.Has(n) {
-				t.Errorf("%q has %d", test.text, n)
+				t.Errorf("%q: got %d, want it left out", test.text, n)
 			}
 		}
 		if text, _ := p.MarshalText(); string(text) != test.text {
-			t.Errorf("%q is written as %q", test.text, text)
+			t.Errorf("got %[2]q, want %[1]q", test.text, text)
 		}
 	}
 	for _, wrong := range []string{
 		",", "1,", "x", "3-1", "-1", "1-", "2,1", "1-3,2", "99999999999999999999", "9223372036854775807", " 1", "1-2-3",
 	} {
 		if err := new(Places).UnmarshalText([]byte(wrong)); err == nil {
-			t.Errorf("%q is read", wrong)
+			t.Errorf("%q: got no error, want one", wrong)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestPlacesInJSON(t *testing.T) {
 		}
 		var back flags
 		if err := json.Unmarshal(data, &back); err != nil || (back.Selected == nil) != (test.flags.Selected == nil) {
-			t.Errorf("%s is read as %v, %v", data, back.Selected, err)
+			t.Errorf("%s is read as %v, %v, want the same", data, back.Selected, err)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func FuzzPlaces(f *testing.F) {
 			t.Fatalf("%q is written as %q, which cannot be read: %v", text, out, err)
 		}
 		if third, _ := again.MarshalText(); string(third) != string(out) {
-			t.Fatalf("%q becomes %q", out, third)
+			t.Fatalf("%q becomes %q, want the same", out, third)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/classification"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -112,11 +113,9 @@ func roundTrip[T any](t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(standard), string(fast)); diff != "" {
-				t.Errorf("the encoders differ (-Marshal +AppendJSON):\n%s", diff)
-			}
+			expect.Same(t, "AppendJSON against Marshal", string(fast), string(standard))
 			if strings.ContainsAny(string(fast), "\n\r") {
-				t.Errorf("a record takes more than a line: %s", fast)
+				t.Errorf("a record takes more than a line: %s, want one line", fast)
 			}
 			got := new(T)
 			if err := json.Unmarshal(fast, got); err != nil {
@@ -303,7 +302,7 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if i := strings.Index(string(text), secretText); i >= 0 {
-		t.Errorf("content is left: %s", text[max(0, i-80):min(len(text), i+80)])
+		t.Errorf("got content: %s, want none", text[max(0, i-80):min(len(text), i+80)])
 	}
 	if got := kept.Request.Contents[0].Parts[0].Withheld; got == nil ||
 		got.Bytes != len(r.Request.Contents[0].Parts[0].Raw) || len(got.SHA256) != 64 {
@@ -314,7 +313,7 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(before), string(after)); diff != "" || !cmp.Equal(scores, r.Scores) || request != r.Request {
-		t.Errorf("the record that others hold changed (-before +after):\n%s", diff)
+		t.Errorf("the record that others hold (-want, as before, +after):\n%s", diff)
 	}
 }
 

@@ -43,9 +43,7 @@ func TestAfter(t *testing.T) {
 			t.Errorf("%v, want %s", got, want)
 		}
 	}
-	if empty := (&Request{Live: true}).After(replies("1")); len(empty.Contents) != 0 {
-		t.Errorf("%+v", empty)
-	}
+	expect.Same(t, "contents", len((&Request{Live: true}).After(replies("1")).Contents), 0)
 	if r.Turns() != 3 || (&Request{Contents: r.Contents}).Turns() != 1 {
 		t.Error("turns")
 	}
@@ -102,7 +100,7 @@ func TestTurnIDOfSteps(t *testing.T) {
 		"nothing but texts": step(`{"content":{"parts":[{"text":""}]}}`, result),
 	} {
 		if TurnID("t", []Turn{other}) == base {
-			t.Errorf("%s has the name of the step", name)
+			t.Errorf("%s: got the name of the step, want another", name)
 		}
 	}
 }
@@ -118,7 +116,7 @@ func TestTurnID(t *testing.T) {
 		for _, trial := range []string{"x", "x\n"} {
 			id := TurnID(trial, replies(texts...))
 			if other, twice := seen[id]; twice {
-				t.Errorf("%q after %q and %s are one", texts, trial, other)
+				t.Errorf("%q after %q: got the name of %s, want another", texts, trial, other)
 			}
 			seen[id] = fmt.Sprintf("%q after %q", texts, trial)
 		}
@@ -176,12 +174,12 @@ func TestTurnsInARunFile(t *testing.T) {
 	}
 	var back Result
 	if err := json.Unmarshal(line, &back); err != nil || !reflect.DeepEqual(back.Turns, r.Turns) {
-		t.Errorf("%v\n%+v\n%+v", err, back.Turns, r.Turns)
+		t.Errorf("got %[2]v (%[1]v), want %[3]v", err, back.Turns, r.Turns)
 	}
 	r.Withhold()
 	if line, err = wirejson.Append(nil, &r); err != nil || strings.Contains(string(line), "canary") ||
 		!strings.Contains(string(line), `"modelVersion":"m"`) {
-		t.Errorf("%v %s", err, line)
+		t.Errorf("%v %s, want the version of the model, and no canary", err, line)
 	}
 	if back.Turns[0].Text() != "canary" {
 		t.Error("withholding has changed another result")

@@ -1,10 +1,12 @@
 package glob
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -20,8 +22,6 @@ func FuzzGlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, glob, text string) {
 		glob, text = strings.ToValidUTF8(glob, "?"), strings.ToValidUTF8(text, "?")
 		want := regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(glob), `\*`, `.*`) + `$`).MatchString(text)
-		if got := Pattern(glob).Match(text); got != want {
-			t.Errorf("%q on %q: %v", glob, text, got)
-		}
+		expect.Same(t, fmt.Sprintf("%q on %q", glob, text), Pattern(glob).Match(text), want)
 	})
 }

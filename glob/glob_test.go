@@ -1,6 +1,10 @@
 package glob
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+)
 
 func TestGlob(t *testing.T) {
 	t.Parallel()
@@ -25,9 +29,7 @@ func TestGlob(t *testing.T) {
 		{"**", "anything", true},
 		{"*France*", "the France of", true},
 	} {
-		if got := Pattern(test.glob).Match(test.text); got != test.want {
-			t.Errorf("%q on %q: %v", test.glob, test.text, got)
-		}
+		expect.Same(t, test.glob+" on "+test.text, Pattern(test.glob).Match(test.text), test.want)
 	}
 	if !(Patterns{}).Match("x") || !(Patterns{"a", "x"}).Match("x") || (Patterns{"a"}).Match("x") {
 		t.Error("globs are alternatives")

@@ -12,11 +12,11 @@ func TestOnlyTheStarIsSpecial(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`[a-z]`, `{a,b}`, `\d`, `a?c`, `!x`, `^a$`, `(a|b)`, `a.c`, `~`, "a\nb", "日本"} {
 		if !Pattern(text).Match(text) {
-			t.Errorf("%q does not match itself", text)
+			t.Errorf("%q: got no match with itself, want one", text)
 		}
 		for _, other := range []string{text + "x", "x" + text, "abc", "b", ""} {
 			if Pattern(text).Match(other) {
-				t.Errorf("%q matches %q", text, other)
+				t.Errorf("%q: got a match with %q, want none", text, other)
 			}
 		}
 	}
@@ -30,13 +30,13 @@ func TestAStarMatchesAnything(t *testing.T) {
 		last := Pattern(text[len(text)-1:])
 		for _, p := range []Pattern{"a*", "*" + last, "a*" + Pattern(text[1:]), Pattern(text) + "*", "*", "a**" + last} {
 			if !p.Match(text) {
-				t.Errorf("%q does not match %q", p, text)
+				t.Errorf("%q: got no match with %q, want one", p, text)
 			}
 		}
 	}
 	for p, text := range map[Pattern]string{"a*": "ba", "*a": "ab", "a*b*": "ba", "*aa*aa*": "aaa", "ab*ba": "aba"} {
 		if p.Match(text) {
-			t.Errorf("%q matches %q", p, text)
+			t.Errorf("%q: got a match with %q, want none", p, text)
 		}
 	}
 }

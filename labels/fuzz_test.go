@@ -37,7 +37,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		if count > filled || filled > 0 && count == 0 {
-			t.Errorf("%d labels and problems of %d lines", count, filled)
+			t.Errorf("got %d labels and problems, want some, at most one of each of %d lines", count, filled)
 		}
 		one := said("Zoe", "x", Fail, "?")
 		expect.OK(t, Append(dir, filepath.Join(dir, "lock"), one))

@@ -152,7 +152,7 @@ func TestLabelsStayInTheirFolder(t *testing.T) {
 		l := said("Ada", "x", Pass, "")
 		l.Suite = name
 		if err := Append(dir, lock, l); err == nil {
-			t.Errorf("%q: the label was taken", name)
+			t.Errorf("%q: got no error, want the label refused", name)
 		}
 	}
 	dir, lock := folder(t)
@@ -171,7 +171,7 @@ func TestLabelsStayInTheirFolder(t *testing.T) {
 		path := filepath.Join(dir, "s.labels.jsonl")
 		expect.OK(t, put(path))
 		if err := Append(dir, lock, said("Ada", "x", Pass, "")); err == nil {
-			t.Errorf("%s: the label was written", what)
+			t.Errorf("%s: got no error, want the label refused", what)
 		}
 		expect.OK(t, os.RemoveAll(path))
 	}
@@ -299,7 +299,7 @@ func TestHashOf(t *testing.T) {
 	} {
 		k, ok := KeyOf(one)
 		if !ok || seen[k.AnswerHash] != "" {
-			t.Errorf("%s: got %q, as %s", what, k.AnswerHash, seen[k.AnswerHash])
+			t.Errorf("%s: got %q as %s, want a hash of its own", what, k.AnswerHash, seen[k.AnswerHash])
 		}
 		seen[k.AnswerHash] = what
 		data, err := json.Marshal(one)
