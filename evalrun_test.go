@@ -59,9 +59,7 @@ func TestFoldersAtOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if after := runsHere(t); !slices.Equal(before, after) {
-		t.Errorf("the working directory has %v below .evalrun, and had %v", after, before)
-	}
+	expect.Same(t, "runs in the working directory", runsHere(t), before)
 }
 
 // runsHere lists what is below .evalrun in the working directory.
@@ -86,9 +84,7 @@ func TestLoadReportsProblems(t *testing.T) {
 	var out strings.Builder
 	expect.OK(t, evalrun.WriteError(&out, err, false))
 	for _, want := range []string{"bad.yaml:7:56: unknown scorer kind `equal`", "bad.yaml:8:54:", "did you mean `equals`?", "2 errors"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
-		}
+		expect.Contains(t, "the report", out.String(), want)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("%d files in the folder, want the suite alone (%v)", len(entries), err)
@@ -144,7 +140,7 @@ func TestCompareWithItself(t *testing.T) {
 	}
 	c, err := evalrun.Compare(t.Context(), "run", "latest", evalrun.CompareOptions{Dir: dir})
 	if err == nil {
-		t.Errorf("latest is %s, and the run is not below .evalrun", c.Head.Run)
+		t.Errorf("got %s as the latest, want none: the run is not below .evalrun", c.Head.Run)
 	}
 	if c, err = evalrun.Compare(t.Context(), "run", "run", evalrun.CompareOptions{Dir: dir}); err != nil || c.Verdict != eval.Invalid ||
 		c.Why == "" {
@@ -194,7 +190,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("an empty selection: %v, want ErrNothing", err)
 	}
 	if _, err := evalrun.Resume(t.Context(), "none", evalrun.Options{Dir: dir}); evalrun.ExitCode(err) != 2 {
-		t.Errorf("resuming what is not there: %v", err)
+		t.Errorf("resuming what is not there: %v, want exit code 2", err)
 	}
 }
 

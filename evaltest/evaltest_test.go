@@ -189,7 +189,7 @@ func inOrder(t *testing.T, out string, wants []string) {
 	for _, want := range wants {
 		_, after, found := strings.Cut(out, want)
 		if !found {
-			t.Errorf("%q is not there, or not in its place", want)
+			t.Errorf("got no %q, or not in its place, want it there", want)
 			continue
 		}
 		out = after

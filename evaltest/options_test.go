@@ -18,7 +18,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 		"choose one":                           {Emulator: Demo, Replay: "answers"},
 	} {
 		if _, err := o.options("suite.yaml"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", want, err)
+			t.Errorf("got %[2]v, want %[1]q", want, err)
 		}
 	}
 }
