@@ -218,17 +218,17 @@ func TestArrows(t *testing.T) {
 	for _, p := range packages(t) {
 		name := roomOf(p.ImportPath)
 		if _, known := direct[name]; !known {
-			t.Errorf("%s stands in no room: give it one in the table above", name)
+			t.Errorf("%s: got no room, want one: add it to the table above", name)
 		}
 		if p.Doc == "" {
-			t.Errorf("%s has no package comment", name)
+			t.Errorf("%s: got no package comment, want one", name)
 		}
 		for _, imported := range p.Imports {
 			if allowed, limited := only[imported]; limited && !slices.Contains(allowed, name) {
-				t.Errorf("%s imports %s, which is for %v", name, imported, allowed)
+				t.Errorf("%s imports %s: want that of %v alone", name, imported, allowed)
 			}
 			if ours := strings.HasPrefix(imported+"/", module); ours && !reaches(name, roomOf(imported)) {
-				t.Errorf("%s must not import %s", name, imported)
+				t.Errorf("%s: got an import of %s, want none", name, imported)
 			}
 		}
 	}
@@ -251,9 +251,9 @@ func TestCommandImportsFew(t *testing.T) {
 		}
 	}
 	if len(ours) > mostOfCommand {
-		t.Errorf("the command imports %d packages of this module, and may %d: %v", len(ours), mostOfCommand, ours)
+		t.Errorf("the command imports %d packages of this module, want at most %d: %v", len(ours), mostOfCommand, ours)
 	}
 	if len(ours) < mostOfCommand {
-		t.Errorf("the command imports %d packages of this module: lower the limit from %d to that", len(ours), mostOfCommand)
+		t.Errorf("the command imports %d packages of this module, want the limit %d lowered to that", len(ours), mostOfCommand)
 	}
 }

@@ -18,7 +18,7 @@ func TestKeysStandInTables(t *testing.T) {
 	for _, dir := range []string{"suite", "scorers", "clients/emulator"} {
 		files, err := filepath.Glob("../../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {
-			t.Fatal(dir, err)
+			t.Fatalf("%s: got no file (%v), want some", dir, err)
 		}
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
@@ -29,7 +29,7 @@ func TestKeysStandInTables(t *testing.T) {
 			expect.OK(t, err)
 			ast.Inspect(code, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok && readsMapping(call) && !takesBlock(call) {
-					t.Errorf("%s: the keys stand at the call: make a shape.Block of them, and write .Map(block.Names()...)", fset.Position(call.Pos()))
+					t.Errorf("%s: got keys at the call, want a shape.Block of them and .Map(block.Names()...)", fset.Position(call.Pos()))
 				}
 				return true
 			})

@@ -70,7 +70,7 @@ func TestSignaturesArePublic(t *testing.T) {
 			}
 		}
 		for _, hidden := range w.hidden {
-			t.Errorf("%s, which other programs cannot name", hidden)
+			t.Errorf("got %s, want only what other programs can name", hidden)
 		}
 	})
 }
@@ -154,7 +154,7 @@ func TestExportedNames(t *testing.T) {
 			}
 		}
 		if n > most {
-			t.Errorf("%s exports %d names, and may %d", p.Path(), n, most)
+			t.Errorf("%s: got %d exported names, want at most %d", p.Path(), n, most)
 		}
 	})
 }
