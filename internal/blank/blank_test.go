@@ -81,7 +81,7 @@ func FuzzVisible(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if Is(text) != (strings.TrimFunc(Visible(text), space) == "") || Visible(Visible(text)) != Visible(text) {
-			t.Errorf("%+q: blank %v, visible %+q", text, Is(text), Visible(text))
+			t.Errorf("%+q: blank %v, visible %+q, want blank where nothing is visible", text, Is(text), Visible(text))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/internal/dataset"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -92,7 +93,7 @@ func TestRaggedHints(t *testing.T) {
 		for _, err := range dataset.Read(strings.NewReader("a,b\n"+row), dataset.Options{Format: dataset.CSV}) {
 			var e *dataset.Error
 			if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, want) {
-				t.Errorf("%s: %v", row, err)
+				t.Errorf("%s: %v, want the hint %q", row, err, want)
 			}
 		}
 	}
@@ -129,7 +130,8 @@ func TestOpenQuotesEnd(t *testing.T) {
 		}
 		var e *dataset.Error
 		if !errors.As(last, &e) || e.Line < 2 || rows != 1 || in.read > 2*dataset.MaxRow+1<<20 {
-			t.Errorf("%s: %v after %d rows and %d bytes", format, last, rows, in.read)
+			t.Errorf("%s: %v after %d rows and %d bytes, want an error with its line after one row, and no more than the longest row in memory",
+				format, last, rows, in.read)
 		}
 	}
 }
@@ -173,7 +175,7 @@ func TestShortRowsAreNotRemembered(t *testing.T) {
 			}
 		}
 		if n < rows-1 || held > before+2<<20 {
-			t.Errorf("%s: %d bytes are held after %d rows", format, int64(held)-int64(before), n)
+			t.Errorf("%s: got %d bytes in memory after %d rows, want at most 2 MiB", format, int64(held)-int64(before), n)
 		}
 	}
 }
@@ -186,9 +188,7 @@ func TestNestedRows(t *testing.T) {
 	}
 	got := read(dataset.JSONLines, nested(9000, "\""+strings.Repeat("x", 1<<20)+"\"")+nested(63, "1")+nested(64, "1"))
 	want := "! line 1: nested deeper than 64 levels\n2 " + nested(63, "1") + "! line 3: nested deeper than 64 levels\n"
-	if got != want {
-		t.Errorf("%q", got[:min(len(got), 1000)])
-	}
+	expect.Same(t, "rows", got, want)
 }
 
 func TestBrokenFiles(t *testing.T) {
@@ -202,7 +202,7 @@ func TestBrokenFiles(t *testing.T) {
 			last = err
 		}
 		if !errors.Is(last, broken) {
-			t.Errorf("%s: %v", format, last)
+			t.Errorf("%s: %v, want %v", format, last, broken)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func FuzzRead(f *testing.F) {
 				line := lineOf(t, row, err)
 				packed := strings.HasPrefix(string(data), "\x1f\x8b") // whose lines are not those of data
 				if !packed && (line < last || line > 1+strings.Count(string(data), "\n")) {
-					t.Fatalf("%s: line %d after %d", format, line, last)
+					t.Fatalf("%s: line %d after %d, want a line of the file from the last one on", format, line, last)
 				}
 				last = line
 			}
@@ -244,7 +244,7 @@ func lineOf(t *testing.T, row dataset.Row, err error) int {
 		return e.Line
 	}
 	if err != nil || row.Vars == nil {
-		t.Fatalf("%v %v", row, err)
+		t.Fatalf("%v %v, want a row", row, err)
 	}
 	return row.Line
 }

@@ -217,15 +217,15 @@ func TestFilesWithoutRows(t *testing.T) {
 				switch {
 				case err == nil:
 					n++
-					t.Errorf("%s of %q: the row %v", format, text, row)
+					t.Errorf("%s of %q: got the row %v, want an error", format, text, row)
 				case errors.As(err, &e) && e.Line >= 1:
 					problems++
 				default:
-					t.Errorf("%s of %q: %v names no line", format, text, err)
+					t.Errorf("%s of %q: got %v, want an error with its line", format, text, err)
 				}
 			}
 			if format != dataset.JSONLines && problems != 1 || format == dataset.JSONLines && problems != 0 {
-				t.Errorf("%s of %q: %d problems", format, text, problems)
+				t.Errorf("%s of %q: got %d problems, want one that ends it, or none for JSON lines", format, text, problems)
 			}
 		}
 	}

@@ -171,7 +171,7 @@ func TestManyNestedRows(t *testing.T) {
 	before := heap()
 	for row, err := range dataset.Read(strings.NewReader(b.String()), dataset.Options{Format: dataset.JSON, Rows: rows}) {
 		if err != nil || row.Line != 1+n/each || row.Vars["title"] != fmt.Sprintf("t%d", n/each) {
-			t.Fatalf("row %d: line %d, %v, %v", n, row.Line, row.Vars["title"], err)
+			t.Fatalf("row %d: line %d, %v, %v, want line %d of title t%d", n, row.Line, row.Vars["title"], err, 1+n/each, n/each)
 		}
 		if n++; n == items*each-1 {
 			held = heap() - before
@@ -205,7 +205,7 @@ func FuzzRows(f *testing.F) {
 			case err == nil:
 				n++
 			case !errors.As(err, &e) && !errors.As(err, &foreign):
-				t.Fatalf("%v", err)
+				t.Fatalf("%v, want an error of a row or of what reads it", err)
 			}
 		}
 		var want struct{ A []map[string]any }

@@ -87,7 +87,7 @@ func TestNestedScorersHaveOnlyOptionsOfTheirText(t *testing.T) {
 	}
 	for _, name := range names {
 		if !slices.Contains(BesideKeys.Names(), name) {
-			t.Errorf("`%s` is an option of nested scorers alone", name)
+			t.Errorf("`%s`: got an option of nested scorers alone, want it for all", name)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestEveryOptionIsExplained(t *testing.T) {
 	t.Parallel()
 	for _, key := range slices.Concat(BesideKeys.Keys, SelectStep.Keys) {
 		if key.Doc == "" {
-			t.Errorf("`%s` has no explanation for editors", key.Name)
+			t.Errorf("`%s`: got no explanation for editors, want one", key.Name)
 		}
 	}
 }

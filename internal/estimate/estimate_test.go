@@ -4,15 +4,14 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/tool"
 )
 
 func TestEstimates(t *testing.T) {
 	t.Parallel()
 	contents := []eval.Content{{Parts: []eval.Part{{Text: "12345"}, {Image: &eval.Image{}}}}}
-	if got := Prompt(contents); got != 2+TokensPerImage {
-		t.Error(got)
-	}
+	expect.Same(t, "prompt", Prompt(contents), 2+TokensPerImage)
 	r := eval.Request{Contents: contents, System: "four", Tools: []tool.Declaration{{Name: "f"}}}
 	declared := len(`[{"functionDeclarations":[{"name":"f"}]}]`)
 	if got, want := Request(&r), Tokens(9+declared)+TokensPerImage; got != want {

@@ -59,7 +59,7 @@ func TestTextsAreEstimatedOneByOne(t *testing.T) {
 	expect.Same(t, "no texts", Texts(nil), 0)
 	for n := range 100 {
 		if got := Tokens(n); got*4 < n || got*4 >= n+4 {
-			t.Errorf("%d bytes are %d tokens", n, got)
+			t.Errorf("%d bytes are %d tokens, want a token for each 4 bytes, rounded up", n, got)
 		}
 	}
 	for text, want := range map[string]int{"": 0, "1234": 1, "日本語": 3} {

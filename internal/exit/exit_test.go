@@ -24,7 +24,7 @@ func TestOf(t *testing.T) {
 		}
 	}
 	if err := Incomplete("no answer: %w", fs.ErrNotExist); !errors.Is(err, fs.ErrNotExist) || err.Error() != "no answer: file does not exist" {
-		t.Errorf("%v does not wrap its cause", err)
+		t.Errorf("got %v, want it to wrap its cause", err)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestErrors(t *testing.T) {
 		}
 		var e *Error
 		if !errors.As(err, &e) {
-			t.Errorf("%.40s: no mistake", c.text)
+			t.Errorf("%.40s: got no mistake, want one", c.text)
 			continue
 		}
 		if !strings.Contains(e.Message, c.message) || e.Hint != c.hint || c.offset != 0 && e.Offset != c.offset {
@@ -175,7 +175,7 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.Run(big); got != true || err != nil {
-		t.Errorf("a megabyte: %v (%v)", got, err)
+		t.Errorf("a megabyte: got %v (%v), want true", got, err)
 	}
 }
 
@@ -213,10 +213,10 @@ func TestColumns(t *testing.T) {
 	}
 	got, err := p.Run(map[string]any{"country": "France", "population": "68", "vars": map[string]any{"first name": "x"}})
 	if got != true || err != nil {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("%v, %v, want true", got, err)
 	}
 	if _, err := Compile(`populaton > 5`, known, Truth); err == nil || err.(*Error).Hint != "did you mean `population`?" {
-		t.Errorf("%#v", err)
+		t.Errorf("%#v, want a hint of `population`", err)
 	}
 	if _, err := Compile(`$env["populaton"] == ""`, known, Truth); err == nil {
 		t.Error("a typo in $env is no mistake")
@@ -244,7 +244,7 @@ func TestReads(t *testing.T) {
 		}
 		got = append(got, s)
 		if last := r.Path[len(r.Path)-1]; !strings.Contains(p.Text()[r.Offset:r.Offset+len(last)+1], last) {
-			t.Errorf("%s stands at %q", s, p.Text()[r.Offset:])
+			t.Errorf("%s: got the text %q at its place, want its name", s, p.Text()[r.Offset:])
 		}
 	}
 	want := []string{"usage.outputTokens", "vars.country", "vars.the list", "candidates", "vars.maybe?", "vars.other?", "candidates", "vars"}
@@ -252,10 +252,10 @@ func TestReads(t *testing.T) {
 		t.Errorf("reads (-want +got):\n%s", diff)
 	}
 	if v, ok := p.Reads()[0].Value(sample()); v != 3 || !ok {
-		t.Errorf("outputTokens is %v", v)
+		t.Errorf("outputTokens: got %v, want 3", v)
 	}
 	if v, ok := p.Reads()[2].Value(sample()); ok {
-		t.Errorf("the missing variable is %v", v)
+		t.Errorf("the missing variable: got %v, want none", v)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestGraded(t *testing.T) {
 		{math.Inf(1), 0, true},
 	} {
 		if got, err := Graded(c.result); got != c.want || (err != nil) != c.bad {
-			t.Errorf("%v: %v, %v", c.result, got, err)
+			t.Errorf("%v: %v, %v, want %v, and an error: %t", c.result, got, err, c.want, c.bad)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func TestConcurrent(t *testing.T) {
 		all.Go(func() {
 			for range 20 {
 				if got, err := p.Run(sample()); got != true || err != nil {
-					t.Errorf("%v, %v", got, err)
+					t.Errorf("%v, %v, want true", got, err)
 				}
 			}
 		})
@@ -322,10 +322,10 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.Run(map[string]any{"known": 0.25, "other": 0.5}); got != 0.75 || err != nil {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("%v, %v, want 0.75", got, err)
 	}
 	if got, err := p.Run(map[string]any{"known": 0.25}); err == nil {
-		t.Errorf("%v without the other", got)
+		t.Errorf("got %v without the other, want an error", got)
 	}
 }
 
@@ -338,11 +338,11 @@ func TestNamesOfOtherCharacters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.Run(map[string]any{"rouge-1": 1.0}); got != 0.5 || err != nil || p.Reads()[0].Path[0] != "rouge-1" {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("%v, %v, want 0.5 of rouge-1", got, err)
 	}
 	var e *Error
 	if _, err = Compile(`rouge1 / 2`, samples, Number); !errors.As(err, &e) || e.Hint != "did you mean `$env[\"rouge-1\"]`?" {
-		t.Errorf("%+v", err)
+		t.Errorf("%+v, want a hint of `rouge-1`", err)
 	}
 }
 

@@ -35,7 +35,7 @@ func FuzzExpression(f *testing.F) {
 		}
 		if _, isBool := out.(bool); !isBool {
 			if _, isNumber := out.(float64); !isNumber {
-				t.Fatalf("%T", out)
+				t.Fatalf("got a %T, want a float64", out)
 			}
 		}
 	})

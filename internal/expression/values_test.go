@@ -90,7 +90,7 @@ func TestNothing(t *testing.T) {
 		if got, err := run(t, text, Grade); err == nil {
 			t.Errorf("%s gives %v, want an error", text, got)
 		} else if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "interface {}") {
-			t.Errorf("%s: %q shows what only programmers read", text, err)
+			t.Errorf("%s: got %q, want no word that only programmers read", text, err)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestWhatIsNotThereIsRefused(t *testing.T) {
 		`text.String() == ""`, `env("HOME") == ""`, `$env == 1`, `repeat("a", 9) == ""`,
 	} {
 		if _, err := Compile(text, columns(), Truth); err == nil {
-			t.Errorf("%s compiles", text)
+			t.Errorf("%s: got no error, want one", text)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestAProgramRunsAgainAfterItWasStopped(t *testing.T) {
 			t.Fatalf("a hundred million steps give %v, want an error", got)
 		}
 		if got, err := p.Run(map[string]any{"number": "10"}); got != true || err != nil {
-			t.Errorf("ten steps after that: got %v, %v", got, err)
+			t.Errorf("ten steps after that: got %v, %v, want true", got, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -27,9 +28,7 @@ func apply(t *testing.T, want any, d *Diff) any {
 func put(t *testing.T, v any, path []string, d Difference) any {
 	t.Helper()
 	if len(path) == 0 {
-		if diff := cmp.Diff(d.Want, v); diff != "" {
-			t.Errorf("at %q the difference expects something else (-difference +value):\n%s", d.Path, diff)
-		}
+		expect.Same(t, fmt.Sprintf("what the difference expects at %q", d.Path), v, d.Want)
 		return d.Got
 	}
 	switch v := v.(type) {
@@ -43,7 +42,7 @@ func put(t *testing.T, v any, path []string, d Difference) any {
 	case []any:
 		i, err := strconv.Atoi(path[0])
 		if err != nil || i < 0 {
-			t.Fatalf("%q is no place in a list", path[0])
+			t.Fatalf("got %q, want a place in a list", path[0])
 		}
 		for i >= len(v) {
 			v = append(v, any(Missing{}))
@@ -51,7 +50,7 @@ func put(t *testing.T, v any, path []string, d Difference) any {
 		v[i] = put(t, v[i], path[1:], d)
 		return v
 	}
-	t.Fatalf("%q leads into %v", d.Path, v)
+	t.Fatalf("%q: got %v on the way, want an object or a list", d.Path, v)
 	return nil
 }
 
@@ -142,9 +141,7 @@ func TestTheDifferencesMakeOneValueOfTheOther(t *testing.T) {
 			continue
 		}
 		differing += min(d.Total, 1)
-		if diff := cmp.Diff(leaves(got), fields); diff != "" {
-			t.Errorf("fields of %v:\n%s", got, diff)
-		}
+		expect.Same(t, fmt.Sprintf("fields of %v", got), fields, leaves(got))
 		if diff := cmp.Diff(got, apply(t, copied(t, want), d)); diff != "" {
 			t.Errorf("%v and %v: %v do not make the second (-want +got):\n%s", want, got, d.Differences, diff)
 		}
@@ -164,16 +161,16 @@ func TestNoDifferenceIsReportedTwice(t *testing.T) {
 		d, _ := Rules{}.Compare(want, got, 10_000)
 		for i, one := range d.Differences {
 			if cmp.Equal(one.Want, one.Got) {
-				t.Errorf("%v and %v: %q has the same on both sides", want, got, one.Path)
+				t.Errorf("%v and %v: got the same on both sides of %q, want two values", want, got, one.Path)
 			}
 			_, wantObject := one.Want.(map[string]any)
 			_, gotObject := one.Got.(map[string]any)
 			if wantObject && gotObject {
-				t.Errorf("%v and %v: %q has objects on both sides, of which only members differ", want, got, one.Path)
+				t.Errorf("%v and %v: got objects on both sides of %q, want only members that differ", want, got, one.Path)
 			}
 			for j, other := range d.Differences {
 				if i != j && len(one.Path) <= len(other.Path) && slices.Equal(one.Path, other.Path[:len(one.Path)]) {
-					t.Errorf("%v and %v: %q is inside of %q", want, got, other.Path, one.Path)
+					t.Errorf("%v and %v: got %q inside of %q, want neither inside of the other", want, got, other.Path, one.Path)
 				}
 			}
 		}
@@ -202,9 +199,8 @@ func TestTheOtherWayTheSameFieldsDiffer(t *testing.T) {
 		a, b := value(random, 3), value(random, 3)
 		there, _ := Rules{}.Compare(a, b, 10_000)
 		back, _ := Rules{}.Compare(b, a, 10_000)
-		if diff := cmp.Diff(count{there.Total, there.Equal, there.Unequal}, count{back.Total, back.Equal, back.Unequal}); diff != "" {
-			t.Errorf("%v and %v (-there +back):\n%s", a, b, diff)
-		}
+		expect.Same(t, fmt.Sprintf("%v and %v the other way", a, b),
+			count{back.Total, back.Equal, back.Unequal}, count{there.Total, there.Equal, there.Unequal})
 	}
 }
 
@@ -282,7 +278,7 @@ func TestAsManyDifferencesAsFastJSONPatchHas(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal(data, &in); err != nil || len(in.Cases) < 8 {
-		t.Fatalf("%d cases: %v", len(in.Cases), err)
+		t.Fatalf("%d cases: %v, want at least 8", len(in.Cases), err)
 	}
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for _, c := range in.Cases {
@@ -411,9 +407,7 @@ func TestCompareLeavesItsValuesAlone(t *testing.T) {
 		want, got := value(random, 3), value(random, 3)
 		wantBefore, gotBefore := copied(t, want), copied(t, got)
 		Rules{Unordered: true, Tolerance: 0.5}.Compare(want, got, 1000)
-		if diff := cmp.Diff([]any{wantBefore, gotBefore}, []any{want, got}); diff != "" {
-			t.Errorf("the values changed (-before +after):\n%s", diff)
-		}
+		expect.Same(t, "the values after", []any{want, got}, []any{wantBefore, gotBefore})
 	}
 }
 

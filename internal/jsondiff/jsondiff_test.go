@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func decoded(t *testing.T, text string) any {
@@ -49,9 +51,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%s and %s: %d fields equal, %d not, at %q, want %d, %d, %q",
 					test.want, test.got, d.Equal, d.Unequal, places, test.equal, test.unequal, test.places)
 			}
-			if d.Total != len(d.Differences) {
-				t.Errorf("%d differences in all, and %d are kept", d.Total, len(d.Differences))
-			}
+			expect.Same(t, "differences in all", d.Total, len(d.Differences))
 		})
 	}
 }
@@ -62,9 +62,7 @@ func TestDifference(t *testing.T) {
 	d, _ := Rules{}.Compare(decoded(t, `{"a":null,"b":[1]}`), decoded(t, `{"c":null,"b":{}}`), 100)
 	got := fmt.Sprint(d.Differences)
 	for _, want := range []string{"{[a] <nil> {}}", "{[c] {} <nil>}", "{[b] [1] map[]}"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%s lacks %s", got, want)
-		}
+		expect.Contains(t, "the differences", got, want)
 	}
 }
 

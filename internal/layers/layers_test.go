@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"testing/fstest"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func names(t *testing.T, f fs.FS, dir string) []string {
@@ -76,7 +78,7 @@ func TestGit(t *testing.T) {
 	t.Parallel()
 	g := Git{Dir: history(t), Ref: "v1"}
 	if commit, err := g.Commit(); err != nil || len(commit) < 40 {
-		t.Fatal(commit, err)
+		t.Fatalf("got %v, %v, want a commit of at least 40 digits", commit, err)
 	}
 	if got := read(t, g, "suite.yaml") + read(t, g, "data/rows.csv"); got != "old1" {
 		t.Errorf("the files hold %q, want old1", got)
@@ -85,16 +87,16 @@ func TestGit(t *testing.T) {
 		t.Errorf("the folder has %v, want rows.csv", got)
 	}
 	if _, err := g.Open("none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that is not in the version: %v", err)
+		t.Errorf("a file that is not in the version: %v, want %v", err, fs.ErrNotExist)
 	}
 	if info, err := fs.Stat(g, "data"); err != nil || !info.IsDir() {
-		t.Errorf("a folder is %v, %v", info, err)
+		t.Errorf("a folder is %v, %v, want a folder", info, err)
 	}
 	if _, err := (Git{Dir: g.Dir, Ref: "v2"}).Commit(); err == nil {
 		t.Error("there is a version v2")
 	}
 	if _, err := g.Open("../x"); !errors.Is(err, fs.ErrInvalid) {
-		t.Errorf("a path that leads out: %v", err)
+		t.Errorf("a path that leads out: %v, want %v", err, fs.ErrInvalid)
 	}
 }
 
@@ -139,16 +141,14 @@ func TestGitModes(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
-	if got := read(t, g, "link") + read(t, g, "data/[a].csv"); got != "echo 1\n1\n" {
-		t.Errorf("the files hold %q", got)
-	}
+	expect.Same(t, "the files", read(t, g, "link")+read(t, g, "data/[a].csv"), "echo 1\n1\n")
 	for _, name := range []string{"out", "circle", "dangling", "data/*.csv"} {
 		if data, err := fs.ReadFile(g, name); err == nil {
-			t.Errorf("%s is read: %q", name, data)
+			t.Errorf("%s: got %q, want an error", name, data)
 		}
 	}
 	if prefix, err := g.Prefix(); err != nil || prefix != "sub"+string(filepath.Separator) {
-		t.Errorf("the folder is %q in the repository, %v", prefix, err)
+		t.Errorf("the folder in the repository: got %q, %v, want sub", prefix, err)
 	}
 }
 
@@ -160,13 +160,9 @@ func TestGitFilters(t *testing.T) {
 	if out, err := git(g.Dir, nil, "config", "filter.upper.smudge", "tr a-z A-Z"); err != nil {
 		t.Fatalf("git config: %v %s", err, out)
 	}
-	if got := read(t, g, "top") + read(t, g, "sub/run.sh"); got != "t\necho 1\n" {
-		t.Errorf("as they were committed: %q", got)
-	}
+	expect.Same(t, "as they were committed", read(t, g, "top")+read(t, g, "sub/run.sh"), "t\necho 1\n")
 	g.Filtered = true
-	if got := read(t, g, "top") + read(t, g, "sub/run.sh"); got != "T\necho 1\r\n" {
-		t.Errorf("as a checkout has them: %q", got)
-	}
+	expect.Same(t, "as a checkout has them", read(t, g, "top")+read(t, g, "sub/run.sh"), "T\necho 1\r\n")
 }
 
 // A checkout has all files of the repository and leaves the index as it was.
@@ -185,10 +181,10 @@ func TestCheckout(t *testing.T) {
 	}
 	out, err := exec.Command("sh", "-c", "cd "+dir+" && ./sub/run.sh && cat top && ls -A").Output()
 	if got := string(out); err != nil || got != "1\nt\nsub\ntop\n" {
-		t.Errorf("the checkout: %q %v", got, err)
+		t.Errorf("the checkout: %q %v, want the four files", got, err)
 	}
 	if after, err := git(repo, nil, "status", "--porcelain"); err != nil || string(after) != string(before) {
-		t.Errorf("the repository was %q and is %q, %v", before, after, err)
+		t.Errorf("the repository was %q: got %q, %v, want the same", before, after, err)
 	}
 	if err := g.Checkout(dir); err == nil {
 		t.Error("a folder that is there already is written to")

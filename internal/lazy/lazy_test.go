@@ -13,7 +13,7 @@ func TestPatternsAreCompiledOnce(t *testing.T) {
 		t.Errorf("12 matches %s: %t, want true; 1b: %t, want false", number, number.Matches("12"), number.Matches("1b"))
 	}
 	if first, second := number.Regexp(), number.Regexp(); first != second {
-		t.Errorf("%s was compiled twice: %p, %p", number, first, second)
+		t.Errorf("%s was compiled twice: got %p, want %p", number, first, second)
 	}
 }
 
@@ -30,7 +30,7 @@ func TestPatternsAreCompiledSideBySide(t *testing.T) {
 	all.Wait()
 	for i := range 64 {
 		if p := Pattern(fmt.Sprintf("^%d$", i)); (*compiled.Load())[p] == nil {
-			t.Errorf("%s was lost when others were compiled at the same time", p)
+			t.Errorf("got no %s after others were compiled at the same time, want it", p)
 		}
 	}
 }

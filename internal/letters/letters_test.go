@@ -81,7 +81,7 @@ func TestLongTexts(t *testing.T) {
 		}
 	}
 	if got, how := Named(strings.Repeat("A. B. ", 1_000), []string{"A", "B"}); len(got) != 2 || how == "" {
-		t.Errorf("2,000 letters: %q %q", got, how)
+		t.Errorf("2,000 letters: %q %q, want both letters, and how", got, how)
 	}
 }
 
@@ -93,15 +93,15 @@ func TestWordsHaveOneClass(t *testing.T) {
 		for _, p := range phrases {
 			text := strings.Join(p.words, " ")
 			if class, twice := seen[text]; twice {
-				t.Errorf("%q is of the classes %c and %c", text, class, p.class)
+				t.Errorf("%q: got the classes %c and %c, want one", text, class, p.class)
 			}
 			seen[text] = p.class
 			if marks, _ := marksOf(text, nil); !strings.Contains(text, "'") && len(marks) != len(p.words) {
-				t.Errorf("%q is %d words and read as %d", text, len(p.words), len(marks))
+				t.Errorf("%q: got %[3]d words, want %[2]d", text, len(p.words), len(marks))
 			}
 		}
 		if len(phrases) == 0 || first == "" {
-			t.Errorf("%q has no class", first)
+			t.Errorf("%q: got no class, want one", first)
 		}
 	}
 }
@@ -117,11 +117,11 @@ func FuzzNamed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		labels, how := Named(text, of)
 		if (how == "") != (len(labels) == 0) {
-			t.Errorf("%q: %q, %q", text, labels, how)
+			t.Errorf("%q: got %q by %q, want both or neither", text, labels, how)
 		}
 		for _, l := range labels {
 			if slices.Contains(of, l) && !strings.Contains(strings.ToUpper(text), l) {
-				t.Errorf("%q: names %s, which is not in it", text, l)
+				t.Errorf("%q: got %s, want only what is in it", text, l)
 			}
 		}
 	})

@@ -60,7 +60,7 @@ func measured(t *testing.T, name string) map[string]figures {
 			f.Adversarial++
 			if how != "" && len(labels) == 1 && !right {
 				f.False++
-				t.Errorf("%s:%d: %q: read %q", name, p.line, p.text, got)
+				t.Errorf("%s:%d: %q: got %q, want the right letter or none", name, p.line, p.text, got)
 			}
 		}
 		out[p.language] = f
@@ -108,7 +108,7 @@ func TestLimits(t *testing.T) {
 		fmt.Sprintf("%d,%03d phrasings", all/1000, all%1000),
 	} {
 		if !strings.Contains(Limits, want) {
-			t.Errorf("the documentation does not say %q", want)
+			t.Errorf("got no %q in the documentation, want it", want)
 		}
 	}
 }

@@ -160,7 +160,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 	t.Parallel()
 	once := rows(t, nil, completed(), "p", "f", "pe")
 	if r := RepeatsOf(once, "s", &once.Summary.Suites[0].Arms[0]); r != nil {
-		t.Errorf("got %+v of cases that were judged once", r)
+		t.Errorf("got %+v of cases that were judged once, want none", r)
 	}
 	many := rows(t, nil, completed(), strings.Repeat("p", 15))
 	r := RepeatsOf(many, "s", &many.Summary.Suites[0].Arms[0])

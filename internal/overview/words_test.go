@@ -84,7 +84,7 @@ func TestCutTextKeepsCharactersWhole(t *testing.T) {
 		for most := range 9 {
 			got := CutText(text, most)
 			if len(got) > most || utf8.ValidString(text) && !utf8.ValidString(got) {
-				t.Errorf("%q cut at %d is %q", text, most, got)
+				t.Errorf("%q cut at %d is %q, want at most that many bytes of UTF-8", text, most, got)
 			}
 		}
 	}
@@ -181,6 +181,6 @@ func TestAgreementOfJudges(t *testing.T) {
 		t.Errorf("got %+v, want calls to judges", got)
 	}
 	if none := JudgingOf(rows(t, nil, completed(), "p")); none != nil {
-		t.Errorf("got %+v of a run without judges", none)
+		t.Errorf("got %+v of a run without judges, want none", none)
 	}
 }

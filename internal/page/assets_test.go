@@ -27,7 +27,7 @@ func TestScriptsDeclareNamesOnce(t *testing.T) {
 			}
 		}
 		if len(by) < 200 {
-			t.Errorf("%d names were found", len(by))
+			t.Errorf("got %d names, want at least 200", len(by))
 		}
 	}
 }
@@ -39,7 +39,7 @@ func declaredBy(t *testing.T, path string, by map[string]string) {
 	expect.OK(t, err)
 	for _, found := range declared.FindAllStringSubmatch(string(text), -1) {
 		if other, twice := by[found[1]]; twice {
-			t.Errorf("%s and %s both declare %s", other, path, found[1])
+			t.Errorf("%s and %s: got %s in both, want it in one", other, path, found[1])
 		}
 		by[found[1]] = path
 	}

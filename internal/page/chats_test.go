@@ -46,7 +46,7 @@ func TestChatsAreWrittenOnce(t *testing.T) {
 		t.Errorf("the last turn is %+v, want one without its answer", last)
 	}
 	if broken.Response != nil {
-		t.Errorf("a chat that broke off has the answer %+v", broken.Response)
+		t.Errorf("a chat that broke off has the answer %+v, want none", broken.Response)
 	}
 }
 
@@ -64,7 +64,7 @@ func decode(t *testing.T, page []byte, id string, into any) {
 	all := blocks(t, page)
 	at := slices.IndexFunc(all, func(b block) bool { return b.id == id })
 	if at < 0 {
-		t.Fatalf("the page has no block %s", id)
+		t.Fatalf("got no block %s on the page, want one", id)
 	}
 	if err := json.Unmarshal([]byte(all[at].data), into); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestChatsWithoutContent(t *testing.T) {
 	d := testrun.Chats(t, secret, (*eval.Result).Withhold)
 	for _, b := range blocks(t, pageOf(t, d)) {
 		if strings.Contains(b.data, strings.TrimSpace(secret)) || strings.Contains(b.data, "names no day") {
-			t.Errorf("%s holds what was not kept", b.id)
+			t.Errorf("%s: got what was not kept, want none of it", b.id)
 		}
 	}
 }

@@ -18,11 +18,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/page"
@@ -54,7 +53,7 @@ func blocks(t testing.TB, page []byte) []block {
 			data = string(plain)
 		}
 		if !json.Valid([]byte(data)) {
-			t.Fatalf("block %s is no JSON: %.200s", m[2], data)
+			t.Fatalf("block %s: got %.200s, want JSON", m[2], data)
 		}
 		out = append(out, block{string(m[2]), data})
 	}
@@ -99,7 +98,7 @@ func between(t *testing.T, page, from, to string) string {
 	_, rest, begins := strings.Cut(page, from)
 	text, _, ends := strings.Cut(rest, to)
 	if !begins || !ends {
-		t.Fatalf("no %s in the page", from)
+		t.Fatalf("got no %s in the page, want one", from)
 	}
 	return text
 }
@@ -125,7 +124,7 @@ func TestPolicy(t *testing.T) {
 		"http:", "https:", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch(",
 	} {
 		if strings.Contains(program, unwanted) {
-			t.Errorf("the program holds %s", unwanted)
+			t.Errorf("got %s in the program, want none", unwanted)
 		}
 	}
 }
@@ -147,7 +146,7 @@ func FuzzPage(f *testing.F) {
 		decode(t, written, "trials/0", &trials)
 		whole := utf8.ValidString(text) && len(text) <= 50_000
 		if got := trials[0].Response.Text(); whole && got != text {
-			t.Errorf("%q became %q", text, got)
+			t.Errorf("got %[2]q, want %[1]q", text, got)
 		}
 	})
 }
@@ -311,17 +310,13 @@ func TestComparisonInWords(t *testing.T) {
 				"worse, within the margin",
 		},
 	}}
-	if diff := cmp.Diff(want, head.Readings); diff != "" || head.OtherBaseline {
-		t.Error(diff)
-	}
+	expect.Same(t, "readings", head.Readings, want)
+	expect.Same(t, "other baseline", head.OtherBaseline, false)
 	var index struct{ Tables struct{ Note [][]string } }
 	decode(t, written, "index", &index)
 	notes := [][]string{{"also failed in the baseline"}, {"newly failing"}, {"not in the baseline"}}
-	if diff := cmp.Diff(notes, index.Tables.Note); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, "notes", index.Tables.Note, notes)
 	data, err := page.ComparedHead(d, &compare.Comparison{})
-	if err != nil || !strings.Contains(string(data), `"otherBaseline":true`) {
-		t.Errorf("%s %v: the notes are of the gate's baseline", data, err)
-	}
+	expect.OK(t, err)
+	expect.Contains(t, "notes of the gate's baseline", string(data), `"otherBaseline":true`)
 }

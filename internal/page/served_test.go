@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/page"
 	"github.com/evalrun/evalrun/internal/testrun"
@@ -45,14 +44,10 @@ func sameBlocks(t *testing.T, s *page.Served, all []block) {
 		got, want := served(t, s, b.id), decoded(t, b.data)
 		if strings.HasPrefix(b.id, "rows/") {
 			got, want := got.(map[string]any), want.(map[string]any)
-			if n := got["n"].([]any); len(n) != len(want["repeat"].([]any)) {
-				t.Errorf("%s: %v", b.id, n)
-			}
+			expect.Same(t, b.id+": rows", len(got["n"].([]any)), len(want["repeat"].([]any)))
 			delete(got, "n")
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", b.id, diff)
-		}
+		expect.Same(t, b.id, got, want)
 	}
 	if len(all) < 4 {
 		t.Errorf("%d blocks, want at least 4", len(all))
@@ -158,7 +153,7 @@ func TestServedGrows(t *testing.T) {
 			words = append(words, list...)
 		}
 		if len(b.Rows.N) != 1 || words[b.Rows.Tag[0]] != fmt.Sprintf("tag %d", b.Rows.N[0]%3) {
-			t.Errorf("block %d: %+v, words %q", n, b, words)
+			t.Errorf("block %d: %+v, words %q, want one row with its tag", n, b, words)
 		}
 	}
 	if data, err := s.Block("trials/2"); err != nil || !strings.Contains(string(data), `"case":"1"`) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/tool"
 )
@@ -24,9 +25,7 @@ func FuzzContents(f *testing.F) {
 			{Result: &tool.Result{ID: role, Name: text, Text: text}},
 		}}}
 		data := Append(nil, in)
-		if Size(in) != len(data) {
-			t.Errorf("%d bytes, foretold were %d", len(data), Size(in))
-		}
+		expect.Same(t, "size", Size(in), len(data))
 		var out []struct {
 			Role  string `json:"role"`
 			Parts []struct {
@@ -42,7 +41,7 @@ func FuzzContents(f *testing.F) {
 		}
 		if p := out[0].Parts; out[0].Role != inJSON(role) || len(p) != 5 || p[0].Text != inJSON(text) || p[1].Image.MIMEType != inJSON(text) ||
 			!bytes.Equal(p[1].Image.Data, image) || !bytes.Equal(p[3].Image.Data, image) {
-			t.Errorf("%+v", out)
+			t.Errorf("%+v, want the text and the images as they were", out)
 		}
 	})
 }

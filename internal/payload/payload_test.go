@@ -53,7 +53,7 @@ func TestSizeOfImages(t *testing.T) {
 		data := Append(nil, contents)
 		expect.Same(t, "size", Size(contents), len(data))
 		if bytes.ContainsAny(data, "\r\n") {
-			t.Errorf("an image of %d bytes has line breaks", n)
+			t.Errorf("an image of %d bytes: got line breaks, want none", n)
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 const megabyte = 1 << 20
@@ -164,10 +166,10 @@ func TestOrientation(t *testing.T) {
 			}
 			size := img.Bounds().Size()
 			if (o >= 5) != (size.Y > size.X) {
-				t.Errorf("orientation %d: %v", o, size)
+				t.Errorf("orientation %d: %v, want a high picture from 5 on, a wide one before", o, size)
 			}
 			if p := quadrant(size, at[0], at[1]); !red(img.At(p.X, p.Y)) {
-				t.Errorf("orientation %d: no red at %v of %v", o, p, size)
+				t.Errorf("orientation %d: got another color at %v of %v, want red", o, p, size)
 			}
 		}
 	}
@@ -192,15 +194,11 @@ func red(c color.Color) bool {
 
 func TestOrientationOfFiles(t *testing.T) {
 	t.Parallel()
-	if o := orientation(testFile(t, "exif-orientation6-40x20.jpg"), "image/jpeg"); o != 6 {
-		t.Errorf("orientation %d", o)
-	}
+	expect.Same(t, "orientation", orientation(testFile(t, "exif-orientation6-40x20.jpg"), "image/jpeg"), 6)
 	for _, junk := range []string{
 		"", "II", "II*\x00\xff\xff\xff\xff", "XX*\x00\x08\x00\x00\x00\x01\x00", "MM\x00*\x00\x00\x00\x08\xff\xff",
 	} {
-		if o := tiffOrientation([]byte(junk)); o != 1 {
-			t.Errorf("%q: %d", junk, o)
-		}
+		expect.Same(t, junk, tiffOrientation([]byte(junk)), 1)
 	}
 }
 
@@ -245,7 +243,7 @@ func TestWhatIsNotResized(t *testing.T) {
 		t.Errorf("got %v, want ErrType", err)
 	}
 	if out, mimeType := fitted(t, heic, "image/heic", megabyte); mimeType != "image/heic" || !bytes.Equal(out, heic) {
-		t.Errorf("a heic file that fits became another, of type %s", mimeType)
+		t.Errorf("a heic file that fits: got another of type %s, want it as it was", mimeType)
 	}
 }
 
@@ -284,7 +282,7 @@ func FuzzFit(f *testing.F) {
 		}
 		limit := max(200, len(data)/2)
 		if out, _, err := Fit(data, kind, limit); err == nil && len(out) > limit {
-			t.Errorf("%d bytes, at most %d", len(out), limit)
+			t.Errorf("got %d bytes, want at most %d", len(out), limit)
 		}
 	})
 }

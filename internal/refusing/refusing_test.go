@@ -76,7 +76,7 @@ func TestFigures(t *testing.T) {
 	for _, lists := range []map[string]figures{measured(t, "development.txt"), holdout} {
 		for language, f := range lists {
 			if 100*f.Found < 85*f.Refusals || 100*f.Found < 90*(f.Found+f.Wrong) {
-				t.Errorf("%s: %+v", language, f)
+				t.Errorf("%s: %+v, want 85 %% found, and 90 %% of what is found right", language, f)
 			}
 			sum = figures{sum.Refusals + f.Refusals, sum.Found + f.Found, sum.Others + f.Others, sum.Wrong + f.Wrong}
 		}
@@ -85,7 +85,7 @@ func TestFigures(t *testing.T) {
 		Limits,
 		want,
 	) {
-		t.Errorf("the documentation does not say %q", want)
+		t.Errorf("got no %q in the documentation, want it", want)
 	}
 }
 
@@ -125,7 +125,7 @@ func FuzzStatement(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		statement, language := Statement(text, nil)
 		if (statement == "") != (language == "") || len(statement) > 8*(window+maxRest) {
-			t.Errorf("%q: %q %q", text, statement, language)
+			t.Errorf("%q: %q %q, want a short statement and its language, or neither", text, statement, language)
 		}
 	})
 }

@@ -22,7 +22,7 @@ func TestFilesAreReadUpToALimit(t *testing.T) {
 		for how, read := range map[string]func(string, int64) ([]byte, error){"file": ReadFile, "input": ReadInput} {
 			data, err := read(name, limit)
 			if ok && (err != nil || string(data) != "12345") {
-				t.Errorf("%s with the limit %d: got %q, %v", how, limit, data, err)
+				t.Errorf("%s with the limit %d: got %q, %v, want 12345", how, limit, data, err)
 			}
 			if !ok && (!errors.Is(err, ErrTooLarge) || data != nil || !strings.Contains(err.Error(), name)) {
 				t.Errorf("%s with the limit %d: got %q, %v, want an error that names the file", how, limit, data, err)
@@ -34,7 +34,7 @@ func TestFilesAreReadUpToALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := ReadFile(empty, 0); err != nil || len(data) != 0 {
-		t.Errorf("an empty file: got %q, %v", data, err)
+		t.Errorf("an empty file: got %q, %v, want nothing", data, err)
 	}
 }
 
@@ -46,16 +46,16 @@ func TestErrorsSayWhatIsThereInstead(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	if _, err := Open(dir); !errors.Is(err, ErrNotFile) || !strings.Contains(err.Error(), "but a folder") {
-		t.Errorf("a folder: %v", err)
+		t.Errorf("a folder: %v, want a folder among %v", err, ErrNotFile)
 	}
 	if _, err := Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("nothing: %v", err)
+		t.Errorf("nothing: %v, want %v", err, fs.ErrNotExist)
 	}
 	if runtime.GOOS == "windows" {
 		return
 	}
 	if _, err := Open(os.DevNull); !errors.Is(err, ErrNotFile) || !strings.Contains(err.Error(), "but a device") {
-		t.Errorf("a device: %v", err)
+		t.Errorf("a device: %v, want a device among %v", err, ErrNotFile)
 	}
 	socket, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func TestNothingButFiles(t *testing.T) {
@@ -16,7 +18,7 @@ func TestNothingButFiles(t *testing.T) {
 	path, fsys := folder(t)
 	for _, name := range []string{"file", "link"} {
 		if data, err := ReadFile(path(name), 4); err != nil || string(data) != "text" {
-			t.Errorf("%s: %q %v", name, data, err)
+			t.Errorf("%s: %q %v, want text", name, data, err)
 		}
 	}
 	if _, err := ReadFile(path("file"), 3); !errors.Is(err, ErrTooLarge) {
@@ -28,7 +30,7 @@ func TestNothingButFiles(t *testing.T) {
 		}
 	}
 	if _, err := fsys.Open("pipe"); !errors.Is(err, ErrNotFile) {
-		t.Errorf("pipe in the folder: %v", err)
+		t.Errorf("pipe in the folder: %v, want %v", err, ErrNotFile)
 	}
 }
 
@@ -38,18 +40,17 @@ func TestFolder(t *testing.T) {
 	_, fsys := folder(t)
 	for _, name := range []string{"file", "link"} {
 		if data, err := fs.ReadFile(fsys, name); err != nil || string(data) != "text" {
-			t.Errorf("%s in the folder: %q %v", name, data, err)
+			t.Errorf("%s in the folder: %q %v, want text", name, data, err)
 		}
 	}
 	for _, name := range []string{"zero", "../file", "/etc/passwd"} {
 		if _, err := fsys.Open(name); err == nil {
-			t.Errorf("%s was opened", name)
+			t.Errorf("%s: got it opened, want an error", name)
 		}
 	}
 	names, err := fs.Glob(fsys, "folder/*")
-	if err != nil || len(names) != 1 {
-		t.Errorf("%v %v", names, err)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "names", len(names), 1)
 }
 
 // folder has a file, a link to it, and what is neither; path leads to them past the file system.

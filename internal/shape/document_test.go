@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -51,9 +52,7 @@ func TestADocumentIsTheSameEachTime(t *testing.T) {
 	}
 	first := document()
 	for range 20 {
-		if diff := cmp.Diff(first, document()); diff != "" {
-			t.Fatalf("(-first +again):\n%s", diff)
-		}
+		expect.Same(t, "the document, written again", document(), first)
 	}
 }
 

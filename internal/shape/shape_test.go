@@ -2,10 +2,10 @@ package shape
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -61,12 +61,10 @@ func TestShapes(t *testing.T) {
 					t.Fatal(name, err)
 				}
 				if err := s.Validate(v); (err == nil) != want {
-					t.Errorf("%s: %v: %v", name, v, err)
+					t.Errorf("%s: %v: %v, want valid %t", name, v, err, want)
 				}
 			}
 		}
 	}
-	if names := block.Names(); !slices.Equal(names, []string{"a", "b", "c"}) {
-		t.Error(names)
-	}
+	expect.Same(t, "names", block.Names(), []string{"a", "b", "c"})
 }

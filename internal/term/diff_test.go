@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -51,15 +52,13 @@ func FuzzDiff(f *testing.F) {
 		if err := Diff(&b, &before, &after, false); err != nil {
 			t.Fatal(err)
 		}
-		if diag.Clean(b.String()) != b.String() {
-			t.Errorf("%q", b.String())
-		}
+		expect.Same(t, "clean text", diag.Clean(b.String()), b.String())
 		if before == after {
 			return
 		}
 		for line := range strings.Lines(b.String()) {
 			if !slices.Contains([]byte(" +-@.t"), line[0]) {
-				t.Errorf("%q", line)
+				t.Errorf("%q, want a line of a difference", line)
 			}
 		}
 	})

@@ -70,7 +70,7 @@ func FuzzPage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		shown := paged(t, text+"\n\nlast words\n", min(max(width, 1), 200), false)
 		if strings.Count(text, "```") == 0 && !strings.Contains(strings.Join(strings.Fields(shown), " "), "last words") {
-			t.Errorf("%q at %d columns is %q", text, width, shown)
+			t.Errorf("%q at %d columns is %q, want the last words", text, width, shown)
 		}
 	})
 }

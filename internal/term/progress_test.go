@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // Where there is no terminal, there is a line every ten seconds, whether results come or not.
@@ -27,7 +29,7 @@ func TestProgressLines(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 2 || !strings.HasPrefix(lines[0], "0 of 4 trials") ||
 			lines[1] != "1 of 4 trials: 0 pass, 1 fail, 0 error, 0 skip; 7 tokens; 3.0/min; about 1m0s left" {
-			t.Errorf("%q", lines)
+			t.Errorf("%q, want none, then one of 4 with its failure", lines)
 		}
 	})
 }
@@ -60,15 +62,13 @@ func TestProgressBar(t *testing.T) {
 			plain := p.drawn
 			p.mu.Unlock()
 			if w := displaywidth.String(plain); w >= width || strings.Contains(plain, "\x1b") {
-				t.Errorf("%d columns at a width of %d: %q", w, width, plain)
+				t.Errorf("%d columns at a width of %d: %q, want fewer, and no escapes", w, width, plain)
 			}
 			for _, want := range map[int][]string{
 				12: nil, 60: {"25%", "10/40", "10 fail", "27s left"}, 80: {"12.3k tokens", "8 wait for"}, 120: {"[=", "0.5000 USD"},
 				200: {"1.1/s", "(up to 12s)"},
 			}[width] {
-				if !strings.Contains(plain, want) {
-					t.Errorf("width %d: no %q in %q", width, want, plain)
-				}
+				expect.Contains(t, fmt.Sprint("width ", width), plain, want)
 			}
 			time.Sleep(50 * time.Millisecond) // between two drawings
 			synctest.Wait()
@@ -76,15 +76,15 @@ func TestProgressBar(t *testing.T) {
 			columns.Store(int64(width / 2)) // the terminal breaks the line that is there
 			p.Notice("note")
 			if got := out.String()[before:]; width > 60 && !strings.HasPrefix(got, "\r\x1b[1A\x1b[Jnote\n\r") {
-				t.Errorf("%q", got)
+				t.Errorf("%q, want the note above the progress", got)
 			}
 			p.Finish()
 			if !strings.HasSuffix(out.String(), "\x1b[J") {
-				t.Errorf("%q", out.String())
+				t.Errorf("%q, want the progress gone", out.String())
 			}
 			if got := out.String(); !strings.Contains(got, "\x1b[31mfail \x1b[0m") || strings.Contains(got, "\x1b]") ||
 				width > 60 && !strings.Contains(got, "120 ms  s / c\\x1b]0;x on a/b: equals: expected x") {
-				t.Errorf("%q", got)
+				t.Errorf("%q, want the line of the failure, with its escapes shown", got)
 			}
 		})
 	}
@@ -98,6 +98,6 @@ func TestQuietProgress(t *testing.T) {
 	p.Done(&eval.Result{Outcome: eval.Pass}, eval.Spent{})
 	p.Finish()
 	if out.Len() > 0 {
-		t.Errorf("%q", out.String())
+		t.Errorf("%q, want nothing", out.String())
 	}
 }

@@ -76,31 +76,29 @@ func TestModelsFitTheirTerminal(t *testing.T) {
 		var b bytes.Buffer
 		expect.OK(t, WriteModels(&b, models(), width))
 		if strings.Contains(b.String(), "\x1b") {
-			t.Errorf("a name commands the terminal: %q", &b)
+			t.Errorf("got %q, want a name without commands", &b)
 		}
 		return b.String()
 	}
 	table := write(0)
 	expect.Same(t, "lines of the table", strings.Count(table, "\n"), 3)
 	if !strings.HasPrefix(table, "MODEL ") || !strings.Contains(table, "generateContent, countTokens") {
-		t.Errorf("got the table\n%s", table)
+		t.Errorf("got the table\n%s\nwant the models with their methods", table)
 	}
 	expect.Same(t, "in a wide terminal", write(300), table)
 	narrow := write(60)
 	for line := range strings.Lines(narrow) {
 		if n := displaywidth.String(strings.TrimSuffix(line, "\n")); n > 60 {
-			t.Errorf("%d columns: %s", n, line)
+			t.Errorf("got %d columns, want at most 60: %s", n, line)
 		}
 	}
 	for _, want := range []string{
 		"pro\n", "  temperature   0.9\n", "  output        1 token\n", "  topK          1\n", "\n\nbare\n", "  input         5 tokens\n",
 	} {
-		if !strings.Contains(narrow, want) {
-			t.Errorf("%q is missing in\n%s", want, narrow)
-		}
+		expect.Contains(t, "the narrow text", narrow, want)
 	}
 	if strings.Contains(narrow, "topP") {
-		t.Errorf("what is not known is shown:\n%s", narrow)
+		t.Errorf("got topP, want only what is known:\n%s", narrow)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -145,21 +146,19 @@ func TestSymmetricMeasuresDoNotCareWhichTextIsTheAnswer(t *testing.T) {
 		a, b := text(), text()
 		d, similarity := Distance(a, b)
 		back, same := Distance(b, a)
-		if d != back || similarity != same || IndelRatio(a, b) != IndelRatio(b, a) {
-			t.Errorf("%q and %q: distance %d and %d, indel %v and %v", a, b, d, back, IndelRatio(a, b), IndelRatio(b, a))
-		}
+		expect.Same(t, "distance", d, back)
+		expect.Same(t, "similarity", similarity, same)
+		expect.Same(t, "indel ratio", IndelRatio(a, b), IndelRatio(b, a))
 		f := ChrF{Chars: 4, Words: 1, Beta: 1}
 		if x, y := f.of(a, b), f.of(b, a); math.Abs(x-y) > 1e-12 {
-			t.Errorf("chrF with beta 1 of %q and %q: %v, the other way %v", a, b, x, y)
+			t.Errorf("chrF with beta 1 of %q and %q: got %v, the other way %v, want the same", a, b, x, y)
 		}
 		for _, g := range rouges() {
 			if g.Kind == "Lsum" { // its union takes the lines of the reference
 				continue
 			}
 			x, y := g.of(a, b), g.of(b, a)
-			if diff := cmp.Diff(PRF{y.Recall, y.Precision, y.F}, x, near(1e-12)); diff != "" {
-				t.Errorf("%+v of %q and %q does not swap precision and recall:\n%s", g, a, b, diff)
-			}
+			expect.Same(t, fmt.Sprintf("%+v of %q and %q with precision and recall swapped", g, a, b), x, PRF{y.Recall, y.Precision, y.F}, near(1e-12))
 		}
 	})
 }
@@ -172,14 +171,14 @@ func TestDistanceIsAMetric(t *testing.T) {
 		bc, _ := Distance(b, c)
 		ac, _ := Distance(a, c)
 		if ac > ab+bc {
-			t.Errorf("from %q to %q is %d, by way of %q %d", a, c, ac, b, ab+bc)
+			t.Errorf("from %q to %q: got %d, want at most that by way of %q, %d", a, c, ac, b, ab+bc)
 		}
 		x, y := []rune(a), []rune(b)
 		if shortest := max(len(x)-len(y), len(y)-len(x)); ab < shortest || ab > max(len(x), len(y)) {
 			t.Errorf("%q and %q: distance %d, want %d to %d", a, b, ab, shortest, max(len(x), len(y)))
 		}
 		if (ab == 0) != (string(x) == string(y)) || (similarity == 1) != (ab == 0) {
-			t.Errorf("%q and %q: distance %d, similarity %v", a, b, ab, similarity)
+			t.Errorf("%q and %q: got the distance %d and the similarity %v, want 0 and 1 for the same text alone", a, b, ab, similarity)
 		}
 		// A replacement is one put in and one taken out.
 		indel := math.Round(float64(len(x)+len(y)) * (1 - IndelRatio(a, b)))
@@ -196,12 +195,10 @@ func TestAnotherReferenceNeverTakesRunsAway(t *testing.T) {
 		u, one, two := b.Units(text()), b.Units(text()), b.Units(text())
 		alone := NewCounts(BLEUOrder, one).Shared(u)
 		both := NewCounts(BLEUOrder, one, two).Shared(u)
-		if diff := cmp.Diff(both, NewCounts(BLEUOrder, two, one).Shared(u)); diff != "" {
-			t.Errorf("the order of references counts:\n%s", diff)
-		}
+		expect.Same(t, "the order of references counts", NewCounts(BLEUOrder, two, one).Shared(u), both)
 		for i := range alone {
 			if both[i] < alone[i] || both[i] > float64(u.Runs(i+1)) {
-				t.Errorf("runs of %d: %v with one reference, %v with two, %d in all", i+1, alone[i], both[i], u.Runs(i+1))
+				t.Errorf("runs of %d: got %[3]v with two references, want %[2]v of one at least and %[4]d at most", i+1, alone[i], both[i], u.Runs(i+1))
 			}
 		}
 	})
@@ -342,7 +339,7 @@ func TestStemmerNeverMakesAWordLonger(t *testing.T) {
 		}
 		w := b.String() + endings[random.IntN(len(endings))]
 		if stem := porter(w); len(stem) > len(w) || w != "" && stem == "" && len(w) <= 2 {
-			t.Errorf("%q has the stem %q", w, stem)
+			t.Errorf("%q: got the stem %q, want none that is longer or empty", w, stem)
 		}
 	}
 }
@@ -359,10 +356,10 @@ func TestFoldCaseJoinsAllCasesOfALetter(t *testing.T) {
 		seen++
 		folded := FoldCase(string(r))
 		if also := FoldCase(string(other)); also != folded {
-			t.Errorf("%q folds to %q, and %q to %q", r, folded, other, also)
+			t.Errorf("%q: got %q, want %[4]q as for %[3]q", r, folded, other, also)
 		}
 		if twice := FoldCase(folded); twice != folded {
-			t.Errorf("%q folds to %q, and that to %q", r, folded, twice)
+			t.Errorf("%q folds to %q: got %q when folded twice, want the same", r, folded, twice)
 		}
 	}
 	if seen < 2000 {

@@ -36,7 +36,7 @@ func TestDialectFunctions(t *testing.T) {
 	}
 	for _, text := range []string{"{{name}}", "{{__take .a}}", "{{__escape .a}}"} {
 		if _, err := Parse(text); err == nil {
-			t.Errorf("%s is taken where there is no such function", text)
+			t.Errorf("%s: got no error, want one: there is no such function", text)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func rendered(t *testing.T, text string) (string, *Error) {
 	}
 	var e *Error
 	if !errors.As(err, &e) {
-		t.Fatalf("%s: %T is no *Error", text, err)
+		t.Fatalf("%s: got a %T, want an *Error", text, err)
 	}
 	return "", e
 }
@@ -122,7 +122,7 @@ func TestUsualSlipsAreRecognized(t *testing.T) {
 	} {
 		_, e := rendered(t, text)
 		if e == nil {
-			t.Errorf("%s: no error", text)
+			t.Errorf("%s: got no error, want one", text)
 			continue
 		}
 		if diff := cmp.Diff(want, Error{Slip: e.Slip, Name: e.Name, Missing: e.Missing}); diff != "" {
@@ -142,7 +142,7 @@ func TestOtherFunctionsAreRefused(t *testing.T) {
 			if out, e := rendered(t, text); e == nil {
 				t.Errorf("%s renders to %q, want an error", text, out)
 			} else if !strings.Contains(e.Message, name) {
-				t.Errorf("%s: %q does not name the function", text, e.Message)
+				t.Errorf("%s: got %q, want the name of the function in it", text, e.Message)
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func TestABudgetEnds(t *testing.T) {
 		t.Errorf("without a budget: %v", err)
 	}
 	if out, err := (&Template{text: "plain"}).RenderWithin(values, budget); err != nil || out != "plain" {
-		t.Errorf("a text without actions costs nothing: %q, %v", out, err)
+		t.Errorf("a text without actions: got %q, %v, want it at no cost", out, err)
 	}
 }
 

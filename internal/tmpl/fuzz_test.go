@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/variable"
 	"github.com/google/go-cmp/cmp"
@@ -20,9 +21,7 @@ func FuzzData(f *testing.F) {
 			return
 		}
 		vars := variable.Dict{"a": text, "l": variable.List{text, variable.Dict{text: text}}}
-		if got := renderedWith(t, "<{{.a}}>", vars); got != "<"+text+">" {
-			t.Errorf("%q", got)
-		}
+		expect.Same(t, "rendered with", renderedWith(t, "<{{.a}}>", vars), "<"+text+">")
 		want := string([]rune(text))
 		checkJSON(t, renderedWith(t, "{{json .a}}", vars), want)
 		checkJSON(t, renderedWith(t, "{{.l}}", vars), []any{want, map[string]any{want: want}})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -70,7 +71,7 @@ func TestErrors(t *testing.T) {
 			_, err = tm.Render(vars)
 		}
 		if err == nil {
-			t.Errorf("%s: no error", text)
+			t.Errorf("%s: got no error, want one", text)
 			continue
 		}
 		e := err.(*Error)
@@ -90,12 +91,10 @@ func TestFields(t *testing.T) {
 	for _, f := range tm.Fields() {
 		got = append(got, f.Name)
 		if !strings.HasPrefix(tm.text[f.Offset:], "."+f.Name) {
-			t.Errorf("%s at %d: %q", f.Name, f.Offset, tm.text[f.Offset:])
+			t.Errorf("%s at %d: got %q, want it to begin with the name", f.Name, f.Offset, tm.text[f.Offset:])
 		}
 	}
-	if strings.Join(got, " ") != "a b d f" {
-		t.Error(got)
-	}
+	expect.Same(t, "fields", strings.Join(got, " "), "a b d f")
 }
 
 func FuzzRender(f *testing.F) {

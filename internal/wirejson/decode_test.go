@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 type reply struct {
@@ -48,9 +50,7 @@ func TestDecodeIsThatOfEncodingJSON(t *testing.T) {
 			text = text[:at] + pieces[r.IntN(len(pieces))] + text[rest:]
 		}
 		data := []byte(text)
-		if Valid(data) != json.Valid(data) {
-			t.Errorf("%q: got valid %v", text, Valid(data))
-		}
+		expect.Same(t, text+": valid", Valid(data), json.Valid(data))
 		var got, want reply
 		if !utf8.Valid(data) || Decode(data, &got) != nil {
 			continue
@@ -61,6 +61,6 @@ func TestDecodeIsThatOfEncodingJSON(t *testing.T) {
 		}
 	}
 	if decoded < 10_000 {
-		t.Errorf("only %d texts were decoded", decoded)
+		t.Errorf("got %d texts that were decoded, want at least 10,000", decoded)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -25,9 +26,7 @@ func FuzzCamelKeys(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		out := CamelKeys(bytes.Clone(data))
-		if again := CamelKeys(bytes.Clone(out)); !bytes.Equal(again, out) {
-			t.Errorf("%s, then %s", out, again)
-		}
+		expect.Same(t, "twice", string(CamelKeys(bytes.Clone(out))), string(out))
 		if !json.Valid(data) {
 			return
 		}
@@ -37,7 +36,7 @@ func FuzzCamelKeys(f *testing.F) {
 			a, err1 := in.Token()
 			b, err2 := got.Token()
 			if (err1 == nil) != (err2 == nil) {
-				t.Fatalf("%s: %v, %v", out, err1, err2)
+				t.Fatalf("%s: %v, %v, want errors of both or of neither", out, err1, err2)
 			}
 			if err1 != nil {
 				return
@@ -46,7 +45,7 @@ func FuzzCamelKeys(f *testing.F) {
 				continue
 			}
 			if a != b {
-				t.Fatalf("%v became %v in %s", a, b, out)
+				t.Fatalf("%v became %v: want the same in %s", a, b, out)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package wirejson
 import (
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -22,9 +23,7 @@ func TestCamelKeys(t *testing.T) {
 		`{"response_schema": {"properties": {"top_p": {}}}, "top_p":1}`: `{"responseSchema": {"properties": {"top_p": {}}}, "topP":1}`,
 		`{"args": {"top_p": "unclosed, "top_k": {}`:                     `{"args": {"top_p": "unclosed, "top_k": {}`,
 	} {
-		if got := string(CamelKeys([]byte(in))); got != want {
-			t.Errorf("%s: %s", in, got)
-		}
+		expect.Same(t, in, string(CamelKeys([]byte(in))), want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
@@ -23,7 +24,7 @@ func suites(t testing.TB) (out []string) {
 	for _, pattern := range []string{"../../suite/testdata/*/*.yaml", "../../examples/*/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+			t.Fatalf("%s: %d files, %v, want some", pattern, len(files), err)
 		}
 		for _, file := range files {
 			data, err := os.ReadFile(file)
@@ -71,7 +72,7 @@ func TestCutListsAreTheSame(t *testing.T) {
 		}
 	}
 	if cut < 100 {
-		t.Errorf("only %d lists were cut", cut)
+		t.Errorf("got %d lists that were cut, want at least 100", cut)
 	}
 }
 
@@ -88,7 +89,7 @@ func TestCutListsAreTheSameAfterMutations(t *testing.T) {
 		}
 	}
 	if cut < 1000 {
-		t.Errorf("only %d lists were cut", cut)
+		t.Errorf("got %d lists that were cut, want at least 1000", cut)
 	}
 }
 
@@ -117,12 +118,10 @@ func sameCut(t *testing.T, src string, piece int) bool {
 		return false
 	}
 	if !ok || !wantOK || wanted.Len() > 0 || diags.Len() > 0 {
-		t.Errorf("%q, cut: %v and %v; as a whole: %v and %v", src, ok, diags.Sorted(), wantOK, wanted.Sorted())
+		t.Errorf("%q: got %v and %v when cut, want the problems of %v and %v, as a whole", src, ok, diags.Sorted(), wantOK, wanted.Sorted())
 		return false
 	}
-	if diff := cmp.Diff(dump(want), values); diff != "" {
-		t.Errorf("%q, cut (-whole +cut):\n%s", src, diff)
-	}
+	expect.Same(t, src+": cut", values, dump(want))
 	return true
 }
 
@@ -143,7 +142,7 @@ func TestPiecesParsedAheadComeInOrder(t *testing.T) {
 		}
 		root, ok := Cutting{Key: "cases", Piece: 1}.Parse("f.yaml", []byte(src.String()), &diag.List{})
 		if !ok || !root.IsCut() {
-			t.Fatalf("parsed %v, cut %v", ok, root.IsCut())
+			t.Fatalf("parsed %v, cut %v, want both", ok, root.IsCut())
 		}
 		for _, most := range []int{1, 2, 7, cases} {
 			got := 0
@@ -160,7 +159,7 @@ func TestPiecesParsedAheadComeInOrder(t *testing.T) {
 			}
 		}
 		if root.Broken() != (bad < cases) {
-			t.Errorf("broken %v with a bad item at %d", root.Broken(), bad)
+			t.Errorf("got broken %v with a bad item at %d, want it for those before the end", root.Broken(), bad)
 		}
 	}
 }
@@ -200,7 +199,7 @@ func TestPackedValuesAreTheSame(t *testing.T) {
 		}
 		packed, ok := n.Pack()
 		if ok == linked(n.y) {
-			t.Errorf("%q: packed %v", src, ok)
+			t.Errorf("%q: packed %v, want the opposite of aliases", src, ok)
 		}
 		if !ok {
 			continue

@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 		var diags diag.List
 		n, ok := Parse("f.yaml", src, &diags)
 		if ok == diags.HasErrors() || ok == n.IsZero() {
-			t.Fatalf("%v, and %v", ok, diags.Sorted())
+			t.Fatalf("%v, and %v, want a value, or problems", ok, diags.Sorted())
 		}
 		if ok {
 			checkNode(t, n)
@@ -39,7 +39,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, d := range diags.Sorted() {
 			if d.Pos.File != "f.yaml" || d.Message == "" || !within(d.Pos, lines, len(src)+1) {
-				t.Errorf("%+v", d)
+				t.Errorf("%+v, want a message at a place of the file", d)
 			}
 		}
 	})
@@ -51,7 +51,7 @@ func checkNode(t *testing.T, n Node) {
 	walk(n)
 	data := n.JSON(nil)
 	if !json.Valid(data) {
-		t.Errorf("%s", data)
+		t.Errorf("%s, want JSON", data)
 	}
 	same := n.Rewrite(func(_ Node, text string) variable.Value { return text })
 	if diff := cmp.Diff(string(data), string(same.JSON(nil))); diff != "" {
@@ -93,17 +93,17 @@ func FuzzText(f *testing.F) {
 		var diags diag.List
 		n, ok := Parse("f.yaml", []byte("k: \""+b.String()+"\"\n"), &diags)
 		if !ok {
-			t.Fatalf("%q: %v", text, diags.Sorted())
+			t.Fatalf("%q: got %v, want no problem", text, diags.Sorted())
 		}
 		value := n.Map("k").Need("k")
 		isText(t, value, text)
 		if diags.Len() > 0 {
-			t.Errorf("%q: %v", text, diags.Sorted())
+			t.Errorf("%q: got %v, want no problem", text, diags.Sorted())
 		}
 		columns := 10*utf8.RuneCountInString(text) + 6
 		for i := range text {
 			if p := value.Offset(i); p.Line != 1 || p.Col < 4 || p.Col > columns {
-				t.Errorf("byte %d of %q is at %v", i, text, p)
+				t.Errorf("byte %d of %q is at %v, want a column of the line", i, text, p)
 			}
 		}
 	})

@@ -19,7 +19,7 @@ func parsed(t *testing.T, src string) (Node, *diag.List) {
 	var diags diag.List
 	n, ok := Parse("f.yaml", []byte(src), &diags)
 	if !ok {
-		t.Fatalf("%q: %v", src, diags.Sorted())
+		t.Fatalf("%q: got %v, want no problem", src, diags.Sorted())
 	}
 	return n, &diags
 }
@@ -91,7 +91,7 @@ func TestOffsetFindsAByteOfAText(t *testing.T) {
 			v := n.Map().Need("k")
 			i := strings.Index(v.Str(), test.find)
 			if i < 0 {
-				t.Fatalf("%q lacks %q", v.Str(), test.find)
+				t.Fatalf("%q: got no %q, want it", v.Str(), test.find)
 			}
 			if diff := cmp.Diff(test.want, v.Offset(i)); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", test.src, diff)
@@ -299,7 +299,7 @@ func TestEmptyFilesAreReported(t *testing.T) {
 		var diags diag.List
 		n, ok := Parse("f.yaml", []byte(src), &diags)
 		if ok && !n.IsNull() || !ok && diags.Len() != 1 {
-			t.Errorf("%q: %v, %v", src, ok, problems(&diags))
+			t.Errorf("%q: %v, %v, want null, or one problem", src, ok, problems(&diags))
 		}
 	}
 }
