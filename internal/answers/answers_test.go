@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
@@ -75,7 +76,7 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 	for trial := range plan.Trials() {
 		r := a.Recorded(trial).Result
 		if r == nil {
-			t.Errorf("%s #%d has no answer", trial.Case, trial.Repeat)
+			t.Errorf("%s #%d: got no answer, want one", trial.Case, trial.Repeat)
 			continue
 		}
 		one := answer{Text: r.Response.Text(), Finish: r.Response.Candidates[0].FinishReason, Turns: len(r.Turns)}
@@ -97,7 +98,7 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 	}
 	for trial := range plan.Trials() {
 		if has := few.Recorded(trial).Result != nil; has != (trial.Case == "one" && trial.Repeat == 1) {
-			t.Errorf("%s #%d has an answer: %v", trial.Case, trial.Repeat, has)
+			t.Errorf("%s #%d: got an answer: %v, want one for the first repeat of one alone", trial.Case, trial.Repeat, has)
 		}
 	}
 }
@@ -118,9 +119,7 @@ func TestAnswersOfARunFile(t *testing.T) {
 	trial := &runner.Planned{Trial: eval.Trial{Suite: "any", Case: "one", Arm: "any", Repeat: 1}}
 	a, b := sent.Recorded(trial).Result, kept.Recorded(trial).Result
 	// What counts is the usage of the result.
-	if diff := cmp.Diff(a, b, cmpopts.IgnoreFields(eval.Response{}, "Usage")); diff != "" {
-		t.Errorf("(-as sent +as kept):\n%s", diff)
-	}
+	expect.Same(t, "as kept", b, a, cmpopts.IgnoreFields(eval.Response{}, "Usage"))
 }
 
 // All lines that are no answers are reported at once, with their numbers.

@@ -47,12 +47,12 @@ func FuzzAnswers(f *testing.F) {
 			return
 		}
 		if full := fullLines(data); len(a.lines) != full || len(a.used) != full {
-			t.Errorf("%d answers of %d lines", len(a.lines), full)
+			t.Errorf("got %d answers, want %d, one a line", len(a.lines), full)
 		}
 		for _, l := range a.lines {
 			isComplete(t, &l)
 			if len(a.by[l.Case]) == 0 {
-				t.Errorf("%+v is not found by its case", l)
+				t.Errorf("%+v: got nothing by its case, want it", l)
 			}
 		}
 	})
@@ -80,12 +80,12 @@ func fullLines(data []byte) int {
 func isComplete(t *testing.T, l *answerLine) {
 	t.Helper()
 	if l.Case == "" || l.Repeat < 0 || l.Response == nil {
-		t.Fatalf("%+v is incomplete", l)
+		t.Fatalf("got %+v, want a case and a response", l)
 	}
 	if l.Text != nil && l.Response.Text() != *l.Text || len(l.result().Turns) != len(l.Turns) {
-		t.Errorf("the response of %+v says something else", l)
+		t.Errorf("got another text or number of turns in the response of %+v, want the same", l)
 	}
 	if !l.fits(&eval.Trial{Suite: l.Suite, Case: l.Case, Arm: l.Arm, Repeat: max(1, l.Repeat)}) {
-		t.Errorf("%+v does not fit its own trial", l)
+		t.Errorf("%+v: got no fit with its own trial, want one", l)
 	}
 }

@@ -44,7 +44,7 @@ func TestFirstRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want exit 2", name, err)
 		}
 		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%s: a suite was written", name)
+			t.Errorf("%s: got a suite, want none", name)
 		}
 	}
 }

@@ -20,19 +20,17 @@ func TestKindsAreExplained(t *testing.T) {
 	var list bytes.Buffer
 	expect.OK(t, WriteKinds(&list))
 	for _, name := range Kinds() {
-		if !strings.Contains("\n"+list.String(), "\n"+name+" ") {
-			t.Errorf("%s is not in the list", name)
-		}
+		expect.Contains(t, "the list", "\n"+list.String(), "\n"+name+" ")
 		var one bytes.Buffer
 		expect.OK(t, ExplainKind(&one, name))
 		if !strings.HasPrefix(one.String(), name+": ") || !strings.Contains(one.String(), "\nscorers:\n  ") {
-			t.Errorf("got the explanation\n%s", &one)
+			t.Errorf("got the explanation\n%s\nwant it to begin with the name and to have an example", &one)
 		}
 		_, paragraph, _ := strings.Cut(one.String(), "\n\n")
 		paragraph, _, _ = strings.Cut(paragraph, "\n\nscorers:")
 		for line := range strings.Lines(paragraph) {
 			if n := len(strings.TrimSuffix(line, "\n")); n > 80 && strings.Contains(line, " ") {
-				t.Errorf("%s: a line of %d columns: %s", name, n, line)
+				t.Errorf("%s: got a line of %d columns, want at most 80: %s", name, n, line)
 			}
 		}
 	}
@@ -70,7 +68,7 @@ func TestSchemasAreJSON(t *testing.T) {
 		expect.OK(t, json.Unmarshal(text, &read))
 		titles[name] = read.Title
 		if !strings.HasPrefix(read.Schema, "https://json-schema.org/") {
-			t.Errorf("%s: got the schema %q", name, read.Schema)
+			t.Errorf("%s: got the schema %q, want that of json-schema.org", name, read.Schema)
 		}
 	}
 	expect.Same(t, "titles", titles, map[string]string{
@@ -115,13 +113,11 @@ func TestAFirstSuiteHasTheVariablesOfItsPrompt(t *testing.T) {
 	for _, want := range []string{
 		`vars: {"ticket": "put a real ticket here", "words": "put a real words here"}`, `model: "own \"model\""`, `name: "mine"`, "own.yaml",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s is missing in\n%s", want, text)
-		}
+		expect.Contains(t, "the text", text, want)
 	}
 	for _, gone := range []string{"suite.yaml", "folder", "One-word answers", "maxOutputTokens", "France"} {
 		if strings.Contains(text, gone) {
-			t.Errorf("%s is still in\n%s", gone, text)
+			t.Errorf("got %s, want it gone from\n%s", gone, text)
 		}
 	}
 	for model, want := range map[string]bool{"": true, "svc-pro": true, "my-own": false} {
@@ -159,12 +155,12 @@ func TestCheckingASuite(t *testing.T) {
 	expect.OK(t, c.Write(&b, "github"))
 	if !strings.HasPrefix(b.String(), "::error ") || !strings.Contains(b.String(), "line=5,") ||
 		!strings.Contains(b.String(), filepath.Base(file)) {
-		t.Errorf("got the annotation %s", &b)
+		t.Errorf("got the annotation %s, want an error at line 5 of %s", &b, filepath.Base(file))
 	}
 	b.Reset()
 	expect.OK(t, c.Write(&b, "json"))
 	if !json.Valid(b.Bytes()) || !strings.Contains(b.String(), "did you mean `equals`") {
-		t.Errorf("got %s", &b)
+		t.Errorf("got %s, want JSON with the hint `equals`", &b)
 	}
 
 	c, _, err = checked(t, goodSuite, func(f *job.Flags) { f.Cases = []string{"gone"} })

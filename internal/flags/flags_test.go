@@ -137,10 +137,10 @@ func TestFlagsThatAreNotGivenAreEmpty(t *testing.T) {
 	fs, _ := all()
 	fs.VisitAll(func(f *pflag.Flag) {
 		if value := f.Value.String(); !slices.Contains([]string{"", "0", "false", "[]"}, value) {
-			t.Errorf("--%s has the default %q", f.Name, value)
+			t.Errorf("--%s: got the default %q, want none", f.Name, value)
 		}
 		if f.Usage == "" || f.Value.Type() == "" {
-			t.Errorf("--%s has no help", f.Name)
+			t.Errorf("--%s: got no help, want some", f.Name)
 		}
 	})
 	var model string

@@ -54,7 +54,7 @@ func takes(t *testing.T, text string, first, second pflag.Value) bool {
 func same[T comparable](t *testing.T, first, second T, inRange bool) {
 	t.Helper()
 	if !inRange || first != second {
-		t.Errorf("%v, taken again as %v; in range: %t", first, second, inRange)
+		t.Errorf("%v, taken again as %v; in range: %t, want the same, in range", first, second, inRange)
 	}
 }
 
@@ -69,19 +69,19 @@ func FuzzVar(f *testing.F) {
 		err := v.Set(name + "=" + value)
 		if name == "" || name[0] == '=' {
 			if err == nil || len(v) > 0 {
-				t.Errorf("%q", v)
+				t.Errorf("%q, want an error, and no value", v)
 			}
 			return
 		}
 		if err != nil || len(v) != 1 {
-			t.Fatal(v, err)
+			t.Fatalf("got %v, %v, want one value", v, err)
 		}
 		for got, text := range v {
 			if got == "" || got+"="+text != name+"="+value {
-				t.Errorf("%q is %q", got, text)
+				t.Errorf("%q: got %q, want the name and the value of the text", got, text)
 			}
 			if err := v.Set(got + "=other"); err != nil || len(v) != 1 || v[got] != "other" {
-				t.Error(v, err)
+				t.Errorf("got %v, %v, want the new value alone", v, err)
 			}
 		}
 	})

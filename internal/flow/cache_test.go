@@ -43,7 +43,7 @@ func TestCache(t *testing.T) {
 	for range 64 {
 		wg.Go(func() {
 			if resp, err := ask("good"); err != nil || resp.Text() != "fine" {
-				t.Error(resp, err)
+				t.Errorf("got %v, %v, want fine", resp, err)
 			}
 		})
 	}
@@ -67,7 +67,7 @@ func damage(t *testing.T, dir string) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "*", "*.json"))
 	if len(files) != 1 {
-		t.Fatal(files)
+		t.Fatalf("got %v, want one file", files)
 	}
 	data, err := os.ReadFile(files[0])
 	expect.OK(t, err)
@@ -76,7 +76,7 @@ func damage(t *testing.T, dir string) {
 		bad[at] ^= 1
 		expect.OK(t, os.WriteFile(files[0], bad, 0o600))
 		if a := (record.Cache{Dir: dir}).Answer("good"); a != nil && a.Response.Text() != "fine" {
-			t.Errorf("byte %d: %+v", at, a.Response)
+			t.Errorf("byte %d: got %+v, want fine or nothing", at, a.Response)
 		}
 	}
 	expect.OK(t, os.WriteFile(files[0], data[:len(data)/2], 0o600))

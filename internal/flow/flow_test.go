@@ -300,7 +300,7 @@ func TestDeadline(t *testing.T) {
 		started := time.Now()
 		_, err := s.Generate(t.Context(), &eval.Call{})
 		if e := eval.AsError(err); time.Since(started) != 3*time.Second || e == nil || e.Message != "no complete answer within 3s" {
-			t.Error(err)
+			t.Errorf("got %v, want no complete answer within 3s, after 3 s", err)
 		}
 	})
 }
@@ -348,7 +348,7 @@ func TestTheLastRealErrorStays(t *testing.T) {
 		s := Retry(l.Limit(&fake{generate: failing(eval.KindStatus, 503)}, ""), RetryPolicy{Attempts: 5})
 		_, err := s.Generate(t.Context(), &eval.Call{})
 		if e := eval.AsError(err); e == nil || e.Status != 503 {
-			t.Error(err)
+			t.Errorf("got %v, want status 503", err)
 		}
 	})
 }
@@ -382,7 +382,7 @@ func TestEmbeddingsAreLimited(t *testing.T) {
 		}
 	}
 	if _, err := s.Embed(t.Context(), &eval.EmbedCall{Texts: []string{"12345678"}}); eval.AsError(err).Kind != eval.KindBudget {
-		t.Error(err)
+		t.Errorf("got %v, want %s", err, eval.KindBudget)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/pricing"
 	"github.com/evalrun/evalrun/runner"
@@ -107,7 +108,7 @@ prompts: [{name: p, text: abcd}]
 cases: [{name: c, scorers: [{contains: x}]}]
 `, runner.Shard{Index: i + 1, Of: 4}).Arms {
 			if a.Trials == 0 {
-				t.Errorf("shard %d has the arm %s without a trial", i+1, a.Arm)
+				t.Errorf("shard %d: got the arm %s without a trial, want one or no arm", i+1, a.Arm)
 			}
 			trials[a.Arm] += a.Trials
 		}
@@ -137,9 +138,7 @@ func TestForecastsOfShardsAddUp(t *testing.T) {
 			Trials: whole.Trials, GenerateCalls: whole.GenerateCalls, MostGenerateCalls: whole.GenerateCalls, PromptTokens: whole.PromptTokens,
 			MaxOutputTokens: whole.MaxOutputTokens, LeastCost: whole.LeastCost, MostCost: whole.MostCost,
 		}
-		if diff := cmp.Diff(want, sum, near); diff != "" {
-			t.Errorf("%d shards (-whole +sum):\n%s", of, diff)
-		}
+		expect.Same(t, fmt.Sprint("sum of shards: ", of), sum, want, near)
 	}
 }
 
@@ -369,9 +368,7 @@ func TestForecastOfAPromptThatIsTooLong(t *testing.T) {
 		t.Fatalf("%d calls to count, problems %q, want 1 and one for each arm", f.CountCalls, f.Problems)
 	}
 	for _, want := range []string{"b on short/p", "30721", "30720"} {
-		if !strings.Contains(f.Problems[0], want) {
-			t.Errorf("no %q in %q", want, f.Problems[0])
-		}
+		expect.Contains(t, "the problem", f.Problems[0], want)
 	}
 }
 

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -94,9 +95,7 @@ func TestPullRequestOfAFork(t *testing.T) {
 	expect.Same(t, "writes", h.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
 
 	_, err = h.gitHub(strings.Replace(event, "abc", "gone", 1)).Comment(t.Context(), 0, mark, mark)
-	if err == nil || !strings.Contains(err.Error(), "no open pull request has the commit gone") {
-		t.Errorf("got %v", err)
-	}
+	expect.Contains(t, "without a pull request", fmt.Sprint(err), "no open pull request has the commit gone")
 }
 
 // One issue lives while runs fail.
@@ -165,11 +164,11 @@ func TestForgeErrors(t *testing.T) {
 	}
 	f := h.gitHub(`{}`)
 	if _, err = f.Comment(t.Context(), 0, mark, mark); err == nil || !strings.Contains(err.Error(), "--number") {
-		t.Errorf("got %v for a job without a pull request", err)
+		t.Errorf("got %v for a job without a pull request, want one that names --number", err)
 	}
 	h.Close()
 	if _, err = f.Comment(context.Background(), 1, mark, mark); err == nil || !strings.Contains(err.Error(), "does not answer") {
-		t.Errorf("got %v from a dead forge", err)
+		t.Errorf("got %v from a dead forge, want one that says so", err)
 	}
 }
 
@@ -184,6 +183,6 @@ func TestNoRedirects(t *testing.T) {
 	})
 	expect.OK(t, err)
 	if _, err := f.Comment(t.Context(), 1, mark, mark); err == nil || elsewhere.Asked() > 0 {
-		t.Errorf("got %v, and elsewhere %d requests", err, elsewhere.Asked())
+		t.Errorf("got %v, and elsewhere %d requests, want an error and no request", err, elsewhere.Asked())
 	}
 }

@@ -96,11 +96,11 @@ func isWilson(t *testing.T, what string, p Proportion, n int) {
 	const z = 1.6448536269514722 // 95 % of the standard normal distribution
 	for _, bound := range p.Interval {
 		if off := math.Abs(*p.Share-bound) - z*math.Sqrt(bound*(1-bound)/float64(n)); math.Abs(off) > 1e-9 {
-			t.Errorf("%s: %g is no bound of %d of %d over %d cases", what, bound, p.Part, p.Of, n)
+			t.Errorf("%s: got %g, want a bound of %d of %d over %d cases", what, bound, p.Part, p.Of, n)
 		}
 	}
 	if p.Interval[0] > *p.Share || p.Interval[1] < *p.Share {
-		t.Errorf("%s: %v is not around %g", what, p.Interval, *p.Share)
+		t.Errorf("%s: got %v, want it around %g", what, p.Interval, *p.Share)
 	}
 }
 

@@ -42,7 +42,7 @@ func FuzzLabels(f *testing.F) {
 		}
 		for _, one := range l.all {
 			if one.Case == "" || one.Label == "" || one.Repeat < 0 || one.line < 1 {
-				t.Errorf("%+v", one)
+				t.Errorf("%+v, want a label with its case and line", one)
 			}
 			anywhere := one.Repeat == 0 && one.Arm == "" && one.Suite == ""
 			if fits := one.fits(&eval.Result{Trial: eval.Trial{Repeat: one.Repeat + 1}}); fits != anywhere {
@@ -57,7 +57,7 @@ func namesFile(t *testing.T, err error, path string) {
 	t.Helper()
 	var coded *exit.Error
 	if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput || !strings.Contains(err.Error(), filepath.Base(path)) {
-		t.Error(err)
+		t.Errorf("got %v, want exit code %d and the file %s", err, exit.CodeBadInput, filepath.Base(path))
 	}
 }
 
@@ -96,15 +96,15 @@ func TestJudgeCheckNumbers(t *testing.T) {
 	// Complete agreement is not certainty; one word alone says nothing beyond chance; several answers to a case count as one.
 	pairs = []labelled{{"a", passWord, passWord}, {"b", failWord, failWord}}
 	if c := newAgreement(checkKey{}, pairs, false); *c.Kappa != 1 || c.KappaInterval[0] > 0 || c.KappaInterval[1] != 1 {
-		t.Errorf("%+v", c)
+		t.Errorf("%+v, want a kappa of 1 with an interval from at most 0 to 1", c)
 	}
 	if c := newAgreement(checkKey{}, pairs[:1], false); c.Kappa != nil || c.FalsePass.Share != nil ||
 		c.FalsePass.Interval != [2]float64{0, 1} {
-		t.Errorf("%+v", c)
+		t.Errorf("%+v, want no kappa and no share, within 0 to 1", c)
 	}
 	pairs[1].caseName = "a"
 	if one := newAgreement(checkKey{}, pairs, false); one.Cases != 1 || one.Agreement.Interval[0] >= c.Agreement.Interval[0] ||
 		one.Agreement.Of != 2 {
-		t.Errorf("%+v", one)
+		t.Errorf("%+v, want a wider interval of one case of 2 pairs", one)
 	}
 }

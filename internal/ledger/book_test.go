@@ -304,7 +304,7 @@ func TestClockSetBack(t *testing.T) {
 	a := b.account(someModel)
 	for _, at := range []time.Time{a.next, a.held, a.window[0].at} {
 		if late := time.Until(at); late > 2*time.Second {
-			t.Errorf("something holds up calls for %s after the clock was set back", late)
+			t.Errorf("calls wait %s after the clock was set back: want at most 2 s", late)
 		}
 	}
 }
@@ -355,7 +355,7 @@ func TestTheFirstEntryCounts(t *testing.T) {
 func TestFingerprintsHideTheKey(t *testing.T) {
 	a, b := Fingerprint("a key"), Fingerprint("another key")
 	if a == b || len(a) != 16 || Fingerprint("") != "" || a != Fingerprint("a key") {
-		t.Error(a, b)
+		t.Errorf("got %v, %v, want the same 16 digits of one key, others of another, and none of none", a, b)
 	}
 }
 
@@ -379,14 +379,10 @@ func TestDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	expect.OK(t, os.WriteFile(filepath.Join(dir, FileName), []byte("{\"type\":\"settle\",\"id\":\"x\"}\n{\"type\":\"grant\"}\n"), 0o600))
 	_, err := openFile(dir, newBook(nil), nil)
-	if err == nil || !strings.Contains(err.Error(), FileName+":2 is damaged") {
-		t.Error(err)
-	}
+	expect.Contains(t, "a damaged ledger", fmt.Sprint(err), FileName+":2 is damaged")
 	b := openBook(t, t.TempDir(), Limits{})
 	_, err = openFile(filepath.Dir(b.file.path), newBook(nil), nil)
-	if err == nil || !strings.Contains(err.Error(), "another ledger uses the folder") {
-		t.Error(err)
-	}
+	expect.Contains(t, "a second ledger", fmt.Sprint(err), "another ledger uses the folder")
 }
 
 // The file is rewritten when it has grown, and says the same.

@@ -86,7 +86,7 @@ func TestLedgerIsAwayForAWhile(t *testing.T) {
 	}()
 	select {
 	case err := <-got:
-		t.Fatalf("granted by a ledger that is away: %v", err)
+		t.Fatalf("got a grant of a ledger that is away (%v), want none", err)
 	case <-time.After(2 * tryEvery):
 	}
 	s, err = Start(config)
@@ -100,10 +100,10 @@ func TestLedgerIsAwayForAWhile(t *testing.T) {
 	_, err = c.Grant(t.Context(), someModel, call(0))
 	var r *Refused
 	if !errors.As(err, &r) || !r.Budget || !strings.Contains(r.Reason, "the budget of 3 calls is spent") {
-		t.Errorf("a fourth call of three: %v", err)
+		t.Errorf("a fourth call of three: %v, want the budget of 3 calls is spent", err)
 	}
 	if text := said.String(); !strings.Contains(text, "does not answer") || !strings.Contains(text, "the ledger answers again") {
-		t.Errorf("said %q", text)
+		t.Errorf("said %q, want that it does not answer, and that it answers again", text)
 	}
 	if n := strings.Count(said.String(), "\n"); n != 1 {
 		t.Errorf("said %q, want two lines", said.String())
@@ -116,7 +116,7 @@ func TestLedgerStaysAway(t *testing.T) {
 	c := dial(t, Options{URL: "http://127.0.0.1:1", Wait: 300 * time.Millisecond, Lost: lost.add})
 	_, err := c.Grant(t.Context(), someModel, call(1))
 	if !errors.Is(err, ErrLost) || !strings.Contains(lost.String(), "did not answer for 300ms") {
-		t.Errorf("%v, %q", err, lost.String())
+		t.Errorf("%v, %q, want %v, did not answer for 300ms", err, lost.String(), ErrLost)
 	}
 }
 
@@ -197,14 +197,14 @@ func TestTokens(t *testing.T) {
 			resp, err := http.DefaultClient.Do(req)
 			expect.OK(t, err, resp.Body.Close())
 			if want > 0 && resp.StatusCode != want || want == 0 && header != "right" && resp.StatusCode == 401 {
-				t.Errorf("%s %s with %q: status %d", method, path, header, resp.StatusCode)
+				t.Errorf("%s %s with %q: status %d, want %d, or any but 401 with the right token", method, path, header, resp.StatusCode, want)
 			}
 		}
 	}
 	_, err = dial(t, Options{URL: s.URL, Token: "wrong"}).Check(t.Context(), []Account{someModel})
 	var r *Refused
 	if !errors.As(err, &r) || !strings.Contains(r.Reason, "EVALRUN_LEDGER_TOKEN") {
-		t.Errorf("a wrong token: %v", err)
+		t.Errorf("a wrong token: %v, want a hint of EVALRUN_LEDGER_TOKEN", err)
 	}
 	_, err = dial(t, Options{URL: s.URL, Token: "right"}).Check(t.Context(), []Account{someModel})
 	expect.OK(t, err)
@@ -264,7 +264,7 @@ func TestOpenLedgersAreRefused(t *testing.T) {
 		c.State = t.TempDir()
 		if s, err := Start(c); err == nil {
 			s.Close()
-			t.Errorf("%s: the ledger has started", name)
+			t.Errorf("%s: got a ledger that has started, want an error", name)
 		}
 	}
 	for _, url := range []string{
@@ -272,7 +272,7 @@ func TestOpenLedgersAreRefused(t *testing.T) {
 		"http://localhost.example:1",
 	} {
 		if _, err := Dial(Options{URL: url}); err == nil {
-			t.Errorf("%s: the client takes it", url)
+			t.Errorf("%s: got a client, want an error", url)
 		}
 	}
 	s, err := Start(Config{
@@ -286,7 +286,7 @@ func TestOpenLedgersAreRefused(t *testing.T) {
 	expect.OK(t, err)
 	c := dial(t, Options{URL: url, Token: "x", Wait: time.Millisecond})
 	if _, err = c.Check(t.Context(), []Account{someModel}); !errors.Is(err, ErrLost) {
-		t.Errorf("a certificate that nobody trusts: %v", err)
+		t.Errorf("a certificate of an unknown issuer: got %v, want %v", err, ErrLost)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestNoEntry(t *testing.T) {
 	_, err = c.Check(t.Context(), []Account{someModel, {Service: "https://svc", Model: "other"}})
 	var r *Refused
 	if !errors.As(err, &r) || r.Budget || !strings.Contains(r.Reason, "model other at https://svc") {
-		t.Errorf("%v", err)
+		t.Errorf("%v, want a refusal that names the model and its address", err)
 	}
 	if slices.ContainsFunc(s.Balances(), func(b Balance) bool { return b.Model == "other" }) {
 		t.Error("an account without an entry is in the books")
@@ -342,9 +342,7 @@ func TestNotALedger(t *testing.T) {
 		server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
 		go server.Serve(l)
 		_, err = dial(t, Options{URL: "http://" + l.Addr().String()}).Check(t.Context(), []Account{someModel})
-		if err == nil || !strings.Contains(err.Error(), "is not a ledger of evalrun") {
-			t.Errorf("%s: %v", answer, err)
-		}
+		expect.Contains(t, answer, fmt.Sprint(err), "is not a ledger of evalrun")
 		_ = server.Close()
 	}
 }

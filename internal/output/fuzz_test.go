@@ -24,11 +24,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			var coded *exit.Error
 			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput {
-				t.Error(err)
+				t.Errorf("got %v, want exit code %d", err, exit.CodeBadInput)
 			}
 			return
 		}
 		// Without a path both would go to standard output.
-		t.Errorf("%+v is accepted", out)
+		t.Errorf("got %+v, want an error", out)
 	})
 }

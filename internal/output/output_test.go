@@ -57,7 +57,7 @@ func TestParseTakesFormatsAndPaths(t *testing.T) {
 		}
 	}
 	if entries, err := os.ReadDir(in.Abs("")); err != nil || len(entries) != 1 {
-		t.Errorf("parsing has left %v, %v", entries, err)
+		t.Errorf("parsing has left %v, %v, want one file", entries, err)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestWriteLosesNoOtherReport(t *testing.T) {
 		for _, file := range test.want {
 			info, err := os.Stat(in.Join(file))
 			if err != nil || info.Size() == 0 || !strings.Contains(strings.Join(written, "\n"), in.Join(file)) {
-				t.Errorf("%s: %s: %v, and written are %v", name, file, err, written)
+				t.Errorf("%s: %s: %v, and written are %v, want a file with content, and its name in what is said", name, file, err, written)
 			}
 			_ = os.Remove(in.Join(file)) // for the next
 		}

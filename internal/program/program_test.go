@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func sh(script string) *Command {
@@ -35,12 +37,12 @@ func TestOutput(t *testing.T) {
 		t.Error(err)
 	}
 	if out, err := sh("head -c 1048576 /dev/zero").Output(); err != nil || len(out) != MaxOutput {
-		t.Error(len(out), err)
+		t.Errorf("got %v, %v, want %d bytes", len(out), err, MaxOutput)
 	}
 	more := sh("head -c 1048577 /dev/zero")
 	more.MaxOutput = 1 << 21
 	if out, err := more.Output(); err != nil || len(out) != MaxOutput+1 {
-		t.Error(len(out), err)
+		t.Errorf("got %v, %v, want %d bytes", len(out), err, MaxOutput+1)
 	}
 	where := &Command{Path: "/usr/bin/env", Dir: dir, Timeout: time.Minute}
 	if out, err := where.Output(); err != nil || !strings.Contains("\n"+string(out), "\nPWD="+dir+"\n") {
@@ -85,10 +87,10 @@ func TestLongComplaint(t *testing.T) {
 	_, err := sh("yes 0123456789 | head -n 5000 >&2; echo last >&2; exit 1").Output()
 	var f *Failure
 	if !errors.As(err, &f) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want a failure", err)
 	}
 	if len(f.Complaint) > MaxComplaint+3 || !strings.HasPrefix(f.Complaint, "…") || !strings.HasSuffix(f.Complaint, "\nlast") {
-		t.Errorf("%d bytes: %v", len(f.Complaint), err)
+		t.Errorf("%d bytes: %v, want the last %d bytes", len(f.Complaint), err, MaxComplaint)
 	}
 }
 
@@ -127,7 +129,7 @@ func TestNothingOutlives(t *testing.T) {
 			_, err := c.Output()
 			fails(t, test.script, err, test.want)
 			if late := errors.Is(err, os.ErrDeadlineExceeded); late != (name == "time") {
-				t.Errorf("%v is a timeout: %t", err, late)
+				t.Errorf("%v: got a timeout: %t, want one for time alone", err, late)
 			}
 			if w, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 				w.Close() // for a reader to whom the program was ended too early to speak
@@ -139,7 +141,5 @@ func TestNothingOutlives(t *testing.T) {
 
 func TestEnvironment(t *testing.T) {
 	all := []string{"A=1", "EVALRUN_API_KEY=x", "evalrun_other=y", "MY_EVALRUN_=z"}
-	if got := strings.Join(Environment(all, nil, nil), " "); got != "A=1 MY_EVALRUN_=z" {
-		t.Error(got)
-	}
+	expect.Same(t, "environment", strings.Join(Environment(all, nil, nil), " "), "A=1 MY_EVALRUN_=z")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -21,7 +22,7 @@ func TestTheEndOfAComplaintIsKept(t *testing.T) {
 			part := strings.Repeat(string(rune('a'+random.IntN(26))), random.IntN(2*MaxComplaint))
 			all.WriteString(part)
 			if n, err := kept.Write([]byte(part)); n != len(part) || err != nil {
-				t.Fatalf("%d of %d bytes were written: %v", n, len(part), err)
+				t.Fatalf("got %d of %d bytes, want all: %v", n, len(part), err)
 			}
 		}
 		want := all.String()
@@ -42,7 +43,7 @@ func TestAComplaintIsValidText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := kept.String(); !utf8.ValidString(got) || !strings.HasPrefix(got, "…") || strings.HasSuffix(got, "\n") {
-		t.Errorf("got %q...", got[:20])
+		t.Errorf("got %q..., want the tail, in whole characters without a line break", got[:20])
 	}
 }
 
@@ -71,9 +72,7 @@ func TestProgramsDoNotGetVariablesOfEvalrun(t *testing.T) {
 	if diff := cmp.Diff(want, Environment(all, nil, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(before, all); diff != "" {
-		t.Errorf("the environment itself changed (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "the environment after", all, before)
 }
 
 // What a suite passes on by name, a program gets; what holds a key, it does not get without.

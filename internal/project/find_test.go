@@ -120,7 +120,7 @@ func TestSuiteFiles(t *testing.T) {
 	}
 	for _, glob := range []string{"none/*.yaml", "evals", "b.yaml"} {
 		if got, err := suiteFiles(t, dir, glob); err == nil || len(got) > 0 {
-			t.Errorf("%q: got %q and no problem", glob, got)
+			t.Errorf("%q: got %q, want a problem", glob, got)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		if len(file.Suites) == 0 {
-			t.Errorf("%q has no suite and no problem", text)
+			t.Errorf("%q: got no suite and no problem, want one of them", text)
 		}
 		for _, one := range file.Flags {
 			paths := one.Values
@@ -148,7 +148,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			for _, path := range paths {
 				if !filepath.IsLocal(path) {
-					t.Errorf("%q: --%s is %q, outside of the folder", text, one.Name, path)
+					t.Errorf("%q: --%s: got %q, want a path inside the folder", text, one.Name, path)
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func imported(t testing.TB, files map[string]string) *Import {
 	im, err := Read(site(t, files), &problems)
 	expect.OK(t, err)
 	if im == nil {
-		t.Fatalf("no import: %v", problems.Diags.Err())
+		t.Fatalf("got no import, want one: %v", problems.Diags.Err())
 	}
 	return im
 }
@@ -52,11 +52,11 @@ func accounted(t testing.TB, im *Import, config string) {
 	t.Helper()
 	var problems diagList
 	if _, ok := yamlnode.Parse("suite", im.files[SuiteFile], &problems); !ok || problems.HasErrors() {
-		t.Errorf("the suite is no YAML: %v\n%s", problems.Err(), im.files[SuiteFile])
+		t.Errorf("got no YAML, want a suite: %v\n%s", problems.Err(), im.files[SuiteFile])
 	}
 	for _, l := range im.notes.lines {
 		if l.fate.status == statusTODO && !strings.Contains(string(im.files[SuiteFile]), diag.CleanLine(l.fate.note)) {
-			t.Errorf("%s is not expressible, and the suite has no TODO", l.path)
+			t.Errorf("%s: got no TODO in the suite, want one for what is not expressible", l.path)
 		}
 	}
 	n, ok := yamlnode.Parse("config", []byte(config), &problems)
@@ -67,14 +67,14 @@ func accounted(t testing.TB, im *Import, config string) {
 	for _, l := range im.notes.lines {
 		lines[l.path] = true
 		if l.fate.status == 0 || l.fate.note == "evalrun import does not read it" {
-			t.Errorf("%s has no fate", l.path)
+			t.Errorf("%s: got no fate, want one", l.path)
 		}
 	}
 	var walk func(s src)
 	walk = func(s src) {
 		for _, e := range s.entries() {
 			if !lines[e.path] {
-				t.Errorf("%s has no line in the report", e.path)
+				t.Errorf("%s: got no line in the report, want one", e.path)
 			}
 			walk(e.src)
 		}

@@ -86,7 +86,7 @@ func TestTextsSurviveYAML(t *testing.T) {
 		var problems diagList
 		n, ok := yamlnode.Parse("x", []byte(w.String()), &problems)
 		if !ok {
-			t.Errorf("%q was written as\n%s\nwhich is no YAML: %v", text, w.String(), problems.Err())
+			t.Errorf("%q: got\n%s\nwant YAML: %v", text, w.String(), problems.Err())
 			continue
 		}
 		m := n.Map()
@@ -98,7 +98,7 @@ func TestTextsSurviveYAML(t *testing.T) {
 			}
 		}
 		if problems.HasErrors() || m.Len() != 4 || !m.Has(text) {
-			t.Errorf("the key %q is lost: %v\n%s", text, problems.Err(), w.String())
+			t.Errorf("the key %q: got it lost, want it: %v\n%s", text, problems.Err(), w.String())
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestJSONIsRead(t *testing.T) {
 	var problems diagList
 	n, ok := yamlnode.Parse("x", plainJSON([]byte(in)), &problems)
 	if !ok {
-		t.Fatalf("not read: %v", problems.Err())
+		t.Fatalf("got no mapping, want one: %v", problems.Err())
 	}
 	if got, want := n.Map().Get("prompts").Seq()[0].Str(), "a 😀 \\ud83d é \ufffd"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -218,7 +218,7 @@ func keys(t *testing.T, p Protocol, r *eval.Request) string {
 	for _, one := range err.(Refusals) {
 		out = append(out, strings.TrimPrefix(one.Key, "generationConfig."))
 		if one.Why == "" || !strings.Contains(err.Error(), one.Why) {
-			t.Errorf("%s: %q says nothing of %+v", p.Name, err, one)
+			t.Errorf("%s: %q says nothing of %+v, want a part that names it", p.Name, err, one)
 		}
 	}
 	return strings.Join(out, " ")
@@ -291,7 +291,7 @@ func TestNamedProtocols(t *testing.T) {
 		expect.Same(t, name, []any{p.Name, ok}, []any{name, true})
 		for _, field := range p.Published() {
 			if _, owned := p.Owned()[field]; owned {
-				t.Errorf("%s: `%s` is evalrun's, and a suite may add it", name, field)
+				t.Errorf("%s: `%s`: got it from a suite, want evalrun alone to set it", name, field)
 			}
 		}
 	}
@@ -319,7 +319,7 @@ func FuzzBody(f *testing.F) {
 			var again any
 			expect.OK(t, json.Unmarshal(text, &again))
 			if !contains(sent, again) {
-				t.Errorf("%s: %s is not in %s", p.Name, text, body)
+				t.Errorf("%s: got no %s in %s, want it", p.Name, text, body)
 			}
 		}
 	})

@@ -45,14 +45,12 @@ func FuzzStoreFile(f *testing.F) {
 		place(t, filepath.Join(dir, name), data)
 		s, err := Open(dir)
 		if err != nil {
-			if !strings.Contains(err.Error(), "not a file of recorded answers") {
-				t.Error(err)
-			}
+			expect.Contains(t, "err", err.Error(), "not a file of recorded answers")
 			return
 		}
 		for id, a := range s.byID {
 			if a.ID != id || s.Answer(id).Replay(&eval.Call{}) == nil {
-				t.Errorf("%q: %+v", id, a)
+				t.Errorf("%q: %+v, want an answer that replays", id, a)
 			}
 		}
 		s.PutVector("m", "text", []float64{1})
@@ -72,10 +70,10 @@ func FuzzPut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		name := fileName(a, b)
 		if !filepath.IsLocal(name) || strings.Count(name, "/") != 1 || len(name) > 60+20+len(a)+20 {
-			t.Fatal(name)
+			t.Fatalf("got %v, want a short local name with one folder", name)
 		}
 		if name == fileName(a, b+"x") || name == fileName(a+"x", b) {
-			t.Fatalf("%s is the file of two cases", name)
+			t.Fatalf("%s: got one file for two cases, want two", name)
 		}
 		if len(a) > 100 { // names of files are not endless
 			return
@@ -90,7 +88,7 @@ func FuzzPut(f *testing.F) {
 		expect.OK(t, s.Save())
 		want := string([]rune(b)) // as JSON can hold it
 		if s, err = Open(dir); err != nil || s.Answer(r.ID) == nil {
-			t.Fatal(err)
+			t.Fatalf("got %v, want an answer", err)
 		}
 		expect.Same(t, "the text", s.Answer(r.ID).Response.Text(), want)
 		expect.Same(t, "the arm", s.Answer(r.ID).Arm, string([]rune(a)))
@@ -104,7 +102,7 @@ func fuzzCache(t *testing.T, c Cache, key string, r *eval.Result) {
 	expect.OK(t, c.Put(key, r.Response, r.Timing))
 	want := string([]rune(key))
 	if got := c.Answer(key); key == want && (got == nil || got.Response.Text() != want || got.Timing.LatencyMs != 5) {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v, want nothing, or %s after 5 ms", got, want)
 	}
 	if (Cache{Dir: c.Dir, Service: c.Service + "x"}).Answer(key) != nil || c.Answer(key+"x") != nil {
 		t.Error("another one's answer is used")
@@ -129,7 +127,7 @@ func FuzzCacheFile(f *testing.F) {
 		place(t, c.path("id"), data)
 		if a := c.Answer("id"); a != nil &&
 			(a.ID != "id" || a.Replay(&eval.Call{}) == nil || !sealed && !strings.Contains(string(data), `"sha256"`) && !json.Valid(data)) {
-			t.Errorf("%+v", a)
+			t.Errorf("%+v, want the answer of id that replays", a)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	expect.OK(t, s.Save())
 	for _, text := range tree(t, dir) {
 		if strings.Contains(text, "cached") || strings.Contains(text, "500") {
-			t.Error(text)
+			t.Errorf("got %v, want neither the cache nor a time", text)
 		}
 	}
 	s, err = Open(dir)
@@ -34,7 +34,7 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	call := &eval.Call{}
 	fine, blocked := s.Answer("fine"), s.Answer("blocked")
 	if fine == nil || blocked == nil || s.Answer("failed") != nil || s.Answer(r.ID) == nil {
-		t.Fatalf("%+v %+v", fine, blocked)
+		t.Fatalf("%+v %+v, want both kept, and neither the failed one nor another", fine, blocked)
 	}
 	reply := fine.Replay(call)
 	expect.Same(t, "the reply", reply.Text(), "{}")

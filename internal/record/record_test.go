@@ -59,7 +59,7 @@ func TestFilesAreSorted(t *testing.T) {
 	expect.OK(t, err)
 	for _, r := range all {
 		if a := s.Answer(r.ID); a == nil || a.Response.Text() != r.Response.Text() || a.Timing.LatencyMs != 5 {
-			t.Errorf("%s: %+v", r.ID, a)
+			t.Errorf("%s: %+v, want %q after 5 ms", r.ID, a, r.Response.Text())
 		}
 	}
 	if s.Answer("another") != nil || s.Vector("f", "text") != nil {
@@ -99,9 +99,7 @@ func TestErrorsAreNotRecorded(t *testing.T) {
 		s.Put(r)
 	}
 	s.Put(&eval.Result{Trial: eval.Trial{Suite: "s", Case: "c"}})
-	if len(s.files) != 0 {
-		t.Error(s.files)
-	}
+	expect.Same(t, "files", len(s.files), 0)
 }
 
 func TestBrokenFiles(t *testing.T) {
@@ -110,11 +108,11 @@ func TestBrokenFiles(t *testing.T) {
 		dir := t.TempDir()
 		expect.OK(t, os.WriteFile(filepath.Join(dir, "x.json"), []byte(text), 0o600))
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "x.json is not a file of recorded answers") {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: %v, want one that names the file x.json", text, err)
 		}
 	}
 	if s, err := Open(filepath.Join(t.TempDir(), "nothing")); err != nil || s.Answer("x") != nil {
-		t.Error(err)
+		t.Errorf("got %v, want no answer and no error", err)
 	}
 }
 
@@ -140,10 +138,10 @@ func TestTurns(t *testing.T) {
 		call := &eval.Call{}
 		a := s.Answer(eval.TurnID(r.ID, r.Turns[:i]))
 		if a == nil {
-			t.Fatalf("turn %d is not known", i+1)
+			t.Fatalf("turn %d: got no answer, want one", i+1)
 		}
 		if got := a.Replay(call); got.Text() != turn.Text() || !reflect.DeepEqual(*got.Usage, turn.Usage) || call.Timing.LatencyMs != float64(i) {
-			t.Errorf("turn %d: %+v", i+1, got)
+			t.Errorf("turn %d: %+v, want the reply, the usage and the latency %d ms", i+1, got, i)
 		}
 	}
 	r.Turns[0].Candidates[0].Text = "something else"
@@ -173,7 +171,7 @@ func TestSteps(t *testing.T) {
 	for i, turn := range r.Turns {
 		a := s.Answer(eval.TurnID(r.ID, r.Turns[:i]))
 		if a == nil {
-			t.Fatalf("call %d is not known", i+1)
+			t.Fatalf("call %d: got no answer, want one", i+1)
 		}
 		replayed := &eval.Call{}
 		expect.Same(t, "the answer", a.Replay(replayed).Candidates, turn.Candidates)

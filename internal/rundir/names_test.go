@@ -71,7 +71,7 @@ func TestIDsSortByTime(t *testing.T) {
 		t.Errorf("ids %v, want them in order, and each once", ids)
 	}
 	if strings.ContainsAny(ids[0], `/\: `) {
-		t.Errorf("%q is no name of a folder everywhere", ids[0])
+		t.Errorf("got %q, want a name of a folder on every system", ids[0])
 	}
 }
 
@@ -181,7 +181,7 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 		badInput(t, err)
 	}
 	if after, err := os.ReadFile(d.Join(BaselinesFile)); err != nil || string(after) != string(before) {
-		t.Errorf("refused names have changed the file: %v\n%s", err, cmp.Diff(string(before), string(after)))
+		t.Errorf("refused names: got (%v)\n%s\nwant the file as it was", err, cmp.Diff(string(before), string(after)))
 	}
 }
 
@@ -290,7 +290,7 @@ func remembered(t *testing.T, d Dir) (ids []string) {
 	t.Helper()
 	s, err := d.OpenHistory()
 	if err != nil || s == nil {
-		t.Fatalf("the history: %v, %v", s, err)
+		t.Fatalf("the history: got %v, %v, want one", s, err)
 	}
 	defer s.Close()
 	runs, err := s.Runs(history.Filter{Limit: 100})
@@ -368,6 +368,6 @@ func TestWriteFileReplacesAsAWhole(t *testing.T) {
 		}
 	}
 	if entries, err := os.ReadDir(d.Abs("")); err != nil || len(entries) != 1 {
-		t.Errorf("trying has left %v, %v", entries, err)
+		t.Errorf("trying: got %v, %v, want one file", entries, err)
 	}
 }

@@ -42,7 +42,7 @@ func TestPruneLeavesWhatIsHeld(t *testing.T) {
 		t.Errorf("got %+v, %v, want one run of %d bytes deleted", got, err, bytes)
 	}
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
-		t.Errorf("the run directory is still there: %v", err)
+		t.Errorf("the run directory: got %v, want that it does not exist", err)
 	}
 }
 

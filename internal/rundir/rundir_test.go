@@ -40,7 +40,7 @@ func TestFoldersAreApart(t *testing.T) {
 		_ = d.Close() // it was only read
 	}
 	if _, err := other.Open("latest"); err == nil || !strings.Contains(err.Error(), "there is none below") {
-		t.Errorf("Open(latest) without runs: %v", err)
+		t.Errorf("Open(latest) without runs: %v, want that there is none", err)
 	}
 
 	_, err := one.SetBaseline("main", "latest")

@@ -30,7 +30,7 @@ func TestSelectors(t *testing.T) {
 	}
 	for _, text := range []string{"latest", "latest:", "label:", ":x", "Label:x", "c:/runs", "other:x", "20260102-030405.000-a"} {
 		if s, ok := ParseSelector(text); ok {
-			t.Errorf("%q is a selector: %+v", text, s)
+			t.Errorf("%q: got the selector %+v, want none", text, s)
 		}
 	}
 }

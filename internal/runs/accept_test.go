@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/journal"
@@ -123,7 +124,7 @@ func TestAcceptWritesTheChosenAnswerOnly(t *testing.T) {
 	want := f.tree()
 	a := f.all("run")
 	if diff := cmp.Diff(want, f.tree()); diff != "" {
-		t.Fatalf("looking has changed files (-before +after):\n%s", diff)
+		t.Fatalf("looking: files (-want, as before, +after):\n%s", diff)
 	}
 	if len(a.Proposals) != 2 || a.Compared != 2 || a.Changed != 0 {
 		t.Fatalf("%+v, want two proposals", a)
@@ -331,9 +332,7 @@ func TestAcceptWritesInsideTheFolderOrNothing(t *testing.T) {
 		if err := p.Accept(&Offer{Text: test.text}); exit.Of(err) != exit.CodeIncomplete || !strings.Contains(err.Error(), p.File) {
 			t.Errorf("%s: exit %d with %v, want exit %d that names the file", name, exit.Of(err), err, exit.CodeIncomplete)
 		}
-		if diff := cmp.Diff(before, f.tree()); diff != "" {
-			t.Errorf("%s: files (-before +after):\n%s", name, diff)
-		}
+		expect.Same(t, name+": files", f.tree(), before)
 		if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {
 			t.Errorf("%s: %v outside, %v, want nothing", name, entries, err)
 		}
@@ -354,7 +353,7 @@ func TestAcceptTakesNoPathFromNames(t *testing.T) {
 	after := f.tree()
 	for name := range after {
 		if _, was := before[name]; !was && !strings.HasPrefix(name, "expected/s/") {
-			t.Errorf("%s was written", name)
+			t.Errorf("got %s, want no file outside of expected/s", name)
 		}
 	}
 	if n := len(after) - len(before); n != 2 {

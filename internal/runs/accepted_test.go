@@ -141,9 +141,7 @@ func TestTheDiffOfAProposal(t *testing.T) {
 	}
 	was := diff(&Proposal{Was: "Paris"})
 	for _, want := range []string{"Paris", "Lyon"} {
-		if !strings.Contains(was, want) {
-			t.Errorf("%q is missing in %s", want, was)
-		}
+		expect.Contains(t, "the text", was, want)
 	}
 	if fresh := diff(&Proposal{New: true, Was: "Paris"}); strings.Contains(fresh, "Paris") || !strings.Contains(fresh, "Lyon") {
 		t.Errorf("got %s, want the new text alone", fresh)

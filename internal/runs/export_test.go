@@ -28,7 +28,7 @@ func TestExportLeavesAnswersOut(t *testing.T) {
 	}
 	text, err := os.ReadFile(f.at.Join("base.jsonl"))
 	if err != nil || strings.Contains(string(text), "secret-") {
-		t.Errorf("%v: an answer is in\n%s", err, text)
+		t.Errorf("%v: got an answer, want none in\n%s", err, text)
 	}
 	d, err := f.at.Open("base.jsonl")
 	if err != nil {

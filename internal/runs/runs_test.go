@@ -19,9 +19,7 @@ import (
 func contains(t *testing.T, got string, want ...string) {
 	t.Helper()
 	for _, text := range want {
-		if !strings.Contains(got, text) {
-			t.Errorf("%q is missing in\n%s", text, got)
-		}
+		expect.Contains(t, "the text", got, text)
 	}
 }
 
@@ -60,7 +58,7 @@ func TestShowFindsCasesByGlobs(t *testing.T) {
 	expect.OK(t, f.Show("night", ShowOptions{Case: "c0*", Arms: []string{"t/p"}}, out, false))
 	contains(t, shown.String(), "answer 0", "answer 1")
 	if strings.Contains(shown.String(), "answer 2") {
-		t.Errorf("another arm is shown:\n%s", shown)
+		t.Errorf("got another arm, want one alone:\n%s", shown)
 	}
 	for want, err := range map[string]error{
 		"the run has no case \"c0\"; did you mean `c00`?": f.Show("night", ShowOptions{Case: "c0"}, out, false),
@@ -215,6 +213,6 @@ func TestSelfTestsInWords(t *testing.T) {
 	)
 	expect.Same(t, "gates that hold up too many", strings.Count(shown.String(), "the gate holds up"), 1)
 	if strings.Contains(shown.String(), "\x1b") {
-		t.Errorf("the name of a suite commands the terminal: %q", shown)
+		t.Errorf("got %q, want the name of a suite without commands", shown)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -56,7 +57,7 @@ func TestNoFormOfAKeyShowsInErrors(t *testing.T) {
 			got := s.OutOf("Get \"https://x.invalid/" + form + "\": refused")
 			if strings.Contains(got, form) || !strings.Contains(got, "[key]") || !strings.HasPrefix(got, "Get ") ||
 				!strings.HasSuffix(got, ": refused") {
-				t.Errorf("%s of %q: %q", name, key, got)
+				t.Errorf("%s of %q: %q, want [key] instead of the key, and the rest kept", name, key, got)
 			}
 		}
 	}
@@ -126,18 +127,14 @@ func TestWordsOfAnswersStay(t *testing.T) {
 			t.Errorf("%q in a text (-want +got):\n%s", keys, diff)
 		}
 	}
-	if got := New("short").OutOf("a short key"); got != "a [key] key" {
-		t.Errorf("in an error: %q", got)
-	}
+	expect.Same(t, "in an error", New("short").OutOf("a short key"), "a [key] key")
 }
 
 // Where one key is the beginning of another, nothing of the longer one is left.
 func TestTheLongestKeyGoesFirst(t *testing.T) {
 	t.Parallel()
 	for _, keys := range [][]string{{"secret-one", "secret-one-and-more"}, {"secret-one-and-more", "secret-one"}} {
-		if got := New(keys...).OutOf("x secret-one-and-more y secret-one z"); got != "x [key] y [key] z" {
-			t.Errorf("%q: %q", keys, got)
-		}
+		expect.Same(t, fmt.Sprintf("%q", keys), New(keys...).OutOf("x secret-one-and-more y secret-one z"), "x [key] y [key] z")
 	}
 }
 

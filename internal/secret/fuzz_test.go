@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
@@ -54,9 +55,7 @@ func FuzzScrub(f *testing.F) {
 			for _, got := range []string{s.OutOf(text), s.OutOfText(text)} {
 				clean(t, form, key, got)
 			}
-			if !strings.Contains(s.OutOf(text), "[key]") {
-				t.Errorf("%s: nothing was taken out of %q", form, text)
-			}
+			expect.Contains(t, form, s.OutOf(text), "[key]")
 		}
 		got := s.OutOfAnswer([]byte(`{"a":` + string(quoted) + `}`))
 		clean(t, "answer", key, string(got))
@@ -73,7 +72,7 @@ func clean(t *testing.T, what, key, text string) {
 	t.Helper()
 	for _, form := range formsOf(key) {
 		if strings.Contains(text, form) {
-			t.Fatalf("%s: %q has %q", what, text, form)
+			t.Fatalf("%s: got %[3]q in %[2]q, want it masked", what, text, form)
 		}
 	}
 }
@@ -91,7 +90,7 @@ func FuzzEscapes(f *testing.F) {
 			return
 		}
 		if err := json.Unmarshal(out, &b); err != nil || fmt.Sprint(a) != fmt.Sprint(b) {
-			t.Errorf("%s became %s: %v", data, out, err)
+			t.Errorf("%s: got %s, want the same but for the key: %v", data, out, err)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 func TestSecretInEveryForm(t *testing.T) {
@@ -16,23 +18,19 @@ func TestSecretInEveryForm(t *testing.T) {
 		for name, text := range disguises(key) {
 			got := string(s.OutOfAnswer([]byte("before " + text + " after")))
 			if !strings.Contains(got, "[key]") || strings.Contains(got, key) || strings.Contains(got, text) {
-				t.Errorf("%s: %s", name, got)
+				t.Errorf("%s: %s, want [key] instead of the key", name, got)
 			}
 			if name == "json escapes" || name == "slashes" {
 				continue // errors are no JSON
 			}
-			if got := s.OutOf(text); !strings.Contains(got, "[key]") {
-				t.Errorf("%s in an error: %s", name, got)
-			}
+			expect.Contains(t, name+": in an error", s.OutOf(text), "[key]")
 		}
 	}
 }
 
 func TestOtherEscapesStay(t *testing.T) {
 	t.Parallel()
-	if got := string(New("longenoughkey").OutOfAnswer([]byte(`"a\u0022\u0041\\u0042\n"`))); got != `"a\"A\\u0042\n"` {
-		t.Error(got)
-	}
+	expect.Same(t, "out of answer", string(New("longenoughkey").OutOfAnswer([]byte(`"a\u0022\u0041\\u0042\n"`))), `"a\"A\\u0042\n"`)
 }
 
 // disguises are the ways in which a key may appear, by name.

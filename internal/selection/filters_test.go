@@ -143,7 +143,7 @@ func TestFiltersAreCombined(t *testing.T) {
 	}
 	got, _ := selected(t, in, cases, eval.SelectionOptions{FailedIn: "failed", Sample: 2})
 	if strings.Count(got, " t") != 2 || strings.Contains(got, "d") {
-		t.Errorf("two of those that failed: %q", got)
+		t.Errorf("two of those that failed: %q, want 2 of t alone", got)
 	}
 	if got, s := selected(t, in, cases, eval.SelectionOptions{FailedIn: "same", ChangedSince: "same"}); got != "" ||
 		!strings.Contains(s.Nothing, "--failed-in") {
@@ -188,7 +188,7 @@ func TestFindTrialWantsRequestAndNames(t *testing.T) {
 				names = append(names, trial.Case+" "+trial.Target)
 			}
 			if k := d.Known(max(0, place)); ok && (k.Case != trial.Case || k.Arm != trial.Arm) {
-				t.Errorf("%s on %s is found as %s on %s", trial.Case, trial.Arm, k.Case, k.Arm)
+				t.Errorf("got %[3]s on %[4]s, want %[1]s on %[2]s", trial.Case, trial.Arm, k.Case, k.Arm)
 			}
 		}
 		return names

@@ -35,16 +35,16 @@ func TestSample(t *testing.T) {
 	for n := 1; n <= 60; n++ {
 		got := sample(plannedCases(), n, 7)
 		if len(got) != 2*2*min(n, 50) {
-			t.Fatalf("a sample of %d has %d cases of arms", n, len(got))
+			t.Fatalf("a sample of %d: got %d cases of arms, want 4 times as many, at most 200", n, len(got))
 		}
 		if !slices.IsSortedFunc(got, func(a, b planned) int { return a.place - b.place }) {
-			t.Fatalf("a sample of %d is not in the order of the plan", n)
+			t.Fatalf("a sample of %d: got another order, want that of the plan", n)
 		}
 		cases := drawnCases(got)
 		for suite, smaller := range before {
 			for _, c := range smaller {
 				if !slices.Contains(cases[suite], c) {
-					t.Errorf("the case %s of %s is in a sample of %d, and not in one of %d", c, suite, n-1, n)
+					t.Errorf("the case %s of %s: got it in a sample of %d and not in one of %d, want it in both", c, suite, n-1, n)
 				}
 			}
 		}
@@ -64,6 +64,6 @@ func TestSampleOfEqualCases(t *testing.T) {
 		equal = append(equal, planned{place: i, repeats: 1, suite: "s", caseID: "same", ordinal: i + 1})
 	}
 	if got := sample(equal, 4, 0); len(got) != 4 || got[0].place != 0 || got[3].place != 3 {
-		t.Errorf("4 of 9: %v", got)
+		t.Errorf("4 of 9: %v, want 4 with the first and the fourth", got)
 	}
 }

@@ -13,7 +13,7 @@ func TestNamedModelsAreFoundByTheirID(t *testing.T) {
 	for _, m := range NamedModels() {
 		found := NamedModel(m.ID())
 		if found == nil {
-			t.Fatalf("%s is not found", m.ID())
+			t.Fatalf("%s: got no model, want one", m.ID())
 		}
 		expect.Same(t, m.ID(), *found, m)
 	}
@@ -49,7 +49,7 @@ func TestWhatIsKnownOfNamedModels(t *testing.T) {
 		}
 		got[m.ID()] = k
 		if !strings.HasPrefix(m.Name, "models/") || m.Version == "" || m.DisplayName == "" {
-			t.Errorf("%+v lacks its name, version or display name", m)
+			t.Errorf("got %+v, want a name, a version and a display name", m)
 		}
 	}
 	if len(got) != len(want) {

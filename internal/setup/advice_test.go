@@ -16,6 +16,7 @@ import (
 	"github.com/evalrun/evalrun/clients/emulator"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/rundir"
 )
@@ -33,7 +34,7 @@ func examine(t *testing.T, d *Doctor, env map[string]string) *Checkup {
 		fmt.Fprintf(&all, "%s %s: %s | %s\n", c.State, c.Name, c.Text, c.Advice)
 	}
 	if key := env["EVALRUN_API_KEY"]; key != "" && strings.Contains(all.String(), key) {
-		t.Errorf("the key is in\n%s", &all)
+		t.Errorf("got the key, want none in\n%s", &all)
 	}
 	return found
 }
@@ -115,12 +116,10 @@ func TestEachFailureHasItsAdvice(t *testing.T) {
 				t.Fatalf("exit %d with %+v, want exit %d and %s %s", found.Exit, found.Checks, test.exit, test.state, test.check)
 			}
 			for _, want := range test.says {
-				if !strings.Contains(check.Text+" "+check.Advice, want) {
-					t.Errorf("no %q in %q, %q", want, check.Text, check.Advice)
-				}
+				expect.Contains(t, "text and advice", check.Text+" "+check.Advice, want)
 			}
 			if test.state == Problem && check.Advice+check.Page == "" {
-				t.Errorf("%q has neither advice nor a page to read", check.Text)
+				t.Errorf("%q: got no advice, want some or a page to read", check.Text)
 			}
 		})
 	}
@@ -158,7 +157,7 @@ func TestModelsOfSuitesAreLookedUp(t *testing.T) {
 		t.Errorf("exit %d with %+v, want svc-prro to be missing, and svc-pro as the hint", found.Exit, found.Checks)
 	}
 	if c := found.the("models", OK); c != nil {
-		t.Errorf("%q, although one is missing", c.Text)
+		t.Errorf("got %q, want a problem: one is missing", c.Text)
 	}
 }
 

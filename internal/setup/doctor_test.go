@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 // answered is what a service answers, and what the check-up makes of it.
@@ -95,15 +96,11 @@ func (test answered) check(t *testing.T) {
 		test.says, "ok key: EVALRUN_API_KEY is set, 20 characters", "warning proxy: HTTPS_PROXY is not an address",
 		"ok proxy: HTTP_PROXY is http://[::1]:1 with", "ok emulator:", "ok runs:",
 	) {
-		if !strings.Contains(report.String(), want) {
-			t.Errorf("no %q", want)
-		}
+		expect.Contains(t, "the report", report.String(), want)
 	}
 	if found.Exit != test.exit || strings.Contains(report.String(), "sesame") ||
 		test.without != "" && strings.Contains(report.String(), test.without) {
 		t.Errorf("exit %d, want %d:\n%s", found.Exit, test.exit, &report)
 	}
-	if from := found.Settings[0].From; from != "EVALRUN_BASE_URL" {
-		t.Error(from)
-	}
+	expect.Same(t, "source of the address", found.Settings[0].From, "EVALRUN_BASE_URL")
 }

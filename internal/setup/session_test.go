@@ -132,7 +132,7 @@ func TestALoginFromBeginningToEnd(t *testing.T) {
 		"client", "own", []string{oauth.Scope(scopeBase, oauth.ScopeRetriever)}, true,
 	})
 	if text := fmt.Sprintf("%+v", *status); strings.Contains(text, "access") || strings.Contains(text, "hush") {
-		t.Errorf("the status has a secret: %s", text)
+		t.Errorf("got the status %s, want no secret", text)
 	}
 
 	out, err := ForgetLogin(context.Background(), "")

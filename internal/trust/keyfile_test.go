@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
 )
 
 const goodKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -34,14 +36,12 @@ func TestAFileThatIsNoKeySignsNothing(t *testing.T) {
 		),
 	} {
 		k := keyed(t, text)
-		if s := k.Sign([]byte("head"), dir); s != "" {
-			t.Errorf("%s: it signs %s", name, s)
-		}
+		expect.Same(t, name+": signature", k.Sign([]byte("head"), dir), "")
 		if k.Verify(good, []byte("head"), dir) || k.Verify("", []byte("head"), dir) {
-			t.Errorf("%s: it verifies", name)
+			t.Errorf("%s: got it verified, want it refused", name)
 		}
 		if after, err := os.ReadFile(k.path); err != nil || string(after) != text {
-			t.Errorf("%s: the file was replaced: %v", name, err)
+			t.Errorf("%s: got the file replaced, want it as it was: %v", name, err)
 		}
 	}
 }
@@ -58,9 +58,7 @@ func TestALinkIsNoKey(t *testing.T) {
 	if err := os.Symlink(target.path, link.path); err != nil {
 		t.Fatal(err)
 	}
-	if s := link.Sign([]byte("head"), "/x"); s != "" {
-		t.Errorf("it signs %s", s)
-	}
+	expect.Same(t, "signature", link.Sign([]byte("head"), "/x"), "")
 }
 
 // Every character of a signature, every byte of the head and every part of the folder counts.
@@ -75,14 +73,14 @@ func TestWhatIsSignedCannotChange(t *testing.T) {
 		other := []byte(s)
 		other[i] ^= 1
 		if k.Verify(string(other), head, dir) {
-			t.Errorf("another character at %d verifies", i)
+			t.Errorf("another character at %d: got it verified, want it refused", i)
 		}
 	}
 	for i := range head {
 		other := append([]byte{}, head...)
 		other[i] ^= 1
 		if k.Verify(s, other, dir) {
-			t.Errorf("another byte at %d of the head verifies", i)
+			t.Errorf("another byte at %d of the head: got it verified, want it refused", i)
 		}
 	}
 	// Were folder and head only written one after the other, what is moved between them would not count.
@@ -91,7 +89,7 @@ func TestWhatIsSignedCannotChange(t *testing.T) {
 		t.Error("another folder, or the same in other letters, verifies")
 	}
 	if _, err := hex.DecodeString(s); err != nil || len(s) != 64 {
-		t.Errorf("%q is no SHA-256 in hexadecimal digits", s)
+		t.Errorf("got %q, want a SHA-256 in hexadecimal digits", s)
 	}
 }
 
@@ -100,7 +98,7 @@ func TestKeysOfNobodyVerifyNothing(t *testing.T) {
 	k := &Keys{}
 	if s := k.Sign([]byte("head"), "/x"); s != "" || k.Verify(s, []byte("head"), "/x") ||
 		k.Verify(strings.Repeat("0", 64), []byte("head"), "/x") {
-		t.Errorf("it signs %q", s)
+		t.Errorf("got the signature %q, want none that is made or verified", s)
 	}
 }
 
@@ -112,10 +110,10 @@ func TestASharedKeyIsLongEnoughToBeSecret(t *testing.T) {
 	} {
 		_, err := Load(func(string) string { return value })
 		if (err == nil) != want {
-			t.Errorf("%q: %v", value, err)
+			t.Errorf("%q: %v, want taken: %t", value, err, want)
 		}
 		if err != nil && value != "" && strings.Contains(err.Error(), strings.TrimSpace(value)) {
-			t.Errorf("the error shows the key: %v", err)
+			t.Errorf("got the key in %v, want none", err)
 		}
 	}
 }

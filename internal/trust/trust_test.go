@@ -56,7 +56,7 @@ func TestOneOwnKey(t *testing.T) {
 	k := keys(t, nil)
 	for _, s := range signatures {
 		if s == "" || !k.Verify(s, []byte("head"), dir) {
-			t.Errorf("%q does not verify", s)
+			t.Errorf("%q: got it refused, want it verified", s)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func BenchmarkCompare(b *testing.B) {
 		opening.Wait()
 		c, err := Compare(docs[0], docs[1], Comparing{Rules: func(string) *eval.BaselineRule { return rule }})
 		if err != nil || c.Verdict != eval.NotWorse {
-			b.Fatal(c, err)
+			b.Fatalf("got %v, %v, want %s", c, err, eval.NotWorse)
 		}
 		docs[0].Close()
 		docs[1].Close()

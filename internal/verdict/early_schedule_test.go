@@ -48,9 +48,7 @@ func TestTheScheduleIsAShuffleOfUnits(t *testing.T) {
 			if j == 0 {
 				first = n / 4
 			}
-			if n/4 != first {
-				t.Errorf("%s is among the trials of the cluster k%d", name, first)
-			}
+			expect.Same(t, name+": cluster", n/4, first)
 		}
 	}
 }
@@ -77,7 +75,7 @@ func TestRunsThatDoNotStopEarlyAreNotWatched(t *testing.T) {
 		q, err := NewEarly(&eval.Run{Suites: []eval.RunSuite{{Name: "s", Gate: test.gate}}, Flags: &test.options}, test.plan)
 		expect.OK(t, err)
 		if q != nil {
-			t.Errorf("%s: it is watched", name)
+			t.Errorf("%s: got a rule that watches it, want none", name)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestEarlyPairsAsTheComparisonDoes(t *testing.T) {
 	}
 	for own, base := range map[string]string{"same": "same", "renamed": "before", "weak": "weak", "edited": "edited"} {
 		if at := slices.Index(order, own+"@t/p"); at < 0 || order[at+1] != base+"@t/p@main" {
-			t.Errorf("after %s does not come %s of main: %v", own, base, order)
+			t.Errorf("after %[1]s: got %[3]v, want %[2]s of main", own, base, order)
 		}
 	}
 }

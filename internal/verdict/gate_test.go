@@ -112,7 +112,7 @@ func TestRuleOf(t *testing.T) {
 		t.Errorf("%s at %g, %s, want %s at the defaults", got, rule.Alpha, rule.OnInconclusive, want)
 	}
 	if rule, err := RuleOf(eval.RuleOptions{}); rule != nil || err != nil {
-		t.Errorf("without a margin there is a rule %+v, %v", rule, err)
+		t.Errorf("without a margin: got the rule %+v, %v, want none", rule, err)
 	}
 	for _, bad := range []eval.RuleOptions{
 		{Metrics: []string{"tone"}},
@@ -123,7 +123,7 @@ func TestRuleOf(t *testing.T) {
 		{Margin: 0.1, OnInconclusive: "shrug"},
 	} {
 		if _, err := RuleOf(bad); exit.Of(err) != exit.CodeBadInput {
-			t.Errorf("%+v is taken: %v", bad, err)
+			t.Errorf("%+v is taken: %v, want exit code %d", bad, err, exit.CodeBadInput)
 		}
 	}
 }

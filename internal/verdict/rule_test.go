@@ -90,7 +90,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 			expect.OK(t, err)
 			expect.Same(t, "metrics", metricsOf(rule), test.metrics)
 			if test.check != nil && !test.check(rule) {
-				t.Errorf("got the rule %+v", rule)
+				t.Errorf("got the rule %+v, want another: its check fails", rule)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ func TestUnitsDependOnTheOrderOfTheArms(t *testing.T) {
 	a, b := arm("x", "both"), arm("y", "both")
 	first, second := compare.Units([]*compare.Side{a, b}, nil), compare.Units([]*compare.Side{b, a}, nil)
 	if maps.Equal(first, second) {
-		t.Errorf("got %v whatever the order: the test sees nothing", first)
+		t.Errorf("got %v in two orders, want two schedules: the test sees nothing", first)
 	}
 	for range 20 {
 		if again := compare.Units([]*compare.Side{a, b}, nil); !maps.Equal(again, first) {

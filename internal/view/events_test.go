@@ -37,7 +37,7 @@ func watch(t *testing.T, s *Server, path, last string) *watched {
 		t.Fatal(err)
 	}
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
-		t.Fatal(got, resp.Status)
+		t.Fatalf("got %v, %v, want text/event-stream", got, resp.Status)
 	}
 	w := &watched{lines: bufio.NewScanner(resp.Body), close: func() { cancel(); _ = resp.Body.Close() }}
 	w.lines.Buffer(nil, 1<<24)
@@ -81,7 +81,7 @@ func (w *watched) next(t *testing.T) (e update) {
 			}
 		}
 	}
-	t.Fatal("the events end", w.lines.Err())
+	t.Fatalf("got the end of the events (%v), want another", w.lines.Err())
 	return e
 }
 
@@ -210,7 +210,7 @@ func TestWatchers(t *testing.T) {
 		last.next(t)
 	}
 	if resp, _ := ask(t, r.s, r.events(r.mark), nil); resp.StatusCode != http.StatusServiceUnavailable {
-		t.Error(resp.Status)
+		t.Errorf("got %v, want 503", resp.Status)
 	}
 	r.s.Close()
 	for last.lines.Scan() { // what was under way

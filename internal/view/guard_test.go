@@ -66,7 +66,7 @@ func TestGuard(t *testing.T) {
 				"Cache-Control": "no-store", "Access-Control-Allow-Origin": "",
 			} {
 				if got := resp.Header.Get(key); got != want {
-					t.Errorf("%s %s: %s: %q", name, path, key, got)
+					t.Errorf("%s %s: %s: %q, want %q", name, path, key, got, want)
 				}
 			}
 		}
@@ -97,7 +97,8 @@ func TestHosts(t *testing.T) {
 		}
 		h := newHosts(test.given, at)
 		if got := h.allow(test.host); got != test.allowed || (h.warning() != "") != test.warns {
-			t.Errorf("%s asked as %q: %v, warning %q", test.given, test.host, got, h.warning())
+			t.Errorf("%s asked as %q: got %v, warning %q, want %v, a warning: %v",
+				test.given, test.host, got, h.warning(), test.allowed, test.warns)
 		}
 	}
 }
@@ -145,11 +146,11 @@ func leadsNowhere(t *testing.T, s *Server, path, secret string) {
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	if err != nil || strings.Contains(string(body), secret) || strings.Contains(string(body), "root:") {
-		t.Errorf("%s: %v %s", path, err, body)
+		t.Errorf("%s: %v %s, want neither the secret nor a file of the machine", path, err, body)
 	}
 	plain := strings.Contains(path, "data/image/") || path == "/"
 	if resp.StatusCode == http.StatusOK && !plain || resp.StatusCode >= http.StatusInternalServerError {
-		t.Errorf("%q: %s", path, resp.Status)
+		t.Errorf("%q: %s, want a status below 500, and a page for plain paths alone", path, resp.Status)
 	}
 }
 

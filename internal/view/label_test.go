@@ -61,7 +61,7 @@ func keyOfRun(t *testing.T, s *Server, id string) string {
 			return one.Key
 		}
 	}
-	t.Fatalf("there is no run %s", id)
+	t.Fatalf("got no run %s, want one", id)
 	return ""
 }
 
@@ -87,7 +87,7 @@ func label(t *testing.T, s *Server, path string, body any, change func(*http.Req
 func none(t *testing.T, what string) {
 	t.Helper()
 	if found, _ := filepath.Glob("*" + labels.Suffix); len(found) > 0 {
-		t.Errorf("%s: labels in %q", what, found)
+		t.Errorf("%s: labels in %q, want none", what, found)
 		expect.OK(t, os.Remove(found[0]))
 	}
 }
@@ -144,7 +144,7 @@ func TestWhoMayLabel(t *testing.T) {
 		none(t, what)
 	}
 	if resp, text := label(t, s, path, good, func(r *http.Request) { r.Header.Del("Sec-Fetch-Site") }); resp.StatusCode != 200 {
-		t.Errorf("good: %s: %s", resp.Status, text)
+		t.Errorf("good: %s: %s, want 200", resp.Status, text)
 	}
 	got := data[opinions](t, s, path).Labels
 	if len(got) != 1 || got[0].Who != "Ada" || got[0].Label != "fail" || got[0].Comment != "wrong" || !got[0].Own {
@@ -166,7 +166,7 @@ func TestTheTokenIsOnNoPage(t *testing.T) {
 	} {
 		resp, text := ask(t, s, path, nil)
 		if resp.StatusCode != 200 || strings.Contains(text+fmt.Sprint(resp.Header), s.labelling.token) {
-			t.Errorf("%s: %s, or it shows the token", path, resp.Status)
+			t.Errorf("%s: got %s or the token, want 200 without it", path, resp.Status)
 		}
 	}
 	if other := serveLabels(t); other.labelling.token == s.labelling.token {
@@ -187,7 +187,7 @@ func TestTheCodeIsGoodOnce(t *testing.T) {
 	good := map[string]string{"code": code}
 	elsewhere := func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }
 	if resp, text := label(t, s, "/token", good, elsewhere); resp.StatusCode != 403 || strings.Contains(text, s.labelling.token) {
-		t.Errorf("of another page: %s", resp.Status)
+		t.Errorf("of another page: %s, want 403 without the token", resp.Status)
 	}
 	resp, text := label(t, s, "/token", good, func(r *http.Request) { r.Header.Del(tokenHeader) })
 	if resp.StatusCode != 200 || !strings.Contains(text, s.labelling.token) {
@@ -246,7 +246,7 @@ func TestWhatTakesNoLabels(t *testing.T) {
 		none(t, test.id)
 	}
 	if found, _ := filepath.Glob("../../evil*"); len(found) > 0 {
-		t.Errorf("labels left the folder: %q", found)
+		t.Errorf("got the labels %q, want none outside of the folder", found)
 	}
 }
 
@@ -262,11 +262,9 @@ func TestLabelsIntoALink(t *testing.T) {
 	after, err := os.ReadFile("precious")
 	expect.OK(t, err)
 	if resp.StatusCode != 500 || !strings.Contains(text, "not a regular file") || string(after) != "precious\n" {
-		t.Errorf("got %s: %s, and the file is %q", resp.Status, text, after)
+		t.Errorf("got %s: %s, and the file is %q, want 500, and the file as it was", resp.Status, text, after)
 	}
-	if !strings.Contains(said.Problem, "not a label") {
-		t.Errorf("the problem of the file is %q", said.Problem)
-	}
+	expect.Contains(t, "the problem of the file", said.Problem, "not a label")
 }
 
 // Without --label there is nothing to label with.
@@ -353,9 +351,7 @@ func TestListLabels(t *testing.T) {
 	if a.One != "Ada" || a.Other != "Ben" || a.Answers != 3 || a.Agree != 2 || *a.Kappa < 0.399 || *a.Kappa > 0.401 {
 		t.Errorf("got %+v, want 2 of 3 and kappa 0.4", a)
 	}
-	if !strings.Contains(got[0].Problem, "s.labels.jsonl:8:1: git left a conflict") {
-		t.Errorf("the problem is %q", got[0].Problem)
-	}
+	expect.Contains(t, "the problem", got[0].Problem, "s.labels.jsonl:8:1: git left a conflict")
 }
 
 // The page learns which answers the person labelled, which wait for it, and nothing of the rest, which take no label.
@@ -388,6 +384,6 @@ func TestWhatIsLabelled(t *testing.T) {
 		expect.Same(t, "after "+step.label+step.comment, listed("own1"), step.want)
 	}
 	if resp, _ := ask(t, s, "/run/"+keyOfRun(t, s, "own1")+"/labelled?of=other", nil); resp.StatusCode != 409 {
-		t.Errorf("an earlier reading: %s", resp.Status)
+		t.Errorf("an earlier reading: %s, want 409", resp.Status)
 	}
 }

@@ -128,7 +128,7 @@ func data[T any](t *testing.T, s *Server, path string) T {
 	resp, body := ask(t, s, path, nil)
 	var out T
 	if err := json.Unmarshal([]byte(body), &out); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %v\n%s", path, resp.Status, err, body)
+		t.Fatalf("%s: %s %v, want 200 with JSON\n%s", path, resp.Status, err, body)
 	}
 	return out
 }
@@ -429,8 +429,6 @@ func testTrends(t *testing.T, known []string) {
 		t.Errorf("the run r1 has %d points, want one:\n%s", n, all)
 	}
 	for _, want := range []string{"s t/p pass r1 0.5 true", "s t/p pass r2 1.0 true", "s t/p same r1 0.5 true", "s t/p errors r2 0.0 true"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no %s among\n%s", want, all)
-		}
+		expect.Contains(t, "all pages", all, want)
 	}
 }

@@ -97,7 +97,7 @@ func TestNumbersThatServersSendAsTexts(t *testing.T) {
 			var got values
 			err := json.Unmarshal([]byte(test.data), &got)
 			if (err == nil) != test.ok {
-				t.Fatalf("%s: %v", test.data, err)
+				t.Fatalf("%s: %v, want valid %t", test.data, err, test.ok)
 			}
 			if diff := cmp.Diff(test.want, got); test.ok && diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.data, diff)
@@ -117,7 +117,7 @@ func TestFieldsKeepWhatIsNotTaken(t *testing.T) {
 	errs := []error{f.Take("text", &text), f.Take("count", &count), f.Take("absent", &count), f.Take("wrong", &wrong)}
 	var shape *ShapeError
 	if errs[0] != nil || errs[1] != nil || errs[2] != nil || !errors.As(errs[3], &shape) {
-		t.Fatalf("%v", errs)
+		t.Fatalf("%v, want an error of the shape in the fourth alone", errs)
 	}
 	if diff := cmp.Diff([]any{"x", 7, ShapeError{"wrong", "an array"}}, []any{text, count, *shape}); diff != "" {
 		t.Errorf("taken (-want +got):\n%s", diff)

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/service"
 )
 
@@ -184,11 +185,11 @@ func TestNoErrorShowsAKey(t *testing.T) {
 				}
 				whole, err := json.Marshal(e)
 				if text := fmt.Sprintf("%v %+v %s", e, *e, whole); err != nil || strings.Contains(text, canary[:14]) {
-					t.Errorf("the key shows: %s %v", text, err)
+					t.Errorf("got %s, want the key masked (%v)", text, err)
 				}
 			}
 			if strings.Contains(data, canary[:14]) {
-				t.Errorf("the key shows in the answer %s", data)
+				t.Errorf("got the answer %s, want the key masked", data)
 			}
 		})
 	}
@@ -224,7 +225,7 @@ func TestTransportErrorsSayWhatARetryWouldDo(t *testing.T) {
 				t.Errorf("got %+v, want kind %s, unsent %v, permanent %v", e, eval.KindTransport, test.unsent, test.permanent)
 			}
 			if e != nil && !strings.Contains(e.Message, "no answer from service.invalid") {
-				t.Errorf("%q does not name the address", e.Message)
+				t.Errorf("got %q, want the address in it", e.Message)
 			}
 		})
 	}
@@ -295,7 +296,7 @@ func TestLargeAnswersWaitForRoom(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-done:
-			t.Fatalf("it was read before there was room: %v", err)
+			t.Fatalf("got it read before there was room (%v), want it to wait", err)
 		default:
 		}
 		releases[0]()
@@ -305,9 +306,7 @@ func TestLargeAnswersWaitForRoom(t *testing.T) {
 		release()
 		releases[1]()
 		releases[1]() // a second time it gives nothing back
-		if len(c.room) != 0 {
-			t.Errorf("%d places are taken at the end", len(c.room))
-		}
+		expect.Same(t, "places that are taken at the end", len(c.room), 0)
 	})
 }
 
@@ -317,7 +316,7 @@ func TestSkewIsTheClockOfTheAnswer(t *testing.T) {
 		ahead := time.Now().Add(5 * time.Minute).UTC().Format(http.TimeFormat)
 		c := cannedConn(canned{header: header("Date", ahead), body: strings.NewReader("{}")})
 		if skew, ok := c.Skew(); ok {
-			t.Errorf("before any answer: %s", skew)
+			t.Errorf("before any answer: %s, want no skew", skew)
 		}
 		if _, e := do(t, c, t.Context()); e != nil {
 			t.Fatal(e)
@@ -366,7 +365,7 @@ func TestAKeyInTheQueryIsKeptFromProxies(t *testing.T) {
 				t.Errorf("got %v, %v, want %v", got, err, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("the password shows: %v", err)
+				t.Errorf("got %v, want the password masked", err)
 			}
 		})
 	}
@@ -381,7 +380,7 @@ func TestKeysAreHiddenUntilManyNewerOnesCame(t *testing.T) {
 		c.Hide(token(i)) // known: nothing changes
 		shown := c.Secrets().OutOf("configured-key-0123456789 " + token(i) + " " + token(max(0, i-1)))
 		if strings.Contains(shown, "0123456789") {
-			t.Fatalf("after %d tokens: %q", i+1, shown)
+			t.Fatalf("after %d tokens: %q, want no key", i+1, shown)
 		}
 	}
 	if n := len(c.Secrets().Keys()); n > maxHidden {

@@ -56,10 +56,10 @@ func FuzzErrorBody(f *testing.F) {
 func checkWords(t *testing.T, e *eval.Error, status int) {
 	t.Helper()
 	if e.Status != status || e.Kind == "" || e.Message == "" && http.StatusText(status) != "" {
-		t.Errorf("%+v", e)
+		t.Errorf("%+v, want the status %d, a kind and a message", e, status)
 	}
 	if utf8.RuneCountInString(e.Message) > maxMessage+maxExcerpt+300 || utf8.RuneCountInString(e.Code) > 103 || !utf8.ValidString(e.Error()) {
-		t.Errorf("%d characters: %q", utf8.RuneCountInString(e.Message), e)
+		t.Errorf("%d characters: %q, want a bounded text in UTF-8", utf8.RuneCountInString(e.Message), e)
 	}
 }
 
@@ -68,7 +68,7 @@ func checkWords(t *testing.T, e *eval.Error, status int) {
 func checkWait(t *testing.T, e *eval.Error, header string) {
 	t.Helper()
 	if e.RetryAfter < 0 || e.RetryAfter > 1e9*time.Second && !strings.Contains(header, "GMT") && len(header) < 20 {
-		t.Errorf("a wait of %s", e.RetryAfter)
+		t.Errorf("a wait of %s, want one of at most 1e9 seconds", e.RetryAfter)
 	}
 	if e.Status == 429 && e.RetryAfter > maxWait && !e.Permanent {
 		t.Error("a long wait is no reason to stop")

@@ -216,7 +216,7 @@ func TestCompressedAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if len(test.body) > 100_000 {
-				t.Fatalf("%d bytes are no bomb", len(test.body))
+				t.Fatalf("got %d bytes, want more than 100,000 for a bomb", len(test.body))
 			}
 			c := canned{body: strings.NewReader(test.body), header: header("Content-Encoding", test.encoding)}
 			_, streamed := stream(t, c)
@@ -228,7 +228,7 @@ func TestCompressedAnswers(t *testing.T) {
 				}
 			}
 			if test.kind == "" && data != `[{"a":1},{"b":"end"}]` {
-				t.Errorf("got %q", data)
+				t.Errorf("got %q, want both events", data)
 			}
 		})
 	}
@@ -244,7 +244,7 @@ func TestCorruptedCompressedAnswersAreErrors(t *testing.T) {
 		bytes[i] ^= 0x55
 		c := canned{body: strings.NewReader(string(bytes)), header: header("Content-Encoding", "gzip")}
 		if got, e := do(t, cannedConn(c), t.Context()); e == nil && got != want {
-			t.Errorf("byte %d: got %q without an error", i, got)
+			t.Errorf("byte %d: got %q without an error, want the whole answer or one", i, got)
 		}
 	}
 }

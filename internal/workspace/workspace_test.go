@@ -62,7 +62,7 @@ func TestACopyIsTheSame(t *testing.T) {
 		expect.Same(t, "the same files elsewhere", digest(t, os.DirFS(other)), want)
 		expect.OK(t, do(other))
 		if digest(t, os.DirFS(other)) == want {
-			t.Errorf("%s does not count", name)
+			t.Errorf("%s: got the same digest, want another", name)
 		}
 	}
 	change("a byte", func(at string) error { return os.WriteFile(filepath.Join(at, "a.txt"), []byte("One"), 0o644) })
@@ -96,9 +96,7 @@ func TestNamesAndContentsAreKeptApart(t *testing.T) {
 		"five": {"a": {Data: []byte("file\x00b\x00")}},
 	} {
 		d := digest(t, files)
-		if other := seen[d]; other != "" {
-			t.Errorf("%s and %s are the same", name, other)
-		}
+		expect.Same(t, name+": of the same digest", seen[d], "")
 		seen[d] = name
 	}
 }
