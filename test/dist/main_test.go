@@ -24,7 +24,7 @@ func TestArchives(t *testing.T) {
 		var first, second bytes.Buffer
 		expect.OK(t, pack(&first, "evalrun-x", files, at), pack(&second, "evalrun-x", files, at))
 		if !bytes.Equal(first.Bytes(), second.Bytes()) {
-			t.Errorf("%s: two archives of the same files differ", name)
+			t.Errorf("%s: got two archives that differ, want the same of the same files", name)
 		}
 		read := readTar
 		if name == "zip" {
@@ -32,7 +32,7 @@ func TestArchives(t *testing.T) {
 		}
 		got := read(t, first.Bytes())
 		if len(got) != len(files) {
-			t.Fatalf("%s: %d files", name, len(got))
+			t.Fatalf("%s: got %d files, want %d", name, len(got), len(files))
 		}
 		for i, f := range files {
 			g := got[i]

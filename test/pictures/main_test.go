@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -21,9 +22,7 @@ func TestLines(t *testing.T) {
 		"\x1b[38;5;1mx\x1b[mz":  {{{text: "x"}, {column: 1, text: "z"}}},
 		"\x1b]0;title\x07a\x00": {{{text: "a"}}},
 	} {
-		if diff := cmp.Diff(want, lines(in), cmp.AllowUnexported(span{}, style{})); diff != "" {
-			t.Errorf("%q: %s", in, diff)
-		}
+		expect.Same(t, in, lines(in), want, cmp.AllowUnexported(span{}, style{}))
 	}
 }
 
@@ -45,7 +44,7 @@ func FuzzDraw(f *testing.F) {
 				t.Fatalf("%v\n%s", err, b.String())
 			}
 			if start, ok := token.(xml.StartElement); ok && !known[start.Name.Local] {
-				t.Fatalf("there is a %s\n%s", start.Name.Local, b.String())
+				t.Fatalf("got a %s, want only known elements\n%s", start.Name.Local, b.String())
 			}
 		}
 	})

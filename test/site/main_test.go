@@ -57,15 +57,15 @@ func TestLinksLeadToFilesAndHeadingsOfTheSite(t *testing.T) {
 				target = path.Join(path.Dir(file), to.Path)
 			}
 			if _, ok := files[target]; !ok {
-				t.Errorf("%s links %s, which is not there", file, m[1])
+				t.Errorf("%s: got a link to %s, want a page that exists", file, m[1])
 			}
 			if to.Fragment != "" && !hasHeading(files[target], to.Fragment) {
-				t.Errorf("%s links %s, and there is no such heading", file, m[1])
+				t.Errorf("%s: got a link to %s, want a heading that exists", file, m[1])
 			}
 		}
 	}
 	if n < 1000 {
-		t.Errorf("%d links were checked", n)
+		t.Errorf("got %d links, want at least 1000", n)
 	}
 }
 
@@ -88,11 +88,11 @@ func TestNothingIsLoadedFromElsewhere(t *testing.T) {
 		}
 		for _, m := range loads.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], "//") || strings.HasPrefix(m[1], "/") {
-				t.Errorf("%s loads %s", file, m[1])
+				t.Errorf("%s: got %s loaded, want only what is on the site", file, m[1])
 			}
 		}
 		if path.Ext(file) == ".css" && !strings.Contains(text, "prefers-color-scheme: dark") {
-			t.Errorf("%s has no dark scheme", file)
+			t.Errorf("%s: got no dark scheme, want one", file)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestSearchFindsEverySection(t *testing.T) {
 	files := built(t)
 	text, ok := strings.CutPrefix(strings.TrimSuffix(files["index.js"], ";\n"), "const sections = ")
 	if !ok {
-		t.Fatalf("the index begins with %.40q", files["index.js"])
+		t.Fatalf("got an index that begins with %.40q, want its prefix", files["index.js"])
 	}
 	var index []section
 	expect.OK(t, json.Unmarshal([]byte(text), &index))
@@ -117,7 +117,7 @@ func TestSearchFindsEverySection(t *testing.T) {
 				address += "#" + anchor
 			}
 			if !found[address] {
-				t.Errorf("the search does not find %s", address)
+				t.Errorf("got no %s by the search, want it", address)
 			}
 		}
 	}
