@@ -55,7 +55,7 @@ func service(t *testing.T) (*emulator.Emulator, []string) {
 	var diags diag.List
 	e := emulator.New(emulator.Options{Script: emulator.LoadScript("script.yaml", src, &diags)})
 	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+		t.Fatalf("got %v, want no problem", diags.Err())
 	}
 	server, err := e.Start("127.0.0.1:0")
 	if err != nil {

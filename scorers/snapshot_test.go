@@ -51,7 +51,7 @@ func snapshot(t *testing.T, list string, expected *string, a *scorers.Answer) ev
 		}
 		got, err := scorers.Builtin().Compile(c.Scorers[0]).Score(a)
 		if err != nil || diags.HasErrors() {
-			t.Fatal(err, diags.Err())
+			t.Fatalf("got %v, %v, want no problem", err, diags.Err())
 		}
 		return got
 	}
@@ -150,7 +150,7 @@ func TestSnapshotsAreGathered(t *testing.T) {
 	} {
 		s, diags := kept(c.list, fstest.MapFS{"expected/s/c/t.p.txt": {Data: []byte("Paris\n")}}, suite.Options{})
 		if diags.HasErrors() {
-			t.Fatal(diags.Err())
+			t.Fatalf("got %v, want no problem", diags.Err())
 		}
 		for one := range s.Cases() {
 			c.a.Context = &scorers.Context{Trial: snapshotTrial}
@@ -177,7 +177,7 @@ func TestOnlySnapshots(t *testing.T) {
 	t.Parallel()
 	s, diags := kept("- snapshot: true\n- equals: x\n- not: {exec: [go, version]}", nil, suite.Options{Dir: "/"})
 	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+		t.Fatalf("got %v, want no problem", diags.Err())
 	}
 	for c := range s.Cases() {
 		for _, spec := range c.Scorers[1:] {

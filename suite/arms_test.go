@@ -23,7 +23,7 @@ func armsOf(t *testing.T, text string) map[string][]string {
 	s, said := loaded(text)
 	for _, d := range said {
 		if d.Severity == diag.Error {
-			t.Fatal(d)
+			t.Fatalf("got %v, want no problem", d)
 		}
 	}
 	out := map[string][]string{}

@@ -44,7 +44,7 @@ func rendered(t testing.TB, block string, in *app.Input) *app.HTTP {
 	t.Helper()
 	a, diags := endpoint(t, block, suite.Options{})
 	if diags.HasErrors() {
-		t.Fatalf("%s: %v", block, diags.Err())
+		t.Fatalf("%s: got %v, want no problem", block, diags.Err())
 	}
 	sent, err := a.Render(in)
 	expect.OK(t, err)

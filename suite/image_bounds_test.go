@@ -47,7 +47,7 @@ func TestLargeImagesAreNotDecodedWhileLoading(t *testing.T) {
 	diags := load()
 	runtime.ReadMemStats(&after)
 	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+		t.Fatalf("got %v, want no problem", diags.Err())
 	}
 	if made := after.TotalAlloc - before.TotalAlloc; made > 64<<20 {
 		t.Errorf("got %d MB, want at most 64", made>>20)

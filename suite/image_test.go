@@ -48,7 +48,7 @@ func TestResize(t *testing.T) {
 		"      - {image: \"{{.file}}\", resize: true, mimeType: image/png}\n      - {image: x.heic, resize: true}\n      - text: what is this?\n",
 	)
 	if diags.HasErrors() {
-		t.Fatal(diags.Err())
+		t.Fatalf("got %v, want no problem", diags.Err())
 	}
 	first, second := shown(t, s), shown(t, s)
 	hasSize(t, first, image.Pt(3072, 1536))

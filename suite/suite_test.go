@@ -388,7 +388,7 @@ func BenchmarkLoad(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, diags := fromText(text.String(), suite.Options{}); diags.HasErrors() {
-					b.Fatal(diags.Err())
+					b.Fatalf("got %v, want no problem", diags.Err())
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/case")

@@ -28,7 +28,7 @@ func suiteOf(t *testing.T, text string, files map[string]string) *suite.Suite {
 	var diags diag.List
 	s := suite.Load(fsys, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if diags.Len() > 0 {
-		t.Fatal(diags.Sorted())
+		t.Fatalf("got %v, want no problem", diags.Sorted())
 	}
 	return s
 }

@@ -58,7 +58,7 @@ func jsonOf(t testing.TB, text []byte) []byte {
 	var diags diag.List
 	root, ok := yamlnode.Parse("x.yaml", text, &diags)
 	if !ok {
-		t.Fatal(diags.Sorted())
+		t.Fatalf("got %v, want no problem", diags.Sorted())
 	}
 	return root.JSON(nil)
 }
