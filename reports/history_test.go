@@ -55,14 +55,14 @@ func TestHistoryFits(t *testing.T) {
 			for line := range strings.Lines(b) {
 				line = strings.TrimSuffix(line, "\n")
 				if n := displaywidth.String(line); n > width {
-					t.Errorf("%d columns of %d: %s", n, width, line)
+					t.Errorf("got %d columns, want at most %d: %s", n, width, line)
 				}
 				if strings.ContainsAny(line, "\x1b\u202e") || strings.HasPrefix(strings.TrimLeft(line, " "), "::") {
-					t.Errorf("%q", line)
+					t.Errorf("%q, want nothing that commands a terminal or a CI system", line)
 				}
 			}
 			if !strings.Contains(b, "█") || !strings.Contains(b, "pass rate") {
-				t.Errorf("%d columns:\n%s", width, b)
+				t.Errorf("%d columns: got\n%s\nwant the pass rate with its bars", width, b)
 			}
 		}
 	}

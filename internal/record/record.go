@@ -82,9 +82,9 @@ func (a *StoredAnswer) Replay(call *eval.Call) *eval.Response {
 
 // file is one case.
 type file struct {
-	Version int        `json:"version"`
-	Suite   string     `json:"suite"`
-	Case    string     `json:"case"`
+	Version int            `json:"version"`
+	Suite   string         `json:"suite"`
+	Case    string         `json:"case"`
 	Answers []StoredAnswer `json:"answers"`
 }
 
