@@ -209,8 +209,8 @@ func TestNoRanking(t *testing.T) {
 	without := compare.Rank(few, o)
 	why := "the cases are too few: 4 independent ones (repeats do not count, a cluster counts once), and a ranking of 2 arms takes 5 at least"
 	expect.Same(t, "few", without.Why, why)
-	if *without.Arms[0].Mean < *without.Arms[1].Mean {
-		t.Errorf("the first of the arms without a ranking has %g, the second %g: want the higher first", *without.Arms[0].Mean, *without.Arms[1].Mean)
+	if first, second := *without.Arms[0].Mean, *without.Arms[1].Mean; first < second {
+		t.Errorf("the first of the arms without a ranking has %g, the second %g: want the higher first", first, second)
 	}
 	expect.Same(t, "one", compare.Rank(few[:1], o).Why, "a ranking takes two arms or more")
 

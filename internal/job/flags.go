@@ -114,7 +114,7 @@ func (f *Flags) allowLike(begun *eval.Options) {
 	}
 }
 
-// standard stands for standard input or standard output where a file is named.
+// standard names standard input or standard output where a file is named.
 const standard = regular.Standard
 
 // maxInput bounds the files that a command names, such as suites and price lists, in bytes.
