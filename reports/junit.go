@@ -350,3 +350,16 @@ func typeOf(r *eval.Result) string {
 	}
 	return "threshold"
 }
+
+// borne are the counts of an arm whose failures and errors the gate accepts.
+func borne(c journal.CaseCounts) journal.CaseCounts {
+	c.Skipped += c.Failures + c.Errors
+	c.Failures, c.Errors = 0, 0
+	return c
+}
+
+// acceptedCase is a case that did not pass on an arm whose gate holds.
+func acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkipped {
+	word := map[eval.Outcome]string{eval.Fail: "failed", eval.Err: "could not be judged"}[outcome]
+	return &junitSkipped{Message: shorten(fmt.Sprintf("%s; the gate accepts it: %s", word, p.Message), 500), Text: p.Text}
+}

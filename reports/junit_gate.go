@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"io"
 	"slices"
 
@@ -23,17 +22,4 @@ func accepted(d *journal.Document, suite, arm string) bool {
 	about := func(r eval.GateRule) bool { return r.Suite == suite && (r.Arm == "" || r.Arm == arm) }
 	broken := func(r eval.GateRule) bool { return about(r) && !r.Holds }
 	return slices.ContainsFunc(d.Gate.Rules, about) && !slices.ContainsFunc(d.Gate.Rules, broken)
-}
-
-// borne are the counts of an arm whose failures and errors the gate accepts.
-func borne(c journal.CaseCounts) journal.CaseCounts {
-	c.Skipped += c.Failures + c.Errors
-	c.Failures, c.Errors = 0, 0
-	return c
-}
-
-// acceptedCase is a case that did not pass on an arm whose gate holds.
-func acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkipped {
-	word := map[eval.Outcome]string{eval.Fail: "failed", eval.Err: "could not be judged"}[outcome]
-	return &junitSkipped{Message: shorten(fmt.Sprintf("%s; the gate accepts it: %s", word, p.Message), 500), Text: p.Text}
 }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
 	"github.com/evalrun/evalrun/journal"
@@ -21,10 +19,9 @@ import (
 
 // How much of a run the table shows; the rest is counted.
 const (
-	defaultWidth = 100
-	fewCases     = 30 // of a suite: they are all listed
-	maxRows      = 40 // cases that did not pass
-	minCell      = 7  // columns of an arm
+	fewCases = 30 // of a suite: they are all listed
+	maxRows  = 40 // cases that did not pass
+	minCell  = 7  // columns of an arm
 )
 
 // Table writes the run for people. It begins with what a reader must know before believing a number, and a line per
@@ -73,39 +70,6 @@ func (t *tableReport) full() error {
 	t.closing()
 	t.out.WriteString("\n")
 	return nil
-}
-
-// trimLines takes the spaces at the ends of lines away.
-func trimLines(b []byte) []byte {
-	lines := bytes.Split(b, []byte("\n"))
-	for i := range lines {
-		lines[i] = bytes.TrimRight(lines[i], " ")
-	}
-	return bytes.Join(lines, []byte("\n"))
-}
-
-type tableReport struct {
-	d    *journal.Document
-	o    Options
-	out  bytes.Buffer
-	show string // the case that the reader will want to see first, "" when all passed
-	help remedies
-
-	failures standing.Failures // how those of the run did in the baseline
-}
-
-func (t *tableReport) line(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if plain := ansi.Regexp().ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
-		text = displaywidth.TruncateString(plain, t.o.Width, "...")
-	}
-	t.out.WriteString(text + "\n")
-}
-
-const ansi lazy.Pattern = "\x1b\\[[0-9;]*m"
-
-func (t *tableReport) paint(outcome eval.Outcome, s string) string {
-	return overview.Paint(t.o.Color, outcome, s)
 }
 
 // grid makes a table in the style of the report.

@@ -1,0 +1,111 @@
+package scorers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/service"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+type safetyCheck struct {
+	categories []string // none: every rating that came
+	min, max   int      // levels; -1: open
+	ofPrompt   bool
+	absent     bool
+}
+
+// contradicts reports whether no rating can be within the bounds.
+func (c safetyCheck) contradicts() bool { return c.min >= 0 && c.max >= 0 && c.min > c.max }
+
+func warnUnknownCategory(n yamlnode.Node, name string) {
+	if !slices.Contains(service.Categories, name) {
+		n.Warnf(diag.DidYouMean(name, service.Categories), "the service's specification names no category `%s`", name)
+	}
+}
+
+func level(n yamlnode.Node) int {
+	if n.IsZero() {
+		return -1
+	}
+	return slices.Index(eval.Probabilities, n.Word(eval.Probabilities...))
+}
+
+func (c safetyCheck) ratings(a *Answer) ([]eval.SafetyRating, string) {
+	if c.ofPrompt {
+		if a.Response.PromptFeedback == nil {
+			return nil, "the prompt"
+		}
+		return a.Response.PromptFeedback.SafetyRatings, "the prompt"
+	}
+	if a.Candidate == nil {
+		return nil, "the answer"
+	}
+	return a.Candidate.SafetyRatings, "the answer"
+}
+
+// missing finds the categories without a rating.
+func (c safetyCheck) missing(ratings []eval.SafetyRating, whose string) []Finding {
+	wanted := c.categories
+	if len(wanted) == 0 && len(ratings) == 0 {
+		wanted = []string{"any category"}
+	}
+	var out []Finding
+	for _, category := range wanted {
+		if slices.ContainsFunc(ratings, func(r eval.SafetyRating) bool { return r.Category == category }) {
+			continue
+		}
+		if c.absent {
+			out = append(out, yes("%s has no rating for %s", whose, short(category)))
+		} else {
+			out = append(out, unscored("%s has no safety rating for %s", whose, short(category)))
+		}
+	}
+	return out
+}
+
+func (c safetyCheck) rated(ratings []eval.SafetyRating, whose string) []Finding {
+	out := make([]Finding, len(ratings))
+	for i, r := range ratings {
+		out[i] = c.judge(r, whose)
+	}
+	return out
+}
+
+func (c safetyCheck) judge(r eval.SafetyRating, whose string) Finding {
+	l, name := r.Level(), short(r.Category)
+	switch {
+	case l < 0 && c.absent:
+		return yes("%s has no known rating for %s (%q)", whose, name, r.Probability)
+	case l < 0:
+		return unscored("the rating %q for %s is not on the scale", r.Probability, name)
+	case c.min < 0 && c.max < 0:
+		return no("%s is rated %s for %s, expected no rating", whose, r.Probability, name)
+	case c.max >= 0 && l > c.max:
+		return no("%s is rated %s for %s, at most %s is allowed", whose, r.Probability, name, eval.Probabilities[c.max])
+	case c.min >= 0 && l < c.min:
+		return no("%s is rated %s for %s, at least %s is expected", whose, r.Probability, name, eval.Probabilities[c.min])
+	}
+	return yes("%s is rated %s for %s", whose, r.Probability, name)
+}
+
+func short(category string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(category, "HARM_CATEGORY_"), "_", " "))
+}
+
+func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord.Regexp().String())) }
+
+// reasonWord is what a reason for a block looks like; YES and NO are older spellings of a boolean.
+const reasonWord lazy.Pattern = `^[A-Z][A-Z_]{3,}$`
+
+func reasons(n yamlnode.Node) []string {
+	out := n.Strings()
+	if !n.IsZero() && (len(out) == 0 || slices.ContainsFunc(out, func(r string) bool { return !reasonWord.Matches(r) })) {
+		n.Errorf("such as SAFETY", "expected a reason for a block, or several")
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+package scorers
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/blank"
+	"github.com/evalrun/evalrun/internal/shape"
+	"github.com/evalrun/evalrun/internal/textmetric"
+	"github.com/evalrun/evalrun/internal/yamlnode"
+)
+
+// textKeys may be next to scorers of text; some kinds take them among their arguments too.
+func textKeys() shape.Block {
+	return shape.Block{Keys: []shape.Key{
+		{Name: "ignoreCase", Is: shape.Bool, Doc: "Full Unicode case folding of both sides."},
+		{Name: "trim", Is: shape.Bool, Doc: "White space around the answer does not matter."},
+		{Name: "normalize", Is: shape.Word("nfc", "nfkc", "none"), Doc: "The Unicode form of both sides; nfc when not given."},
+	}}
+}
+
+func textOptions() []string { return textKeys().Names() }
+
+const textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
+	"space around the answer), `normalize: nfc | nfkc | none` (default nfc, on both sides)."
+
+// fold brings two texts into the form in which they are compared.
+type fold struct {
+	ignoreCase, trim bool
+	normalize        string
+}
+
+func (a args) fold() fold {
+	f := fold{ignoreCase: a.option("ignoreCase").Bool(), trim: a.option("trim").Bool(), normalize: "nfc"}
+	if n := a.option("normalize"); !n.IsZero() {
+		f.normalize = n.Word("nfc", "nfkc", "none")
+	}
+	return f
+}
+
+func (f fold) text(s string) string {
+	s = f.form(s)
+	if f.trim {
+		s = strings.TrimSpace(s)
+	}
+	if f.ignoreCase {
+		s = f.form(textmetric.FoldCase(s))
+	}
+	return s
+}
+
+func (f fold) form(s string) string {
+	switch f.normalize {
+	case "none":
+		return s
+	case "nfkc":
+		return norm.NFKC.String(s)
+	}
+	return norm.NFC.String(s)
+}
+
+// wantedTexts reads the argument of a text scorer: a text or a list of texts. An
+// empty text would be found in every answer.
+func (a args) wantedTexts(list bool) []string {
+	if a.Args.IsSequence() && !list {
+		a.Args.Errorf("containsAll and containsAny take lists", "`%s` takes one text", a.Kind)
+		return nil
+	}
+	if a.Args.IsMapping() {
+		a.Args.Errorf("", "`%s` takes a text, found a mapping", a.Kind)
+		return nil
+	}
+	var out []string
+	for _, n := range a.Args.Items() {
+		text := textOf(n)
+		a.checkBlank(n, text)
+		out = append(out, text)
+	}
+	if a.Args.IsSequence() && len(out) == 0 {
+		a.Args.Errorf("", "`%s` needs at least one text", a.Kind)
+	}
+	return out
+}
+
+// checkBlank reports a text that shows nothing, where it decides nothing.
+func (a args) checkBlank(n yamlnode.Node, text string) {
+	switch {
+	case !blank.Is(text) || !n.IsScalar() || n.IsNull():
+		return
+	case a.Kind == "equals":
+		n.Warnf("", "no answer equals a text that shows nothing: an answer without text fails")
+	case text == "":
+		n.Errorf("", "`%s` of an empty text always passes", a.Kind)
+	case strings.HasPrefix(a.Kind, "contains") && !a.nestedIn:
+		n.Warnf("", "`%s` of white space or invisible characters alone says little about an answer", a.Kind)
+	}
+	if text != "" {
+		a.changed()
+	}
+}
+
+// changed notes that the scorer means something else than in the first version, where not every scorer of its kind
+// does.
+func (a args) changed() { a.needs.Versions = append(a.needs.Versions, a.Kind+".2") }
+
+// texts are one or several.
+func texts() shape.Shape { return shape.OneOrMore(shape.Text) }
+
+// textOf is the text of a node, which may be the empty one in quotes.
+func textOf(n yamlnode.Node) string {
+	if n.IsMapping() || n.IsSequence() || n.IsNull() {
+		n.Errorf("", "expected a text, found %s", n.Describe())
+		return ""
+	}
+	return n.Str()
+}
+
+// onText makes a scorer of a check that looks at the candidate's text. An answer without
+// text fails, whatever the check is.
+func onText(f fold, check func(got, folded string) Finding) Scorer {
+	return Func(func(a *Answer) Finding {
+		if missing, ok := noText(a); ok {
+			return missing
+		}
+		return check(a.Candidate.Text, f.text(a.Candidate.Text))
+	})
+}
+
+func noText(a *Answer) (Finding, bool) {
+	switch {
+	case a.Candidate == nil && a.Response.PromptBlock() != "":
+		return without("there is no answer: the prompt was blocked (%s)", a.Response.PromptBlock()), true
+	case a.Candidate == nil && len(a.Response.Candidates) == 0:
+		return without("there is no answer"), true
+	case a.Candidate == nil:
+		return without("there is no candidate %d, only %d in all", a.Index, len(a.Response.Candidates)), true
+	case a.Candidate.PartlyBlocked() != "" && !a.Partial:
+		return without("the answer was blocked (%s) after %s of text; `partial: allow` scores those", a.Candidate.Block(),
+			diag.Count(utf8.RuneCountInString(a.Candidate.Text), "character")), true
+	case !blank.Is(a.Candidate.Text):
+		return Finding{}, false
+	}
+	return without("the answer has no text%s", whyEmpty(a.Candidate)), true
+}
+
+// whyEmpty is why a candidate has no text, as far as the service says.
+func whyEmpty(c *eval.Candidate) string {
+	if block := c.Block(); block != "" {
+		return fmt.Sprintf(": it was blocked (%s)", block)
+	}
+	if calls := c.Calls(); len(calls) > 0 {
+		return ": it calls " + showCalls(calls)
+	}
+	shown := ""
+	if c.Text != "" {
+		shown = ", only white space or invisible characters: " + quoteHidden(c.Text)
+	}
+	if c.FinishReason != "" {
+		shown += fmt.Sprintf(" (finish reason %s)", c.FinishReason)
+	}
+	return shown
+}
+
+// without is a failure that `not:` does not turn into a pass. It is for an answer without anything to look at, one
+// that cannot be read, or one that is not compared because its length alone decides.
+func without(format string, args ...any) Finding {
+	f := no(format, args...)
+	f.NoText = true
+	return f
+}
