@@ -77,7 +77,7 @@ func (t *tableReport) comparison(c *compare.Comparison) {
 		t.wrapped("", "no verdict, since no margin was stated: --margin 0.05 lets the pass rate be 5 points lower")
 	}
 	if _, _, ok := twoArms(c); ok && c.Verdict == eval.Inconclusive && c.Head.Name != "" {
-		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(c.Head.Name))
+		t.line("which of them is best is another question: evalrun compare %s --rank", diag.CleanLine(shellWord(c.Head.Name)))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // defaultWidth is the width of tables where none is stated, in columns.
 const defaultWidth = 100
 
+// tableReport is what is written for people: of runs, comparisons, rankings and preferences.
 type tableReport struct {
 	d    *journal.Document
 	o    Options

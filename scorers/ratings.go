@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
+// safetyCheck compares ratings with bounds, for the kinds `safety` and `promptFeedback`.
 type safetyCheck struct {
 	categories []string // none: every rating that came
 	min, max   int      // levels; -1: open

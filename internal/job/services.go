@@ -103,7 +103,7 @@ func (s *Settings) serviceLimits() map[string]suite.Limits {
 	return out
 }
 
-// Caller is what stands for the caller at a named service: a key, the program that prints tokens, or a secret header.
+// Caller is how a named service knows who calls: a key, the program that prints tokens, or a secret header.
 func (n *Named) Caller() string {
 	switch headers := (&dialect.Contact{NamedService: n.NamedService}).Secrets(); {
 	case n.key != "":
