@@ -219,7 +219,7 @@ func trialsOf(arm *forecast.ArmForecast) string {
 	return trials
 }
 
-// differ reports whether the arms do not all have the same of something.
+// differ reports whether a property is not the same for all arms.
 func differ(arms []forecast.ArmForecast, of func(*forecast.ArmForecast) string) bool {
 	return slices.ContainsFunc(arms, func(a forecast.ArmForecast) bool { return of(&a) != of(&arms[0]) })
 }

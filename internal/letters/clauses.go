@@ -37,7 +37,7 @@ func (c clauses) read(at int) (place, surety int) {
 // maxClause bounds how far from the beginning of a clause its letter is looked for.
 const maxClause = 40
 
-// groupOf is where the group of a match begins that took part in it.
+// groupOf is the start of the first group that matched, or else of the whole match.
 func groupOf(m []int) int {
 	for i := 2; i < len(m); i += 2 {
 		if m[i] >= 0 {

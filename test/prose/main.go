@@ -1,5 +1,5 @@
 // Command prose measures the words of the repository: how long its sentences are, and how often they have a word that
-// CONTRIBUTING.md lists as one to avoid. It reads the README and the pages, and the texts and comments of the code.
+// CONTRIBUTING.md lists as one to avoid. It reads the README and the pages, and the texts, comments and names of the code.
 //
 // With -ceilings it fails when a figure is above the one in that file.
 package main
@@ -22,7 +22,7 @@ import (
 func main() {
 	root := flag.String("root", ".", "folder of the repository")
 	ceilings := flag.String("ceilings", "", "file with the most long sentences and listed words that each source may have")
-	show := flag.String("show", "", "print long sentences and those with listed words of a source: docs, decisions, messages or comments")
+	show := flag.String("show", "", "print long sentences and those with listed words of a source: docs, decisions, messages, comments or names")
 	flag.Parse()
 	if err := run(os.Stdout, *root, *ceilings, *show); err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
@@ -53,7 +53,7 @@ func run(w io.Writer, root, ceilings, show string) error {
 }
 
 // sources are what is measured, in the order of the table.
-var sources = []string{"docs", "decisions", "messages", "comments"}
+var sources = []string{"docs", "decisions", "messages", "comments", "names"}
 
 // figures are the numbers of a source that have a ceiling.
 type figures struct {
@@ -115,6 +115,11 @@ func add(out map[string][]sentence, path, rel string) error {
 		}
 		messages, comments, err := code(rel, text)
 		out["messages"], out["comments"] = append(out["messages"], messages...), append(out["comments"], comments...)
+		if err != nil {
+			return err
+		}
+		declared, err := names(rel, text)
+		out["names"] = append(out["names"], declared...)
 		return err
 	}
 	return nil

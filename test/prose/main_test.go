@@ -45,6 +45,22 @@ func TestCodeHasMessagesAndComments(t *testing.T) {
 	expect.Same(t, "messages that are data, and comments next to them", []int{len(messages), len(comments)}, []int{0, 4})
 }
 
+func TestNamesAreReadWordByWord(t *testing.T) {
+	t.Parallel()
+	text := "package asked\n\nimport anew \"fmt\"\n\ntype JSONMistakes struct{ maxToldReason, Task int }\n\n" +
+		"func (tell JSONMistakes) goOn(whose ...int) (kase int) {\nNobody:\n" +
+		"\tfor asks, basks := range whose {\n\t\tx, stands_in := asks, basks\n\t\tx = stands_in\n\t}\n\treturn unlisted.Told\n}\n"
+	declared, err := names("x.go", []byte(text))
+	expect.OK(t, err)
+	expect.Same(t, "names", said(declared), []string{
+		"asked asked", "anew anew", "JSONMistakes mistakes", "maxToldReason told", "Task", "goOn go on", "tell tell", "whose whose",
+		"kase kase", "Nobody nobody", "asks asks", "basks", "x", "stands_in stands",
+	})
+	for name, want := range map[string]string{"maxJSONReason": "max json reason", "URL2Path": "url2 path", "HTTP": "http", "ID": "id"} {
+		expect.Same(t, name, wordsOf(name), want)
+	}
+}
+
 func TestCeilingsHoldLongSentencesAndListedWords(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 31)
