@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Options are what a command chose for a run beyond its suites. The head of a run file records them; none is a secret. A zero value was
+// Options are what a command chose for a run beyond its suites. The header of a run file records them; none is a secret. A zero value was
 // not given.
 type Options struct {
 	ServiceOptions
@@ -27,7 +27,7 @@ type Options struct {
 	Allow     []string          `json:"allow,omitempty"`     // what they may do nevertheless: program, http=HOST
 	NoContent bool              `json:"noContent,omitempty"` // prompts and answers stay out of all files
 
-	// Name and Labels are those of the run, which has them in its head.
+	// Name and Labels are those of the run, which has them in its header.
 	Name   string            `json:"-"`
 	Labels map[string]string `json:"-"`
 	// Defaults are what a project file says. They hold where neither these options nor variables nor suites say anything.

@@ -138,7 +138,7 @@ func (c Counts) Total() int { return c.Pass + c.Fail + c.Error + c.Skip }
 // Asked is the number of outcomes that are not skips.
 func (c Counts) Asked() int { return c.Pass + c.Fail + c.Error }
 
-// Run is the head of a run file: what was to run, and where.
+// Run is the header of a run file: what was to run, and where.
 type Run struct {
 	Version   int        `json:"version"`
 	ID        string     `json:"id"`
@@ -172,7 +172,7 @@ type Run struct {
 	ProjectHash string `json:"projectHash,omitempty"`
 	// Copies are the SHA-256 digests of the copies of the suites' files, by their paths inside the run directory.
 	Copies map[string]string `json:"copies,omitempty"`
-	// Signature says who wrote the head, as package internal/trust has it. Older runs have none.
+	// Signature says who wrote the header, as package internal/trust has it. Older runs have none.
 	Signature string `json:"signature,omitempty"`
 }
 

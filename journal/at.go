@@ -13,7 +13,7 @@ import (
 )
 
 // Release lets go of what locates trials, which is most of the memory that a run of a million takes. Trials, Facts, Find and all
-// that looks at trials finds none from then on; the head, the summary, TrialAt and IDAt remain.
+// that looks at trials finds none from then on; the header, the summary, TrialAt and IDAt remain.
 func (d *Document) Release() {
 	large := len(d.index.entries) >= largeIndex
 	d.index = index{finding: &sync.Mutex{}}

@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// Document is a run as reports see it: its head, its summary, and a cursor over its trials in
+// Document is a run as reports see it: its header, its summary, and a cursor over its trials in
 // the order of the plan. It holds an index, not the trials.
 type Document struct {
 	Dir  string

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Head reads the head of a run file alone; path is as in Open.
+// Head reads the header of a run file alone; path is as in Open.
 func Head(path string) (*eval.Run, error) {
 	file, path, err := openRun(path)
 	if err != nil {

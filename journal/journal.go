@@ -29,7 +29,7 @@ const lockName = "lock"
 // FileName is the run file in a run directory.
 const FileName = "run.jsonl"
 
-// headName holds a copy of the head, without which a run file says little.
+// headName holds a copy of the header, without which a run file says little.
 const headName = "head.json"
 
 // Version is the format of the run files that are written.
@@ -82,7 +82,7 @@ func newWriter(dir string, lock *flock.Flock, open opener) *Writer {
 // ErrLocked is returned by Create and Resume when another process writes to the run directory.
 var ErrLocked = errors.New("another evalrun writes to this run")
 
-// Create makes the run directory, writes the head of the run file and the snapshots, and takes
+// Create makes the run directory, writes the header of the run file and the snapshots, and takes
 // the lock. An existing run file is not touched: that is an error.
 func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, error) {
 	return create(dir, run, snapshots, openFile, "")
@@ -171,10 +171,10 @@ func (w *Writer) clean() error {
 	return os.RemoveAll(filepath.Join(w.dir, copiesDir))
 }
 
-// newSuffix is what a run file is called by until its head is in it.
+// newSuffix is what a run file is called by until its header is in it.
 const newSuffix = ".new"
 
-// place puts the head and its copy where they belong: there is no moment in which a run file has no head, since the lock
+// place puts the header and its copy where they belong: there is no moment in which a run file has no header, since the lock
 // keeps everybody else away.
 func (w *Writer) place(path string, head []byte) error {
 	err := w.put(filepath.Join(w.dir, headName), head)

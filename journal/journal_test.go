@@ -339,7 +339,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(float64(trials)*float64(b.N)/b.Elapsed().Seconds(), "trials/s")
 }
 
-// Scenario R23: run files of earlier versions are read. This one is of 2026-11-20, before heads had copies and named targets.
+// Scenario R23: run files of earlier versions are read. This one is of 2026-11-20, before headers had copies and named targets.
 func TestOldRunFiles(t *testing.T) {
 	t.Parallel()
 	d, err := Open("testdata/old")

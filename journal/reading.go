@@ -54,8 +54,8 @@ func (d *Document) readLines() error {
 	}
 }
 
-// errNoHead says that a file has lines, and none of them is a head.
-var errNoHead = errors.New("the run file has no head")
+// errNoHead says that a file has lines, and none of them is a header.
+var errNoHead = errors.New("the run file has no header")
 
 // errRest says that what follows in the file does not count.
 var errRest = errors.New("the rest is left out")
@@ -110,7 +110,7 @@ func (d *Document) check(data []byte) (l line, scanned bool, problem error) {
 	return l, false, err
 }
 
-// damagedLine notes a line that cannot be used. Without a head there is no run, so that its copy is read instead.
+// damagedLine notes a line that cannot be used. Without a header there is no run, so that its copy is read instead.
 func (d *Document) damagedLine(number int, ended bool, problem error) error {
 	switch {
 	case !ended && number > 1:
@@ -131,7 +131,7 @@ func (d *Document) damaged(format string, args ...any) {
 	d.unhealed = true
 }
 
-// headCopy reads the copy of the head.
+// headCopy reads the copy of the header.
 func (d *Document) headCopy() error {
 	data, err := regular.ReadFile(filepath.Join(d.Dir, headName), maxLine)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// Signable is the head of a run as it is signed: all that its line will hold but for the signature itself.
+// Signable is the header of a run as it is signed: all that its line will hold but for the signature itself.
 func Signable(run *eval.Run) ([]byte, error) {
 	unsigned := *run
 	unsigned.Version, unsigned.Signature = Version, ""
@@ -36,7 +36,7 @@ func withoutFrame(line []byte) []byte {
 	return line
 }
 
-// Signable is the head of the run as it was signed. It is read from the file, since a head of another version of
+// Signable is the header of the run as it was signed. It is read from the file, since a header of another version of
 // evalrun may have fields that this one does not know.
 func (d *Document) Signable() ([]byte, error) {
 	line, err := readHead(d.file)
@@ -45,7 +45,7 @@ func (d *Document) Signable() ([]byte, error) {
 	}
 	signature := `,"signature":"` + d.Run.Signature + `"`
 	if d.Run.Signature == "" || bytes.Count(line, []byte(signature)) != 1 {
-		return nil, errors.New("the head is not signed")
+		return nil, errors.New("the header is not signed")
 	}
 	return withoutFrame(bytes.Replace(line, []byte(signature), nil, 1)), nil
 }
@@ -59,7 +59,7 @@ func readHead(file io.ReaderAt) ([]byte, error) {
 	return line, nil
 }
 
-// CopiesOf are the digests of the copies of suites' files, for the head.
+// CopiesOf are the digests of the copies of suites' files, for the header.
 func CopiesOf(snapshots map[string][]byte) map[string]string {
 	if len(snapshots) == 0 {
 		return nil
@@ -77,7 +77,7 @@ type ErrCopies struct{ File, Problem string }
 
 func (e *ErrCopies) Error() string { return e.File + " " + e.Problem }
 
-// CheckCopies compares the copies of the suites with their digests in the head. The error is an *ErrCopies, or of
+// CheckCopies compares the copies of the suites with their digests in the header. The error is an *ErrCopies, or of
 // reading. Runs of versions that kept no digests are left to their hashes.
 func (d *Document) CheckCopies() error {
 	if d.Run.Copies == nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // WriteWithheld writes the run file as --no-content would have kept it: without prompts, answers, and words that may
-// quote them. It has the lines of the head, of trials, of early verdicts, of resumes and of the end; lines that are
+// quote them. It has the lines of the header, of trials, of early verdicts, of resumes and of the end; lines that are
 // damaged are left out.
 func (d *Document) WriteWithheld(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}

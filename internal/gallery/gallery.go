@@ -59,7 +59,7 @@ func asset(name string) string {
 	return string(data)
 }
 
-// Run is a run of the list, as its head shows it.
+// Run is a run of the list, as its header shows it.
 type Run struct {
 	Key       string   `json:"key"` // in addresses
 	ID        string   `json:"id"`
@@ -70,7 +70,7 @@ type Run struct {
 	Planned   int      `json:"planned"` // trials
 }
 
-// NewRun reads the head of a run.
+// NewRun reads the header of a run.
 func NewRun(key string, head *eval.Run) Run {
 	r := Run{
 		Key: key, ID: head.ID, Suites: []string{}, Marks: head.Marks(), StartedAt: head.StartedAt, Emulator: head.Emulator,

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// runServices are the named services that the plan calls, for the head of a run file.
+// runServices are the named services that the plan calls, for the header of a run file.
 func (s *Session) runServices() map[string]eval.RunService {
 	var out map[string]eval.RunService
 	for _, name := range s.calls {

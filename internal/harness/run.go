@@ -95,7 +95,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 	return dir, c.carryOut(ctx, progress, signals)
 }
 
-// sign signs the head of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
+// sign signs the header of a run that is about to be made in dir, unless answers or suites come from a run that is not trusted.
 func (s *Session) sign(run *eval.Run, dir string) error {
 	run.Signature = ""
 	if !s.origin.signs() {
@@ -170,7 +170,7 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 		kept.Vars = nil
 	}
 	kept.Absolute()
-	if kept.Race != "" { // what the project file says is not in the head
+	if kept.Race != "" { // what the project file says is not in the header
 		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.ByProject().Rule.Alpha)
 	}
 	if chosen := s.Settings.Selection; chosen != nil {

@@ -242,7 +242,7 @@ func (s *site) keep(run string, lines int, torn string) {
 	s.write(name, strings.Join(all[:lines], "")+torn)
 }
 
-// reseal replaces a part of the head of a run, checksum and copy included.
+// reseal replaces a part of the header of a run, checksum and copy included.
 func (s *site) reseal(run, old, changed string) {
 	s.Helper()
 	name := filepath.Join(run, journal.FileName)

@@ -88,7 +88,7 @@ func (l *Loaded) sendLike(begun map[string]string) {
 	}
 }
 
-// rescorable reads the head of a run, whose answers can be judged again as far as that says.
+// rescorable reads the header of a run, whose answers can be judged again as far as that says.
 func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 	run, err := journal.Head(dir.Path(name))
 	switch {

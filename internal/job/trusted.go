@@ -15,7 +15,7 @@ import (
 )
 
 // A run directory acts as code: resuming or rescoring it starts the programs of its suites and sends the key to its
-// address. So evalrun signs its head with the user's key, and a directory of somebody else has to be trusted by name.
+// address. So evalrun signs its header with the user's key, and a directory of somebody else has to be trusted by name.
 
 // ownService is where the user's own flags and environment say that the service is, whatever a run says.
 type ownService struct {
@@ -34,7 +34,7 @@ func (o ownService) settle(getenv func(string) string) ownService {
 	}
 }
 
-// claims are what a run does because of its head and its suites alone.
+// claims are what a run does because of its header and its suites alone.
 type claims struct {
 	run       *journal.Document
 	address   string // to which the key goes; "": to the user's own, or nowhere
@@ -214,5 +214,5 @@ func (j *Job) VetAnswers(of *journal.Document, sends bool) error {
 	return c.check("rescoring")
 }
 
-// Sign signs the head of a run that is about to be made in dir.
+// Sign signs the header of a run that is about to be made in dir.
 func (s *Settings) Sign(run *eval.Run, dir string) error { return s.trust.SignRun(run, dir) }

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Selector selects runs by what their heads say of them: `latest:BRANCH`, the newest run of a branch; `branch:GLOB`,
+// Selector selects runs by what their headers say of them: `latest:BRANCH`, the newest run of a branch; `branch:GLOB`,
 // `name:GLOB`, `label:GLOB`, `label:KEY=GLOB` and `commit:PREFIX`, all that fit. Where one run is wanted, it is the
 // newest.
 type Selector struct {
@@ -129,13 +129,13 @@ func Choose(selectors []Selector, n int, at func(int) *eval.Run) (out []int) {
 	return slices.Compact(out)
 }
 
-// headed is a run directory with the head of its run.
+// headed is a run directory with the header of its run.
 type headed struct {
 	Dir string
 	Run *eval.Run
 }
 
-// heads reads the heads of the runs below .evalrun/runs, the oldest first. What cannot be read is left out.
+// headers reads the headers of the runs below .evalrun/runs, the oldest first. What cannot be read is left out.
 func (d Dir) heads() []headed {
 	var out []headed
 	for _, id := range d.IDs() {

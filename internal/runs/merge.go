@@ -202,7 +202,7 @@ func complete(names []string, shards []*journal.Document) error {
 	return nil
 }
 
-// mergedHead is the head of the run that the shards are parts of.
+// mergedHead is the header of the run that the shards are parts of.
 func mergedHead(shards []*journal.Document) *eval.Run {
 	run := shards[0].Run
 	run.ID = rundir.NewID(time.Now().UTC())

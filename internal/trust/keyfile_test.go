@@ -61,7 +61,7 @@ func TestALinkIsNoKey(t *testing.T) {
 	expect.Same(t, "signature", link.Sign([]byte("head"), "/x"), "")
 }
 
-// Every character of a signature, every byte of the head and every part of the folder counts.
+// Every character of a signature, every byte of the header and every part of the folder counts.
 func TestWhatIsSignedCannotChange(t *testing.T) {
 	t.Parallel()
 	k, dir, head := keyed(t, goodKey), t.TempDir(), []byte(`{"type":"run","id":"r"}`)
@@ -83,7 +83,7 @@ func TestWhatIsSignedCannotChange(t *testing.T) {
 			t.Errorf("another byte at %d of the head: got it verified, want it refused", i)
 		}
 	}
-	// Were folder and head only written one after the other, what is moved between them would not count.
+	// Were folder and header only written one after the other, what is moved between them would not count.
 	moved := string(head[0])
 	if k.Verify(s, head[1:], dir+moved) || k.Verify(strings.ToUpper(s), head, dir) || k.Verify(s, head, filepath.Dir(dir)) {
 		t.Error("another folder, or the same in other letters, verifies")

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// SignRun signs the head of a run that is about to be made in dir.
+// SignRun signs the header of a run that is about to be made in dir.
 func (k *Keys) SignRun(run *eval.Run, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { // its place is signed, with the links that lead to it
 		return err
@@ -21,7 +21,7 @@ func (k *Keys) SignRun(run *eval.Run, dir string) error {
 	return nil
 }
 
-// Signed reports whether the head of a run was signed here, or with the key that machines share.
+// Signed reports whether the header of a run was signed here, or with the key that machines share.
 func (k *Keys) Signed(d *journal.Document) bool {
 	if d.Run.Signature == "" {
 		return false

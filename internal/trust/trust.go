@@ -47,7 +47,7 @@ func Load(getenv func(string) string) (*Keys, error) {
 	return k, nil
 }
 
-// Sign signs the head of a run that lies in a folder; "" when there is no key and none can be made.
+// Sign signs the header of a run that lies in a folder; "" when there is no key and none can be made.
 func (k *Keys) Sign(head []byte, dir string) string {
 	if len(k.shared) > 0 {
 		return mac(k.shared, head, "")
@@ -62,7 +62,7 @@ func (k *Keys) Sign(head []byte, dir string) string {
 	return mac(key, head, place(dir))
 }
 
-// Verify reports whether one of the keys signed the head of a run that lies in a folder. The user's own key signs the folder too.
+// Verify reports whether one of the keys signed the header of a run that lies in a folder. The user's own key signs the folder too.
 func (k *Keys) Verify(signature string, head []byte, dir string) bool {
 	if signature == "" {
 		return false
@@ -74,7 +74,7 @@ func (k *Keys) Verify(signature string, head []byte, dir string) bool {
 	return err == nil && hmac.Equal([]byte(signature), []byte(mac(key, head, place(dir))))
 }
 
-// mac is the HMAC-SHA256 (RFC 2104) of folder and head in hexadecimal digits.
+// mac is the HMAC-SHA256 (RFC 2104) of folder and header in hexadecimal digits.
 func mac(key, head []byte, dir string) string {
 	h := hmac.New(sha256.New, key)
 	fmt.Fprintf(h, "%d %s\n", len(dir), dir)
