@@ -231,7 +231,7 @@ func (r *run) skip(t *Planned) string {
 // as a refused key.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 	a := &scoring{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Vars: j.trial.shownVars(), Scores: []eval.Score{}, Turns: j.turns}}
-	if scored := a.guarded(func() bool { return r.judge(ctx, a, j.known) }); scored {
+	if scored := a.guarded(func() bool { return r.score(ctx, a, j.known) }); scored {
 		r.deliver(a.result, taken)
 		a.leave()
 		return
@@ -272,8 +272,8 @@ func (r *run) keepAnswer(a *scoring) {
 	})
 }
 
-// judge gets an answer and scores it. It is false when embeddings or judges are wanted first.
-func (r *run) judge(ctx context.Context, a *scoring, known *eval.Result) bool {
+// score gets an answer and scores it. It is false when embeddings or judges are wanted first.
+func (r *run) score(ctx context.Context, a *scoring, known *eval.Result) bool {
 	if known != nil {
 		known, err := r.readAgain(a.trial, known)
 		if a.recorded(known); err != nil {

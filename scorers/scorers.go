@@ -359,10 +359,10 @@ func rank(f Finding) int {
 	return 0
 }
 
-// Judge turns the scores of a trial into its outcome. Without a threshold every scorer must
+// OutcomeOf turns the scores of a trial into its outcome. Without a threshold every scorer must
 // pass; with one the weighted mean must reach it and no required scorer may fail.
 // A score that could not be determined makes the trial an error of kind unscored.
-func Judge(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Error) {
+func OutcomeOf(scores []eval.Score, threshold *float64) (eval.Outcome, *eval.Error) {
 	all, required := true, true
 	var sum, weight float64
 	for _, s := range scores {

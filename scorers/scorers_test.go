@@ -234,7 +234,7 @@ func TestJudge(t *testing.T) {
 		{[]eval.Score{s(1, true, 1, false), {Scorer: "y", Unscored: "no idea"}}, &half, eval.Err},
 		{[]eval.Score{s(0, false, 0, false)}, &half, eval.Fail},
 	} {
-		if got, _ := scorers.Judge(test.scores, test.threshold); got != test.want {
+		if got, _ := scorers.OutcomeOf(test.scores, test.threshold); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.scores, got, test.want)
 		}
 	}
