@@ -95,7 +95,7 @@ func (p path) sides() (base, head *Side) {
 }
 
 // fixed is the verdict of the tests for a number of cases that was fixed before, as Compare and Decide give it.
-func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.Stop) eval.Verdict {
+func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict) eval.Verdict {
 	if gained, regressed, counted := p.counts(); counted && g.Name == eval.MetricPass { // the same, without an interval
 		if stop != nil {
 			return stop.Verdict
@@ -108,7 +108,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.Stop) eval.Ve
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)
 	one.Gated, one.Margin = true, &g.Margin
-	return Decide([]ArmComparison{{Metrics: []MetricComparison{one}, Stopped: stop}}, o)
+	return Decide([]ArmComparison{{Metrics: []MetricComparison{one}, EarlyVerdict: stop}}, o)
 }
 
 // counts are the flips of cases that were judged once each, and belong to no cluster; false where there are others.

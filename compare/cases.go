@@ -141,8 +141,8 @@ func (c *Cases) All() iter.Seq2[int, *Case] {
 	}
 }
 
-// Counts yields what All does, in a fraction of the time: the cases lack their names, clusters and hashes.
-func (c *Cases) Counts() iter.Seq2[int, *Case] {
+// AllUnnamed yields what All does, in a fraction of the time: the cases lack their names, clusters and hashes.
+func (c *Cases) AllUnnamed() iter.Seq2[int, *Case] {
 	return func(yield func(int, *Case) bool) {
 		r := caseReader{of: c}
 		for i := range c.n {

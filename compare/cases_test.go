@@ -63,7 +63,7 @@ func TestCases(t *testing.T) {
 		expect.Same(t, fmt.Sprint("case ", i), fmt.Sprintf("%+v", *c), fmt.Sprintf("%+v", want[i]))
 		expect.Same(t, fmt.Sprint("copy of case ", i), fmt.Sprintf("%+v", cases.At(i)), fmt.Sprintf("%+v", want[i]))
 	}
-	for i, c := range cases.Counts() {
+	for i, c := range cases.AllUnnamed() {
 		expect.Same(t, fmt.Sprint("counts of case ", i), fmt.Sprint(c.Passed, c.LatencyMs, c.Metrics, c.Classes),
 			fmt.Sprint(want[i].Passed, want[i].LatencyMs, want[i].Metrics, want[i].Classes))
 	}

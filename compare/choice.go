@@ -1,21 +1,21 @@
 package compare
 
-// Choice is what a judge chose between the answers of both sides of a comparison.
-type Choice struct {
+// PairwiseJudging is what a judge chose between the answers of both sides of a comparison.
+type PairwiseJudging struct {
 	Judge    string `json:"judge"`
 	Model    string `json:"model"`
 	Criteria string `json:"criteria,omitempty"`
 	Emulator bool   `json:"emulator"` // the judge is evalrun's emulator
 	// Counts are those of all arms together.
-	ChoiceCounts
+	PairCounts
 	Calls  int `json:"calls"`  // to the judge, retries included, without choices that were known before
 	Tokens int `json:"tokens"` // of those
 	// Incomplete says why pairs were not put to the judge, "" when all were.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// ChoiceCounts count pairs of answers: repeats of cases.
-type ChoiceCounts struct {
+// PairCounts count pairs of answers: repeats of cases.
+type PairCounts struct {
 	Pairs    int `json:"pairs"`
 	Wins     int `json:"wins"`
 	Losses   int `json:"losses"`
@@ -28,7 +28,7 @@ type ChoiceCounts struct {
 	// FirstPlace is how often the answer that stood first was chosen, among all rulings for one of them.
 	FirstPlace FirstPlace `json:"firstPlace"`
 	// Why says of unjudged pairs why, and of how many.
-	Why []ChoiceProblem `json:"why,omitempty"`
+	Why []PairProblem `json:"why,omitempty"`
 }
 
 // FirstPlace measures whether a judge prefers what it reads first: half of the rulings are for that when it does not.
@@ -39,8 +39,8 @@ type FirstPlace struct {
 	Interval *[2]float64 `json:"interval,omitempty"`
 }
 
-// ChoiceProblem is a reason for which pairs were not judged.
-type ChoiceProblem struct {
+// PairProblem is a reason for which pairs were not judged.
+type PairProblem struct {
 	Problem string `json:"problem"`
 	Pairs   int    `json:"pairs"`
 }
@@ -49,7 +49,7 @@ type ChoiceProblem struct {
 const maxProblems = 20
 
 // AddJudged takes up a pair by what it counts for head: 1 when head was preferred, 0 when base was, and half of a tie.
-func (c *ChoiceCounts) AddJudged(worth float64) {
+func (c *PairCounts) AddJudged(worth float64) {
 	c.Pairs++
 	switch worth {
 	case 1:
@@ -62,7 +62,7 @@ func (c *ChoiceCounts) AddJudged(worth float64) {
 }
 
 // AddPlaces takes up how often the judge chose the first and the second of the answers to a case.
-func (c *ChoiceCounts) AddPlaces(to *Case, firsts, seconds int) {
+func (c *PairCounts) AddPlaces(to *Case, firsts, seconds int) {
 	c.FirstPlace.Chosen += firsts
 	c.FirstPlace.Of += firsts + seconds
 	to.First.Total += float64(firsts)
@@ -70,7 +70,7 @@ func (c *ChoiceCounts) AddPlaces(to *Case, firsts, seconds int) {
 }
 
 // AddTurned takes up a pair of different answers to a case, with whether the judge contradicted itself when their order was turned.
-func (c *ChoiceCounts) AddTurned(to *Case, contradicted bool) {
+func (c *PairCounts) AddTurned(to *Case, contradicted bool) {
 	if contradicted {
 		c.Contradicted++
 		to.Contradicted.Add(1)
@@ -80,13 +80,13 @@ func (c *ChoiceCounts) AddTurned(to *Case, contradicted bool) {
 }
 
 // AddUnjudged takes up a pair that was not judged, with the problem.
-func (c *ChoiceCounts) AddUnjudged(problem string) {
+func (c *PairCounts) AddUnjudged(problem string) {
 	c.Pairs++
 	c.Unjudged++
 	c.problem(problem, 1)
 }
 
-func (c *ChoiceCounts) problem(problem string, pairs int) {
+func (c *PairCounts) problem(problem string, pairs int) {
 	for i := range c.Why {
 		if c.Why[i].Problem == problem {
 			c.Why[i].Pairs += pairs
@@ -94,12 +94,12 @@ func (c *ChoiceCounts) problem(problem string, pairs int) {
 		}
 	}
 	if len(c.Why) < maxProblems {
-		c.Why = append(c.Why, ChoiceProblem{problem, pairs})
+		c.Why = append(c.Why, PairProblem{problem, pairs})
 	}
 }
 
 // Join adds the counts of other pairs.
-func (c *ChoiceCounts) Join(o *ChoiceCounts) {
+func (c *PairCounts) Join(o *PairCounts) {
 	c.Pairs += o.Pairs
 	c.Wins += o.Wins
 	c.Losses += o.Losses
@@ -114,9 +114,9 @@ func (c *ChoiceCounts) Join(o *ChoiceCounts) {
 	}
 }
 
-// ArmChoice is the choice between an arm and that of the baseline.
-type ArmChoice struct {
-	ChoiceCounts
+// ArmPreference is the choice between an arm and that of the baseline.
+type ArmPreference struct {
+	PairCounts
 	// Preference is the share for head, ties counting half: of cases, their repeats averaged, and clusters as one. nil: nothing was judged.
 	Preference *float64    `json:"preference"`
 	Interval   *[2]float64 `json:"interval"`

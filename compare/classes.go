@@ -52,7 +52,7 @@ func (m *measure) classified(c *MetricComparison, base, head *Side, margin float
 	k := newClassing(base, head)
 	metric, _ := classification.Parse(c.Name, k.classes)
 	switch {
-	case m.Stopped != nil: // its interval would have to hold at any time
+	case m.EarlyVerdict != nil: // its interval would have to hold at any time
 	case metric.Name == classification.WeightedRecall:
 		m.differences(c, m.units(classification.Accuracy, base, head), margin, moreIsBetter)
 	case metric.Name == classification.Recall:

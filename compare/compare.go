@@ -94,8 +94,8 @@ type Options struct {
 	Gated     []eval.MetricMargin // the metrics that get a verdict; none: estimates only
 	MaxErrors float64             // share of errors above which a side is not comparable
 	Seed      uint64              // of the resampling tests
-	// Stopped is the early stop of head's arm that this comparison is to answer; nil for most.
-	Stopped *eval.Stop
+	// EarlyVerdict is the early stop of head's arm that this comparison is to answer; nil for most.
+	EarlyVerdict *eval.EarlyVerdict
 	// MinPaired is the least share of the baseline's cases that must be compared, among the cases that head has to
 	// cover; 0 is none.
 	MinPaired float64
@@ -109,7 +109,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	p.MinPaired = o.MinPaired
 	judged := p.pairs(p.judged)
 	c := ArmComparison{
-		Stopped:  o.Stopped,
+		EarlyVerdict:  o.EarlyVerdict,
 		Suite:    head.Suite,
 		BaseArm:  base.Arm,
 		HeadArm:  head.Arm,
@@ -251,7 +251,7 @@ func tooFew(p *Pairing, minPaired float64) string {
 }
 
 func errorsOf(s *Side) (out Sum) {
-	for _, c := range s.Cases.Counts() {
+	for _, c := range s.Cases.AllUnnamed() {
 		if !c.Quarantined {
 			out.Total += float64(c.Errors)
 			out.N += c.Asked

@@ -366,7 +366,7 @@ func TestStopIsFinal(t *testing.T) {
 	base, head := flipped(60, 0, 6)
 	o := options(0.05, passMargin(0.05))
 	arms := []ArmComparison{Compare(base, head, o)}
-	arms[0].Stopped = &eval.Stop{Verdict: eval.NotWorse}
+	arms[0].EarlyVerdict = &eval.EarlyVerdict{Verdict: eval.NotWorse}
 	expect.Same(t, "overall verdict", Decide(arms, o), eval.NotWorse)
 	expect.Same(t, "verdict", arms[0].Metrics[0].Verdict, eval.NotWorse)
 }

@@ -13,7 +13,7 @@ type Comparison struct {
 	Why      string   `json:"why,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	// Choice is what a judge chose between the answers, nil without a judge.
-	Choice *Choice `json:"choice,omitempty"`
+	Choice *PairwiseJudging `json:"choice,omitempty"`
 	// Repeated are the suites that this folder's runs have compared with the same baseline before.
 	Repeated []Repeated `json:"repeated,omitempty"`
 	// NotCompared says that the gate has a baseline and --no-baseline was given.
@@ -41,14 +41,14 @@ type ArmComparison struct {
 	HeadArm string       `json:"headArm"`
 	Verdict eval.Verdict `json:"verdict,omitempty"`
 	Why     string       `json:"why,omitempty"` // of an invalid one
-	// Stopped says that the verdict was known early; the metrics are of what was used.
-	Stopped *eval.Stop `json:"stopped,omitempty"`
+	// EarlyVerdict says that the verdict was known early; the metrics are of what was used.
+	EarlyVerdict *eval.EarlyVerdict `json:"stopped,omitempty"`
 	// Estimand says what the intervals are about: `population`, and the cases are a sample of it.
 	Estimand string             `json:"estimand"`
 	Cases    Pairing            `json:"cases"`
 	Metrics  []MetricComparison `json:"metrics"`
 	// Choice is what a judge chose, nil without a judge.
-	Choice *ArmChoice `json:"choice,omitempty"`
+	Choice *ArmPreference `json:"choice,omitempty"`
 	// Flips are the cases whose outcome changed, the worsened ones first.
 	Flips  []Flip  `json:"flips,omitempty"`
 	Slices []Slice `json:"slices,omitempty"` // by tag, advisory

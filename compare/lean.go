@@ -11,7 +11,7 @@ import (
 
 // Lean measures how far the place of the answers decided, over the cases of an arm. It gives the interval of the
 // judge's preference for the first place, and whether the judge contradicts itself in most pairs.
-func (c *ArmChoice) Lean(base, head *Side, o Options) {
+func (c *ArmPreference) Lean(base, head *Side, o Options) {
 	m := newMeasure(o, judgedPairs(base, head))
 	c.Level = 1 - 2*o.Alpha
 	if first := m.shares(func(c *Case) (float64, bool) { return c.First.Mean() }); len(first.head) > 0 {

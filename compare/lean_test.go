@@ -8,8 +8,8 @@ import (
 )
 
 // judged are sides whose pairs of different answers a judge ruled on: in the first cases it contradicted itself.
-func judged(cases, contradicted, repeats int, cluster string) (base, head *Side, choice *ArmChoice) {
-	base, head, choice = &Side{Run: "b"}, &Side{Run: "h"}, &ArmChoice{}
+func judged(cases, contradicted, repeats int, cluster string) (base, head *Side, choice *ArmPreference) {
+	base, head, choice = &Side{Run: "b"}, &Side{Run: "h"}, &ArmPreference{}
 	for i := range cases {
 		c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Cluster: cluster, Passed: repeats, Asked: repeats}
 		base.Cases.Add(&c)
@@ -54,7 +54,7 @@ func TestJudgeThatContradictsItself(t *testing.T) {
 // The interval of the first place is over cases: exact where each case has one answer, wider than that of its rulings.
 func TestFirstPlaceInterval(t *testing.T) {
 	t.Parallel()
-	interval := func(base, head *Side, choice *ArmChoice) [2]float64 {
+	interval := func(base, head *Side, choice *ArmPreference) [2]float64 {
 		choice.Lean(base, head, Options{Alpha: 0.05})
 		expect.Same(t, "intervals", choice.FirstPlace.Interval != nil, true)
 		return *choice.FirstPlace.Interval

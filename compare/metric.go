@@ -50,7 +50,7 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	default:
 		m.differences(&c, m.units(name, base, head), g.Margin, moreIsBetter)
 	}
-	if m.Stopped != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricChoose {
+	if m.EarlyVerdict != nil && c.N > 0 && !eval.IsRatio(name) && name != eval.MetricChoose {
 		m.anytime(&c, base, head)
 	}
 	if name == eval.MetricPass && !m.worst {
@@ -65,9 +65,9 @@ func (m *measure) anytime(c *MetricComparison, base, head *Side) {
 	u := m.units(c.Name, base, head)
 	weights := scaledBy(1/slices.Max(u.weights), u.weights)
 	lower := func(sign float64) float64 {
-		return stats.BettingLower(scaledBy(sign, u.d), weights, m.Stopped.Alpha, bets)
+		return stats.BettingLower(scaledBy(sign, u.d), weights, m.EarlyVerdict.Alpha, bets)
 	}
-	c.Interval, c.Level, c.Anytime = &[2]float64{lower(1), -lower(-1)}, 1-2*m.Stopped.Alpha, true
+	c.Interval, c.Level, c.Anytime = &[2]float64{lower(1), -lower(-1)}, 1-2*m.EarlyVerdict.Alpha, true
 }
 
 // direction is whether more or less of a metric is better.

@@ -35,11 +35,11 @@ type PreferenceCounts struct {
 	Contradicted int `json:"contradicted"`
 	// FirstPlace is how often the answer that stood first was chosen; its interval has the level of a comparison, 90 %.
 	FirstPlace FirstPlace      `json:"firstPlace"`
-	Why        []ChoiceProblem `json:"why,omitempty"` // of unjudged pairs, and of how many
+	Why        []PairProblem `json:"why,omitempty"` // of unjudged pairs, and of how many
 }
 
 // Preferences are the counts without the sides, which differ from pair to pair of arms.
-func (c *ChoiceCounts) Preferences() PreferenceCounts {
+func (c *PairCounts) Preferences() PreferenceCounts {
 	return PreferenceCounts{c.Pairs, c.Ties, c.Unjudged, c.Same, c.Contradicted, c.FirstPlace, c.Why}
 }
 

@@ -73,7 +73,7 @@ func byMean(r *ranking.Ranking) {
 func place(s *Side, metric string) ranking.Arm {
 	a := ranking.Arm{Arm: s.Arm}
 	var mean Sum
-	for _, c := range s.Cases.Counts() {
+	for _, c := range s.Cases.AllUnnamed() {
 		if c.Quarantined {
 			continue
 		}
@@ -211,7 +211,7 @@ func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking
 		a.Best = a.Left == 0
 		r.Arms = append(r.Arms, a)
 		r.Cases = max(r.Cases, s.Cases.Len())
-		for _, c := range s.Cases.Counts() {
+		for _, c := range s.Cases.AllUnnamed() {
 			r.Race.Planned += c.Asked + c.Unused
 			r.Race.Saved += c.Unused
 		}

@@ -25,7 +25,7 @@ func amount(metric string, c *Case) Sum {
 // baseline. 0 means that the baseline has no value.
 func DefaultCap(metric string, base *Side) float64 {
 	var all []float64
-	for _, c := range base.Cases.Counts() {
+	for _, c := range base.Cases.AllUnnamed() {
 		if v, ok := amount(metric, c).Mean(); ok && !c.Quarantined {
 			all = append(all, v)
 		}
@@ -134,7 +134,7 @@ func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlo
 		out.Cap = DefaultCap(g.Name, base)
 	}
 	var all Sum
-	for _, c := range base.Cases.Counts() {
+	for _, c := range base.Cases.AllUnnamed() {
 		if v, ok := amount(g.Name, c).Mean(); ok {
 			all.Add(min(v, out.Cap))
 		}

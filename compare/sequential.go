@@ -49,7 +49,7 @@ type Unit struct {
 }
 
 // Feed takes the next unit. It returns a stop when the verdict is known, nil otherwise.
-func (s *Sequential) Feed(u Unit) *eval.Stop {
+func (s *Sequential) Feed(u Unit) *eval.EarlyVerdict {
 	s.fed++
 	for i := range s.metrics {
 		d, worst := u.Differences[i], u.Worst[i]
@@ -58,7 +58,7 @@ func (s *Sequential) Feed(u Unit) *eval.Stop {
 		}
 		s.bets[i].Add(d, worst, u.Weight)
 	}
-	stop := &eval.Stop{Units: s.fed, Alpha: s.alpha, LogE: map[string]float64{}}
+	stop := &eval.EarlyVerdict{Units: s.fed, Alpha: s.alpha, LogE: map[string]float64{}}
 	all := true
 	for i, m := range s.metrics {
 		if e := s.bets[i].LogFail(); e >= math.Log(float64(s.verdicts)/s.alpha) {

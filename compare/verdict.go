@@ -69,8 +69,8 @@ func (o *Options) decideArm(a *ArmComparison) {
 		switch {
 		case a.Why != "":
 			m.Verdict = eval.Invalid
-		case a.Stopped != nil:
-			stopped(m, a.Stopped)
+		case a.EarlyVerdict != nil:
+			stopped(m, a.EarlyVerdict)
 		}
 		g, _ := o.gatedAs(m.Name)
 		m.Advisory = m.Verdict == eval.Inconclusive && m.N < m.Needs && !g.Strict
@@ -87,7 +87,7 @@ func (o *Options) decideArm(a *ArmComparison) {
 
 // stopped gives a metric the verdict that was known early. It is final, whatever the tests at the end would say of the
 // cases that were used.
-func stopped(m *MetricComparison, stop *eval.Stop) {
+func stopped(m *MetricComparison, stop *eval.EarlyVerdict) {
 	switch {
 	case stop.Verdict == eval.NotWorse:
 		m.Verdict = eval.NotWorse
@@ -202,7 +202,7 @@ func Advise(arms []ArmComparison, o Options) {
 // advise says what it would take to know, for a metric that is not decided.
 func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	switch {
-	case m.Verdict != eval.Inconclusive || m.Margin == nil || a.Stopped != nil || m.Advice != "":
+	case m.Verdict != eval.Inconclusive || m.Margin == nil || a.EarlyVerdict != nil || m.Advice != "":
 	case eval.IsRatio(m.Name):
 		m.Advice = fmt.Sprintf("the interval reaches beyond %g: more cases would shorten it", *m.Margin)
 		if m.N < m.Needs {

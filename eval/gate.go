@@ -133,8 +133,8 @@ const (
 	OnPass = "pass"
 )
 
-// Stop says that the verdict on an arm was known before all of its cases ran. It is final.
-type Stop struct {
+// EarlyVerdict says that the verdict on an arm was known before all of its cases ran. It is final.
+type EarlyVerdict struct {
 	Suite   string  `json:"suite"`
 	Arm     string  `json:"arm"`
 	Verdict Verdict `json:"verdict"`

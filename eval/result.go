@@ -279,8 +279,8 @@ type End struct {
 // Completed reports whether every trial had its turn. A run without an end did not complete.
 func (e *End) Completed() bool { return e != nil && e.Reason == EndCompleted }
 
-// Stopped is why the run ended itself early; "" when it did not.
-func (e *End) Stopped() string {
+// StopReason is why the run ended itself early; "" when it did not.
+func (e *End) StopReason() string {
 	if e == nil || e.Reason != EndStopped {
 		return ""
 	}

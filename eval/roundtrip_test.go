@@ -163,7 +163,7 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 	roundTrip[BaselineRule](t)
 	roundTrip[Gate](t)
 	roundTrip[GateRule](t)
-	roundTrip[Stop](t)
+	roundTrip[EarlyVerdict](t)
 	roundTrip[Options](t)
 }
 
@@ -171,7 +171,7 @@ func TestEveryRecordedNounReadsBack(t *testing.T) {
 func TestUnsetFieldsStayUnset(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{
-		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &Stop{}, &Judgement{},
+		&Result{}, &Run{}, &End{}, &Response{}, &GenerationConfig{}, &Usage{}, &Error{}, &GateConfig{}, &EarlyVerdict{}, &Judgement{},
 	} {
 		line, err := wirejson.Append(nil, v)
 		if err != nil {

@@ -35,8 +35,8 @@ type Document struct {
 	Damaged []string // what was found damaged and left out
 	Running bool     // somebody still writes to it
 
-	// Stops are the verdicts that were known early.
-	Stops []eval.Stop
+	// EarlyVerdicts are the verdicts that were known early.
+	EarlyVerdicts []eval.EarlyVerdict
 	// Spent is what the run has cost so far, as far as its file says.
 	Spent eval.Spent
 	// Unpriced are the tokens by model that Spent.Money does not cover: those since the run ended last.
@@ -70,12 +70,12 @@ func (d *Document) Clustered() bool { return d.clustered }
 // read.
 func (d *Document) Partial() bool {
 	c := d.Summary.Counts
-	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > d.Summary.Stopped || c.Total() < d.Run.Plan.Trials || d.unhealed
+	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > d.Summary.SkippedEarly || c.Total() < d.Run.Plan.Trials || d.unhealed
 }
 
-// Stopped reports whether the verdict on an arm was known early.
-func (d *Document) Stopped(suite, arm string) bool {
-	return slices.ContainsFunc(d.Stops, func(s eval.Stop) bool { return s.Suite == suite && s.Arm == arm })
+// DecidedEarly reports whether the verdict on an arm was known early.
+func (d *Document) DecidedEarly(suite, arm string) bool {
+	return slices.ContainsFunc(d.EarlyVerdicts, func(s eval.EarlyVerdict) bool { return s.Suite == suite && s.Arm == arm })
 }
 
 // ErrNoRun is returned by Open when the directory holds no run file.

@@ -22,7 +22,7 @@ type Facts struct {
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
-	Quarantined, Stopped, Extra             bool   // out of the gate; not sent, or not used, since the verdict was known
+	Quarantined, SkippedEarly, Extra             bool   // out of the gate; not sent, or not used, since the verdict was known
 	Blocked                                 string // the reason of the first block, "" when nothing was
 	Tokens                                  int
 	LatencyMs                               float64
@@ -58,7 +58,7 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 			k := d.Known(i)
 			f.N, f.Suite, f.Case, f.Arm, f.Outcome = k.N, k.Suite, k.Case, k.Arm, k.Outcome
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
-			f.Quarantined, f.Stopped = e.flags&isQuarantined != 0, e.flags&isStopped != 0
+			f.Quarantined, f.SkippedEarly = e.flags&isQuarantined != 0, e.flags&isSkippedEarly != 0
 			f.Extra, f.At = e.flags&isExtra != 0, e.offset
 			for _, m := range d.index.metricsOf(e) {
 				f.Scores = append(f.Scores, NamedScore{m.name, m.value})

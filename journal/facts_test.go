@@ -102,19 +102,19 @@ func TestTrialsThatAVerdictDoesNotUse(t *testing.T) {
 	skipped.SkipReason = SkipEarly
 	extra := answered("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
-		expect.OK(t, w.Stopped(&eval.Stop{Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Extra: []string{extra.ID}}))
+		expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Extra: []string{extra.ID}}))
 	}, answered("a", "t/p", eval.Pass, 100), extra, skipped)
 	var got []string
 	for f, err := range d.Facts() {
 		expect.OK(t, err)
-		got = append(got, fmt.Sprintf("%s extra %v stopped %v", f.Case, f.Extra, f.Stopped))
+		got = append(got, fmt.Sprintf("%s extra %v stopped %v", f.Case, f.Extra, f.SkippedEarly))
 	}
 	expect.Same(t, "facts", got, []string{"a extra false stopped false", "b extra true stopped false", "c extra false stopped true"})
 	rate, _ := d.Summary.PassRate()
 	expect.Same(t, "pass rate", rate, 1.0)
 	expect.Same(t, "counts for the gate", d.Summary.Suites[0].Gated, eval.Counts{Pass: 1})
 	expect.Same(t, "partial", d.Partial(), false)
-	expect.Same(t, "stopped arms", [2]bool{d.Stopped("s", "t/p"), d.Stopped("s", "t/q")}, [2]bool{true, false})
+	expect.Same(t, "stopped arms", [2]bool{d.DecidedEarly("s", "t/p"), d.DecidedEarly("s", "t/q")}, [2]bool{true, false})
 	slowest, _ := d.LatencyQuantile("s", "t/p", 1)
 	expect.Same(t, "the slowest that counts", slowest, 100.0)
 }

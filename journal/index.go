@@ -61,7 +61,7 @@ type flags uint8
 const (
 	isQuarantined flags = 1 << iota
 	isBlocked
-	isStopped // not sent, since the verdict was known
+	isSkippedEarly // not sent, since the verdict was known
 	isExtra   // answered, and not used, since the verdict was known
 	isPartlyBlocked
 	isCut // by the limit of tokens
@@ -147,7 +147,7 @@ func (r *indexed) flags() (f flags) {
 	for _, one := range []struct {
 		is   bool
 		flag flags
-	}{{r.blocked, isBlocked}, {r.stopped, isStopped}, {r.partlyBlocked, isPartlyBlocked}, {r.cut, isCut}} {
+	}{{r.blocked, isBlocked}, {r.stopped, isSkippedEarly}, {r.partlyBlocked, isPartlyBlocked}, {r.cut, isCut}} {
 		if one.is {
 			f |= one.flag
 		}

@@ -291,8 +291,8 @@ func (w *Writer) Resumed(r *Resumed) error { return w.write("resume", r) }
 // Append returns. After an error every further Append returns it.
 func (w *Writer) Append(r *eval.Result) error { return w.write(trialKind, r) }
 
-// Stopped writes that the verdict on an arm is known.
-func (w *Writer) Stopped(s *eval.Stop) error { return w.write("stop", s) }
+// WriteEarlyVerdict writes that the verdict on an arm is known.
+func (w *Writer) WriteEarlyVerdict(s *eval.EarlyVerdict) error { return w.write("stop", s) }
 
 // Copy appends a trial of another run as it is, by its place in the order of that run's plan.
 func (w *Writer) Copy(from *Document, place int) error {

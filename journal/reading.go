@@ -225,11 +225,11 @@ func (d *Document) ended(data []byte) error {
 
 // stopped takes in a verdict that was known early.
 func (d *Document) stopped(data []byte) error {
-	var s eval.Stop
+	var s eval.EarlyVerdict
 	if err := json.Unmarshal(data, &s); err != nil {
 		return err
 	}
-	d.Stops = append(d.Stops, s)
+	d.EarlyVerdicts = append(d.EarlyVerdicts, s)
 	d.index.unuse(s.Extra)
 	return nil
 }
@@ -245,7 +245,7 @@ func (d *Document) trial(length int, at int64) {
 	if r.until != "" && q.Holds(d.Run.StartedAt) {
 		f |= isQuarantined
 	}
-	if d.Stopped(r.suite, r.arm) {
+	if d.DecidedEarly(r.suite, r.arm) {
 		f |= isExtra
 	}
 	d.index.add(r, at, length, f)

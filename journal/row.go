@@ -71,10 +71,10 @@ func (r Row) Quarantined() (yes bool) {
 	return false
 }
 
-// Stopped reports whether no trial of the case ran, since the verdict was known.
-func (r Row) Stopped() bool {
+// SkippedEarly reports whether no trial of the case ran, since the verdict was known.
+func (r Row) SkippedEarly() bool {
 	for e := range r.each {
-		if e.flags&isStopped == 0 {
+		if e.flags&isSkippedEarly == 0 {
 			return false
 		}
 	}
@@ -84,7 +84,7 @@ func (r Row) Stopped() bool {
 // Unused reports whether nothing of the case counts, since the verdict was known.
 func (r Row) Unused() bool {
 	for e := range r.each {
-		if e.flags&(isStopped|isExtra) == 0 {
+		if e.flags&(isSkippedEarly|isExtra) == 0 {
 			return false
 		}
 	}

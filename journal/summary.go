@@ -19,8 +19,8 @@ type Summary struct {
 	// PartlyBlocked are the answers that were blocked after some text, and Cut the answers that reached their limit of
 	// tokens.
 	PartlyBlocked, Cut int
-	// Stopped are the skips of trials that did not have to run: the verdict was known.
-	Stopped int
+	// SkippedEarly are the skips of trials that did not have to run: the verdict was known.
+	SkippedEarly int
 	Suites  []SuiteSummary // in the order of the plan
 }
 
@@ -196,8 +196,8 @@ func summarize(x *index, run *eval.Run) Summary {
 func (s *Summary) add(r *digest) {
 	s.Counts.Add(r.outcome)
 	s.Tokens.add(r.usage)
-	if r.flags&isStopped != 0 {
-		s.Stopped++
+	if r.flags&isSkippedEarly != 0 {
+		s.SkippedEarly++
 	}
 	if r.flags&isPartlyBlocked != 0 {
 		s.PartlyBlocked++
@@ -264,7 +264,7 @@ func (t *tally) add(r *digest) {
 			t.quarantined++
 		}
 	}
-	if r.flags&(isQuarantined|isStopped|isExtra) == 0 {
+	if r.flags&(isQuarantined|isSkippedEarly|isExtra) == 0 {
 		t.gated.Add(r.outcome)
 		if r.flags&isBlocked != 0 {
 			t.blocked++

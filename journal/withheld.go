@@ -62,7 +62,7 @@ func newRecord(kind string) any {
 	case trialKind:
 		return &eval.Result{}
 	case "stop":
-		return &eval.Stop{}
+		return &eval.EarlyVerdict{}
 	case "resume":
 		return &Resumed{}
 	case "end":

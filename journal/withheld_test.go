@@ -50,7 +50,7 @@ func TestWriteWithheld(t *testing.T) {
 	for n, outcome := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err} {
 		expect.OK(t, w.Append(secretive(n, outcome)))
 	}
-	expect.OK(t, w.Stopped(&eval.Stop{Suite: "s", Arm: "t/p"}))
+	expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: "s", Arm: "t/p"}))
 	expect.OK(t, w.Resumed(&Resumed{At: "2026-01-01T00:00:30Z"}))
 	expect.OK(t, w.Append(secretive(3, eval.Pass)), w.Finish(&eval.End{Reason: eval.EndCompleted}))
 	path := filepath.Join(dir, FileName)
@@ -68,7 +68,7 @@ func TestWriteWithheld(t *testing.T) {
 	after, err := open(t, []byte(text))
 	expect.OK(t, err)
 	expect.Same(t, "counts", after.Summary.Counts, before.Summary.Counts)
-	expect.Same(t, "stops", after.Stops, before.Stops)
+	expect.Same(t, "stops", after.EarlyVerdicts, before.EarlyVerdicts)
 	expect.Same(t, "end", fmt.Sprint(after.End), fmt.Sprint(before.End))
 	options := after.Run.Options()
 	if !options.NoContent || options.Vars != nil || options.Seed != 7 || after.Run.Signature != "" || after.Run.Copies != nil {

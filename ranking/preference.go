@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Judged is what a judge chose between the answers of two arms to one case.
-type Judged struct {
+// ChosenPair is what a judge chose between the answers of two arms to one case.
+type ChosenPair struct {
 	First, Second int // the arms, by their places
 	// Unit is the independent unit of the case, from 0: cases that depend on each other share one.
 	Unit int
@@ -86,7 +86,7 @@ func LeastUnits(arms int, alpha float64) int {
 // Sources: Bradley & Terry, Biometrika 39, 1952; ties: Davidson, JASA 65, 1970; when there is a maximum, and that the likelihood is
 // concave in log strengths: Hunter, Annals of Statistics 32, 2004. His MM steps take thousands of rounds near separation, so Newton's
 // are used. Intervals: max-t over bootstrap draws of units; the set of the best: Hsu, Multiple Comparisons, 1996, with the same draws.
-func Preferences(arms []string, judged []Judged, o PreferenceOptions) Preference {
+func Preferences(arms []string, judged []ChosenPair, o PreferenceOptions) Preference {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := newTally(len(arms), judged)
 	out := Preference{Level: 1 - o.Alpha, Units: len(t.units), Pairs: t.named(arms), Ties: t.tieShare(), Best: []string{}}

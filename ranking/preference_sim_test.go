@@ -15,7 +15,7 @@ type world struct {
 	delta  float64
 }
 
-func (w *world) draw(random *rand.Rand, cases int) (out []Judged) {
+func (w *world) draw(random *rand.Rand, cases int) (out []ChosenPair) {
 	at := make([]float64, len(w.theta))
 	for c := range cases {
 		for i := range at {
@@ -24,7 +24,7 @@ func (w *world) draw(random *rand.Rand, cases int) (out []Judged) {
 		for i := range at {
 			for j := range i {
 				win, loss, _ := outcomes(at[i]-at[j], w.delta)
-				one := Judged{First: i, Second: j, Unit: c}
+				one := ChosenPair{First: i, Second: j, Unit: c}
 				switch u := random.Float64(); {
 				case u < win:
 					one.Wins = 1

@@ -63,13 +63,13 @@ func TestStrengthsAreTheReferences(t *testing.T) {
 }
 
 // judgedOf spreads counts over cases: the n-th outcome of each pair is that of the n-th case.
-func judgedOf(pairs []counts) (out []Judged) {
+func judgedOf(pairs []counts) (out []ChosenPair) {
 	for _, p := range pairs {
 		unit := 0
 		for _, kind := range []struct {
 			n    float64
-			what Judged
-		}{{p.w, Judged{Wins: 1}}, {p.l, Judged{Losses: 1}}, {p.t, Judged{Ties: 1}}} {
+			what ChosenPair
+		}{{p.w, ChosenPair{Wins: 1}}, {p.l, ChosenPair{Losses: 1}}, {p.t, ChosenPair{Ties: 1}}} {
 			for range int(kind.n) {
 				one := kind.what
 				one.First, one.Second, one.Unit = p.i, p.j, unit
@@ -170,11 +170,11 @@ func TestOrderOfRepliesIsNothing(t *testing.T) {
 // An arm that is the best by either of two rankings cannot be ruled out, and its interval holds by both.
 func TestWidenedPreferences(t *testing.T) {
 	t.Parallel()
-	var judged, lost []Judged
+	var judged, lost []ChosenPair
 	for unit := range 40 {
-		one := Judged{First: 0, Second: 1, Unit: unit, Wins: 1}
+		one := ChosenPair{First: 0, Second: 1, Unit: unit, Wins: 1}
 		if judged = append(judged, one); unit < 30 {
-			lost = append(lost, Judged{First: 1, Second: 0, Unit: 40 + unit, Wins: 1})
+			lost = append(lost, ChosenPair{First: 1, Second: 0, Unit: 40 + unit, Wins: 1})
 		}
 	}
 	p := Preferences(names(2), judged, PreferenceOptions{})

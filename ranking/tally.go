@@ -29,7 +29,7 @@ type share struct {
 }
 
 // newTally adds up what was judged of k arms.
-func newTally(k int, judged []Judged) *tally {
+func newTally(k int, judged []ChosenPair) *tally {
 	t := &tally{}
 	for i := range k {
 		t.members = append(t.members, i)
@@ -57,14 +57,14 @@ func newTally(k int, judged []Judged) *tally {
 }
 
 // inOrder has the lower arm first and is sorted, so that sums do not depend on which reply came first.
-func inOrder(judged []Judged) []Judged {
+func inOrder(judged []ChosenPair) []ChosenPair {
 	out := slices.Clone(judged)
 	for i := range out {
 		if j := &out[i]; j.First > j.Second {
 			j.First, j.Second, j.Wins, j.Losses = j.Second, j.First, j.Losses, j.Wins
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Judged) int {
+	slices.SortStableFunc(out, func(a, b ChosenPair) int {
 		return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.First, b.First), cmp.Compare(a.Second, b.Second),
 			cmp.Compare(a.Wins, b.Wins), cmp.Compare(a.Losses, b.Losses))
 	})
@@ -170,12 +170,12 @@ func (t *tally) only(members []int) *tally {
 	if len(members) == len(t.members) {
 		return t
 	}
-	var judged []Judged
+	var judged []ChosenPair
 	for unit, shares := range t.units {
 		for _, s := range shares {
 			i, j := slices.Index(members, s.i), slices.Index(members, s.j)
 			if i >= 0 && j >= 0 {
-				judged = append(judged, Judged{i, j, unit, s.w, s.l, s.t})
+				judged = append(judged, ChosenPair{i, j, unit, s.w, s.l, s.t})
 			}
 		}
 	}

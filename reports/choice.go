@@ -49,7 +49,7 @@ func orderDecided(contradicted, of int) string {
 }
 
 // unjudged says why pairs were not judged.
-func (t *tableReport) unjudged(why []compare.ChoiceProblem) {
+func (t *tableReport) unjudged(why []compare.PairProblem) {
 	for _, p := range why {
 		t.wrapped("  ", fmt.Sprintf("unjudged, %s: %s", diag.Count(p.Pairs, "pair"), p.Problem))
 	}
@@ -64,7 +64,7 @@ func overCases(interval *[2]float64, level float64) string {
 }
 
 // judgeOfChoice shows which judge chose, and what that cost.
-func (t *tableReport) judgeOfChoice(c *compare.Choice) {
+func (t *tableReport) judgeOfChoice(c *compare.PairwiseJudging) {
 	if c == nil {
 		return
 	}

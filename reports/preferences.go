@@ -24,7 +24,7 @@ func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
 		t.preferences(&p.Suites[i])
 	}
 	j := &p.Judge
-	t.judgeOfChoice(&compare.Choice{
+	t.judgeOfChoice(&compare.PairwiseJudging{
 		Judge: j.Name, Model: j.Model, Criteria: j.Criteria, Emulator: j.Emulator, Calls: j.Calls, Tokens: j.Tokens, Incomplete: j.Incomplete,
 	})
 	_, err := w.Write(trimLines(t.out.Bytes()))

@@ -118,7 +118,7 @@ func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left e
 		outcome := journal.Fold(row.Counts)
 		at := place{outcome, t.failures.OfRow(row, s.Arms).Rank()}
 		switch {
-		case row.Suite != s.Name, outcome == eval.Skip && row.Stopped():
+		case row.Suite != s.Name, outcome == eval.Skip && row.SkippedEarly():
 		case len(found[at]) == most, !all && (outcome == eval.Pass || outcome == eval.Skip):
 			left.Add(outcome)
 		default:

@@ -106,7 +106,7 @@ func (t *tableReport) saved() {
 		t.race(r)
 		return
 	}
-	if n := t.d.Summary.Stopped; n > 0 {
+	if n := t.d.Summary.SkippedEarly; n > 0 {
 		t.line("%s saved: the verdict was known", diag.Count(n, "call"))
 	}
 }

@@ -19,7 +19,7 @@ func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source ModelSourc
 // Chosen is what came of a pair of answers.
 type Chosen struct {
 	Place int // of the pair, from 0
-	scorers.Choice
+	scorers.PairRuling
 	// Judgements are the judge's replies, in the order of the requests.
 	Judgements []eval.Judgement
 	// Err says why there is no reply from the judge; nil when there is one.
@@ -81,15 +81,15 @@ func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair s
 	out := Chosen{Place: place}
 	for range maxRounds {
 		replies.Wanted, replies.Useless = nil, nil
-		out.Choice = c.Choose(pair, replies)
+		out.PairRuling = c.Choose(pair, replies)
 		if len(replies.Wanted) == 0 && r.Anew && r.doubt(a) {
-			out.Choice = c.Choose(pair, replies)
+			out.PairRuling = c.Choose(pair, replies)
 		}
 		if len(replies.Wanted) == 0 {
 			break
 		}
 		if out.Err = r.consult(ctx, a); out.Err != nil {
-			out.Choice = scorers.Choice{Why: "no reply from the judge: " + out.Err.Error()}
+			out.PairRuling = scorers.PairRuling{Why: "no reply from the judge: " + out.Err.Error()}
 			break
 		}
 	}

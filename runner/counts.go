@@ -40,14 +40,14 @@ func mayEstimate(kind eval.ErrorKind) bool {
 	return false
 }
 
-// Counts reports whether the tokens of the prompt can be counted. Applications cannot, nor can some protocols.
-func (t *Planned) Counts() bool { return t.to == nil && !t.guessed }
+// CanCountTokens reports whether the tokens of the prompt can be counted. Applications cannot, nor can some protocols.
+func (t *Planned) CanCountTokens() bool { return t.to == nil && !t.guessed }
 
 // MustCount reports whether the prompt has to be counted by the service, tokensMatter saying that a limit
 // or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
 // limit fits; of files nothing is known.
 func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
-	if !t.Counts() || t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
+	if !t.CanCountTokens() || t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
 		return false
 	}
 	switch mode {

@@ -83,8 +83,8 @@ const (
 	Tie  Preferred = "tie"  // neither, or in each order another one
 )
 
-// Choice is what a judge comes to.
-type Choice struct {
+// PairRuling is what a judge comes to.
+type PairRuling struct {
 	// Preferred is which answer is: Win for head, Loss for base, Tie, "" for none: then Why says why.
 	Preferred Preferred
 	Why       string
@@ -95,19 +95,19 @@ type Choice struct {
 }
 
 // Contradicts reports whether the judge chose one answer in one order and the other answer in the other: the place decided.
-func (c *Choice) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
+func (c *PairRuling) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
 
 // Choose says what a pair comes to, by the available replies. While some are wanted, there is no choice yet.
-func (c *Choosing) Choose(p Pair, replies *Judgements) Choice {
+func (c *Choosing) Choose(p Pair, replies *Judgements) PairRuling {
 	switch {
 	case blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer):
-		return Choice{Why: "one of the answers has no text"}
+		return PairRuling{Why: "one of the answers has no text"}
 	case p.Base.Answer == p.Head.Answer:
-		return Choice{Preferred: Tie, Same: true}
+		return PairRuling{Preferred: Tie, Same: true}
 	}
 	first, problem := c.order(p.Base, p.Head, replies)
 	second, other := c.order(p.Head, p.Base, replies)
-	out := Choice{Why: cmp.Or(problem, other), Preferred: preferred(first, second)}
+	out := PairRuling{Why: cmp.Or(problem, other), Preferred: preferred(first, second)}
 	for _, word := range []string{first, second} {
 		switch word {
 		case wordA:

@@ -14,7 +14,7 @@ import (
 )
 
 // chosen has a judge choose whose replies come from reply.
-func chosen(t testing.TB, criteria string, p scorers.Pair, reply func(question string) string) (scorers.Choice, []scorers.Question) {
+func chosen(t testing.TB, criteria string, p scorers.Pair, reply func(question string) string) (scorers.PairRuling, []scorers.Question) {
 	t.Helper()
 	c := scorers.NewChoosing(&suite.Judge{Name: "strict", Model: "svc-pro"}, criteria)
 	known := map[string]*eval.Judgement{}
@@ -34,7 +34,7 @@ func chosen(t testing.TB, criteria string, p scorers.Pair, reply func(question s
 		}
 	}
 	t.Fatal("the judge is asked ever more")
-	return scorers.Choice{}, nil
+	return scorers.PairRuling{}, nil
 }
 
 func pick(word string) string { return fmt.Sprintf(`{"reason": "so", "choice": %q}`, word) }
@@ -105,18 +105,18 @@ func TestChooseWithoutAsking(t *testing.T) {
 	answered := func(answer string) scorers.Exchange { return scorers.Exchange{Question: "q", Answer: answer} }
 	for _, test := range []struct {
 		pair scorers.Pair
-		want scorers.Choice
+		want scorers.PairRuling
 	}{
-		{scorers.Pair{Base: answered("x"), Head: answered("x")}, scorers.Choice{Preferred: scorers.Tie, Same: true}},
+		{scorers.Pair{Base: answered("x"), Head: answered("x")}, scorers.PairRuling{Preferred: scorers.Tie, Same: true}},
 		{
 			scorers.Pair{Base: scorers.Exchange{Question: "other", Answer: "x"}, Head: answered("x")},
-			scorers.Choice{Preferred: scorers.Tie, Same: true},
+			scorers.PairRuling{Preferred: scorers.Tie, Same: true},
 		},
-		{scorers.Pair{Base: answered(""), Head: answered("x")}, scorers.Choice{Why: "one of the answers has no text"}},
-		{scorers.Pair{Base: answered("x"), Head: answered(" \r\n")}, scorers.Choice{Why: "one of the answers has no text"}},
+		{scorers.Pair{Base: answered(""), Head: answered("x")}, scorers.PairRuling{Why: "one of the answers has no text"}},
+		{scorers.Pair{Base: answered("x"), Head: answered(" \r\n")}, scorers.PairRuling{Why: "one of the answers has no text"}},
 		{
 			scorers.Pair{Base: answered("x"), Head: answered(strings.Repeat("y", 5<<20))},
-			scorers.Choice{Why: "the answers are too long for a judge"},
+			scorers.PairRuling{Why: "the answers are too long for a judge"},
 		},
 	} {
 		if got, asked := chosen(t, "", test.pair, always("never")); got != test.want || len(asked) != 0 {

@@ -6,7 +6,7 @@
 // unscored, which is neither pass nor fail.
 //
 // The usual order: Table.Check while loading, Table.Compile once per scorer,
-// Compiled.Score for each answer, Judge over the scores of a trial.
+// Compiled.Score for each answer, OutcomeOf over the scores of a trial.
 package scorers
 
 import (

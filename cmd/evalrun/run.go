@@ -242,7 +242,7 @@ func (a *app) interruptible(ctx context.Context, command func(context.Context) e
 // before its plan did, begin says why and how to continue it.
 func (s *shown) begin(r *evalrun.Result) {
 	a := s.app
-	if why := r.End.Stopped(); why != "" {
+	if why := r.End.StopReason(); why != "" {
 		fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(why))
 	}
 	if !s.Quiet && !s.tabled {

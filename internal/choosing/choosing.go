@@ -42,7 +42,7 @@ type Chooser struct {
 	plan       *runner.Plan
 	choosing   *scorers.Choosing
 	base, head *journal.Document
-	total      compare.Choice
+	total      compare.PairwiseJudging
 }
 
 // New finds the judge and opens the way to it. The service is that of the head's run where none is given. It makes no call but
@@ -79,7 +79,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, j.Settings.Service.APIVersion),
 		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}
-	c.total = compare.Choice{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
+	c.total = compare.PairwiseJudging{Judge: judge.Name, Model: judge.Model, Criteria: c.choosing.Criteria()}
 	if err := session.CheckJudge(ctx, c.plan, judge); err != nil {
 		session.Close()
 		return nil, err
@@ -89,7 +89,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 
 // Compare compares both sides, with what the judge chooses as one more metric.
 func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare.Comparison, error) {
-	what.Choose = func(base, head *compare.Side) (*compare.ArmChoice, error) { return c.arm(ctx, base, head) }
+	what.Choose = func(base, head *compare.Side) (*compare.ArmPreference, error) { return c.arm(ctx, base, head) }
 	out, err := verdict.Compare(c.base, c.head, what)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func judgesOf(suites []*suite.Suite) (all []*suite.Judge, names []string) {
 }
 
 // arm chooses between the answers of an arm and those of the baseline's, and notes with each case how far head is preferred.
-func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmChoice, error) {
+func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmPreference, error) {
 	places := compare.Pairs(base, head)
 	cases := make([][2]*compare.Case, len(places))
 	for i, at := range places {
@@ -153,7 +153,7 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 	if r.err = r.find(cases, base, head); r.err != nil {
 		return nil, r.err
 	}
-	out := &compare.ArmChoice{}
+	out := &compare.ArmPreference{}
 	c.session.Notice(diag.CleanLine(fmt.Sprintf("choosing between %s of %s on %s and %s, by the judge %s: up to %d calls",
 		diag.Count(len(r.places), "pair"), head.Suite, base.Arm, head.Arm, c.total.Judge, 2*len(r.places))))
 	for one := range c.plan.Choose(ctx, c.config, c.choosing, r.pairs()) {
@@ -165,12 +165,12 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 	for i, at := range places {
 		head.Cases.Update(at[1], func(one *compare.Case) { *one = *cases[i][1] })
 	}
-	c.total.Join(&out.ChoiceCounts)
+	c.total.Join(&out.PairCounts)
 	return out, r.err
 }
 
 // take takes up what came of a pair.
-func (c *Chooser) take(one *runner.Chosen, out *compare.ArmChoice, r *pairReader) {
+func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairReader) {
 	at := &r.places[one.Place]
 	if one.Same {
 		out.Same++

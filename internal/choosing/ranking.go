@@ -96,7 +96,7 @@ type errored struct {
 // rank puts the pairs of all arms to the judge.
 func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePreferences, error) {
 	if why := s.unrankable(); why != "" { // no call is worth it
-		return s.result(&compare.ArmChoice{}, nil, alpha, why), nil
+		return s.result(&compare.ArmPreference{}, nil, alpha, why), nil
 	}
 	if err := s.find(); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePr
 		"choosing between %s of answers of %s, on %s of %d arms, by the judge %s: up to %s", diag.Count(len(s.between), "pair"), s.name,
 		diag.Count(arms*(arms-1)/2, "pair"), arms, c.total.Judge, diag.Count(calls, "call"),
 	)))
-	var counts compare.ArmChoice
+	var counts compare.ArmPreference
 	preferred := make([]scorers.Preferred, len(s.between))
 	for one := range c.plan.Choose(ctx, c.config, c.choosing, s.reader.pairs()) {
 		preferred[one.Place] = one.Preferred
@@ -246,7 +246,7 @@ func (s *rankedSuite) calls() (int, error) {
 
 // result ranks by what was chosen. why says that nothing was, and nothing is ranked.
 func (s *rankedSuite) result(
-	counts *compare.ArmChoice, preferred []scorers.Preferred, alpha float64, why string,
+	counts *compare.ArmPreference, preferred []scorers.Preferred, alpha float64, why string,
 ) *compare.SuitePreferences {
 	pooled := &compare.Side{Suite: s.name}
 	for _, c := range s.cases {
@@ -300,18 +300,18 @@ func (s *rankedSuite) unjudged(preferred []scorers.Preferred) (share float64, ar
 }
 
 // lost are the cases that arms have errors in, as if they had lost them to all arms that answered.
-func (s *rankedSuite) lost() (out []ranking.Judged) {
+func (s *rankedSuite) lost() (out []ranking.ChosenPair) {
 	units := compare.IndependentUnits(s.onArms)
 	for _, e := range s.errored {
-		out = append(out, ranking.Judged{First: e.by, Second: e.arm, Unit: units[e.at], Wins: e.share})
+		out = append(out, ranking.ChosenPair{First: e.by, Second: e.arm, Unit: units[e.at], Wins: e.share})
 	}
 	return out
 }
 
 // judged averages the repeats of each case between two arms.
-func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.Judged {
+func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.ChosenPair {
 	units := compare.IndependentUnits(s.onArms)
-	var out []ranking.Judged
+	var out []ranking.ChosenPair
 	at := map[[3]int]int{}
 	for place, key := range s.between {
 		if preferred[place] == "" {
@@ -319,7 +319,7 @@ func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.Judged {
 		}
 		if _, known := at[key]; !known {
 			at[key] = len(out)
-			out = append(out, ranking.Judged{First: key[2], Second: key[1], Unit: units[key[0]]})
+			out = append(out, ranking.ChosenPair{First: key[2], Second: key[1], Unit: units[key[0]]})
 		}
 		switch one := &out[at[key]]; preferred[place] {
 		case scorers.Win:
@@ -342,7 +342,7 @@ func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.Judged {
 func (s *rankedSuite) errors() (out []string) {
 	for _, side := range s.sides {
 		errors, trials := 0, 0
-		for _, c := range side.Cases.Counts() {
+		for _, c := range side.Cases.AllUnnamed() {
 			errors, trials = errors+c.Errors, trials+c.Asked
 		}
 		if errors > 0 {

@@ -138,7 +138,7 @@ func CountPrompts(
 			return nil
 		}
 		return report(PromptCount{
-			Suite: t.Suite, Case: t.Case, Arm: t.Arm, Model: t.Model, Tokens: tokens, Estimated: !t.Counts(),
+			Suite: t.Suite, Case: t.Case, Arm: t.Arm, Model: t.Model, Tokens: tokens, Estimated: !t.CanCountTokens(),
 			Name: runner.DescribeCase(&t.Trial),
 		})
 	})
@@ -181,7 +181,7 @@ func eachPrompt(
 // the tools with it. The replies in between are not known yet and left out.
 func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planned) (int, error) {
 	count := func(r eval.Request) (int, error) {
-		if counter == nil || !t.Counts() {
+		if counter == nil || !t.CanCountTokens() {
 			return estimate.Request(&r), nil
 		}
 		return counter.CountTokens(ctx, &eval.Call{Request: r, TrialID: t.ID})
@@ -267,7 +267,7 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 	if !ok {
 		a = &ArmForecast{
 			Suite: t.Suite, Arm: t.Arm, Model: t.Model, APIVersion: t.Request.APIVersion, Service: t.Request.Service,
-			Stream: t.Request.Stream, Estimated: s.Counted && t.Request.App == nil && !t.Counts(),
+			Stream: t.Request.Stream, Estimated: s.Counted && t.Request.App == nil && !t.CanCountTokens(),
 		}
 		s.arms[key] = a
 	}
@@ -305,7 +305,7 @@ func (s *sums) counting(t *runner.Planned, first bool) {
 			calls++
 		}
 	}
-	if matter && s.within.CountTokens != suite.CountNever && t.Counts() {
+	if matter && s.within.CountTokens != suite.CountNever && t.CanCountTokens() {
 		calls, more = calls+turns, more+steps // of the answers
 	}
 	s.CountCalls += calls

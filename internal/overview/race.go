@@ -42,7 +42,7 @@ func RaceOf(d *journal.Document) *Race {
 	if d.Run.Options().Race == "" {
 		return nil
 	}
-	r := &Race{Suites: []raceSuite{}, Trials: d.Run.Plan.Trials, Skipped: d.Summary.Stopped}
+	r := &Race{Suites: []raceSuite{}, Trials: d.Run.Plan.Trials, Skipped: d.Summary.SkippedEarly}
 	r.Saved = float64(r.Skipped) / float64(max(1, r.Trials))
 	for i := range d.Summary.Suites {
 		if s := &d.Summary.Suites[i]; len(s.Arms) > 1 {
@@ -60,8 +60,8 @@ func raceIn(d *journal.Document, s *journal.SuiteSummary) raceSuite {
 			out.Metric, out.Alpha = one.Gate.RaceBy(d.Run.Options())
 		}
 	}
-	for i := range d.Stops {
-		if stop := &d.Stops[i]; stop.Race && stop.Suite == s.Name {
+	for i := range d.EarlyVerdicts {
+		if stop := &d.EarlyVerdicts[i]; stop.Race && stop.Suite == s.Name {
 			out.Left = append(out.Left, raceArm{stop.Arm, stop.Units, stop.Of, stop.Base, stop.LogE[stop.Metric]})
 		}
 	}

@@ -95,7 +95,7 @@ func passedBefore(p *compare.Pairing, names []string) (passed, others []string) 
 func casesOf(a *compare.ArmComparison) []string {
 	p := &a.Cases
 	out := []string{compared(a)}
-	if words := stopWords(a.Stopped, p.Unused); words != "" {
+	if words := stopWords(a.EarlyVerdict, p.Unused); words != "" {
 		out = append(out, words)
 	}
 	for _, left := range []struct {
@@ -148,7 +148,7 @@ func compared(a *compare.ArmComparison) string {
 }
 
 // stopWords says why not all units of a schedule are compared, "" when all are.
-func stopWords(stop *eval.Stop, unused int) string {
+func stopWords(stop *eval.EarlyVerdict, unused int) string {
 	if stop == nil {
 		return ""
 	}

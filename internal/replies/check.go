@@ -32,7 +32,7 @@ func (r *Reply) Check(t testing.TB, got *eval.Response, err error) {
 			t.Fatalf("%s: got %d candidates, want %d", r.Name(), len(got.Candidates), len(r.Expect.Choices))
 		}
 		c := &got.Candidates[i]
-		expect.Same(t, r.Name()+": a choice", Choice{want.Index, c.Text, word(c)}, want)
+		expect.Same(t, r.Name()+": a choice", Candidate{want.Index, c.Text, word(c)}, want)
 	}
 	r.Expect.checkUsage(t, r.Name(), got.Usage)
 }

@@ -30,7 +30,7 @@ type Expect struct {
 	TextSHA256      string          `json:"textSha256"`
 	FinishReason    string          `json:"finishReason"` // in the vendor's word
 	ToolCalls       []Call          `json:"toolCalls"`
-	Choices         []Choice        `json:"choices"`
+	Choices         []Candidate        `json:"choices"`
 	Reasoning       string          `json:"reasoning"` // the first 200 characters
 	ReasoningLength int             `json:"reasoningLength"`
 	Refusal         string          `json:"refusal"`
@@ -45,8 +45,8 @@ type Call struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// Choice is one of several answers in a reply.
-type Choice struct {
+// Candidate is one of several answers in a reply.
+type Candidate struct {
 	Index        int    `json:"index"`
 	Text         string `json:"text"`
 	FinishReason string `json:"finishReason"`

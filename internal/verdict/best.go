@@ -142,7 +142,7 @@ func Unrankable(d *journal.Document, suite string) string {
 	if why := chosenByOutcome("the run", d); why != "" {
 		return why
 	}
-	for _, stop := range d.Stops {
+	for _, stop := range d.EarlyVerdicts {
 		switch {
 		case stop.Suite != suite:
 		case stop.Race:
@@ -167,7 +167,7 @@ func notSent(s *journal.SuiteSummary, left map[string]int) (n int) {
 // raceIn are the arms of a suite that left a race, with the number of units after which each did.
 func raceIn(d *journal.Document, suite string) map[string]int {
 	out := map[string]int{}
-	for _, stop := range d.Stops {
+	for _, stop := range d.EarlyVerdicts {
 		if stop.Suite == suite && stop.Race {
 			out[stop.Arm] = stop.Units
 		}

@@ -33,7 +33,7 @@ type Comparing struct {
 	Base, Head string
 
 	// Choose compares the answers of an arm by a judge; nil without.
-	Choose func(base, head *compare.Side) (*compare.ArmChoice, error)
+	Choose func(base, head *compare.Side) (*compare.ArmPreference, error)
 }
 
 // leastMaxErrors is the share of errors that a comparison always accepts.
@@ -79,7 +79,7 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	}
 	pairs := armPairs(before, after, what)
 	for _, p := range pairs {
-		var choice *compare.ArmChoice
+		var choice *compare.ArmPreference
 		if what.Choose != nil && p.base != nil {
 			if choice, err = what.Choose(p.base, p.head); err != nil {
 				return nil, err
@@ -145,17 +145,17 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	stop := stopOf(head, p.head)
 	if p.answeredBy(stop, rule, base, head) {
-		o.Stopped = stop
+		o.EarlyVerdict = stop
 	}
 	arm := compare.Compare(p.base, p.head, o)
 	arm.Why = cmp.Or(byOutcome(base, head), arm.Why)
-	if base != head && base.Stopped(p.base.Suite, p.base.Arm) {
+	if base != head && base.DecidedEarly(p.base.Suite, p.base.Arm) {
 		arm.Why = cmp.Or(arm.Why, "the baseline stopped early, once its own verdict was known: it did not run all of its cases")
 	}
 	switch {
 	case stop != nil && stop.Race:
 		arm.Why = cmp.Or(arm.Why, fmt.Sprintf("the arm left a race after %d of %d cases: it did not run all of them", stop.Units, stop.Of))
-	case stop != nil && o.Stopped == nil:
+	case stop != nil && o.EarlyVerdict == nil:
 		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not run all of its "+
 			"cases: another comparison cannot use it")
 	}
@@ -170,7 +170,7 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 }
 
 // answeredBy reports whether an early stop is about this pair and these margins.
-func (p *armPair) answeredBy(stop *eval.Stop, rule *eval.BaselineRule, base, head *journal.Document) bool {
+func (p *armPair) answeredBy(stop *eval.EarlyVerdict, rule *eval.BaselineRule, base, head *journal.Document) bool {
 	if stop == nil || rule == nil || !slices.Equal(stop.Metrics, rule.Metrics) {
 		return false
 	}
@@ -178,12 +178,12 @@ func (p *armPair) answeredBy(stop *eval.Stop, rule *eval.BaselineRule, base, hea
 }
 
 // stopOf is the early stop of an arm, nil where there was none.
-func stopOf(d *journal.Document, s *compare.Side) *eval.Stop {
-	i := slices.IndexFunc(d.Stops, func(stop eval.Stop) bool { return stop.Suite == s.Suite && stop.Arm == s.Arm })
+func stopOf(d *journal.Document, s *compare.Side) *eval.EarlyVerdict {
+	i := slices.IndexFunc(d.EarlyVerdicts, func(stop eval.EarlyVerdict) bool { return stop.Suite == s.Suite && stop.Arm == s.Arm })
 	if i < 0 {
 		return nil
 	}
-	return &d.Stops[i]
+	return &d.EarlyVerdicts[i]
 }
 
 // byOutcome says that a side was selected by its outcomes, "" where none was.
@@ -220,7 +220,7 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 
 // addChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: pairs that a judge
 // leaves unscored are not like the rest.
-func addChoice(arm *compare.ArmComparison, choice *compare.ArmChoice, o compare.Options) {
+func addChoice(arm *compare.ArmComparison, choice *compare.ArmPreference, o compare.Options) {
 	arm.Choice = choice
 	for i := range arm.Metrics {
 		m := &arm.Metrics[i]

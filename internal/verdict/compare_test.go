@@ -304,11 +304,11 @@ func TestPairsThatAJudgeCannotTell(t *testing.T) {
 	rule.Metrics[0].Name = eval.MetricChoose
 	for unjudged, want := range map[int]string{0: "", 1: "", 2: "2.0 % of the pairs could not be judged, more than 1 %"} {
 		what := byRule(rule)
-		what.Choose = func(_, head *compare.Side) (*compare.ArmChoice, error) {
+		what.Choose = func(_, head *compare.Side) (*compare.ArmPreference, error) {
 			for i := range head.Cases.Len() {
 				head.Cases.Update(i, func(c *compare.Case) { c.Chosen.Add(1) })
 			}
-			return &compare.ArmChoice{ChoiceCounts: compare.ChoiceCounts{Pairs: 100, Unjudged: unjudged}}, nil
+			return &compare.ArmPreference{PairCounts: compare.PairCounts{Pairs: 100, Unjudged: unjudged}}, nil
 		}
 		letters := strings.Repeat("p", 60)
 		c := onlyArm(t, compared(t, runOf(t, "base", nil, row(letters)...), runOf(t, "head", nil, row(letters)...), what))

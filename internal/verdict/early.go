@@ -400,7 +400,7 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 }
 
 // replay takes up a stop that was recorded.
-func (w *watchedSuite) replay(stop *eval.Stop) {
+func (w *watchedSuite) replay(stop *eval.EarlyVerdict) {
 	if w.race != nil {
 		w.replayRace(stop)
 		return
@@ -415,7 +415,7 @@ func (w *watchedSuite) replay(stop *eval.Stop) {
 
 // Replay takes up what a resumed run has so far. A stop that was recorded is final.
 func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
-	for _, stop := range d.Stops {
+	for _, stop := range d.EarlyVerdicts {
 		if s, ok := q.suites[stop.Suite]; ok {
 			s.replay(&stop)
 		}

@@ -87,8 +87,8 @@ func (u *unit) take(w *watchedSuite, r seen, head bool) {
 }
 
 // decide writes down that the verdict on an arm is known.
-func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *eval.Stop, journal *journal.Writer) error {
-	if err := journal.Stopped(stop); err != nil {
+func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *eval.EarlyVerdict, journal *journal.Writer) error {
+	if err := journal.WriteEarlyVerdict(stop); err != nil {
 		return err
 	}
 	q.mu.Lock()
@@ -127,7 +127,7 @@ func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
 		}
 	}
 	w.closed[base] = true
-	return journal.Stopped(&eval.Stop{Suite: a.suite, Arm: base, Units: len(used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra))})
+	return journal.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: a.suite, Arm: base, Units: len(used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra))})
 }
 
 func (r *seen) value(metric string) (float64, bool) {
@@ -147,7 +147,7 @@ func (r *seen) value(metric string) (float64, bool) {
 }
 
 // advance feeds what is complete from the beginning of the schedule on.
-func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.Stop {
+func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict {
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
 		u := a.units[a.next]
 		stop := a.test.Feed(compare.Unit{
@@ -173,7 +173,7 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.Stop {
 }
 
 // curtail says that the pass rate cannot reach what the gate wants any more, whatever the rest says: that costs no error rate.
-func (a *watchedArm) curtail(u *unit, least *float64) *eval.Stop {
+func (a *watchedArm) curtail(u *unit, least *float64) *eval.EarlyVerdict {
 	if least == nil {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (a *watchedArm) curtail(u *unit, least *float64) *eval.Stop {
 	if a.lost <= a.cases*(1-*least)+slack {
 		return nil
 	}
-	return &eval.Stop{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
+	return &eval.EarlyVerdict{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
 }
 
 // differences are the means of the unit's questions, head minus base, by metric; NaN where a side says nothing. With

@@ -228,7 +228,7 @@ func TestAnEarlyStopAnswersItsOwnComparisonOnly(t *testing.T) {
 	head, base := open(w.dir), open(rule.Path)
 	own := onlyArm(t, compared(t, base, head, byRule(rule)))
 	expect.Same(t, "verdict", own.Verdict, eval.NotWorse)
-	if own.Stopped == nil || own.Why != "" {
+	if own.EarlyVerdict == nil || own.Why != "" {
 		t.Errorf("got %+v, want the stop that was recorded", own)
 	}
 	other := passRule(0.05) // another margin

@@ -73,13 +73,13 @@ func (w *watched) take(results []*eval.Result) {
 }
 
 // stops are the stops that the journal has.
-func (w *watched) stops() []eval.Stop {
+func (w *watched) stops() []eval.EarlyVerdict {
 	w.t.Helper()
 	expect.OK(w.t, w.out.Finish(completed()))
 	d, err := journal.Open(w.dir)
 	expect.OK(w.t, err)
 	w.t.Cleanup(func() { _ = d.Close() }) // it was only read
-	return d.Stops
+	return d.EarlyVerdicts
 }
 
 // judge gives each trial of a plan, in the order of the schedule, the outcome that judge says.
@@ -129,7 +129,7 @@ func directly(
 	base func(*eval.Trial) eval.Outcome,
 	unitOf func(*eval.Trial) string,
 	rule *eval.BaselineRule,
-) *eval.Stop {
+) *eval.EarlyVerdict {
 	type question struct{ base, head, worst compare.Sum }
 	units := map[string]map[string]*question{}
 	var order []string
@@ -267,7 +267,7 @@ func TestTheStopDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	_, plan := load(t, earlySuite(150, "p", nil), runner.Filter{})
 	rule := baselineOf(t, plan, 0.1, passing)
-	var first []eval.Stop
+	var first []eval.EarlyVerdict
 	for seed := range uint64(4) {
 		w := watch(t, plan, &eval.GateConfig{Baseline: rule}, 3)
 		head := w.judge(failing(0.45))

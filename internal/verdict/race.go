@@ -244,7 +244,7 @@ func (q *Early) leave(w *watchedSuite, l ranking.Leaving, journal *journal.Write
 	if a.decided {
 		return nil
 	}
-	stop := &eval.Stop{
+	stop := &eval.EarlyVerdict{
 		Suite: a.suite, Arm: a.arm, Race: true, Metric: w.rule.Metrics[0].Name, Alpha: w.rule.Alpha,
 		Units: w.race.next, Of: len(w.race.places), Base: w.order[l.Behind].arm,
 		LogE: map[string]float64{w.rule.Metrics[0].Name: l.LogE},
@@ -254,7 +254,7 @@ func (q *Early) leave(w *watchedSuite, l ranking.Leaving, journal *journal.Write
 			stop.Extra = append(stop.Extra, u.trials...)
 		}
 	}
-	if err := journal.Stopped(stop); err != nil {
+	if err := journal.WriteEarlyVerdict(stop); err != nil {
 		return err
 	}
 	q.mu.Lock()
@@ -305,7 +305,7 @@ func (q *Early) wake() {
 }
 
 // replayRace takes up that an arm left in an earlier session.
-func (w *watchedSuite) replayRace(stop *eval.Stop) {
+func (w *watchedSuite) replayRace(stop *eval.EarlyVerdict) {
 	i := slices.IndexFunc(w.order, func(a *watchedArm) bool { return a.arm == stop.Arm })
 	if i >= 0 {
 		w.order[i].decided = true

@@ -214,9 +214,9 @@ func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*com
 		problem = "is not complete"
 	case d.Summary.Counts.Asked() == 0:
 		problem = "is blank: no trial ran"
-	case len(d.Stops) > 0 && d.Stops[0].Race:
+	case len(d.EarlyVerdicts) > 0 && d.EarlyVerdicts[0].Race:
 		problem = "has arms that left a race"
-	case len(d.Stops) > 0:
+	case len(d.EarlyVerdicts) > 0:
 		problem = "stopped early, once its own verdict was known"
 	case !slices.ContainsFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == suite }):
 		problem = "has no suite " + suite

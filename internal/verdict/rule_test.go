@@ -169,7 +169,7 @@ func TestExitOfAComparison(t *testing.T) {
 	why := arms()
 	why.Why = "no arm is in both"
 	unfinished := arms(eval.NotWorse)
-	unfinished.Choice = &compare.Choice{Incomplete: "the budget is spent"}
+	unfinished.Choice = &compare.PairwiseJudging{Incomplete: "the budget is spent"}
 	lost := arms(eval.Regressed)
 	lost.Choice = unfinished.Choice
 	for name, test := range map[string]struct {

@@ -68,7 +68,7 @@ func (r *sideReader) add(f *journal.Facts) {
 		}
 	}
 	s.trials++
-	if f.Extra || f.Stopped {
+	if f.Extra || f.SkippedEarly {
 		s.last.Unused++
 		return
 	}

@@ -12,7 +12,7 @@ import (
 func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.List) ranking.Taken {
 	t := ranking.Taken{Cost: costOf(d, arm, prices)}
 	var tokens compare.Sum
-	for _, c := range arm.Cases.Counts() {
+	for _, c := range arm.Cases.AllUnnamed() {
 		if !c.Quarantined {
 			tokens.Total, tokens.N = tokens.Total+c.Tokens.Total, tokens.N+c.Tokens.N
 		}

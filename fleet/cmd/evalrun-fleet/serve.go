@@ -118,7 +118,7 @@ func show(bar *term.Progress, e evalrun.Event) {
 	case evalrun.EventProblem:
 		explain(e.Err)
 	case evalrun.EventReports:
-		if why := e.Run.End.Stopped(); why != "" {
+		if why := e.Run.End.StopReason(); why != "" {
 			bar.Notice(why)
 		}
 	}
