@@ -60,18 +60,18 @@ func byMean(r *ranking.Ranking) {
 	if r.Metric == eval.MetricBlocked {
 		sign = 1
 	}
-	mean := func(a *ranking.Arm) float64 {
+	mean := func(a *ranking.RankedArm) float64 {
 		if a.Mean == nil {
 			return math.Inf(1)
 		}
 		return sign * *a.Mean
 	}
-	slices.SortStableFunc(r.Arms, func(a, b ranking.Arm) int { return cmp.Compare(mean(&a), mean(&b)) })
+	slices.SortStableFunc(r.Arms, func(a, b ranking.RankedArm) int { return cmp.Compare(mean(&a), mean(&b)) })
 }
 
 // place is an arm without its intervals.
-func place(s *Side, metric string) ranking.Arm {
-	a := ranking.Arm{Arm: s.Arm}
+func place(s *Side, metric string) ranking.RankedArm {
+	a := ranking.RankedArm{Arm: s.Arm}
 	var mean Sum
 	for _, c := range s.Cases.AllUnnamed() {
 		if c.Quarantined {
@@ -216,7 +216,7 @@ func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking
 			r.Race.Saved += c.Unused
 		}
 	}
-	slices.SortStableFunc(r.Arms, func(a, b ranking.Arm) int {
+	slices.SortStableFunc(r.Arms, func(a, b ranking.RankedArm) int {
 		if a.Left != b.Left { // arms that stayed come first, then the last to leave
 			return cmp.Compare(stayed(b.Left), stayed(a.Left))
 		}

@@ -38,7 +38,7 @@ func (s *Store) add(tx *sql.Tx, doc *journal.Document, cases bool) error {
 	if err := remove(tx, id); err != nil {
 		return err
 	}
-	n, err := head(tx, doc, id, dir)
+	n, err := insertRun(tx, doc, id, dir)
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func remove(tx *sql.Tx, id string) error {
 	return err
 }
 
-// head inserts what is known of the run as a whole, and gives its number.
-func head(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
+// insertRun inserts what is known of the run as a whole, and gives its number.
+func insertRun(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
 	run, end := &doc.Run, eval.End{}
 	if doc.End != nil {
 		end = *doc.End

@@ -166,15 +166,15 @@ func checkRuns(t *testing.T, s *Store, second string) {
 	counts := eval.Counts{Pass: 4, Fail: 1, Error: 1, Skip: 2}
 	rate := 2.5 / 3
 	tokens := journal.Tokens{Prompt: 25, Output: 10, Total: 35}
-	expect.Same(t, "the second run", run, Run{
+	expect.Same(t, "the second run", run, RunRecord{
 		ID: "run-0002", Dir: second, StartedAt: "2026-01-01T00:02:00Z", FinishedAt: "2026-01-01T00:02:01Z",
 		Reason: eval.EndCompleted, Planned: 16,
 		Suites: []Suite{{"suite", "suite.yaml", "h1"}}, Models: []Model{{"svc-pro", "v1", "001"}}, Labels: map[string]string{"branch": "main"},
-		Arms: []Arm{
+		Arms: []ArmRecord{
 			{Suite: "suite", Arm: "pro/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
 			{Suite: "suite", Arm: "pro-warm/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
 		},
-	}, cmp.AllowUnexported(Run{}))
+	}, cmp.AllowUnexported(RunRecord{}))
 	if rate, ok := run.PassRate(); !ok || !near(rate, 2.5/3) || run.Tokens() != 70 || run.Counts().Total() != 16 {
 		t.Errorf("got %v, %v, %v, %v, want a rate of %g, 70 tokens and 16 trials", rate, ok, run.Tokens(), run.Counts(), 2.5/3)
 	}

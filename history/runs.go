@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Run is a run as the history knows it.
-type Run struct {
+// RunRecord is a run as the history knows it.
+type RunRecord struct {
 	ID         string            `json:"id"`
 	Name       string            `json:"name,omitempty"`
 	Dir        string            `json:"dir"` // absolute; it may be gone
@@ -26,7 +26,7 @@ type Run struct {
 	Labels     map[string]string `json:"labels"`
 	Commit     string            `json:"commit,omitempty"`
 	Branch     string            `json:"branch,omitempty"`
-	Arms       []Arm             `json:"arms"` // the arms that the filter selects
+	Arms       []ArmRecord             `json:"arms"` // the arms that the filter selects
 
 	number int64
 }
@@ -45,8 +45,8 @@ type Model struct {
 	Version    string `json:"version"` // "" when it is not known
 }
 
-// Arm is an arm of a suite in one run, in numbers.
-type Arm struct {
+// ArmRecord is an arm of a suite in one run, in numbers.
+type ArmRecord struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
 	eval.Counts
@@ -59,7 +59,7 @@ type Arm struct {
 }
 
 // Counts adds up the trials of the run's arms.
-func (r *Run) Counts() eval.Counts {
+func (r *RunRecord) Counts() eval.Counts {
 	var c eval.Counts
 	for i := range r.Arms {
 		a := &r.Arms[i].Counts
@@ -69,7 +69,7 @@ func (r *Run) Counts() eval.Counts {
 }
 
 // Tokens adds up what the run's arms cost.
-func (r *Run) Tokens() int {
+func (r *RunRecord) Tokens() int {
 	n := 0
 	for i := range r.Arms {
 		n += r.Arms[i].Tokens.Total
@@ -78,7 +78,7 @@ func (r *Run) Tokens() int {
 }
 
 // PassRate is that over all cases of the run's arms, as in its JSON report; false when nothing was judged.
-func (r *Run) PassRate() (float64, bool) {
+func (r *RunRecord) PassRate() (float64, bool) {
 	rates, n := 0.0, 0
 	for i := range r.Arms {
 		rates += r.Arms[i].Rates
@@ -95,11 +95,11 @@ type Filter struct {
 	Suites, Arms glob.Patterns
 	Limit        int // of the newest runs; 0: all
 	// Choose picks some of the runs, which are the oldest first and without their parts. Optional: all.
-	Choose func([]Run) []Run
+	Choose func([]RunRecord) []RunRecord
 }
 
 // Runs lists runs, the newest last.
-func (s *Store) Runs(f Filter) ([]Run, error) {
+func (s *Store) Runs(f Filter) ([]RunRecord, error) {
 	all, err := s.heads()
 	if err != nil {
 		return nil, s.explain(err)
@@ -109,7 +109,7 @@ func (s *Store) Runs(f Filter) ([]Run, error) {
 		all = f.Choose(all)
 		slices.Reverse(all)
 	}
-	var out []Run
+	var out []RunRecord
 	for i := range all {
 		run := &all[i]
 		if err := s.fill(run, f); err != nil {
@@ -127,14 +127,14 @@ func (s *Store) Runs(f Filter) ([]Run, error) {
 }
 
 // heads reads the runs without their parts, the newest first.
-func (s *Store) heads() ([]Run, error) {
+func (s *Store) heads() ([]RunRecord, error) {
 	names := "name, revision, branch"
 	if version, err := versionOf(s.db); err != nil {
 		return nil, err
 	} else if version < withNames { // a history that is only read stays of its version
 		names = "'', '', ''"
 	}
-	return collect(s, func(rows *sql.Rows, r *Run) error {
+	return collect(s, func(rows *sql.Rows, r *RunRecord) error {
 		var labels string
 		err := rows.Scan(
 			&r.number, &r.ID, &r.Dir, &r.StartedAt, &r.FinishedAt, &r.Reason, &r.Emulator, &r.Shard, &r.Planned, &labels,
@@ -150,7 +150,7 @@ func (s *Store) heads() ([]Run, error) {
 }
 
 // fill reads the parts of a run.
-func (s *Store) fill(run *Run, f Filter) (err error) {
+func (s *Store) fill(run *RunRecord, f Filter) (err error) {
 	run.Suites, err = collect(s, func(rows *sql.Rows, one *Suite) error { return rows.Scan(&one.Name, &one.File, &one.Hash) },
 		"SELECT suite, file, hash FROM part WHERE run = ? ORDER BY place", run.number)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Store) fill(run *Run, f Filter) (err error) {
 	if err != nil {
 		return err
 	}
-	arms, err := collect(s, func(rows *sql.Rows, a *Arm) error {
+	arms, err := collect(s, func(rows *sql.Rows, a *ArmRecord) error {
 		err := rows.Scan(
 			&a.Suite, &a.Arm, &a.Pass, &a.Fail, &a.Error, &a.Skip, &a.Tokens.Prompt, &a.Tokens.Output, &a.Tokens.Total, &a.Rates,
 			&a.Judged,
@@ -172,7 +172,7 @@ func (s *Store) fill(run *Run, f Filter) (err error) {
 		return err
 	}, `SELECT s.text, a.text, t.pass, t.fail, t.error, t.skip, t.prompt, t.output, t.tokens, t.rates, t.judged
 FROM total t JOIN word s ON s.id = t.suite JOIN word a ON a.id = t.arm WHERE t.run = ? ORDER BY t.suite, t.arm`, run.number)
-	run.Arms = slices.DeleteFunc(arms, func(a Arm) bool { return !f.Suites.Match(a.Suite) || !f.Arms.Match(a.Arm) })
+	run.Arms = slices.DeleteFunc(arms, func(a ArmRecord) bool { return !f.Suites.Match(a.Suite) || !f.Arms.Match(a.Arm) })
 	return err
 }
 

@@ -145,12 +145,12 @@ func TestRebuild(t *testing.T) {
 	}
 	after, err := open(t, path).Runs(Filter{})
 	expect.OK(t, err)
-	for _, runs := range [][]Run{before, after} {
+	for _, runs := range [][]RunRecord{before, after} {
 		for i := range runs {
 			runs[i].number = 0
 		}
 	}
-	expect.Same(t, "runs after", after, before[:4], cmp.AllowUnexported(Run{}))
+	expect.Same(t, "runs after", after, before[:4], cmp.AllowUnexported(RunRecord{}))
 	if left, _ := filepath.Glob(path + ".new-*"); len(left) > 0 {
 		t.Errorf("got %v, want none", left)
 	}

@@ -50,7 +50,7 @@ func classesOf(run *eval.Run, suite string) []string {
 }
 
 // Classified is what came of the suite's classification, with all that follows from it; nil without one.
-func (a *Arm) Classified() *classification.Report {
+func (a *ArmSummary) Classified() *classification.Report {
 	if a.Classification == nil {
 		return nil
 	}

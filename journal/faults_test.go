@@ -69,7 +69,7 @@ func (f *faulty) Close() error {
 
 // carryOn begins or resumes a run of six trials, and returns which appends were confirmed.
 func carryOn(dir string, on *disk) (confirmed []string, err error) {
-	run := head
+	run := header
 	w, err := create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte("version: 1")}, on.open, "")
 	have := map[string]bool{}
 	if err != nil {

@@ -66,7 +66,7 @@ func TestFollow(t *testing.T) {
 func sameAsOpened(t *testing.T, d *Document, dir string) {
 	t.Helper()
 	fresh := followed(t, dir)
-	expect.Same(t, "summary", d.Summary, fresh.Summary, cmp.AllowUnexported(Arm{}))
+	expect.Same(t, "summary", d.Summary, fresh.Summary, cmp.AllowUnexported(ArmSummary{}))
 	if fmt.Sprint(d.End, d.Damaged, d.Running, d.Len(), d.Partial()) != fmt.Sprint(
 		fresh.End, fresh.Damaged, fresh.Running, fresh.Len(), fresh.Partial(),
 	) {

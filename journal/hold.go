@@ -38,7 +38,7 @@ const ReportName = "report.html"
 // IsOwn reports whether a name is one that evalrun gives to a file or a folder at the top of a run directory.
 func IsOwn(name string) bool {
 	switch name {
-	case FileName, headName, lockName, copiesDir, "workspaces", ReportName, FileName + newSuffix, FileName + partSuffix:
+	case FileName, headerName, lockName, copiesDir, "workspaces", ReportName, FileName + newSuffix, FileName + partSuffix:
 		return true
 	}
 	return isTemporary(name)

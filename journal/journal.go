@@ -29,8 +29,8 @@ const lockName = "lock"
 // FileName is the run file in a run directory.
 const FileName = "run.jsonl"
 
-// headName holds a copy of the header, without which a run file says little.
-const headName = "head.json"
+// headerName holds a copy of the header, without which a run file says little.
+const headerName = "head.json"
 
 // Version is the format of the run files that are written.
 const Version = 1
@@ -139,11 +139,11 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 		}
 	}
 	run.Version = Version
-	head, err := appendLine(nil, "run", run, 0)
+	header, err := appendLine(nil, "run", run, 0)
 	if err != nil {
 		return err
 	}
-	if err := w.place(w.path, head); err != nil { // no trial ran: the directory is left as free as it was
+	if err := w.place(w.path, header); err != nil { // no trial ran: the directory is left as free as it was
 		return errors.Join(err, removeQuietly(w.path+newSuffix), removeQuietly(w.path))
 	}
 	w.seq = 1
@@ -176,10 +176,10 @@ const newSuffix = ".new"
 
 // place puts the header and its copy where they belong: there is no moment in which a run file has no header, since the lock
 // keeps everybody else away.
-func (w *Writer) place(path string, head []byte) error {
-	err := w.put(filepath.Join(w.dir, headName), head)
+func (w *Writer) place(path string, header []byte) error {
+	err := w.put(filepath.Join(w.dir, headerName), header)
 	if err == nil {
-		err = w.put(path+newSuffix, head)
+		err = w.put(path+newSuffix, header)
 	}
 	if err == nil {
 		err = os.Rename(path+newSuffix, path)

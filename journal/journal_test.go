@@ -29,11 +29,11 @@ func result(n int, outcome eval.Outcome) *eval.Result {
 	return r
 }
 
-var head = eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Plan: eval.RunPlan{Trials: 6, Arms: []string{"t/p"}}}
+var header = eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z", Plan: eval.RunPlan{Trials: 6, Arms: []string{"t/p"}}}
 
 func write(t *testing.T, dir string, finish bool, results ...*eval.Result) []byte {
 	t.Helper()
-	run := head
+	run := header
 	w, err := Create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte("version: 1")})
 	expect.OK(t, err)
 	for _, r := range results {
@@ -146,7 +146,7 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := head
+	run := header
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	if _, err := Create(dir, &run, nil); !errors.Is(err, ErrLocked) {
@@ -191,7 +191,7 @@ func TestMixedJournals(t *testing.T) {
 func TestTheFileIsTakenAway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := head
+	run := header
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	if err := w.stillThere(); err != nil {
@@ -219,7 +219,7 @@ func TestNewerVersionIsRefused(t *testing.T) {
 
 func TestWriteErrorsStay(t *testing.T) {
 	t.Parallel()
-	run := head
+	run := header
 	w, err := Create(t.TempDir(), &run, nil)
 	expect.OK(t, err)
 	expect.OK(t, w.file.Close())
@@ -236,7 +236,7 @@ func TestWriteErrorsStay(t *testing.T) {
 func TestLineBreaksAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := head
+	run := header
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	broken := result(0, eval.Pass)
@@ -259,7 +259,7 @@ func TestLineBreaksAreRefused(t *testing.T) {
 func TestConcurrentAppends(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := head
+	run := header
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	var wg sync.WaitGroup
@@ -297,7 +297,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	run := head
+	run := header
 	w, err := Create(b.TempDir(), &run, nil)
 	expect.OK(b, err)
 	r := result(0, eval.Pass)
@@ -312,7 +312,7 @@ func BenchmarkAppend(b *testing.B) {
 // BenchmarkOpen reads the index of a run of 100,000 trials.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
-	run := head
+	run := header
 	w, err := Create(dir, &run, nil)
 	expect.OK(b, err)
 	const trials = 100_000

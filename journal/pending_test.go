@@ -17,7 +17,7 @@ import (
 func TestPending(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := head
+	run := header
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -72,7 +72,7 @@ func TestPending(t *testing.T) {
 func TestPendingSteps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := head
+	run := header
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	called := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "TOOL_CALLS", Raw: json.RawMessage(`{"a":1}`)}}}
@@ -135,7 +135,7 @@ func checkPending(t *testing.T, dir string, calls, tokens int, want ...string) {
 func TestBooked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := head
+	run := header
 	w, err := Create(dir, &run, nil)
 	expect.OK(t, err)
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -23,7 +23,7 @@ func (d *Document) read() error {
 		return err
 	}
 	if d.Run.Version == 0 {
-		return errNoHead
+		return errNoHeader
 	}
 	d.spendPending()
 	d.index.names.forget() // mostly no more come
@@ -35,7 +35,7 @@ func (d *Document) read() error {
 // readLines takes in the lines up to the end of the file, or to where it no longer counts.
 func (d *Document) readLines() error {
 	r := newReader(d.file)
-	limit := maxHead
+	limit := maxHeader
 	for number := 1; ; number++ {
 		data, err := readLine(r, limit)
 		limit = maxLine
@@ -54,8 +54,8 @@ func (d *Document) readLines() error {
 	}
 }
 
-// errNoHead says that a file has lines, and none of them is a header.
-var errNoHead = errors.New("the run file has no header")
+// errNoHeader says that a file has lines, and none of them is a header.
+var errNoHeader = errors.New("the run file has no header")
 
 // errRest says that what follows in the file does not count.
 var errRest = errors.New("the rest is left out")
@@ -119,10 +119,10 @@ func (d *Document) damagedLine(number int, ended bool, problem error) error {
 		d.damaged("line %d: %s", number, problem)
 		return nil
 	}
-	if err := d.headCopy(); err != nil {
+	if err := d.headerCopy(); err != nil {
 		return fmt.Errorf("not a run file: %w", problem)
 	}
-	d.damaged("line 1: %s; its copy in %s is taken", problem, headName)
+	d.damaged("line 1: %s; its copy in %s is taken", problem, headerName)
 	return nil
 }
 
@@ -131,9 +131,9 @@ func (d *Document) damaged(format string, args ...any) {
 	d.unhealed = true
 }
 
-// headCopy reads the copy of the header.
-func (d *Document) headCopy() error {
-	data, err := regular.ReadFile(filepath.Join(d.Dir, headName), maxLine)
+// headerCopy reads the copy of the header.
+func (d *Document) headerCopy() error {
+	data, err := regular.ReadFile(filepath.Join(d.Dir, headerName), maxLine)
 	if err != nil {
 		return err
 	}
@@ -147,8 +147,8 @@ func (d *Document) headCopy() error {
 // maxLine bounds a line, in bytes: many times the largest answer.
 const maxLine = 256 << 20
 
-// maxHead bounds the first line: a file that is no run file may have no line breaks at all.
-const maxHead = 64 << 20
+// maxHeader bounds the first line: a file that is no run file may have no line breaks at all.
+const maxHeader = 64 << 20
 
 func newReader(file io.Reader) *bufio.Reader { return bufio.NewReaderSize(file, 1<<16) }
 
@@ -171,7 +171,7 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 func (d *Document) take(kind string, data []byte, at int64) error {
 	switch kind {
 	case "run":
-		return d.head(data)
+		return d.header(data)
 	case "end":
 		return d.ended(data)
 	case "resume":
@@ -195,8 +195,8 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 	return nil
 }
 
-// head takes in the head of the run.
-func (d *Document) head(data []byte) error {
+// header takes in the head of the run.
+func (d *Document) header(data []byte) error {
 	if err := json.Unmarshal(data, &d.Run); err != nil {
 		return err
 	}

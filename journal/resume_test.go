@@ -16,7 +16,7 @@ import (
 func resumed(t *testing.T, source string, data []byte) *Document {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string][]byte{FileName: data, headName: read(t, filepath.Join(source, headName))} {
+	for name, content := range map[string][]byte{FileName: data, headerName: read(t, filepath.Join(source, headerName))} {
 		expect.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	w, d, err := Resume(dir)
@@ -91,7 +91,7 @@ func TestFlippedBits(t *testing.T) {
 		bad[at] ^= bit
 		path := filepath.Join(t.TempDir(), FileName)
 		for name, content := range map[string][]byte{
-			path: bad, filepath.Join(filepath.Dir(path), headName): read(t, filepath.Join(dir, headName)),
+			path: bad, filepath.Join(filepath.Dir(path), headerName): read(t, filepath.Join(dir, headerName)),
 		} {
 			expect.OK(t, os.WriteFile(name, content, 0o600))
 		}

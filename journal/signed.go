@@ -39,7 +39,7 @@ func withoutFrame(line []byte) []byte {
 // Signable is the header of the run as it was signed. It is read from the file, since a header of another version of
 // evalrun may have fields that this one does not know.
 func (d *Document) Signable() ([]byte, error) {
-	line, err := readHead(d.file)
+	line, err := readHeader(d.file)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +50,9 @@ func (d *Document) Signable() ([]byte, error) {
 	return withoutFrame(bytes.Replace(line, []byte(signature), nil, 1)), nil
 }
 
-// readHead reads the first line of a run file.
-func readHead(file io.ReaderAt) ([]byte, error) {
-	line, err := readLine(newReader(io.NewSectionReader(file, 0, 1<<62)), maxHead)
+// readHeader reads the first line of a run file.
+func readHeader(file io.ReaderAt) ([]byte, error) {
+	line, err := readLine(newReader(io.NewSectionReader(file, 0, 1<<62)), maxHeader)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func Fold(c eval.Counts) eval.Outcome {
 type SuiteSummary struct {
 	Name   string
 	Counts eval.Counts
-	Arms   []Arm // in the order of the plan
+	Arms   []ArmSummary // in the order of the plan
 	// Gated are the counts without cases in quarantine and without trials that did not have to run.
 	Gated       eval.Counts
 	Blocked     int // of the trials that count for the gate
@@ -83,8 +83,8 @@ type SuiteSummary struct {
 // OwnCases are the cases of the suite without the ones that only an earlier version has.
 func (s *SuiteSummary) OwnCases() int { return s.Cases - s.Earlier }
 
-// Arm is one arm of a run in numbers.
-type Arm struct {
+// ArmSummary is one arm of a run in numbers.
+type ArmSummary struct {
 	Name    string
 	Counts  eval.Counts
 	Cases   CaseCounts
@@ -125,7 +125,7 @@ func (c *CaseCounts) count(o eval.Outcome) {
 }
 
 // PassRate is pass/(pass+fail) by case, repeats averaged inside, without cases in quarantine; false when nothing was judged.
-func (a *Arm) PassRate() (float64, bool) {
+func (a *ArmSummary) PassRate() (float64, bool) {
 	if a.Judged == 0 {
 		return 0, false
 	}
@@ -133,7 +133,7 @@ func (a *Arm) PassRate() (float64, bool) {
 }
 
 // Mean is that of a named metric; false when no case could tell.
-func (a *Arm) Mean(metric string) (float64, bool) {
+func (a *ArmSummary) Mean(metric string) (float64, bool) {
 	for i := range a.Metrics {
 		if a.Metrics[i].Name == metric {
 			return a.Metrics[i].Mean, true
@@ -234,7 +234,7 @@ type tally struct {
 }
 
 type armTally struct {
-	arm             Arm
+	arm             ArmSummary
 	suite, caseName string // the case that is being added up
 	counts          eval.Counts
 	rated           eval.Counts // of the case's trials that count for the gate
@@ -276,7 +276,7 @@ func (t *tally) add(r *digest) {
 func (t *tally) ofArm(name string) *armTally {
 	a, ok := t.byArm[name]
 	if !ok {
-		a = &armTally{arm: Arm{Name: name}, sums: map[string]*sum{}, metrics: map[string]*sum{}, classes: newClassTally(t.classes)}
+		a = &armTally{arm: ArmSummary{Name: name}, sums: map[string]*sum{}, metrics: map[string]*sum{}, classes: newClassTally(t.classes)}
 		t.byArm[name] = a
 	}
 	return a
@@ -355,8 +355,8 @@ func (a *armTally) closeCase() {
 }
 
 // arms closes the tally; arms that the plan names come first, in its order.
-func (t *tally) arms(order []string) []Arm {
-	var out []Arm
+func (t *tally) arms(order []string) []ArmSummary {
+	var out []ArmSummary
 	for _, a := range t.byArm {
 		a.closeCase()
 		a.arm.Classification, a.arm.Unclassified = a.classes.matrix, a.classes.errors
@@ -373,6 +373,6 @@ func (t *tally) arms(order []string) []Arm {
 		}
 		return len(order)
 	}
-	slices.SortFunc(out, func(a, b Arm) int { return cmp.Or(place(a.Name)-place(b.Name), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b ArmSummary) int { return cmp.Or(place(a.Name)-place(b.Name), cmp.Compare(a.Name, b.Name)) })
 	return out
 }

@@ -42,7 +42,7 @@ func withheld(t *testing.T, d *Document) string {
 // A run without content has no word of a prompt or an answer. It counts what the run counts.
 func TestWriteWithheld(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	run := head
+	run := header
 	run.Flags = &eval.Options{Vars: map[string]string{"tone": secretText}, Seed: 7}
 	run.Signature = strings.Repeat("0", 64)
 	w, err := Create(dir, &run, map[string][]byte{"suites/0/s.yaml": []byte(secretText)})

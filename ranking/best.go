@@ -19,7 +19,7 @@ type Ranking struct {
 	// Why says why there is no ranking; "" when there is one.
 	Why string `json:"why,omitempty"`
 	// Arms are in order, the best mean first; without a ranking they are in the order of the plan.
-	Arms []Arm `json:"arms"`
+	Arms []RankedArm `json:"arms"`
 	// Best is the set of the best: the arms that cannot be ruled out. A truly best arm is in it with probability 1 - Alpha or more.
 	Best []string `json:"best"`
 	// Race says how a race ended; nil when there was none, or when this ranking is not about it.
@@ -32,8 +32,8 @@ type Raced struct {
 	Saved   int `json:"saved"`   // trials that were not needed
 }
 
-// Arm is an arm in its place.
-type Arm struct {
+// RankedArm is an arm in its place.
+type RankedArm struct {
 	Arm  string   `json:"arm"`
 	Mean *float64 `json:"mean"` // of the metric over the arm's judged cases; nil when none was judged
 	// Interval is that of the arm's mean less the best of the others' means: simultaneous for all arms, so that they hold together
@@ -97,7 +97,7 @@ func (r *Ranking) Order(lower func(i, j int) float64) {
 		}
 		r.Arms[i].Best = above[i] >= 0
 	}
-	if !slices.ContainsFunc(r.Arms, func(a Arm) bool { return a.Best }) {
+	if !slices.ContainsFunc(r.Arms, func(a RankedArm) bool { return a.Best }) {
 		r.NoRanking("each arm is worse than another one on the cases that both have: no arm can be the best of all")
 		return
 	}
@@ -110,7 +110,7 @@ func (r *Ranking) Order(lower func(i, j int) float64) {
 		}
 		r.Arms[i].Interval = &[2]float64{below, max(0, above[i])}
 	}
-	slices.SortStableFunc(r.Arms, func(a, b Arm) int { return cmp.Compare(value(b.Mean), value(a.Mean)) })
+	slices.SortStableFunc(r.Arms, func(a, b RankedArm) int { return cmp.Compare(value(b.Mean), value(a.Mean)) })
 	r.Best = []string{}
 	for i := range r.Arms {
 		if r.Arms[i].Best {

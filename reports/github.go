@@ -240,7 +240,7 @@ func (g *github) first(cell journal.Row, outcome eval.Outcome) (*eval.Result, er
 	return nil, fmt.Errorf("case %s has changed while it was read", cell.Case)
 }
 
-func (g *github) arms(suite string) []journal.Arm {
+func (g *github) arms(suite string) []journal.ArmSummary {
 	for i := range g.d.Summary.Suites {
 		if g.d.Summary.Suites[i].Name == suite {
 			return g.d.Summary.Suites[i].Arms

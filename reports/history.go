@@ -119,7 +119,7 @@ func (h *historyTable) runs() {
 	h.out.WriteString("\n")
 }
 
-func suitesOf(run *history.Run) string {
+func suitesOf(run *history.RunRecord) string {
 	var names []string
 	for i := range run.Arms {
 		if name := run.Arms[i].Suite; !slices.Contains(names, name) {
@@ -135,7 +135,7 @@ func suitesOf(run *history.Run) string {
 }
 
 // noteOf says in what a run is unlike others.
-func noteOf(run *history.Run) string {
+func noteOf(run *history.RunRecord) string {
 	notes := (&eval.Run{Name: run.Name, Branch: run.Branch, Labels: run.Labels}).Marks()
 	if run.Emulator {
 		notes = append(notes, "emulator")

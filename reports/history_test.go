@@ -30,11 +30,11 @@ func TestHistoryFits(t *testing.T) {
 	for _, name := range []string{"short", hostile} {
 		var h history.Excerpt
 		for i := range 365 {
-			h.Runs = append(h.Runs, history.Run{
+			h.Runs = append(h.Runs, history.RunRecord{
 				ID: fmt.Sprintf(
 					"20260101-%06d.000-abcdef", i,
 				), StartedAt: "2026-01-01T00:00:00Z", Reason: eval.EndInterrupted, Emulator: true, Planned: 123456,
-				Arms: []history.Arm{{Suite: name, Arm: name, Counts: eval.Counts{Pass: 123, Error: 45}, Judged: 7, Rates: 3}},
+				Arms: []history.ArmRecord{{Suite: name, Arm: name, Counts: eval.Counts{Pass: 123, Error: 45}, Judged: 7, Rates: 3}},
 			})
 		}
 		for _, caseName := range []string{"", name} {
@@ -94,8 +94,8 @@ func TestSparkline(t *testing.T) {
 // A run is noted for what it is unlike others in.
 func TestNotesOfARun(t *testing.T) {
 	t.Parallel()
-	skipped := []history.Arm{{Counts: eval.Counts{Pass: 1, Skip: 7}}}
-	for want, run := range map[string]history.Run{
+	skipped := []history.ArmRecord{{Counts: eval.Counts{Pass: 1, Skip: 7}}}
+	for want, run := range map[string]history.RunRecord{
 		"":                            {Reason: eval.EndCompleted},
 		"early stop, 7 not run":       {Reason: eval.EndCompleted, Arms: skipped},
 		"no end":                      {},
@@ -126,7 +126,7 @@ func TestAmountsAndBounds(t *testing.T) {
 // The table shows twenty arms and counts the others, and the runs of the emulator.
 func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
-	h := &history.Excerpt{Runs: []history.Run{{ID: "a", Emulator: true}, {ID: "b"}}}
+	h := &history.Excerpt{Runs: []history.RunRecord{{ID: "a", Emulator: true}, {ID: "b"}}}
 	for i := range maxCourses + 3 {
 		h.Courses = append(
 			h.Courses,

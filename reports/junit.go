@@ -147,7 +147,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-func (j *junit) suite(id int, suite string, arm *journal.Arm) error {
+func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
 	name, rules, counts := suite+" "+arm.Name, j.gate.Of(suite, arm.Name), arm.Cases
 	if j.accepts(suite, arm.Name) {
 		counts = borne(counts)
@@ -209,7 +209,7 @@ func (j *junit) rules(rules []eval.GateRule, class string) error {
 	return nil
 }
 
-func (j *junit) properties(suite string, arm *journal.Arm) []junitProperty {
+func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitProperty {
 	out := append([]junitProperty{{Name: "evalrun.run", Value: j.d.Run.ID}}, j.answering(suite, arm)...)
 	if j.d.Partial() {
 		out = append(out, junitProperty{Name: "evalrun.partial", Value: "true: not every trial of the plan ran"})
@@ -229,7 +229,7 @@ func (j *junit) properties(suite string, arm *journal.Arm) []junitProperty {
 }
 
 // answering are the properties that say what answered on an arm: the service of the models, or an application.
-func (j *junit) answering(suite string, arm *journal.Arm) []junitProperty {
+func (j *junit) answering(suite string, arm *journal.ArmSummary) []junitProperty {
 	target, _, _ := strings.Cut(arm.Name, "/")
 	if app := overview.AppOf(&j.d.Run, suite, target); app != "" {
 		return []junitProperty{{Name: "evalrun.application", Value: shorten(app, maxJUnitText)}}

@@ -299,7 +299,7 @@ type armCell struct {
 
 // cells yields the cases on arms that have an outcome and count.
 func (m *markdown) cells(outcome eval.Outcome) func(func(armCell) bool) {
-	arms := map[string][]journal.Arm{}
+	arms := map[string][]journal.ArmSummary{}
 	for _, s := range m.d.Summary.Suites {
 		arms[s.Name] = s.Arms
 	}

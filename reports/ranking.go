@@ -92,7 +92,7 @@ func rankingColumns(r *ranking.Ranking) []gridColumn {
 
 // withErrors reports whether some arm has trials that could not be judged.
 func withErrors(r *ranking.Ranking) bool {
-	return slices.ContainsFunc(r.Arms, func(a ranking.Arm) bool { return a.Errors > 0 })
+	return slices.ContainsFunc(r.Arms, func(a ranking.RankedArm) bool { return a.Errors > 0 })
 }
 
 func rankingRows(r *ranking.Ranking) (rows [][]string) {

@@ -11,7 +11,7 @@ import (
 )
 
 // armRow is an arm in cells: its name, how many trials had each outcome, pass rate, interval, tokens and latency.
-func armRow(a *journal.Arm) []string {
+func armRow(a *journal.ArmSummary) []string {
 	rate, bounds := "-", "-"
 	if p, ok := a.PassRate(); ok {
 		lo, hi := overview.Interval(p, a.Judged)

@@ -199,7 +199,7 @@ func outcomes(c eval.Counts) string {
 
 // matrix draws the arms as columns; false when they do not fit, or when the only arm needs a column
 // for reasons.
-func (t *tableReport) matrix(rows []journal.Row, arms []journal.Arm) bool {
+func (t *tableReport) matrix(rows []journal.Row, arms []journal.ArmSummary) bool {
 	if len(arms) == 1 && arms[0].Counts.Pass < arms[0].Counts.Total() {
 		return false
 	}
@@ -287,7 +287,7 @@ func notes(cell journal.Row) string {
 }
 
 // list draws one line per case and arm, with the reason in what room there is.
-func (t *tableReport) list(rows []journal.Row, arms []journal.Arm) {
+func (t *tableReport) list(rows []journal.Row, arms []journal.ArmSummary) {
 	var body []listLine
 	widths := [3]int{4, 3, 7}
 	for _, r := range rows {

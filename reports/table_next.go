@@ -116,7 +116,7 @@ func (t *tableReport) nextStep(steps []step) {
 		if len(s.args) == 0 || displaywidth.String(line) > t.o.Width {
 			continue
 		}
-		for _, other := range otherwise(s, steps) {
+		for _, other := range rescoreComments(s, steps) {
 			if displaywidth.String(line+other) <= t.o.Width {
 				line += t.dim(other)
 				break
@@ -127,9 +127,9 @@ func (t *tableReport) nextStep(steps []step) {
 	}
 }
 
-// otherwise are comments on a command that sends requests again, the longest first: judging again sends none. There are none where that is
+// rescoreComments are comments on a command that sends requests again, the longest first: judging again sends none. There are none where that is
 // no choice.
-func otherwise(s step, steps []step) []string {
+func rescoreComments(s step, steps []step) []string {
 	at := slices.IndexFunc(steps, func(o step) bool { return len(o.args) > 0 && o.args[0] == "rescore" })
 	if at < 0 || s.args[0] != "run" {
 		return nil

@@ -139,7 +139,7 @@ func (t *tableReport) isRanked(suite string) bool {
 }
 
 // scoreOf is the line of an arm.
-func scoreOf(name string, a *journal.Arm) score {
+func scoreOf(name string, a *journal.ArmSummary) score {
 	c := a.Counts
 	passed, interval, rest := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()-c.Skip), "", ""
 	if p, ok := a.PassRate(); ok && c.Fail > 0 {

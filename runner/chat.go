@@ -116,7 +116,7 @@ func (r *run) step(ctx context.Context, a *scoring) (following, error) {
 func (r *run) keepStep(ctx context.Context, a *scoring, next following) (following, error) {
 	switch {
 	case next == done:
-		if a.whole(); a.waits() {
+		if a.whole(); a.needsReplies() {
 			r.keepAnswer(a)
 		}
 	case next == answering && !a.startsPrograms():

@@ -377,7 +377,7 @@ func (r *run) call(ctx context.Context, a *scoring) error {
 	if t.Request.Live || t.tools != nil {
 		return r.converse(ctx, a)
 	}
-	if !a.waits() {
+	if !a.needsReplies() {
 		return r.answer(ctx, a)
 	}
 	ctx, written := r.writing(ctx)

@@ -45,8 +45,8 @@ func (a *scoring) recorded(known *eval.Result) {
 	a.answered()
 }
 
-// waits reports whether the answer has to wait for judges or embeddings.
-func (a *scoring) waits() bool { return len(a.trial.Judges())+len(a.trial.References()) > 0 }
+// needsReplies reports whether the answer has to wait for judges or embeddings.
+func (a *scoring) needsReplies() bool { return len(a.trial.Judges())+len(a.trial.References()) > 0 }
 
 // answered makes what scorers look at of the answer that came.
 func (a *scoring) answered() {

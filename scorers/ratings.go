@@ -50,7 +50,7 @@ func (c safetyCheck) ratings(a *Answer) ([]eval.SafetyRating, string) {
 }
 
 // missing finds the categories without a rating.
-func (c safetyCheck) missing(ratings []eval.SafetyRating, whose string) []Finding {
+func (c safetyCheck) missing(ratings []eval.SafetyRating, subject string) []Finding {
 	wanted := c.categories
 	if len(wanted) == 0 && len(ratings) == 0 {
 		wanted = []string{"any category"}
@@ -61,37 +61,37 @@ func (c safetyCheck) missing(ratings []eval.SafetyRating, whose string) []Findin
 			continue
 		}
 		if c.absent {
-			out = append(out, yes("%s has no rating for %s", whose, short(category)))
+			out = append(out, yes("%s has no rating for %s", subject, short(category)))
 		} else {
-			out = append(out, unscored("%s has no safety rating for %s", whose, short(category)))
+			out = append(out, unscored("%s has no safety rating for %s", subject, short(category)))
 		}
 	}
 	return out
 }
 
-func (c safetyCheck) rated(ratings []eval.SafetyRating, whose string) []Finding {
+func (c safetyCheck) rated(ratings []eval.SafetyRating, subject string) []Finding {
 	out := make([]Finding, len(ratings))
 	for i, r := range ratings {
-		out[i] = c.judge(r, whose)
+		out[i] = c.judge(r, subject)
 	}
 	return out
 }
 
-func (c safetyCheck) judge(r eval.SafetyRating, whose string) Finding {
+func (c safetyCheck) judge(r eval.SafetyRating, subject string) Finding {
 	l, name := r.Level(), short(r.Category)
 	switch {
 	case l < 0 && c.absent:
-		return yes("%s has no known rating for %s (%q)", whose, name, r.Probability)
+		return yes("%s has no known rating for %s (%q)", subject, name, r.Probability)
 	case l < 0:
 		return unscored("the rating %q for %s is not on the scale", r.Probability, name)
 	case c.min < 0 && c.max < 0:
-		return no("%s is rated %s for %s, expected no rating", whose, r.Probability, name)
+		return no("%s is rated %s for %s, expected no rating", subject, r.Probability, name)
 	case c.max >= 0 && l > c.max:
-		return no("%s is rated %s for %s, at most %s is allowed", whose, r.Probability, name, eval.Probabilities[c.max])
+		return no("%s is rated %s for %s, at most %s is allowed", subject, r.Probability, name, eval.Probabilities[c.max])
 	case c.min >= 0 && l < c.min:
-		return no("%s is rated %s for %s, at least %s is expected", whose, r.Probability, name, eval.Probabilities[c.min])
+		return no("%s is rated %s for %s, at least %s is expected", subject, r.Probability, name, eval.Probabilities[c.min])
 	}
-	return yes("%s is rated %s for %s", whose, r.Probability, name)
+	return yes("%s is rated %s for %s", subject, r.Probability, name)
 }
 
 func short(category string) string {

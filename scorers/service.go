@@ -151,7 +151,7 @@ func compileSafety(a args) Scorer {
 
 // Score compares the ratings with the bounds; the most telling finding wins.
 func (c safetyCheck) Score(a *Answer) Finding {
-	ratings, whose := c.ratings(a)
+	ratings, subject := c.ratings(a)
 	var chosen []eval.SafetyRating
 	for _, r := range ratings {
 		if len(c.categories) == 0 || slices.Contains(c.categories, r.Category) {
@@ -159,7 +159,7 @@ func (c safetyCheck) Score(a *Answer) Finding {
 		}
 	}
 	var worst Finding
-	for i, f := range append(c.missing(chosen, whose), c.rated(chosen, whose)...) {
+	for i, f := range append(c.missing(chosen, subject), c.rated(chosen, subject)...) {
 		if i == 0 || rank(f) < rank(worst) {
 			worst = f
 		}

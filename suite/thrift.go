@@ -23,18 +23,18 @@ func lean() thrift {
 // used reports whether what a suite says has been read with it.
 func (t thrift) used() bool { return t != thrift{} }
 
-// maxShared bounds the scorers that are remembered because another case may have the same, maxMet scorers that came once, and
+// maxShared bounds the scorers that are remembered because another case may have the same, maxSeen scorers that came once, and
 // maxWhole the lists of them.
 const (
 	maxShared = 4096
-	maxMet    = 1 << 16
+	maxSeen    = 1 << 16
 	maxWhole  = 256
 )
 
 // shared finds the scorers that several cases have.
 type shared struct {
 	seed  maphash.Seed
-	met   map[uint64]bool            // what scorers say that came once, hashed
+	seen   map[uint64]bool            // what scorers say that came once, hashed
 	defs  map[string]*scorerDef      // scorers that came again, by what they say
 	whole map[string][][]*scorerDef  // lists of such scorers alone, by what they say
 	lists map[*scorerDef][]*judgedBy // by their first scorers
@@ -44,7 +44,7 @@ type shared struct {
 
 func newShared() *shared {
 	return &shared{
-		seed: maphash.MakeSeed(), met: map[uint64]bool{}, defs: map[string]*scorerDef{}, whole: map[string][][]*scorerDef{},
+		seed: maphash.MakeSeed(), seen: map[uint64]bool{}, defs: map[string]*scorerDef{}, whole: map[string][][]*scorerDef{},
 		lists: map[*scorerDef][]*judgedBy{},
 	}
 }
@@ -57,8 +57,8 @@ func (s *shared) find(n yamlnode.Node) (d *scorerDef, repeated bool) {
 		return d, true
 	}
 	hash := maphash.Bytes(s.seed, s.text)
-	if repeated = s.met[hash]; !repeated && len(s.met) < maxMet {
-		s.met[hash] = true
+	if repeated = s.seen[hash]; !repeated && len(s.seen) < maxSeen {
+		s.seen[hash] = true
 	}
 	return nil, repeated
 }

@@ -31,7 +31,7 @@ type Page struct {
 	Name  string // which page the program draws
 	Title string
 	Maker string // that made it: the end of the title in the browser
-	Whose string // what the links lead through, for people who do not see them
+	Area string // what the links lead through, for people who do not see them
 	Links []Link
 	Style string // addresses of style and program
 	Code  string
@@ -59,8 +59,8 @@ func asset(name string) string {
 	return string(data)
 }
 
-// Run is a run of the list, as its header shows it.
-type Run struct {
+// Entry is a run of the list, as its header shows it.
+type Entry struct {
 	Key       string   `json:"key"` // in addresses
 	ID        string   `json:"id"`
 	Suites    []string `json:"suites"`
@@ -70,24 +70,24 @@ type Run struct {
 	Planned   int      `json:"planned"` // trials
 }
 
-// NewRun reads the header of a run.
-func NewRun(key string, head *eval.Run) Run {
-	r := Run{
-		Key: key, ID: head.ID, Suites: []string{}, Marks: head.Marks(), StartedAt: head.StartedAt, Emulator: head.Emulator,
-		Planned: head.Plan.Trials,
+// NewEntry reads the header of a run.
+func NewEntry(key string, header *eval.Run) Entry {
+	r := Entry{
+		Key: key, ID: header.ID, Suites: []string{}, Marks: header.Marks(), StartedAt: header.StartedAt, Emulator: header.Emulator,
+		Planned: header.Plan.Trials,
 	}
-	for i := range head.Suites {
-		r.Suites = append(r.Suites, head.Suites[i].Name)
+	for i := range header.Suites {
+		r.Suites = append(r.Suites, header.Suites[i].Name)
 	}
 	return r
 }
 
 // Title names the suites of the run.
-func (r *Run) Title() string { return strings.Join(r.Suites, ", ") }
+func (r *Entry) Title() string { return strings.Join(r.Suites, ", ") }
 
 // List is the list of runs with their numbers, for pages that are files.
 type List struct {
-	Runs    []Run              `json:"runs"`
+	Runs    []Entry              `json:"runs"`
 	Numbers map[string]Summary `json:"numbers"` // by key
 }
 

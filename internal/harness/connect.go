@@ -120,7 +120,7 @@ func (s *Session) answerFrom(store *record.Store, err error) error {
 func (s *Session) reach() (err error) {
 	if given := s.Flags.Executor; given != nil {
 		s.executor, s.link = given, elsewhere{given}
-	} else if s.executor, err = s.here(); err != nil {
+	} else if s.executor, err = s.openHere(); err != nil {
 		return err
 	}
 	if err := s.openLedger(); err != nil {

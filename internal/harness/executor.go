@@ -31,8 +31,8 @@ type attempter interface {
 	Generate(ctx context.Context, call *eval.Call) (*eval.Response, error)
 }
 
-// here opens the links to the services and the applications.
-func (s *Session) here() (*here, error) {
+// openHere opens the links to the services and the applications.
+func (s *Session) openHere() (*here, error) {
 	if err := s.checkVariables(true); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (s *Session) here() (*here, error) {
 	}
 	for name, t := range s.NamedTargets {
 		if t.App != nil {
-			h.targets[name] = application{s.application(t), t.App}
+			h.targets[name] = application{s.attempterFor(t), t.App}
 		}
 	}
 	return h, nil
@@ -70,7 +70,7 @@ func Executor(j *job.Job, version, dir string, notice func(string)) (flow.Execut
 	s := newSession(&own, version, notice)
 	s.workspaces.Run = dir
 	s.calls = s.Called()
-	h, err := s.here()
+	h, err := s.openHere()
 	if err == nil {
 		err = s.openLedger()
 	}
@@ -100,8 +100,8 @@ func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 	return c.attempter.Generate(ctx, call)
 }
 
-// application is what calls an application.
-func (s *Session) application(t *suite.Target) attempter {
+// attempterFor is what calls an application.
+func (s *Session) attempterFor(t *suite.Target) attempter {
 	switch {
 	case t.App.Program != nil:
 		return s.program(t.App.Program)

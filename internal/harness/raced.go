@@ -5,9 +5,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// waits reports whether a result has to wait for the end of a race on recorded answers. Its arm had left the race by earlier scores, and is
+// deferUnsent reports whether a result has to wait for the end of a race on recorded answers. Its arm had left the race by earlier scores, and is
 // in it by the current ones.
-func (c *consumer) waits(r *eval.Result) bool {
+func (c *consumer) deferUnsent(r *eval.Result) bool {
 	if c.early == nil || r.Outcome != eval.Skip || r.SkipReason != journal.SkipRace || c.early.Left(&r.Trial) {
 		return false
 	}
@@ -16,8 +16,8 @@ func (c *consumer) waits(r *eval.Result) bool {
 	return true
 }
 
-// stillIn writes down a result that waited for the end of a race.
-func (c *consumer) stillIn(r *eval.Result, progress Progress) {
+// writeDeferred writes down a result that waited for the end of a race.
+func (c *consumer) writeDeferred(r *eval.Result, progress Progress) {
 	if c.broken != nil {
 		return
 	}

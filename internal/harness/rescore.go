@@ -87,8 +87,8 @@ func (s *Session) asksJudges() bool {
 	return s.Flags.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
 }
 
-// head records where the answers are from.
-func (o *origin) head(run *eval.Run, askJudges bool) {
+// recordOrigin records where the answers are from.
+func (o *origin) recordOrigin(run *eval.Run, askJudges bool) {
 	was := &o.doc.Run
 	run.Emulator = was.Emulator || askJudges && run.Emulator // what an emulated judge says is from a script too
 	run.RescoredFrom, run.Replay, run.Cache = was.AnswersOf(), was.Replay, was.Cache

@@ -34,17 +34,17 @@ func (r *routes) of(name string) flow.Service {
 
 func (r *routes) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	resp, err := r.of(call.Service).Generate(ctx, call)
-	return resp, whose(err, call.Service, call.Model)
+	return resp, withService(err, call.Service, call.Model)
 }
 
 func (r *routes) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	n, err := r.of(call.Service).CountTokens(ctx, call)
-	return n, whose(err, call.Service, call.Model)
+	return n, withService(err, call.Service, call.Model)
 }
 
 func (r *routes) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	v, err := r.of(call.Service).Embed(ctx, call)
-	return v, whose(err, call.Service, call.Model)
+	return v, withService(err, call.Service, call.Model)
 }
 
 // Of is the source of metadata for the models of a service.
@@ -61,16 +61,16 @@ type described struct {
 
 func (d described) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
 	m, err := d.ModelSource.Model(ctx, apiVersion, id)
-	return m, whose(err, d.name, id)
+	return m, withService(err, d.name, id)
 }
 
 func (d described) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
 	m, err := d.ModelSource.Models(ctx, apiVersion)
-	return m, whose(err, d.name, "")
+	return m, withService(err, d.name, "")
 }
 
-// whose adds to an error its service and model; nil stays nil.
-func whose(err error, service, model string) error {
+// withService adds to an error its service and model; nil stays nil.
+func withService(err error, service, model string) error {
 	if err == nil {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		return "", err
 	}
 	defer removeCheckouts()
-	run := s.head(plan, gates)
+	run := s.header(plan, gates)
 	early, err := verdict.NewEarly(run, plan)
 	if err != nil {
 		return "", err
@@ -163,7 +163,7 @@ func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel co
 	cancel()
 }
 
-func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
+func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	now := time.Now().UTC()
 	kept := s.Flags
 	if kept.NoContent { // what variables hold is part of prompts
@@ -198,7 +198,7 @@ func (s *Session) head(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	run.Services = s.runServices()
 	run.Cache = s.Flags.Cache
 	s.Identify(run)
-	s.origin.head(run, s.Flags.AskJudges)
+	s.origin.recordOrigin(run, s.Flags.AskJudges)
 	if run.Models == nil {
 		run.Models = []eval.Model{}
 	}
@@ -261,7 +261,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		if s.Flags.NoContent {
 			r.Withhold()
 		}
-		if c.waits(&r) {
+		if c.deferUnsent(&r) {
 			if c.broken != nil {
 				return
 			}
@@ -279,7 +279,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 		c.done(&r, progress)
 	}
 	for i := range c.unsent {
-		c.stillIn(&c.unsent[i], progress)
+		c.writeDeferred(&c.unsent[i], progress)
 	}
 }
 
@@ -366,8 +366,8 @@ func (c *consumer) decide(r *eval.Result) {
 			}
 			c.halt(eval.EndBudget, reason)
 		}
-		if e := cmp.Or(r.Trouble, r.Error); !s.closes(c.whose(r), e) {
-			c.decideOnError(c.whose(r), e)
+		if e := cmp.Or(r.Trouble, r.Error); !s.closes(c.applicationOf(r), e) {
+			c.decideOnError(c.applicationOf(r), e)
 		}
 	}
 }
@@ -380,8 +380,8 @@ func tooMany(limit int) string {
 	return fmt.Sprintf("%d trials failed (--max-failures)", limit)
 }
 
-// whose is the application whose trouble an error is, nil when it is that of the service.
-func (c *consumer) whose(r *eval.Result) *eval.RunTarget {
+// applicationOf is the application whose trouble an error is, nil when it is that of the service.
+func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
 	if r.Trouble != nil { // of a judge
 		return nil
 	}

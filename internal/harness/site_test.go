@@ -246,14 +246,14 @@ func (s *site) keep(run string, lines int, torn string) {
 func (s *site) reseal(run, old, changed string) {
 	s.Helper()
 	name := filepath.Join(run, journal.FileName)
-	head, rest, _ := strings.Cut(s.read(name), "\n")
-	if !strings.Contains(head, old) {
-		s.Fatalf("no %s in %s", old, head)
+	header, rest, _ := strings.Cut(s.read(name), "\n")
+	if !strings.Contains(header, old) {
+		s.Fatalf("no %s in %s", old, header)
 	}
-	body, _, _ := strings.Cut(strings.Replace(head, old, changed, 1), `,"crc"`)
-	head = fmt.Sprintf(`%s,"crc":"%08x"}`, body, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)))
-	s.write(name, head+"\n"+rest)
-	s.write(filepath.Join(run, "head.json"), head+"\n")
+	body, _, _ := strings.Cut(strings.Replace(header, old, changed, 1), `,"crc"`)
+	header = fmt.Sprintf(`%s,"crc":"%08x"}`, body, crc32.Checksum([]byte(body), crc32.MakeTable(crc32.Castagnoli)))
+	s.write(name, header+"\n"+rest)
+	s.write(filepath.Join(run, "head.json"), header+"\n")
 }
 
 // refused fails the test unless an error has the exit code and its text has each of the names.

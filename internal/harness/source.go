@@ -45,8 +45,8 @@ type provenance interface {
 	signs() bool
 	// around answers from the run where it can, and calls the service, by its name, for the rest.
 	around(next flow.Service, askJudges bool, of string) flow.Service
-	// head records where the answers are from.
-	head(run *eval.Run, askJudges bool)
+	// recordOrigin records where the answers are from.
+	recordOrigin(run *eval.Run, askJudges bool)
 	close()
 }
 
@@ -56,5 +56,5 @@ type ownAnswers struct{}
 func (ownAnswers) id() string                                              { return "" }
 func (ownAnswers) signs() bool                                             { return true }
 func (ownAnswers) around(next flow.Service, _ bool, _ string) flow.Service { return next }
-func (ownAnswers) head(*eval.Run, bool)                                    {}
+func (ownAnswers) recordOrigin(*eval.Run, bool)                                    {}
 func (ownAnswers) close()                                                  {}

@@ -90,7 +90,7 @@ func (l *Loaded) sendLike(begun map[string]string) {
 
 // rescorable reads the header of a run, whose answers can be judged again as far as that says.
 func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
-	run, err := journal.Head(dir.Path(name))
+	run, err := journal.Header(dir.Path(name))
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
 		return nil, dir.NoRun(name)
@@ -131,7 +131,7 @@ func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, er
 // LikeFailed fills in what a command without a suite does not give, from the run of --failed-in: the suites, as they
 // are now, the variables and the repeats, and whether the suites are untrusted.
 func (f *Flags) LikeFailed() (files []string, err error) {
-	run, err := journal.Head(f.Dir.Path(f.FailedIn))
+	run, err := journal.Header(f.Dir.Path(f.FailedIn))
 	switch {
 	case errors.Is(err, journal.ErrNoRun):
 		return nil, f.Dir.NoRun(f.FailedIn)

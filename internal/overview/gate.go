@@ -70,7 +70,7 @@ func shown(rule *eval.GateRule, s *journal.SuiteSummary) bool {
 }
 
 func armAt(s *journal.SuiteSummary, name string) int {
-	return slices.IndexFunc(s.Arms, func(a journal.Arm) bool { return a.Name == name })
+	return slices.IndexFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == name })
 }
 
 // GateCase names the case of a rule.

@@ -21,9 +21,9 @@ const version = 1
 // Overview is a run without its trials, as programs read it.
 type Overview struct {
 	Version int       `json:"version"`
-	Run     Run       `json:"run"`
+	Run     RunStatus       `json:"run"`
 	Summary Summary   `json:"summary"`
-	Arms    []Arm     `json:"arms"`
+	Arms    []ArmFigures     `json:"arms"`
 	Gate    eval.Gate `json:"gate"`
 	// Comparison is with the baseline of the gate.
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
@@ -33,8 +33,8 @@ type Overview struct {
 	Race *Race `json:"race,omitempty"`
 }
 
-// Run is what was run, and how it ended.
-type Run struct {
+// RunStatus is what was run, and how it ended.
+type RunStatus struct {
 	eval.Run
 	FinishedAt  string         `json:"finishedAt,omitempty"`
 	Reason      eval.EndReason `json:"reason,omitempty"`
@@ -63,8 +63,8 @@ type Cut struct {
 	Blocked   int `json:"blocked"`
 }
 
-// Arm is a target and a prompt of a suite, with its results.
-type Arm struct {
+// ArmFigures is a target and a prompt of a suite, with its results.
+type ArmFigures struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
 	eval.Counts
@@ -99,7 +99,7 @@ func New(d *journal.Document) Overview {
 		Version: version,
 		Run:     newRun(d),
 		Summary: newSummary(d),
-		Arms:    []Arm{},
+		Arms:    []ArmFigures{},
 		Gate:    d.Gate, Comparison: d.Comparison, Ranking: d.Ranking, Race: RaceOf(d),
 	}
 	if out.Gate.Rules == nil {
@@ -117,8 +117,8 @@ func New(d *journal.Document) Overview {
 	return out
 }
 
-func newRun(d *journal.Document) Run {
-	out := Run{
+func newRun(d *journal.Document) RunStatus {
+	out := RunStatus{
 		Run:         d.Run,
 		Partial:     d.Partial(),
 		Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
@@ -147,8 +147,8 @@ func newSummary(d *journal.Document) Summary {
 	return out
 }
 
-func newArm(suite string, a *journal.Arm) Arm {
-	out := Arm{
+func newArm(suite string, a *journal.ArmSummary) ArmFigures {
+	out := ArmFigures{
 		Suite:         suite,
 		Arm:           a.Name,
 		Counts:        a.Counts,
@@ -170,7 +170,7 @@ func newArm(suite string, a *journal.Arm) Arm {
 }
 
 // describe adds what the run knows of the arm's target.
-func (a *Arm) describe(run *eval.Run) {
+func (a *ArmFigures) describe(run *eval.Run) {
 	name, _, _ := strings.Cut(a.Arm, "/")
 	t := run.Target(a.Suite, name)
 	if t == nil {

@@ -27,7 +27,7 @@ type Repeats struct {
 const mostK = 10
 
 // RepeatsOf is nil when no case of the arm was judged more than once.
-func RepeatsOf(d *journal.Document, suite string, arm *journal.Arm) *Repeats {
+func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repeats {
 	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
 		return nil
 	}

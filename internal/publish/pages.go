@@ -65,7 +65,7 @@ func (s *site) writeAssets() error {
 // page is a page below root, which is "" or leads up to the site.
 func (s *site) page(name, title, root string) gallery.Page {
 	p := gallery.Page{
-		Name: name, Title: title, Maker: "evalrun", Whose: "Site", Policy: policy, Style: root + s.assets.style, Code: root + s.assets.code,
+		Name: name, Title: title, Maker: "evalrun", Area: "Site", Policy: policy, Style: root + s.assets.style, Code: root + s.assets.code,
 		Root: root,
 		Links: []gallery.Link{
 			{Name: "runs", Title: "Runs", Address: root + indexPage},

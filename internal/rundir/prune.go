@@ -75,7 +75,7 @@ func (d Dir) Prune(o Pruning) (*Pruned, error) {
 }
 
 // prune deletes a run, unless something keeps it.
-func (p *Pruned) prune(d Dir, root *os.Root, one headed, kept string) error {
+func (p *Pruned) prune(d Dir, root *os.Root, one withHeader, kept string) error {
 	run := PrunedRun{ID: one.Run.ID, StartedAt: one.Run.StartedAt, Marks: one.Run.Marks(), Why: kept}
 	size := sizeOf(one.Dir)
 	if kept == "" && !p.DryRun {
@@ -117,9 +117,9 @@ func (d Dir) prunable() (*os.Root, error) {
 }
 
 // candidates are the runs of the folder, the oldest first. What is left alone is noted.
-func (d Dir) candidates(root *os.Root, out *Pruned) []headed {
-	known, heads := map[string]headed{}, d.heads()
-	for _, one := range heads {
+func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
+	known, headers := map[string]withHeader{}, d.headers()
+	for _, one := range headers {
 		known[filepath.Base(one.Dir)] = one
 	}
 	entries, _ := fs.ReadDir(root.FS(), ".") // what is missing is not deleted
@@ -141,7 +141,7 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []headed {
 			delete(known, entry.Name())
 		}
 	}
-	return slices.DeleteFunc(heads, func(one headed) bool { _, is := known[filepath.Base(one.Dir)]; return !is })
+	return slices.DeleteFunc(headers, func(one withHeader) bool { _, is := known[filepath.Base(one.Dir)]; return !is })
 }
 
 // strange says what is in a run directory that evalrun does not write, "" when nothing is.
@@ -159,7 +159,7 @@ func strange(root *os.Root, id string) string {
 }
 
 // divide parts runs into the ones to delete, and the ones that stay since they are new enough.
-func (p *Pruned) divide(all []headed, o Pruning) (going, staying []headed) {
+func (p *Pruned) divide(all []withHeader, o Pruning) (going, staying []withHeader) {
 	for i, one := range all {
 		began, err := time.Parse(time.RFC3339Nano, one.Run.StartedAt)
 		if err != nil || len(all)-i <= o.Keep || o.Now.Sub(began) < o.Older {
@@ -174,7 +174,7 @@ func (p *Pruned) divide(all []headed, o Pruning) (going, staying []headed) {
 
 // comparedWith are the runs with which runs that stay were compared, with the reason why they stay too. Reports of
 // those read them.
-func comparedWith(staying []headed) map[string]string {
+func comparedWith(staying []withHeader) map[string]string {
 	out := map[string]string{}
 	for _, one := range staying {
 		for _, s := range one.Run.Suites {
@@ -187,7 +187,7 @@ func comparedWith(staying []headed) map[string]string {
 }
 
 // keeps says why a run stays that is old enough to go, "" when nothing keeps it.
-func (d Dir) keeps(one headed, baselines map[string]string) string {
+func (d Dir) keeps(one withHeader, baselines map[string]string) string {
 	file := Dir{}.Abs(filepath.Join(one.Dir, journal.FileName))
 	for _, key := range []string{one.Run.ID, file, filepath.Dir(file)} {
 		if why := baselines[key]; why != "" {
@@ -221,7 +221,7 @@ var errInUse = errors.New("it is in progress")
 
 // remove deletes a run directory, the run file last: what a killed process leaves is still a run, and goes the next
 // time.
-func (d Dir) remove(root *os.Root, one headed) (err error) {
+func (d Dir) remove(root *os.Root, one withHeader) (err error) {
 	release, err := journal.Hold(one.Dir)
 	if errors.Is(err, journal.ErrLocked) {
 		return errInUse

@@ -97,9 +97,9 @@ func (d Dir) Select(selectors []Selector) (dirs []string) {
 	if len(selectors) == 0 {
 		return nil
 	}
-	heads := d.heads()
-	for _, i := range Choose(selectors, len(heads), func(i int) *eval.Run { return heads[i].Run }) {
-		dirs = append(dirs, heads[i].Dir)
+	headers := d.headers()
+	for _, i := range Choose(selectors, len(headers), func(i int) *eval.Run { return headers[i].Run }) {
+		dirs = append(dirs, headers[i].Dir)
 	}
 	return dirs
 }
@@ -129,22 +129,22 @@ func Choose(selectors []Selector, n int, at func(int) *eval.Run) (out []int) {
 	return slices.Compact(out)
 }
 
-// headed is a run directory with the header of its run.
-type headed struct {
+// withHeader is a run directory with the header of its run.
+type withHeader struct {
 	Dir string
 	Run *eval.Run
 }
 
 // headers reads the headers of the runs below .evalrun/runs, the oldest first. What cannot be read is left out.
-func (d Dir) heads() []headed {
-	var out []headed
+func (d Dir) headers() []withHeader {
+	var out []withHeader
 	for _, id := range d.IDs() {
 		dir := filepath.Join(d.Join(Runs), id)
-		if run, err := journal.Head(dir); err == nil {
-			out = append(out, headed{dir, run})
+		if run, err := journal.Header(dir); err == nil {
+			out = append(out, withHeader{dir, run})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b headed) int {
+	slices.SortStableFunc(out, func(a, b withHeader) int {
 		return cmp.Or(strings.Compare(a.Run.StartedAt, b.Run.StartedAt), strings.Compare(a.Dir, b.Dir))
 	})
 	return out
@@ -153,7 +153,7 @@ func (d Dir) heads() []headed {
 // selectorHint says what a selector that fits nothing could have been.
 func (d Dir) selectorHint(s Selector) string {
 	known := map[string]bool{}
-	for _, one := range d.heads() {
+	for _, one := range d.headers() {
 		switch s.kind {
 		case byBranch:
 			known[one.Run.Branch] = true

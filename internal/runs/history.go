@@ -52,7 +52,7 @@ func (f Folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
 }
 
 func emptyHistory() *History {
-	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.Run{}, Courses: []history.ArmCourse{}}}
+	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.RunRecord{}, Courses: []history.ArmCourse{}}}
 }
 
 // History is what `evalrun history` shows, and its JSON form.
@@ -108,7 +108,7 @@ func (h *History) read() (err error) {
 }
 
 // chosen picks the runs that fit the selectors; nil without any.
-func (h *History) chosen() (func([]history.Run) []history.Run, error) {
+func (h *History) chosen() (func([]history.RunRecord) []history.RunRecord, error) {
 	var selectors []rundir.Selector
 	for _, name := range h.o.Named {
 		s, ok := rundir.ParseSelector(name)
@@ -124,7 +124,7 @@ func (h *History) chosen() (func([]history.Run) []history.Run, error) {
 	if len(selectors) == 0 {
 		return nil, nil
 	}
-	return func(all []history.Run) (out []history.Run) {
+	return func(all []history.RunRecord) (out []history.RunRecord) {
 		at := func(i int) *eval.Run {
 			return &eval.Run{Name: all[i].Name, Commit: all[i].Commit, Branch: all[i].Branch, Labels: all[i].Labels}
 		}
@@ -136,7 +136,7 @@ func (h *History) chosen() (func([]history.Run) []history.Run, error) {
 }
 
 // armsOf lists the arms of runs, those of the newest run first.
-func armsOf(runs []history.Run) []armName {
+func armsOf(runs []history.RunRecord) []armName {
 	var out []armName
 	for i := range slices.Backward(runs) {
 		for j := range runs[i].Arms {
@@ -151,7 +151,7 @@ func armsOf(runs []history.Run) []armName {
 
 // checkNames wants every pattern for a suite or an arm to fit something.
 func (h *History) checkNames() error {
-	fits := func(runs []history.Run) error {
+	fits := func(runs []history.RunRecord) error {
 		var suites, arms []string
 		for _, one := range armsOf(runs) {
 			suites, arms = append(suites, one.suite), append(arms, one.arm)
@@ -276,7 +276,7 @@ func (h *History) ofRuns(points []history.Point) []history.Point {
 		return points
 	}
 	return slices.DeleteFunc(points, func(p history.Point) bool {
-		return !slices.ContainsFunc(h.Runs, func(r history.Run) bool { return r.ID == p.RunID })
+		return !slices.ContainsFunc(h.Runs, func(r history.RunRecord) bool { return r.ID == p.RunID })
 	})
 }
 

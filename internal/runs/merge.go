@@ -89,7 +89,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	if err := complete(names, shards); err != nil {
 		return "", err
 	}
-	run := mergedHead(shards)
+	run := mergedHeader(shards)
 	if dir, err = at.Make(out, run.ID); err != nil {
 		return "", err
 	}
@@ -202,8 +202,8 @@ func complete(names []string, shards []*journal.Document) error {
 	return nil
 }
 
-// mergedHead is the header of the run that the shards are parts of.
-func mergedHead(shards []*journal.Document) *eval.Run {
+// mergedHeader is the header of the run that the shards are parts of.
+func mergedHeader(shards []*journal.Document) *eval.Run {
 	run := shards[0].Run
 	run.ID = rundir.NewID(time.Now().UTC())
 	run.Plan.Trials, run.Plan.Shard = run.Plan.Shard.Trials, nil

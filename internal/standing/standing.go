@@ -119,7 +119,7 @@ func (f *Failures) OfTrial(r *eval.Result) Standing {
 }
 
 // OfRow is the first standing of a case over its arms.
-func (f *Failures) OfRow(row journal.Row, arms []journal.Arm) Standing {
+func (f *Failures) OfRow(row journal.Row, arms []journal.ArmSummary) Standing {
 	first := AlsoFailed
 	known := false
 	for i := range arms {

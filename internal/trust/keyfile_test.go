@@ -64,28 +64,28 @@ func TestALinkIsNoKey(t *testing.T) {
 // Every character of a signature, every byte of the header and every part of the folder counts.
 func TestWhatIsSignedCannotChange(t *testing.T) {
 	t.Parallel()
-	k, dir, head := keyed(t, goodKey), t.TempDir(), []byte(`{"type":"run","id":"r"}`)
-	s := k.Sign(head, dir)
-	if !k.Verify(s, head, dir) {
+	k, dir, header := keyed(t, goodKey), t.TempDir(), []byte(`{"type":"run","id":"r"}`)
+	s := k.Sign(header, dir)
+	if !k.Verify(s, header, dir) {
 		t.Fatal("it does not verify")
 	}
 	for i := range len(s) {
 		other := []byte(s)
 		other[i] ^= 1
-		if k.Verify(string(other), head, dir) {
+		if k.Verify(string(other), header, dir) {
 			t.Errorf("another character at %d: got it verified, want it refused", i)
 		}
 	}
-	for i := range head {
-		other := append([]byte{}, head...)
+	for i := range header {
+		other := append([]byte{}, header...)
 		other[i] ^= 1
 		if k.Verify(s, other, dir) {
 			t.Errorf("another byte at %d of the head: got it verified, want it refused", i)
 		}
 	}
 	// Were folder and header only written one after the other, what is moved between them would not count.
-	moved := string(head[0])
-	if k.Verify(s, head[1:], dir+moved) || k.Verify(strings.ToUpper(s), head, dir) || k.Verify(s, head, filepath.Dir(dir)) {
+	moved := string(header[0])
+	if k.Verify(s, header[1:], dir+moved) || k.Verify(strings.ToUpper(s), header, dir) || k.Verify(s, header, filepath.Dir(dir)) {
 		t.Error("another folder, or the same in other letters, verifies")
 	}
 	if _, err := hex.DecodeString(s); err != nil || len(s) != 64 {

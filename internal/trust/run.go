@@ -13,11 +13,11 @@ func (k *Keys) SignRun(run *eval.Run, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { // its place is signed, with the links that lead to it
 		return err
 	}
-	head, err := journal.Signable(run)
+	header, err := journal.Signable(run)
 	if err != nil {
 		return err
 	}
-	run.Signature = k.Sign(head, dir)
+	run.Signature = k.Sign(header, dir)
 	return nil
 }
 
@@ -26,8 +26,8 @@ func (k *Keys) Signed(d *journal.Document) bool {
 	if d.Run.Signature == "" {
 		return false
 	}
-	head, err := d.Signable()
-	return err == nil && k.Verify(d.Run.Signature, head, d.Dir)
+	header, err := d.Signable()
+	return err == nil && k.Verify(d.Run.Signature, header, d.Dir)
 }
 
 // Intact wants the copies of the suites to be those with which the run began.

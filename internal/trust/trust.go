@@ -48,9 +48,9 @@ func Load(getenv func(string) string) (*Keys, error) {
 }
 
 // Sign signs the header of a run that lies in a folder; "" when there is no key and none can be made.
-func (k *Keys) Sign(head []byte, dir string) string {
+func (k *Keys) Sign(header []byte, dir string) string {
 	if len(k.shared) > 0 {
-		return mac(k.shared, head, "")
+		return mac(k.shared, header, "")
 	}
 	key, err := k.own()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,26 +59,26 @@ func (k *Keys) Sign(head []byte, dir string) string {
 	if err != nil {
 		return ""
 	}
-	return mac(key, head, place(dir))
+	return mac(key, header, place(dir))
 }
 
 // Verify reports whether one of the keys signed the header of a run that lies in a folder. The user's own key signs the folder too.
-func (k *Keys) Verify(signature string, head []byte, dir string) bool {
+func (k *Keys) Verify(signature string, header []byte, dir string) bool {
 	if signature == "" {
 		return false
 	}
-	if len(k.shared) > 0 && hmac.Equal([]byte(signature), []byte(mac(k.shared, head, ""))) {
+	if len(k.shared) > 0 && hmac.Equal([]byte(signature), []byte(mac(k.shared, header, ""))) {
 		return true
 	}
 	key, err := k.own()
-	return err == nil && hmac.Equal([]byte(signature), []byte(mac(key, head, place(dir))))
+	return err == nil && hmac.Equal([]byte(signature), []byte(mac(key, header, place(dir))))
 }
 
 // mac is the HMAC-SHA256 (RFC 2104) of folder and header in hexadecimal digits.
-func mac(key, head []byte, dir string) string {
+func mac(key, header []byte, dir string) string {
 	h := hmac.New(sha256.New, key)
 	fmt.Fprintf(h, "%d %s\n", len(dir), dir)
-	h.Write(head)
+	h.Write(header)
 	return hex.EncodeToString(h.Sum(nil))
 }
 

@@ -29,7 +29,7 @@ func TestOwnKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, test := range map[string]struct {
-		signature, head, dir string
+		signature, header, dir string
 		want                 bool
 	}{
 		"what was signed":      {s, "head", dir, true},
@@ -38,7 +38,7 @@ func TestOwnKey(t *testing.T) {
 		"another folder":       {s, "head", other, false},
 		"another signature":    {s[1:], "head", dir, false},
 	} {
-		if got := k.Verify(test.signature, []byte(test.head), test.dir); got != test.want {
+		if got := k.Verify(test.signature, []byte(test.header), test.dir); got != test.want {
 			t.Errorf("%s: got %v, want %v", what, got, test.want)
 		}
 	}

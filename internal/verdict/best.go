@@ -62,7 +62,7 @@ func Rank(d *journal.Document, o Ranked) ([]ranking.Ranking, error) {
 
 // hasArm reports whether an arm is one of a suite's own, and not one of an earlier version that ran next to it.
 func hasArm(s *journal.SuiteSummary, arm string) bool {
-	return slices.ContainsFunc(s.Arms, func(a journal.Arm) bool { return a.Name == arm }) && !strings.Contains(arm, "@")
+	return slices.ContainsFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == arm }) && !strings.Contains(arm, "@")
 }
 
 // rankedBy says that arms cannot be ranked by a metric, and by which they can.
@@ -185,7 +185,7 @@ func (r *rulings) best(rule *eval.BestRule) {
 		g.Verdict, g.Why = eval.Invalid, err.Error()
 	case all[0].Why != "":
 		g.Verdict, g.Why = eval.Invalid, all[0].Why
-	case !slices.ContainsFunc(all[0].Arms, func(a ranking.Arm) bool { return a.Arm == rule.Arm }):
+	case !slices.ContainsFunc(all[0].Arms, func(a ranking.RankedArm) bool { return a.Arm == rule.Arm }):
 		g.Verdict, g.Why = eval.Invalid, "the run has no trials of it"
 	case !slices.Contains(all[0].Best, rule.Arm):
 		g.Verdict, code = eval.Regressed, exit.CodeFailed

@@ -160,7 +160,7 @@ func (r *rulings) apply(g *eval.GateConfig) {
 }
 
 // classified is a metric of the classification of an arm; false when it is undefined.
-func classified(arm *journal.Arm, metric string) (float64, bool) {
+func classified(arm *journal.ArmSummary, metric string) (float64, bool) {
 	if arm.Classification == nil {
 		return 0, false
 	}

@@ -87,7 +87,7 @@ func (s *sideInReading) close() {
 func casesOn(d *journal.Document, suite, arm string) int {
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]
-		at := slices.IndexFunc(s.Arms, func(a journal.Arm) bool { return a.Name == arm })
+		at := slices.IndexFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == arm })
 		if s.Name == suite && at >= 0 {
 			return s.Arms[at].Cases.Tests
 		}

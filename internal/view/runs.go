@@ -20,7 +20,7 @@ import (
 
 // run is one of the list.
 type run struct {
-	gallery.Run
+	gallery.Entry
 
 	path  string
 	stamp stamp
@@ -102,11 +102,11 @@ func (rs *runs) at(path string) *run {
 	if known := rs.byKey[key]; known != nil && now.size >= known.stamp.size { // the head stays while lines are added
 		return known
 	}
-	head, err := journal.Head(path)
+	head, err := journal.Header(path)
 	if err != nil {
 		return nil
 	}
-	r := &run{Run: gallery.NewRun(key, head), path: path, stamp: now}
+	r := &run{Entry: gallery.NewEntry(key, head), path: path, stamp: now}
 	rs.byKey[key] = r
 	return r
 }

@@ -206,7 +206,7 @@ func (s *Server) page(name, title string) http.HandlerFunc {
 
 func (s *Server) draw(w http.ResponseWriter, p gallery.Page) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	p.Maker, p.Whose, p.Links, p.Style, p.Code = "evalrun view", "Viewer", s.links(), "/style.css", "/program.js"
+	p.Maker, p.Area, p.Links, p.Style, p.Code = "evalrun view", "Viewer", s.links(), "/style.css", "/program.js"
 	if s.labelling != nil {
 		p.Who = s.labelling.who
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Head reads the header of a run file alone; path is as in Open.
-func Head(path string) (*eval.Run, error) {
+// Header reads the header of a run file alone; path is as in Open.
+func Header(path string) (*eval.Run, error) {
 	file, path, err := openRun(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	data, err := readLine(newReader(file), maxHead)
+	data, err := readLine(newReader(file), maxHeader)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func Head(path string) (*eval.Run, error) {
 		}
 	}
 	if d.Run.Version == 0 {
-		return nil, fmt.Errorf("%s: %w", path, errNoHead)
+		return nil, fmt.Errorf("%s: %w", path, errNoHeader)
 	}
 	return &d.Run, nil
 }
