@@ -199,7 +199,7 @@ func (j *Job) Suites() []*suite.Suite { return j.job.Suites }
 func (j *Job) Warnings() diag.List { return j.job.Diags }
 
 // WriteWarnings writes the warnings with their source lines, as the command does.
-func (j *Job) WriteWarnings(w io.Writer, color bool) error { return j.job.Tell(w, color) }
+func (j *Job) WriteWarnings(w io.Writer, color bool) error { return j.job.WriteProblems(w, color) }
 
 // Trials yields what would be sent, in the order of the suites. It sends nothing.
 func (j *Job) Trials(yield func(*eval.Trial) bool) {
@@ -260,7 +260,7 @@ func (r *Result) Open() (*journal.Document, error) {
 func WriteError(w io.Writer, err error, color bool) error {
 	var bad *job.BadFiles
 	if errors.As(err, &bad) {
-		return bad.Tell(w, color)
+		return bad.WriteProblems(w, color)
 	}
 	_, err = fmt.Fprintln(w, diag.Clean(err.Error()))
 	return err

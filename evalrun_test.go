@@ -119,10 +119,10 @@ func TestInterruptAndResume(t *testing.T) {
 			sent++
 		}
 	}
-	before := result.Counts.Asked()
+	before := result.Counts.Ran()
 	for _, want := range []int{100 - before, 0} {
 		sent = 0
-		if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Asked() != 100 ||
+		if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Ran() != 100 ||
 			sent != want {
 			t.Errorf("resumed: exit %d with %+v, %v and %d trials sent, want 1, 100 trials and %d", result.Exit, result.Counts, err, sent, want)
 		}
@@ -212,11 +212,11 @@ func TestCancelAndResume(t *testing.T) {
 	job, err := evalrun.Load(ctx, options)
 	expect.OK(t, err)
 	result, err := evalrun.Run(ctx, job)
-	if err != nil || result.Exit != 4 || result.Counts.Asked() == 100 {
+	if err != nil || result.Exit != 4 || result.Counts.Ran() == 100 {
 		t.Fatalf("%+v, %v, want exit 4 and trials that were not sent", result, err)
 	}
 	options.Progress = nil
-	if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Asked() != 100 {
+	if result, err = evalrun.Resume(t.Context(), "run", options); err != nil || result.Exit != 1 || result.Counts.Ran() != 100 {
 		t.Errorf("resumed: %+v, %v, want exit 1 and 100 trials", result, err)
 	}
 }

@@ -86,12 +86,12 @@ func ExampleResume() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("exit", result.Exit, "after", result.Counts.Asked(), "trial")
+	fmt.Println("exit", result.Exit, "after", result.Counts.Ran(), "trial")
 	options.Limits = eval.LimitOptions{BudgetCalls: 100}
 	if result, err = evalrun.Resume(ctx, "run", options); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("exit", result.Exit, "after", result.Counts.Asked(), "trials")
+	fmt.Println("exit", result.Exit, "after", result.Counts.Ran(), "trials")
 	// Output:
 	// exit 4 after 1 trial
 	// exit 1 after 2 trials

@@ -122,7 +122,7 @@ func classSide(run string, classes []string) *Side {
 
 // classCase is case i of k classes, with its label and answer.
 func classCase(i, label, answer, k int) Case {
-	c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Asked: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
+	c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
 	if answer == label {
 		c.Passed, c.Metrics = 1, []Sum{{1, 1}}
 	} else {
@@ -154,8 +154,8 @@ func (w *classWorld) sides(rng *rand.Rand, n int, lost float64) (base, head *Sid
 	cluster := 0
 	var label, first, second int
 	for i := range n {
-		if again := w.clusters > 0 && i%w.clusters > 0 && w.labels[i] == label; !again || rng.Float64() < 0.5 {
-			if !again {
+		if sameCluster := w.clusters > 0 && i%w.clusters > 0 && w.labels[i] == label; !sameCluster || rng.Float64() < 0.5 {
+			if !sameCluster {
 				cluster++
 			}
 			label = w.labels[i]

@@ -208,8 +208,8 @@ func TestControlBestBaseline(t *testing.T) {
 		sum := simulate(t, 601, paths, func(rng *rand.Rand) outcome {
 			best, most := answers(rng, n, 0.7)
 			for range of - 1 {
-				if again, passed := answers(rng, n, 0.7); passed > most {
-					best, most = again, passed
+				if second, passed := answers(rng, n, 0.7); passed > most {
+					best, most = second, passed
 				}
 			}
 			head, _ := answers(rng, n, 0.7)
@@ -225,26 +225,26 @@ func TestControlBestBaseline(t *testing.T) {
 	}
 }
 
-// TestControlAskingAgain is section A1.7: running failed cases once more hides a loss of ten points almost always,
+// TestControlRepeatingFailures is section A1.7: running failed cases once more hides a loss of ten points almost always,
 // where without it the gate never lets it through.
-func TestControlAskingAgain(t *testing.T) {
+func TestControlRepeatingFailures(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
 	rates := map[int]float64{}
-	for _, asked := range []int{1, 2} {
+	for _, attempts := range []int{1, 2} {
 		sum := simulate(t, 701, paths, func(rng *rand.Rand) outcome {
 			p := newPath(500)
 			for i := range p.head {
 				p.base[i].judge(rng.Float64() < 0.95)
 				ok := false
-				for range asked {
+				for range attempts {
 					ok = ok || rng.Float64() < 0.85
 				}
 				p.head[i].judge(ok)
 			}
 			return outcome{p.fixed(passAt(0.05), nominal, nil), 1}
 		})
-		rates[asked] = sum.notWorse()
+		rates[attempts] = sum.notWorse()
 	}
 	t.Logf(
 		"a loss of 10 points, margin 5: false not_worse %.3f, with failed cases asked again %.3f (design .000 and .952)",

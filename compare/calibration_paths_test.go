@@ -49,8 +49,8 @@ type path struct{ base, head []Case }
 func newPath(n int) path {
 	p := path{make([]Case, n), make([]Case, n)}
 	for i := range n {
-		p.base[i].Name, p.base[i].ID, p.base[i].Asked = caseNames[i], caseNames[i], 1
-		p.head[i].Name, p.head[i].ID, p.head[i].Asked = caseNames[i], caseNames[i], 1
+		p.base[i].Name, p.base[i].ID, p.base[i].Ran = caseNames[i], caseNames[i], 1
+		p.head[i].Name, p.head[i].ID, p.head[i].Ran = caseNames[i], caseNames[i], 1
 	}
 	return p
 }
@@ -62,7 +62,7 @@ func (c *Case) judge(passed bool) {
 	} else {
 		c.Failed++
 	}
-	c.Asked = c.Passed + c.Failed
+	c.Ran = c.Passed + c.Failed
 }
 
 // flip records a pair: 1 gained, -1 regressed, 0 passed on both sides.

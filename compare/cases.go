@@ -228,7 +228,7 @@ func appendKind(b []byte, c *Case, varsOfID bool) []byte {
 	}
 	b = strconv.AppendBool(strconv.AppendBool(b, c.Quarantined), varsOfID)
 	text(c.Scorers)
-	for _, n := range [...]int{c.Passed, c.Failed, c.Errors, c.Asked, c.Blocked, c.Unused, c.LatencyMs.N, c.Tokens.N} {
+	for _, n := range [...]int{c.Passed, c.Failed, c.Errors, c.Ran, c.Blocked, c.Unused, c.LatencyMs.N, c.Tokens.N} {
 		number(n)
 	}
 	total(c.Chosen)

@@ -28,7 +28,7 @@ func anyCase(rng *rand.Rand) Case {
 	}
 	c := Case{
 		Name: text(), ID: text(), Scorers: text(), Cluster: text(), Vars: text(), Request: text(), Quarantined: rng.IntN(2) == 0,
-		Passed: rng.IntN(3), Failed: rng.IntN(3), Errors: rng.IntN(3), Asked: rng.IntN(3), Blocked: rng.IntN(3), Unused: rng.IntN(3),
+		Passed: rng.IntN(3), Failed: rng.IntN(3), Errors: rng.IntN(3), Ran: rng.IntN(3), Blocked: rng.IntN(3), Unused: rng.IntN(3),
 		LatencyMs: sum(), Tokens: sum(), Chosen: sum(), Contradicted: sum(), First: sum(), TrialAt: rng.Int64N(1 << (1 + rng.IntN(45))),
 	}
 	if rng.IntN(3) == 0 {
@@ -83,7 +83,7 @@ func TestCasesAreSmall(t *testing.T) {
 	for i := range n {
 		id := fmt.Sprintf("%016x", uint64(i+1)*0x9e3779b97f4a7c15)
 		c := Case{
-			Name: fmt.Sprint("c", i), ID: id, Vars: id, Request: id, Passed: 1, Asked: 1,
+			Name: fmt.Sprint("c", i), ID: id, Vars: id, Request: id, Passed: 1, Ran: 1,
 			LatencyMs: Sum{float64(float32(i) / 3), 1}, Tokens: Sum{19, 1}, TrialAt: int64(i) * 1300,
 		}
 		cases.Add(&c)

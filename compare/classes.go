@@ -151,7 +151,7 @@ func (m *measure) classUnits(k *classing, turned func(label int) int) []classUni
 		u.base = append(u.base, cells(p.base, k.base, mass)...)
 		answered := mass
 		if m.worst && p.head.Errors > 0 {
-			answered *= float64(p.head.Asked-p.head.Errors) / float64(p.head.Asked)
+			answered *= float64(p.head.Ran-p.head.Errors) / float64(p.head.Ran)
 			label, _ := k.label(p)
 			u.head = append(u.head, cell{label, turned(label), mass - answered})
 		}
@@ -178,7 +178,7 @@ func (m *measure) isClassified(p pair) bool {
 	if len(p.base.Classes) == 0 {
 		return false
 	}
-	return len(p.head.Classes) > 0 || m.worst && p.head.Errors > 0 && p.head.Errors == p.head.Asked
+	return len(p.head.Classes) > 0 || m.worst && p.head.Errors > 0 && p.head.Errors == p.head.Ran
 }
 
 // matrices are the margins of both sides.

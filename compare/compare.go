@@ -40,7 +40,7 @@ type Case struct {
 	Tags                       []string
 	Quarantined                bool
 	Passed, Failed, Errors     int
-	Asked, Blocked             int
+	Ran, Blocked               int
 	Unused                     int // trials that did not run, or were not used, since the verdict was known
 	LatencyMs, Tokens          Sum
 	Metrics                    []Sum // in the order of Side.Metrics
@@ -77,7 +77,7 @@ func (c *Case) PassRate() (float64, bool) {
 }
 
 // answered are the repeats that got an answer, or were blocked.
-func (c *Case) answered() int { return c.Asked - c.Errors }
+func (c *Case) answered() int { return c.Ran - c.Errors }
 
 // blockRate is the share of the answered repeats that were blocked.
 func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
@@ -109,13 +109,13 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	p.MinPaired = o.MinPaired
 	judged := p.pairs(p.judged)
 	c := ArmComparison{
-		EarlyVerdict:  o.EarlyVerdict,
-		Suite:    head.Suite,
-		BaseArm:  base.Arm,
-		HeadArm:  head.Arm,
-		Estimand: "population",
-		Cases:    p.Pairing,
-		Metrics:  []MetricComparison{},
+		EarlyVerdict: o.EarlyVerdict,
+		Suite:        head.Suite,
+		BaseArm:      base.Arm,
+		HeadArm:      head.Arm,
+		Estimand:     "population",
+		Cases:        p.Pairing,
+		Metrics:      []MetricComparison{},
 	}
 	m := newMeasure(o, judged)
 	c.Cases.Units = m.units(eval.MetricPass, base, head).n
@@ -174,7 +174,7 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 // costs is what a case costs on average: calls and tokens.
 func costs(pairs *pairs) (calls, tokens float64) {
 	for _, p := range pairs.each {
-		calls += float64(p.head.Asked)
+		calls += float64(p.head.Ran)
 		tokens += p.head.Tokens.Total
 	}
 	n := float64(max(1, len(pairs.at)))
@@ -254,7 +254,7 @@ func errorsOf(s *Side) (out Sum) {
 	for _, c := range s.Cases.AllUnnamed() {
 		if !c.Quarantined {
 			out.Total += float64(c.Errors)
-			out.N += c.Asked
+			out.N += c.Ran
 		}
 	}
 	return out

@@ -22,7 +22,7 @@ import (
 func side(run string, repeats int, passed ...int) *Side {
 	s := &Side{Run: run, Suite: "s", Arm: "t/p"}
 	for i, p := range passed {
-		c := Case{Name: fmt.Sprintf("case %d", i), ID: fmt.Sprintf("id %d", i), Passed: p, Failed: repeats - p, Asked: repeats}
+		c := Case{Name: fmt.Sprintf("case %d", i), ID: fmt.Sprintf("id %d", i), Passed: p, Failed: repeats - p, Ran: repeats}
 		for range repeats {
 			c.LatencyMs.Add(100)
 			c.Tokens.Add(10)
@@ -234,10 +234,10 @@ func TestPairing(t *testing.T) {
 	base.Cases.Update(1, func(c *Case) { c.Scorers = "scorers" })       // passing means
 	head.Cases.Update(3, func(c *Case) { c.Scorers = "other scorers" }) // something else
 	head.Cases.Update(4, func(c *Case) { c.Passed, c.Errors = 0, 1 })
-	head.Cases.Add(&Case{Name: "new", ID: "new", Passed: 1, Asked: 1})
-	head.Cases.Add(&Case{Name: "sick", ID: "sick", Passed: 1, Asked: 1, Quarantined: true})
-	base.Cases.Add(&Case{Name: "old", ID: "old", Passed: 1, Asked: 1})
-	base.Cases.Add(&Case{Name: "sick", ID: "sick", Failed: 1, Asked: 1})
+	head.Cases.Add(&Case{Name: "new", ID: "new", Passed: 1, Ran: 1})
+	head.Cases.Add(&Case{Name: "sick", ID: "sick", Passed: 1, Ran: 1, Quarantined: true})
+	base.Cases.Add(&Case{Name: "old", ID: "old", Passed: 1, Ran: 1})
+	base.Cases.Add(&Case{Name: "sick", ID: "sick", Failed: 1, Ran: 1})
 	p := Compare(base, head, options(0.05)).Cases
 	got := fmt.Sprint(p.Paired, p.Units, p.Changed, p.Added, p.Removed, p.Unjudged, p.Quarantined)
 	if want := "3 2 [case 2 case 3] [new] [old] [case 4] [sick]"; got != want {
@@ -374,7 +374,7 @@ func TestStopIsFinal(t *testing.T) {
 // An error is neither a block nor an answer without one, on both sides alike: the early stop and the comparison count the same.
 func TestErrorsAreNoAnswersWithoutABlock(t *testing.T) {
 	t.Parallel()
-	c := Case{Asked: 2, Errors: 1, Blocked: 1}
+	c := Case{Ran: 2, Errors: 1, Blocked: 1}
 	rate, _ := c.blockRate()
 	early, _ := c.Of(&Side{}, eval.MetricBlocked).Mean()
 	if rate != 1 || early != 1 {

@@ -176,7 +176,7 @@ type Slice struct {
 	// P is the adjusted one-sided p value (Benjamini-Hochberg) of having got worse.
 	P float64 `json:"p"`
 	// Significant at a false discovery rate of 0.1.
-	StandsOut bool `json:"standsOut"`
+	Significant bool `json:"standsOut"`
 }
 
 // CategoryComparison says how often a safety category was rated MEDIUM or HIGH, or blocked, on each side.

@@ -11,7 +11,7 @@ import (
 func judged(cases, contradicted, repeats int, cluster string) (base, head *Side, choice *ArmPreference) {
 	base, head, choice = &Side{Run: "b"}, &Side{Run: "h"}, &ArmPreference{}
 	for i := range cases {
-		c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Cluster: cluster, Passed: repeats, Asked: repeats}
+		c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Cluster: cluster, Passed: repeats, Ran: repeats}
 		base.Cases.Add(&c)
 		for range repeats {
 			choice.AddJudged(0.5)

@@ -268,7 +268,7 @@ func (m *measure) slices() []Slice {
 		ps = append(ps, s.P)
 	}
 	for i, p := range stats.BenjaminiHochberg(ps) {
-		out[i].P, out[i].StandsOut = p, p <= fdr
+		out[i].P, out[i].Significant = p, p <= fdr
 	}
 	return out
 }

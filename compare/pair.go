@@ -246,7 +246,7 @@ func (p *paired) pair(at places) {
 	_, judgedNow := h.PassRate()
 	p.Compared++
 	switch {
-	case h.Unused > 0 && h.Asked == 0 || b.Unused > 0 && b.Asked == 0:
+	case h.Unused > 0 && h.Ran == 0 || b.Unused > 0 && b.Ran == 0:
 		p.Unused++
 		p.others = append(p.others, at)
 	case !judgedBefore || !judgedNow:

@@ -29,8 +29,8 @@ type OutlookRow struct {
 	Holds float64 `json:"holds"`
 	// Smallest is the smallest loss that is seen with a power of 80 % in the units there are.
 	Smallest float64 `json:"smallest"`
-	// Asked is the share of the units that a run with an early stop needs when nothing changed; 1 without.
-	Asked float64 `json:"asked"`
+	// Share is the share of the units that a run with an early stop needs when nothing changed; 1 without.
+	Share float64 `json:"asked"`
 }
 
 // paths is how many runs are drawn for an expectation.
@@ -54,14 +54,14 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 			Needed:   stats.CasesForPower(flips, m.Margin, end, power),
 			Holds:    tables.Probability(0, flips),
 			Smallest: stats.MDE(units, end, power, flips),
-			Asked:    1,
+			Share:    1,
 		}
 		if !single { // repeats and clusters are tested as means
 			row.Needed = max(o.Reach, stats.CasesNeeded(flips, m.Margin, end, power))
 			row.Holds = stats.PowerOfMean(units, flips, m.Margin, end)
 		}
 		if early {
-			row.Asked = expectedShare(units, m, alpha, flips)
+			row.Share = expectedShare(units, m, alpha, flips)
 		}
 		o.Rows = append(o.Rows, row)
 	}

@@ -34,7 +34,7 @@ type PreferenceCounts struct {
 	// Contradicted are ties of different answers where the judge chose another answer in each order.
 	Contradicted int `json:"contradicted"`
 	// FirstPlace is how often the answer that stood first was chosen; its interval has the level of a comparison, 90 %.
-	FirstPlace FirstPlace      `json:"firstPlace"`
+	FirstPlace FirstPlace    `json:"firstPlace"`
 	Why        []PairProblem `json:"why,omitempty"` // of unjudged pairs, and of how many
 }
 

@@ -30,7 +30,7 @@ func NewPreview(base, head *Side, selected func(*Case) bool) Preview {
 		largest = max(largest, sizes[unit])
 	}
 	for _, pair := range all.each {
-		out.Single = out.Single && pair.head.Asked == 1
+		out.Single = out.Single && pair.head.Ran == 1
 	}
 	out.Units, out.Clustered = len(sizes), largest > 1
 	out.Single = out.Single && !out.Clustered

@@ -212,7 +212,7 @@ func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking
 		r.Arms = append(r.Arms, a)
 		r.Cases = max(r.Cases, s.Cases.Len())
 		for _, c := range s.Cases.AllUnnamed() {
-			r.Race.Planned += c.Asked + c.Unused
+			r.Race.Planned += c.Ran + c.Unused
 			r.Race.Saved += c.Unused
 		}
 	}

@@ -61,7 +61,7 @@ func (d drawing) sides(r *rand.Rand) []*compare.Side {
 			if r.IntN(2) == 0 {
 				u = r.Float64()
 			}
-			c := compare.Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Asked: 1}
+			c := compare.Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1}
 			if d.cluster > 1 {
 				c.Cluster = fmt.Sprint(cluster)
 			}
@@ -218,7 +218,7 @@ func TestNoRanking(t *testing.T) {
 	if got := compare.Rank(sides, o); len(got.Best) != 1 {
 		t.Fatalf("got %+v, want the better arm alone", got)
 	}
-	sides[0].Cases.Update(0, func(c *compare.Case) { c.Errors, c.Asked = 9, 10 })
+	sides[0].Cases.Update(0, func(c *compare.Case) { c.Errors, c.Ran = 9, 10 })
 	if got := compare.Rank(sides, o); got.Why == "" {
 		t.Error("an arm with many errors was ranked")
 	}

@@ -367,7 +367,7 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 	case eval.MetricChoose:
 		return func(*Case) (float64, bool) { return indifferent, true }, func(c *Case) (float64, bool) {
 			if m.worst {
-				return Sum{c.Chosen.Total, max(c.Chosen.N, c.Asked)}.Mean()
+				return Sum{c.Chosen.Total, max(c.Chosen.N, c.Ran)}.Mean()
 			}
 			return c.Chosen.Mean()
 		}

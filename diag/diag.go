@@ -190,14 +190,14 @@ func (l *List) Err() error {
 	if !l.HasErrors() {
 		return nil
 	}
-	return &Mistakes{List: l}
+	return &Problems{List: l}
 }
 
-// Mistakes is a List with at least one error, as an error. The command line
+// Problems is a List with at least one error, as an error. The command line
 // shows it with source lines; Error gives the short form.
-type Mistakes struct{ List *List }
+type Problems struct{ List *List }
 
-func (m *Mistakes) Error() string {
+func (m *Problems) Error() string {
 	for _, d := range m.List.Sorted() {
 		if d.Severity != Error {
 			continue

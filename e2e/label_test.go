@@ -153,9 +153,9 @@ func TestLabelsOfOtherPages(t *testing.T) {
 	if got := send(plain, "cors", `{'Content-Type': 'application/json'}`); got != "basic 403" {
 		t.Errorf("without a token: %s, want 403", got)
 	}
-	again := openAt(t, s.WithCode(s.URL), 800, 600, "light")
-	again.until(fmt.Sprintf(`localStorage.getItem('evalrun-token') === %q`, token))
-	if got := evaluate[string](again, `location.hash`); got != "" {
+	second := openAt(t, s.WithCode(s.URL), 800, 600, "light")
+	second.until(fmt.Sprintf(`localStorage.getItem('evalrun-token') === %q`, token))
+	if got := evaluate[string](second, `location.hash`); got != "" {
 		t.Errorf("the address still has the code: %s", got)
 	}
 	evaluate[chromedp.Void](plain, `void localStorage.clear()`)

@@ -60,8 +60,8 @@ type Call struct {
 	OutputLimit int
 	// Results are what the suite answered to the calls of the model, where the answer is a recorded one that has them.
 	Results []tool.Result
-	// Anew says that an earlier answer does not count, as long as there is a service to call.
-	Anew bool
+	// Repeat says that an earlier answer does not count, as long as there is a service to call.
+	Repeat bool
 	// Recorded says that only an answer from before does.
 	Recorded bool
 	Timing   Timing
@@ -151,7 +151,7 @@ func AsError(err error) *Error {
 // Reasons of a score that could not be determined; reports suggest a remedy for each.
 const (
 	NothingAccepted = "there is no expected answer yet"
-	NeverAsked      = "was never asked this question" // a judge that gets no requests
+	NeverCalled     = "was never asked this question" // a judge that gets no requests
 )
 
 // Errorf makes an Error without a status.

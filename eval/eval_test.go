@@ -41,9 +41,9 @@ func TestRequestRoundTrip(t *testing.T) {
 	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatal(err)
 	}
-	again, err := wirejson.Marshal(out)
+	second, err := wirejson.Marshal(out)
 	expect.OK(t, err)
-	expect.Same(t, "written again", string(again), want)
+	expect.Same(t, "written again", string(second), want)
 }
 
 func TestBlocks(t *testing.T) {

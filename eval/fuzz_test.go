@@ -22,7 +22,7 @@ func FuzzGenerationConfig(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var c, again GenerationConfig
+		var c, second GenerationConfig
 		if json.Unmarshal(data, &c) != nil {
 			return
 		}
@@ -35,14 +35,14 @@ func FuzzGenerationConfig(f *testing.F) {
 		if err != nil || !json.Valid(out) {
 			t.Fatalf("%s %v, want JSON", out, err)
 		}
-		if err := json.Unmarshal(out, &again); err != nil {
+		if err := json.Unmarshal(out, &second); err != nil {
 			t.Fatal(err)
 		}
-		twice, err := wirejson.Marshal(again)
+		twice, err := wirejson.Marshal(second)
 		expect.OK(t, err)
 		expect.Same(t, "written", string(out), string(twice))
-		expect.Same(t, "temperature", c.Temperature, again.Temperature)
-		expect.Same(t, "top k", c.TopK, again.TopK)
+		expect.Same(t, "temperature", c.Temperature, second.Temperature)
+		expect.Same(t, "top k", c.TopK, second.TopK)
 		if c.Temperature != nil && (math.IsNaN(*c.Temperature) || math.IsInf(*c.Temperature, 0)) {
 			t.Errorf("got %v, want a finite number", *c.Temperature)
 		}

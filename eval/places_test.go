@@ -69,15 +69,15 @@ func FuzzPlaces(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var p, again Places
+		var p, second Places
 		if p.UnmarshalText([]byte(text)) != nil {
 			return
 		}
 		out, _ := p.MarshalText()
-		if err := again.UnmarshalText(out); err != nil {
+		if err := second.UnmarshalText(out); err != nil {
 			t.Fatalf("%q is written as %q, which cannot be read: %v", text, out, err)
 		}
-		if third, _ := again.MarshalText(); string(third) != string(out) {
+		if third, _ := second.MarshalText(); string(third) != string(out) {
 			t.Fatalf("%q becomes %q, want the same", out, third)
 		}
 	})

@@ -135,8 +135,8 @@ func (c *Counts) Add(o Outcome) {
 // Total is the number of outcomes counted.
 func (c Counts) Total() int { return c.Pass + c.Fail + c.Error + c.Skip }
 
-// Asked is the number of outcomes that are not skips.
-func (c Counts) Asked() int { return c.Pass + c.Fail + c.Error }
+// Ran is the number of outcomes that are not skips.
+func (c Counts) Ran() int { return c.Pass + c.Fail + c.Error }
 
 // Run is the header of a run file: what was to run, and where.
 type Run struct {

@@ -31,8 +31,8 @@ func (s *subtest) begin(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			s.selected = true
 			close(begun)
-			if tell := <-s.telling; tell != nil {
-				tell(t)
+			if report := <-s.telling; report != nil {
+				report(t)
 			}
 		})
 	}()
@@ -42,16 +42,16 @@ func (s *subtest) begin(t *testing.T) {
 	}
 }
 
-// tell has the subtest tell something and end, and waits for that. Only the first time counts, and of one that was not selected
+// report has the subtest report something and end, and waits for that. Only the first time counts, and of one that was not selected
 // none does.
-func (s *subtest) tell(tell func(*testing.T)) {
+func (s *subtest) report(report func(*testing.T)) {
 	if s.telling == nil { // it never began
 		return
 	}
 	select {
 	case <-s.ended:
 	default:
-		s.telling <- tell
+		s.telling <- report
 		<-s.ended
 	}
 }

@@ -73,10 +73,10 @@ func (s *suiteTest) begin() {
 // end lets the subtests end that have no result yet.
 func (s *suiteTest) end() {
 	for _, c := range s.cells {
-		c.tell(func(t *testing.T) { t.Skip("not run: " + s.suite.Name + " says why") })
+		c.report(func(t *testing.T) { t.Skip("not run: " + s.suite.Name + " says why") })
 	}
 	if s.gate != nil {
-		s.gate.tell(func(t *testing.T) { t.Skip("the gate judges the whole suite, and only a part of it ran") })
+		s.gate.report(func(t *testing.T) { t.Skip("the gate judges the whole suite, and only a part of it ran") })
 	}
 }
 
@@ -157,11 +157,11 @@ func (s *suiteTest) judge(result *evalrun.Result) (err error) {
 	if d.Run.Emulator {
 		s.t.Log("against evalrun's emulator: answers come from a script, not from a model")
 	}
-	if err := s.tellCases(d); err != nil {
+	if err := s.reportCases(d); err != nil {
 		return err
 	}
 	if s.gate != nil && s.whole {
-		s.tellGate(d)
+		s.reportGate(d)
 	} else if d.Partial() {
 		s.t.Errorf("the run is incomplete: %s", incomplete(d))
 	}
@@ -171,8 +171,8 @@ func (s *suiteTest) judge(result *evalrun.Result) (err error) {
 	return nil
 }
 
-// tellCases has the subtest of each case tell what became of it, in the order of the plan.
-func (s *suiteTest) tellCases(d *journal.Document) error {
+// reportCases has the subtest of each case tell what became of it, in the order of the plan.
+func (s *suiteTest) reportCases(d *journal.Document) error {
 	rest := s.cells
 	var repeats []*eval.Result
 	for r, err := range d.Trials() {
@@ -180,25 +180,25 @@ func (s *suiteTest) tellCases(d *journal.Document) error {
 			return err
 		}
 		for len(rest) > 0 && r.N >= rest[0].place+rest[0].repeats {
-			s.tellCase(rest[0], repeats, d)
+			s.reportCase(rest[0], repeats, d)
 			rest, repeats = rest[1:], nil
 		}
 		repeats = append(repeats, r)
 	}
 	if len(rest) > 0 && len(repeats) > 0 {
-		s.tellCase(rest[0], repeats, d)
+		s.reportCase(rest[0], repeats, d)
 	}
 	return nil
 }
 
-// tellCase has a subtest tell what became of its case. Without a result it is left to end.
-func (s *suiteTest) tellCase(c *cell, repeats []*eval.Result, d *journal.Document) {
+// reportCase has a subtest tell what became of its case. Without a result it is left to end.
+func (s *suiteTest) reportCase(c *cell, repeats []*eval.Result, d *journal.Document) {
 	if len(repeats) == 0 {
 		return
 	}
 	outcome, text := reports.Explain(repeats)
 	quarantine := repeats[0].Quarantine
-	c.tell(func(t *testing.T) {
+	c.report(func(t *testing.T) {
 		if outcome == eval.Err {
 			text = "could not be judged: " + text
 		}
@@ -218,8 +218,8 @@ func (s *suiteTest) tellCase(c *cell, repeats []*eval.Result, d *journal.Documen
 	})
 }
 
-// tellGate has the subtest of the gate say what its rules make of the run, with the table that the command prints.
-func (s *suiteTest) tellGate(d *journal.Document) {
+// reportGate has the subtest of the gate say what its rules make of the run, with the table that the command prints.
+func (s *suiteTest) reportGate(d *journal.Document) {
 	var table bytes.Buffer
 	if err := reports.Table(&table, d, reports.Options{}); err != nil {
 		fmt.Fprintf(&table, "%s\n", err)
@@ -231,7 +231,7 @@ func (s *suiteTest) tellGate(d *journal.Document) {
 			break
 		}
 	}
-	s.gate.tell(func(t *testing.T) {
+	s.gate.report(func(t *testing.T) {
 		switch why := gateWords()[d.Gate.Exit]; {
 		case d.Gate.Exit == exit.CodeOK:
 			t.Logf("the gate holds\n%s", &text)

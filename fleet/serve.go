@@ -65,7 +65,7 @@ type serving struct {
 	master      master
 	server      *server.Server
 	coordinator *Coordinator
-	again       bool // the run was begun before
+	resumed     bool // the run was begun before
 	complete    bool // there is nothing left to do for workers
 }
 
@@ -85,11 +85,11 @@ func (f *serving) open() (err error) {
 		return exit.Incomplete("another coordinator serves %s: a run has one; nothing was sent", f.dir)
 	}
 	_, err = os.Stat(filepath.Join(f.dir, journal.FileName))
-	f.again = err == nil
+	f.resumed = err == nil
 	if f.creds, err = ReadCreds(filepath.Join(f.dir, CredsName)); err == nil {
 		return f.readMaster()
 	}
-	if f.again {
+	if f.resumed {
 		return exit.BadInput("%s holds a run of a single process: `evalrun resume %s` continues it", f.dir, f.dir)
 	}
 	f.creds, err = NewCreds()
@@ -218,7 +218,7 @@ func (f *serving) connect(seed string, pack []byte) error {
 // pack is what workers have to load: the suites as they were when the run began.
 func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
-	if f.again {
+	if f.resumed {
 		pack, err := os.ReadFile(name)
 		if err == nil && hashOf(pack) == f.master.Hash {
 			return pack, nil
@@ -233,7 +233,7 @@ func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, exit.Incomplete("the suites cannot be packed for workers: %w", err)
 	}
-	if f.again && hashOf(pack) != f.master.Hash {
+	if f.resumed && hashOf(pack) != f.master.Hash {
 		return nil, exit.BadInput("%s is gone, and the suites have changed since the run began: workers cannot load what it runs", name)
 	}
 	f.master.Hash = hashOf(pack)
@@ -249,7 +249,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	var job *evalrun.Job
 	f.coordinator = newCoordinator(f.creds, o.Version)
 	o.Executor = f.coordinator
-	if !f.again {
+	if !f.resumed {
 		var err error
 		o.Reading = f.files.note
 		if job, err = evalrun.Load(ctx, o); err != nil {
@@ -264,7 +264,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	}
 	var result *evalrun.Result
 	var err error
-	if f.again {
+	if f.resumed {
 		o.Suites = nil
 		result, err = evalrun.Resume(ctx, f.dir, o)
 	} else {
@@ -295,7 +295,7 @@ func (f *serving) check(job *evalrun.Job) error {
 // close ends the server. Workers of a complete run go first.
 func (f *serving) close() {
 	if f.coordinator != nil {
-		f.coordinator.finish(f.complete, f.again)
+		f.coordinator.finish(f.complete, f.resumed)
 	}
 	if f.server != nil {
 		f.server.Shutdown()

@@ -161,10 +161,10 @@ type adder struct {
 
 // total adds up the cells of an arm.
 type total struct {
-	sum           journal.Cell
-	rates         float64
-	judged, asked int
-	means         []journal.MetricSum
+	sum         journal.Cell
+	rates       float64
+	judged, ran int
+	means       []journal.MetricSum
 }
 
 func newAdder(tx *sql.Tx, run int64, buckets int) (*adder, error) {
@@ -232,8 +232,8 @@ func (t *total) add(c *journal.Cell) {
 		t.judged++
 		t.rates += float64(c.Rated.Pass) / float64(judged)
 	}
-	if c.Counts.Asked() > 0 {
-		t.asked++
+	if c.Counts.Ran() > 0 {
+		t.ran++
 	}
 	if c.Rated.Total() == 0 {
 		return
@@ -261,7 +261,7 @@ func (a *adder) sums() error {
 		t := a.totals[key]
 		s := &t.sum
 		err := a.total.add(a.run, key[0], key[1], s.Counts.Pass, s.Counts.Fail, s.Counts.Error, s.Counts.Skip,
-			s.LatencyMs, s.Tokens.Prompt, s.Tokens.Output, s.Tokens.Total, s.Metered, t.rates, t.judged, t.asked)
+			s.LatencyMs, s.Tokens.Prompt, s.Tokens.Output, s.Tokens.Total, s.Metered, t.rates, t.judged, t.ran)
 		if err != nil {
 			return err
 		}

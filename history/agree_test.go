@@ -28,13 +28,13 @@ func drawn(t *testing.T, folder string, seed uint64) *journal.Document {
 	outcomes := []eval.Outcome{eval.Pass, eval.Pass, eval.Fail, eval.Err, eval.Skip}
 	var extra []string
 	n := 0
-	for kase := range 30 {
+	for caseNo := range 30 {
 		isolated := random.IntN(5) == 0
 		for _, arm := range run.Plan.Arms {
 			for repeat := range 1 + random.IntN(3) {
 				r := &eval.Result{
 					Trial: eval.Trial{
-						N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", kase), Arm: arm, Repeat: repeat + 1,
+						N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", caseNo), Arm: arm, Repeat: repeat + 1,
 					},
 					Outcome: outcomes[random.IntN(len(outcomes))],
 				}
@@ -125,7 +125,7 @@ func TestAFilterNarrowsTheFiguresOfARun(t *testing.T) {
 }
 
 // A metric that every run has is distinct from a scorer with its name.
-func TestNamedMetricsAreToldFromBuiltIn(t *testing.T) {
+func TestNamedMetricsAreNotBuiltIn(t *testing.T) {
 	t.Parallel()
 	for scorer, want := range map[string]string{
 		"tone": "tone", "pass": "score:pass", "errors": "score:errors", "latency": "score:latency", "tokens": "score:tokens",

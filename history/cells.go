@@ -25,16 +25,16 @@ const (
 func bucketsFor(trials int) int { return min(trials/inBucket+1, mostBuckets) }
 
 // hashOf is the hash of a case by which it has its bucket; not negative, as SQLite reckons.
-func hashOf(kase string) int64 {
+func hashOf(caseName string) int64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(kase)) // it never fails
-	return int64(h.Sum64() >> 1) // 63 bits
+	_, _ = h.Write([]byte(caseName)) // it never fails
+	return int64(h.Sum64() >> 1)     // 63 bits
 }
 
 // cell is a journal.Cell as it is kept.
 type cell struct {
 	place                   int // of the case in the run
-	kase                    []byte
+	caseName                []byte
 	pass, fail, error, skip int
 	latency                 float64
 	prompt, output, tokens  int
@@ -95,7 +95,7 @@ type cellReader struct {
 
 func (r *cellReader) cell(c *cell) {
 	c.place = r.int()
-	c.kase = r.bytes(r.int())
+	c.caseName = r.bytes(r.int())
 	c.pass, c.fail, c.error, c.skip = r.int(), r.int(), r.int(), r.int()
 	c.latency = r.float()
 	c.prompt, c.output, c.tokens, c.metered = r.int(), r.int(), r.int(), r.int()

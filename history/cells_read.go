@@ -74,7 +74,7 @@ func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
 			last, cells = p, cells[:0]
 		}
 		err := cellsIn(data, func(c *cell) {
-			if string(c.kase) == q.Case {
+			if string(c.caseName) == q.Case {
 				one := *c
 				one.metrics = slices.Clone(c.metrics)
 				cells = append(cells, one)
@@ -159,8 +159,8 @@ func (l *caseList) add(run int64, data []byte) error {
 		l.run = run
 	}
 	return cellsIn(data, func(c *cell) {
-		if !l.known[string(c.kase)] {
-			name := string(c.kase)
+		if !l.known[string(c.caseName)] {
+			name := string(c.caseName)
 			l.known[name] = true
 			l.fresh = append(l.fresh, placedCase{name, c.place})
 		}

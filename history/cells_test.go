@@ -21,7 +21,7 @@ import (
 func numbers(c *cell) string {
 	return fmt.Sprintf(
 		"%d %q %d %d %d %d %g %d %d %d %d %v",
-		c.place, c.kase, c.pass, c.fail, c.error, c.skip, c.latency, c.prompt, c.output, c.tokens, c.metered, c.metrics,
+		c.place, c.caseName, c.pass, c.fail, c.error, c.skip, c.latency, c.prompt, c.output, c.tokens, c.metered, c.metrics,
 	)
 }
 
@@ -73,9 +73,9 @@ func queries(t *testing.T, s *Store) (out []string) {
 			expect.OK(t, err)
 			out = append(out, fmt.Sprint(arm, limit, names))
 			for _, metric := range []string{"", MetricErrors, MetricLatency, MetricTokens, "tone", "none"} {
-				for _, kase := range []string{"case 3", "case 17", "case none"} {
-					points := course(t, s, Query{Suite: "s", Arm: arm, Case: kase, Metric: metric, Limit: limit})
-					out = append(out, fmt.Sprint(arm, limit, metric, kase, points))
+				for _, caseName := range []string{"case 3", "case 17", "case none"} {
+					points := course(t, s, Query{Suite: "s", Arm: arm, Case: caseName, Metric: metric, Limit: limit})
+					out = append(out, fmt.Sprint(arm, limit, metric, caseName, points))
 				}
 			}
 		}
@@ -112,14 +112,14 @@ func asBefore(t *testing.T, s *Store, run int64) {
 			continue
 		}
 		expect.OK(t, cellsIn(r.data, func(read *cell) {
-			c, kase, metrics := *read, string(read.kase), slices.Clone(read.metrics)
+			c, caseName, metrics := *read, string(read.caseName), slices.Clone(read.metrics)
 			insert[c.place] = func() {
-				execute(t, s, "INSERT OR IGNORE INTO word (text) VALUES (?)", kase)
+				execute(t, s, "INSERT OR IGNORE INTO word (text) VALUES (?)", caseName)
 				const word = "(SELECT id FROM word WHERE text = ?)"
-				execute(t, s, "INSERT INTO cell VALUES (?,?,?,"+word+",?,?,?,?,?,?,?,?,?)", r.run, r.suite, r.arm, kase,
+				execute(t, s, "INSERT INTO cell VALUES (?,?,?,"+word+",?,?,?,?,?,?,?,?,?)", r.run, r.suite, r.arm, caseName,
 					c.pass, c.fail, c.error, c.skip, c.latency, c.prompt, c.output, c.tokens, c.metered)
 				for _, m := range metrics {
-					execute(t, s, "INSERT INTO score VALUES (?,?,?,"+word+",?,?,?)", r.run, r.suite, r.arm, kase, m.name, m.sum, m.n)
+					execute(t, s, "INSERT INTO score VALUES (?,?,?,"+word+",?,?,?)", r.run, r.suite, r.arm, caseName, m.name, m.sum, m.n)
 				}
 			}
 		}))

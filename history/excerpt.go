@@ -3,7 +3,7 @@ package history
 // Excerpt is a part of the history: runs, and how metrics went from run to run. Its JSON form is that of `evalrun history`.
 type Excerpt struct {
 	Version int         `json:"version"`
-	Runs    []RunRecord       `json:"runs"`
+	Runs    []RunRecord `json:"runs"`
 	Courses []ArmCourse `json:"courses"`
 
 	Cases    []string `json:"-"` // the patterns of the cases whose courses these are; none: the courses are of arms

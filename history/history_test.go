@@ -25,7 +25,7 @@ type sample struct {
 	cases   int
 	arms    []string
 	repeats int
-	outcome func(kase, repeat int) eval.Outcome
+	outcome func(caseNo, repeat int) eval.Outcome
 	change  func(*eval.Run)
 	killed  bool
 }
@@ -73,17 +73,17 @@ func (s sample) write(t testing.TB, folder string) string {
 }
 
 // trial is one line of the run.
-func (s sample) trial(n, kase, repeat int, arm string) *eval.Result {
+func (s sample) trial(n, caseNo, repeat int, arm string) *eval.Result {
 	r := &eval.Result{
 		Trial: eval.Trial{
 			N:      n,
 			ID:     fmt.Sprintf("%016x", n),
 			Suite:  "suite",
-			Case:   fmt.Sprintf("case %d", kase),
+			Case:   fmt.Sprintf("case %d", caseNo),
 			Arm:    arm,
 			Repeat: repeat + 1,
 		},
-		Outcome: s.outcome(kase, repeat), Scores: []eval.Score{},
+		Outcome: s.outcome(caseNo, repeat), Scores: []eval.Score{},
 	}
 	switch r.Outcome {
 	case eval.Pass, eval.Fail:
@@ -134,8 +134,8 @@ func TestRunsAndCourses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := open(t, filepath.Join(folder, "history.db"))
-	mixed := func(kase, repeat int) eval.Outcome { // case 0: 1/2; case 1: pass; case 2: one pass, one error; case 3: skip
-		return [][]eval.Outcome{{eval.Pass, eval.Fail}, {eval.Pass, eval.Pass}, {eval.Pass, eval.Err}, {eval.Skip, eval.Skip}}[kase][repeat]
+	mixed := func(caseNo, repeat int) eval.Outcome { // case 0: 1/2; case 1: pass; case 2: one pass, one error; case 3: skip
+		return [][]eval.Outcome{{eval.Pass, eval.Fail}, {eval.Pass, eval.Pass}, {eval.Pass, eval.Err}, {eval.Skip, eval.Skip}}[caseNo][repeat]
 	}
 	arms := []string{"pro/ask", "pro-warm/ask"}
 	second := sample{id: 2, cases: 4, arms: arms, repeats: 2, outcome: mixed}.write(t, folder)
@@ -199,10 +199,10 @@ func checkFilters(t *testing.T, s *Store) {
 func checkCourses(t *testing.T, s *Store) {
 	t.Helper()
 	for _, c := range []struct {
-		kase, metric string
-		value        float64
-		n            int
-		bounded      bool
+		caseName, metric string
+		value            float64
+		n                int
+		bounded          bool
 	}{
 		{"", "", 2.5 / 3, 3, true},
 		{"", MetricErrors, 1. / 6, 3, true},
@@ -216,7 +216,7 @@ func checkCourses(t *testing.T, s *Store) {
 		{"case 2", MetricTokens, 7, 1, false},
 		{"case 0", "closeness", 0.625, 2, true},
 	} {
-		points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: c.kase, Metric: c.metric})
+		points := course(t, s, Query{Suite: "suite", Arm: "pro/ask", Case: c.caseName, Metric: c.metric})
 		if len(points) != 2 || points[0].RunID != "run-0001" || !points[0].Emulator {
 			t.Fatalf("%+v: %+v, want 2 points, the first of run-0001 with the emulator", c, points)
 		}

@@ -17,12 +17,12 @@ import (
 // Rebuild makes the history in a file again from the run files below dirs, and from the runs that it knew, as far as
 // they still exist. It makes the new history next to the old one, and replaces the old one once the new one is
 // complete. It reports and leaves out what it cannot read; a run in progress adds itself when it ends.
-func Rebuild(path string, dirs []string, tell func(string)) error {
+func Rebuild(path string, dirs []string, notice func(string)) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	r := &rebuild{path: path, dirs: dirs, tell: tell, seen: map[string]stamp{}}
+	r := &rebuild{path: path, dirs: dirs, notice: notice, seen: map[string]stamp{}}
 	err = r.run()
 	s := &Store{path: path}
 	if errors.Is(err, ErrUnusable) { // of the file next to it, which is unknown
@@ -32,11 +32,11 @@ func Rebuild(path string, dirs []string, tell func(string)) error {
 }
 
 type rebuild struct {
-	path  string
-	dirs  []string
-	tell  func(string)
-	fresh *Store
-	seen  map[string]stamp // run directories
+	path   string
+	dirs   []string
+	notice func(string)
+	fresh  *Store
+	seen   map[string]stamp // run directories
 }
 
 // stamp reports whether a run file has changed.
@@ -198,7 +198,7 @@ func (r *rebuild) visit(path string, entry fs.DirEntry, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		r.tell(err.Error())
+		r.notice(err.Error())
 		return nil
 	case entry.IsDir() || entry.Name() != journal.FileName:
 		return nil
@@ -214,7 +214,7 @@ func (r *rebuild) add(dir string) error {
 	}
 	info, err := os.Stat(filepath.Join(dir, journal.FileName))
 	if err != nil {
-		r.tell(err.Error())
+		r.notice(err.Error())
 		return nil
 	}
 	now := stamp{info.Size(), info.ModTime()}
@@ -224,7 +224,7 @@ func (r *rebuild) add(dir string) error {
 	r.seen[dir] = now
 	doc, err := journal.Open(dir)
 	if err != nil {
-		r.tell(err.Error())
+		r.notice(err.Error())
 		return nil
 	}
 	defer doc.Close() //nolint:errcheck // it was only read

@@ -26,7 +26,7 @@ type RunRecord struct {
 	Labels     map[string]string `json:"labels"`
 	Commit     string            `json:"commit,omitempty"`
 	Branch     string            `json:"branch,omitempty"`
-	Arms       []ArmRecord             `json:"arms"` // the arms that the filter selects
+	Arms       []ArmRecord       `json:"arms"` // the arms that the filter selects
 
 	number int64
 }

@@ -135,13 +135,13 @@ func TestRebuild(t *testing.T) {
 		t.Fatalf("got %v, %v, want 5 runs", before, err)
 	}
 	expect.OK(t, s.Close())
-	var told []string
+	var notices []string
 	expect.OK(
 		t,
-		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { told = append(told, m) }),
+		Rebuild(path, []string{filepath.Join(folder, "runs"), filepath.Join(folder, "none")}, func(m string) { notices = append(notices, m) }),
 	)
-	if len(told) != 1 || !strings.Contains(told[0], "broken") {
-		t.Errorf("got %v, want one warning of what is broken", told)
+	if len(notices) != 1 || !strings.Contains(notices[0], "broken") {
+		t.Errorf("got %v, want one warning of what is broken", notices)
 	}
 	after, err := open(t, path).Runs(Filter{})
 	expect.OK(t, err)

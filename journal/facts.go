@@ -22,7 +22,7 @@ type Facts struct {
 	Suite, Case, Arm, Cluster, ModelVersion string
 	Tags                                    []string
 	Outcome                                 eval.Outcome
-	Quarantined, SkippedEarly, Extra             bool   // out of the gate; not sent, or not used, since the verdict was known
+	Quarantined, SkippedEarly, Extra        bool   // out of the gate; not sent, or not used, since the verdict was known
 	Blocked                                 string // the reason of the first block, "" when nothing was
 	Tokens                                  int
 	LatencyMs                               float64

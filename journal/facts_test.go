@@ -262,9 +262,9 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 		t.Errorf("got words in the export, want none:\n%s", b.String())
 	}
 	expect.Same(t, "the document's own suite", d.Run.Suites[0].Dir, "/secret/dir")
-	again, err := open(t, b.Bytes())
+	second, err := open(t, b.Bytes())
 	expect.OK(t, err)
-	expect.Same(t, "partial", again.Partial(), false)
+	expect.Same(t, "partial", second.Partial(), false)
 	facts := func(d *Document) (out []Facts) {
 		for f, err := range d.Facts() {
 			expect.OK(t, err)
@@ -274,6 +274,6 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 		}
 		return out
 	}
-	expect.Same(t, "facts", facts(again), facts(d), cmpopts.EquateEmpty())
-	expect.Same(t, "summary", again.Summary.Suites[0].Arms[0].Judged, 1)
+	expect.Same(t, "facts", facts(second), facts(d), cmpopts.EquateEmpty())
+	expect.Same(t, "summary", second.Summary.Suites[0].Arms[0].Judged, 1)
 }

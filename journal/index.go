@@ -62,7 +62,7 @@ const (
 	isQuarantined flags = 1 << iota
 	isBlocked
 	isSkippedEarly // not sent, since the verdict was known
-	isExtra   // answered, and not used, since the verdict was known
+	isExtra        // answered, and not used, since the verdict was known
 	isPartlyBlocked
 	isCut // by the limit of tokens
 )

@@ -24,10 +24,10 @@ func TestJudgingIsCounted(t *testing.T) {
 	first, cached, failed := judgement("a", 10), judgement("a", 10), judgement("b", 0)
 	cached.Cached, cached.Attempts = true, 0
 	failed.Error, failed.Usage, failed.Attempts = eval.Errorf(eval.KindStatus, "500"), nil, 5
-	one, two, again := result(0, eval.Err), result(1, eval.Pass), result(0, eval.Pass)
+	one, two, second := result(0, eval.Err), result(1, eval.Pass), result(0, eval.Pass)
 	one.Judgements = []eval.Judgement{first, failed}
 	two.Judgements = []eval.Judgement{cached}
-	again.Judgements = []eval.Judgement{first, judgement("b", 20)}
+	second.Judgements = []eval.Judgement{first, judgement("b", 20)}
 	d, err := open(t, write(t, t.TempDir(), false, one, two))
 	expect.OK(t, err)
 	want := JudgeRequests{Replies: 2, Calls: 7, Tokens: Tokens{Prompt: 10, Output: 1, Total: 11}}
@@ -35,12 +35,12 @@ func TestJudgingIsCounted(t *testing.T) {
 		t.Errorf("%+v, spent %+v, want %+v, and both judges in what was spent", d.Summary, d.Spent, want)
 	}
 	expect.Same(t, "prompt tokens", d.Unpriced["m"].PromptTokens, 10)
-	d, err = open(t, write(t, t.TempDir(), true, one, two, again))
+	d, err = open(t, write(t, t.TempDir(), true, one, two, second))
 	expect.OK(t, err)
 	want = JudgeRequests{Replies: 3, Calls: 4, Tokens: Tokens{Prompt: 30, Output: 2, Total: 32}}
 	expect.Same(t, "judging", d.Summary.Judging, want)
-	again.Judgements = nil
-	if d, err = open(t, write(t, t.TempDir(), true, one, again)); err != nil || d.Summary.Judging != (JudgeRequests{}) {
+	second.Judgements = nil
+	if d, err = open(t, write(t, t.TempDir(), true, one, second)); err != nil || d.Summary.Judging != (JudgeRequests{}) {
 		t.Errorf("%+v %v, want none", d.Summary.Judging, err)
 	}
 	r, err := d.Trial(0)

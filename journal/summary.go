@@ -21,7 +21,7 @@ type Summary struct {
 	PartlyBlocked, Cut int
 	// SkippedEarly are the skips of trials that did not have to run: the verdict was known.
 	SkippedEarly int
-	Suites  []SuiteSummary // in the order of the plan
+	Suites       []SuiteSummary // in the order of the plan
 }
 
 // Tokens add up what the trials cost.

@@ -94,9 +94,9 @@ func TestTheLastLineOfATrialCounts(t *testing.T) {
 	t.Parallel()
 	trials := letters("e p")
 	d := document(t, func(w *Writer) {
-		again := *trials[0]
-		again.Outcome, again.Error = eval.Pass, nil
-		expect.OK(t, w.Append(&again))
+		second := *trials[0]
+		second.Outcome, second.Error = eval.Pass, nil
+		expect.OK(t, w.Append(&second))
 	}, trials...)
 	expect.Same(t, "counts", d.Summary.Counts, eval.Counts{Pass: 2})
 	expect.Same(t, "trials", d.Len(), 2)

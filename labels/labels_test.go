@@ -304,15 +304,15 @@ func TestHashOf(t *testing.T) {
 		seen[k.AnswerHash] = what
 		data, err := json.Marshal(one)
 		expect.OK(t, err)
-		var again eval.Result
-		expect.OK(t, json.Unmarshal(data, &again))
-		expect.Same(t, what+", read again", HashOf(again.Response, again.Turns), k.AnswerHash)
-		again.Withhold()
+		var second eval.Result
+		expect.OK(t, json.Unmarshal(data, &second))
+		expect.Same(t, what+", read again", HashOf(second.Response, second.Turns), k.AnswerHash)
+		second.Withhold()
 		want := k.AnswerHash
 		if strings.Contains(what, "call") {
 			want = ""
 		}
-		expect.Same(t, what+", without content", HashOf(again.Response, again.Turns), want)
+		expect.Same(t, what+", without content", HashOf(second.Response, second.Turns), want)
 	}
 	expect.Same(t, "another id", HashOf(new(call("2", `{ "a": 1 }`)), nil), HashOf(new(call("1", `{"a":1}`)), nil))
 	expect.Same(t, "one turn", HashOf(new(text("a")), turns(text("a"))), digest([]byte("a")))

@@ -270,7 +270,7 @@ func (t *tableReport) answers(base, head string) {
 // slices shows the tags whose cases differ from the rest.
 func (t *tableReport) slices(all []compare.Slice) {
 	for _, s := range all {
-		if s.StandsOut {
+		if s.Significant {
 			t.wrapped("  ", fmt.Sprintf(
 				"tag %s looks worse: %+.3f (%s), n=%d; one of %d tags looked at, a hint and no verdict", s.Tag, s.Estimate,
 				bounds(s.Interval, "%+.3f"), s.N, len(all),

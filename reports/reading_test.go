@@ -127,7 +127,7 @@ func TestDefaultsOfComparisonsAreSilent(t *testing.T) {
 }
 
 // Each failure says how it did in the baseline, new ones come first, and no case is listed as failing and as newly failing.
-func TestFailuresAreToldFromThoseOfTheBaseline(t *testing.T) {
+func TestFailuresAreSetApartFromThoseOfTheBaseline(t *testing.T) {
 	t.Parallel()
 	d := worseRun(t)
 	for format, wants := range map[string][]string{

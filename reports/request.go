@@ -70,7 +70,7 @@ func (c *caseReport) prompt(r *eval.Result) {
 // a chat are included, as they came.
 func conversation(r *eval.Result) []eval.Content {
 	if overview.HasSteps(r) {
-		return overview.Asked(r)
+		return overview.SuiteContents(r)
 	}
 	contents, replies := slices.Clone(r.Request.Contents), r.Turns
 	for i := range contents {

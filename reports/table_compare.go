@@ -103,7 +103,7 @@ func (t *tableReport) fewCases(run string, units, need int) []step {
 	if arms := t.twoArms(); arms != nil {
 		all = append(all, whichIsBest(run), step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"})
 	}
-	if args := t.again(nil, adviceRepeats); args != nil && !t.repeated() {
+	if args := t.repeatArgs(nil, adviceRepeats); args != nil && !t.repeated() {
 		all = append(all, step{args, fmt.Sprintf("do the cases always pass? (pass^%d)", adviceRepeats)})
 	}
 	if c := t.d.Summary.Counts; c.Pass == c.Total() && t.ungated() {

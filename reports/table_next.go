@@ -298,8 +298,8 @@ func (t *tableReport) sentNothing() bool {
 	return t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || t.d.Run.Options().Unreadable != nil
 }
 
-// again is the command that runs the suites once more, against the same service; nil when the run sent no requests.
-func (t *tableReport) again(flags []string, repeats int) []string {
+// repeatArgs is the command that runs the suites once more, against the same service; nil when the run sent no requests.
+func (t *tableReport) repeatArgs(flags []string, repeats int) []string {
 	f := t.d.Run.Options()
 	if t.sentNothing() {
 		return nil

@@ -65,7 +65,7 @@ func (r *remedies) unscored(a *journal.Failing) {
 	switch {
 	case strings.Contains(words, eval.NothingAccepted+":"):
 		r.accept = true
-	case strings.Contains(words, eval.NeverAsked), useless && !r.judging:
+	case strings.Contains(words, eval.NeverCalled), useless && !r.judging:
 		r.askJudges = true
 	case useless:
 		r.retry = true

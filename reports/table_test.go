@@ -306,7 +306,7 @@ func TestNextAfterErrors(t *testing.T) {
 		{eval.KindTransport, "no connection", []string{"resume RUN --errors"}},
 		{eval.KindUnscored, "snapshot: " + eval.NothingAccepted + ": accept it", []string{"accept RUN", "rescore RUN"}},
 		{eval.KindUnscored, "snapshot: " + eval.NothingAccepted + ", and this one cannot be", []string{"rescore RUN"}},
-		{eval.KindUnscored, "judge: the judge `j` " + eval.NeverAsked, []string{"rescore RUN --ask-judges"}},
+		{eval.KindUnscored, "judge: the judge `j` " + eval.NeverCalled, []string{"rescore RUN --ask-judges"}},
 		{eval.KindUnscored, "safety: the answer has no safety rating", []string{"rescore RUN"}},
 		{eval.KindScorer, "it broke", []string{"rescore RUN"}},
 		{eval.KindReplayMiss, "nothing is recorded", nil},

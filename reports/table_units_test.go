@@ -21,7 +21,7 @@ func drawnRun(t *testing.T, random *rand.Rand) *journal.Document {
 	w, err := journal.Create(dir, &run, nil)
 	expect.OK(t, err)
 	questions, n := 1+random.IntN(40), 0
-	for kase := range random.IntN(60) {
+	for caseNo := range random.IntN(60) {
 		for _, arm := range run.Plan.Arms[:1+random.IntN(2)] {
 			request := fmt.Sprint("asks ", random.IntN(questions))
 			if random.IntN(20) == 0 {
@@ -31,7 +31,7 @@ func drawnRun(t *testing.T, random *rand.Rand) *journal.Document {
 			for repeat := range 1 + random.IntN(3) {
 				expect.OK(t, w.Append(&eval.Result{
 					Trial: eval.Trial{
-						N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", kase), CaseID: fmt.Sprint("id ", kase), Arm: arm,
+						N: n, ID: fmt.Sprintf("%016x", n), Suite: "s", Case: fmt.Sprint("case ", caseNo), CaseID: fmt.Sprint("id ", caseNo), Arm: arm,
 						Repeat: repeat + 1, RequestHash: request, Quarantine: quarantine,
 					},
 					Outcome: eval.Pass,

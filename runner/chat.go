@@ -32,7 +32,7 @@ func (r *run) converse(ctx context.Context, a *scoring) error {
 		if err == nil {
 			next, err = r.step(ctx, a)
 		}
-		if a.beginsAgain(err) {
+		if a.restarts(err) {
 			next, err = calling, nil
 		}
 	}
@@ -43,9 +43,9 @@ func (r *run) converse(ctx context.Context, a *scoring) error {
 	return nil
 }
 
-// beginsAgain gives up the earlier answers of a chat whose application keeps the session itself, when the next answer
+// restarts gives up the earlier answers of a chat whose application keeps the session itself, when the next answer
 // is not among them. The application no longer knows what was said.
-func (a *scoring) beginsAgain(err error) bool {
+func (a *scoring) restarts(err error) bool {
 	e := eval.AsError(err)
 	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsSessions() || len(a.result.Turns) == 0 {
 		return false
@@ -61,8 +61,8 @@ func (a *scoring) inSession(call *eval.Call) {
 		return
 	}
 	sent := slices.ContainsFunc(a.result.Turns, func(t eval.Turn) bool { return t.Timing.Attempts > 0 })
-	call.Anew = sent || a.afresh
-	call.Recorded = !call.Anew && len(a.result.Turns) > 0
+	call.Repeat = sent || a.afresh
+	call.Recorded = !call.Repeat && len(a.result.Turns) > 0
 }
 
 // resume takes up the calls that were answered before the run broke off.

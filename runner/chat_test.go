@@ -67,9 +67,9 @@ func spoken(contents []eval.Content) string {
 // Each turn is a call of its own that holds the model's replies so far, and the trial is their sum.
 func TestLiveChat(t *testing.T) {
 	t.Parallel()
-	var asked, ids []string
+	var sent, ids []string
 	f := talk(func(k int, call *eval.Call) (*eval.Response, error) {
-		asked, ids = append(asked, spoken(call.Contents)), append(ids, call.TrialID)
+		sent, ids = append(sent, spoken(call.Contents)), append(ids, call.TrialID)
 		r := says(fmt.Sprintf("reply %d", k), "STOP")
 		r.Usage = &eval.Usage{PromptTokens: k, OutputTokens: 10, TotalTokens: k + 10, Source: eval.UsageService}
 		if k == 2 { // cut short: the chat continues all the same
@@ -84,7 +84,7 @@ func TestLiveChat(t *testing.T) {
 		config(f, 1),
 	)
 	want := []string{"u:first a", "u:first a m:reply 1 u:second", "u:first a m:reply 1 u:second m:reply 2 u:third"}
-	expect.Same(t, "the calls", asked, want)
+	expect.Same(t, "the calls", sent, want)
 	if r.Outcome != eval.Pass || r.Response.Text() != "reply 3" || len(r.Turns) != 3 || !r.Request.Live {
 		t.Errorf("%+v, want it passed with `reply 3` after 3 turns", r)
 	}
@@ -99,10 +99,10 @@ func TestLiveChat(t *testing.T) {
 	known := r
 	cfg := config(&fake{}, 1)
 	cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.Recorded{Result: &known} }
-	again := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
-	expect.Same(t, "the outcome of known turns", again.Outcome, eval.Pass)
-	expect.Same(t, "the request of known turns", spoken(again.Request.Contents), want[2])
-	expect.Same(t, "known turns", again.Turns, r.Turns)
+	second := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
+	expect.Same(t, "the outcome of known turns", second.Outcome, eval.Pass)
+	expect.Same(t, "the request of known turns", spoken(second.Request.Contents), want[2])
+	expect.Same(t, "known turns", second.Turns, r.Turns)
 }
 
 // checkChatTiming wants the timing of the chat of TestLiveChat to be that of its turns added up.
@@ -139,7 +139,7 @@ func TestBlockEndsTheChat(t *testing.T) {
 					`{contains: reply, turn: all}, {contains: x, turn: 3, threshold: 0}`,
 				config(f, 1),
 			)
-			expect.Same(t, "calls", f.asked.Load(), 2)
+			expect.Same(t, "calls", f.sent.Load(), 2)
 			expect.Same(t, "turns", len(r.Turns), 2)
 			expect.Same(t, "the outcome", r.Outcome, eval.Fail)
 			expect.Same(t, "the block", r.Response.Blocked(), "SAFETY")
@@ -216,7 +216,7 @@ func TestErrorsInAChat(t *testing.T) {
 			expect.Same(t, "over budget", r.OverBudget, one.overBudget)
 			expect.Same(t, "turns", len(r.Turns), one.turns)
 			expect.Same(t, "attempts", r.Timing.Attempts, 2)
-			expect.Same(t, "calls", f.asked.Load(), 2)
+			expect.Same(t, "calls", f.sent.Load(), 2)
 			if r.Usage == nil || r.Response != nil {
 				t.Errorf("%+v, want usage and no response", r)
 			}

@@ -82,7 +82,7 @@ func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair s
 	for range maxRounds {
 		replies.Wanted, replies.Useless = nil, nil
 		out.PairRuling = c.Choose(pair, replies)
-		if len(replies.Wanted) == 0 && r.Anew && r.doubt(a) {
+		if len(replies.Wanted) == 0 && r.RepeatUseless && r.doubt(a) {
 			out.PairRuling = c.Choose(pair, replies)
 		}
 		if len(replies.Wanted) == 0 {

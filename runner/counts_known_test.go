@@ -59,7 +59,7 @@ func TestPlanCountsAsTheCheckDid(t *testing.T) {
 		expect.Same(t, "the arms of "+of, fast.ArmNames(), slow.ArmNames())
 		sharded := every
 		sharded.Shard = runner.Shard{Index: 1, Of: 1000}
-		expect.Same(t, "what is asked of "+of, fmt.Sprint(runner.AskedArms(suites, sharded)), fmt.Sprint(fast.Arms()))
+		expect.Same(t, "what is asked of "+of, fmt.Sprint(runner.CalledArms(suites, sharded)), fmt.Sprint(fast.Arms()))
 	}
 }
 

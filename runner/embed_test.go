@@ -65,15 +65,15 @@ func results(t *testing.T, p *runner.Plan, cfg runner.Config) (counts eval.Count
 func TestEmbeddingsInBatches(t *testing.T) { synctest.Test(t, embeddingsInBatches) }
 
 func embeddingsInBatches(t *testing.T) {
-	e, asked := &embedder{}, &fake{}
-	asked.generate = func(_ context.Context, call *eval.Call) (*eval.Response, error) {
+	e, called := &embedder{}, &fake{}
+	called.generate = func(_ context.Context, call *eval.Call) (*eval.Response, error) {
 		text := call.Contents[0].Parts[0].Text
 		if text == "question 249" { // the clock stops until all others wait for their vectors
 			time.Sleep(time.Minute)
 		}
 		return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}, nil
 	}
-	cfg := config(asked, 64)
+	cfg := config(called, 64)
 	cfg.Embedder = e
 	counts, _ := results(t, plan(t, similarSuite(250), runner.Filter{}), cfg)
 	expect.Same(t, "passed", counts.Pass, 500)
@@ -165,8 +165,8 @@ func TestTextsTooLongToEmbed(t *testing.T) {
 	cfg.Embedder = e
 	p := plan(t, strings.Replace(similarSuite(2), "another", long, 1), runner.Filter{})
 	counts, all := results(t, p, cfg)
-	if counts.Error != 4 || f.asked.Load() != 0 || len(e.calls) != 0 || all[0].Error.Kind != eval.KindOverLimit {
-		t.Errorf("got %+v, %+v and %d calls, want 4 errors over the limit before any call", counts, all[0].Error, f.asked.Load())
+	if counts.Error != 4 || f.sent.Load() != 0 || len(e.calls) != 0 || all[0].Error.Kind != eval.KindOverLimit {
+		t.Errorf("got %+v, %+v and %d calls, want 4 errors over the limit before any call", counts, all[0].Error, f.sent.Load())
 	}
 	var diags diag.List
 	if err := p.CheckModels(t.Context(), models{}, &diags, func(string) {}); err != nil || !diags.HasErrors() {

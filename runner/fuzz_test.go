@@ -23,8 +23,8 @@ func FuzzParseShard(f *testing.F) {
 		if s.Index < 1 || s.Index > s.Of || s.Of > maxShards {
 			t.Errorf("%q: %+v, want 1 to its number of shards", text, s)
 		}
-		if again, err := ParseShard(fmt.Sprintf("%d/%d", s.Index, s.Of)); err != nil || again != s {
-			t.Errorf("%q: %+v %v, want the same", text, again, err)
+		if second, err := ParseShard(fmt.Sprintf("%d/%d", s.Index, s.Of)); err != nil || second != s {
+			t.Errorf("%q: %+v %v, want the same", text, second, err)
 		}
 		n := 0
 		for i := range s.Of {

@@ -48,8 +48,8 @@ func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
 	return r.Read(t.to, resp)
 }
 
-// readAgain is read for the whole of what is known of a trial.
-func (r *run) readAgain(t *Planned, known *eval.Result) (*eval.Result, error) {
+// reread is read for the whole of what is known of a trial.
+func (r *run) reread(t *Planned, known *eval.Result) (*eval.Result, error) {
 	out := *known
 	resp, err := r.read(t, known.Response)
 	if err != nil {

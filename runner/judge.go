@@ -200,7 +200,7 @@ func (r *run) ruling(ctx context.Context, a *scoring, q *scorers.Question) (eval
 func (r *run) firstRuling(ctx context.Context, a *scoring, q *scorers.Question, t *Planned, one *reply) (eval.Judgement, *eval.Error) {
 	ctx, written := r.writing(ctx)
 	defer written()
-	r.askJudge(ctx, t, q, one, a.anew[t.ID])
+	r.askJudge(ctx, t, q, one, a.resent[t.ID])
 	if one.before {
 		a.known(q, t.ID)
 	}
@@ -214,7 +214,7 @@ func (r *run) firstRuling(ctx context.Context, a *scoring, q *scorers.Question, 
 }
 
 // askJudge makes the call.
-func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one *reply, anew bool) {
+func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one *reply, repeat bool) {
 	defer r.replies.settle(t.ID, one)
 	if r.Stop.Reason() != "" {
 		one.err = eval.Errorf(eval.KindCanceled, "the run was stopped")
@@ -222,10 +222,10 @@ func (r *run) askJudge(ctx context.Context, t *Planned, q *scorers.Question, one
 	}
 	j := &one.value
 	*j = eval.Judgement{ID: t.ID, Judge: q.Judge.Name, Model: q.Judge.Model, Repeat: q.Repeat}
-	call := &eval.Call{Request: t.Request, TrialID: t.ID, Judge: q.Judge.Name, OutputLimit: t.OutputLimit(), Anew: anew}
+	call := &eval.Call{Request: t.Request, TrialID: t.ID, Judge: q.Judge.Name, OutputLimit: t.OutputLimit(), Repeat: repeat}
 	one.err = eval.AsError(r.callJudge(ctx, t, call, j))
 	j.Attempts, j.LatencyMs = call.Timing.Attempts, call.Timing.LatencyMs
-	one.before = one.err == nil && j.Attempts == 0 && !anew
+	one.before = one.err == nil && j.Attempts == 0 && !repeat
 	if one.err != nil {
 		reported := *one.err
 		if reported.Kind == eval.KindCanceled { // it was sent, and may have cost something
@@ -354,10 +354,10 @@ func (r *run) doubt(a *scoring) bool {
 		delete(a.kept, id)
 		delete(a.answer.Context.Judgements.Known, key)
 		a.result.Judgements = slices.DeleteFunc(a.result.Judgements, func(j eval.Judgement) bool { return j.ID == id })
-		if a.anew == nil {
-			a.anew = map[string]bool{}
+		if a.resent == nil {
+			a.resent = map[string]bool{}
 		}
-		a.anew[id] = true
+		a.resent[id] = true
 	}
 	a.answer.Context.Judgements.Useless = nil
 	for i := range a.scores { // with `onError: fail` a useless reply makes a failure, which has a value

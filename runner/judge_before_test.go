@@ -24,7 +24,7 @@ func TestRecordedJudgements(t *testing.T) {
 	for i := range before {
 		known[before[i].Repeat] = &before[i]
 	}
-	again := func(text string, change func(*eval.Result)) ([]eval.Result, *bench) {
+	second := func(text string, change func(*eval.Result)) ([]eval.Result, *bench) {
 		b := newBench(replying(poor))
 		cfg := config(&b.fake, 1)
 		cfg.Recorded = func(t *runner.Planned) runner.Recorded {
@@ -36,11 +36,11 @@ func TestRecordedJudgements(t *testing.T) {
 		_, all := results(t, plan(t, text, runner.Filter{}), cfg)
 		return all, b
 	}
-	all, b := again(judgedSuite(1), func(*eval.Result) {})
+	all, b := second(judgedSuite(1), func(*eval.Result) {})
 	if len(b.put) != 0 || all[0].Outcome != eval.Pass || all[1].Outcome != eval.Pass || len(all[0].Judgements) != 2 {
 		t.Errorf("%d questions, %+v, want no question, and two trials that pass", len(b.put), all[0])
 	}
-	all, b = again(judgedSuite(1), func(r *eval.Result) { r.Judgements[1].Error = &eval.Error{Kind: eval.KindStatus} })
+	all, b = second(judgedSuite(1), func(r *eval.Result) { r.Judgements[1].Error = &eval.Error{Kind: eval.KindStatus} })
 	if len(b.put) != 1 || all[0].Judgements[0].Reply != fine || all[0].Judgements[1].Reply != poor {
 		t.Errorf("%d questions, %+v, want one question after the kept reply", len(b.put), all[0].Judgements)
 	}
@@ -49,7 +49,7 @@ func TestRecordedJudgements(t *testing.T) {
 		{"rubric: good", "rubric: better"},
 		{"apiVersion: v1beta", "apiVersion: v1"},
 	} {
-		all, b = again(strings.Replace(judgedSuite(1), change[0], change[1], 1), func(*eval.Result) {})
+		all, b = second(strings.Replace(judgedSuite(1), change[0], change[1], 1), func(*eval.Result) {})
 		if len(b.put) != 2 || *all[0].Scores[0].Value != 0 {
 			t.Errorf("%s: got %d questions, %+v, want 2 and the value 0", change[1], len(b.put), all[0].Scores)
 		}
@@ -57,7 +57,7 @@ func TestRecordedJudgements(t *testing.T) {
 }
 
 // Replies from before that do not count are requested again where that is wanted, once each, and the others are kept.
-func TestUselessRepliesAreAskedAnew(t *testing.T) {
+func TestUselessRepliesAreRepeated(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(judgedSuite(2), "{contains: q}", "{judge: {rubric: other}, name: other}", 1)
 	b := newBench(func(_ *eval.Call, question string) (string, error) {
@@ -70,10 +70,10 @@ func TestUselessRepliesAreAskedAnew(t *testing.T) {
 	if counts.Error != 4 {
 		t.Fatalf("%+v, want 4 errors", counts)
 	}
-	asked := map[string]bool{}
+	sent := map[string]bool{}
 	for _, r := range before {
 		for _, j := range r.Judgements {
-			asked[j.ID] = true
+			sent[j.ID] = true
 		}
 	}
 	blocked := func(r *eval.Result) {
@@ -85,11 +85,11 @@ func TestUselessRepliesAreAskedAnew(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		anew   bool
-		change func(*eval.Result)
-		reply  string
-		want   eval.Counts
-		asked  int
+		repeated bool
+		change   func(*eval.Result)
+		reply    string
+		want     eval.Counts
+		sent     int
 	}{
 		"kept":             {false, func(*eval.Result) {}, fine, eval.Counts{Error: 4}, 0},
 		"asked anew":       {true, func(*eval.Result) {}, fine, eval.Counts{Pass: 4}, 2},
@@ -99,18 +99,18 @@ func TestUselessRepliesAreAskedAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(func(call *eval.Call, _ string) (string, error) {
-				expect.Same(t, "a new call", call.Anew, asked[call.TrialID])
+				expect.Same(t, "a new call", call.Repeat, sent[call.TrialID])
 				if test.reply == "" && len(call.Contents) == 3 {
 					return fine, nil
 				}
 				return test.reply, nil
 			})
 			cfg := config(&b.fake, 4)
-			cfg.Anew = test.anew
+			cfg.RepeatUseless = test.repeated
 			cfg.Replies, cfg.Recorded = from(before, test.change)
 			counts, all := results(t, plan(t, text, runner.Filter{}), cfg)
-			if counts != test.want || len(b.put) != test.asked {
-				t.Errorf("%+v, %d questions, want %+v, %d", counts, len(b.put), test.want, test.asked)
+			if counts != test.want || len(b.put) != test.sent {
+				t.Errorf("%+v, %d questions, want %+v, %d", counts, len(b.put), test.want, test.sent)
 			}
 			for _, r := range all {
 				noneTwice(t, r.Judgements)
@@ -155,20 +155,20 @@ func noneTwice(t *testing.T, all []eval.Judgement) {
 }
 
 // A useless reply that counts as a failure is requested again like one that leaves the score open.
-func TestUselessRepliesThatFailAreAskedAnew(t *testing.T) {
+func TestUselessRepliesThatFailAreRepeated(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(judgedSuite(1), "name: quality", "name: quality, onError: fail", 1)
 	b := newBench(replying("I like it."))
 	counts, before := results(t, plan(t, text, runner.Filter{}), config(&b.fake, 1))
 	expect.Same(t, "with useless replies", counts.Fail, 2)
-	for _, anew := range []bool{false, true} {
+	for _, repeated := range []bool{false, true} {
 		b := newBench(replying(fine))
 		cfg := config(&b.fake, 1)
-		cfg.Anew = anew
+		cfg.RepeatUseless = repeated
 		cfg.Replies, cfg.Recorded = from(before, func(*eval.Result) {})
 		counts, _ := results(t, plan(t, text, runner.Filter{}), cfg)
-		expect.Same(t, "passes when the judge is useful", counts.Pass > 0, anew)
-		expect.Same(t, "is asked again", len(b.put) > 0, anew)
+		expect.Same(t, "passes when the judge is useful", counts.Pass > 0, repeated)
+		expect.Same(t, "is asked again", len(b.put) > 0, repeated)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestIdentityOfQuestions(t *testing.T) {
 		}
 		seen[got] = one[0] + one[1]
 	}
-	if again := hash("Judge {{.answer}}", "A: 1, B: 0"); seen[again] == "" {
-		t.Errorf("the same prompt and labels give %s, want the hash of before", again)
+	if second := hash("Judge {{.answer}}", "A: 1, B: 0"); seen[second] == "" {
+		t.Errorf("the same prompt and labels give %s, want the hash of before", second)
 	}
 }

@@ -64,13 +64,13 @@ func judgedSuite(cases int) string {
 }
 
 // The same question is put to a judge once, however many answers come to it, at any concurrency.
-func TestJudgesAreAskedOnce(t *testing.T) {
+func TestJudgesAreCalledOnce(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, workers := range []int{1, 8, 64} {
 		b := newBench(replying(fine))
 		counts, all := results(t, plan(t, judgedSuite(20), runner.Filter{}), config(&b.fake, workers))
-		if counts.Pass != 40 || len(b.put) != 20 || b.asked.Load() != 40+20 {
-			t.Errorf("%d workers: %+v, %d questions, %d calls, want 40 passed, 20 and 60", workers, counts, len(b.put), b.asked.Load())
+		if counts.Pass != 40 || len(b.put) != 20 || b.sent.Load() != 40+20 {
+			t.Errorf("%d workers: %+v, %d questions, %d calls, want 40 passed, 20 and 60", workers, counts, len(b.put), b.sent.Load())
 		}
 		paid := map[string]int{}
 		for _, r := range all {
@@ -116,7 +116,7 @@ func TestJudgeRequest(t *testing.T) {
 	}
 }
 
-func TestJudgeIsAskedAgain(t *testing.T) {
+func TestJudgeIsSentACorrection(t *testing.T) {
 	t.Parallel()
 	b := newBench(func(call *eval.Call, _ string) (string, error) {
 		if len(call.Contents) == 1 {
@@ -209,7 +209,7 @@ func othersScored(r *eval.Result) bool {
 
 // A reply that is not recorded leaves one score open. The other judge, whose reply is there, keeps its score, and so
 // does a scorer without a judge.
-func TestJudgesThatWereNeverAsked(t *testing.T) {
+func TestJudgesThatWereNeverCalled(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const suite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: q}]\njudges: [{name: j, model: " +
 		"svc-pro}]\n" +

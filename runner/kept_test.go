@@ -64,5 +64,5 @@ func TestKept(t *testing.T) {
 		}
 	}
 	expect.Same(t, "counts", counts, eval.Counts{Pass: 8, Error: 4})
-	expect.Same(t, "calls", f.asked.Load(), 0)
+	expect.Same(t, "calls", f.sent.Load(), 0)
 }

@@ -82,8 +82,8 @@ func TestLanes(t *testing.T) {
 	for id, n := range seen {
 		expect.Same(t, id+": times that it came", n, 1)
 	}
-	if len(seen) != 2*cases || int(f.asked.Load()) != 2*cases {
-		t.Errorf("%d trials and %d calls, want %d", len(seen), f.asked.Load(), 2*cases)
+	if len(seen) != 2*cases || int(f.sent.Load()) != 2*cases {
+		t.Errorf("%d trials and %d calls, want %d", len(seen), f.sent.Load(), 2*cases)
 	}
 }
 

@@ -133,7 +133,7 @@ func (p *Plan) CheckModels(ctx context.Context, source ModelSource, diags *diag.
 
 // helpers checks the models that judge and embed the answers of a suite.
 func (c *modelCheck) helpers(ctx context.Context, s *suite.Suite) error {
-	for _, j := range s.AskedJudges() {
+	for _, j := range s.CalledJudges() {
 		if err := c.judge(ctx, j); err != nil {
 			return err
 		}

@@ -98,7 +98,7 @@ func (p *Plan) Calls(underTest bool) []ModelRef {
 			continue
 		}
 		for _, version := range s.Versions() {
-			for _, j := range version.AskedJudges() {
+			for _, j := range version.CalledJudges() {
 				add(refOf(j))
 			}
 			if version.Embeds() {

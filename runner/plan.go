@@ -87,8 +87,8 @@ func NewPlan(suites []*suite.Suite, table scorers.Table, filter Filter, apiVersi
 	return p
 }
 
-// AskedArms are the arms with at least one trial, in the order of the suites: those of a plan, whatever its shard.
-func AskedArms(suites []*suite.Suite, filter Filter) []PlannedArm {
+// CalledArms are the arms with at least one trial, in the order of the suites: those of a plan, whatever its shard.
+func CalledArms(suites []*suite.Suite, filter Filter) []PlannedArm {
 	p := &Plan{Suites: suites, filter: filter}
 	p.count()
 	return p.arms

@@ -40,11 +40,11 @@ func TestProgramsRunOnce(t *testing.T) {
 	cfg := config(&fake{}, 4)
 	cfg.Embedder, cfg.Prices = &embedder{}, &pricing.List{Currency: "X", Models: map[string]pricing.Rate{"svc-pro": {Input: 1e6, Output: 0}}}
 	counts, all := results(t, programPlan(t, dir, scorer), cfg)
-	told, err := os.ReadFile(filepath.Join(dir, "told"))
+	input, err := os.ReadFile(filepath.Join(dir, "told"))
 	expect.OK(t, err)
 	expect.Same(t, "pass", counts.Pass, 2)
-	expect.Same(t, "lines", strings.Count(string(told), "\n"), 2)
-	expect.Contains(t, "the input", string(told), `"suite":"s","case":"c","arm":"t/p","model":"svc-pro","repeat":2`)
+	expect.Same(t, "lines", strings.Count(string(input), "\n"), 2)
+	expect.Contains(t, "the input", string(input), `"suite":"s","case":"c","arm":"t/p","model":"svc-pro","repeat":2`)
 	for _, r := range all {
 		if len(r.Scores) != 3 || r.Scores[0].Scorer != "exec" || r.Scores[2].Reason != "1 X for 1 and 1 tokens (estimated)" {
 			t.Errorf("%+v, want 3 scores, of exec first, of what it cost last", r.Scores)

@@ -42,8 +42,8 @@ type Config struct {
 	Recorded func(*Planned) Recorded
 	// Replies are earlier replies of judges: their questions are not sent again. Optional.
 	Replies iter.Seq[eval.Judgement]
-	// Anew repeats questions to judges whose earlier replies do not count.
-	Anew bool
+	// RepeatUseless repeats questions to judges whose earlier replies do not count.
+	RepeatUseless bool
 	// Keeper writes down answers that wait to be scored, turns of unfinished chats, and replies of judges. Optional.
 	Keeper Keeper
 	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
@@ -275,7 +275,7 @@ func (r *run) keepAnswer(a *scoring) {
 // score gets an answer and scores it. It is false when embeddings or judges are wanted first.
 func (r *run) score(ctx context.Context, a *scoring, known *eval.Result) bool {
 	if known != nil {
-		known, err := r.readAgain(a.trial, known)
+		known, err := r.reread(a.trial, known)
 		if a.recorded(known); err != nil {
 			a.failed(eval.AsError(err))
 			return true

@@ -46,11 +46,11 @@ type fake struct {
 	generate func(ctx context.Context, call *eval.Call) (*eval.Response, error)
 	tokens   int
 	counted  atomic.Int64
-	asked    atomic.Int64
+	sent     atomic.Int64
 }
 
 func (f *fake) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-	f.asked.Add(1)
+	f.sent.Add(1)
 	call.Timing.Attempts++
 	call.Timing.StartedAt = time.Now()
 	if f.generate != nil {
@@ -146,8 +146,8 @@ func TestStopSkipsTheRest(t *testing.T) {
 			t.Errorf("%+v, want a skipped trial without a request, for the reason `enough`", r)
 		}
 	}
-	if counts.Total() != 12 || counts.Skip < 6 || int64(counts.Asked()) != f.asked.Load() {
-		t.Errorf("%+v, %d asked, want 12 trials, at least 6 of them skipped, and every other one asked", counts, f.asked.Load())
+	if counts.Total() != 12 || counts.Skip < 6 || int64(counts.Ran()) != f.sent.Load() {
+		t.Errorf("%+v, %d asked, want 12 trials, at least 6 of them skipped, and every other one asked", counts, f.sent.Load())
 	}
 }
 
@@ -163,19 +163,19 @@ func TestAnErrorIsSeenBeforeTheNextCall(t *testing.T) {
 			cfg.Stop.Now("refused")
 		}
 	}
-	if n := f.asked.Load(); n != 1 {
+	if n := f.sent.Load(); n != 1 {
 		t.Errorf("%d calls, want 1", n)
 	}
 }
 
 // What a kill costs is bounded: until their results are taken, no more trials are sent than run at once.
-func TestNoMoreIsAskedThanWasTaken(t *testing.T) {
+func TestNoMoreIsSentThanWasTaken(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 3} {
 		f := &fake{}
 		taken := int64(0)
 		for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(f, workers)) {
-			if ahead := f.asked.Load() - taken; ahead > int64(workers) {
+			if ahead := f.sent.Load() - taken; ahead > int64(workers) {
 				t.Errorf("%d workers: %d asked and not taken, want at most %d", workers, ahead, workers)
 			}
 			taken++
@@ -227,7 +227,7 @@ func TestCanceling(t *testing.T) {
 			abandoned++
 		}
 	}
-	if n := int(f.asked.Load()); abandoned != n || n > 4 {
+	if n := int(f.sent.Load()); abandoned != n || n > 4 {
 		t.Errorf("%d asked, %d abandoned, want the same number, at most 4", n, abandoned)
 	}
 }
@@ -265,8 +265,8 @@ func TestCounting(t *testing.T) {
 			}
 		}
 	}
-	if errs != 4 || f.counted.Load() != 1 || f.asked.Load() != 8 {
-		t.Errorf("%d errors, %d counts, %d calls, want 4, 1 and 8", errs, f.counted.Load(), f.asked.Load())
+	if errs != 4 || f.counted.Load() != 1 || f.sent.Load() != 8 {
+		t.Errorf("%d errors, %d counts, %d calls, want 4, 1 and 8", errs, f.counted.Load(), f.sent.Load())
 	}
 	for mode, want := range map[string]int64{suite.CountAlways: 2, suite.CountNever: 0, suite.CountAuto: 0} {
 		f := &fake{tokens: 1}
@@ -293,13 +293,13 @@ type source struct {
 	models map[string]eval.Model
 	err    error
 	mu     sync.Mutex
-	asked  []string
+	sent   []string
 }
 
 func (s *source) Model(_ context.Context, apiVersion, id string) (*eval.Model, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = append(s.asked, apiVersion+"/"+id)
+	s.sent = append(s.sent, apiVersion+"/"+id)
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -337,8 +337,8 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 		"6 the service has no model `svc-prp` (target `c`) did you mean `svc-pro`?",
 		"7 maxOutputTokens 11 is above the outputTokenLimit 10 of known ",
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(src.asked) != "[v1/known v1beta/known v1/svc-prp v1beta/svc-prp]" {
-		t.Errorf("%q after %v, want %q after each name in both versions", got, src.asked, want)
+	if fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(src.sent) != "[v1/known v1beta/known v1/svc-prp v1beta/svc-prp]" {
+		t.Errorf("%q after %v, want %q after each name in both versions", got, src.sent, want)
 	}
 
 	for kind, fatal := range map[eval.ErrorKind]bool{

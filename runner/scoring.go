@@ -14,7 +14,7 @@ type scoring struct {
 	settled []bool                    // whether the score is final, and does not wait for embeddings or judges
 	kept    map[string]eval.Judgement // what judges replied before, by id
 	before  map[string]string         // ids of questions that were answered before, by their keys
-	anew    map[string]bool           // ids of questions that are sent again
+	resent  map[string]bool           // ids of questions that are sent again
 	noted   bool                      // the answer is written down
 	afresh  bool                      // a chat that an application keeps begins again, since its answers from before are not all there
 	denied  *eval.Error               // why judges get no more questions about the answer; nil while they do

@@ -39,8 +39,8 @@ cases: [{name: a, vars: {city: Bern}, scorers: [SCORERS]}]
 `
 
 const (
-	askedOnce = `text: "first {{.city}}"`
-	askedLive = "live: true\n    turns: [{user: \"first {{.city}}\"}, {user: second}]"
+	oncePrompt = `text: "first {{.city}}"`
+	livePrompt = "live: true\n    turns: [{user: \"first {{.city}}\"}, {user: second}]"
 )
 
 // calls is an answer that calls functions, as a service gives it.
@@ -61,9 +61,9 @@ func call(id, name, args string) tool.Call {
 
 // tooled is a trial of a prompt with tools.
 type tooled struct {
-	dir, asked, command, scorers string
-	text                         string // of the results of get
-	cfg                          runner.Config
+	dir, prompt, command, scorers string
+	text                          string // of the results of get
+	cfg                           runner.Config
 }
 
 // result carries the trial out.
@@ -78,7 +78,7 @@ func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
 	if o.scorers == "" {
 		o.scorers = "{contains: x}"
 	}
-	text := strings.NewReplacer("ASKED", o.asked, "COMMAND", o.command, "SCORERS", o.scorers).Replace(toolSuite)
+	text := strings.NewReplacer("ASKED", o.prompt, "COMMAND", o.command, "SCORERS", o.scorers).Replace(toolSuite)
 	if o.text != "" {
 		text = strings.Replace(text, `'{"id": "{{.args.id}}", "to": "{{.city}}"}'`, o.text, 1)
 	}
@@ -165,7 +165,7 @@ func TestToolLoop(t *testing.T) {
 		calls(call("1", "run", `{"b": 1}`), call("2", "get", `{"id": "4711"}`)), calls(call("3", "get", `{"id": null}`)), says("done", "STOP"),
 	)
 	scored := "{equals: done}, {latency: 30ms}, {steps: {max: 3}}"
-	r := tooled{asked: askedOnce, scorers: scored, cfg: config(&s.fake, 1)}.result(t.Context(), t)
+	r := tooled{prompt: oncePrompt, scorers: scored, cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "what came last", s.lasts(), []string{
 		"first Bern", `1 run: {"b": 1}; 2 get: {"id": "4711", "to": "Bern"}`, `3 get: {"id": "", "to": "Bern"}`,
 	})
@@ -206,7 +206,7 @@ func TestToolLoopEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := script(test.answers...)
-			r := tooled{asked: askedOnce, scorers: "{finishReason: " + test.reason + "}", cfg: config(&s.fake, 1)}.result(t.Context(), t)
+			r := tooled{prompt: oncePrompt, scorers: "{finishReason: " + test.reason + "}", cfg: config(&s.fake, 1)}.result(t.Context(), t)
 			expect.Same(t, "the outcome", r.Outcome, eval.Pass)
 			expect.Same(t, "calls", len(s.sent), test.calls)
 			expect.Same(t, "turns", len(r.Turns), test.turns)
@@ -221,7 +221,7 @@ func TestToolLoopsInAChat(t *testing.T) {
 	one := calls(call("1", "get", `{"id": "1"}`))
 	s := script(one, says("reply", "STOP"), one, says("done", "STOP"))
 	r := tooled{
-		asked: askedLive, scorers: "{equals: done}, {equals: reply, turn: 1}, {equals: done, turn: 2}, {latency: {max: 20ms}, turn: 2}",
+		prompt: livePrompt, scorers: "{equals: done}, {equals: reply, turn: 1}, {equals: done, turn: 2}, {latency: {max: 20ms}, turn: 2}",
 		cfg: config(&s.fake, 1),
 	}.result(t.Context(), t)
 	const back = `1 get: {"id": "1", "to": "Bern"}`
@@ -231,7 +231,7 @@ func TestToolLoopsInAChat(t *testing.T) {
 	expect.Same(t, "turns", len(r.Turns), 4)
 
 	greedy := script(one, one, one, says("never", "STOP")) // a step is left for the second turn
-	r = tooled{asked: askedLive, scorers: "{finishReason: TOOL_CALLS}, {contains: x, turn: 2}", cfg: config(&greedy.fake, 1)}.
+	r = tooled{prompt: livePrompt, scorers: "{finishReason: TOOL_CALLS}, {contains: x, turn: 2}", cfg: config(&greedy.fake, 1)}.
 		result(t.Context(), t)
 	expect.Same(t, "calls", len(greedy.sent), 3)
 	expect.Same(t, "the outcome", r.Outcome, eval.Fail)
@@ -259,7 +259,7 @@ func TestToolsThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := script(calls(call("1", test.function, test.args)), says("x", "STOP"))
-			r := tooled{asked: askedOnce, command: test.command, cfg: config(&s.fake, 1)}.result(t.Context(), t)
+			r := tooled{prompt: oncePrompt, command: test.command, cfg: config(&s.fake, 1)}.result(t.Context(), t)
 			expect.Same(t, "the result", last(&s.sent[1]), test.want)
 			expect.Same(t, "whether it failed", r.Turns[0].Results[0].Failed, strings.Contains(test.want, " failed: "))
 			expect.Same(t, "the outcome", r.Outcome, eval.Pass)
@@ -283,7 +283,7 @@ func TestArgumentsInTemplates(t *testing.T) {
 		`"{{if eq .args.n \"1.50\"}}same{{end}} {{.city | upper}}"`: "same BERN",
 	} {
 		s := script(calls(call("1", "get", args)), says("x", "STOP"))
-		r := tooled{asked: askedOnce, text: text, cfg: config(&s.fake, 1)}.result(t.Context(), t)
+		r := tooled{prompt: oncePrompt, text: text, cfg: config(&s.fake, 1)}.result(t.Context(), t)
 		expect.Same(t, text, r.Turns[0].Results[0].Text, want)
 	}
 }
@@ -294,23 +294,23 @@ func TestErrorsInAToolLoop(t *testing.T) {
 	one := calls(call("1", "get", `{"id": "1"}`))
 	many := calls(slices.Repeat(one.Candidates[0].Calls(), 129)...)
 	for name, test := range map[string]struct {
-		asked   string
+		prompt  string
 		answers []*eval.Response
 		kind    eval.ErrorKind
 		message string
 		turns   int
 	}{
-		"budget":         {askedOnce, []*eval.Response{one, nil}, eval.KindUnscored, "step 2: the budget is spent", 1},
-		"status":         {askedOnce, []*eval.Response{one, one}, eval.KindStatus, "step 3: call 3 was not expected", 2},
-		"no candidates":  {askedOnce, []*eval.Response{one, {}}, eval.KindNoCandidates, "step 2: the answer has no candidates", 2},
-		"too many calls": {askedOnce, []*eval.Response{many}, eval.KindTooLarge, "the answer calls functions 129 times", 1},
-		"nothing at all": {askedOnce, []*eval.Response{{}}, eval.KindNoCandidates, "the answer has no candidates", 0},
-		"in a chat":      {askedLive, []*eval.Response{says("x", "STOP"), one}, eval.KindStatus, "turn 2, step 2: call 3 was not", 2},
+		"budget":         {oncePrompt, []*eval.Response{one, nil}, eval.KindUnscored, "step 2: the budget is spent", 1},
+		"status":         {oncePrompt, []*eval.Response{one, one}, eval.KindStatus, "step 3: call 3 was not expected", 2},
+		"no candidates":  {oncePrompt, []*eval.Response{one, {}}, eval.KindNoCandidates, "step 2: the answer has no candidates", 2},
+		"too many calls": {oncePrompt, []*eval.Response{many}, eval.KindTooLarge, "the answer calls functions 129 times", 1},
+		"nothing at all": {oncePrompt, []*eval.Response{{}}, eval.KindNoCandidates, "the answer has no candidates", 0},
+		"in a chat":      {livePrompt, []*eval.Response{says("x", "STOP"), one}, eval.KindStatus, "turn 2, step 2: call 3 was not", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := script(test.answers...)
-			r := tooled{asked: test.asked, cfg: config(&s.fake, 1)}.result(t.Context(), t)
+			r := tooled{prompt: test.prompt, cfg: config(&s.fake, 1)}.result(t.Context(), t)
 			expect.Same(t, "the outcome", r.Outcome, eval.Err)
 			expect.Same(t, "the kind", r.Error.Kind, test.kind)
 			if !strings.HasPrefix(r.Error.Message, test.message) {
@@ -326,7 +326,7 @@ func TestErrorsInAToolLoop(t *testing.T) {
 func TestResultsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := script(calls(slices.Repeat([]tool.Call{call("1", "run", "{}")}, 9)...))
-	r := tooled{asked: askedOnce, command: "[head, -c, '1000000', /dev/zero]", cfg: config(&s.fake, 1)}.result(t.Context(), t)
+	r := tooled{prompt: oncePrompt, command: "[head, -c, '1000000', /dev/zero]", cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "the kind", r.Error.Kind, eval.KindOverLimit)
 	expect.Same(t, "calls", len(s.sent), 1)
 	expect.Same(t, "turns", len(r.Turns), 1)
@@ -336,7 +336,7 @@ func TestResultsAreBounded(t *testing.T) {
 func TestToolLoopOverBudget(t *testing.T) {
 	t.Parallel()
 	s := script(nil)
-	r := tooled{asked: askedOnce, cfg: config(&s.fake, 1)}.result(t.Context(), t)
+	r := tooled{prompt: oncePrompt, cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "the outcome", r.Outcome, eval.Skip)
 }
 
@@ -355,7 +355,7 @@ func TestStepsAreKept(t *testing.T) {
 	k := &keeper{}
 	cfg := config(&s.fake, 1)
 	cfg.Keeper = k
-	one := tooled{dir: dir, asked: askedOnce, command: command, cfg: cfg}
+	one := tooled{dir: dir, prompt: oncePrompt, command: command, cfg: cfg}
 	first := one.result(t.Context(), t)
 	var kept []string
 	for _, a := range k.answers {
@@ -373,13 +373,13 @@ func TestStepsAreKept(t *testing.T) {
 		rest := script([]*eval.Response{run, get, says("x", "STOP")}[3-want.calls:]...)
 		one.cfg = config(&rest.fake, 1)
 		one.cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.Recorded{Turns: turns} }
-		again := one.result(t.Context(), t)
+		second := one.result(t.Context(), t)
 		expect.Same(t, fmt.Sprintf("calls after %d lines", known), len(rest.sent), want.calls)
 		expect.Same(t, fmt.Sprintf("programs after %d lines", known), ran()-before, want.programs)
-		expect.Same(t, "the outcome", again.Outcome, eval.Pass)
-		expect.Same(t, "results", again.Turns[0].Results, first.Turns[0].Results)
-		expect.Same(t, "the usage", *again.Usage, *first.Usage)
-		expect.Same(t, "attempts", again.Timing.Attempts, 3)
+		expect.Same(t, "the outcome", second.Outcome, eval.Pass)
+		expect.Same(t, "results", second.Turns[0].Results, first.Turns[0].Results)
+		expect.Same(t, "the usage", *second.Usage, *first.Usage)
+		expect.Same(t, "attempts", second.Timing.Attempts, 3)
 	}
 }
 
@@ -395,7 +395,7 @@ func TestRecordedResults(t *testing.T) {
 		}
 		return resp, err
 	}
-	r := tooled{asked: askedOnce, command: "[sh, -c, 'touch ran']", cfg: config(&s.fake, 1)}.result(t.Context(), t)
+	r := tooled{prompt: oncePrompt, command: "[sh, -c, 'touch ran']", cfg: config(&s.fake, 1)}.result(t.Context(), t)
 	expect.Same(t, "the result", last(&s.sent[1]), "1 run: recorded")
 	expect.Same(t, "steps", len(r.Turns), 2)
 }
@@ -417,7 +417,7 @@ func TestToolsAreAbandoned(t *testing.T) {
 			}
 		}
 	}()
-	r := tooled{dir: dir, asked: askedOnce, command: "[sh, -c, 'touch begun; sleep 600']", cfg: cfg}.result(ctx, t)
+	r := tooled{dir: dir, prompt: oncePrompt, command: "[sh, -c, 'touch begun; sleep 600']", cfg: cfg}.result(ctx, t)
 	expect.Same(t, "the outcome", r.Outcome, eval.Err)
 	expect.Same(t, "the error", *r.Error, eval.Error{Kind: eval.KindTransport, Message: "abandoned when the run was stopped"})
 	expect.Same(t, "turns", len(r.Turns), 1)
@@ -427,7 +427,7 @@ func TestToolsAreAbandoned(t *testing.T) {
 // The answers of the suite to calls are a part of the request.
 func TestIdentityOfTools(t *testing.T) {
 	t.Parallel()
-	base := strings.NewReplacer("ASKED", askedOnce, "COMMAND", "[cat]", "SCORERS", "{contains: x}").Replace(toolSuite)
+	base := strings.NewReplacer("ASKED", oncePrompt, "COMMAND", "[cat]", "SCORERS", "{contains: x}").Replace(toolSuite)
 	seen := map[string]string{}
 	for name, edit := range map[string][2]string{
 		"the same": {"", ""}, "another text": {`"to"`, `"for"`}, "another command": {"[cat]", "[cat, -u]"},

@@ -12,9 +12,9 @@ import (
 // jqOf runs an expression over a value as a selection does.
 func jqOf(t *testing.T, source string, value any) (string, *Finding) {
 	t.Helper()
-	expression, mistake := jq.Compile(source)
-	if mistake != nil {
-		t.Fatalf("%s: %v", source, mistake)
+	expression, problem := jq.Compile(source)
+	if problem != nil {
+		t.Fatalf("%s: %v", source, problem)
 	}
 	return runJQ("jq", expression, value, "")
 }

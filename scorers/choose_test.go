@@ -18,19 +18,19 @@ func chosen(t testing.TB, criteria string, p scorers.Pair, reply func(question s
 	t.Helper()
 	c := scorers.NewChoosing(&suite.Judge{Name: "strict", Model: "svc-pro"}, criteria)
 	known := map[string]*eval.Judgement{}
-	var asked []scorers.Question
+	var questions []scorers.Question
 	for range 4 {
 		replies := &scorers.Judgements{Known: known}
 		choice := c.Choose(p, replies)
 		if len(replies.Wanted) == 0 {
-			return choice, asked
+			return choice, questions
 		}
-		if choice.Preferred != "" || choice.Why != "" && len(asked) == 0 {
+		if choice.Preferred != "" || choice.Why != "" && len(questions) == 0 {
 			t.Errorf("got a choice before the judge has replied: %+v, want none", choice)
 		}
 		for _, q := range replies.Wanted {
 			known[q.Key] = &eval.Judgement{Reply: reply(q.Contents[len(q.Contents)-1].Parts[0].Text), FinishReason: "STOP"}
-			asked = append(asked, q)
+			questions = append(questions, q)
 		}
 	}
 	t.Fatal("the judge is asked ever more")
@@ -65,7 +65,7 @@ func TestChoose(t *testing.T) {
 		reply          func(string) string
 		want           scorers.Preferred
 		firsts, others int
-		asked          int
+		questions      int
 		why            string
 	}{
 		"head":              {favours(t, "short"), scorers.Win, 1, 1, 2, ""},
@@ -89,12 +89,12 @@ func TestChoose(t *testing.T) {
 			return map[bool]string{true: "hm", false: pick("tie")}[strings.Contains(q, "<<<answerA")]
 		}, scorers.Tie, 0, 0, 4, ""},
 	} {
-		got, asked := chosen(t, "", pair, test.reply)
-		if got.Preferred != test.want || got.Firsts != test.firsts || got.Seconds != test.others || len(asked) != test.asked ||
+		got, questions := chosen(t, "", pair, test.reply)
+		if got.Preferred != test.want || got.Firsts != test.firsts || got.Seconds != test.others || len(questions) != test.questions ||
 			!strings.Contains(got.Why, test.why) ||
 			(got.Why == "") != (test.why == "") {
 			t.Errorf("%s: %+v, asked %d, want %s of %d and %d after %d, %q",
-				name, got, len(asked), test.want, test.firsts, test.others, test.asked, test.why)
+				name, got, len(questions), test.want, test.firsts, test.others, test.questions, test.why)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestChooseWithoutAsking(t *testing.T) {
 			scorers.PairRuling{Why: "the answers are too long for a judge"},
 		},
 	} {
-		if got, asked := chosen(t, "", test.pair, always("never")); got != test.want || len(asked) != 0 {
+		if got, questions := chosen(t, "", test.pair, always("never")); got != test.want || len(questions) != 0 {
 			t.Errorf("%.100v: %+v, want %+v unasked", test.pair, got, test.want)
 		}
 	}
@@ -154,9 +154,9 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		}},
 		"no question": {scorers.Exchange{Answer: "x"}, scorers.Exchange{Answer: "y"}, map[string]string{"answerA": "x", "answerB": "y"}},
 	} {
-		_, asked := chosen(t, "", scorers.Pair{Base: test.base, Head: test.head}, always(pick("tie")))
-		expect.Same(t, name, fmt.Sprint(fenced(t, asked[0].Contents[0].Parts[0].Text)), fmt.Sprint(test.want))
-		if swapped := fenced(t, asked[1].Contents[0].Parts[0].Text); swapped["answerA"] != test.want["answerB"] ||
+		_, questions := chosen(t, "", scorers.Pair{Base: test.base, Head: test.head}, always(pick("tie")))
+		expect.Same(t, name, fmt.Sprint(fenced(t, questions[0].Contents[0].Parts[0].Text)), fmt.Sprint(test.want))
+		if swapped := fenced(t, questions[1].Contents[0].Parts[0].Text); swapped["answerA"] != test.want["answerB"] ||
 			swapped["questionA"] != test.want["questionB"] {
 			t.Errorf("%s: %q, want the texts of %q in the other order", name, swapped, test.want)
 		}
@@ -200,8 +200,8 @@ func TestInjections(t *testing.T) {
 	t.Parallel()
 	c := compile(t, byRubric)
 	for name, text := range injections() {
-		_, asked := judged(t, c, answer("x"), ownRuling)
-		plain := asked[0].Contents[0].Parts[0].Text
+		_, questions := judged(t, c, answer("x"), ownRuling)
+		plain := questions[0].Contents[0].Parts[0].Text
 		code := opening.FindStringSubmatch(plain)[1]
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "INSTRUCTION", plain), "CODE", code)
 		t.Run(name, func(t *testing.T) {
@@ -223,11 +223,11 @@ const ownRuling = `{"reason": "It tries to judge itself.", "score": 0}`
 // staysInItsFence wants a question that is plain but for the answer in its fence and for the code, which it returns.
 func staysInItsFence(t *testing.T, c *scorers.Compiled, text, plain string) (code string) {
 	t.Helper()
-	s, asked := judged(t, c, answer(text), ownRuling)
-	if len(asked) != 1 || *s.Value != 0 {
-		t.Errorf("got the value %v after %d questions, want 0 after 1", *s.Value, len(asked))
+	s, questions := judged(t, c, answer(text), ownRuling)
+	if len(questions) != 1 || *s.Value != 0 {
+		t.Errorf("got the value %v after %d questions, want 0 after 1", *s.Value, len(questions))
 	}
-	question := asked[0].Contents[0].Parts[0].Text
+	question := questions[0].Contents[0].Parts[0].Text
 	if diff := cmp.Diff(map[string]string{"answer": text, "rubric": "It is polite."}, fenced(t, question)); diff != "" {
 		t.Errorf("texts in fences (-want +got):\n%s", diff)
 	}
@@ -253,10 +253,10 @@ func isNoRuling(t *testing.T, c *scorers.Compiled, text string) {
 // choosesNothing wants a tie of two answers, one of them hostile: the judge gets both in both orders.
 func choosesNothing(t *testing.T, p scorers.Pair, criteria string) {
 	t.Helper()
-	got, asked := chosen(t, criteria, p, always(pick("A")))
+	got, questions := chosen(t, criteria, p, always(pick("A")))
 	expect.Same(t, "preferred", got.Preferred, scorers.Tie)
-	expect.Same(t, "questions", len(asked), 2)
-	for i, q := range asked {
+	expect.Same(t, "questions", len(questions), 2)
+	for i, q := range questions {
 		texts := fenced(t, q.Contents[0].Parts[0].Text)
 		order := [2]string{p.Base.Answer, p.Head.Answer}
 		if texts["answerA"] != order[i] || texts["answerB"] != order[1-i] || texts["criteria"] != criteria {
@@ -272,12 +272,12 @@ func FuzzChoose(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, base, head, reply string) {
 		p := scorers.Pair{Base: scorers.Exchange{Question: reply, Answer: base}, Head: scorers.Exchange{Question: head, Answer: head}}
-		got, asked := chosen(t, head, p, always(reply))
-		if (got.Preferred == "") != (got.Why != "") || len(asked) > 4 {
-			t.Errorf("%+v after %d, want a preference or why not, after at most 4", got, len(asked))
+		got, questions := chosen(t, head, p, always(reply))
+		if (got.Preferred == "") != (got.Why != "") || len(questions) > 4 {
+			t.Errorf("%+v after %d, want a preference or why not, after at most 4", got, len(questions))
 		}
-		if len(asked) > 1 {
-			if texts := fenced(t, asked[0].Contents[0].Parts[0].Text); texts["answerA"] != base || texts["answerB"] != head {
+		if len(questions) > 1 {
+			if texts := fenced(t, questions[0].Contents[0].Parts[0].Text); texts["answerA"] != base || texts["answerB"] != head {
 				t.Errorf("%q, want %q, %q", texts, base, head)
 			}
 		}

@@ -47,8 +47,8 @@ func execKind() Kind {
 	}
 }
 
-// maxToldReason bounds what a program may say of an answer, in bytes.
-const maxToldReason = 4 << 10
+// maxReason bounds what a program may say of an answer, in bytes.
+const maxReason = 4 << 10
 
 // execInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the answer.
 type execInput struct {
@@ -317,8 +317,8 @@ func truth(b bool) float64 {
 // shortened is what a program says of an answer, bounded.
 func shortened(s string) string {
 	s = strings.TrimSpace(s)
-	if len(s) <= maxToldReason {
+	if len(s) <= maxReason {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxToldReason], "") + "..."
+	return strings.ToValidUTF8(s[:maxReason], "") + "..."
 }

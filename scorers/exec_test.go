@@ -209,7 +209,7 @@ func TestExecAbandoned(t *testing.T) {
 	expect.Contains(t, "after the run", fmt.Sprint(err), "abandoned")
 }
 
-func TestExecMistakes(t *testing.T) {
+func TestExecProblems(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t, map[string]string{"say.sh": saying, "plain.txt": "x", "sub/x": saying})
 	outside := filepath.Join(t.TempDir(), "x.sh")

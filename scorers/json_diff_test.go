@@ -211,7 +211,7 @@ func TestJSONIsBounded(t *testing.T) {
 	})
 }
 
-func TestJSONMistakes(t *testing.T) {
+func TestJSONProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- json: {partial: true}":           "8:16: `partial` goes with `equals`",

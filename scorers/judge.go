@@ -181,7 +181,7 @@ func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eva
 		if attempt == 1 {
 			return nil, bad.twice(p.judge.Name, reply.Reply, first)
 		}
-		first, asking = bad.words(reply.Reply), p.askAgain(reply.Reply, bad)
+		first, asking = bad.words(reply.Reply), p.corrected(reply.Reply, bad)
 	}
 	return nil, ""
 }

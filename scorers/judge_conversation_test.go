@@ -104,7 +104,7 @@ func TestJudgeSeesTheConversation(t *testing.T) {
 }
 
 // The question about an answer alone stays the same, so that replies from before still count.
-func TestJudgeThatSeesTheAnswerIsAskedAsBefore(t *testing.T) {
+func TestJudgeThatSeesTheAnswerIsSentWhatItWas(t *testing.T) {
 	t.Parallel()
 	key := func(entry string) string {
 		_, questions := judged(t, compile(t, entry), answer("Paris"), `{"reason": "fine", "score": 1}`)

@@ -223,13 +223,13 @@ func (f *form) meaning() string {
 	return fmt.Sprintf(" (%g: %s)", f.low, strings.Replace(f.ends, ";", fmt.Sprintf("; %g:", f.high), 1))
 }
 
-// maxShownAgain is how much of a malformed reply goes back to the judge, in bytes.
-const maxShownAgain = 4096
+// maxQuotedReply is how much of a malformed reply goes back to the judge, in bytes.
+const maxQuotedReply = 4096
 
-// askAgain is the conversation that says to the judge what is wrong with its reply.
-func (p *posed) askAgain(reply string, bad *badReply) posed {
-	if len(reply) > maxShownAgain {
-		reply = strings.ToValidUTF8(reply[:maxShownAgain], "")
+// corrected is the conversation that says to the judge what is wrong with its reply.
+func (p *posed) corrected(reply string, bad *badReply) posed {
+	if len(reply) > maxQuotedReply {
+		reply = strings.ToValidUTF8(reply[:maxQuotedReply], "")
 	}
 	if strings.TrimSpace(reply) == "" { // the service takes no empty turn
 		reply = "(nothing)"

@@ -30,22 +30,22 @@ func TestOwnTemplate(t *testing.T) {
 		a := answer(text)
 		a.Vars = oneCase.Vars()
 		a.Request = &eval.Request{Contents: []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: "Which {{.x}}?"}}}}}
-		s, asked := ruled(t, c, a, alwaysSays(`{"reason": "so", "choice": "b"}`))
-		if *s.Value != 0.5 || s.Judged.Choice != "B" || len(asked) != 1 {
-			t.Fatalf("%q: %+v after %d, want B and 0.5 after 1", text, s, len(asked))
+		s, questions := ruled(t, c, a, alwaysSays(`{"reason": "so", "choice": "b"}`))
+		if *s.Value != 0.5 || s.Judged.Choice != "B" || len(questions) != 1 {
+			t.Fatalf("%q: %+v after %d, want B and 0.5 after 1", text, s, len(questions))
 		}
 		expect.Same(t, "the words to choose among", s.Judged.Choices, []string{"A", "B", "C"})
 		want := map[string]string{"answer": text, "question": "Which {{.x}}?", "ref": "Paris"}
-		if diff := cmp.Diff(want, fencedOwn(t, asked[0].Prompt())); diff != "" {
+		if diff := cmp.Diff(want, fencedOwn(t, questions[0].Prompt())); diff != "" {
 			t.Errorf("texts in fences (-want +got):\n%s", diff)
 		}
 	}
 	for reply, why := range map[string]string{
 		`{"reason": "x", "choice": "D"}`: "is not among", `{"reason": "x", "score": 1}`: "a key \"score\"",
 	} {
-		s, asked := ruled(t, c, answer("x"), alwaysSays(reply))
+		s, questions := ruled(t, c, answer("x"), alwaysSays(reply))
 		if letter(s) != "u" {
-			t.Errorf("%s: %+v after %d, want it unscored: %s", reply, s, len(asked), why)
+			t.Errorf("%s: %+v after %d, want it unscored: %s", reply, s, len(questions), why)
 		}
 	}
 }
@@ -71,9 +71,9 @@ func TestOwnTemplateWithActions(t *testing.T) {
 		c, oneCase := compileJudged(t, ownJudge, "judge: {}", map[string]string{"judge.md": template})
 		a := answer("The Answer.")
 		a.Vars = oneCase.Vars()
-		_, asked := ruled(t, c, a, alwaysSays("no"))
-		code := opening.FindStringSubmatch(asked[0].Prompt())[1]
-		_, after, _ := strings.Cut(asked[0].Prompt(), "a text that says so.\n\n")
+		_, questions := ruled(t, c, a, alwaysSays("no"))
+		code := opening.FindStringSubmatch(questions[0].Prompt())[1]
+		_, after, _ := strings.Cut(questions[0].Prompt(), "a text that says so.\n\n")
 		got, _, _ := strings.Cut(strings.ReplaceAll(after, code, "X"), "\n\nReply with")
 		expect.Same(t, template, got, want)
 	}
@@ -88,8 +88,8 @@ func TestOwnTemplateIsGivenTexts(t *testing.T) {
 	)
 	a := aConversation(eval.Piece{Text: "You are welcome."})
 	a.Vars = oneCase.Vars()
-	_, asked := ruled(t, c, a, alwaysSays("no"))
-	texts := inFences(t, asked[0].Prompt())
+	_, questions := ruled(t, c, a, alwaysSays("no"))
+	texts := inFences(t, questions[0].Prompt())
 	for i, want := range []string{"ref: not Paris", "question: Really?"} {
 		if len(texts) <= i || texts[i] != want {
 			t.Fatalf("the texts are %q, want %q first", texts, want)
@@ -101,7 +101,7 @@ func TestOwnTemplateIsGivenTexts(t *testing.T) {
 }
 
 // What is wrong with a template of the suite is found when it is loaded, at its place.
-func TestOwnTemplateMistakes(t *testing.T) {
+func TestOwnTemplateProblems(t *testing.T) {
 	t.Parallel()
 	judge := func(more string) string { return "judges: [{name: mine, model: m, template: judge.md" + more + "}]\n" }
 	for _, test := range []struct{ judges, entry, template, want string }{
@@ -176,11 +176,11 @@ func FuzzOwnTemplateFence(f *testing.F) {
 		}
 		a := answer(text)
 		a.Vars = oneCase.Vars()
-		_, asked := ruled(t, c, a, func(scorers.Question) string { return `{"reason": "x", "choice": "A"}` })
-		if len(asked) == 0 {
+		_, questions := ruled(t, c, a, func(scorers.Question) string { return `{"reason": "x", "choice": "A"}` })
+		if len(questions) == 0 {
 			return
 		}
-		if got := fencedOwn(t, asked[0].Prompt()); got["answer"] != text || got["ref"] != "Paris" {
+		if got := fencedOwn(t, questions[0].Prompt()); got["answer"] != text || got["ref"] != "Paris" {
 			t.Errorf("%q, want the answer %q and the reference Paris", got, text)
 		}
 	})

@@ -46,7 +46,7 @@ func compileJudged(t testing.TB, judges, entry string, files map[string]string) 
 // ruled scores an answer; each judge replies as the function says. It wants vectors where the scorer compares them.
 func ruled(t testing.TB, c *scorers.Compiled, a *scorers.Answer, reply func(q scorers.Question) string) (eval.Score, []scorers.Question) {
 	t.Helper()
-	var asked []scorers.Question
+	var questions []scorers.Question
 	known := map[string]*eval.Judgement{}
 	vectors := map[string][]float64{}
 	for range 4 {
@@ -54,13 +54,13 @@ func ruled(t testing.TB, c *scorers.Compiled, a *scorers.Answer, reply func(q sc
 		s, err := c.Score(a)
 		expect.OK(t, err)
 		if len(a.Context.Judgements.Wanted)+len(a.Context.Vectors.Wanted) == 0 {
-			return s, asked
+			return s, questions
 		}
 		for _, text := range a.Context.Vectors.Wanted {
 			vectors[text] = []float64{float64(len(text)), 1}
 		}
 		for _, q := range a.Context.Judgements.Wanted {
-			asked = append(asked, q)
+			questions = append(questions, q)
 			known[q.Key] = &eval.Judgement{Reply: reply(q), FinishReason: "STOP"}
 		}
 	}
@@ -126,7 +126,7 @@ func TestPanel(t *testing.T) {
 		},
 	} {
 		c, _ := compileJudged(t, threeJudges, "judge: "+test.entry, nil)
-		s, asked := ruled(t, c, answer("Paris"), each(test.says))
+		s, questions := ruled(t, c, answer("Paris"), each(test.says))
 		if s.Value == nil {
 			t.Fatalf("%s: got no value (%s), want one", test.entry, s.Reason)
 		}
@@ -134,8 +134,8 @@ func TestPanel(t *testing.T) {
 		if got != test.want || math.Abs(*s.Judged.Agreement-test.agree) > 1e-12 || !strings.Contains(s.Reason, test.reason) {
 			t.Errorf("%s: %s, agreement %v, %s; want %s, %v, %s", test.entry, got, *s.Judged.Agreement, s.Reason, test.want, test.agree, test.reason)
 		}
-		isWhole(t, s.Judged, len(test.says), len(asked))
-		expect.Same(t, "calls that are planned for", len(c.Judges()), len(asked))
+		isWhole(t, s.Judged, len(test.says), len(questions))
+		expect.Same(t, "calls that are planned for", len(c.Judges()), len(questions))
 	}
 }
 
@@ -197,9 +197,9 @@ func TestPanelProperties(t *testing.T) {
 func TestPanelWithAJudgeThatDoesNotReply(t *testing.T) {
 	t.Parallel()
 	c, _ := compileJudged(t, threeJudges, "judge: {rubric: x, panel: [a, b, c]}", nil)
-	s, asked := ruled(t, c, answer("x"), each(map[string]string{"a": "1", "b": "9", "c": "1"}))
-	if letter(s) != "u" || len(asked) != 4 || !strings.Contains(s.Reason, "the judge b does not count") {
-		t.Errorf("%s after %d: %s, want u after 4, for b", letter(s), len(asked), s.Reason)
+	s, questions := ruled(t, c, answer("x"), each(map[string]string{"a": "1", "b": "9", "c": "1"}))
+	if letter(s) != "u" || len(questions) != 4 || !strings.Contains(s.Reason, "the judge b does not count") {
+		t.Errorf("%s after %d: %s, want u after 4, for b", letter(s), len(questions), s.Reason)
 	}
 }
 
@@ -208,13 +208,13 @@ func TestPanelSeesTheConversation(t *testing.T) {
 	t.Parallel()
 	c, _ := compileJudged(t, threeJudges, "judge: {contextRecall: {reference: r, context: c}, panel: [a, b], sees: conversation}", nil)
 	a := aConversation(eval.Piece{Text: "You are welcome."})
-	_, asked := ruled(t, c, a, func(scorers.Question) string {
+	_, questions := ruled(t, c, a, func(scorers.Question) string {
 		return `{"reason": "x", "statements": [{"statement": "s", "supported": true}]}`
 	})
-	if len(asked) != 2 || asked[0].Prompt() != asked[1].Prompt() {
-		t.Fatalf("asked %d, want 2 of the same text", len(asked))
+	if len(questions) != 2 || questions[0].Prompt() != questions[1].Prompt() {
+		t.Fatalf("asked %d, want 2 of the same text", len(questions))
 	}
-	names := inFences(t, asked[0].Prompt())
+	names := inFences(t, questions[0].Prompt())
 	for _, want := range []string{"reference: r", "context1: c", "system: You are a shop.", "user: Thanks."} {
 		if !slices.Contains(names, want) {
 			t.Errorf("the texts are %q, want %q among them", names, want)
@@ -223,7 +223,7 @@ func TestPanelSeesTheConversation(t *testing.T) {
 }
 
 // A reply of the wrong shape is requested once more with what is wrong with it, and the next one counts.
-func TestJudgeOfTheWrongShapeIsAskedAgain(t *testing.T) {
+func TestJudgeOfTheWrongShapeIsSentACorrection(t *testing.T) {
 	t.Parallel()
 	for reply, why := range map[string]string{
 		`{"reason": "x", "score": 7}`:               "its score 7 is not between 0 and 1",
@@ -232,12 +232,12 @@ func TestJudgeOfTheWrongShapeIsAskedAgain(t *testing.T) {
 		`{"reason": "x", "score": 1, "extra": 1}`:   "it has a key \"extra\"",
 		`{"reason": "x", "score": 0, "score": 0.5}`: "the key \"score\" twice",
 	} {
-		s, asked := judged(t, compile(t, byRubric), answer("Paris"), reply, `{"reason": "now", "score": 1}`)
-		if letter(s) != "p" || len(asked) != 2 {
-			t.Fatalf("%s: %s after %d, %s, want p after 2", reply, letter(s), len(asked), s.Reason)
+		s, questions := judged(t, compile(t, byRubric), answer("Paris"), reply, `{"reason": "now", "score": 1}`)
+		if letter(s) != "p" || len(questions) != 2 {
+			t.Fatalf("%s: %s after %d, %s, want p after 2", reply, letter(s), len(questions), s.Reason)
 		}
-		quotesReply(t, asked)
-		if text := asked[1].Prompt(); !strings.HasPrefix(text, "That reply does not count: ") || !strings.Contains(text, why) {
+		quotesReply(t, questions)
+		if text := questions[1].Prompt(); !strings.HasPrefix(text, "That reply does not count: ") || !strings.Contains(text, why) {
 			t.Errorf("%s: asked again with %q, want %s", reply, text, why)
 		}
 	}

@@ -127,9 +127,9 @@ func TestAnswerCorrectnessWeighsSimilarity(t *testing.T) {
 		"": 0.75*0.5 + 0.25*cosine, ", similarity: 1": cosine, ", similarity: 0.5": 0.25 + cosine/2, ", similarity: 0": 0.5,
 	} {
 		c, _ := compileJudged(t, oneJudge, "judge: {answerCorrectness: {reference: four"+option+"}}", nil)
-		s, asked := ruled(t, c, answer("nine and."), alwaysSays(reply))
-		if s.Value == nil || math.Abs(*s.Value-want) > 1e-9 || len(asked) != 1 {
-			t.Errorf("%q: %+v after %d, want %v after 1", option, s, len(asked), want)
+		s, questions := ruled(t, c, answer("nine and."), alwaysSays(reply))
+		if s.Value == nil || math.Abs(*s.Value-want) > 1e-9 || len(questions) != 1 {
+			t.Errorf("%q: %+v after %d, want %v after 1", option, s, len(questions), want)
 		}
 		if got := len(c.References()); (got == 0) != (option == ", similarity: 0") {
 			t.Errorf("%q: %d references, want them only where they count", option, got)
@@ -146,15 +146,15 @@ func TestContextsOfTheAnswer(t *testing.T) {
 		"some text":            {"reference: Paris", "context1: some text"},
 	} {
 		c, _ := compileJudged(t, oneJudge, `judge: {contextRecall: {reference: "{{.ref}}"}}`, nil)
-		_, asked := ruled(t, c, answer(text), alwaysSays("never"))
-		expect.Same(t, text, inFences(t, asked[0].Prompt()), want)
+		_, questions := ruled(t, c, answer(text), alwaysSays("never"))
+		expect.Same(t, text, inFences(t, questions[0].Prompt()), want)
 	}
 	c, _ := compileJudged(t, oneJudge, `judge: {contextPrecision: {reference: "{{.ref}}"}}`, nil)
-	if s, asked := ruled(t, c, answer("[]"), alwaysSays("never")); letter(s) != "f" || *s.Value != 0 || len(asked) != 0 {
-		t.Errorf("no context: %s after %d, want 0 without a question", s.Reason, len(asked))
+	if s, questions := ruled(t, c, answer("[]"), alwaysSays("never")); letter(s) != "f" || *s.Value != 0 || len(questions) != 0 {
+		t.Errorf("no context: %s after %d, want 0 without a question", s.Reason, len(questions))
 	}
 	// A variable that is a list gives several; without a reference they are for the answer.
 	c, _ = compileJudged(t, oneJudge, `judge: {contextPrecision: {context: "{{.list}}"}}`, nil)
-	_, asked := ruled(t, c, answer("x"), alwaysSays("never"))
-	expect.Same(t, "without a reference", inFences(t, asked[0].Prompt()), []string{"context1: one", "context2: two", "answer: x"})
+	_, questions := ruled(t, c, answer("x"), alwaysSays("never"))
+	expect.Same(t, "without a reference", inFences(t, questions[0].Prompt()), []string{"context1: one", "context2: two", "answer: x"})
 }

@@ -20,7 +20,7 @@ import (
 // judged scores an answer, giving the replies to the judge's questions in their order; the last one is given again.
 func judged(t testing.TB, c *scorers.Compiled, a *scorers.Answer, replies ...string) (eval.Score, []scorers.Question) {
 	t.Helper()
-	var asked []scorers.Question
+	var questions []scorers.Question
 	known := map[string]*eval.Judgement{}
 	for range 4 {
 		a.Context = &scorers.Context{Judgements: scorers.Judgements{Known: known}}
@@ -29,14 +29,14 @@ func judged(t testing.TB, c *scorers.Compiled, a *scorers.Answer, replies ...str
 			t.Fatal(err)
 		}
 		if len(a.Context.Judgements.Wanted) == 0 {
-			return s, asked
+			return s, questions
 		}
 		if s.Value != nil || s.Unscored == "" {
 			t.Errorf("before the judge has replied: %+v, want no score yet", s)
 		}
 		for _, q := range a.Context.Judgements.Wanted {
-			known[q.Key] = &eval.Judgement{Reply: replies[min(len(asked), len(replies)-1)], FinishReason: "STOP"}
-			asked = append(asked, q)
+			known[q.Key] = &eval.Judgement{Reply: replies[min(len(questions), len(replies)-1)], FinishReason: "STOP"}
+			questions = append(questions, q)
 		}
 	}
 	t.Fatal("the judge is asked again and again, want an end")
@@ -92,20 +92,21 @@ func TestJudgeReplies(t *testing.T) {
 		{facts, `{"reason": "x", "choice": "equal"}`, "u", `the choice "equal" is not among`},
 		{facts, `{"reason": "x", "choice": ["same"]}`, "u", "no text"},
 	} {
-		s, asked := judged(t, compile(t, test.entry), answer("Paris"), test.reply)
+		s, questions := judged(t, compile(t, test.entry), answer("Paris"), test.reply)
 		got := letter(s)
 		if s.Value != nil {
 			got += fmt.Sprintf(" %.4g", *s.Value)
 		}
 		times := map[bool]int{true: 1, false: 2}[s.Value != nil]
-		if got != test.want || !strings.Contains(s.Reason, test.reason) || len(asked) != times {
-			t.Errorf("%s\n%s: %s, asked %d, %s, want %s, %d, %s", test.entry, test.reply, got, len(asked), s.Reason, test.want, times, test.reason)
+		if got != test.want || !strings.Contains(s.Reason, test.reason) || len(questions) != times {
+			t.Errorf("%s\n%s: %s after %d questions, %s, want %s, %d, %s",
+				test.entry, test.reply, got, len(questions), s.Reason, test.want, times, test.reason)
 		}
 	}
 }
 
 // A reply that is not a JSON object is requested once more, in the same conversation, and then no more.
-func TestJudgeIsAskedAgain(t *testing.T) {
+func TestJudgeIsSentACorrection(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{
 		"", " \r\n", "0.8", "[1]", "null", `"x"`, "The score is 0.8.", `{"reason": "x", "score": 1`,
@@ -117,14 +118,14 @@ func TestJudgeIsAskedAgain(t *testing.T) {
 		`{"reason": "` + strings.Repeat("x", 1<<20) + `", "score": 1}`,
 	} {
 		short := reply[:min(len(reply), 64<<10)] // as it is kept
-		s, asked := judged(t, compile(t, byRubric), answer("Paris"), short, `{"reason": "now", "score": 1}`)
-		if letter(s) != "p" || len(asked) != 2 {
-			t.Fatalf("%.50q: %s after %d, %s, want p after 2", reply, letter(s), len(asked), s.Reason)
+		s, questions := judged(t, compile(t, byRubric), answer("Paris"), short, `{"reason": "now", "score": 1}`)
+		if letter(s) != "p" || len(questions) != 2 {
+			t.Fatalf("%.50q: %s after %d, %s, want p after 2", reply, letter(s), len(questions), s.Reason)
 		}
-		quotesReply(t, asked)
-		s, asked = judged(t, compile(t, byRubric), answer("Paris"), short)
-		if letter(s) != "u" || len(asked) != 2 || !strings.Contains(s.Reason, "replied twice with no JSON object") || len(s.Reason) > 1000 {
-			t.Errorf("%.50q: %s after %d, %s, want u after 2 with a short reason", reply, letter(s), len(asked), s.Reason)
+		quotesReply(t, questions)
+		s, questions = judged(t, compile(t, byRubric), answer("Paris"), short)
+		if letter(s) != "u" || len(questions) != 2 || !strings.Contains(s.Reason, "replied twice with no JSON object") || len(s.Reason) > 1000 {
+			t.Errorf("%.50q: %s after %d, %s, want u after 2 with a short reason", reply, letter(s), len(questions), s.Reason)
 		}
 	}
 }
@@ -147,13 +148,13 @@ func TestJudgeThatIsBlocked(t *testing.T) {
 
 // Several repeats: the mean of numbers, the most frequent choice, and how far they agree. The helper quotesReply
 // wants a second question that continues the first: with the reply, and with what is wrong.
-func quotesReply(t *testing.T, asked []scorers.Question) {
+func quotesReply(t *testing.T, questions []scorers.Question) {
 	t.Helper()
-	turns := asked[1].Contents
+	turns := questions[1].Contents
 	if len(turns) != 3 || turns[1].Role != eval.RoleModel || turns[2].Role != eval.RoleUser {
 		t.Fatalf("asked again: %+v, want 3 turns", turns)
 	}
-	if turns[0].Parts[0].Text != asked[0].Contents[0].Parts[0].Text {
+	if turns[0].Parts[0].Text != questions[0].Contents[0].Parts[0].Text {
 		t.Errorf("the question is %q, want the one before", turns[0].Parts[0].Text)
 	}
 	if quoted := turns[1].Parts[0].Text; strings.TrimSpace(quoted) == "" || len(quoted) > 4096 {
@@ -184,24 +185,24 @@ func TestJudgeRepeats(t *testing.T) {
 		{facts, []string{pick("same"), pick("disagrees"), pick("same"), pick("disagrees")}, "f 0", 1. / 3, "says disagrees (0)"},
 		{facts, []string{pick("same"), pick("differsHarmlessly"), pick("same"), pick("differsHarmlessly")}, "p 1", 1. / 3, ""},
 	} {
-		s, asked := judged(t, compile(t, test.entry), answer("Paris"), test.replies...)
+		s, questions := judged(t, compile(t, test.entry), answer("Paris"), test.replies...)
 		got := fmt.Sprintf("%s %.4g", letter(s), *s.Value)
 		if got != test.want || math.Abs(*s.Judged.Agreement-test.agree) > 1e-12 || !strings.Contains(s.Reason, test.reason) {
 			t.Errorf("%s %v: %s, %+v, %s, want %s, %v, %s", test.entry, test.replies, got, s.Judged, s.Reason, test.want, test.agree, test.reason)
 		}
-		if n := len(test.replies); len(s.Judged.Rulings) != n || len(asked) != n {
-			t.Errorf("%s: %d rulings and %d questions, want %d", test.entry, len(s.Judged.Rulings), len(asked), n)
+		if n := len(test.replies); len(s.Judged.Rulings) != n || len(questions) != n {
+			t.Errorf("%s: %d rulings and %d questions, want %d", test.entry, len(s.Judged.Rulings), len(questions), n)
 		}
-		areRepeats(t, asked)
+		areRepeats(t, questions)
 	}
 }
 
 // areRepeats wants one question several times, with keys of their own.
-func areRepeats(t *testing.T, asked []scorers.Question) {
+func areRepeats(t *testing.T, questions []scorers.Question) {
 	t.Helper()
 	keys := map[string]bool{}
-	for i, q := range asked {
-		if keys[q.Key] || q.Repeat != i+1 || q.Contents[0].Parts[0].Text != asked[0].Contents[0].Parts[0].Text {
+	for i, q := range questions {
+		if keys[q.Key] || q.Repeat != i+1 || q.Contents[0].Parts[0].Text != questions[0].Contents[0].Parts[0].Text {
 			t.Errorf("%d: %+v, want repeat %d of the same text under a key of its own", i, q, i+1)
 		}
 		keys[q.Key] = true
@@ -228,8 +229,8 @@ func TestJudgeWithoutAnAnswer(t *testing.T) {
 		answer(""), {Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}},
 	} {
 		for entry, want := range map[string]string{byRubric: "f", "- not: {judge: {rubric: x}}": "f"} {
-			if s, asked := judged(t, compile(t, entry), a, "never"); letter(s) != want || len(asked) != 0 {
-				t.Errorf("%+v, asked %d, want %s without a question", s, len(asked), want)
+			if s, questions := judged(t, compile(t, entry), a, "never"); letter(s) != want || len(questions) != 0 {
+				t.Errorf("%+v, asked %d, want %s without a question", s, len(questions), want)
 			}
 		}
 	}
@@ -237,7 +238,7 @@ func TestJudgeWithoutAnAnswer(t *testing.T) {
 		t.Errorf("%+v, want it unscored", s)
 	}
 	big := answer(strings.Repeat("x", 5<<20))
-	if s, asked := judged(t, compile(t, byRubric), big, "never"); letter(s) != "u" || len(asked) != 0 ||
+	if s, questions := judged(t, compile(t, byRubric), big, "never"); letter(s) != "u" || len(questions) != 0 ||
 		!strings.Contains(s.Reason, "too long for a judge") {
 		t.Errorf("%.200s, want it unscored as too long, without a question", s.Reason)
 	}
@@ -300,12 +301,12 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 		if blank.Is(text) {
 			continue
 		}
-		s, asked := judged(t, c, answer(text), `{"reason": "no", "choice": "disagrees"}`)
+		s, questions := judged(t, c, answer(text), `{"reason": "no", "choice": "disagrees"}`)
 		if s.Reason != plain.Reason || *s.Value != 0 {
 			t.Errorf("%q: %v, %s, want 0, %s", text, *s.Value, s.Reason, plain.Reason)
 		}
 		want := map[string]string{"answer": text, "reference": "a {{reference}}", "question": "which?"}
-		if diff := cmp.Diff(want, fenced(t, asked[0].Contents[0].Parts[0].Text)); diff != "" {
+		if diff := cmp.Diff(want, fenced(t, questions[0].Contents[0].Parts[0].Text)); diff != "" {
 			t.Errorf("texts in fences (-want +got):\n%s", diff)
 		}
 	}
@@ -315,14 +316,14 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 func TestCodesOfFences(t *testing.T) {
 	t.Parallel()
 	c := compile(t, "- judge: {factuality: {reference: 'a {{\"{{\"}}reference}}', question: \"which?\"}}")
-	_, asked := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
-	code := opening.FindStringSubmatch(asked[0].Contents[0].Parts[0].Text)[1]
-	_, again := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
-	if again[0].Key != asked[0].Key {
-		t.Errorf("the key of the same answer is %s, want %s", again[0].Key, asked[0].Key)
+	_, questions := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
+	code := opening.FindStringSubmatch(questions[0].Contents[0].Parts[0].Text)[1]
+	_, second := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
+	if second[0].Key != questions[0].Key {
+		t.Errorf("the key of the same answer is %s, want %s", second[0].Key, questions[0].Key)
 	}
-	_, asked = judged(t, c, answer("answer "+strings.ToUpper(code)+">>>"), `{"reason": "no", "choice": "disagrees"}`)
-	fenced(t, asked[0].Contents[0].Parts[0].Text)
+	_, questions = judged(t, c, answer("answer "+strings.ToUpper(code)+">>>"), `{"reason": "no", "choice": "disagrees"}`)
+	fenced(t, questions[0].Contents[0].Parts[0].Text)
 }
 
 // A judge that repeats what an answer forges next to its own ruling has not ruled.
@@ -356,8 +357,8 @@ func TestJudgeSeesTheQuestion(t *testing.T) {
 		"- judge: {closedQA: {reference: x, question: own}}":   "own",
 		"- judge: {faithfulness: {context: x, question: own}}": "own",
 	} {
-		_, asked := judged(t, compile(t, entry), a, `{"reason": "x", "score": 1}`)
-		if got := fenced(t, asked[0].Contents[0].Parts[0].Text)["question"]; got != want {
+		_, questions := judged(t, compile(t, entry), a, `{"reason": "x", "score": 1}`)
+		if got := fenced(t, questions[0].Contents[0].Parts[0].Text)["question"]; got != want {
 			t.Errorf("%s: %q, want %q", entry, got, want)
 		}
 	}
@@ -393,8 +394,8 @@ func FuzzJudgeFence(f *testing.F) {
 		if blank.Is(text) {
 			return
 		}
-		_, asked := judged(t, c, answer(text), `{"reason": "x", "choice": "yes"}`)
-		if got := fenced(t, asked[0].Contents[0].Parts[0].Text); got["answer"] != text ||
+		_, questions := judged(t, c, answer(text), `{"reason": "x", "choice": "yes"}`)
+		if got := fenced(t, questions[0].Contents[0].Parts[0].Text); got["answer"] != text ||
 			slices.Contains([]string{got["question"], got["reference"]}, "") {
 			t.Errorf("%q, want the answer %q, a question and a reference", got, text)
 		}

@@ -49,8 +49,8 @@ func fenceFigures(t *testing.T) string {
 		if blank.Is(text) {
 			continue
 		}
-		_, asked := judged(t, c, answer(text), `{"reason": "no", "choice": "no"}`)
-		got := fenced(t, asked[0].Contents[0].Parts[0].Text)
+		_, questions := judged(t, c, answer(text), `{"reason": "no", "choice": "no"}`)
+		got := fenced(t, questions[0].Contents[0].Parts[0].Text)
 		n.add(got["answer"] == text && got["reference"] == "x" && got["question"] == "q")
 	}
 	return fmt.Sprintf("Of answers made to break programs or to give orders to the judge, %s reach it whole and within their fence. Whether "+

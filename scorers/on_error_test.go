@@ -108,7 +108,7 @@ func TestOnErrorOfABrokenScorer(t *testing.T) {
 }
 
 // A program that was stopped with the run says nothing about the answer.
-func TestOnErrorWaitsForNobody(t *testing.T) {
+func TestOnErrorDoesNotWait(t *testing.T) {
 	t.Parallel()
 	c := compile(t, "- {"+unsafe+", onError: fail}")
 	a := answer("x")
@@ -123,7 +123,7 @@ func TestOnErrorWaitsForNobody(t *testing.T) {
 	expect.Same(t, "when it no longer waits", letter(s), "u")
 }
 
-func TestOnErrorMistakes(t *testing.T) {
+func TestOnErrorProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- {contains: x, onError: fail}":             "",

@@ -323,7 +323,7 @@ func TestOverlapReasons(t *testing.T) {
 	}
 }
 
-func TestOverlapMistakes(t *testing.T) {
+func TestOverlapProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- rouge: x":                                                 "expected a mapping",

@@ -50,7 +50,7 @@ func TestSchemaFile(t *testing.T) {
 	}
 }
 
-func TestSchemaFileMistakes(t *testing.T) {
+func TestSchemaFileProblems(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
 		"":                               "x.json:1:1: not valid JSON",

@@ -177,19 +177,19 @@ func (c *keywordCheck) unknown(key string, path []string, draft schemaDraft) {
 	said := fmt.Sprintf("%s`%s` is not a keyword of JSON Schema %s", where, visibleText(key), draft.name)
 	switch other, near := draftsWith(key), diag.Nearest(key, draft.keywords, 1); {
 	case len(other) > 0:
-		c.mistake(
+		c.problem(
 			node,
 			fmt.Sprintf("a keyword of %s; set `$schema`, or take the keyword of %s", strings.Join(other, ", "), draft.name),
 			said,
 		)
 	case len(near) > 0:
-		c.mistake(node, fmt.Sprintf("did you mean `%s`?", near[0]), said)
+		c.problem(node, fmt.Sprintf("did you mean `%s`?", near[0]), said)
 	default:
 		node.Warnf(fmt.Sprintf("name a note of your own `x-%s`", visibleText(key)), "%s%s, and is not checked", c.src.prefix(), said)
 	}
 }
 
-func (c *keywordCheck) mistake(node yamlnode.Node, hint, said string) {
+func (c *keywordCheck) problem(node yamlnode.Node, hint, said string) {
 	c.found = true
 	c.src.errorAt(node, hint, "%s", said)
 }

@@ -215,7 +215,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 	if kind.stream {
 		found.Stream = s.Kind
 	}
-	s.CheckBeside(outer != nil, kind.Options)
+	s.CheckSiblings(outer != nil, kind.Options)
 	yaml := s.Source.(entry.YAML)
 	if yaml.Args.IsNull() {
 		yaml.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)

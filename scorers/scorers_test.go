@@ -197,7 +197,7 @@ func TestCombinedValues(t *testing.T) {
 }
 
 // Arguments that would turn a check off, or into its opposite, are problems.
-func TestEmptyArgumentsAreMistakes(t *testing.T) {
+func TestEmptyArgumentsAreProblems(t *testing.T) {
 	t.Parallel()
 	for _, entry := range []string{
 		`- length: {max: 1, unit: ""}`, `- tokens: {max: 1, of: ""}`, `- latency: ""`, `- json: ""`, `- safety: {max: ""}`, `- finishReason: ""`,

@@ -17,9 +17,9 @@ func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 		n.Errorf("such as .name, or .items[0].id", "`jq` needs an expression of at most %d bytes", jq.MaxSource)
 		return nil
 	}
-	expression, mistake := jq.Compile(source)
-	if mistake != nil {
-		mistake.Report(n, visibleText)
+	expression, problem := jq.Compile(source)
+	if problem != nil {
+		problem.Report(n, visibleText)
 		return nil
 	}
 	if untrusted && !expression.OnlyPicks() {

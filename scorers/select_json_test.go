@@ -53,8 +53,8 @@ func TestSelectJSON(t *testing.T) {
 		"- {finishReason: STOP, select: {json: first}}":    "does not look at the text",
 		"- {equals: x, select: [{json: first}, {jq: ''}]}": "`jq` needs an expression",
 	} {
-		if told := strings.Join(problemLines(entry, fstest.MapFS{}), "\n"); !strings.Contains(told, want) {
-			t.Errorf("%s\n got %s\nwant %s", entry, told, want)
+		if problems := strings.Join(problemLines(entry, fstest.MapFS{}), "\n"); !strings.Contains(problems, want) {
+			t.Errorf("%s\n got %s\nwant %s", entry, problems, want)
 		}
 	}
 }

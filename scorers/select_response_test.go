@@ -81,7 +81,7 @@ func TestSelectFromTheResponse(t *testing.T) {
 	checkCalls(t, []callsTest{{equals("x", ".a"), huge, "u"}, {equals("x", ".a"), deep, "u"}})
 }
 
-func TestSelectFromTheResponseMistakes(t *testing.T) {
+func TestSelectFromTheResponseProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- {equals: x, select: {response: .a, jq: .b}}":                                "8:30: one way of selecting a step: jq or response",

@@ -212,7 +212,7 @@ func checkReported(t *testing.T, entry, want string, got []string) {
 	}
 }
 
-func TestSelectMistakes(t *testing.T) {
+func TestSelectProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- {equals: x, select: .a}":                                      "8:29: expected a mapping",

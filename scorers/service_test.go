@@ -105,7 +105,7 @@ func TestWholeAnswerScorers(t *testing.T) {
 	}
 }
 
-func TestWholeAnswerMistakes(t *testing.T) {
+func TestWholeAnswerProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- promptFeedback: LOW":                               "expected a mapping",

@@ -345,7 +345,7 @@ func TestRefusal(t *testing.T) {
 }
 
 // Problems of arguments are reported at their place.
-func TestShapeMistakes(t *testing.T) {
+func TestShapeProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- number: twelve":                                        "8:17: expected a number",
@@ -389,12 +389,12 @@ func TestShapeMistakes(t *testing.T) {
 			"  - name: c\n    scorers:\n      " + entry + "\n"
 		var diags diag.List
 		suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
-		var told []string
+		var problems []string
 		for _, d := range diags.Sorted() {
-			told = append(told, d.Pos.String()+": "+d.Message)
+			problems = append(problems, d.Pos.String()+": "+d.Message)
 		}
-		if len(told) != 1 || !strings.HasPrefix(told[0], "s.yaml:"+want) {
-			t.Errorf("%s\n got %s\nwant %s", entry, strings.Join(told, "\n     "), want)
+		if len(problems) != 1 || !strings.HasPrefix(problems[0], "s.yaml:"+want) {
+			t.Errorf("%s\n got %s\nwant %s", entry, strings.Join(problems, "\n     "), want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // kind by its name.
 func (t Table) Shapes() map[string]shape.Shape {
 	out := map[string]shape.Shape{
-		"scorer":       t.entry(entry.BesideKeys),
+		"scorer":       t.entry(entry.SiblingKeys),
 		"nestedScorer": t.entry(entry.NestedKeys),
 	}
 	for _, k := range t {
@@ -25,8 +25,8 @@ func (t Table) Shapes() map[string]shape.Shape {
 }
 
 // entry is a mapping with one kind, and what may be next to it. Everything in it may come out of a template.
-func (t Table) entry(beside shape.Block) shape.Shape {
-	b := shape.Block{Keys: slices.Clone(beside.Keys)}
+func (t Table) entry(siblings shape.Block) shape.Shape {
+	b := shape.Block{Keys: slices.Clone(siblings.Keys)}
 	options := map[string][]string{} // with the kinds that have them
 	for _, k := range t {
 		b.Keys = append(b.Keys, shape.Key{Name: k.Name, Is: shape.Ref(k.Name)})

@@ -99,7 +99,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-func TestSnapshotTells(t *testing.T) {
+func TestSnapshotReports(t *testing.T) {
 	t.Parallel()
 	expected := "one\ntwo\nthree\n"
 	got := snapshot(t, "- snapshot: true", &expected, answer("one\n2\nthree"))
@@ -188,7 +188,7 @@ func TestOnlySnapshots(t *testing.T) {
 	}
 }
 
-func TestSnapshotMistakes(t *testing.T) {
+func TestSnapshotProblems(t *testing.T) {
 	t.Parallel()
 	for list, want := range map[string]string{
 		"- snapshot:":                                  "`snapshot` needs an argument",

@@ -336,7 +336,7 @@ func TestStepsAndToolErrors(t *testing.T) {
 	}
 }
 
-func TestToolCallsMistakes(t *testing.T) {
+func TestToolCallsProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- toolCalls: nothing":                               "8:20: `nothing` is not known here",

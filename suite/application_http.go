@@ -127,10 +127,10 @@ func (l *loader) jq(m yamlnode.Map, key string) string {
 		n.Errorf("such as .reply.text", "`%s` needs a jq expression of at most %d bytes", key, jq.MaxSource)
 		return ""
 	}
-	expression, mistake := jq.Compile(source)
+	expression, problem := jq.Compile(source)
 	switch {
-	case mistake != nil:
-		mistake.Report(n, diag.CleanLine)
+	case problem != nil:
+		problem.Report(n, diag.CleanLine)
 	case l.opts.Untrusted && !expression.OnlyPicks():
 		n.Errorf("such as .reply.text, or .items[0].text", "in an untrusted suite, jq only takes paths")
 	default:

@@ -180,8 +180,8 @@ func TestCasesAreTheSameEachTime(t *testing.T) {
 	if diff := cmp.Diff([]string{"m 1x", "m 1y", "m 2x", "m 2y", "e 1", "e 2", "plain"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	_, again := list()
-	expect.Same(t, "ids of the same text", again, ids)
+	_, second := list()
+	expect.Same(t, "ids of the same text", second, ids)
 	first := map[string]string{}
 	for i, id := range ids {
 		if other, twice := first[id]; twice {

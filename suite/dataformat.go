@@ -97,9 +97,9 @@ func (l *loader) rowsPath(n yamlnode.Node) (_ *jq.Rows, ok bool) {
 		n.Errorf(hint, "`rows` needs a jq expression of at most %d bytes", jq.MaxSource)
 		return nil, false
 	}
-	out, mistake := jq.CompileRows(source)
-	if mistake != nil {
-		mistake.Report(n, diag.CleanLine)
+	out, problem := jq.CompileRows(source)
+	if problem != nil {
+		problem.Report(n, diag.CleanLine)
 		return nil, false
 	}
 	if l.opts.Untrusted && !out.OnlyPicks() {

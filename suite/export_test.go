@@ -20,6 +20,6 @@ func LoadBy(fsys fs.FS, path string, kinds Kinds, piece int, diags *diag.List) (
 		how = thrift{}
 	}
 	s = &Suite{File: path, files: newFiles(fsys, path), opts: Options{Now: time.Unix(1_800_000_000, 0)}, kinds: kinds}
-	_, again := s.load(how, &diag.List{})
-	return s.loadBy(how, diags), !again
+	_, second := s.load(how, &diag.List{})
+	return s.loadBy(how, diags), !second
 }

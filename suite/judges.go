@@ -97,8 +97,8 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 	return j
 }
 
-// Asks reports whether both judges have the same model and settings. Their prompts may differ.
-func (j *Judge) Asks(like *Judge) bool {
+// SameModel reports whether both judges have the same model and settings. Their prompts may differ.
+func (j *Judge) SameModel(like *Judge) bool {
 	plain := func(j *Judge) Judge {
 		one := *j
 		one.Name, one.ModelPos, one.MaxOutputPos, one.pos = "", diag.Pos{}, diag.Pos{}, diag.Pos{}
@@ -129,7 +129,7 @@ func (j *Judge) unfit(panel []*Judge) (problem, hint string) {
 		switch {
 		case other == j:
 			return fmt.Sprintf("the judge `%s` is in the panel twice", j.Name), "`repeats` calls one judge several times"
-		case other.Asks(j) && other.Own.Text() == j.Own.Text():
+		case other.SameModel(j) && other.Own.Text() == j.Own.Text():
 			return fmt.Sprintf("the judges `%s` and `%s` are the same model with the same settings", other.Name, j.Name),
 				"one call would serve for both: give one another model, or use `repeats`"
 		case (other.Own == nil) != (j.Own == nil) || j.Own != nil && !slices.Equal(j.Own.Choices, other.Own.Choices):
@@ -168,8 +168,8 @@ func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	return nil, fmt.Sprintf("there is no judge `%s`", name), diag.DidYouMean(name, names)
 }
 
-// AskedJudges are the judges that scorers of the suite use.
-func (s *Suite) AskedJudges() []*Judge {
+// CalledJudges are the judges that scorers of the suite use.
+func (s *Suite) CalledJudges() []*Judge {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(j *Judge) bool { return !j.used })
 }
 

@@ -98,8 +98,8 @@ func metricOf(e yamlnode.Entry, env any) *Metric {
 		return nil // which was reported
 	}
 	program, err := expression.Compile(text, env, expression.Number)
-	if mistake, bad := errors.AsType[*expression.Error](err); bad {
-		e.Value.ErrorfAt(mistake.Offset, mistake.Hint, "in the metric `%s`: %s", e.Name(), mistake.Message)
+	if problem, bad := errors.AsType[*expression.Error](err); bad {
+		e.Value.ErrorfAt(problem.Offset, problem.Hint, "in the metric `%s`: %s", e.Name(), problem.Message)
 		return nil
 	}
 	if len(program.Reads()) == 0 {

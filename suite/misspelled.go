@@ -45,7 +45,7 @@ func (u *misspelled) noteScorer(key string) {
 // scorerNames reports whether a key of a scorer, if it is unknown, may mean its name.
 func (u *misspelled) scorerNames() bool {
 	for key := range u.scorerKeys {
-		if slices.Equal(diag.Nearest(key, entry.BesideKeys.Names(), 1), []string{"name"}) {
+		if slices.Equal(diag.Nearest(key, entry.SiblingKeys.Names(), 1), []string{"name"}) {
 			return true
 		}
 	}

@@ -27,7 +27,7 @@ func (l *loader) parts(n yamlnode.Node) []part {
 			continue
 		}
 		if form := partForm(m); form != "" {
-			checkBesidePart(m, form)
+			checkPartSiblings(m, form)
 			out = append(out, l.part(m, form))
 		}
 	}
@@ -56,8 +56,8 @@ func partForm(m yamlnode.Map) string {
 	return given
 }
 
-// checkBesidePart reports keys of files next to a part that is none.
-func checkBesidePart(m yamlnode.Map, form string) {
+// checkPartSiblings reports keys of files next to a part that is none.
+func checkPartSiblings(m yamlnode.Map, form string) {
 	if m.Has("mimeType") && form != "image" && form != "data" {
 		m.Key("mimeType").Errorf("", "mimeType belongs to an image, or to data")
 	}

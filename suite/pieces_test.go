@@ -177,10 +177,10 @@ func allOf(s *suite.Suite) (out []string) {
 	metrics, open := s.Metrics()
 	out = append(out, fmt.Sprint(s.CaseCount(), metrics, open, s.Embeds(), s.Hash()))
 	for c := range s.Outlines() {
-		out = append(out, caseTold(c))
+		out = append(out, caseText(c))
 	}
 	for c := range s.Cases() {
-		out = append(out, caseTold(c))
+		out = append(out, caseText(c))
 		for _, a := range c.Arms {
 			r, err := s.Render(c, a)
 			out = append(out, fmt.Sprint(a.Name(), asJSON(r), err))
@@ -195,7 +195,7 @@ func allOf(s *suite.Suite) (out []string) {
 	return slices.Clip(out)
 }
 
-func caseTold(c *suite.Case) string {
+func caseText(c *suite.Case) string {
 	return fmt.Sprint(
 		c.Name, c.ID, c.VarsHash, c.Tags, c.Cluster, c.Repeats, asJSON(c.Threshold), asJSON(c.Quarantine), len(c.Arms), c.Pos, c.Vars(),
 	)
@@ -216,7 +216,7 @@ func inline(cases int, last string) string {
 		"  - {name: last, vars: {q: x}, scorers: [" + last + "]}\n"
 }
 
-func TestMistakesInLongSuitesHaveTheirPlaces(t *testing.T) {
+func TestProblemsInLongSuitesHaveTheirPlaces(t *testing.T) {
 	t.Parallel()
 	for last, want := range map[string]string{
 		"{contians: x}":                  "s.yaml:3005:43: unknown scorer kind `contians`",

@@ -80,7 +80,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 		return nil
 	}
 	m := n.Map()
-	allowed := entry.BesideKeys
+	allowed := entry.SiblingKeys
 	if nested {
 		allowed = entry.NestedKeys
 	}
@@ -166,10 +166,10 @@ func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 	slip.Key.Errorf(hint, "unknown scorer kind `%s`", slip.Name())
 }
 
-// CheckBeside reports the keys of the entry that are neither the kind, nor allowed next to
+// CheckSiblings reports the keys of the entry that are neither the kind, nor allowed next to
 // every kind, nor among the options of this one.
-func (s *Scorer) CheckBeside(nested bool, options []string) {
-	allowed := &entry.BesideKeys
+func (s *Scorer) CheckSiblings(nested bool, options []string) {
+	allowed := &entry.SiblingKeys
 	if nested {
 		allowed = &entry.NestedKeys
 	}
@@ -178,7 +178,7 @@ func (s *Scorer) CheckBeside(nested bool, options []string) {
 			continue
 		}
 		hint := diag.DidYouMean(e.Name(), slices.Concat([]string{s.Kind}, options, allowed.Names()))
-		if nested && entry.BesideKeys.Has(e.Name()) {
+		if nested && entry.SiblingKeys.Has(e.Name()) {
 			hint = "write it next to the outermost scorer"
 		}
 		e.Key.Errorf(hint, "unknown key `%s` next to `%s`", e.Name(), s.Kind)

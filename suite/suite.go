@@ -339,10 +339,10 @@ func (s *Suite) Sources() iter.Seq2[string, []byte] {
 func (s *Suite) Base() string { return s.files.suite }
 
 // Shown is how a file of the suite's folder is named in messages.
-func (s *Suite) Shown(name string) string { return shownBeside(s.File, name) }
+func (s *Suite) Shown(name string) string { return shownWith(s.File, name) }
 
-// shownBeside names a file that is next to another in messages.
-func shownBeside(other, name string) string {
+// shownWith names a file that is next to another in messages.
+func shownWith(other, name string) string {
 	return other[:strings.LastIndexByte(other, '/')+1] + name
 }
 

@@ -27,14 +27,14 @@ func (t thrift) used() bool { return t != thrift{} }
 // maxWhole the lists of them.
 const (
 	maxShared = 4096
-	maxSeen    = 1 << 16
+	maxSeen   = 1 << 16
 	maxWhole  = 256
 )
 
 // shared finds the scorers that several cases have.
 type shared struct {
 	seed  maphash.Seed
-	seen   map[uint64]bool            // what scorers say that came once, hashed
+	seen  map[uint64]bool            // what scorers say that came once, hashed
 	defs  map[string]*scorerDef      // scorers that came again, by what they say
 	whole map[string][][]*scorerDef  // lists of such scorers alone, by what they say
 	lists map[*scorerDef][]*judgedBy // by their first scorers

@@ -24,10 +24,10 @@ func (f *filter) compile(first *row, diags *diag.List) {
 	if first.of.isTable() {
 		env = first.vars.Plain()
 	}
-	var mistake *expression.Error
+	var problem *expression.Error
 	var err error
-	if f.program, err = expression.Compile(f.node.Str(), env, expression.Truth); errors.As(err, &mistake) {
-		f.node.WithDiags(diags).ErrorfAt(mistake.Offset, mistake.Hint, "in the expression: %s", mistake.Message)
+	if f.program, err = expression.Compile(f.node.Str(), env, expression.Truth); errors.As(err, &problem) {
+		f.node.WithDiags(diags).ErrorfAt(problem.Offset, problem.Hint, "in the expression: %s", problem.Message)
 	}
 }
 

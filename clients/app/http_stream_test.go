@@ -80,8 +80,8 @@ func TestHTTPStreams(t *testing.T) {
 			if timed := call.Timing.Chunks > 0 && (call.Timing.FirstTokenMs > 0) == (one.want != ""); !timed {
 				t.Errorf("got %+v, want the time of the first text", call.Timing)
 			}
-			again, again2 := reread(t, one.reading, resp)
-			expect.Same(t, "read again", again, resp.Text())
+			second, again2 := reread(t, one.reading, resp)
+			expect.Same(t, "read again", second, resp.Text())
 			expect.Same(t, "read again with another jq", again2, true)
 		})
 	}
@@ -90,11 +90,11 @@ func TestHTTPStreams(t *testing.T) {
 // reread reads an answer again in the same way, and reports whether a jq that finds nothing is an error then.
 func reread(t *testing.T, reading app.Reading, resp *eval.Response) (text string, fails bool) {
 	t.Helper()
-	again, err := client.NewReader(reading).Reread(resp)
+	second, err := client.NewReader(reading).Reread(resp)
 	expect.OK(t, err)
 	reading.Answer = ".nothing_of_the_kind?"
 	_, err = client.NewReader(reading).Reread(resp)
-	return again.Text(), err != nil
+	return second.Text(), err != nil
 }
 
 // A stream that breaks is an error, and never the part of the text that came.

@@ -36,9 +36,9 @@ func NewReader(r app.Reading) *Reader {
 		if source == "" {
 			return nil
 		}
-		compiled, mistake := jq.Compile(source)
-		if mistake != nil {
-			panic(mistake)
+		compiled, problem := jq.Compile(source)
+		if problem != nil {
+			panic(problem)
 		}
 		return &expression{name, source, compiled}
 	}

@@ -61,11 +61,11 @@ func checkReread(t *testing.T, r *Reader, resp *eval.Response, err error) {
 	expect.OK(t, err)
 	var kept eval.Response
 	expect.OK(t, json.Unmarshal(file, &kept))
-	again, err := r.Reread(&kept)
+	second, err := r.Reread(&kept)
 	expect.OK(t, err)
-	expect.Same(t, "usage", again.Usage, resp.Usage)
-	again.Usage, resp.Usage = nil, nil
-	expect.Same(t, "answer", asFile(t, again), asFile(t, resp))
+	expect.Same(t, "usage", second.Usage, resp.Usage)
+	second.Usage, resp.Usage = nil, nil
+	expect.Same(t, "answer", asFile(t, second), asFile(t, resp))
 }
 
 func asFile(t *testing.T, resp *eval.Response) string {

@@ -284,8 +284,8 @@ func TestReplies(t *testing.T) {
 	if hot, _ := share(1, 3); hot <= one {
 		t.Errorf("temperature 3: %v, want more than %v", hot, one)
 	}
-	if _, again := share(1, 1); again != first {
-		t.Errorf("the same seed gives\n%s\nwant\n%s", again, first)
+	if _, second := share(1, 1); second != first {
+		t.Errorf("the same seed gives\n%s\nwant\n%s", second, first)
 	}
 	if _, other := share(2, 1); other == first {
 		t.Errorf("another seed gives the same too, want other answers:\n%s", other)
@@ -338,7 +338,7 @@ rules:
 	}
 }
 
-func TestScriptMistakes(t *testing.T) {
+func TestScriptProblems(t *testing.T) {
 	t.Parallel()
 	var diags diag.List
 	LoadScript("s.yaml", []byte(`

@@ -64,7 +64,7 @@ rules:
 	}
 }
 
-func TestMistakesInScriptedCalls(t *testing.T) {
+func TestProblemsInScriptedCalls(t *testing.T) {
 	t.Parallel()
 	var diags diag.List
 	LoadScript("s.yaml", []byte(`

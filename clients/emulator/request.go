@@ -183,8 +183,8 @@ func (r *request) prompt() string {
 	return ""
 }
 
-// judgeAgain is the question that a judge gets once more because its reply does not count; false for other requests.
-func (r *request) judgeAgain() (question string, repeated bool) {
+// repeatedQuestion is the question that a judge gets once more because its reply does not count; false for other requests.
+func (r *request) repeatedQuestion() (question string, repeated bool) {
 	if len(r.Contents) != 3 || !strings.HasPrefix(r.Contents[2].text(), "That reply ") {
 		return "", false
 	}

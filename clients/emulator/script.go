@@ -207,7 +207,7 @@ func (f *fault) readMalformed(v yamlnode.Node) {
 // answers again.
 func (s *Script) match(req *request, model string) (*rule, int64) {
 	i := s.find(req, model, req.prompt())
-	if question, repeated := req.judgeAgain(); repeated && (i < 0 || s.rules[i].saysAny()) {
+	if question, repeated := req.repeatedQuestion(); repeated && (i < 0 || s.rules[i].saysAny()) {
 		if of := s.find(req, model, question); of >= 0 {
 			i, req.question = of, question
 		}

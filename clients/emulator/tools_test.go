@@ -273,8 +273,8 @@ func TestAToolLoopRunsToItsEnd(t *testing.T) {
 		question, calls, shipped, `[{"functionCall":{"name":"add"}}]`, `[{"functionResponse":{"name":"add","response":{"sum":3}}}]`,
 	))
 	expect.Same(t, "the third step", third.Candidates[0].Content.text(), "step 3: shipped and 3")
-	again := answered(t, server, turns(question, calls, shipped, `[{"text":"Shipped."}]`, `[{"text":"And order B2?"}]`))
-	expect.Same(t, "the call for the next question", sentParts(t, again),
+	followUp := answered(t, server, turns(question, calls, shipped, `[{"text":"Shipped."}]`, `[{"text":"And order B2?"}]`))
+	expect.Same(t, "the call for the next question", sentParts(t, followUp),
 		strings.NewReplacer("Where is order A17?", "And order B2?", `"A17"`, `"B2"`).Replace(calls))
 }
 

@@ -40,14 +40,14 @@ func FuzzVectors(f *testing.F) {
 		type values struct {
 			Values []float64 `json:"values"`
 		}
-		var again struct {
+		var reread struct {
 			Embeddings []values `json:"embeddings"`
 		}
 		for _, v := range got {
 			checkVector(t, v, len(got[0]))
-			again.Embeddings = append(again.Embeddings, values{v})
+			reread.Embeddings = append(reread.Embeddings, values{v})
 		}
-		text, err := json.Marshal(again)
+		text, err := json.Marshal(reread)
 		expect.OK(t, err)
 		expect.Same(t, "the number of vectors", len(got), n)
 		second, err := parseVectors(text, n)

@@ -102,11 +102,11 @@ func FuzzTokenFile(f *testing.F) {
 			t.Fatalf("%+v %v, want a client, and an expiry after the time of the token", token, err)
 		}
 		expect.OK(t, os.WriteFile(s.Path, text, 0o600))
-		again, err := s.parse()
+		second, err := s.parse()
 		expect.OK(t, err)
-		expect.Same(t, "scopes, read again", again.Scopes, token.Scopes)
-		if again.AccessToken != token.AccessToken || !again.Expiry.Equal(token.Expiry) || again.Client != token.Client {
-			t.Errorf("%+v, then %+v, want the same", token, again)
+		expect.Same(t, "scopes, read again", second.Scopes, token.Scopes)
+		if second.AccessToken != token.AccessToken || !second.Expiry.Equal(token.Expiry) || second.Client != token.Client {
+			t.Errorf("%+v, then %+v, want the same", token, second)
 		}
 	})
 }

@@ -211,22 +211,22 @@ func (c *Client) token(
 ) (*oauth2.Token, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, direct())
 	t, err := ask(ctx, c.config(redirect, scopes))
-	if c.Secret != "" && !c.SecretInHeader && asksForHeader(err) {
+	if c.Secret != "" && !c.SecretInHeader && wantsHeader(err) {
 		c.SecretInHeader = true
 		token, errByHeader := ask(ctx, c.config(redirect, scopes))
 		if errByHeader == nil {
 			return token, nil
 		}
 		c.SecretInHeader = false
-		if !asksForHeader(errByHeader) { // it knew the client then, and had something else to say
+		if !wantsHeader(errByHeader) { // it knew the client then, and had something else to say
 			err = errByHeader
 		}
 	}
 	return t, err
 }
 
-// asksForHeader reports whether an error may mean that the client has to say who it is in another way.
-func asksForHeader(err error) bool {
+// wantsHeader reports whether an error may mean that the client has to say who it is in another way.
+func wantsHeader(err error) bool {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) {
 		return false
@@ -374,8 +374,8 @@ func (t *Token) Missing(wanted []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(s string) bool { return slices.Contains(t.Scopes, s) })
 }
 
-// LoginAgain is how errors end that only a new login cures.
-const LoginAgain = "log in again: evalrun auth login --client-secrets FILE"
+// LoginHint is how errors end that only a new login cures.
+const LoginHint = "log in again: evalrun auth login --client-secrets FILE"
 
 // authError is an error that ends a run with the advice to log in.
 func authError(format string, args ...any) *eval.Error {

@@ -21,13 +21,13 @@ import (
 )
 
 // authServer runs the emulator's authorization server and counts the requests to its token endpoint.
-func authServer(t *testing.T, o emulator.Options) (c *Client, asked *atomic.Int64) {
+func authServer(t *testing.T, o emulator.Options) (c *Client, requests *atomic.Int64) {
 	t.Helper()
-	asked = new(atomic.Int64)
+	requests = new(atomic.Int64)
 	e := emulator.New(o)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/oauth/token" {
-			asked.Add(1)
+			requests.Add(1)
 		}
 		e.ServeHTTP(w, r)
 	}))
@@ -40,7 +40,7 @@ func authServer(t *testing.T, o emulator.Options) (c *Client, asked *atomic.Int6
 	if c, err = parseClient(data); err != nil {
 		t.Fatal(err)
 	}
-	return c, asked
+	return c, requests
 }
 
 var scopes = []string{"https://scopes.example/auth/generative-language.retriever"}
@@ -139,7 +139,7 @@ func checkAuthorization(t *testing.T, address string) {
 // Only the one answer that belongs to the login counts, whatever else comes.
 func TestStrayCallbacks(t *testing.T) {
 	t.Parallel()
-	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	c, requests := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	get := func(method, address string, change func(*http.Request)) int {
 		req, err := http.NewRequest(method, address, nil)
 		expect.OK(t, err)
@@ -186,15 +186,15 @@ func TestStrayCallbacks(t *testing.T) {
 				t.Errorf("%s: status %d, want 400 or more", name, status)
 			}
 		}
-		if n := asked.Load(); n != 0 {
+		if n := requests.Load(); n != 0 {
 			t.Errorf("%d codes were traded for stray callbacks, want none", n)
 		}
 		if status := get("GET", good.String(), nil); status != 200 {
 			t.Errorf("the good one: status %d, want 200", status)
 		}
 	}, nil)
-	if err != nil || token == nil || asked.Load() != 1 {
-		t.Errorf("%v, %d codes were traded, want no error and 1", err, asked.Load())
+	if err != nil || token == nil || requests.Load() != 1 {
+		t.Errorf("%v, %d codes were traded, want no error and 1", err, requests.Load())
 	}
 	if len(notices) != 1 || !strings.Contains(notices[0], "wrong state") {
 		t.Errorf("%q, want one notice of a wrong state", notices)

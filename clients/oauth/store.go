@@ -75,9 +75,9 @@ func (s *Store) parse() (*Token, error) {
 	file := storeFile{Token: &Token{}}
 	switch err := json.Unmarshal(data, &file); {
 	case err != nil || file.Version == 0 || file.Client.ID == "":
-		return nil, fmt.Errorf("%s is damaged; %s", s.Path, LoginAgain)
+		return nil, fmt.Errorf("%s is damaged; %s", s.Path, LoginHint)
 	case file.Version != storeVersion:
-		return nil, fmt.Errorf("%s is of version %d, and this evalrun reads version %d; %s", s.Path, file.Version, storeVersion, LoginAgain)
+		return nil, fmt.Errorf("%s is of version %d, and this evalrun reads version %d; %s", s.Path, file.Version, storeVersion, LoginHint)
 	}
 	return file.Token, nil
 }

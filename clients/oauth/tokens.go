@@ -175,7 +175,7 @@ func (t *Tokens) replace(ctx context.Context, old *Token) (*Token, error) {
 // refresh renews the login in the file, which the caller has locked.
 func (t *Tokens) refresh(ctx context.Context, token *Token) error {
 	if token.RefreshToken == "" {
-		return authError("the login has expired, and the server gave no refresh token; %s", LoginAgain)
+		return authError("the login has expired, and the server gave no refresh token; %s", LoginHint)
 	}
 	if err := t.store.save(token); err != nil { // better to find out before the refresh token is used up
 		return authError("%s", err)
@@ -203,7 +203,7 @@ func (t *Token) refresh(ctx context.Context) error {
 	reason := t.Client.explain(err, t.RefreshToken, t.AccessToken)
 	switch {
 	case errors.As(err, &refused) && !passing(refused.Response.StatusCode):
-		return authError("%s did not refresh the login (%s); %s", t.Client.tokenHost(), reason, LoginAgain)
+		return authError("%s did not refresh the login (%s); %s", t.Client.tokenHost(), reason, LoginHint)
 	case ctx.Err() != nil:
 		return ofLogin(eval.Errorf(eval.KindTimeout, "%s did not refresh the login in time", t.Client.tokenHost()))
 	}

@@ -42,11 +42,11 @@ func expire(t *testing.T, s *Store) string {
 // again, since refresh tokens are for one use.
 func TestOneRefresh(t *testing.T) {
 	t.Parallel()
-	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	c, requests := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
 	for round := range 3 {
 		old := expire(t, s)
-		before := asked.Load()
+		before := requests.Load()
 		sources := []*Tokens{NewTokens(s, func(string) {}), NewTokens(s, func(string) {}), NewTokens(s, func(string) {})} // as many processes
 		tokens := sync.Map{}
 		var wg sync.WaitGroup
@@ -68,8 +68,8 @@ func TestOneRefresh(t *testing.T) {
 			}
 			return true
 		})
-		if n != 1 || asked.Load()-before != 1 {
-			t.Errorf("round %d: %d tokens and %d refreshes, want one of each", round, n, asked.Load()-before)
+		if n != 1 || requests.Load()-before != 1 {
+			t.Errorf("round %d: %d tokens and %d refreshes, want one of each", round, n, requests.Load()-before)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestOneRefresh(t *testing.T) {
 // new.
 func TestRenew(t *testing.T) {
 	t.Parallel()
-	c, asked := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
+	c, requests := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
 	login, err := s.Load()
 	expect.OK(t, err)
@@ -87,7 +87,7 @@ func TestRenew(t *testing.T) {
 	tokens := NewTokens(s, func(string) {})
 	old, err := tokens.Token(t.Context())
 	expect.OK(t, err)
-	before := asked.Load()
+	before := requests.Load()
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
@@ -98,20 +98,20 @@ func TestRenew(t *testing.T) {
 	}
 	wg.Wait()
 	now, err := tokens.Token(t.Context())
-	if err != nil || now == old || asked.Load()-before != 1 {
-		t.Errorf("token %s after %s, %v, %d refreshes; want another token by one refresh", now, old, err, asked.Load()-before)
+	if err != nil || now == old || requests.Load()-before != 1 {
+		t.Errorf("token %s after %s, %v, %d refreshes; want another token by one refresh", now, old, err, requests.Load()-before)
 	}
-	if renewed, err := tokens.Renew(t.Context(), now); err != nil || renewed || asked.Load()-before != 1 {
-		t.Errorf("a new token: renewed %v, %v, %d refreshes; want false and one", renewed, err, asked.Load()-before)
+	if renewed, err := tokens.Renew(t.Context(), now); err != nil || renewed || requests.Load()-before != 1 {
+		t.Errorf("a new token: renewed %v, %v, %d refreshes; want false and one", renewed, err, requests.Load()-before)
 	}
 }
 
 // slowRefresh is a token endpoint that answers when the test says so.
-func slowRefresh(t *testing.T) (s *Store, asked, answer chan struct{}) {
+func slowRefresh(t *testing.T) (s *Store, arrived, answer chan struct{}) {
 	t.Helper()
-	asked, answer = make(chan struct{}, 8), make(chan struct{})
+	arrived, answer = make(chan struct{}, 8), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked <- struct{}{}
+		arrived <- struct{}{}
 		<-answer
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"access_token":"new","refresh_token":"rotated","token_type":"Bearer","expires_in":"3600"}`)
@@ -125,17 +125,17 @@ func slowRefresh(t *testing.T) (s *Store, asked, answer chan struct{}) {
 			&Token{Client: Client{ID: "c", TokenURL: server.URL}, AccessToken: "old", RefreshToken: "used", Expiry: time.Unix(1, 0)},
 		),
 	)
-	return s, asked, answer
+	return s, arrived, answer
 }
 
 // A call that gives up does not throw away the answer that holds the only good refresh token.
 func TestRefreshOutlivesItsCallers(t *testing.T) {
 	t.Parallel()
-	s, asked, answer := slowRefresh(t)
+	s, arrived, answer := slowRefresh(t)
 	tokens := NewTokens(s, func(string) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		<-asked
+		<-arrived
 		cancel()
 	}()
 	if _, err := tokens.Token(ctx); eval.AsError(err).Kind != eval.KindCanceled {
@@ -169,14 +169,14 @@ func TestLastWordWins(t *testing.T) {
 			return s.Keep(t.Context(), &Token{Client: Client{ID: "another"}, AccessToken: "theirs"})
 		},
 	} {
-		s, asked, answer := slowRefresh(t)
+		s, arrived, answer := slowRefresh(t)
 		tokens := NewTokens(s, func(string) {})
 		refreshed, acted := make(chan error, 1), make(chan error, 1)
 		go func() {
 			_, err := tokens.Token(t.Context())
 			refreshed <- err
 		}()
-		<-asked
+		<-arrived
 		go func() { acted <- act(s) }()
 		time.Sleep(30 * time.Millisecond) // so that it comes to wait for the lock; it may also come later
 		close(answer)

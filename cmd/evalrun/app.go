@@ -110,11 +110,11 @@ func exitWith(code int) error {
 
 // explain prints what went wrong.
 func (a *app) explain(err error) {
-	var mistakes *job.BadFiles
+	var bad *job.BadFiles
 	switch {
 	case err == nil, errors.Is(err, errSaid):
-	case errors.As(err, &mistakes):
-		_ = mistakes.Tell(a.err, a.errColor()) // there is no other place to report it
+	case errors.As(err, &bad):
+		_ = bad.WriteProblems(a.err, a.errColor()) // there is no other place to report it
 	default:
 		for _, message := range messages(err) {
 			fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(strings.TrimSpace(message)))
@@ -176,7 +176,7 @@ func (a *app) loaded(l *job.Loaded, err error) (*job.Loaded, error) {
 		return nil, err
 	}
 	if l.Diags.Len() > 0 {
-		if err := l.Tell(a.err, a.errColor()); err != nil {
+		if err := l.WriteProblems(a.err, a.errColor()); err != nil {
 			return nil, err
 		}
 	}

@@ -102,7 +102,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 		}
 		granted, err := l.Run(ctx)
 		if err == nil {
-			a.tellLogin(granted)
+			a.printLogin(granted)
 		}
 		return err
 	})
@@ -131,7 +131,7 @@ func openBrowser(address string) error {
 	return browser.OpenURL(address)
 }
 
-func (a *app) tellLogin(granted *setup.LoggedIn) {
+func (a *app) printLogin(granted *setup.LoggedIn) {
 	fmt.Fprintln(a.out, "You are logged in.")
 	if len(granted.Missing) > 0 {
 		fmt.Fprintf(a.err, "warning: not granted: %s\n", diag.CleanLine(strings.Join(granted.Missing, " ")))

@@ -156,8 +156,8 @@ func outputOf(t *testing.T, cmd *exec.Cmd) string {
 		t.Error(err)
 		return ""
 	}
-	var told strings.Builder
-	for lines := bufio.NewScanner(io.TeeReader(stdout, &told)); lines.Scan(); {
+	var printed strings.Builder
+	for lines := bufio.NewScanner(io.TeeReader(stdout, &printed)); lines.Scan(); {
 		if !strings.HasPrefix(lines.Text(), "https://auth.invalid") {
 			continue
 		}
@@ -167,12 +167,12 @@ func outputOf(t *testing.T, cmd *exec.Cmd) string {
 		if err == nil {
 			page, _ := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
-			_, _ = told.Write(page)
+			_, _ = printed.Write(page)
 		}
 	}
-	_, _ = io.Copy(&told, stdout) // a line was too long
-	_ = cmd.Wait()                // its exit code is another test's
-	return told.String() + errOut.String()
+	_, _ = io.Copy(&printed, stdout) // a line was too long
+	_ = cmd.Wait()                   // its exit code is another test's
+	return printed.String() + errOut.String()
 }
 
 // leaksBelow searches all files below a folder, except the files that are meant to hold the secrets.
@@ -260,9 +260,9 @@ func TestCanaryInAddress(t *testing.T) {
 func TestCanaryInCrash(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
-	asked, done := make(chan struct{}, 1), make(chan struct{})
+	arrived, done := make(chan struct{}, 1), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		asked <- struct{}{}
+		arrived <- struct{}{}
 		<-done
 	}))
 	defer server.Close()
@@ -280,7 +280,7 @@ func TestCanaryInCrash(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-asked
+	<-arrived
 	_ = cmd.Process.Signal(syscall.SIGQUIT)
 	_ = cmd.Wait()
 	if !strings.Contains(out.String(), "SIGQUIT") || !strings.Contains(out.String(), "goroutine ") {

@@ -105,15 +105,15 @@ cases: [{name: c, scorers: [{equals: reply to three}]}]
 	if got := strings.Join(app.of("/sent"), ", "); got != " 3 two,  5 three" {
 		t.Errorf("got %q, want the chat to go on after its first turn", got)
 	}
-	again := app.of("/kept")
-	if len(again) != 3 {
-		t.Fatalf("got %q, want all three turns", again)
+	second := app.of("/kept")
+	if len(second) != 3 {
+		t.Fatalf("got %q, want all three turns", second)
 	}
 	before, _, _ := strings.Cut(first[0], " ")
 	for i, question := range []string{"one", "two", "three"} {
-		session, asked, _ := strings.Cut(again[i], " 0 ")
-		if asked != question || session == before || session != strings.Fields(again[0])[0] || session == "" {
-			t.Errorf("got %q, want %q in another session than %s", again[i], question, before)
+		session, text, _ := strings.Cut(second[i], " 0 ")
+		if text != question || session == before || session != strings.Fields(second[0])[0] || session == "" {
+			t.Errorf("got %q, want %q in another session than %s", second[i], question, before)
 		}
 	}
 }
@@ -133,7 +133,7 @@ targets: [{name: kept, http: {url: %s/kept, body: {question: "{{prompt}}", sessi
 prompts: [{name: p, live: true, turns: [{user: one}, {user: two}]}]
 cases: [{name: c, scorers: [{equals: reply to two}]}]
 `, server.URL))
-	asked := func(want int) {
+	wantCalls := func(want int) {
 		t.Helper()
 		cmd := exec.Command(evalrun, "run", "suite.yaml", "--cache", "-q")
 		cmd.Dir, cmd.Env = dir, []string{noNap, "HOME=" + dir}
@@ -144,8 +144,8 @@ cases: [{name: c, scorers: [{equals: reply to two}]}]
 			t.Errorf("got %q, want %d turns", got, want)
 		}
 	}
-	asked(2)
-	asked(0)
+	wantCalls(2)
+	wantCalls(0)
 	files, _ := filepath.Glob(filepath.Join(dir, ".evalrun", "cache", "*", "*.json"))
 	forgotten := 0
 	for _, file := range files {
@@ -157,6 +157,6 @@ cases: [{name: c, scorers: [{equals: reply to two}]}]
 	if forgotten != 1 {
 		t.Fatalf("got %d cached answers of the second turn in %q, want one", forgotten, files)
 	}
-	asked(2)
-	asked(0)
+	wantCalls(2)
+	wantCalls(0)
 }

@@ -21,7 +21,7 @@ import (
 // endpointFault is a way in which an endpoint fails. It repeats the secrets of the request in one encoding.
 type endpointFault struct {
 	name  string
-	serve func(w http.ResponseWriter, r *http.Request, told string)
+	serve func(w http.ResponseWriter, r *http.Request, secrets string)
 	// kind is that of the error, "" where the answer is judged.
 	kind eval.ErrorKind
 	read string // how the answer is read, as keys of the http block
@@ -29,10 +29,10 @@ type endpointFault struct {
 
 // sends is a fault that answers with a status, a media type and a text with the secrets.
 func sends(status int, mediaType, format string) func(http.ResponseWriter, *http.Request, string) {
-	return func(w http.ResponseWriter, _ *http.Request, told string) {
+	return func(w http.ResponseWriter, _ *http.Request, secrets string) {
 		w.Header().Set("Content-Type", mediaType)
 		w.WriteHeader(status)
-		_, _ = fmt.Fprintf(w, format, told)
+		_, _ = fmt.Fprintf(w, format, secrets)
 	}
 }
 
@@ -54,22 +54,22 @@ func endpointFaults() []endpointFault {
 		{"no JSON", sends(200, "text/html", "<p>right %s"), eval.KindMalformed, answer},
 		{"invalid UTF-8", sends(200, "text/plain", "right %s \xff"), eval.KindMalformed, ""},
 		{"its own error", sends(200, "application/json", `{"text": "right", "error": "down %s"}`), eval.KindApp, answer + ", error: .error"},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request, told string) {
-			http.Redirect(w, r, "http://elsewhere.invalid/"+url.PathEscape(told), http.StatusTemporaryRedirect)
+		{"a redirect", func(w http.ResponseWriter, r *http.Request, secrets string) {
+			http.Redirect(w, r, "http://elsewhere.invalid/"+url.PathEscape(secrets), http.StatusTemporaryRedirect)
 		}, eval.KindStatus, ""},
-		{"a broken body", func(w http.ResponseWriter, _ *http.Request, told string) {
+		{"a broken body", func(w http.ResponseWriter, _ *http.Request, secrets string) {
 			w.Header().Set("Content-Length", "10000")
-			_, _ = io.WriteString(w, "right "+told)
+			_, _ = io.WriteString(w, "right "+secrets)
 		}, eval.KindTruncated, ""},
 		{"a broken connection", func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) }, eval.KindTransport, ""},
 		{"a hang", func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }, eval.KindTimeout, ", timeout: 200ms"},
-		{"a header with them", func(w http.ResponseWriter, _ *http.Request, told string) {
-			w.Header().Set("Content-Encoding", told)
+		{"a header with them", func(w http.ResponseWriter, _ *http.Request, secrets string) {
+			w.Header().Set("Content-Encoding", secrets)
 			_, _ = io.WriteString(w, "right")
 		}, eval.KindMalformed, ""},
-		{"a stream that was cut", func(w http.ResponseWriter, _ *http.Request, told string) {
+		{"a stream that was cut", func(w http.ResponseWriter, _ *http.Request, secrets string) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = fmt.Fprintf(w, "data: {\"text\": \"right %s\"}\n\n", told)
+			_, _ = fmt.Fprintf(w, "data: {\"text\": \"right %s\"}\n\n", secrets)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}, eval.KindTruncated, answer + ", stream: sse"},

@@ -48,8 +48,8 @@ func (a *app) history(dirs []string, o historyOptions) error {
 		o.Named = dirs
 	}
 	if o.rebuild {
-		tell := func(what string) { fmt.Fprintf(a.err, "evalrun: left out: %s\n", diag.CleanLine(what)) }
-		if err := a.runs.RebuildHistory(dirs, tell); err != nil {
+		notice := func(what string) { fmt.Fprintf(a.err, "evalrun: left out: %s\n", diag.CleanLine(what)) }
+		if err := a.runs.RebuildHistory(dirs, notice); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,7 @@ func TestJudgesAreSentATemperature(t *testing.T) {
 
 // A reply of the wrong shape gets a second request, in one conversation that says what was wrong; a second such reply
 // is final.
-func TestJudgesAreAskedAgainForAWrongShape(t *testing.T) {
+func TestJudgesAreSentACorrectionForAWrongShape(t *testing.T) {
 	t.Parallel()
 	const judge, scorer, good = "{name: j, model: own}", "{judge: {closedQA: {reference: x}}}", `{"reason": "x", "choice": "YES"}`
 	for _, wrong := range []string{

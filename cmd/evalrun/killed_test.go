@@ -103,9 +103,9 @@ func embedTexts(w http.ResponseWriter, l *ledger, body []byte) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"embedding": vectors[0]})
 }
 
-// killAgain runs a command and kills it several times while it continues as `resume`. It gives the number of kills; the
+// killRepeatedly runs a command and kills it several times while it continues as `resume`. It gives the number of kills; the
 // run is complete afterwards.
-func (b *box) killAgain(l interface{ sum() int }, times, want int, first ...string) int {
+func (b *box) killRepeatedly(l interface{ sum() int }, times, want int, first ...string) int {
 	b.t.Helper()
 	rng := rand.New(rand.NewPCG(7, uint64(times)))
 	args, killed := first, 0
@@ -184,7 +184,7 @@ func TestKilledWhileJudging(t *testing.T) {
 					"prompts: [{name: p, " + prompt + "}]\nlimits: {concurrency: " + fmt.Sprint(workers) + ", countTokens: never}\n" +
 					"defaults: {scorers: [" + scorer + "]}\ncases:\n" + cases.String(),
 			})
-			killed := b.killAgain(&l, kills(t), 0, "run", "suite.yaml", "--out", "killed")
+			killed := b.killRepeatedly(&l, kills(t), 0, "run", "suite.yaml", "--out", "killed")
 			all, extra := l.all()
 			if name == "embeddings" { // batches differ: texts are what is counted
 				extra = l.texts()
@@ -193,15 +193,15 @@ func TestKilledWhileJudging(t *testing.T) {
 				t.Errorf("%d of %d calls were repeated by %d kills of %d workers, want at most one a worker and kill", extra, all, killed, workers)
 			}
 			if name == "tools" {
-				b.ranAgain(30*kills(t), killed*workers)
+				b.reran(30*kills(t), killed*workers)
 			}
 			t.Logf("%d kills, %d calls, %d repeated", killed, all, extra)
 		})
 	}
 }
 
-// ranAgain wants the program of each case to have run, and no more of them again than were running when the run was killed.
-func (b *box) ranAgain(cases, most int) {
+// reran wants the program of each case to have run, and no more of them again than were running when the run was killed.
+func (b *box) reran(cases, most int) {
 	b.t.Helper()
 	runs := strings.Fields(strings.ReplaceAll(b.read("ran"), `{"id":`, " "))
 	of := map[string]bool{}
@@ -235,7 +235,7 @@ func TestKilledUnderABudget(t *testing.T) {
 			"budget: {calls: 100}, countTokens: never}\n" +
 			"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
 	})
-	b.killAgain(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
+	b.killRepeatedly(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
 	calls := l.sum()
 	if calls > 100 {
 		t.Errorf("got %d calls, want at most the budget of 100", calls)
@@ -264,7 +264,7 @@ func TestKilledUnderABudgetOfTokens(t *testing.T) {
 				"cases: [{name: c, repeats: 400, scorers: [{contains: answer}]}]\n",
 		},
 	)
-	b.killAgain(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
+	b.killRepeatedly(&l, kills(t), 4, "run", "suite.yaml", "--out", "killed")
 	if all := l.sum(); all*110 > 8800 {
 		t.Errorf("got %d tokens, want at most the budget of 8800", all*110)
 	}

@@ -103,8 +103,8 @@ func TestShardsOnKubernetes(t *testing.T) {
 	}
 	expect.OK(t, running[1].Process.Kill())
 	_ = running[1].Wait()
-	again := p.pod(jobs, "JOB_COMPLETION_INDEX=1")
-	out, err := again.CombinedOutput()
+	second := p.pod(jobs, "JOB_COMPLETION_INDEX=1")
+	out, err := second.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "to run") {
 		t.Fatalf("the pod that starts again: %v, want what is to run\n%s", err, out)
 	}

@@ -145,8 +145,8 @@ func visits(ts *testscript.TestScript, neg bool, args []string) {
 	var errOut strings.Builder
 	cmd.Stderr = &errOut
 	ts.Check(cmd.Start())
-	var told strings.Builder
-	for lines := bufio.NewScanner(io.TeeReader(out, &told)); lines.Scan(); {
+	var printed strings.Builder
+	for lines := bufio.NewScanner(io.TeeReader(out, &printed)); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "http") {
 			resp, err := http.Get(lines.Text())
 			ts.Check(err)
@@ -154,10 +154,10 @@ func visits(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	_ = cmd.Wait() // the exit code is looked at
-	ts.Check(os.WriteFile(ts.MkAbs("visits.out"), []byte(told.String()), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("visits.out"), []byte(printed.String()), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("visits.err"), []byte(errOut.String()), 0o600))
 	if got := cmd.ProcessState.ExitCode(); got != want {
-		ts.Fatalf("exit %d, want %d\n%s%s", got, want, told.String(), errOut.String())
+		ts.Fatalf("exit %d, want %d\n%s%s", got, want, printed.String(), errOut.String())
 	}
 }
 

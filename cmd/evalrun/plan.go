@@ -119,7 +119,7 @@ func writeOutlook(p *term.Printer, g *forecast.GateOutlook) {
 			100*row.Flips, row.Needed, 100*row.Holds, row.Smallest,
 		)
 		if g.StopEarly {
-			p.Printf("; about %.0f calls when nothing changed", row.Asked*float64(g.Calls))
+			p.Printf("; about %.0f calls when nothing changed", row.Share*float64(g.Calls))
 		}
 		p.Printf("\n")
 	}

@@ -105,8 +105,8 @@ func TestPreferencesOfAllPairs(t *testing.T) {
 	expect.Same(t, "calls, and repeated ones", [2]int{all, extra}, [2]int{b.planned(), 0})
 	shown := b.out
 	b.exits(0, "compare", "run", "--choose", "--rank")
-	again, _ := s.all()
-	expect.Same(t, "calls after ranking again", again, all)
+	second, _ := s.all()
+	expect.Same(t, "calls after ranking again", second, all)
 	expect.Same(t, "the ranking", strings.Replace(b.out, "chose: 0 calls, 0 tokens", "", 1), chosen.ReplaceAllString(shown, ""))
 
 	b.exits(0, "compare", "run", "--choose", "--rank", "-o", "json")
@@ -148,7 +148,7 @@ func TestPreferencesOfAllPairs(t *testing.T) {
 var chosen = regexp.MustCompile(`chose: \d+ calls?, \d+ tokens?`)
 
 // A ranking that is interrupted or killed continues with the calls that are missing; a killed one repeats those under way at most.
-func TestPreferencesGoOn(t *testing.T) {
+func TestPreferencesResume(t *testing.T) {
 	t.Parallel()
 	const workers = 2
 	for signal, c := range map[os.Signal]struct{ code, extra int }{os.Interrupt: {130, workers}, os.Kill: {-1, workers}} {

@@ -63,7 +63,7 @@ func TestKilledPrograms(t *testing.T) {
 	})
 	log := visited{t, b.path("log")}
 	b.env = append(b.env, "LOG="+log.path)
-	killed := b.killAgain(log, min(kills(t), 10), 0, "run", "suite.yaml", "--out", "killed")
+	killed := b.killRepeatedly(log, min(kills(t), 10), 0, "run", "suite.yaml", "--out", "killed")
 	expect.Contains(t, "the report", b.read("killed.json"), fmt.Sprintf(`"trials":%d,"pass":%d`, cases, cases))
 	trials := map[string]bool{}
 	for _, call := range log.calls() {

@@ -133,7 +133,7 @@ func TestRaceIsTheSameHoweverItRuns(t *testing.T) {
 	for _, workers := range []string{"1", "16"} {
 		var l ledger
 		b := newBox(t, racing(&l), map[string]string{"suite.yaml": raceSuite("")})
-		killed := b.killAgain(&l, kills(t), 0, "run", "suite.yaml", "--race", "--seed", "3", "-j", workers, "--out", "killed")
+		killed := b.killRepeatedly(&l, kills(t), 0, "run", "suite.yaml", "--race", "--seed", "3", "-j", workers, "--out", "killed")
 		if _, race := b.raceReport("killed.json"); race != want {
 			t.Errorf("after %d kills: got %s, want %s", killed, race, want)
 		}
@@ -150,19 +150,19 @@ func TestNoJudgeIsCalledForArmsThatLeft(t *testing.T) {
 	b := newBox(t, racing(&l), map[string]string{"suite.yaml": raceSuite(`, {judge: {rubric: "is it fine?"}, threshold: 0}`)})
 	b.exits(0, "run", "suite.yaml", "--race=said", "--seed", "3", "-j", "4", "--out", "run", "-o", "json=run.json")
 	report, _ := b.raceReport("run.json")
-	judged, asked := 0, 0
+	judged, sent := 0, 0
 	for body, n := range l.calls {
 		if strings.Contains(body, "You are") {
 			judged += n
 		} else {
-			asked += n
+			sent += n
 		}
 	}
 	if report.Race.Suites[0].Metric != "said" || len(report.Race.Suites[0].Left) != 2 {
 		t.Errorf("got the race %+v, want one on `said` that two arms leave", report.Race)
 	}
-	if asked != report.Race.Trials-report.Race.Skipped || judged > asked {
+	if sent != report.Race.Trials-report.Race.Skipped || judged > sent {
 		t.Errorf("got %d calls and %d to judges, want one for each trial with %d of %d skipped, and no more to judges",
-			asked, judged, report.Race.Skipped, report.Race.Trials)
+			sent, judged, report.Race.Skipped, report.Race.Trials)
 	}
 }

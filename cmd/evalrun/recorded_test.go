@@ -120,7 +120,7 @@ func serveRecordings(t *testing.T, all []recording) *recordedService {
 	return s
 }
 
-func (s *recordedService) asked() int {
+func (s *recordedService) requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls["generateContent"] + s.calls["streamGenerateContent"]
@@ -226,7 +226,7 @@ func (r *recordedRun) whole() {
 		"run", "suite.yaml", "--out", "whole", "--record", "kept", "-q", "-o", "jsonl=whole.jsonl", "-o",
 		"junit=whole.xml", "-o", "html=whole.html", "-o", "csv=whole.csv",
 	)
-	if got := r.service.asked(); got != len(r.all) {
+	if got := r.service.requests(); got != len(r.all) {
 		r.Errorf("%d calls for %d recordings", got, len(r.all))
 	}
 	if got, want := strings.Count(readText(r.T, r.dir, "whole/run.jsonl"), "\n"), len(r.all)+2; got != want {
@@ -236,7 +236,7 @@ func (r *recordedRun) whole() {
 		r.Errorf("JUnit has %d test cases, want %d", got, len(r.all))
 	}
 	r.finish("resume", "whole", "-q", "-o", "jsonl=again.jsonl") // complete: nothing is sent
-	if got := r.service.asked(); got != len(r.all) {
+	if got := r.service.requests(); got != len(r.all) {
 		r.Errorf("resume of a complete run: %d calls in all, want %d", got, len(r.all))
 	}
 	if readText(r.T, r.dir, "again.jsonl") != readText(r.T, r.dir, "whole.jsonl") {
@@ -254,7 +254,7 @@ func (r *recordedRun) resumed() {
 	missing := len(r.all) - (len(lines)/2 - 1)
 	failed := strings.Count(half, `"outcome":"error"`)
 	r.finish("resume", "whole", "-q", "-o", "jsonl=again.jsonl")
-	if got := r.service.asked() - len(r.all); got > missing+failed {
+	if got := r.service.requests() - len(r.all); got > missing+failed {
 		r.Errorf("resume made %d calls, want at most %d and %d errors", got, missing, failed)
 	}
 	if got, want := outcomes(r.T, r.dir, "again.jsonl"), outcomes(r.T, r.dir, "whole.jsonl"); got != want {
@@ -264,9 +264,9 @@ func (r *recordedRun) resumed() {
 
 // replayed runs all from what was recorded.
 func (r *recordedRun) replayed() {
-	before := r.service.asked()
+	before := r.service.requests()
 	r.finish("run", "suite.yaml", "--out", "replayed", "--replay", "kept", "-q", "-o", "jsonl=replayed.jsonl")
-	if r.service.asked() != before {
+	if r.service.requests() != before {
 		r.Error("a replay sent requests")
 	}
 	answered := regexp.MustCompile(`(?m)^.* (pass|fail) .*\n`)
@@ -311,7 +311,7 @@ func recordedOutcomes(t *testing.T, all []recording, repeats int) map[string]str
 		if text, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 1 {
 			t.Fatalf("evalrun %v: got %v, want exit 1\n%.3000s", args, err, text)
 		}
-		if got, want := service.asked(), len(all)*repeats; got != want {
+		if got, want := service.requests(), len(all)*repeats; got != want {
 			t.Fatalf("evalrun %v: %d calls, want %d", args, got, want)
 		}
 	}

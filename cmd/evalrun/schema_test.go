@@ -345,15 +345,15 @@ type agreement struct {
 }
 
 func (a *agreement) try(path string, doc []byte) {
-	mistakes := loads(a.files, doc)
+	problems := loads(a.files, doc)
 	err := allows(a, a.schema, doc)
 	switch {
-	case err != nil && len(mistakes) == 0:
+	case err != nil && len(problems) == 0:
 		a.Errorf("%s: the schema refuses what the loader takes: %v", path, err)
 	case err != nil:
 		a.refused++
-	case len(mistakes) > 0:
-		for _, d := range mistakes {
+	case len(problems) > 0:
+		for _, d := range problems {
 			i := slices.IndexFunc(a.loaders, func(p *regexp.Regexp) bool { return p.MatchString(d.Message) })
 			if i < 0 {
 				a.Errorf("%s: the schema allows what the loader refuses: %s", path, d.Message)
@@ -376,8 +376,8 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 	for _, p := range onlyLoader {
 		a.loaders = append(a.loaders, regexp.MustCompile(p))
 	}
-	if mistakes := loads(a.files, text); len(mistakes) > 0 {
-		t.Fatalf("got %v, want no mistake", mistakes)
+	if problems := loads(a.files, text); len(problems) > 0 {
+		t.Fatalf("got %v, want no mistake", problems)
 	}
 	walk := func(doc []byte, below ...any) {
 		var root any
@@ -410,8 +410,8 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 		doc := "version: 1\nname: s\nprices: prices.yaml\ntargets: [{name: t, model: svc-pro, stream: true}]\njudges: [{name: judge, model: " +
 			"svc-pro}]\nprompts: [{name: p, text: x}]\ncases:\n- name: c\n  scorers:\n  " +
 			strings.ReplaceAll(strings.ReplaceAll(k.Example, "./check.sh", "sh"), "\n", "\n  ") + "\n"
-		if mistakes := loads(a.files, []byte(doc)); len(mistakes) > 0 {
-			t.Errorf("the example of %s: %v, want no mistakes", k.Name, mistakes)
+		if problems := loads(a.files, []byte(doc)); len(problems) > 0 {
+			t.Errorf("the example of %s: %v, want no mistakes", k.Name, problems)
 		}
 		if err := allows(t, a.schema, jsonOf(t, []byte(doc))); err != nil {
 			t.Errorf("the schema refuses the example of %s: %v", k.Name, err)

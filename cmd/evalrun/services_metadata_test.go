@@ -49,7 +49,7 @@ cases: [{name: c, scorers: [{equals: hi}]}]
 
 // What a server sends instead of metadata is its answer: evalrun sends one request, the notice names the service and
 // what came, and the run continues. Only for a model that is not there a second request looks for the list.
-func TestServersWithoutMetadataAreAskedOnce(t *testing.T) {
+func TestServersWithoutMetadataAreCalledOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status   int

@@ -71,8 +71,8 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	if extra := generated(t, s.url) - before - 4*repeats; extra < 0 || extra > killed*tortureWorkers {
 		t.Errorf("got %d calls too many after %d kills, want at most one a worker and kill", extra, killed)
 	}
-	whole, again := readText(t, s.dir, "whole.jsonl"), readText(t, s.dir, "killed.jsonl")
-	expect.Same(t, fmt.Sprintf("after %d kills", killed), timing.ReplaceAllString(again, ""), timing.ReplaceAllString(whole, ""))
+	whole, second := readText(t, s.dir, "whole.jsonl"), readText(t, s.dir, "killed.jsonl")
+	expect.Same(t, fmt.Sprintf("after %d kills", killed), timing.ReplaceAllString(second, ""), timing.ReplaceAllString(whole, ""))
 	t.Logf("%d kills", killed)
 }
 

@@ -14,8 +14,8 @@ import (
 // Help is as wide as the terminal, within bounds that keep lines easy to read.
 const narrowestHelp, usualHelp, widestHelp = 40, 80, 100
 
-// besideName is from which width a phrase begins in the line of its flag, and flagColumn where it begins then.
-const besideName, flagColumn = 72, 32
+// nextToName is from which width a phrase begins in the line of its flag, and flagColumn where it begins then.
+const nextToName, flagColumn = 72, 32
 
 // usage writes the help of a command: what it does, how it is called, examples, and its commands and flags.
 func (a *app) usage(cmd *cobra.Command) error {
@@ -125,7 +125,7 @@ func (u *usageWriter) flags(g flags.Group) {
 	}
 	u.heading(title)
 	column := flagColumn
-	if u.width < besideName {
+	if u.width < nextToName {
 		column = 0
 	}
 	for _, f := range g.Flags {

@@ -64,7 +64,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 	if err != nil {
 		return nil, err
 	}
-	l.Asks(judge)
+	l.AddJudge(judge)
 	l.Flags.Cache = true // so that the same pair is put to the same judge once, however often it is compared
 	j, err := l.SettleLike(head, "comparing by a judge")
 	if err != nil {

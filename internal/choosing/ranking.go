@@ -192,7 +192,7 @@ func (s *rankedSuite) findErrors(known map[[2]string]int) {
 			for _, a := range answered[key] {
 				if a.arm != f.arm {
 					at := s.caseOf(known, [2]*compare.Case{c, s.caseAt(a.arm, a.at)})
-					s.errored = append(s.errored, errored{at, f.arm, a.arm, float64(c.Errors) / float64(c.Asked)})
+					s.errored = append(s.errored, errored{at, f.arm, a.arm, float64(c.Errors) / float64(c.Ran)})
 				}
 			}
 		}
@@ -343,7 +343,7 @@ func (s *rankedSuite) errors() (out []string) {
 	for _, side := range s.sides {
 		errors, trials := 0, 0
 		for _, c := range side.Cases.AllUnnamed() {
-			errors, trials = errors+c.Errors, trials+c.Asked
+			errors, trials = errors+c.Errors, trials+c.Ran
 		}
 		if errors > 0 {
 			out = append(out, fmt.Sprintf(

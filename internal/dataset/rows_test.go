@@ -26,9 +26,9 @@ const nested = `{"version": "1.1", "note": null,
 // selected writes down the rows that an expression selects, a line a row; * marks a row that is lent its name.
 func selected(t *testing.T, format dataset.Format, text, expression string) string {
 	t.Helper()
-	rows, mistake := jq.CompileRows(expression)
-	if mistake != nil {
-		t.Fatalf("%s: %v", expression, mistake)
+	rows, problem := jq.CompileRows(expression)
+	if problem != nil {
+		t.Fatalf("%s: %v", expression, problem)
 	}
 	var b strings.Builder
 	for row, err := range dataset.Read(strings.NewReader(text), dataset.Options{Format: format, Rows: rows}) {
@@ -157,9 +157,9 @@ func TestManyNestedRows(t *testing.T) {
 		fmt.Fprintf(&b, `{"title": "t%d", "qas": [{"q": 0}%s], "context": %q}`, i, strings.Repeat(`,{"q": 1}`, each-1), strings.Repeat("c", 1000))
 	}
 	b.WriteString("]}")
-	rows, mistake := jq.CompileRows(".data[].qas[]")
-	if mistake != nil {
-		t.Fatal(mistake)
+	rows, problem := jq.CompileRows(".data[].qas[]")
+	if problem != nil {
+		t.Fatal(problem)
 	}
 	n, held := 0, int64(0)
 	heap := func() int64 {
@@ -190,9 +190,9 @@ func FuzzRows(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	rows, mistake := jq.CompileRows(".a[]")
-	if mistake != nil {
-		f.Fatal(mistake)
+	rows, problem := jq.CompileRows(".a[]")
+	if problem != nil {
+		f.Fatal(problem)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n := 0

@@ -17,8 +17,8 @@ type YAML struct {
 // MaxWeight keeps weighted means far from overflow.
 const MaxWeight = math.MaxInt32
 
-// BesideKeys are allowed next to every kind of scorer; a nested scorer has fewer.
-var BesideKeys = shape.Block{Keys: []shape.Key{
+// SiblingKeys are allowed next to every kind of scorer; a nested scorer has fewer.
+var SiblingKeys = shape.Block{Keys: []shape.Key{
 	{Name: "name", Is: shape.Text, Doc: "Makes the score a named metric, which reports aggregate and gates can compare."},
 	{Name: "weight", Is: shape.Number(0, MaxWeight), Doc: "What the score counts for under the case's `threshold`; 1 when not given."},
 	{Name: "required", Is: shape.Bool, Doc: "Its failure fails the trial whatever `threshold` of the case says."},
@@ -53,7 +53,7 @@ var BesideKeys = shape.Block{Keys: []shape.Key{
 }}
 
 // NestedKeys are allowed next to a kind inside any, all and not.
-var NestedKeys = BesideKeys.Only("candidate", "turn", "select", "partial", "onError")
+var NestedKeys = SiblingKeys.Only("candidate", "turn", "select", "partial", "onError")
 
 // SelectStep picks a part of an answer.
 var SelectStep = shape.Block{

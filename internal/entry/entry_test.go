@@ -71,7 +71,7 @@ func TestOptionsNextToAKind(t *testing.T) {
 		`{"select":[]}`:                                           false,
 		`{"candidates":"all"}`:                                    false,
 	} {
-		if got := allows(t, BesideKeys.Shape(), value); got != want {
+		if got := allows(t, SiblingKeys.Shape(), value); got != want {
 			t.Errorf("%s: got %v, want %v", value, got, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestNestedScorersHaveOnlyOptionsOfTheirText(t *testing.T) {
 		t.Errorf("options of nested scorers (-want +got):\n%s", diff)
 	}
 	for _, name := range names {
-		if !slices.Contains(BesideKeys.Names(), name) {
+		if !slices.Contains(SiblingKeys.Names(), name) {
 			t.Errorf("`%s`: got an option of nested scorers alone, want it for all", name)
 		}
 	}
@@ -94,7 +94,7 @@ func TestNestedScorersHaveOnlyOptionsOfTheirText(t *testing.T) {
 
 func TestEveryOptionIsExplained(t *testing.T) {
 	t.Parallel()
-	for _, key := range slices.Concat(BesideKeys.Keys, SelectStep.Keys) {
+	for _, key := range slices.Concat(SiblingKeys.Keys, SelectStep.Keys) {
 		if key.Doc == "" {
 			t.Errorf("`%s`: got no explanation for editors, want one", key.Name)
 		}

@@ -107,9 +107,9 @@ func Compile(text string, env any, want Want) (p *Expression, err error) {
 	if err != nil {
 		return nil, located(text, env, err)
 	}
-	reads, mistake := survey(text, plain.Node())
-	if mistake != nil {
-		return nil, mistake
+	reads, problem := survey(text, plain.Node())
+	if problem != nil {
+		return nil, problem
 	}
 	if t := plain.Node().Type(); !want.takes(t) {
 		return nil, &Error{Message: fmt.Sprintf("the expression gives %s, not %s", described(t), want)}

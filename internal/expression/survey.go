@@ -14,7 +14,7 @@ type surveyor struct {
 	locals  map[string]bool    // made by `let`
 	called  map[ast.Node]bool  // names of functions
 	nesting map[*ast.PredicateNode]int
-	mistake *Error
+	problem *Error
 }
 
 // survey walks an expression that the library has accepted.
@@ -28,7 +28,7 @@ func survey(text string, n ast.Node) ([]Read, *Error) {
 	}
 	ast.Walk(&n, s)
 	reads := s.reads()
-	return reads, s.mistake
+	return reads, s.problem
 }
 
 // Visit records a node. The nodes inside it were visited before.
@@ -69,8 +69,8 @@ func (s *surveyor) loop(n *ast.PredicateNode) {
 }
 
 func (s *surveyor) refuse(n ast.Node, why string) {
-	if s.mistake == nil {
-		s.mistake = &Error{Offset: byteOf(s.text, n.Location().From), Message: why}
+	if s.problem == nil {
+		s.problem = &Error{Offset: byteOf(s.text, n.Location().From), Message: why}
 	}
 }
 

@@ -169,10 +169,10 @@ func TestNamesThatAShellIsOffered(t *testing.T) {
 	names := []string{"alpha", "beta", "alpha", "al\x1b[2Jpha", "alp\nha", "also"}
 	expect.Same(t, "with a prefix", offered("al", slices.Values(names)), []string{"alpha", "also"})
 	expect.Same(t, "without", offered("", slices.Values(names)), []string{"alpha", "beta", "also"})
-	asked := 0
+	count := 0
 	many := offered("", func(yield func(string) bool) {
-		for ; yield(fmt.Sprint(asked)); asked++ {
+		for ; yield(fmt.Sprint(count)); count++ {
 		}
 	})
-	expect.Same(t, "of endless names", [2]int{len(many), asked}, [2]int{maxOffered, maxOffered - 1})
+	expect.Same(t, "of endless names", [2]int{len(many), count}, [2]int{maxOffered, maxOffered - 1})
 }

@@ -29,10 +29,10 @@ func TestCache(t *testing.T) {
 		"error": func() (*eval.Response, error) { return nil, eval.Errorf(eval.KindTruncated, "cut") },
 	}
 	var mu sync.Mutex
-	asked := map[string]int{}
+	sent := map[string]int{}
 	f := &fake{generate: func(_ int, call *eval.Call) (*eval.Response, error) {
 		mu.Lock()
-		asked[call.TrialID]++
+		sent[call.TrialID]++
 		mu.Unlock()
 		time.Sleep(20 * time.Millisecond)
 		return answers[call.TrialID]()
@@ -55,11 +55,11 @@ func TestCache(t *testing.T) {
 	resp, err := ask("good")
 	expect.OK(t, err)
 	expect.Same(t, "tokens", resp.Usage.TotalTokens, 3)
-	expect.Same(t, "calls", asked, map[string]int{"good": 1, "blocked": 2, "error": 2})
+	expect.Same(t, "calls", sent, map[string]int{"good": 1, "blocked": 2, "error": 2})
 	damage(t, dir)
 	_, err = ask("good")
 	expect.OK(t, err)
-	expect.Same(t, "calls after the damage", asked["good"], 2)
+	expect.Same(t, "calls after the damage", sent["good"], 2)
 }
 
 // damage changes each byte of the one file of a cache, which must be noticed, and leaves half of the file.

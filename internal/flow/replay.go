@@ -25,10 +25,10 @@ type replay struct {
 func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	a := r.store.Answer(call.TrialID)
 	switch {
-	case (a == nil || call.Anew) && r.next != nil:
+	case (a == nil || call.Repeat) && r.next != nil:
 		return r.next.Generate(ctx, call)
 	case a == nil && call.Judge != "":
-		return nil, miss("the judge `%s` %s: its reply is not among the recorded answers", call.Judge, eval.NeverAsked)
+		return nil, miss("the judge `%s` %s: its reply is not among the recorded answers", call.Judge, eval.NeverCalled)
 	case a == nil:
 		return nil, miss("there is no recorded answer for this trial: its request differs from the recorded ones")
 	}

@@ -152,14 +152,14 @@ func (r retry) do(ctx context.Context, timing *eval.Timing, attempt func() error
 			return before // there was no further attempt
 		}
 		before = err
-		if !r.again(ctx, timing, e, n) {
+		if !r.waitToRetry(ctx, timing, e, n) {
 			return err
 		}
 	}
 }
 
-// again waits for the next attempt; false when there is none.
-func (r retry) again(ctx context.Context, timing *eval.Timing, e *eval.Error, n int) bool {
+// waitToRetry waits for the next attempt; false when there is none.
+func (r retry) waitToRetry(ctx context.Context, timing *eval.Timing, e *eval.Error, n int) bool {
 	if n >= r.policy.Attempts || !passing(e) || r.stopped() || !r.policy.Quota.take(e) {
 		return false
 	}

@@ -409,8 +409,8 @@ func TestOutlookOfAGate(t *testing.T) {
 			t.Errorf("%+v: it takes %d cases, want %d", test, g.Reach, want)
 		}
 		for _, row := range g.Rows {
-			if row.Asked != 1 {
-				t.Errorf("%+v: a share of %g of the cases runs, want all", test, row.Asked)
+			if row.Share != 1 {
+				t.Errorf("%+v: a share of %g of the cases runs, want all", test, row.Share)
 			}
 		}
 	}
@@ -420,7 +420,7 @@ func TestOutlookOfAGate(t *testing.T) {
 func TestOutlookOfAnEarlyStop(t *testing.T) {
 	t.Parallel()
 	whole, early := gateOf(t, 0.1, 0.05, false), gateOf(t, 0.1, 0.05, true)
-	if !early.StopEarly || early.Reach < whole.Reach || early.Rows[0].Asked >= 1 || early.Tokens != whole.Tokens {
+	if !early.StopEarly || early.Reach < whole.Reach || early.Rows[0].Share >= 1 || early.Tokens != whole.Tokens {
 		t.Errorf("%+v, want what it takes without an early stop or more, %+v, and a smaller share of the cases", early, whole)
 	}
 }

@@ -182,7 +182,7 @@ func TestNoRedirects(t *testing.T) {
 		return map[string]string{"CI_PROJECT_ID": "9", "GITLAB_TOKEN": "t", "CI_API_V4_URL": away.URL}[name]
 	})
 	expect.OK(t, err)
-	if _, err := f.Comment(t.Context(), 1, mark, mark); err == nil || elsewhere.Asked() > 0 {
-		t.Errorf("got %v, and elsewhere %d requests, want an error and no request", err, elsewhere.Asked())
+	if _, err := f.Comment(t.Context(), 1, mark, mark); err == nil || elsewhere.Requests() > 0 {
+		t.Errorf("got %v, and elsewhere %d requests, want an error and no request", err, elsewhere.Requests())
 	}
 }

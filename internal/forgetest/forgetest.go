@@ -24,10 +24,10 @@ type Forge struct {
 	// Refuse is the status of what is written; 0: it is kept.
 	Refuse int
 
-	key   string // of a note's text: body, or description for issues of GitLab
-	mu    sync.Mutex
-	notes []map[string]any
-	asked []string
+	key      string // of a note's text: body, or description for issues of GitLab
+	mu       sync.Mutex
+	notes    []map[string]any
+	requests []string
 }
 
 // New starts a server whose notes have their text in a key, body or description.
@@ -68,7 +68,7 @@ func (f *Forge) Notes() []map[string]any {
 func (f *Forge) Writes() (out []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, one := range f.asked {
+	for _, one := range f.requests {
 		if !strings.HasPrefix(one, "GET ") {
 			out = append(out, one)
 		}
@@ -76,18 +76,18 @@ func (f *Forge) Writes() (out []string) {
 	return out
 }
 
-// Asked is the number of all requests.
-func (f *Forge) Asked() int {
+// Requests is the number of all requests.
+func (f *Forge) Requests() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.asked)
+	return len(f.requests)
 }
 
 // ServeHTTP answers as GitHub does, or as GitLab does to its header.
 func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked = append(f.asked, r.Method+" "+r.URL.Path)
+	f.requests = append(f.requests, r.Method+" "+r.URL.Path)
 	switch {
 	case r.URL.Path == "/user" && r.Header.Get("Private-Token") == "":
 		w.WriteHeader(http.StatusForbidden) // as for the token of a job

@@ -31,7 +31,7 @@ type Page struct {
 	Name  string // which page the program draws
 	Title string
 	Maker string // that made it: the end of the title in the browser
-	Area string // what the links lead through, for people who do not see them
+	Area  string // what the links lead through, for people who do not see them
 	Links []Link
 	Style string // addresses of style and program
 	Code  string
@@ -87,7 +87,7 @@ func (r *Entry) Title() string { return strings.Join(r.Suites, ", ") }
 
 // List is the list of runs with their numbers, for pages that are files.
 type List struct {
-	Runs    []Entry              `json:"runs"`
+	Runs    []Entry            `json:"runs"`
 	Numbers map[string]Summary `json:"numbers"` // by key
 }
 

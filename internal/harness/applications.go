@@ -143,7 +143,7 @@ func (s *Session) secrets() []string {
 // identity.
 func (s *Session) checkVariables(sends bool) error {
 	missing := map[string]string{}
-	for _, arm := range s.AskedArms() {
+	for _, arm := range s.CalledArms() {
 		if arm.Target.App == nil {
 			continue
 		}

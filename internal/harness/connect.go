@@ -101,7 +101,7 @@ func (s *Session) connect() (err error) {
 			return err
 		}
 		s.origin, s.answers = o, o
-		if !s.embeds() && !s.asksJudges() {
+		if !s.embeds() && !s.callsJudges() {
 			way, err := o.judgeOffline()
 			s.service = s.through(way)
 			return err
@@ -284,9 +284,9 @@ func (s *Session) retrying(to way) func(err *eval.Error, attempt, most int, wait
 					cmp.Or(to.address, s.Settings.Service.BaseURL), most))
 			})
 		}
-		if tell := s.Retrying; tell != nil {
+		if report := s.Retrying; report != nil {
 			wait = wait.Round(10 * time.Millisecond)
-			tell(fmt.Sprintf("%sattempt %d of %d failed (%s); the next in %s", to.prefix(), attempt, most, err, wait))
+			report(fmt.Sprintf("%sattempt %d of %d failed (%s); the next in %s", to.prefix(), attempt, most, err, wait))
 		}
 	}
 }
@@ -305,7 +305,7 @@ func (s *Session) Close() {
 // Plan makes the plan of a run and checks it against the service's models. Problems of the suites are a *job.BadFiles.
 func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	p := s.Job.Plan()
-	s.tellUncounted(p)
+	s.warnUncounted(p)
 	if err := p.Err(); err != nil {
 		return nil, exit.BadInput("a file has changed since it was checked: %w", err)
 	}
@@ -323,7 +323,7 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err != nil {
 		return nil, s.Refused(err)
 	}
-	if s.asksTargets() {
+	if s.callsTargets() {
 		p.CheckLimits(&s.Settings.Limits, &s.Diags)
 	}
 	if err := s.Bad(); err != nil {
@@ -335,8 +335,8 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	return p, s.priced(p)
 }
 
-// asksTargets reports whether calls go to the models under test: answers that are there already have no limits.
-func (s *Session) asksTargets() bool {
+// callsTargets reports whether calls go to the models under test: answers that are there already have no limits.
+func (s *Session) callsTargets() bool {
 	_, none := s.link.(offline)
 	return !none && s.Flags.Rescore == ""
 }

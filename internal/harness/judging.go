@@ -24,7 +24,7 @@ func (s *Session) Judging() runner.Config {
 	limits := s.Settings.Limits
 	return runner.Config{
 		Generator: s.service, Counter: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Stop: s.stop, Anew: true, Services: s.shares(), Keys: s.KeyVariables(),
+		TokensMatter: limits.TokensMatter(), Stop: s.stop, RepeatUseless: true, Services: s.shares(), Keys: s.KeyVariables(),
 	}
 }
 

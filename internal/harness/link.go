@@ -58,7 +58,7 @@ func (l byLogin) refusal(at *eval.RunService, e *eval.Error) string {
 	case e.Renewed:
 		return fmt.Sprintf("%s refused the access token, which has been replaced since: %s; try again", url, e)
 	case e.Status == unauthorized:
-		return fmt.Sprintf("%s refuses the login: %s; %s", url, e, oauth.LoginAgain)
+		return fmt.Sprintf("%s refuses the login: %s; %s", url, e, oauth.LoginHint)
 	}
 	return fmt.Sprintf("%s refuses requests for the project %s: %s", at.BaseURL, at.Project, e)
 }

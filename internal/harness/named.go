@@ -99,8 +99,8 @@ func (s *Session) dialNamed(one *job.Named) dialect.Speaker {
 	return found
 }
 
-// tellUncounted warns of services whose tokens are estimated although their number matters.
-func (s *Session) tellUncounted(p *runner.Plan) {
+// warnUncounted warns of services whose tokens are estimated although their number matters.
+func (s *Session) warnUncounted(p *runner.Plan) {
 	limits := &s.Settings.Limits
 	if !limits.TokensMatter() || limits.CountTokens == suite.CountNever || s.offline() {
 		return

@@ -39,7 +39,7 @@ func (s *Session) openOrigin() (*origin, error) {
 				"scorers that compare meanings (similar) need embeddings from a service: set --base-url and EVALRUN_API_KEY; rescore " +
 					"requests no answers",
 			)
-		case s.asksJudges():
+		case s.callsJudges():
 			return nil, exit.BadInput(
 				"--ask-judges needs a service: set --base-url and EVALRUN_API_KEY; rescore requests no answers",
 			)
@@ -71,7 +71,7 @@ func (s *Session) admit(o *origin) error {
 		return err
 	}
 	o.trusted = s.Trusts(o.doc)
-	return s.VetAnswers(o.doc, s.embeds() || s.asksJudges())
+	return s.VetAnswers(o.doc, s.embeds() || s.callsJudges())
 }
 
 // embeds reports whether the scorers of a suite want embeddings.
@@ -82,9 +82,9 @@ func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
 	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return slices.ContainsFunc(one.Versions(), holds) })
 }
 
-// asksJudges reports whether the rescore may send requests to judges.
-func (s *Session) asksJudges() bool {
-	return s.Flags.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.AskedJudges()) > 0 })
+// callsJudges reports whether the rescore may send requests to judges.
+func (s *Session) callsJudges() bool {
+	return s.Flags.AskJudges && s.anyVersion(func(one *suite.Suite) bool { return len(one.CalledJudges()) > 0 })
 }
 
 // recordOrigin records where the answers are from.
@@ -99,7 +99,7 @@ func (o *origin) signs() bool { return o.trusted }
 func (o *origin) close()      { _ = o.doc.Close() } // it was only read
 
 func (o *origin) around(next flow.Service, askJudges bool, of string) flow.Service {
-	return judgingAgain{next, o.doc.Run.Models, askJudges, of}
+	return rescoring{next, o.doc.Run.Models, askJudges, of}
 }
 
 // Check reports trials without an answer, and answers without a trial.
@@ -183,8 +183,8 @@ func (o *origin) workspace(r *eval.Result) string {
 	return dir
 }
 
-// judgingAgain is the service of a rescore: it embeds, calls judges if it may, and calls no model for an answer.
-type judgingAgain struct {
+// rescoring is the service of a rescore: it embeds, calls judges if it may, and calls no model for an answer.
+type rescoring struct {
 	flow.Service
 	models []eval.Model // as the service described them then
 	judges bool         // may get requests
@@ -197,20 +197,20 @@ func (o *origin) judgeOffline() (func(of string) flow.Service, error) {
 	return func(of string) flow.Service { return o.around(flow.Replay(store, nil, of), false, of) }, err
 }
 
-func (o judgingAgain) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+func (o rescoring) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	switch {
 	case call.Judge != "" && o.judges:
 		return o.Service.Generate(ctx, call)
 	case call.Judge != "":
 		return nil, eval.Errorf(
 			eval.KindReplayMiss, "the judge `%s` %s, and rescore calls no judge: `evalrun rescore RUN --ask-judges` does",
-			call.Judge, eval.NeverAsked,
+			call.Judge, eval.NeverCalled,
 		)
 	}
 	return nil, eval.Errorf(eval.KindReplayMiss, "rescore requests no answers")
 }
 
-func (o judgingAgain) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
+func (o rescoring) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
 	for i := range o.models {
 		if m := o.models[i]; m.ID() == id && m.APIVersion == apiVersion && m.Service == o.of {
 			return &m, nil

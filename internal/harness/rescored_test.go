@@ -47,9 +47,9 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 	if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
 		t.Errorf("the run file (-before +after):\n%s", diff)
 	}
-	run, again := s.open("run"), s.open("again")
-	if again.Run.RescoredFrom != run.Run.ID || again.Run.ID == run.Run.ID || again.Spent.Calls != 0 || again.Partial() {
-		t.Errorf("rescored from %s with %d calls, want %s with none, complete", again.Run.RescoredFrom, again.Spent.Calls, run.Run.ID)
+	run, second := s.open("run"), s.open("again")
+	if second.Run.RescoredFrom != run.Run.ID || second.Run.ID == run.Run.ID || second.Spent.Calls != 0 || second.Partial() {
+		t.Errorf("rescored from %s with %d calls, want %s with none, complete", second.Run.RescoredFrom, second.Spent.Calls, run.Run.ID)
 	}
 	if err := s.rescore("again", "third", job.Flags{}); err != nil { // the answers are still those of the first
 		t.Fatal(err)

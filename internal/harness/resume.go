@@ -88,7 +88,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 		return exit.Incomplete("the run cannot be resumed: %w", errors.Join(err, w.Close()))
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted, Counts: todo.counts}, early: early}
-	c.replies, c.anew = todo.replies(), r.Flags.Rescore == "" || r.Flags.AskJudges
+	c.replies, c.repeatUseless = todo.replies(), r.Flags.Rescore == "" || r.Flags.AskJudges
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := todo.find(t)
 		if ok && todo.settled(k) {

@@ -85,7 +85,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		s.Flags.Dir.ExpectRun(run, dir)
 	}
 	c := &consumer{session: s, journal: w, plan: plan, end: eval.End{Reason: eval.EndCompleted}, early: early}
-	c.anew = s.Flags.AskJudges
+	c.repeatUseless = s.Flags.AskJudges
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		known, _ := s.answers.known(t)
 		return known
@@ -221,20 +221,20 @@ func randomSeed() uint64 {
 
 // consumer is the loop over the results.
 type consumer struct {
-	session  *Session
-	journal  *journal.Writer
-	plan     *runner.Plan
-	targets  []eval.RunTarget                      // of the plan
-	recorded func(*runner.Planned) runner.Recorded // what is known of a trial
-	replies  iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
-	anew     bool                                  // replies of judges that do not count are requested again
-	early    *verdict.Early                        // of gates that stop early; nil without
-	last     func(*runner.Planned) bool            // trials that are sent after all others; nil: none
-	unsent   []eval.Result                         // of arms that left a race by earlier scores, in a rescore
-	end      eval.End
-	halting  sync.Mutex // held while the run is being stopped
-	failures int
-	broken   error
+	session       *Session
+	journal       *journal.Writer
+	plan          *runner.Plan
+	targets       []eval.RunTarget                      // of the plan
+	recorded      func(*runner.Planned) runner.Recorded // what is known of a trial
+	replies       iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
+	repeatUseless bool                                  // replies of judges that do not count are requested again
+	early         *verdict.Early                        // of gates that stop early; nil without
+	last          func(*runner.Planned) bool            // trials that are sent after all others; nil: none
+	unsent        []eval.Result                         // of arms that left a race by earlier scores, in a rescore
+	end           eval.End
+	halting       sync.Mutex // held while the run is being stopped
+	failures      int
+	broken        error
 }
 
 func (c *consumer) consume(ctx context.Context, progress Progress) {
@@ -244,7 +244,7 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	config := runner.Config{
 		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
 		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Labels: s.Settings.Labels, Stop: s.stop,
-		Recorded: c.recorded, Replies: c.replies, Anew: c.anew,
+		Recorded: c.recorded, Replies: c.replies, RepeatUseless: c.repeatUseless,
 		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.Folder,
 		Services: s.shares(), Keys: s.KeyVariables(), Skip: s.unreachable,
 		Enter: s.executor.Enter,

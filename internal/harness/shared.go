@@ -100,7 +100,7 @@ func (s *shared) end(reason string) {
 func (s *shared) check(ctx context.Context, p *runner.Plan) error {
 	of := s.session
 	var accounts []ledger.Account
-	for _, ref := range p.Calls(of.asksTargets()) {
+	for _, ref := range p.Calls(of.callsTargets()) {
 		accounts = append(accounts, of.account(ref.Service, ref.Model))
 	}
 	all, err := s.Check(ctx, accounts)

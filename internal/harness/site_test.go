@@ -143,9 +143,9 @@ func (s *site) run(out string, o eval.Options, files ...string) {
 }
 
 // resume continues a run and returns what was left of it.
-func (s *site) resume(name string, f job.Flags, again bool) (*Todo, error) {
+func (s *site) resume(name string, f job.Flags, retryErrors bool) (*Todo, error) {
 	f.Dir, f.NoHistory = s.at, true
-	r, err := job.Reopen(name, f, again)
+	r, err := job.Reopen(name, f, retryErrors)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func (s *site) refused(err error, code int, names ...string) {
 	text := err.Error()
 	if bad := (*job.BadFiles)(nil); errors.As(err, &bad) {
 		var b bytes.Buffer
-		if err := bad.Tell(&b, false); err != nil {
+		if err := bad.WriteProblems(&b, false); err != nil {
 			s.Error(err)
 		}
 		text = b.String()

@@ -56,5 +56,5 @@ type ownAnswers struct{}
 func (ownAnswers) id() string                                              { return "" }
 func (ownAnswers) signs() bool                                             { return true }
 func (ownAnswers) around(next flow.Service, _ bool, _ string) flow.Service { return next }
-func (ownAnswers) recordOrigin(*eval.Run, bool)                                    {}
+func (ownAnswers) recordOrigin(*eval.Run, bool)                            {}
 func (ownAnswers) close()                                                  {}

@@ -105,8 +105,8 @@ func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
 	s := ranFour(t)
 	file, calls := s.read("run/run.jsonl"), s.calls()
 	s.write("s.yaml", "no suite any more")
-	for _, again := range []bool{false, true} { // there is no error to send again
-		if _, err := s.resume("run", job.Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 2}}}, again); err != nil {
+	for _, retryErrors := range []bool{false, true} { // there is no error to send again
+		if _, err := s.resume("run", job.Flags{Options: eval.Options{LimitOptions: eval.LimitOptions{Concurrency: 2}}}, retryErrors); err != nil {
 			t.Fatal(err)
 		}
 	}

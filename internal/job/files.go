@@ -20,8 +20,8 @@ func (f *Files) Keep(file string, src []byte) {
 	f.sources[file] = src
 }
 
-// Tell writes problems and warnings with their source lines.
-func (f *Files) Tell(w io.Writer, color bool) error {
+// WriteProblems writes problems and warnings with their source lines.
+func (f *Files) WriteProblems(w io.Writer, color bool) error {
 	return diag.Renderer{Source: func(file string) []byte { return f.sources[file] }, Color: color}.Render(w, &f.Diags)
 }
 

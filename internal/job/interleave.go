@@ -105,8 +105,8 @@ func (j *Job) NoteEarlier(s *suite.Suite, to *eval.RunSuite) {
 	}
 }
 
-// earlierAgain reads the earlier version of the i-th suite of a run as it was when the run began; nil when there is none.
-func (r *Resumption) earlierAgain(l *Loaded, i int, opts suite.Options) (*suite.Suite, error) {
+// earlierAtStart reads the earlier version of the i-th suite of a run as it was when the run began; nil when there is none.
+func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suite.Suite, error) {
 	one := &r.doc.Run.Suites[i]
 	file, ref, err := r.Flags.Interleaved()
 	if err != nil || file != one.File {

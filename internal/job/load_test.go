@@ -49,7 +49,7 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 	_, err = l.Settle()
 	s.refused(err)
 	var shown bytes.Buffer
-	if err := l.Tell(&shown, false); err != nil {
+	if err := l.WriteProblems(&shown, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

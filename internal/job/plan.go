@@ -17,9 +17,9 @@ import (
 // Plan makes the plan of a job without calling the service.
 func (j *Job) Plan() *runner.Plan { return j.plan(&j.Flags, j.places(), j.Settings.Service.APIVersion) }
 
-// AskedArms are the arms of the plan, for which no shard has to be cut.
-func (j *Job) AskedArms() []runner.PlannedArm {
-	return runner.AskedArms(j.Suites, filterOf(&j.Flags, j.places()))
+// CalledArms are the arms of the plan, for which no shard has to be cut.
+func (j *Job) CalledArms() []runner.PlannedArm {
+	return runner.CalledArms(j.Suites, filterOf(&j.Flags, j.places()))
 }
 
 // places are those of the trials that are selected, nil when all are.
@@ -82,7 +82,7 @@ func (j *Job) calling(underTest bool) []string {
 			if version.Embeds() {
 				take(version.Embedding.Service)
 			}
-			for _, judge := range version.AskedJudges() {
+			for _, judge := range version.CalledJudges() {
 				take(judge.Service)
 			}
 		}
@@ -91,7 +91,7 @@ func (j *Job) calling(underTest bool) []string {
 		take(judge.Service)
 	}
 	if underTest && slices.ContainsFunc(slices.Collect(j.Targets), func(t *suite.Target) bool { return t.App == nil }) {
-		for _, a := range j.AskedArms() {
+		for _, a := range j.CalledArms() {
 			if a.Target.App == nil {
 				take(a.Target.Service)
 			}
@@ -140,8 +140,8 @@ func (j *Job) MostAtOnce(limits *suite.Limits) int {
 	return all
 }
 
-// Asks adds a judge that gets requests although no scorer of the suites names it.
-func (l *Loaded) Asks(judge *suite.Judge) { l.chosen = append(l.chosen, judge) }
+// AddJudge adds a judge that gets requests although no scorer of the suites names it.
+func (l *Loaded) AddJudge(judge *suite.Judge) { l.chosen = append(l.chosen, judge) }
 
 // NamedTargets yields the targets of all suites, and of their earlier versions, by names that are the same in every process that has
 // read the suites.

@@ -21,8 +21,8 @@ import (
 type Resumption struct {
 	Dir string
 	// Flags are those of the run, but for the limits that were given now.
-	Flags Flags
-	Again bool // errors of a completed run too
+	Flags       Flags
+	RetryErrors bool // errors of a completed run too
 
 	doc       *journal.Document
 	journal   *journal.Writer
@@ -35,7 +35,7 @@ type Resumption struct {
 
 // Reopen opens a run to continue it. Limits in flags win over the limits that the run began with; again repeats errors
 // of a completed run too. Another process that writes to it is exit 2.
-func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
+func Reopen(name string, flags Flags, retryErrors bool) (*Resumption, error) {
 	dir := flags.Dir.Path(name)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		dir = filepath.Dir(dir)
@@ -47,7 +47,9 @@ func Reopen(name string, flags Flags, again bool) (*Resumption, error) {
 	case err != nil:
 		return nil, exit.BadInput("the run cannot be resumed: %w", err)
 	}
-	r := &Resumption{Dir: dir, doc: doc, journal: w, Again: again, trust: flags.Trust, untrusted: flags.Untrusted, own: flags.own()}
+	r := &Resumption{
+		Dir: dir, doc: doc, journal: w, RetryErrors: retryErrors, trust: flags.Trust, untrusted: flags.Untrusted, own: flags.own(),
+	}
 	if err := trust.Intact(doc); err != nil {
 		r.Close()
 		return nil, err
@@ -144,7 +146,7 @@ func (r *Resumption) Close() {
 
 // Finished reports whether there is nothing to ask.
 func (r *Resumption) Finished() bool {
-	return !r.doc.Partial() && (!r.Again || r.doc.Summary.Counts.Error == 0)
+	return !r.doc.Partial() && (!r.RetryErrors || r.doc.Summary.Counts.Error == 0)
 }
 
 // SoFar is the run so far, which the resumption closes.
@@ -197,7 +199,7 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			Can:            dialect.Can,
 		}
 		opts.Services = services
-		if opts.Base, err = r.earlierAgain(l, i, opts); err != nil {
+		if opts.Base, err = r.earlierAtStart(l, i, opts); err != nil {
 			return nil, err
 		}
 		opts.Dir, opts.Expected = one.Dir, regular.FS(snapshot)

@@ -84,7 +84,7 @@ func (s *site) refused(err error, names ...string) {
 	text := err.Error()
 	if bad := (*BadFiles)(nil); errors.As(err, &bad) {
 		var b bytes.Buffer
-		if err := bad.Tell(&b, false); err != nil {
+		if err := bad.WriteProblems(&b, false); err != nil {
 			s.Error(err)
 		}
 		text = b.String()

@@ -83,11 +83,11 @@ func all(results gojq.Iter) string {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]int{`.a | nothere`: 5, `.a[`: 2, `.a | )`: 5, `$x`: 0} {
-		_, mistake := Compile(source)
-		if mistake == nil {
+		_, problem := Compile(source)
+		if problem == nil {
 			t.Errorf("%s: got no mistake, want one at %d", source, want)
-		} else if mistake.Offset != want {
-			t.Errorf("%s: got %v at %d, want a mistake at %d", source, mistake, mistake.Offset, want)
+		} else if problem.Offset != want {
+			t.Errorf("%s: got %v at %d, want a mistake at %d", source, problem, problem.Offset, want)
 		}
 	}
 }
@@ -102,9 +102,9 @@ func TestRun(t *testing.T) {
 		`"x" * 1e9`:                "error: makes more than 134217728 bytes of this answer",
 		`("x" * 1e9)? // "caught"`: "caught error: makes more than 134217728 bytes of this answer",
 	} {
-		expression, mistake := Compile(source)
-		if mistake != nil {
-			t.Fatalf("%s: %v", source, mistake)
+		expression, problem := Compile(source)
+		if problem != nil {
+			t.Fatalf("%s: %v", source, problem)
 		}
 		var got []string
 		for v, err := range expression.Run(map[string]any{"a": 1.0}) {
@@ -143,9 +143,9 @@ func TestPaths(t *testing.T) {
 		`.`: false, `.a[0.5]`: false, `.a | .b`: false, `.a // .b`: false, `.a as $x | $x`: false, `.a[.b]`: false,
 		`..`: false,
 	} {
-		expression, mistake := Compile(source)
-		if mistake != nil {
-			t.Fatalf("%s: %v", source, mistake)
+		expression, problem := Compile(source)
+		if problem != nil {
+			t.Fatalf("%s: %v", source, problem)
 		}
 		if got := expression.path != nil; got != isPath {
 			t.Errorf("%s: got %t, want it to be a path: %t", source, got, isPath)
@@ -178,9 +178,9 @@ func TestOnlyPicks(t *testing.T) {
 		`.a.b[0]`: true, `.a[] | .b, .c`: true, `.["x"]`: true, `.a[-1]`: true, `..`: true, `(.a)`: true,
 		`.a + .b`: false, `[.a]`: false, `length`: false, `.["\(.a)"]`: false, `"x"`: false, `def f: .; f`: false,
 	} {
-		expression, mistake := Compile(source)
-		if mistake != nil {
-			t.Fatalf("%s: %v", source, mistake)
+		expression, problem := Compile(source)
+		if problem != nil {
+			t.Fatalf("%s: %v", source, problem)
 		}
 		if got := expression.OnlyPicks(); got != want {
 			t.Errorf("%s: got %t, want %t", source, got, want)
@@ -204,9 +204,9 @@ func TestRows(t *testing.T) {
 		`[.data[].t] | .[]`: "", `def f: .data[]; f`: "", `.data[], .o`: "", `..`: "", `.["data"][]`: "", `.`: "", `(.data[]) | .t`: "",
 		`.data?[].t`: "", `reduce .data[] as $d (0; . + 1)`: "",
 	} {
-		rows, mistake := CompileRows(source)
-		if mistake != nil {
-			t.Fatalf("%s: %v", source, mistake)
+		rows, problem := CompileRows(source)
+		if problem != nil {
+			t.Fatalf("%s: %v", source, problem)
 		}
 		keys, each := rows.List()
 		if got := strings.Join(keys, "."); got != list || each != (list != "") {

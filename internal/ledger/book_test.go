@@ -176,7 +176,7 @@ func TestKilledLedgerForgetsNothing(t *testing.T) {
 	expect.OK(t, err, os.WriteFile(filepath.Join(killed, FileName), append(text, `{"type":"grant","at":"2026-`...), 0o600))
 	b = openBook(t, killed, limits)
 	expect.Same(t, "balances", b.balances(), before)
-	b = openBook(t, again(t, killed), limits) // rewritten, with fewer events
+	b = openBook(t, killedCopy(t, killed), limits) // rewritten, with fewer events
 	expect.Same(t, "balances", b.balances(), before)
 	for n := 10; n < 15; n++ {
 		_, err = b.grant(t.Context(), ask("q", n, call(1)))
@@ -196,7 +196,7 @@ func TestKilledLedgerForgetsNothing(t *testing.T) {
 	expect.OK(t, b.settle(t.Context(), []Settlement{{ID: "q-10", Unsent: true}}), <-over)
 }
 
-func again(t *testing.T, dir string) string {
+func killedCopy(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, FileName))
 	to := t.TempDir()
@@ -300,7 +300,7 @@ func TestClockSetBack(t *testing.T) {
 	b.now = func() time.Time { return time.Now().Add(time.Hour) }
 	_, err := b.grant(t.Context(), ask("p", 1, call(90)))
 	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 90, RetryAfter: 1000}}))
-	b = openBook(t, again(t, dir), limits)
+	b = openBook(t, killedCopy(t, dir), limits)
 	a := b.account(someModel)
 	for _, at := range []time.Time{a.next, a.held, a.window[0].at} {
 		if late := time.Until(at); late > 2*time.Second {
@@ -366,7 +366,7 @@ func TestPaceSurvivesARestart(t *testing.T) {
 	_, err := b.grant(t.Context(), ask("p", 1, call(1)))
 	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 1}}))
 	for range 2 { // read as it is, and as it was rewritten
-		dir = again(t, dir)
+		dir = killedCopy(t, dir)
 		b = openBook(t, dir, limits)
 		if wait := time.Until(b.account(someModel).next); wait < 50*time.Second {
 			t.Errorf("the next request may be sent in %s, want a minute", wait)
@@ -386,7 +386,7 @@ func TestDamagedFile(t *testing.T) {
 }
 
 // The file is rewritten when it has grown, and says the same.
-func TestFileIsWrittenAnew(t *testing.T) {
+func TestFileIsRewritten(t *testing.T) {
 	dir := t.TempDir()
 	b := openBook(t, dir, Limits{RequestsPerMinute: 1 << 30})
 	b.file.most, b.file.least = 20_000, 20_000
@@ -406,7 +406,7 @@ func TestFileIsWrittenAnew(t *testing.T) {
 	all.Wait()
 	before := b.balances()
 	expect.Same(t, "granted", before[0].Granted, Amount{Calls: 800, Tokens: 1600})
-	b = openBook(t, again(t, dir), Limits{})
+	b = openBook(t, killedCopy(t, dir), Limits{})
 	expect.Same(t, "balances", b.balances(), before)
 	expect.Same(t, "open grants", len(b.grants), 80)
 	if !slices.ContainsFunc(b.events(time.Now()), func(e *event) bool { return e.Type == balanced }) {

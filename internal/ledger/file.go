@@ -23,8 +23,8 @@ import (
 // FileName is the name of the file of a ledger in its folder.
 const FileName = "ledger.jsonl"
 
-// tryAgain is the time between two tries to write.
-const tryAgain = time.Second
+// retryPause is the time between two tries to write.
+const retryPause = time.Second
 
 // file is the file of a ledger: JSON lines, to which events are added. A line is safe once it is synchronised to the
 // disk; many are at once. When the disk takes no more, callers wait until it does.
@@ -246,7 +246,7 @@ func (f *file) insist() bool {
 			f.notice(fmt.Sprintf("the ledger cannot write, and grants nothing until it can: %s", err))
 		}
 		select {
-		case <-time.After(tryAgain):
+		case <-time.After(retryPause):
 		case <-f.closing:
 			return false
 		}

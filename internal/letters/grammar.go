@@ -102,11 +102,11 @@ const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWYz]+(?:D?d?m|r|x[bcCEWMD
 
 // What takes back the sentence before it.
 const (
-	notIt     lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
-	fragment  lazy.Pattern = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
-	saidNo    lazy.Pattern = `^b*x,`
-	justNo    lazy.Pattern = `^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`
-	askedBack lazy.Pattern = `^(?:J|[JjybciExpmRza,]+$)`
+	notIt           lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
+	fragment        lazy.Pattern = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
+	saidNo          lazy.Pattern = `^b*x,`
+	justNo          lazy.Pattern = `^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`
+	counterQuestion lazy.Pattern = `^(?:J|[JjybciExpmRza,]+$)`
 	// wait; correction: C; oops, that was wrong
 	correcting lazy.Pattern = `^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`
 )

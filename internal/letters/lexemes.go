@@ -92,8 +92,8 @@ func (r *reader) end(line bool) {
 	r.now.opens = r.now.opens || line
 }
 
-// goesOnBehind are the classes of words and marks with which no sentence ends.
-const goesOnBehind = ":,cCEWxlehgdDjJtMIuyvfVb"
+// continuesBehind are the classes of words and marks with which no sentence ends.
+const continuesBehind = ":,cCEWxlehgdDjJtMIuyvfVb"
 
 // line reads the end of one or more lines. What announces an answer, and a line that the next one continues, is no end of a sentence.
 func (r *reader) line(i int) int {
@@ -105,7 +105,7 @@ func (r *reader) line(i int) int {
 	switch {
 	case r.repeatsAt(i + n):
 		r.end(true)
-	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], goesOnBehind):
+	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], continuesBehind):
 	case headingClasses.Matches(classes):
 		r.add(':', nil)
 	case n == 1 && classes != "" && i+n < len(r.marks) && r.marks[i+n].lower && !r.listItem(i+n):

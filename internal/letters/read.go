@@ -102,7 +102,7 @@ func (r *reading) takesBack(s sentence) bool {
 	classes := s.normal().classes()
 	switch {
 	case s.question:
-		return askedBack.Matches(classes)
+		return counterQuestion.Matches(classes)
 	case r.afterQuestion:
 		return false // it answers a question
 	case saidNo.Matches(s.classes()),

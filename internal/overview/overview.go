@@ -20,11 +20,11 @@ const version = 1
 
 // Overview is a run without its trials, as programs read it.
 type Overview struct {
-	Version int       `json:"version"`
-	Run     RunStatus       `json:"run"`
-	Summary Summary   `json:"summary"`
-	Arms    []ArmFigures     `json:"arms"`
-	Gate    eval.Gate `json:"gate"`
+	Version int          `json:"version"`
+	Run     RunStatus    `json:"run"`
+	Summary Summary      `json:"summary"`
+	Arms    []ArmFigures `json:"arms"`
+	Gate    eval.Gate    `json:"gate"`
 	// Comparison is with the baseline of the gate.
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
 	// Ranking orders the arms of suites with a rule about the best, or with a race.

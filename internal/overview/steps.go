@@ -35,16 +35,16 @@ func TurnNames(r *eval.Result) []string {
 	return out
 }
 
-// Asked are the contents of a request that the suite gives. They leave out what the model said in the trial, and the
+// SuiteContents are the contents of a request that the suite gives. They leave out what the model said in the trial, and the
 // results of its calls, which the turns of the trial hold.
-func Asked(r *eval.Result) []eval.Content {
+func SuiteContents(r *eval.Result) []eval.Content {
 	switch {
 	case r.Request == nil:
 		return nil
 	case len(r.Turns) == 0:
 		return r.Request.Contents
 	case r.Request.Live || !HasSteps(r):
-		return askedInChat(r.Request.Contents, r.Turns)
+		return userContents(r.Request.Contents, r.Turns)
 	}
 	contents := r.Request.Contents
 	for steps := len(r.Turns); steps > 0; steps-- { // the results of the last may not have been sent
@@ -56,8 +56,8 @@ func Asked(r *eval.Result) []eval.Content {
 	return contents
 }
 
-// askedInChat are the contents of the user: all that the model said in a live chat is its own.
-func askedInChat(contents []eval.Content, turns []eval.Turn) []eval.Content {
+// userContents are the contents of the user: all that the model said in a live chat is its own.
+func userContents(contents []eval.Content, turns []eval.Turn) []eval.Content {
 	var out []eval.Content
 	replies, results := 0, false // what follows are results
 	for _, c := range contents {

@@ -27,7 +27,7 @@ var (
 )
 
 // What the suite gives of a request is kept apart from what the trial added to it.
-func TestAsked(t *testing.T) {
+func TestSuiteContents(t *testing.T) {
 	t.Parallel()
 	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")
 	user, shot, more := text("user", "a"), text("model", "b"), text("user", "c")
@@ -59,11 +59,11 @@ func TestAsked(t *testing.T) {
 		},
 	} {
 		r := &eval.Result{Request: &eval.Request{Contents: test.contents, Live: test.live}, Turns: test.turns}
-		if diff := cmp.Diff(test.want, Asked(r)); diff != "" {
+		if diff := cmp.Diff(test.want, SuiteContents(r)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if got := Asked(&eval.Result{}); got != nil {
+	if got := SuiteContents(&eval.Result{}); got != nil {
 		t.Errorf("no request: %v, want none", got)
 	}
 }

@@ -29,7 +29,7 @@ func once(r *eval.Result) {
 		return
 	}
 	if r.Request != nil {
-		r.Request.Contents = overview.Asked(r)
+		r.Request.Contents = overview.SuiteContents(r)
 	}
 	if r.Response != nil {
 		r.Turns[len(r.Turns)-1].Response = eval.Response{}

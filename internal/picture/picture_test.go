@@ -95,7 +95,7 @@ func TestFit(t *testing.T) {
 			if got, want := image.Pt(c.Width, c.Height), image.Pt(test.w, test.h); got != want || outType != test.outType {
 				t.Errorf("got %s of %v, want %s of %v", outType, got, test.outType, want)
 			}
-			if again, _ := fitted(t, test.data, test.mimeType, test.limit); !bytes.Equal(again, out) {
+			if second, _ := fitted(t, test.data, test.mimeType, test.limit); !bytes.Equal(second, out) {
 				t.Error("another result the second time")
 			}
 		})

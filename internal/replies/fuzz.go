@@ -35,9 +35,9 @@ func Fuzz(f *testing.F, parse func([]byte) (*eval.Response, error), more []strin
 		}
 		text, err := json.Marshal(got)
 		expect.OK(t, err)
-		var again eval.Response
-		expect.OK(t, json.Unmarshal(text, &again))
-		expect.Same(t, "the candidates, written and read again", again.Candidates, got.Candidates, cmpopts.EquateEmpty())
+		var second eval.Response
+		expect.OK(t, json.Unmarshal(text, &second))
+		expect.Same(t, "the candidates, written and read again", second.Candidates, got.Candidates, cmpopts.EquateEmpty())
 		for i := range got.Candidates {
 			check(t, &got.Candidates[i])
 		}

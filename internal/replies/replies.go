@@ -30,7 +30,7 @@ type Expect struct {
 	TextSHA256      string          `json:"textSha256"`
 	FinishReason    string          `json:"finishReason"` // in the vendor's word
 	ToolCalls       []Call          `json:"toolCalls"`
-	Choices         []Candidate        `json:"choices"`
+	Choices         []Candidate     `json:"choices"`
 	Reasoning       string          `json:"reasoning"` // the first 200 characters
 	ReasoningLength int             `json:"reasoningLength"`
 	Refusal         string          `json:"refusal"`

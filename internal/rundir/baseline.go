@@ -114,7 +114,7 @@ func Usable(d *journal.Document, name string) error {
 		return exit.BadInput("the run %s stopped early, once its verdict was known: a baseline needs all of its cases", name)
 	case d.Partial():
 		return exit.BadInput("the run %s is not complete; a baseline that lacks trials compares with nothing", name)
-	case d.Summary.Counts.Asked() == 0:
+	case d.Summary.Counts.Ran() == 0:
 		return exit.BadInput("the run %s is blank: no trial ran", name)
 	}
 	return nil

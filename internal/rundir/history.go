@@ -108,7 +108,7 @@ func (d Dir) expects(id string) bool {
 
 // RebuildHistory makes the history again from the runs below .evalrun/runs, the runs below dirs, and the runs that it
 // knew. It reports what it cannot read.
-func (d Dir) RebuildHistory(dirs []string, tell func(string)) error {
+func (d Dir) RebuildHistory(dirs []string, notice func(string)) error {
 	for i, named := range dirs {
 		dir := d.Join(named)
 		dirs[i] = dir
@@ -121,5 +121,5 @@ func (d Dir) RebuildHistory(dirs []string, tell func(string)) error {
 	if err := ignoreByGit(d.Join(own)); err != nil {
 		return exit.BadInput("the history cannot be made: %w", err)
 	}
-	return history.Rebuild(d.Join(historyPath), append([]string{d.Join(Runs)}, dirs...), tell)
+	return history.Rebuild(d.Join(historyPath), append([]string{d.Join(Runs)}, dirs...), notice)
 }

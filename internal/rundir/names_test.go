@@ -67,7 +67,7 @@ func TestIDsSortByTime(t *testing.T) {
 	for i := range 4 {
 		ids = append(ids, NewID(at.Add(time.Duration(i)*time.Millisecond)))
 	}
-	if again := NewID(at); !slices.IsSorted(ids) || again == NewID(at) {
+	if second := NewID(at); !slices.IsSorted(ids) || second == NewID(at) {
 		t.Errorf("ids %v, want them in order, and each once", ids)
 	}
 	if strings.ContainsAny(ids[0], `/\: `) {

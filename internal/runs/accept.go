@@ -104,7 +104,7 @@ func NewAcceptance(l *job.Loaded) (*Acceptance, error) {
 	}
 	filter := runner.Filter{Cases: glob.New(f.Cases), Arms: glob.New(f.Arms)}
 	plan := runner.NewPlan(l.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
-	g := gathering{doc: doc, there: askedIn(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
+	g := gathering{doc: doc, there: casesIn(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
 	for i, s := range l.Suites {
 		g.dirs[s.Name] = i
 	}
@@ -137,8 +137,8 @@ func onArms(arms []string) string {
 	return " on an arm that fits " + strings.Join(arms, " or ")
 }
 
-// askedIn are the cases of arms of a run.
-func askedIn(d *journal.Document) map[selection.ArmCase]bool {
+// casesIn are the cases of arms of a run.
+func casesIn(d *journal.Document) map[selection.ArmCase]bool {
 	there := map[selection.ArmCase]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)

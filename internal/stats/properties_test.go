@@ -165,7 +165,7 @@ func TestSignFlipDraws(t *testing.T) {
 	check(t, "better", better, exact.Better, 0.005)
 	check(t, "two-sided", twoSided, exact.TwoSided, 0.005)
 	slices.Reverse(ones)
-	if again, _, _ := SignFlip(ones, 42); again != worse {
+	if second, _, _ := SignFlip(ones, 42); second != worse {
 		t.Error("depends on the order")
 	}
 	if p, _, _ := SignFlip(slices.Repeat([]float64{-1}, 40), 1); p != 1e-5 {

@@ -66,7 +66,7 @@ func (p *Progress) Start(trials int) {
 }
 
 // tick shows the progress until the run has ended.
-func (p *Progress) tick(every time.Duration, tell func()) {
+func (p *Progress) tick(every time.Duration, report func()) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -75,7 +75,7 @@ func (p *Progress) tick(every time.Duration, tell func()) {
 			return
 		case <-ticker.C:
 			p.mu.Lock()
-			tell()
+			report()
 			p.mu.Unlock()
 		}
 	}

@@ -40,8 +40,8 @@ func TestPlainTemplates(t *testing.T) {
 func priced(t *Template, vars variable.Dict, start int) (got any, left int) {
 	budget := &Budget{left: start}
 	text, err := t.RenderWithin(vars, budget)
-	if mistake, ok := errors.AsType[*Error](err); ok {
-		return *mistake, budget.left
+	if problem, ok := errors.AsType[*Error](err); ok {
+		return *problem, budget.left
 	}
 	return text, budget.left
 }

@@ -46,9 +46,9 @@ func TestEachTrialHasItsWorkspace(t *testing.T) {
 	expect.OK(t, err)
 	write := func(text string) { expect.OK(t, os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600)) }
 	write("changed")
-	again, err := w.Of(p, callOf("a-session", true, 1))
+	second, err := w.Of(p, callOf("a-session", true, 1))
 	expect.OK(t, err)
-	expect.Same(t, "the folder of another attempt", again, dir)
+	expect.Same(t, "the folder of another attempt", second, dir)
 	expect.Same(t, "what it holds", read(t, dir), "new")
 	write("changed")
 	later, err := w.Of(p, callOf("a-session", true, 3))
@@ -129,9 +129,9 @@ func TestWorkspacesOfEarlierSessions(t *testing.T) {
 	expect.Same(t, "one that waits", known.Workspace, w.path("0123456789abcdef-old"))
 	expect.Same(t, "the folder of the trial", w.Folder(session), known.Workspace)
 	for _, escape := range []string{"../../etc", "workspaces/../../x", "/etc", ".."} {
-		stranger := &eval.Result{Trial: eval.Trial{ID: "1111111111111111"}, Workspace: escape}
-		w.Adopt("x-session", p, stranger)
-		expect.Same(t, escape, stranger.Workspace, "")
+		foreign := &eval.Result{Trial: eval.Trial{ID: "1111111111111111"}, Workspace: escape}
+		w.Adopt("x-session", p, foreign)
+		expect.Same(t, escape, foreign.Workspace, "")
 	}
 	kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: eval.Pass})
 	release()

@@ -93,7 +93,7 @@ func TestWhatIsSignedCannotChange(t *testing.T) {
 	}
 }
 
-func TestKeysOfNobodyVerifyNothing(t *testing.T) {
+func TestEmptyKeysVerifyNothing(t *testing.T) {
 	t.Parallel()
 	k := &Keys{}
 	if s := k.Sign([]byte("head"), "/x"); s != "" || k.Verify(s, []byte("head"), "/x") ||

@@ -30,7 +30,7 @@ func TestOwnKey(t *testing.T) {
 	}
 	for what, test := range map[string]struct {
 		signature, header, dir string
-		want                 bool
+		want                   bool
 	}{
 		"what was signed":      {s, "head", dir, true},
 		"a link to the folder": {s, "head", link, true},

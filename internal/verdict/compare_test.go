@@ -193,7 +193,7 @@ func TestDriftBetweenTheSidesIsAWarning(t *testing.T) {
 }
 
 // The same answers, judged again by other scorers, are compared; other answers judged by other scorers are not.
-func TestAnswersThatAreJudgedAgainArePairedWhateverTheScorers(t *testing.T) {
+func TestRescoredAnswersArePairedWhateverTheScorers(t *testing.T) {
 	t.Parallel()
 	newScorers := func(r *eval.Result) { r.ScorersHash = "other" }
 	for name, test := range map[string]struct {
@@ -234,9 +234,9 @@ func TestTheSameIDWithOtherVariablesIsChanged(t *testing.T) {
 // Cases that send one request count as one that was sent several times.
 func TestCasesOfOneRequestAreOneUnit(t *testing.T) {
 	t.Parallel()
-	asks := func(r *eval.Result) { r.RequestHash = "question " + r.Case[:2] } // c00 to c09 have the same request
+	pairs := func(r *eval.Result) { r.RequestHash = "question " + r.Case[:2] } // c00 to c09 have the same request
 	letters := strings.Repeat("p", 30)
-	base, head := runOf(t, "base", nil, row(letters, asks)...), runOf(t, "head", nil, row(letters, asks)...)
+	base, head := runOf(t, "base", nil, row(letters, pairs)...), runOf(t, "head", nil, row(letters, pairs)...)
 	c := onlyArm(t, compared(t, base, head, byRule(passRule(0.05))))
 	expect.Same(t, "cases that are compared", c.Cases.Compared, 30)
 	expect.Same(t, "units", c.Cases.Units, 3)
@@ -298,7 +298,7 @@ func TestErrorsThatAComparisonBears(t *testing.T) {
 }
 
 // A choice whose pairs could mostly not be judged is invalid.
-func TestPairsThatAJudgeCannotTell(t *testing.T) {
+func TestPairsThatAJudgeCannotDecide(t *testing.T) {
 	t.Parallel()
 	rule := passRule(0.05)
 	rule.Metrics[0].Name = eval.MetricChoose

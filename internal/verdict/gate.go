@@ -119,7 +119,7 @@ func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bo
 // atMost adds a rule with an upper limit of a share of the trials that ran. Without any, it holds.
 func (r *rulings) atMost(name string, n int, limit float64, broken int) {
 	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Limit: limit, Holds: true}
-	if answers := r.suite.Gated.Asked(); answers > 0 {
+	if answers := r.suite.Gated.Ran(); answers > 0 {
 		share := float64(n) / float64(answers)
 		rule.Value = &share
 		if rule.Holds = share <= limit+slack; !rule.Holds {

@@ -106,9 +106,9 @@ func TestSelfTestMeasuresHowOftenTheGateErrs(t *testing.T) {
 	if one.FalseAlarms > 0.05+3*0.005 {
 		t.Errorf("got false alarms of %g, want at most alpha", one.FalseAlarms)
 	}
-	again, err := SelfTest(s, shaky, &eval.Options{GateOptions: eval.GateOptions{Rule: eval.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
+	second, err := SelfTest(s, shaky, &eval.Options{GateOptions: eval.GateOptions{Rule: eval.RuleOptions{Margin: 0.2, Alpha: 0.05}}})
 	expect.OK(t, err)
-	expect.Same(t, "the same data", again, tests)
+	expect.Same(t, "the same data", second, tests)
 }
 
 // Cases in quarantine, errors and single repeats are no part of a self-test.

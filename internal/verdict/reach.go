@@ -212,7 +212,7 @@ func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*com
 		problem = "is still in progress"
 	case d.Partial():
 		problem = "is not complete"
-	case d.Summary.Counts.Asked() == 0:
+	case d.Summary.Counts.Ran() == 0:
 		problem = "is blank: no trial ran"
 	case len(d.EarlyVerdicts) > 0 && d.EarlyVerdicts[0].Race:
 		problem = "has arms that left a race"
@@ -378,7 +378,7 @@ func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compar
 				Tags: t.Tags, Quarantined: t.Quarantine.Holds(at),
 			})
 		}
-		s.Cases.Update(s.Cases.Len()-1, func(c *compare.Case) { c.Asked++ })
+		s.Cases.Update(s.Cases.Len()-1, func(c *compare.Case) { c.Ran++ })
 	}
 	return sides, order
 }

@@ -23,8 +23,8 @@ func TestUnitsDependOnTheOrderOfTheArms(t *testing.T) {
 		t.Errorf("got %v in two orders, want two schedules: the test sees nothing", first)
 	}
 	for range 20 {
-		if again := compare.Units([]*compare.Side{a, b}, nil); !maps.Equal(again, first) {
-			t.Errorf("got %v, want %v as before", again, first)
+		if second := compare.Units([]*compare.Side{a, b}, nil); !maps.Equal(second, first) {
+			t.Errorf("got %v, want %v as before", second, first)
 		}
 	}
 }

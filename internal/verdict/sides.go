@@ -109,7 +109,7 @@ func (s *sideInReading) trial(c *compare.Case, f *journal.Facts) {
 	case eval.Skip:
 		return
 	}
-	if c.Asked++; f.Outcome == eval.Err {
+	if c.Ran++; f.Outcome == eval.Err {
 		return
 	}
 	if f.Blocked != "" {

@@ -193,9 +193,9 @@ func TestTheCodeIsGoodOnce(t *testing.T) {
 	if resp.StatusCode != 200 || !strings.Contains(text, s.labelling.token) {
 		t.Errorf("got %s: %s, want the token", resp.Status, text)
 	}
-	for _, again := range []map[string]string{good, {"code": ""}} {
-		if resp, _ := label(t, s, "/token", again, nil); resp.StatusCode != 403 {
-			t.Errorf("%v again: %s, want 403", again, resp.Status)
+	for _, spent := range []map[string]string{good, {"code": ""}} {
+		if resp, _ := label(t, s, "/token", spent, nil); resp.StatusCode != 403 {
+			t.Errorf("%v again: %s, want 403", spent, resp.Status)
 		}
 	}
 }

@@ -258,7 +258,7 @@ func classify(e *eval.Error) {
 	case e.Status == http.StatusPaymentRequired:
 		e.Kind, e.Permanent = eval.KindQuota, true
 	}
-	if asksToWait := e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests || e.Status >= 500; asksToWait &&
+	if mustWait := e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests || e.Status >= 500; mustWait &&
 		e.RetryAfter > maxWait {
 		e.Kind, e.Permanent = eval.KindQuota, true
 	}

@@ -200,7 +200,7 @@ func (d *doc) around(c *cut) (Node, bool) {
 	}
 	quiet := *d
 	quiet.diags = &diag.List{}
-	if check := (checker{doc: &quiet}); !check.check(root.Content[0], 0, false) || !c.standsIn(root.Content[0]) {
+	if check := (checker{doc: &quiet}); !check.check(root.Content[0], 0, false) || !c.isIn(root.Content[0]) {
 		return Node{}, false
 	}
 	c.list.Content = nil
@@ -208,8 +208,8 @@ func (d *doc) around(c *cut) (Node, bool) {
 	return Node{root.Content[0], d}, true
 }
 
-// standsIn finds the list in the file around it, which has it where it was cut out and nowhere else.
-func (c *cut) standsIn(root *yaml.Node) bool {
+// isIn finds the list in the file around it, which has it where it was cut out and nowhere else.
+func (c *cut) isIn(root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		return false
 	}

@@ -290,9 +290,9 @@ func TestWrongParts(t *testing.T) {
 	if got := second.end(); got != 4 || !strings.Contains(second.err.String(), "another coordinator serves run") {
 		t.Errorf("a second coordinator: exit %d\n%s", got, second.err.String())
 	}
-	stranger := b.work(coordinator.url, "other")
-	if got := stranger.end(); got != 2 || !strings.Contains(stranger.err.String(), "refuses the credentials") {
-		t.Errorf("credentials of another run: exit %d\n%s", got, stranger.err.String())
+	intruder := b.work(coordinator.url, "other")
+	if got := intruder.end(); got != 2 || !strings.Contains(intruder.err.String(), "refuses the credentials") {
+		t.Errorf("credentials of another run: exit %d\n%s", got, intruder.err.String())
 	}
 	keyless := newBox(t, s)
 	keyless.dir = b.dir
@@ -309,9 +309,9 @@ func TestWrongParts(t *testing.T) {
 	if got := coordinator.end(); got != 0 {
 		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
 	}
-	again := b.start("serve", "many.yaml", "--out", "run")
-	if got := again.end(); got != 0 {
-		t.Errorf("a complete run: exit %d, want 0:\n%s", got, again.err.String())
+	restarted := b.start("serve", "many.yaml", "--out", "run")
+	if got := restarted.end(); got != 0 {
+		t.Errorf("a complete run: exit %d, want 0:\n%s", got, restarted.err.String())
 	}
 	if n := s.count(); n != 40 {
 		t.Errorf("%d calls, want 40", n)

@@ -127,14 +127,14 @@ func reply(prompt string) string {
 }
 
 // counted are the calls in all, and how many were made more than once.
-func (s *service) counted() (all, again int) {
+func (s *service) counted() (all, repeated int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range s.calls {
 		all += n
-		again += n - 1
+		repeated += n - 1
 	}
-	return all, again
+	return all, repeated
 }
 
 // box is a folder in which fleets run.

@@ -57,10 +57,10 @@ func TestKills(t *testing.T) {
 			t.Errorf("worker %d: exit %d, want 0:\n%s", i, got, w.err.String())
 		}
 	}
-	all, again := s.counted()
-	t.Logf("%d trials, %d kills, %d calls, %d made again of at most %d", trials, kills, all, again, bound)
-	if again > bound {
-		t.Errorf("%d calls were made again, of at most %d with a place at %d kills", again, bound, kills)
+	all, repeated := s.counted()
+	t.Logf("%d trials, %d kills, %d calls, %d made again of at most %d", trials, kills, all, repeated, bound)
+	if repeated > bound {
+		t.Errorf("%d calls were made again, of at most %d with a place at %d kills", repeated, bound, kills)
 	}
 	got := b.judged("run")
 	if len(got) != trials {

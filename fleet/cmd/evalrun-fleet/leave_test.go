@@ -43,13 +43,13 @@ func TestWorkerLeaves(t *testing.T) {
 	if got := second.end(); got != 0 {
 		t.Errorf("the other worker: exit %d, want 0:\n%s", got, second.err.String())
 	}
-	if all, again := s.counted(); all != 300 || again != 0 {
-		t.Errorf("%d calls, %d of them again; want 300 and none", all, again)
+	if all, repeated := s.counted(); all != 300 || repeated != 0 {
+		t.Errorf("%d calls, %d of them again; want 300 and none", all, repeated)
 	}
 }
 
 // A worker that stops for seconds counts as dead. Its late answers are not used, and it gets calls as before.
-func TestWorkerStandsStill(t *testing.T) {
+func TestWorkerIsStuck(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 50*time.Millisecond)
 	b := newBox(t, s)
@@ -74,8 +74,8 @@ func TestWorkerStandsStill(t *testing.T) {
 			t.Errorf("worker: exit %d, want 0:\n%s", got, w.err.String())
 		}
 	}
-	if all, again := s.counted(); all != 600+again || again > 4 {
-		t.Errorf("%d calls of 600, %d again; at most 4 may be", all, again)
+	if all, repeated := s.counted(); all != 600+repeated || repeated > 4 {
+		t.Errorf("%d calls of 600, %d again; at most 4 may be", all, repeated)
 	}
 	if got := b.judged("run"); len(got) != 600 {
 		t.Errorf("the run file has %d trials, want 600", len(got))

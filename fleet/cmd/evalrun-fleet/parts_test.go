@@ -92,8 +92,8 @@ func TestServerWithAccounts(t *testing.T) {
 	b.write("many.csv", rows(20))
 	b.write("many.yaml", many)
 	b.write("user.creds", login)
-	_, stranger := accounts(t)
-	b.write("stranger.creds", stranger)
+	_, otherCreds := accounts(t)
+	b.write("stranger.creds", otherCreds)
 
 	for name, args := range map[string][]string{"nobody": nil, "a stranger": {"--nats-creds", "stranger.creds"}} {
 		p := b.start(append([]string{"serve", "many.yaml", "--out", "refused", "--nats", url}, args...)...)
