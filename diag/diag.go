@@ -190,14 +190,14 @@ func (l *List) Err() error {
 	if !l.HasErrors() {
 		return nil
 	}
-	return &Problems{List: l}
+	return &ListError{List: l}
 }
 
-// Problems is a List with at least one error, as an error. The command line
+// ListError is a List with at least one error, as an error. The command line
 // shows it with source lines; Error gives the short form.
-type Problems struct{ List *List }
+type ListError struct{ List *List }
 
-func (m *Problems) Error() string {
+func (m *ListError) Error() string {
 	for _, d := range m.List.Sorted() {
 		if d.Severity != Error {
 			continue
@@ -207,5 +207,5 @@ func (m *Problems) Error() string {
 		}
 		return fmt.Sprintf("%s: %s", d.Pos, d.Message)
 	}
-	return "no mistakes"
+	return "no problems"
 }

@@ -102,7 +102,9 @@ func TestTrialsThatAVerdictDoesNotUse(t *testing.T) {
 	skipped.SkipReason = SkipEarly
 	extra := answered("b", "t/p", eval.Fail, 900)
 	d := document(t, func(w *Writer) {
-		expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Extra: []string{extra.ID}}))
+		expect.OK(t, w.WriteEarlyVerdict(&eval.EarlyVerdict{
+			Suite: "s", Arm: "t/p", Verdict: eval.NotWorse, Units: 1, Of: 3, Extra: []string{extra.ID},
+		}))
 	}, answered("a", "t/p", eval.Pass, 100), extra, skipped)
 	var got []string
 	for f, err := range d.Facts() {

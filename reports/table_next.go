@@ -127,8 +127,8 @@ func (t *tableReport) nextStep(steps []step) {
 	}
 }
 
-// rescoreComments are comments on a command that sends requests again, the longest first: judging again sends none. There are none where that is
-// no choice.
+// rescoreComments are comments on a command that sends requests again, the longest first: judging again sends none. There are none where
+// that is no choice.
 func rescoreComments(s step, steps []step) []string {
 	at := slices.IndexFunc(steps, func(o step) bool { return len(o.args) > 0 && o.args[0] == "rescore" })
 	if at < 0 || s.args[0] != "run" {

@@ -298,7 +298,7 @@ func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 // Vars are the variables of the case, those of the command line included. They are not to be changed.
 func (c *Case) Vars() variable.Dict { return c.vars }
 
-// Render makes the contents and the system text of the request of arm for this case. The error is a *diag.Mistakes;
+// Render makes the contents and the system text of the request of arm for this case. The error is a *diag.ListError;
 // after a Load without errors it means that a file has changed since.
 func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 	var diags diag.List

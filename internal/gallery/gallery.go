@@ -59,8 +59,8 @@ func asset(name string) string {
 	return string(data)
 }
 
-// Entry is a run of the list, as its header shows it.
-type Entry struct {
+// ListedRun is a run of the list, as its header shows it.
+type ListedRun struct {
 	Key       string   `json:"key"` // in addresses
 	ID        string   `json:"id"`
 	Suites    []string `json:"suites"`
@@ -70,9 +70,9 @@ type Entry struct {
 	Planned   int      `json:"planned"` // trials
 }
 
-// NewEntry reads the header of a run.
-func NewEntry(key string, header *eval.Run) Entry {
-	r := Entry{
+// NewListedRun reads the header of a run.
+func NewListedRun(key string, header *eval.Run) ListedRun {
+	r := ListedRun{
 		Key: key, ID: header.ID, Suites: []string{}, Marks: header.Marks(), StartedAt: header.StartedAt, Emulator: header.Emulator,
 		Planned: header.Plan.Trials,
 	}
@@ -83,11 +83,11 @@ func NewEntry(key string, header *eval.Run) Entry {
 }
 
 // Title names the suites of the run.
-func (r *Entry) Title() string { return strings.Join(r.Suites, ", ") }
+func (r *ListedRun) Title() string { return strings.Join(r.Suites, ", ") }
 
 // List is the list of runs with their numbers, for pages that are files.
 type List struct {
-	Runs    []Entry            `json:"runs"`
+	Runs    []ListedRun        `json:"runs"`
 	Numbers map[string]Summary `json:"numbers"` // by key
 }
 

@@ -103,13 +103,13 @@ func (s *site) write() error {
 	if err := s.writeAssets(); err != nil {
 		return err
 	}
-	list := gallery.List{Runs: []gallery.Entry{}, Numbers: map[string]gallery.Summary{}}
+	list := gallery.List{Runs: []gallery.ListedRun{}, Numbers: map[string]gallery.Summary{}}
 	for _, r := range s.runs {
 		summary, err := s.writeRun(r)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.ID, err)
 		}
-		list.Runs, list.Numbers[r.Key] = append(list.Runs, r.Entry), summary
+		list.Runs, list.Numbers[r.Key] = append(list.Runs, r.ListedRun), summary
 	}
 	compared, err := s.compareAll()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // published is a run of the site.
 type published struct {
-	gallery.Entry
+	gallery.ListedRun
 	path string // of its run file, or of the copy without content
 	data string // the folder with its blocks
 }
@@ -41,12 +41,12 @@ func (s *site) heads(paths []string) error {
 	known := map[string]string{}
 	var problems []error
 	for _, path := range paths {
-		head, err := journal.Header(path)
+		header, err := journal.Header(path)
 		if err != nil {
 			problems = append(problems, exit.BadInput("the run cannot be read: %w", err))
 			continue
 		}
-		r := &published{Entry: gallery.NewEntry(keyOf(head.ID), head), path: path}
+		r := &published{ListedRun: gallery.NewListedRun(keyOf(header.ID), header), path: path}
 		if other, twice := known[r.Key]; twice {
 			problems = append(problems, exit.BadInput("%s and %s are the same run %s: name one of them", other, path, r.ID))
 			continue

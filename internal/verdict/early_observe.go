@@ -127,7 +127,9 @@ func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
 		}
 	}
 	w.closed[base] = true
-	return journal.WriteEarlyVerdict(&eval.EarlyVerdict{Suite: a.suite, Arm: base, Units: len(used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra))})
+	return journal.WriteEarlyVerdict(&eval.EarlyVerdict{
+		Suite: a.suite, Arm: base, Units: len(used), Of: len(a.units), Extra: slices.Sorted(maps.Keys(extra)),
+	})
 }
 
 func (r *seen) value(metric string) (float64, bool) {

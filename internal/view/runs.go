@@ -20,7 +20,7 @@ import (
 
 // run is one of the list.
 type run struct {
-	gallery.Entry
+	gallery.ListedRun
 
 	path  string
 	stamp stamp
@@ -106,7 +106,7 @@ func (rs *runs) at(path string) *run {
 	if err != nil {
 		return nil
 	}
-	r := &run{Entry: gallery.NewEntry(key, head), path: path, stamp: now}
+	r := &run{ListedRun: gallery.NewListedRun(key, head), path: path, stamp: now}
 	rs.byKey[key] = r
 	return r
 }

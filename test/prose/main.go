@@ -22,7 +22,7 @@ import (
 func main() {
 	root := flag.String("root", ".", "folder of the repository")
 	ceilings := flag.String("ceilings", "", "file with the most long sentences and listed words that each source may have")
-	show := flag.String("show", "", "print long sentences and those with listed words of a source: docs, decisions, messages, comments or names")
+	show := flag.String("show", "", "print what is long or has listed words in a source: docs, decisions, messages, comments or names")
 	flag.Parse()
 	if err := run(os.Stdout, *root, *ceilings, *show); err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
