@@ -205,14 +205,15 @@ func unpackTo(dir string, pack []byte) (*head, error) {
 	}
 	defer root.Close() //nolint:errcheck // its files are closed one by one
 	var h head
-	left := int64(maxPack)
+	left := uint64(maxPack)
 	for _, f := range z.File {
 		if !filepath.IsLocal(f.Name) || strings.Contains(f.Name, `\`) {
 			return nil, fmt.Errorf("the archive of the coordinator has a file outside of its folder: %q", f.Name)
 		}
-		if left -= int64(f.UncompressedSize64); left < 0 { //nolint:gosec // a negative size is refused too
+		if f.UncompressedSize64 > left { // no sum of sizes, which could overflow
 			return nil, errors.New("the archive of the coordinator is too large")
 		}
+		left -= f.UncompressedSize64
 		if err := extract(root, f, &h); err != nil {
 			return nil, fmt.Errorf("the files of the suites cannot be written: %w", err)
 		}
