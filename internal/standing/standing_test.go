@@ -61,6 +61,11 @@ func flip(name string, basePassed, headPassed int) compare.Flip {
 	return compare.Flip{Case: name, BasePassed: basePassed, BaseJudged: 3, HeadPassed: headPassed, HeadJudged: 3}
 }
 
+// flipped is a change of an arm in which a case of three repeats passes more or less often than before.
+func flipped(name string, basePassed, headPassed int) func(*compare.ArmComparison) {
+	return func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip(name, basePassed, headPassed)} }
+}
+
 func TestAFailureStandsAsTheComparisonSays(t *testing.T) {
 	t.Parallel()
 	const name = "שלום `x` \x1b[31m"
@@ -69,9 +74,9 @@ func TestAFailureStandsAsTheComparisonSays(t *testing.T) {
 		change func(*compare.ArmComparison)
 		want   standing.Standing
 	}{
-		"a case that passed before":       {"fff", func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip(name, 3, 0)} }, standing.NewlyFailing},
-		"one that is less often right":    {"fpf", func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip(name, 2, 1)} }, standing.NewlyFailing},
-		"one that is more often right":    {"fpp", func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip(name, 1, 2)} }, ""},
+		"a case that passed before":       {"fff", flipped(name, 3, 0), standing.NewlyFailing},
+		"one that is less often right":    {"fpf", flipped(name, 2, 1), standing.NewlyFailing},
+		"one that is more often right":    {"fpp", flipped(name, 1, 2), ""},
 		"one that is new":                 {"f", func(a *compare.ArmComparison) { a.Cases.Added = []string{name} }, standing.NotInBaseline},
 		"one whose variables differ":      {"f", func(a *compare.ArmComparison) { a.Cases.Changed = []string{name} }, standing.Changed},
 		"one that was not judged":         {"f", func(a *compare.ArmComparison) { a.Cases.Unjudged = []string{name} }, ""},
