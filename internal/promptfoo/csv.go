@@ -72,8 +72,11 @@ func (c *converter) table(name string) (*table, error) {
 		r.Comma = '\t'
 	}
 	all, err := r.ReadAll()
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read as a table: %w", name, err)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s has no line with the names of its columns", name)
 	}
 	t := &table{name: name, header: all[0], rows: all[1:]}
 	for i := range t.header {
