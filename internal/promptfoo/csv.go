@@ -89,7 +89,7 @@ func (c *converter) table(name string) (*table, error) {
 func (c *converter) convertTable(t *table) (rows [][]string, columns []string) {
 	has := map[string]bool{}
 	for _, h := range t.header {
-		if !magic(h) {
+		if !magic(h) && !has[h] { // of columns of one name promptfoo takes the last, as cells do below
 			columns = append(columns, h)
 			has[h], c.texts[h] = true, true
 		}
