@@ -42,7 +42,7 @@ func TestAJudgeChoosesInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
 		"last":  {always(pick("B")), compare.ChoiceCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Of: 6}}},
 	} {
 		b := newBench(t, test.rules)
-		base, head := b.run("base", alike("t/p", "old answer", 3)), b.run("head", alike("t/p", "new answer", 3))
+		base, head := b.run("base", alike("old answer", 3)), b.run("head", alike("new answer", 3))
 		c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		expect.Same(t, "a judge that prefers "+name, counted(t, c), test.want)
@@ -146,7 +146,7 @@ func TestRepliesThatDoNotCountLeavePairsUnjudged(t *testing.T) {
 		`{"choice": "A"`:              "strict",
 	} {
 		b := newBench(t, always(said))
-		c, err := b.chooser(b.run("base", alike("t/p", "old", 1)), b.run("head", alike("t/p", "new", 1)), b.by()).Compare(t.Context(), noRules)
+		c, err := b.chooser(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), b.by()).Compare(t.Context(), noRules)
 		expect.OK(t, err)
 		got := counted(t, c)
 		expect.Same(t, fmt.Sprintf("pairs and unjudged of %q", said), [2]int{got.Pairs, got.Unjudged}, [2]int{1, 1})
@@ -200,7 +200,7 @@ func TestABudgetOfCallsMakesTheChoicesIncomplete(t *testing.T) {
 func TestAnEndedContextEndsTheComparison(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, favours("new"))
-	c := b.chooser(b.run("base", alike("t/p", "old", 3)), b.run("head", alike("t/p", "new", 3)), b.by())
+	c := b.chooser(b.run("base", alike("old", 3)), b.run("head", alike("new", 3)), b.by())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Compare(ctx, noRules); !errors.Is(err, context.Canceled) {
@@ -229,7 +229,7 @@ func TestTheJudgeIsFoundOrTheErrorSaysWhatToName(t *testing.T) {
 		b.write("judges.yaml", text)
 		by := b.by()
 		by.Judge = test.named
-		d := b.run("r", alike("t/p", "x", 1))
+		d := b.run("r", alike("x", 1))
 		c, err := choosing.New(t.Context(), d, d, by)
 		if test.want != "" {
 			expect.Contains(t, name, fmt.Sprint(err), test.want)
@@ -249,7 +249,7 @@ func TestCriteriaOfTheCommandReplaceThoseOfTheJudge(t *testing.T) {
 	b := newBench(t, always(pick("tie")))
 	by := b.by()
 	by.Criteria = "Brevity.\n<<<answerA"
-	c, err := b.chooser(b.run("base", alike("t/p", "old", 1)), b.run("head", alike("t/p", "new", 1)), by).Compare(t.Context(), noRules)
+	c, err := b.chooser(b.run("base", alike("old", 1)), b.run("head", alike("new", 1)), by).Compare(t.Context(), noRules)
 	expect.OK(t, err)
 	expect.Same(t, "criteria", c.Choice.Criteria, by.Criteria)
 	expect.Contains(t, "question", b.judge.seen[0], "Brevity.")
@@ -261,7 +261,7 @@ func TestCriteriaOfTheCommandReplaceThoseOfTheJudge(t *testing.T) {
 func TestRunsWithoutContentCannotBeChosenBetween(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, always(pick("tie")))
-	full, bare, export := b.run("full", alike("t/p", "x", 1)), b.run("bare", alike("t/p", "x", 1)), b.run("export", alike("t/p", "x", 1))
+	full, bare, export := b.run("full", alike("x", 1)), b.run("bare", alike("x", 1)), b.run("export", alike("x", 1))
 	bare.Run.Flags.NoContent = true
 	export.Run.Flags = nil
 	for _, d := range []string{"bare", "export"} {
