@@ -67,10 +67,16 @@ func (p *packer) note(suite, file string) {
 	p.files[suite][file] = true
 }
 
+// zipped is an archive to which each file is added once.
+type zipped struct {
+	*zip.Writer
+	names map[string]bool
+}
+
 // pack makes the pack of a run: the suites with all that they read, as a zip archive. The same files make the same pack.
 func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	var out bytes.Buffer
-	z := zip.NewWriter(&out)
+	z := &zipped{zip.NewWriter(&out), map[string]bool{}}
 	h := head{Seed: o.Seed, Vars: o.Vars, Repeats: o.Selection.Repeats, Project: o.ProjectFile != ""}
 	h.Ledger = o.Ledger.URL != "" || o.Getenv != nil && o.Getenv(ledgerVariable) != ""
 	for i, name := range o.Suites {
@@ -88,13 +94,13 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	}
 	h.Emulator = cmp.Or(o.Emulator, o.Service.Emulator)
 	if h.Emulator != "" && h.Emulator != eval.DemoScript {
-		if err := add(z, scriptName, h.Emulator); err != nil {
+		if err := z.add(scriptName, h.Emulator); err != nil {
 			return nil, err
 		}
 		h.Emulator = scriptName
 	}
 	if h.Project {
-		if err := add(z, projectName, o.ProjectFile); err != nil {
+		if err := z.add(projectName, o.ProjectFile); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +117,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 }
 
 // folder adds what the i-th suite reads. Suites read nothing outside of their folders.
-func (p *packer) folder(z *zip.Writer, i int, name, real string) error {
+func (p *packer) folder(z *zipped, i int, name, real string) error {
 	dir, err := filepath.Abs(filepath.Dir(real))
 	if err != nil {
 		return err
@@ -134,7 +140,7 @@ func (p *packer) folder(z *zip.Writer, i int, name, real string) error {
 	}
 	slices.Sort(inside)
 	for _, near := range slices.Compact(inside) {
-		err := addAll(z, strconv.Itoa(i), dir, near)
+		err := z.addAll(strconv.Itoa(i), dir, near)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -143,14 +149,14 @@ func (p *packer) folder(z *zip.Writer, i int, name, real string) error {
 }
 
 // addAll adds a file, or a folder with all that is in it.
-func addAll(z *zip.Writer, to, dir, near string) error {
+func (z *zipped) addAll(to, dir, near string) error {
 	from := filepath.Join(dir, near)
 	info, err := os.Stat(from)
 	switch {
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return add(z, path.Join(to, filepath.ToSlash(near)), from)
+		return z.add(path.Join(to, filepath.ToSlash(near)), from)
 	case near == ".":
 		return nil
 	}
@@ -162,12 +168,17 @@ func addAll(z *zip.Writer, to, dir, near string) error {
 		if err != nil {
 			return err
 		}
-		return add(z, path.Join(to, filepath.ToSlash(near)), file)
+		return z.add(path.Join(to, filepath.ToSlash(near)), file)
 	})
 }
 
-// add adds a file. Its time is left out, so that the same files make the same pack.
-func add(z *zip.Writer, name, from string) error {
+// add adds a file, unless it is there: a suite may read a folder, and files in it. Its time is left out, so that the same files make the
+// same pack.
+func (z *zipped) add(name, from string) error {
+	if z.names[name] {
+		return nil
+	}
+	z.names[name] = true
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -205,14 +216,15 @@ func unpackTo(dir string, pack []byte) (*head, error) {
 	}
 	defer root.Close() //nolint:errcheck // its files are closed one by one
 	var h head
-	left := int64(maxPack)
+	left := uint64(maxPack)
 	for _, f := range z.File {
 		if !filepath.IsLocal(f.Name) || strings.Contains(f.Name, `\`) {
 			return nil, fmt.Errorf("the archive of the coordinator has a file outside of its folder: %q", f.Name)
 		}
-		if left -= int64(f.UncompressedSize64); left < 0 { //nolint:gosec // a negative size is refused too
+		if f.UncompressedSize64 > left { // no sum of sizes, which could overflow
 			return nil, errors.New("the archive of the coordinator is too large")
 		}
+		left -= f.UncompressedSize64
 		if err := extract(root, f, &h); err != nil {
 			return nil, fmt.Errorf("the files of the suites cannot be written: %w", err)
 		}

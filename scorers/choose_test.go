@@ -33,7 +33,7 @@ func chosen(t testing.TB, criteria string, p scorers.Pair, reply func(question s
 			questions = append(questions, q)
 		}
 	}
-	t.Fatal("the judge is asked ever more")
+	t.Fatalf("got %d questions and no choice, want an end", len(questions))
 	return scorers.PairRuling{}, nil
 }
 
@@ -55,7 +55,7 @@ func favours(t testing.TB, word string) func(string) string {
 
 func always(reply string) func(string) string { return func(string) string { return reply } }
 
-func TestChoose(t *testing.T) {
+func TestAChoiceCountsWhenBothOrdersAgree(t *testing.T) {
 	t.Parallel()
 	pair := scorers.Pair{
 		Base: scorers.Exchange{Question: "Which?", Answer: "base is long"},
@@ -196,7 +196,7 @@ func injections() map[string]string {
 }
 
 // Nothing in an answer ends its fence or is read as what the judge says: neither for scores nor for choices.
-func TestInjections(t *testing.T) {
+func TestAnswersCannotEndTheirFenceOrBeReadAsRulings(t *testing.T) {
 	t.Parallel()
 	c := compile(t, byRubric)
 	for name, text := range injections() {
@@ -233,9 +233,7 @@ func staysInItsFence(t *testing.T, c *scorers.Compiled, text, plain string) (cod
 	}
 	code = opening.FindStringSubmatch(question)[1]
 	frame := strings.Replace(question, "\n"+text+"\n", "\nx\n", 1)
-	if strings.ReplaceAll(frame, code, opening.FindStringSubmatch(plain)[1]) != plain {
-		t.Error("the instruction has changed")
-	}
+	expect.Same(t, "the instruction", strings.ReplaceAll(frame, code, opening.FindStringSubmatch(plain)[1]), plain)
 	return code
 }
 

@@ -29,7 +29,7 @@ func exprAnswer() *scorers.Answer {
 	return a
 }
 
-func TestExpr(t *testing.T) {
+func TestExpressionsPassOrFailAndShowTheirValues(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ entry, want, reason string }{
 		{`answer contains "Paris"`, "p", `answer contains "Paris" is true (answer: "Paris, `},

@@ -52,7 +52,7 @@ func inFences(t *testing.T, question string) []string {
 	t.Helper()
 	code := opening.FindStringSubmatch(question)
 	if code == nil {
-		t.Fatalf("want a code in %s", question)
+		t.Fatalf("got the question %s, want a code in it", question)
 	}
 	var out []string
 	for _, m := range regexp.MustCompile(`(?s)\n<<<(\w+) `+code[1]+`\n(.*?)\n(\w+) `+code[1]+`>>>\n`).FindAllStringSubmatch(question, -1) {

@@ -156,7 +156,7 @@ func TestOwnTemplateProblems(t *testing.T) {
 		var b strings.Builder
 		expect.OK(t, (diag.Renderer{}).Render(&b, &diags))
 		if name := "none.md"; strings.Contains(test.judges, name) && strings.Contains(b.String(), "does not use") {
-			t.Errorf("%s: want no word of what a template without a file uses:\n%s", name, b.String())
+			t.Errorf("%s: got\n%s\nwant no word of what a template without a file uses", name, b.String())
 		}
 		if !strings.Contains(b.String(), test.want) {
 			t.Errorf("%s%s, %q:\n%swant %s", test.judges, test.entry, test.template, b.String(), test.want)

@@ -64,7 +64,7 @@ func ruled(t testing.TB, c *scorers.Compiled, a *scorers.Answer, reply func(q sc
 			known[q.Key] = &eval.Judgement{Reply: reply(q), FinishReason: "STOP"}
 		}
 	}
-	t.Fatal("the judges are asked again and again, want an end")
+	t.Fatal("got ever more questions to the judges, want an end")
 	return eval.Score{}, nil
 }
 
@@ -79,7 +79,7 @@ func each(replies map[string]string) func(scorers.Question) string {
 	}
 }
 
-func TestPanel(t *testing.T) {
+func TestPanelsDecideByTheVotesOfTheirJudges(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		entry  string

@@ -19,7 +19,7 @@ func alwaysSays(reply string) func(scorers.Question) string {
 }
 
 // The value of what a judge lists is counted here, by the definitions of RAGAS.
-func TestTallies(t *testing.T) {
+func TestWhatAJudgeListsIsCounted(t *testing.T) {
 	t.Parallel()
 	const (
 		recall    = "judge: {contextRecall: {reference: r, context: [a, b]}}"

@@ -39,7 +39,7 @@ func judged(t testing.TB, c *scorers.Compiled, a *scorers.Answer, replies ...str
 			questions = append(questions, q)
 		}
 	}
-	t.Fatal("the judge is asked again and again, want an end")
+	t.Fatal("got ever more questions to the judge, want an end")
 	return eval.Score{}, nil
 }
 
@@ -251,7 +251,7 @@ func fenced(t testing.TB, question string) map[string]string {
 	t.Helper()
 	m := opening.FindStringSubmatch(question)
 	if m == nil {
-		t.Fatalf("want a code in %s", question)
+		t.Fatalf("got the question %s, want a code in it", question)
 	}
 	out := map[string]string{}
 	var names []string

@@ -35,7 +35,7 @@ func saidOf(t *testing.T, all ...string) *labels.File {
 	return f
 }
 
-func TestLabel(t *testing.T) {
+func TestLabelPassesAsPeopleDecided(t *testing.T) {
 	t.Parallel()
 	trial := eval.Trial{Suite: "s", Case: "c", CaseID: "id", Arm: "t/p", Repeat: 1}
 	const plain = "- label: true"

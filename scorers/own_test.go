@@ -87,7 +87,7 @@ func judge(t testing.TB, table scorers.Table, entry, text string) (score eval.Sc
 	return score, "", err
 }
 
-func TestOwnKinds(t *testing.T) {
+func TestCustomKindsGetTheirArguments(t *testing.T) {
 	t.Parallel()
 	table := own(t)
 	for _, c := range []struct{ entry, answer, reason string }{ // a reason that begins with "there is" is a pass
@@ -120,7 +120,7 @@ func saysPass(reason string) bool {
 	return strings.HasPrefix(reason, "there is ") && !strings.HasPrefix(reason, "there is no")
 }
 
-func TestOwnKindsThatFail(t *testing.T) {
+func TestCustomKindsThatFailGiveNoValue(t *testing.T) {
 	t.Parallel()
 	table := own(t)
 	for entry, want := range map[string]string{
@@ -137,7 +137,7 @@ func TestOwnKindsThatFail(t *testing.T) {
 }
 
 // Problems of the arguments of a custom kind are reported like those of the built-in ones.
-func TestOwnKindsCheckArguments(t *testing.T) {
+func TestCustomKindsCheckTheirArguments(t *testing.T) {
 	t.Parallel()
 	table := own(t)
 	for entry, want := range map[string]string{
@@ -163,7 +163,7 @@ func TestOwnKindsCheckArguments(t *testing.T) {
 	}
 }
 
-func TestOwnKindsHaveNamesOfTheirOwn(t *testing.T) {
+func TestCustomKindsHaveNamesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	kind := func(name string) scorers.Kind {
 		return scorers.New(name, func(string) (scorers.Func, error) { return nil, nil })

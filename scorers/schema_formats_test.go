@@ -40,8 +40,8 @@ func formats(t *testing.T) (all tally, right map[string]int) {
 	return all, right
 }
 
-// TestFormats holds how many texts of each format are judged as the RFCs do.
-func TestFormats(t *testing.T) {
+// TestFormatsAreJudgedAsTheirRFCsDo holds how many texts of each format are judged as the RFCs do.
+func TestFormatsAreJudgedAsTheirRFCsDo(t *testing.T) {
 	t.Parallel()
 	all, right := formats(t)
 	expect.Same(t, "all", all.right, all.all)

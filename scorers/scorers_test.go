@@ -48,7 +48,7 @@ func score(t testing.TB, entry string, a *scorers.Answer) eval.Score {
 		t.Fatalf("%s: %v", entry, err)
 	}
 	if s.Reason == "" {
-		t.Errorf("%s: no reason, want one", entry)
+		t.Errorf("%s: got %+v, want a reason", entry, s)
 	}
 	return s
 }
@@ -158,7 +158,7 @@ func TestJSONScorer(t *testing.T) {
 	})
 }
 
-func TestCombinators(t *testing.T) {
+func TestAllAnyAndNotCombineWhatTheirPartsSay(t *testing.T) {
 	t.Parallel()
 	mega := strings.Repeat("0123456789abcdef", 1<<16)
 	checkShapes(t, []shapeTest{
@@ -216,7 +216,7 @@ func TestEmptyArgumentsAreProblems(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestScoresMakeAnOutcomeByWeightsAndThreshold(t *testing.T) {
 	t.Parallel()
 	s := func(value float64, passed bool, weight float64, required bool) eval.Score {
 		return eval.Score{Scorer: "x", Value: &value, Passed: passed, Weight: weight, Required: required}
@@ -281,7 +281,7 @@ func TestLevenshteinVectors(t *testing.T) {
 		}
 		if c.Distance > 0 &&
 			score(t, fmt.Sprintf("- {levenshtein: {to: %s, normalize: none, max: %d}}", quoted(c.B), c.Distance-1), answer(c.A)).Passed {
-			t.Errorf("%q %q: the distance is below %d, want %[3]d", c.A, c.B, c.Distance)
+			t.Errorf("%q %q: got a pass for a distance below %d, want that distance", c.A, c.B, c.Distance)
 		}
 	}
 }

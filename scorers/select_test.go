@@ -8,12 +8,13 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/hostile"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
 
-func TestSelect(t *testing.T) {
+func TestSelectPicksThePartOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	equals := func(want, selection string) string { return "- {equals: " + want + ", select: " + selection + "}" }
 	fence := func(want, word string) string { return equals(want, "{fence: "+word+"}") }
@@ -150,9 +151,7 @@ func TestSelectOfCandidates(t *testing.T) {
 			t.Errorf("%s: %s (%s), want %s", entry, letter(got), got.Reason, want)
 		}
 	}
-	if a.Response.Candidates[0].Text != `{"n": 1}` {
-		t.Error("the answer was changed")
-	}
+	expect.Same(t, "the answer after all that", a.Response.Candidates[0].Text, `{"n": 1}`)
 }
 
 // What is embedded is the selected text.

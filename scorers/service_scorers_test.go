@@ -83,7 +83,7 @@ func TestServiceScorers(t *testing.T) {
 	}
 }
 
-func TestCandidates(t *testing.T) {
+func TestCandidateSaysWhichAnswersCount(t *testing.T) {
 	t.Parallel()
 	a := &scorers.Answer{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "one"}, {Text: "two"}}}}
 	for entry, want := range map[string]string{
@@ -102,7 +102,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-func TestTurns(t *testing.T) {
+func TestTurnSaysWhichTurnsOfAChatCount(t *testing.T) {
 	t.Parallel()
 	turn := func(text string, tokens int) eval.Turn {
 		return eval.Turn{

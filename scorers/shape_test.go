@@ -25,7 +25,7 @@ func checkShapes(t *testing.T, tests []shapeTest) {
 
 func mega(s string) string { return strings.Repeat(s, 1<<20/len(s)) }
 
-func TestNumber(t *testing.T) {
+func TestNumberFindsTheNumberThatIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	checkShapes(t, []shapeTest{
 		{"- number: 42", "", "f"},
@@ -110,7 +110,7 @@ func TestNumberNotations(t *testing.T) {
 	})
 }
 
-func TestChoice(t *testing.T) {
+func TestChoiceFindsTheLetterThatIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	b := "- choice: B"
 	checkShapes(t, []shapeTest{
@@ -171,7 +171,7 @@ func TestChoice(t *testing.T) {
 	})
 }
 
-func TestList(t *testing.T) {
+func TestListFindsTheItemsOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	set, order := "- list: [red, green, blue]", "- list: {items: [red, green, blue], order: true}"
 	checkShapes(t, []shapeTest{
@@ -259,7 +259,7 @@ func TestXML(t *testing.T) {
 	}
 }
 
-func TestSchema(t *testing.T) {
+func TestJSONSchemaJudgesAnAnswerOfJSON(t *testing.T) {
 	t.Parallel()
 	object := "- jsonSchema: {schema: {type: object, required: [a], properties: {a: {type: integer, minimum: 1}, d: {format: date}}, " +
 		"additionalProperties: false}}"
@@ -306,7 +306,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-func TestRefusal(t *testing.T) {
+func TestRefusalFindsAnswersThatDecline(t *testing.T) {
 	t.Parallel()
 	is := "- refusal: true"
 	checkShapes(t, []shapeTest{

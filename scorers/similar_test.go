@@ -13,7 +13,7 @@ import (
 )
 
 // Another program computed the cosines exactly.
-func TestCosine(t *testing.T) {
+func TestCosinesAreThoseOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/vector_similarity.json")
 	if err != nil {
@@ -49,7 +49,7 @@ func checkCosine(t *testing.T, a, b []float64, want *float64) {
 	}
 }
 
-func TestSimilar(t *testing.T) {
+func TestSimilarComparesVectorsWithTheReference(t *testing.T) {
 	t.Parallel()
 	known := map[string][]float64{"east": {1, 0}, "north": {0, 1}, "north-east": {1, 1}, "west": {-1, 0}, "nowhere": {0, 0}, "up": {0, 0, 1}}
 	for entry, test := range map[string]struct {
@@ -75,7 +75,7 @@ func TestSimilar(t *testing.T) {
 		a := answer(test.answer)
 		a.Context = &scorers.Context{}
 		if first := score(t, entry, a); first.Passed || !slices.Contains(a.Context.Vectors.Wanted, test.answer) {
-			t.Errorf("%s: %+v, wanted %v", entry, first, a.Context.Vectors.Wanted)
+			t.Errorf("%s: got %+v and the texts %q, want no pass and %q among them", entry, first, a.Context.Vectors.Wanted, test.answer)
 		}
 		a.Context = &scorers.Context{Vectors: scorers.Vectors{Known: known}}
 		got := score(t, entry, a)

@@ -58,7 +58,7 @@ func snapshot(t *testing.T, list string, expected *string, a *scorers.Answer) ev
 	return eval.Score{}
 }
 
-func TestSnapshot(t *testing.T) {
+func TestSnapshotComparesWithTheKeptAnswer(t *testing.T) {
 	t.Parallel()
 	const plain = "- snapshot: true"
 	big := strings.Repeat("a line of text\n", 1<<16)
@@ -117,9 +117,8 @@ func TestSnapshotReports(t *testing.T) {
 	expect.Same(t, "diff", snapshot(t, "- snapshot: true", &expected, answer(expected+"y")).Diff, "they differ after the first 256 KiB")
 	earlier := answer("Paris") // an arm of an earlier version has the file of the arm
 	earlier.Context = &scorers.Context{Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p@main", Target: "t", Prompt: "p"}}
-	if expected = "Paris"; letter(snapshot(t, "- snapshot: true", &expected, earlier)) != "p" {
-		t.Error("an earlier version has another file")
-	}
+	expected = "Paris"
+	expect.Same(t, "an earlier version", letter(snapshot(t, "- snapshot: true", &expected, earlier)), "p")
 }
 
 // What is gathered is what the scorer looked at; without an answer there is nothing.
@@ -246,18 +245,18 @@ func TestExpectedIsPartOfTheSuite(t *testing.T) {
 	files["expected/s/c/t.p.txt"] = &fstest.MapFile{Data: []byte("Paris\n")}
 	there, _ := kept("- snapshot: true", files, suite.Options{})
 	if none.Hash() == there.Hash() {
-		t.Error("the hash is the same")
+		t.Errorf("got the hash %s with and without a file, want two", there.Hash())
 	}
-	found := false
+	var sources []string
 	for name := range there.Sources() {
-		found = found || name == "expected/s/c/t.p.txt"
+		sources = append(sources, name)
 	}
-	if !found {
-		t.Error("it is not among the sources")
+	if !slices.Contains(sources, "expected/s/c/t.p.txt") {
+		t.Errorf("got the sources %q, want expected/s/c/t.p.txt among them", sources)
 	}
 	before, _ := kept("- snapshot: true", files, suite.Options{Expected: fstest.MapFS{}})
-	if _, ok := before.Expected("expected/s/c/t.p.txt"); ok || before.Hash() != none.Hash() {
-		t.Error("it is read although it was not there then")
+	if text, ok := before.Expected("expected/s/c/t.p.txt"); ok || before.Hash() != none.Hash() {
+		t.Errorf("a file that was not there then: got %q and the hash %s, want none and %s", text, before.Hash(), none.Hash())
 	}
 	_, diags := kept("- snapshot: true", nil, suite.Options{Expected: refusing{}})
 	expect.Contains(t, "problems", fmt.Sprint(diags.Err()), "expected/s/c/t.p.txt is not inside the suite's folder")

@@ -69,7 +69,7 @@ func checkCalls(t *testing.T, tests []callsTest) {
 	}
 }
 
-func TestToolCallsModes(t *testing.T) {
+func TestEachModeOfToolCallsTakesItsCalls(t *testing.T) {
 	t.Parallel()
 	const a, b, c = "name: a", "name: b", "name: c"
 	ab, aba := calling("a", "b"), calling("a", "b", "a")

@@ -72,8 +72,11 @@ func (c *converter) table(name string) (*table, error) {
 		r.Comma = '\t'
 	}
 	all, err := r.ReadAll()
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read as a table: %w", name, err)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s has no line with the names of its columns", name)
 	}
 	t := &table{name: name, header: all[0], rows: all[1:]}
 	for i := range t.header {
@@ -86,7 +89,7 @@ func (c *converter) table(name string) (*table, error) {
 func (c *converter) convertTable(t *table) (rows [][]string, columns []string) {
 	has := map[string]bool{}
 	for _, h := range t.header {
-		if !magic(h) {
+		if !magic(h) && !has[h] { // of columns of one name promptfoo takes the last, as cells do below
 			columns = append(columns, h)
 			has[h], c.texts[h] = true, true
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-func TestShapes(t *testing.T) {
+func TestTheSchemaOfAShapeTakesWhatTheShapeTakes(t *testing.T) {
 	t.Parallel()
 	block := Block{
 		Need: []string{"a"},
@@ -61,7 +61,7 @@ func TestShapes(t *testing.T) {
 					t.Fatal(name, err)
 				}
 				if err := s.Validate(v); (err == nil) != want {
-					t.Errorf("%s: %v: %v, want valid %t", name, v, err, want)
+					t.Errorf("%s: %v: got valid %t (%v), want %t", name, v, err == nil, err, want)
 				}
 			}
 		}

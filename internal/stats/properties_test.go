@@ -31,8 +31,8 @@ func logE(n, gained, regressed int, margin float64) float64 {
 	return b.LogNI()
 }
 
-// TestMonotone is T3: a case that turns for the worse never helps the candidate.
-func TestMonotone(t *testing.T) {
+// TestACaseThatTurnsForTheWorseNeverHelps is T3: a case that turns for the worse never helps the candidate.
+func TestACaseThatTurnsForTheWorseNeverHelps(t *testing.T) {
 	t.Parallel()
 	type ingredients struct{ ni, beyond, worse, better, log float64 }
 	of := func(n, g, r int, margin float64) ingredients {
@@ -59,8 +59,8 @@ func TestMonotone(t *testing.T) {
 	})
 }
 
-// TestSymmetry is T4: exchanging the sides mirrors intervals and exchanges tails.
-func TestSymmetry(t *testing.T) {
+// TestExchangingTheSidesMirrorsIntervals is T4: exchanging the sides mirrors intervals and exchanges tails.
+func TestExchangingTheSidesMirrorsIntervals(t *testing.T) {
 	t.Parallel()
 	mirrored := func(a, b Interval) {
 		t.Helper()
@@ -166,15 +166,15 @@ func TestSignFlipDraws(t *testing.T) {
 	check(t, "two-sided", twoSided, exact.TwoSided, 0.005)
 	slices.Reverse(ones)
 	if second, _, _ := SignFlip(ones, 42); second != worse {
-		t.Error("depends on the order")
+		t.Errorf("differences in the other order: got %v, want %v", second, worse)
 	}
 	if p, _, _ := SignFlip(slices.Repeat([]float64{-1}, 40), 1); p != 1e-5 {
 		t.Errorf("the smallest p: got %v, want 1e-05", p)
 	}
 }
 
-// TestQuantiles: they invert their distribution functions, in the tails too.
-func TestQuantiles(t *testing.T) {
+// TestQuantilesInvertTheirDistributions: they invert their distribution functions, in the tails too.
+func TestQuantilesInvertTheirDistributions(t *testing.T) {
 	t.Parallel()
 	for _, p := range []float64{1e-200, 1e-15, 1e-9, 1e-4, 0.01, 0.3, 0.4999, 0.5, 0.6, 0.95, 1 - 1e-9} {
 		near(t, fmt.Sprint("normal ", p), NormalCDF(NormalQuantile(p))/p, 1)
@@ -231,9 +231,9 @@ func TestExactOfOddTables(t *testing.T) {
 	}
 }
 
-// TestDegenerate is T7: nothing that a run can produce, and no nonsense, gives NaN or an
+// TestNoInputGivesNumbersThatAreNotFinite is T7: nothing that a run can produce, and no nonsense, gives NaN or an
 // infinity, and no missing evidence is evidence.
-func TestDegenerate(t *testing.T) {
+func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 	t.Parallel()
 	nan, inf := math.NaN(), math.Inf(1)
 	samples := oddSamples()
@@ -243,7 +243,7 @@ func TestDegenerate(t *testing.T) {
 		t.Helper()
 		for _, v := range values {
 			if _, err := json.Marshal(v); err != nil {
-				t.Errorf("%s: %+v", what, v)
+				t.Errorf("%s: got %+v (%v), want numbers that JSON can hold", what, v, err)
 			}
 		}
 		seen = append(seen, values...)
@@ -284,11 +284,11 @@ func TestDegenerate(t *testing.T) {
 	}
 	for _, v := range seen {
 		if floats, ok := v.([]float64); ok && slices.ContainsFunc(floats, func(x float64) bool { return !finite(x) }) {
-			t.Errorf("%v, want finite numbers", floats)
+			t.Errorf("got %v, want finite numbers", floats)
 		}
 	}
 	if len(seen) < 1000 {
-		t.Error("nothing seen")
+		t.Errorf("got %d values, want 1000 or more", len(seen))
 	}
 }
 
@@ -304,7 +304,7 @@ func TestNoEvidence(t *testing.T) {
 		t.Errorf("Gaffke of nothing: got %v, want 1", p)
 	}
 	if lo, hi := Wilson(0, 0, Z95); lo != 0 || hi != 1 {
-		t.Error("of nothing nothing is known")
+		t.Errorf("Wilson of nothing: got %v to %v, want 0 to 1", lo, hi)
 	}
 	expect.Same(t, "an interval of nothing", Tango(0, 0, 0, 0.9), Interval{-1, 1})
 }
@@ -313,8 +313,8 @@ func BenchmarkBettingAdd(b *testing.B) {
 	bet := NewBetting(0.05, 0.5, 24)
 	for b.Loop() {
 		bet.Add(0, 0, 1)
-		if bet.LogNI() < bet.LogFail()-1e9 {
-			b.Fatal("never")
+		if ni, fail := bet.LogNI(), bet.LogFail(); ni < fail-1e9 {
+			b.Fatalf("got the bets %v and %v, want them near each other", ni, fail)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func checkPassAtK(t *testing.T, v passVector) {
 	at, ok := PassAtK(v.N, v.C, v.K)
 	hat, okHat := PassHatK(v.N, v.C, v.K)
 	if !ok || !okHat {
-		t.Error("unknown")
+		t.Errorf("pass@k and pass^k: got known %t and %t, want both", ok, okHat)
 	}
 	check(t, "pass@k", at, v.PassAtK, 1e-12)
 	check(t, "pass^k", hat, v.PassHatK, 1e-12)
@@ -43,7 +43,7 @@ func TestPassAtK(t *testing.T) {
 	}
 }
 
-func TestAgreement(t *testing.T) {
+func TestKappaIsThatOfTheVectors(t *testing.T) {
 	t.Parallel()
 	var file struct {
 		Cases []struct {
@@ -72,7 +72,7 @@ func TestAgreement(t *testing.T) {
 		got, _ := CohenKappa(a, b, weight)
 		check(t, "kappa by hand", got, want, 1e-12)
 	}
-	if _, ok := CohenKappa(nil, nil, Linear); ok {
-		t.Error("kappa of nothing")
+	if kappa, ok := CohenKappa(nil, nil, Linear); ok {
+		t.Errorf("kappa of nothing: got %v, want none", kappa)
 	}
 }

@@ -41,8 +41,8 @@ func scoreVectors() map[string]func(*testing.T, json.RawMessage) {
 			s := NewSample(v.D)
 			near(t, "g1", s.Skewness, v.G1)
 			near(t, "required", SkewnessCases(s.Skewness), v.Required)
-			if s.N != v.N || UseT(v.D) != (v.Use == "t") {
-				t.Error("wrong rule")
+			if useT := UseT(v.D); s.N != v.N || useT != (v.Use == "t") {
+				t.Errorf("rule: got the t test for %d scores: %t, want %s for %d", s.N, useT, v.Use, v.N)
 			}
 		}),
 		"gaffke_lower": each(checkGaffke),

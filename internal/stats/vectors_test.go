@@ -60,7 +60,7 @@ func readVectors(t *testing.T, name string, into any) {
 	}
 }
 
-func TestVectors(t *testing.T) {
+func TestStatisticsAreThoseOfTheVectors(t *testing.T) {
 	t.Parallel()
 	var all map[string]json.RawMessage
 	readVectors(t, "statistics.json", &all)
@@ -184,7 +184,7 @@ func checkGate(t *testing.T, v gateVector) {
 	near(t, "beyond", beyond, v.Beyond)
 	needed := CasesNeeded(Discordance(v.N, v.Gained, v.Regressed), v.Margin, v.Alpha, DefaultPower)
 	if needed != v.Needed {
-		t.Errorf("needed %d, want %d", needed, v.Needed)
+		t.Errorf("needed: got %d, want %d", needed, v.Needed)
 	}
 	verdict, flags := "inconclusive", []string{}
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
-func TestDiff(t *testing.T) {
+func TestDiffShowsTheLinesThatDiffer(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *string { return &s }
 	numbers := "1\n2\n3\n4\n5\n6\n7\n8\n9"
@@ -37,7 +37,7 @@ func TestDiff(t *testing.T) {
 			t.Error(err)
 		}
 		if b.String() != c.want {
-			t.Errorf("%.300q\nwant %.300q", b.String(), c.want)
+			t.Errorf("got  %.300q\nwant %.300q", b.String(), c.want)
 		}
 	}
 }

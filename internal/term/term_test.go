@@ -51,7 +51,7 @@ func TestAScreenWritesALineOfJSON(t *testing.T) {
 	expect.OK(t, s.JSON(map[string]any{"a": "<b>\n"}))
 	expect.Same(t, "line", b.String(), "{\"a\":\"<b>\\n\"}\n")
 	if err := s.JSON(func() {}); err == nil {
-		t.Error("a function is JSON")
+		t.Errorf("a function: got %q and no error, want an error", b.String())
 	}
 	expect.Same(t, "an error of the writer", errors.Is(Screen{Writer: &full{}}.JSON(1), errFull), true)
 	expect.Same(t, "columns and input of no terminal", []any{Columns(&b), Interactive(&b)}, []any{0, false})

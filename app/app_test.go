@@ -1,0 +1,145 @@
+package app_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/app"
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+func TestPromptIsTheTextOfTheLastMessage(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		in   app.Input
+		want string
+	}{
+		"no message":      {app.Input{System: "be brief"}, ""},
+		"one message":     {app.Input{Messages: []app.Message{{Role: "user", Text: "hi"}}}, "hi"},
+		"several":         {app.Input{Messages: []app.Message{{Role: "user", Text: "a"}, {Role: "user", Text: "ج"}}}, "ج"},
+		"an empty answer": {app.Input{Messages: []app.Message{{Role: "user", Text: "a"}, {Role: "user"}}}, ""},
+	} {
+		expect.Same(t, "prompt of "+name, test.in.Prompt(), test.want)
+	}
+}
+
+func TestTraceIDIsSixteenBytesOfHexAndTheSameForASession(t *testing.T) {
+	t.Parallel()
+	known := map[string]string{}
+	for _, session := range hostile.Strings() {
+		id := app.TraceID(session)
+		raw, err := hex.DecodeString(id)
+		if err != nil || len(raw) != 16 || id != strings.ToLower(id) {
+			t.Errorf("session %q: got the trace id %q, want 32 lower-case hex digits", session, id)
+		}
+		expect.Same(t, "trace id the second time", app.TraceID(session), id)
+		if other, twice := known[id]; twice && other != session {
+			t.Errorf("sessions %q and %q: got the same trace id %s, want two", session, other, id)
+		}
+		known[id] = session
+	}
+}
+
+func secretRequest() *app.Request {
+	return &app.Request{HTTP: &app.HTTP{
+		Method: "POST", URL: "https://app.example/chat?key=hush", Shown: "https://app.example/chat?key=${env:KEY}", Body: `{"q":"שלום"}`,
+		Stream: true, Headers: []app.Header{
+			{Name: "Authorization", Value: "Bearer hush", Secret: true},
+			{Name: "X-Team", Value: "shop"},
+			{Name: "X-Question", Value: "2+2", Data: true},
+		},
+	}}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	expect.OK(t, err)
+	return string(text)
+}
+
+func TestRecordedRequestHoldsNoSecretAndLeavesTheOriginalAlone(t *testing.T) {
+	t.Parallel()
+	r := secretRequest()
+	before := asJSON(t, r)
+	out := r.Recorded()
+	if text := asJSON(t, out); strings.Contains(text, "hush") {
+		t.Errorf("got the secret in %s, want it left out", text)
+	}
+	expect.Same(t, "the request that is sent", asJSON(t, r), before)
+	expect.Same(t, "address", out.HTTP.URL, "https://app.example/chat?key=${env:KEY}")
+	expect.Same(t, "headers", out.HTTP.Headers, []app.Header{
+		{Name: "Authorization", Secret: true}, {Name: "X-Team", Value: "shop"}, {Name: "X-Question", Value: "2+2", Data: true},
+	})
+	expect.Same(t, "length of the digest", len(out.HTTP.Digest), 64)
+	expect.Same(t, "recorded twice", out.Recorded(), out)
+}
+
+// Two addresses whose secrets differ are recorded alike, and are still two requests.
+func TestRecordedRequestsOfTwoAddressesHaveTwoIdentities(t *testing.T) {
+	t.Parallel()
+	one, other := secretRequest(), secretRequest()
+	other.HTTP.URL = "https://app.example/chat?key=other"
+	expect.Same(t, "what is written", asJSON(t, one.Recorded()), asJSON(t, other.Recorded()))
+	if got := asJSON(t, one.Recorded().Identity()); got == asJSON(t, other.Recorded().Identity()) {
+		t.Errorf("got the identity %s for both addresses, want two identities", got)
+	}
+}
+
+func TestIdentityKeepsNamesOfHeadersAndValuesWithDataOfTheCase(t *testing.T) {
+	t.Parallel()
+	base := asJSON(t, secretRequest().Identity())
+	for name, test := range map[string]struct {
+		change func(*app.HTTP)
+		same   bool
+	}{
+		"another secret":           {func(h *app.HTTP) { h.Headers[0].Value = "Bearer other" }, true},
+		"another plain value":      {func(h *app.HTTP) { h.Headers[1].Value = "bank" }, true},
+		"a name in capitals":       {func(h *app.HTTP) { h.Headers[1].Name = "X-TEAM" }, true},
+		"another value with data":  {func(h *app.HTTP) { h.Headers[2].Value = "3+3" }, false},
+		"another header":           {func(h *app.HTTP) { h.Headers[1].Name = "X-Other" }, false},
+		"one header more":          {func(h *app.HTTP) { h.Headers = append(h.Headers, app.Header{Name: "X-More"}) }, false},
+		"another body":             {func(h *app.HTTP) { h.Body = "" }, false},
+		"another method":           {func(h *app.HTTP) { h.Method = "PUT" }, false},
+		"another address":          {func(h *app.HTTP) { h.URL += "&x=1" }, false},
+		"a digest of its own":      {func(h *app.HTTP) { h.Digest = "ab" }, false},
+		"an answer without stream": {func(h *app.HTTP) { h.Stream = false }, false},
+	} {
+		r := secretRequest()
+		test.change(r.HTTP)
+		if got := asJSON(t, r.Identity()); (got == base) != test.same {
+			t.Errorf("%s: got the identity %s, want it to be the same as %s: %v", name, got, base, test.same)
+		}
+	}
+}
+
+func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
+	t.Parallel()
+	program := &app.Program{
+		Command: []string{"python3", "agent.py"}, Files: map[string]string{"agent.py": "ab12"}, Workspace: "cd34",
+		Input: json.RawMessage(`{"prompt":"secret"}`),
+	}
+	for want, r := range map[string]*app.Request{
+		`{"http":{"method":"POST","url":"","stream":true}}`:                                                          secretRequest(),
+		`{"program":{"command":["python3","agent.py"],"files":{"agent.py":"ab12"},"input":null,"workspace":"cd34"}}`: {Program: program},
+		`{"echo":true}`: {Echo: true},
+	} {
+		expect.Same(t, "withheld request", asJSON(t, r.Withheld()), want)
+	}
+}
+
+// Programs and echoes have no secrets, and go into run files as they are.
+func TestRequestsWithoutAnAddressAreRecordedAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, r := range []*app.Request{{Echo: true}, {Program: &app.Program{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}}} {
+		if got := r.Recorded(); got != r {
+			t.Errorf("recorded: got %+v, want the request itself", got)
+		}
+		if got := r.Identity(); got != r {
+			t.Errorf("identity: got %+v, want the request itself", got)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package promptfoo_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/hostile"
+)
+
+// asserted imports one test with one assertion, and gives what the suite has of it.
+func asserted(t testing.TB, assertion string) (w written, scorers string) {
+	t.Helper()
+	w = convert(t, map[string]string{
+		configName: "prompts: ['{{q}}']\nproviders: [echo]\ntests:\n  - vars: {q: x, context: given}\n    assert:\n      - " + assertion + "\n",
+		"code.js":  "module.exports = () => true\n",
+	})
+	_, scorers, found := strings.Cut(w.suite, "    vars: {q: x, context: given}\n")
+	if !found {
+		t.Fatalf("%s: got no case, want one:\n%s", assertion, w.suite)
+	}
+	return w, scorers
+}
+
+func TestAnAssertionBecomesAScorerThatLoads(t *testing.T) {
+	t.Parallel()
+	for assertion, want := range map[string]string{
+		`{type: equals, value: "שלום: x"}`:                                 `{equals: "שלום: x"}`,
+		`{type: equals, value: {a: [1, null]}}`:                            "{json: {equals: {a: [1, null]}}}",
+		`{type: equals, value: 010}`:                                       `{equals: "10"}`,
+		`{type: not-equals, value: x}`:                                     "{not: {equals: x}}",
+		`{type: contains, value: "{{q}}!"}`:                                `{contains: "{{.q}}!"}`,
+		`{type: icontains, value: X, weight: 2, metric: "a/b c"}`:          "{contains: X, ignoreCase: true, name: a-b-c, weight: 2}",
+		`{type: contains-all, value: [a, "b, c"]}`:                         `{containsAll: [a, "b, c"]}`,
+		`{type: contains-any, value: 'a, "b, c",, d'}`:                     `{containsAny: [a, "b, c", d]}`,
+		`{type: icontains-all, value: [A]}`:                                "{containsAll: [A], ignoreCase: true}",
+		`{type: starts-with, value: "- x"}`:                                `{startsWith: "- x"}`,
+		`{type: not-starts-with, value: x}`:                                "{not: {startsWith: x}}",
+		`{type: regex, value: '^\u0041+(?<n>\d)$'}`:                        `{regex: "^\\x{0041}+(?P<n>\\d)$"}`,
+		`{type: regex, value: '(?=a)'}`:                                    `args: {check: regex, value: "(?=a)"}`,
+		`{type: is-json}`:                                                  "{json: valid}",
+		`{type: not-is-json}`:                                              "{not: {json: valid}}",
+		`{type: is-json, value: {type: object, required: [a]}}`:            "type: object\n            required: [a]",
+		`{type: contains-json}`:                                            "select: {json: all}",
+		`{type: is-xml}`:                                                   "{xml: wellFormed}",
+		`{type: is-xml, value: {requiredElements: [a.b]}}`:                 "{xml: {required: [a/b]}}",
+		`{type: levenshtein, value: abc}`:                                  "{levenshtein: {to: abc, max: 5}}",
+		`{type: levenshtein, value: abc, threshold: 2}`:                    "{levenshtein: {to: abc, max: 2}}",
+		`{type: rouge-n, value: a b}`:                                      "rouge: {to: a b, min: 0.75}",
+		`{type: bleu, value: a b c}`:                                       "bleu: {to: a b c, tokenize: none, lowercase: true",
+		`{type: gleu, value: a b}`:                                         "gleu: {to: a b, min: 0.5}",
+		`{type: similar, value: x}`:                                        "{similar: {to: x, min: 0.75}}",
+		`{type: similar, value: [x, y], threshold: 0.9}`:                   `{similar: {to: [x, "y"], min: 0.9}}`,
+		`{type: latency, threshold: 1500}`:                                 "latency: {max: 1500ms}",
+		`{type: word-count, value: 5}`:                                     "{length: {words: {min: 5, max: 5}}}",
+		`{type: word-count, value: {min: 1, max: 3}}`:                      "{length: {words: {min: 1, max: 3}}}",
+		`{type: finish-reason, value: stop}`:                               "{finishReason: STOP}",
+		`{type: is-refusal}`:                                               "refusal: true",
+		`{type: not-is-refusal}`:                                           "refusal: false",
+		`{type: tool-call-f1, value: [a, b]}`:                              "calls: [{name: a}, {name: b}]",
+		`{type: is-valid-openai-tools-call}`:                               "not: {toolCalls: none}",
+		`{type: llm-rubric, value: "is {{q}}", threshold: 0.8}`:            `{judge: {rubric: "is {{.q}}", judge: grader, min: 0.8}}`,
+		`{type: g-eval, value: [x, y]}`:                                    "rubric: |-\n            x\n            y\n",
+		`{type: factuality, value: x}`:                                     "reference: x",
+		`{type: model-graded-closedqa, value: x}`:                          "{judge: {closedQA: {criteria: x}, judge: grader}}",
+		`{type: answer-relevance, threshold: 0.7}`:                         "judge: {relevance: {}, judge: grader, min: 0.7}",
+		`{type: context-faithfulness, threshold: 0.5}`:                     `faithfulness: {context: "{{.context}}"}`,
+		`{type: context-recall, value: x}`:                                 `contextRecall: {reference: x, context: "{{.context}}"}`,
+		`{type: context-relevance}`:                                        "Context: {{.context}}",
+		`{type: javascript, value: "output.length > 3"}`:                   "command: [node, shims/assert.mjs, checks/javascript-1.js]",
+		`{type: python, value: "len(output)"}`:                             "command: [python3, shims/assert.py, checks/python-1.py]",
+		`{type: javascript, value: "file://code.js"}`:                      "command: [node, shims/assert.mjs, code/code.js]",
+		`{type: assert-set, assert: [{type: contains, value: a}]}`:         "contains: a",
+		`{type: contains, value: "{{ q | upper }}{{ q | default('z') }}"}`: "{{upper .q}}",
+	} {
+		w, got := asserted(t, assertion)
+		expect.Contains(t, assertion, got, want)
+		expect.Same(t, "problems of "+assertion, w.problems, "")
+		if strings.Contains(w.suite, "TODO") || w.Inexpressible() != 0 {
+			t.Errorf("%s: got %d keys that are not expressible, want none:\n%s", assertion, w.Inexpressible(), got)
+		}
+	}
+}
+
+// An assertion that a suite cannot express is a TODO at its place and a line of the report, and the suite loads all the same.
+func TestAnAssertionWithoutACounterpartSaysWhy(t *testing.T) {
+	t.Parallel()
+	for assertion, want := range map[string]string{
+		`{type: contains, value: ""}`:           "`contains`: the value is empty, which promptfoo refuses too",
+		`{type: icontains-any, value: []}`:      "`icontains-any`: the list of texts is empty",
+		`{type: latency}`:                       "`latency`: it needs a threshold above 0, in milliseconds",
+		`{type: cost, threshold: 0.01}`:         "`cost`: the price of echo is not known",
+		`{type: meteor, value: a}`:              "`meteor`: try `chrf`, `rouge` or `tokenF1`",
+		`{type: "similar:dot", value: x}`:       "`similar:dot`: `similar` is the cosine",
+		`{type: select-best, value: x}`:         "`select-best`: `evalrun compare --choose` compares answers",
+		`{type: human}`:                         "`human`: a person's verdict has no place in a suite",
+		`{type: webhook, value: "http://x"}`:    "`webhook`: an `exec` scorer can call it",
+		`{type: moderation}`:                    "`moderation`: moderation of other services is not called",
+		`{type: perplexity}`:                    "`perplexity`: log probabilities are not read",
+		`{type: is-sql}`:                        "`is-sql`: an `exec` scorer can parse it",
+		`{type: "שלום", value: x}`:              "`שלום`: promptfoo knows no such type either",
+		`{value: x}`:                            "an assertion without a type",
+		`just a text`:                           "expected an assertion",
+		`5`:                                     "expected an assertion",
+		`{type: contains, value: "{% if q %}"}`: "TODO: `contains`",
+		`{$ref: "#/gone/x"}`:                    "there is no #/gone/x",
+		`file://gone.yaml`:                      "gone.yaml",
+	} {
+		w, _ := asserted(t, assertion)
+		expect.Contains(t, "suite of "+assertion, w.suite, want)
+		expect.Contains(t, "suite of "+assertion, w.suite, "TODO")
+		expect.Same(t, "problems of "+assertion, w.problems, "")
+		expect.Contains(t, "report of "+assertion, w.report(), "## Not expressible\n\n- `tests[0].assert[0]")
+		if w.Inexpressible() == 0 {
+			t.Errorf("%s: got no key that is not expressible, want one:\n%s", assertion, w.report())
+		}
+	}
+}
+
+// A text with signs of YAML, of templates of Go or of terminals is compared as it is, whatever a suite means by them.
+func TestTextsOfAssertionsAreNeverTakenForTemplates(t *testing.T) {
+	t.Parallel()
+	for _, text := range hostile.Strings() {
+		if strings.TrimSpace(text) == "" || strings.ToValidUTF8(text, "") != text || strings.ContainsAny(text, "\x00\r\ufeff") ||
+			strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#") || strings.HasPrefix(text, "file://") {
+			continue
+		}
+		config := "prompts: [hello]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: " + quoted(text) + "}]}]\n"
+		w := convert(t, map[string]string{configName: config})
+		if w.problems != "" {
+			t.Errorf("%q: got the problems %s, want a suite that loads:\n%s", text, w.problems, w.suite)
+		}
+		expect.Same(t, "keys without a counterpart", w.Inexpressible(), 0)
+	}
+}
+
+// quoted is a text as JSON has it, which YAML reads too.
+func quoted(text string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufffe' || r == '\uffff':
+			b.WriteString(escape(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// escape is a character as an escape of YAML.
+func escape(r rune) string {
+	const digits = "0123456789abcdef"
+	return `\u` + string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]})
+}
