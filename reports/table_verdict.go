@@ -13,7 +13,7 @@ import (
 )
 
 // names lists what was run.
-func (t *tableReport) names() {
+func (t *table) names() {
 	var names []string
 	for _, s := range t.d.Run.Suites {
 		names = append(names, s.Name)
@@ -22,7 +22,7 @@ func (t *tableReport) names() {
 }
 
 // notices say what a reader must know before believing a number.
-func (t *tableReport) notices() {
+func (t *table) notices() {
 	if t.d.Run.Emulator {
 		t.wrapped("", overview.FromEmulator(&t.d.Run))
 	}
@@ -50,7 +50,7 @@ func (t *tableReport) notices() {
 }
 
 // findings are the counts of a run, the rules that do not hold, and what a comparison says.
-func (t *tableReport) findings() {
+func (t *table) findings() {
 	c := t.d.Summary.Counts
 	t.line("%s: %s, %s, %s, %s", t.trials(),
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
@@ -63,14 +63,14 @@ func (t *tableReport) findings() {
 }
 
 // cutAnswers counts the answers that are not whole.
-func (t *tableReport) cutAnswers() {
+func (t *table) cutAnswers() {
 	if words := overview.CutAnswers(&t.d.Summary); words != "" {
 		t.wrapped("", words)
 	}
 }
 
 // compared is what a comparison says, in short.
-func (t *tableReport) compared() {
+func (t *table) compared() {
 	switch c := t.d.Comparison; {
 	case c == nil:
 	case c.NotCompared:
@@ -167,7 +167,7 @@ func broken(g *eval.Gate) bool {
 }
 
 // strong is paint in bold.
-func (t *tableReport) strong(outcome eval.Outcome, s string) string {
+func (t *table) strong(outcome eval.Outcome, s string) string {
 	if !t.o.Color {
 		return s
 	}
@@ -175,7 +175,7 @@ func (t *tableReport) strong(outcome eval.Outcome, s string) string {
 }
 
 // tally is a number of outcomes, in colour when there are any.
-func (t *tableReport) tally(outcome eval.Outcome, n int) string {
+func (t *table) tally(outcome eval.Outcome, n int) string {
 	text := fmt.Sprintf("%d %s", n, outcome)
 	if n == 0 {
 		return text
@@ -184,7 +184,7 @@ func (t *tableReport) tally(outcome eval.Outcome, n int) string {
 }
 
 // gate shows the rules that do not hold, and the rules that count as holding with a warning.
-func (t *tableReport) gate() {
+func (t *table) gate() {
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
 	}
@@ -203,7 +203,7 @@ func (t *tableReport) gate() {
 }
 
 // held counts the rules that hold.
-func (t *tableReport) held() {
+func (t *table) held() {
 	held, of := t.rules()
 	switch {
 	case of == 0 || t.d.Partial():
@@ -217,7 +217,7 @@ func (t *tableReport) held() {
 }
 
 // rules counts the rules of the gate, and how many of them hold.
-func (t *tableReport) rules() (held, of int) {
+func (t *table) rules() (held, of int) {
 	for _, r := range t.d.Gate.Rules {
 		if r.Holds {
 			held++
