@@ -1,8 +1,6 @@
 package scorers
 
-import (
-	"github.com/evalrun/evalrun/internal/textmetric"
-)
+import "github.com/evalrun/evalrun/internal/textmetric"
 
 func tokenF1Kind() Kind {
 	return Kind{

@@ -67,7 +67,6 @@ func serviceKinds() []Kind {
 				"the service, countTokens, or an estimate from the number of bytes.",
 			Example: "- tokens: {of: output, max: 64}", takes: shape.Either(naturalNumber(), tokensKeys().Shape()), compile: compileTokens,
 		},
-		promptFeedbackKind(), candidatesKind(), costKind(),
 	}
 }
 

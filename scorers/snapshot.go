@@ -171,18 +171,3 @@ func cutAt(s string, most int) string {
 	}
 	return strings.ToValidUTF8(s[:most], "")
 }
-
-// Snapshots are the files below expected/ that the scorer reads, as suite.ExpectedFile takes them.
-func (c *Compiled) Snapshots() []string { return c.needs.Snapshots }
-
-// OnlySnapshots is the table for callers that need only what snapshot scorers look at: scorers of other kinds do
-// nothing.
-func (t Table) OnlySnapshots() Table {
-	out := slices.Clone(t)
-	for i := range out {
-		if k := &out[i]; k.Name != "snapshot" && !k.nests {
-			k.compile = func(args) Scorer { return Func(func(*Answer) Finding { return unscored("not looked at") }) }
-		}
-	}
-	return out
-}
