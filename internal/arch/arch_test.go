@@ -86,7 +86,8 @@ var direct = map[string][]string{
 	"suite": {
 		"internal/entry", "eval", "diag", "internal/yamlnode", "internal/tmpl", "internal/picture", "internal/dataset",
 		"internal/expression", "internal/shape", "internal/payload", "internal/jq", "internal/service", "glob", "variable", "pricing", "tool",
-		"app", "internal/program", "internal/workspace", "internal/protocol", "internal/secret", "internal/stats",
+		"app", "internal/program", "internal/workspace", "internal/protocol", "internal/regular", "internal/secret",
+		"internal/stats",
 	},
 	"internal/secret":    {"eval", "internal/program"},
 	"internal/wire":      {"clients/account", "eval", "internal/secret", "internal/service"},
