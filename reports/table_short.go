@@ -177,19 +177,19 @@ func (t *table) where() {
 
 // summary is the verdict on the run in one line, with as much of what was run as there is room for.
 func (t *table) summary() {
-	f := verdictOn(t.d)
+	f := overview.HeadlineOf(t.d)
 	end := ""
 	if t.d.Gate.Exit != 0 && !t.d.Running {
 		end = fmt.Sprintf(" (exit %d)", t.d.Gate.Exit)
 	}
 	parts := append(t.parts(), part{partExit, end})
 	for _, optional := range []string{partCost, partTime, partSuites, partRules, partExit} {
-		if len(f.word)+2+displaywidth.String(joined(parts)) <= t.o.Width {
+		if len(f.Word)+2+displaywidth.String(joined(parts)) <= t.o.Width {
 			break
 		}
 		parts = slices.DeleteFunc(parts, func(p part) bool { return p.what == optional })
 	}
-	t.line("%s  %s", t.strong(f.outcome, f.word), joined(parts))
+	t.line("%s  %s", t.strong(f.Outcome, f.Word), joined(parts))
 }
 
 // part is one thing that a summary says.

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/journal"
 )
 
 // names lists what was run.
@@ -103,68 +102,6 @@ func briefs(c *compare.Comparison) []string {
 
 // maxBriefs is how many arms are shown next to the verdict; all of them are below.
 const maxBriefs = 3
-
-// Verdict is the verdict on a run in one line.
-func Verdict(d *journal.Document) string {
-	f := verdictOn(d)
-	return f.word + ": " + f.why
-}
-
-// finding is what the exit code of a run means, in a word and in a line, and the outcome whose colour that has.
-type finding struct {
-	word, why string
-	outcome   eval.Outcome
-}
-
-func verdictOn(d *journal.Document) finding {
-	if d.Running {
-		return finding{"NO VERDICT YET", "the run is still in progress", eval.Skip}
-	}
-	f := findingOf(d)
-	f.why += fmt.Sprintf(" (exit %d)", d.Gate.Exit)
-	return f
-}
-
-func findingOf(d *journal.Document) finding {
-	switch d.Gate.Exit {
-	case 0:
-		return passed(d)
-	case 3:
-		return finding{"INCONCLUSIVE", "there are too few cases for a verdict, and the gate says that this fails", eval.Skip}
-	case 4:
-		return notJudged(d)
-	case 130, 143:
-		return finding{"INTERRUPTED", "not every trial of the plan was judged", eval.Err}
-	}
-	if broken(&d.Gate) {
-		return finding{"FAIL", "the gate does not hold", eval.Fail}
-	}
-	return finding{"FAIL", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
-}
-
-func passed(d *journal.Document) finding {
-	switch {
-	case d.Run.Plan.Shard != nil:
-		return finding{"NO VERDICT", "a shard applies no gate", eval.Skip}
-	case len(d.Gate.Rules) > 0:
-		return finding{"PASS", "the gate holds", eval.Pass}
-	}
-	return finding{"PASS", "nothing that counts failed", eval.Pass}
-}
-
-func notJudged(d *journal.Document) finding {
-	switch {
-	case d.Partial():
-		return finding{"INCOMPLETE", "not every trial of the plan was judged", eval.Err}
-	case broken(&d.Gate):
-		return finding{"ERROR", "the gate does not hold", eval.Err}
-	}
-	return finding{"ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}
-}
-
-func broken(g *eval.Gate) bool {
-	return slices.ContainsFunc(g.Rules, func(r eval.GateRule) bool { return !r.Holds })
-}
 
 // strong is paint in bold.
 func (t *table) strong(outcome eval.Outcome, s string) string {
