@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -205,7 +206,7 @@ func (t *screen) fold(header []string, rows [][]string) ([]string, [][]string) {
 	return header, rows
 }
 
-func some(names []string) string { return overview.SomeNames(names, maxNames) }
+func some(names []string) string { return typeset.SomeNames(names, maxNames) }
 
 // metricWords says what a verdict rests on, and what it would take to have one.
 func (t *screen) metricWords(m *compare.MetricComparison) {

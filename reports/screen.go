@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -38,7 +38,7 @@ func (t *screen) line(format string, args ...any) {
 const ansi lazy.Pattern = "\x1b\\[[0-9;]*m"
 
 func (t *screen) paint(outcome eval.Outcome, s string) string {
-	return overview.Paint(t.o.Color, outcome, s)
+	return typeset.Paint(t.o.Color, outcome, s)
 }
 
 // trimLines takes the spaces at the ends of lines away.

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -252,13 +253,13 @@ func said(a *journal.Failing) (who, reason string) {
 		if a.Error != nil {
 			who = string(a.Error.Kind)
 		}
-		return who, overview.CutText(overview.Why(&r), maxSaid)
+		return who, typeset.CutText(overview.Why(&r), maxSaid)
 	}
 	var names []string
 	for _, s := range a.Scores {
 		names = append(names, overview.ScoreName(s))
 	}
-	return strings.Join(names, ", "), overview.CutText(overview.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
+	return strings.Join(names, ", "), typeset.CutText(overview.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
 }
 
 // maxSaid is how many bytes of a reason are looked at.
@@ -404,7 +405,7 @@ func (t *table) inFull(e *example) error {
 		return nil
 	}
 	if answer := overview.Answer(r.Response); answer != "" {
-		t.line("     the answer: %s", diag.CleanLine(overview.CutText(answer, 4*t.o.Width)))
+		t.line("     the answer: %s", diag.CleanLine(typeset.CutText(answer, 4*t.o.Width)))
 	}
 	return nil
 }
@@ -420,7 +421,7 @@ func (t *table) failure(s *eval.Score) (quotes bool) {
 
 // differences shows the beginning of a diff: of texts over several lines only the lines that differ.
 func (t *table) differences(diff string) {
-	lines := strings.Split(overview.CutText(diff, 1<<16), "\n")
+	lines := strings.Split(typeset.CutText(diff, 1<<16), "\n")
 	if want, got, ok := strings.Cut(diff, "\nactual:   "); ok && strings.HasPrefix(want, "expected: ") {
 		lines = answerDiff(strings.TrimPrefix(want, "expected: "), got)
 	}
@@ -429,6 +430,6 @@ func (t *table) differences(diff string) {
 			t.line("       ... and %s", diag.Count(len(lines)-i, "more line"))
 			return
 		}
-		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(overview.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
+		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(typeset.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
 	}
 }
