@@ -7,6 +7,9 @@
 //
 // The usual order: Table.Check while loading, Table.Compile once per scorer,
 // Compiled.Score for each answer, Judge over the scores of a trial.
+//
+// A comparison may also have a judge choose between two answers. NewChoosing compiles that
+// question, in the fences of the scorer `judge`, and Choosing.Choose reads the replies.
 package scorers
 
 import (
