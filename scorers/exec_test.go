@@ -11,14 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
+	"github.com/google/go-cmp/cmp"
 )
 
 // folder is a suite's folder with programs in it.

@@ -1,6 +1,8 @@
 package scorers
 
-import "github.com/evalrun/evalrun/internal/textmetric"
+import (
+	"github.com/evalrun/evalrun/internal/textmetric"
+)
 
 func tokenF1Kind() Kind {
 	return Kind{

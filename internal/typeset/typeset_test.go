@@ -1,6 +1,7 @@
 package typeset
 
 import (
+	"testing"
 	"unicode/utf8"
 
 	"github.com/evalrun/evalrun/internal/expect"
