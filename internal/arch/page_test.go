@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// Every folder with a package, of any module of the repository, is on the page that explains the packages: by its name, or by that of the
-// folder above with `/…`.
+// Every folder with a package, of any module, is on the page that explains the packages. It may be there as part of the folder above, such
+// as `clients/…`.
 func TestPackagesAreOnThePage(t *testing.T) {
 	t.Parallel()
 	const root = "../.."

@@ -15,7 +15,7 @@ var valuesOfAsserts = []string{
 	"Paris", "5", "stop", "[a, b]", "{min: 1, max: 5}", "{type: object}", "{requiredElements: [a]}", "\"output.length > 1\"",
 }
 
-// Every scorer of an imported suite is of a kind that there is.
+// Every scorer of an imported suite names a kind that exists.
 func TestScorersAreOfKinds(t *testing.T) {
 	t.Parallel()
 	types := slices.Concat(slices.Sorted(maps.Keys(textKinds)), slices.Sorted(maps.Keys(judgeKinds)), slices.Sorted(maps.Keys(code)))
@@ -37,7 +37,7 @@ func TestScorersAreOfKinds(t *testing.T) {
 	}
 }
 
-// scorersOf counts the scorers of an imported suite, each of which has to name a kind.
+// scorersOf counts the scorers of an imported suite. Each has to name a kind.
 func scorersOf(t *testing.T, im *Import) (n int) {
 	t.Helper()
 	var problems diagList
