@@ -125,7 +125,8 @@ func duplicates(p *compare.Pairing) (out []string) {
 		if i == maxNames {
 			return append(out, "warning: "+diag.Count(len(p.Duplicates)-i, "more group")+" of cases that ask the same")
 		}
-		out = append(out, fmt.Sprintf("warning: %s ask the same: counted once (%s)", diag.Count(len(same), "case"), typeset.SomeNames(same, maxNames)))
+		names := typeset.SomeNames(same, maxNames)
+		out = append(out, fmt.Sprintf("warning: %s ask the same: counted once (%s)", diag.Count(len(same), "case"), names))
 	}
 	return out
 }
