@@ -11,10 +11,10 @@ import (
 	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/output"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
-	"github.com/evalrun/evalrun/reports"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -244,7 +244,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		stdout = io.Discard
 	}
 	result := &Result{
-		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: reports.Verdict(doc),
+		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: overview.HeadlineOf(doc).String(),
 		Counts: doc.Summary.Counts, End: doc.End, part: j.part, in: in,
 	}
 	o.emit(Event{Kind: EventReports, Run: result})

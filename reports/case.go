@@ -30,7 +30,7 @@ func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, er
 				continue
 			}
 			found = true
-			c := caseReport{tableReport: tableReport{d: d, o: o}, indent: plainIndent, label: plainLabel}
+			c := caseReport{screen: screen{d: d, o: o}, indent: plainIndent, label: plainLabel}
 			c.trial(r)
 			if _, err := w.Write(c.out.Bytes()); err != nil {
 				return found, err
@@ -42,7 +42,7 @@ func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, er
 
 // caseReport writes one trial with its whole texts.
 type caseReport struct {
-	tableReport
+	screen
 	indent string // of texts and facts
 	label  int    // columns of the label of a text
 }

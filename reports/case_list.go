@@ -19,7 +19,7 @@ func CaseList(w io.Writer, d *journal.Document, wanted Wanted, o Options) error 
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	t := tableReport{d: d, o: o}
+	t := screen{d: d, o: o}
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]
 		rows, _ := t.order(s)
@@ -42,7 +42,7 @@ func CaseList(w io.Writer, d *journal.Document, wanted Wanted, o Options) error 
 }
 
 // caseNames lists the first cases that are wanted, and counts the others.
-func (t *tableReport) caseNames(rows []journal.Row, wanted Wanted) {
+func (t *screen) caseNames(rows []journal.Row, wanted Wanted) {
 	var left eval.Counts
 	n := 0
 	for _, row := range rows {

@@ -8,7 +8,7 @@ import (
 )
 
 // choice shows what a judge chose between the answers of two arms.
-func (t *tableReport) choice(a *compare.ArmComparison) {
+func (t *screen) choice(a *compare.ArmComparison) {
 	c := a.Choice
 	if c == nil {
 		return
@@ -49,7 +49,7 @@ func orderDecided(contradicted, of int) string {
 }
 
 // unjudged says why pairs were not judged.
-func (t *tableReport) unjudged(why []compare.PairProblem) {
+func (t *screen) unjudged(why []compare.PairProblem) {
 	for _, p := range why {
 		t.wrapped("  ", fmt.Sprintf("unjudged, %s: %s", diag.Count(p.Pairs, "pair"), p.Problem))
 	}
@@ -64,7 +64,7 @@ func overCases(interval *[2]float64, level float64) string {
 }
 
 // judgeOfChoice shows which judge chose, and what that cost.
-func (t *tableReport) judgeOfChoice(c *compare.PairwiseJudging) {
+func (t *screen) judgeOfChoice(c *compare.PairwiseJudging) {
 	if c == nil {
 		return
 	}

@@ -151,7 +151,7 @@ func confusionWords(c classification.Confusion, name func(string) string) string
 }
 
 // classifications draws the classification of each arm: the matrix of up to most arms, of more a line each.
-func (t *tableReport) classifications(most int) {
+func (t *screen) classifications(most int) {
 	all := classifiedArms(t.d)
 	for i := range all {
 		c := &all[i]
@@ -170,7 +170,7 @@ func (t *tableReport) classifications(most int) {
 
 // classification draws the matrix of an arm. Where its figures do not fit next to it, its classes and its largest
 // confusions follow; where it does not fit at all, they are instead of it.
-func (t *tableReport) classification(c *classified) {
+func (t *screen) classification(c *classified) {
 	header, rows, whole := t.fitting(c)
 	if rows != nil {
 		t.render(t.grid(), header, rows)
@@ -189,7 +189,7 @@ func (t *tableReport) classification(c *classified) {
 }
 
 // classList draws a line per class.
-func (t *tableReport) classList(c *classified) {
+func (t *screen) classList(c *classified) {
 	rows, left := c.classRows(func(class string) string {
 		return displaywidth.TruncateString(diag.CleanLine(class), 2*maxClassColumn, "...")
 	})
@@ -201,7 +201,7 @@ func (t *tableReport) classList(c *classified) {
 
 // fitting are the rows of a matrix that fits, nil when none does: with the names of the classes as headings, or with
 // letters for them. whole says that they have the figures of each class.
-func (t *tableReport) fitting(c *classified) (header []string, rows [][]string, whole bool) {
+func (t *screen) fitting(c *classified) (header []string, rows [][]string, whole bool) {
 	if len(c.Classes) > matrixClasses {
 		return nil, nil, false
 	}

@@ -24,7 +24,7 @@ func TestMatricesAreNoWiderThanTheTable(t *testing.T) {
 					m.Add(classification.Pair{Label: label}, count)
 				}
 				r := m.Report()
-				report := tableReport{o: Options{Width: defaultWidth}}
+				report := screen{o: Options{Width: defaultWidth}}
 				report.classification(&classified{"s", "t/p", &r, m.Confusions(maxConfusions)})
 				text := report.out.String()
 				for line := range strings.Lines(text) {

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
@@ -26,7 +27,7 @@ func Comparison(w io.Writer, c *compare.Comparison, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	t := tableReport{o: o}
+	t := screen{o: o}
 	t.comparison(c)
 	_, err := w.Write(trimLines(t.out.Bytes()))
 	return err
@@ -47,11 +48,11 @@ var verdictOutcome = map[eval.Verdict]eval.Outcome{
 	eval.Improved: eval.Pass, eval.NotWorse: eval.Pass, eval.Regressed: eval.Fail, eval.Inconclusive: eval.Skip, eval.Invalid: eval.Err,
 }
 
-func (t *tableReport) verdict(v eval.Verdict) string {
+func (t *screen) verdict(v eval.Verdict) string {
 	return t.paint(verdictOutcome[v], verdictWords[v])
 }
 
-func (t *tableReport) comparison(c *compare.Comparison) {
+func (t *screen) comparison(c *compare.Comparison) {
 	if c.NotCompared {
 		t.line("not compared with the baseline (--no-baseline)")
 		return
@@ -103,7 +104,7 @@ func compared(c *compare.Comparison) string {
 	return words
 }
 
-func (t *tableReport) armComparison(a *compare.ArmComparison) {
+func (t *screen) armComparison(a *compare.ArmComparison) {
 	t.out.WriteString("\n")
 	t.armVerdict(a)
 	r := overview.ReadingOf(a)
@@ -124,7 +125,7 @@ func (t *tableReport) armComparison(a *compare.ArmComparison) {
 }
 
 // armVerdict names what is compared, with the verdict and why.
-func (t *tableReport) armVerdict(a *compare.ArmComparison) {
+func (t *screen) armVerdict(a *compare.ArmComparison) {
 	name := a.HeadArm
 	if a.BaseArm != a.HeadArm && a.BaseArm != "" {
 		name = a.BaseArm + " -> " + a.HeadArm
@@ -139,7 +140,7 @@ func (t *tableReport) armVerdict(a *compare.ArmComparison) {
 	}
 }
 
-func (t *tableReport) metricTable(metrics []compare.MetricComparison) {
+func (t *screen) metricTable(metrics []compare.MetricComparison) {
 	var body [][]string
 	for i := range metrics {
 		row := metricRow(&metrics[i])
@@ -181,7 +182,7 @@ func levelsOf(metrics []compare.MetricComparison) (out []string) {
 }
 
 // fold leaves columns out until the rest fits.
-func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]string) {
+func (t *screen) fold(header []string, rows [][]string) ([]string, [][]string) {
 	// foldable are the columns of a comparison that go when there is no room, in this order: n, head, base.
 	foldable := []int{5, 2, 1}
 
@@ -205,10 +206,10 @@ func (t *tableReport) fold(header []string, rows [][]string) ([]string, [][]stri
 	return header, rows
 }
 
-func some(names []string) string { return overview.SomeNames(names, maxNames) }
+func some(names []string) string { return typeset.SomeNames(names, maxNames) }
 
 // metricWords says what a verdict rests on, and what it would take to have one.
-func (t *tableReport) metricWords(m *compare.MetricComparison) {
+func (t *screen) metricWords(m *compare.MetricComparison) {
 	if words := overview.MetricWords(m); words != "" {
 		t.paragraph(words)
 	}
@@ -219,7 +220,7 @@ func (t *tableReport) metricWords(m *compare.MetricComparison) {
 
 // flips counts the cases whose outcome changed, and shows them with both answers. In the report of a run the failing
 // ones are above, among its failures.
-func (t *tableReport) flips(flips []compare.Flip, changes string) {
+func (t *screen) flips(flips []compare.Flip, changes string) {
 	if changes != "" {
 		t.paragraph(changes)
 	}
@@ -253,7 +254,7 @@ func (t *tableReport) flips(flips []compare.Flip, changes string) {
 }
 
 // answers shows what changed between two answers, line by line.
-func (t *tableReport) answers(base, head string) {
+func (t *screen) answers(base, head string) {
 	switch {
 	case base == head:
 		t.line("      the same answer: %s", diag.CleanLine(head))
@@ -268,7 +269,7 @@ func (t *tableReport) answers(base, head string) {
 }
 
 // slices shows the tags whose cases differ from the rest.
-func (t *tableReport) slices(all []compare.Slice) {
+func (t *screen) slices(all []compare.Slice) {
 	for _, s := range all {
 		if s.Significant {
 			t.wrapped("  ", fmt.Sprintf(
@@ -280,7 +281,7 @@ func (t *tableReport) slices(all []compare.Slice) {
 }
 
 // safety shows the categories that were rated or blocked otherwise.
-func (t *tableReport) safety(all []compare.CategoryComparison) {
+func (t *screen) safety(all []compare.CategoryComparison) {
 	for _, c := range all {
 		if c.BaseHigh != c.HeadHigh || c.BaseBlocked != c.HeadBlocked {
 			t.wrapped("  ", fmt.Sprintf("%s: rated MEDIUM or higher in %.1f %% of %d answers, was %.1f %% of %d; blocked %.1f %%, was %.1f %%",

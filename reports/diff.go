@@ -5,7 +5,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 )
 
 // maxDiffLines is how much of two answers is shown.
@@ -14,7 +14,7 @@ const maxDiffLines = 8
 // answerDiff shows what changed between two texts, line by line: - before, + after.
 func answerDiff(base, head string) []string {
 	const most = 1 << 16 // no reader needs more, and comparing takes long
-	base, head = overview.CutText(base, most), overview.CutText(head, most)
+	base, head = typeset.CutText(base, most), typeset.CutText(head, most)
 	diff := udiff.Unified("", "", base+"\n", head+"\n")
 	var out []string
 	for _, line := range strings.Split(diff, "\n") {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 
 	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/evalrun/evalrun/diag"
 )
@@ -35,7 +38,7 @@ func drawGrid(width int, columns []gridColumn, rows [][]string) []byte {
 		}
 	}
 	cut(columns, header, cells, tooWide(header, cells)-width)
-	t := tableReport{o: Options{Width: width}}
+	t := screen{o: Options{Width: width}}
 	t.render(t.grid(), header, cells)
 	return trimLines(bytes.TrimRight(t.out.Bytes(), "\n"))
 }
@@ -119,4 +122,50 @@ func widest(columns []gridColumn, widths []int) int {
 		}
 	}
 	return at
+}
+
+// grid makes a table in the style of the report.
+func (t *screen) grid() *tablewriter.Table {
+	return tablewriter.NewTable(&t.out,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
+			Symbols: tw.NewSymbols(tw.StyleLight),
+			Settings: tw.Settings{
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
+				Lines:      tw.Lines{ShowHeaderLine: tw.On},
+			},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithTrimSpace(tw.Off),
+	)
+}
+
+func (t *screen) render(g *tablewriter.Table, header []string, rows [][]string) {
+	var in standIns
+	begin := t.out.Len()
+	g.Header(in.hide(header))
+	for _, r := range rows {
+		if err := g.Append(in.hide(r)); err != nil { // rows of strings always fit
+			panic(err)
+		}
+	}
+	if err := g.Render(); err != nil { // it goes into a buffer
+		panic(err)
+	}
+	if len(in) > 0 {
+		drawn := string(t.out.Bytes()[begin:])
+		t.out.Truncate(begin)
+		in.show(&t.out, drawn)
+	}
+}
+
+func columnWidths(header []string, rows [][]string) []int {
+	out := make([]int, len(header))
+	for c := range header {
+		out[c] = displaywidth.String(header[c])
+		for _, r := range rows {
+			out[c] = max(out[c], displaywidth.String(r[c]))
+		}
+	}
+	return out
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // judging shows what judges cost, and how far they agree with themselves and with each other.
-func (t *tableReport) judging() {
+func (t *screen) judging() {
 	j := overview.JudgingOf(t.d)
 	if j == nil {
 		return

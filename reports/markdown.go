@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -132,13 +133,13 @@ func (m *markdown) links(all []Link) {
 func (m *markdown) origins() {
 	run := &m.d.Run
 	if run.Emulator {
-		m.add("%s.\n\n", overview.Sentence(overview.FromEmulator(run)))
+		m.add("%s.\n\n", typeset.Sentence(overview.FromEmulator(run)))
 	}
 	if run.Cache {
 		m.add("With `--cache`: answers of earlier runs may be among these.\n\n")
 	}
 	if run.Replay != "" {
-		m.add("%s %s.\n\n", overview.Sentence(overview.Replayed(run)), code(run.Replay))
+		m.add("%s %s.\n\n", typeset.Sentence(overview.Replayed(run)), code(run.Replay))
 	}
 }
 
@@ -147,7 +148,7 @@ func (m *markdown) progress() {
 	switch line := overview.Progress(m.d); {
 	case line == "":
 	case m.d.Running || m.d.End == nil:
-		m.add("%s.\n\n", overview.Sentence(line))
+		m.add("%s.\n\n", typeset.Sentence(line))
 	default: // with the words of a service
 		m.add("The run is not complete: %s\n\n", code(line))
 	}
@@ -193,9 +194,9 @@ func (m *markdown) race() {
 	if r == nil {
 		return
 	}
-	m.add("%s.\n\n", overview.Sentence(r.Words()))
+	m.add("%s.\n\n", typeset.Sentence(r.Words()))
 	if words := r.Rates(); words != "" {
-		m.add("%s.\n\n", overview.Sentence(words))
+		m.add("%s.\n\n", typeset.Sentence(words))
 	}
 	for i := range r.Suites {
 		m.add("- %s\n", codeOf(r.Suites[i].Stayed(len(r.Suites) > 1), maxMdReason))
@@ -357,7 +358,7 @@ func details(summary, body string) string {
 
 // inline cuts a text to what a line takes, without anything that is not shown.
 func inline(s string, most int) string {
-	s = strings.TrimSpace(diag.CleanLine(overview.CutText(s, (most+1)*utf8.UTFMax)))
+	s = strings.TrimSpace(diag.CleanLine(typeset.CutText(s, (most+1)*utf8.UTFMax)))
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most]) + "..."
 	}

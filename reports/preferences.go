@@ -18,7 +18,7 @@ func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	t := tableReport{o: o}
+	t := screen{o: o}
 	t.line("%s", diag.CleanLine(sideName(&p.Run)+" ranked by preference"))
 	for i := range p.Suites {
 		t.preferences(&p.Suites[i])
@@ -41,7 +41,7 @@ func PreferencesJSON(w io.Writer, p *compare.Preferences) error {
 	return err
 }
 
-func (t *tableReport) preferences(s *compare.SuitePreferences) {
+func (t *screen) preferences(s *compare.SuitePreferences) {
 	t.out.WriteString("\n")
 	head := fmt.Sprintf("%s, %s", s.Suite, diag.Count(s.Units, "independent case"))
 	if s.Verdict == eval.Invalid {
@@ -60,7 +60,7 @@ func (t *tableReport) preferences(s *compare.SuitePreferences) {
 }
 
 // ranked shows arms in their order, and what was chosen between each two.
-func (t *tableReport) ranked(p *ranking.Preference) {
+func (t *screen) ranked(p *ranking.Preference) {
 	t.out.Write(drawGrid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
 	t.out.WriteString("\n")
 	switch {
@@ -126,7 +126,7 @@ func amountOfCases(x float64) string {
 }
 
 // preferenceMatrix shows for each two arms how far that of the row is preferred, as far as there is room for a column of each arm.
-func (t *tableReport) preferenceMatrix(p *ranking.Preference) {
+func (t *screen) preferenceMatrix(p *ranking.Preference) {
 	k := len(p.Arms)
 	const label, cell = 4, 4
 	if k < 3 || label+k*cell > t.o.Width {
@@ -162,7 +162,7 @@ func (t *tableReport) preferenceMatrix(p *ranking.Preference) {
 }
 
 // choiceCounts says how the judge chose, over all pairs of arms.
-func (t *tableReport) choiceCounts(s *compare.SuitePreferences) {
+func (t *screen) choiceCounts(s *compare.SuitePreferences) {
 	c := &s.Counts
 	t.wrapped("  ", fmt.Sprintf(
 		"%s of answers: %d tied (%d the same answer), unjudged %d; ties are %.0f %% of the judged",

@@ -16,7 +16,7 @@ func Rankings(w io.Writer, all []ranking.Ranking, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	t := tableReport{o: o}
+	t := screen{o: o}
 	for i := range all {
 		if i > 0 {
 			t.out.WriteString("\n")
@@ -38,7 +38,7 @@ func RankingsJSON(w io.Writer, run string, all []ranking.Ranking) error {
 }
 
 // rankings are those of the run, where a gate or a race is about the best arm.
-func (t *tableReport) rankings() {
+func (t *screen) rankings() {
 	for i := range t.d.Ranking {
 		t.out.WriteString("\n")
 		t.ranking(&t.d.Ranking[i])
@@ -46,7 +46,7 @@ func (t *tableReport) rankings() {
 }
 
 // ranking shows the arms of a suite in their order, and which of them may be the best.
-func (t *tableReport) ranking(r *ranking.Ranking) {
+func (t *screen) ranking(r *ranking.Ranking) {
 	head := fmt.Sprintf("%s ranked by %s", r.Suite, r.Metric)
 	if r.Why != "" {
 		head = fmt.Sprintf("%s by %s", r.Suite, r.Metric)
@@ -145,18 +145,4 @@ func rankingWords(r *ranking.Ranking) (lines []string) {
 			"the race saved %d of %d calls (%.0f %%)", r.Race.Saved, r.Race.Planned, 100*float64(r.Race.Saved)/float64(r.Race.Planned)))
 	}
 	return lines
-}
-
-func numberOr(x *float64, format string) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf(format, *x)
-}
-
-func millis(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f ms", *x)
 }

@@ -1,5 +1,6 @@
 // Package reports draws runs, comparisons, rankings and diagnostics: pure functions of an io.Writer and what they draw.
-// Formats lists those of a run; help, `-o` and the documentation come from it.
+// Formats lists those of a run; help, `-o` and the documentation come from it. Three names draw nothing. Wanted selects the trials of Cases
+// and CaseList. Marker is the line by which a Markdown report is found again. Explain words one case for a Go test.
 //
 // It reads trials through the document's cursor and keeps none. It never changes what it
 // reports.

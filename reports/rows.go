@@ -59,3 +59,17 @@ func bounds(i *[2]float64, format string) string {
 	}
 	return fmt.Sprintf(format+" to "+format, i[0], i[1])
 }
+
+func numberOr(x *float64, format string) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *x)
+}
+
+func millis(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f ms", *x)
+}

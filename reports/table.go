@@ -6,9 +6,6 @@ import (
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
@@ -17,12 +14,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much of a run the table shows; the rest is counted.
-const (
-	fewCases = 30 // of a suite: they are all listed
-	maxRows  = 40 // cases that did not pass
-	minCell  = 7  // columns of an arm
-)
+// minCell is the least columns of an arm.
+const minCell = 7
+
+// table is a run that is written for people.
+type table struct {
+	screen
+	show string // the case that the reader will want to see first, "" when all passed
+	help remedies
+}
 
 // Table writes the run for people. It begins with what a reader must know before believing a number, and a line per
 // suite. What failed and what could not be judged follow, grouped by reason, then what decided against the run. It ends
@@ -32,7 +32,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
-	t := tableReport{d: d, o: o}
+	t := table{screen: screen{d: d, o: o}}
 	if !o.Quiet {
 		t.failures = standing.New(d)
 		body := t.short
@@ -51,7 +51,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 }
 
 // full writes everything but the end of a table.
-func (t *tableReport) full() error {
+func (t *table) full() error {
 	t.names()
 	t.notices()
 	t.out.WriteString("\n")
@@ -72,87 +72,8 @@ func (t *tableReport) full() error {
 	return nil
 }
 
-// grid makes a table in the style of the report.
-func (t *tableReport) grid() *tablewriter.Table {
-	return tablewriter.NewTable(&t.out,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off},
-			Symbols: tw.NewSymbols(tw.StyleLight),
-			Settings: tw.Settings{
-				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
-				Lines:      tw.Lines{ShowHeaderLine: tw.On},
-			},
-		})),
-		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithHeaderAlignment(tw.AlignLeft), tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone), tablewriter.WithTrimSpace(tw.Off),
-	)
-}
-
-func (t *tableReport) render(g *tablewriter.Table, header []string, rows [][]string) {
-	var in standIns
-	begin := t.out.Len()
-	g.Header(in.hide(header))
-	for _, r := range rows {
-		if err := g.Append(in.hide(r)); err != nil { // rows of strings always fit
-			panic(err)
-		}
-	}
-	if err := g.Render(); err != nil { // it goes into a buffer
-		panic(err)
-	}
-	if len(in) > 0 {
-		drawn := string(t.out.Bytes()[begin:])
-		t.out.Truncate(begin)
-		in.show(&t.out, drawn)
-	}
-}
-
-// order gives the rows of a suite that are shown: failing and erring, and skipped and passing where there are few. What is left is counted.
-func (t *tableReport) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.Counts) {
-	most, all := maxRows, t.o.Verbose || s.Cases <= fewCases
-	if all {
-		most = s.Cases
-	}
-	found := map[place][]journal.Row{}
-	for row := range t.d.Rows() {
-		outcome := journal.Fold(row.Counts)
-		at := place{outcome, t.failures.OfRow(row, s.Arms).Rank()}
-		switch {
-		case row.Suite != s.Name, outcome == eval.Skip && row.SkippedEarly():
-		case len(found[at]) == most, !all && (outcome == eval.Pass || outcome == eval.Skip):
-			left.Add(outcome)
-		default:
-			found[at] = append(found[at], row)
-		}
-	}
-	for _, at := range places() {
-		some := found[at][:min(len(found[at]), most-len(rows))]
-		rows = append(rows, some...)
-		for range found[at][len(some):] {
-			left.Add(at.outcome)
-		}
-	}
-	return rows, left
-}
-
-// places are those of a list, from its top.
-func places() (out []place) {
-	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
-		for rank := range standing.Ranks {
-			out = append(out, place{outcome, rank})
-		}
-	}
-	return out
-}
-
-// place is where a case is listed: by its outcome, and then by how it did in the baseline.
-type place struct {
-	outcome eval.Outcome
-	rank    int
-}
-
 // suites draws a table of cases per suite.
-func (t *tableReport) suites() {
+func (t *table) suites() {
 	for i := range t.d.Summary.Suites {
 		s := &t.d.Summary.Suites[i]
 		if s.Cases > 1 || len(s.Arms) > 1 || s.Counts.Skip > 0 { // else its one case is shown above
@@ -164,7 +85,7 @@ func (t *tableReport) suites() {
 	}
 }
 
-func (t *tableReport) suite(s *journal.SuiteSummary) {
+func (t *table) suite(s *journal.SuiteSummary) {
 	if len(t.d.Summary.Suites) > 1 {
 		t.line("%s", diag.CleanLine(s.Name))
 	}
@@ -176,30 +97,9 @@ func (t *tableReport) suite(s *journal.SuiteSummary) {
 	t.out.WriteString("\n")
 }
 
-// notListed says what became of the cases that are not listed.
-func (t *tableReport) notListed(c eval.Counts) {
-	if words := outcomes(c); words != "" {
-		t.line(" %s not listed: %s", diag.Count(c.Total(), "case"), words)
-	}
-}
-
-// outcomes counts each outcome that occurs.
-func outcomes(c eval.Counts) string {
-	var out []string
-	for _, one := range []struct {
-		n    int
-		what string
-	}{{c.Fail, "failed"}, {c.Error, "could not be judged"}, {c.Skip, "skipped"}, {c.Pass, "passed"}} {
-		if one.n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", one.n, one.what))
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
 // matrix draws the arms as columns; false when they do not fit, or when the only arm needs a column
 // for reasons.
-func (t *tableReport) matrix(rows []journal.Row, arms []journal.ArmSummary) bool {
+func (t *table) matrix(rows []journal.Row, arms []journal.ArmSummary) bool {
 	if len(arms) == 1 && arms[0].Counts.Pass < arms[0].Counts.Total() {
 		return false
 	}
@@ -232,7 +132,7 @@ func (t *tableReport) matrix(rows []journal.Row, arms []journal.ArmSummary) bool
 }
 
 // column is what an arm's column says of each row, and how wide that is.
-func (t *tableReport) column(rows []journal.Row, arm string) (cells []string, width int) {
+func (t *table) column(rows []journal.Row, arm string) (cells []string, width int) {
 	width = max(displaywidth.String(diag.CleanLine(arm)), minCell)
 	for _, r := range rows {
 		cell, ok := r.On(arm)
@@ -253,7 +153,7 @@ var standingMarks = map[standing.Standing]string{
 }
 
 // word is a cell: the outcome, of several repeats how many passed, and how a failure did in the baseline.
-func (t *tableReport) word(cell journal.Row, arm string, width int) string {
+func (t *table) word(cell journal.Row, arm string, width int) string {
 	outcome := journal.Fold(cell.Counts)
 	text := string(outcome)
 	if outcome != eval.Pass && outcome != eval.Skip {
@@ -287,7 +187,7 @@ func notes(cell journal.Row) string {
 }
 
 // list draws one line per case and arm, with the reason in what room there is.
-func (t *tableReport) list(rows []journal.Row, arms []journal.ArmSummary) {
+func (t *table) list(rows []journal.Row, arms []journal.ArmSummary) {
 	var body []listLine
 	widths := [3]int{4, 3, 7}
 	for _, r := range rows {
@@ -346,7 +246,7 @@ func pick(cells []string, arm, reason bool) []string {
 }
 
 // firstReason is the reason of the first trial in a cell that did not pass.
-func (t *tableReport) firstReason(cell journal.Row) string {
+func (t *table) firstReason(cell journal.Row) string {
 	if journal.Fold(cell.Counts) == eval.Pass {
 		return ""
 	}
@@ -356,33 +256,4 @@ func (t *tableReport) firstReason(cell journal.Row) string {
 		}
 	}
 	return ""
-}
-
-// wrapped writes a text over up to three lines.
-func (t *tableReport) wrapped(indent, text string) { t.folded(indent, text, 3) }
-
-// paragraph writes a text over as many lines as the names of cases take.
-func (t *tableReport) paragraph(text string) { t.folded("  ", text, 30) }
-
-func (t *tableReport) folded(indent, text string, most int) {
-	for _, line := range foldedLines(text, max(20, t.o.Width-len(indent)), most) {
-		t.line("%s%s", indent, line)
-	}
-}
-
-// foldedLines are a text in lines of a width. The last one that may be has all that is left.
-func foldedLines(text string, width, most int) []string {
-	var lines []string
-	for rest := diag.CleanLine(text); rest != ""; {
-		if len(lines) == most-1 || displaywidth.String(rest) <= width {
-			return append(lines, rest)
-		}
-		head := displaywidth.TruncateString(rest, width, "")
-		if i := strings.LastIndexByte(head, ' '); i > width/2 {
-			head = head[:i]
-		}
-		lines = append(lines, head)
-		rest = diag.CleanLine(strings.TrimLeft(rest[len(head):], " ")) // it begins a line now
-	}
-	return lines
 }

@@ -23,7 +23,7 @@ const (
 
 // comparing are the commands that compare arms, or the run with the next one, unless it was compared already. A comparison with a margin is
 // advised only where the cases are enough: of fewer it could only end in "cannot tell".
-func (t *tableReport) comparing(run string) []step {
+func (t *table) comparing(run string) []step {
 	if t.d.Comparison != nil {
 		return t.changedAnswers(run)
 	}
@@ -59,7 +59,7 @@ func whichIsBest(run string) step {
 }
 
 // changedAnswers shows what changed in the answers of cases that newly fail: the report of the run has only the reasons.
-func (t *tableReport) changedAnswers(run string) []step {
+func (t *table) changedAnswers(run string) []step {
 	c := t.d.Comparison
 	at := slices.IndexFunc(c.Arms, func(a compare.ArmComparison) bool {
 		return slices.ContainsFunc(a.Flips, func(f compare.Flip) bool { return overview.Fails(&f) })
@@ -77,7 +77,7 @@ func (t *tableReport) changedAnswers(run string) []step {
 }
 
 // sinceBaseline shows what changed in the answer of a case that newly fails.
-func (t *tableReport) sinceBaseline(e *example) {
+func (t *table) sinceBaseline(e *example) {
 	if e.group.standing != standing.NewlyFailing {
 		return
 	}
@@ -98,7 +98,7 @@ func (t *tableReport) sinceBaseline(e *example) {
 }
 
 // fewCases is what suits a run of so few independent cases.
-func (t *tableReport) fewCases(run string, units, need int) []step {
+func (t *table) fewCases(run string, units, need int) []step {
 	var all []step
 	if arms := t.twoArms(); arms != nil {
 		all = append(all, whichIsBest(run), step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"})
@@ -115,7 +115,7 @@ func (t *tableReport) fewCases(run string, units, need int) []step {
 }
 
 // repeated reports whether cases were judged more than once.
-func (t *tableReport) repeated() bool {
+func (t *table) repeated() bool {
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
 			if r := s.Arms[i].Repeats; r.StablePass+r.StableFail+r.Flaky > 0 {
@@ -127,7 +127,7 @@ func (t *tableReport) repeated() bool {
 }
 
 // ungated reports whether no suite has a rule.
-func (t *tableReport) ungated() bool {
+func (t *table) ungated() bool {
 	for i := range t.d.Run.Suites {
 		if t.d.Run.Suites[i].Gate != nil {
 			return false
@@ -138,7 +138,7 @@ func (t *tableReport) ungated() bool {
 
 // units is the number of independent cases that a comparison would have, on the arm with the fewest, as far as it is below enough. Cases
 // in quarantine do not count, a cluster counts as one, and so do cases that ask the same.
-func (t *tableReport) units(enough int) int {
+func (t *table) units(enough int) int {
 	if t.d.Len() > mostCounted {
 		return mostCounted
 	}
@@ -160,7 +160,7 @@ func (t *tableReport) units(enough int) int {
 }
 
 // questions is units of a run without clusters: every question is one, so that no more trials are read than there have to be.
-func (t *tableReport) questions(enough int) int {
+func (t *table) questions(enough int) int {
 	arms, reached := t.armQuestions(), 0
 	for f, err := range t.d.Facts() {
 		if err != nil {
@@ -188,7 +188,7 @@ type armQuestions struct {
 }
 
 // armQuestions are empty counts for the arms of all suites.
-func (t *tableReport) armQuestions() map[[2]string]*armQuestions {
+func (t *table) armQuestions() map[[2]string]*armQuestions {
 	arms := map[[2]string]*armQuestions{}
 	for i := range t.d.Summary.Suites {
 		s := &t.d.Summary.Suites[i]

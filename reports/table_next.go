@@ -23,7 +23,7 @@ const (
 )
 
 // extremes names the slowest and the costliest trials, where they differ much from the rest.
-func (t *tableReport) extremes() {
+func (t *table) extremes() {
 	before := t.out.Len()
 	t.extreme("slowest", slowEnough, "%.0f ms", func(m journal.Measure) float64 { return m.LatencyMs })
 	t.extreme("costliest", 0, "%.0f tokens", func(m journal.Measure) float64 { return float64(m.Tokens) })
@@ -33,7 +33,7 @@ func (t *tableReport) extremes() {
 }
 
 // extreme names the judged trials with the largest values, when these are well above the median and at least so large.
-func (t *tableReport) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
+func (t *table) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
 	all := make([]float32, 0, t.d.Len()) // a run may have a million
 	top := largest{value: value}
 	for m := range t.d.Measures {
@@ -84,7 +84,7 @@ type step struct {
 }
 
 // next gives the command that makes most sense now, or all of them.
-func (t *tableReport) next() {
+func (t *table) next() {
 	steps := t.steps()
 	if !t.o.Verbose {
 		t.nextStep(steps)
@@ -109,7 +109,7 @@ func (t *tableReport) next() {
 }
 
 // nextStep gives the first command that fits in a line.
-func (t *tableReport) nextStep(steps []step) {
+func (t *table) nextStep(steps []step) {
 	const label = "next: "
 	for _, s := range steps {
 		line := label + s.text()
@@ -148,7 +148,7 @@ func (s *step) text() string {
 }
 
 // step writes a command so that it can be copied: what it is for behind it where there is room, else before it.
-func (t *tableReport) step(s step, column int) {
+func (t *table) step(s step, column int) {
 	if len(s.args) == 0 {
 		t.wrapped("  # ", s.why)
 		return
@@ -180,24 +180,6 @@ func (s *step) lines(width int) (lines []string) {
 	return append(lines, text)
 }
 
-func (t *tableReport) dim(s string) string {
-	if !t.o.Color {
-		return s
-	}
-	return "\x1b[2m" + s + "\x1b[0m"
-}
-
-// shellWord quotes an argument for a shell where that is needed.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // copyable reports whether an argument can be shown as it is.
 func copyable(args []string) bool {
 	return !slices.ContainsFunc(args, func(s string) bool {
@@ -206,7 +188,7 @@ func copyable(args []string) bool {
 }
 
 // steps are the commands that make sense now and can be shown as they are.
-func (t *tableReport) steps() []step {
+func (t *table) steps() []step {
 	run := t.runName()
 	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || t.d.Summary.Counts.Total() == 0 && t.d.End != nil {
 		return nil
@@ -223,7 +205,7 @@ func (t *tableReport) steps() []step {
 }
 
 // completing are the commands that get what the run does not have.
-func (t *tableReport) completing(run string) []step {
+func (t *table) completing(run string) []step {
 	var all []step
 	switch {
 	case t.unfinished():
@@ -241,7 +223,7 @@ func (t *tableReport) completing(run string) []step {
 }
 
 // improving are the commands that show what failed, and run it again after a change.
-func (t *tableReport) improving(run string) []step {
+func (t *table) improving(run string) []step {
 	var all []step
 	failed := t.d.Summary.Counts.Fail > 0
 	if args := t.rerun(run); failed && args != nil {
@@ -257,7 +239,7 @@ func (t *tableReport) improving(run string) []step {
 }
 
 // unfinished reports whether the run ended before its plan did.
-func (t *tableReport) unfinished() bool {
+func (t *table) unfinished() bool {
 	return t.d.End == nil || t.d.End.Reason != eval.EndCompleted || t.d.Summary.Counts.Total() < t.d.Run.Plan.Trials
 }
 
@@ -265,7 +247,7 @@ func (t *tableReport) unfinished() bool {
 const latest = "latest"
 
 // runName is what the run is called on the command line.
-func (t *tableReport) runName() string {
+func (t *table) runName() string {
 	if id := filepath.Base(t.d.Dir); t.d.Dir == filepath.Join(".evalrun", "runs", id) {
 		if t.o.Latest {
 			return latest
@@ -276,7 +258,7 @@ func (t *tableReport) runName() string {
 }
 
 // twoArms are the first two arms of a run of one suite.
-func (t *tableReport) twoArms() []string {
+func (t *table) twoArms() []string {
 	if len(t.d.Summary.Suites) != 1 || len(t.d.Summary.Suites[0].Arms) < 2 {
 		return nil
 	}
@@ -286,7 +268,7 @@ func (t *tableReport) twoArms() []string {
 
 // rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests.
 // The suites and their selection are those of the run.
-func (t *tableReport) rerun(run string) []string {
+func (t *table) rerun(run string) []string {
 	if t.sentNothing() {
 		return nil
 	}
@@ -294,12 +276,12 @@ func (t *tableReport) rerun(run string) []string {
 }
 
 // sentNothing reports whether the answers come from files, or another program wrote the run.
-func (t *tableReport) sentNothing() bool {
+func (t *table) sentNothing() bool {
 	return t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || t.d.Run.Options().Unreadable != nil
 }
 
 // repeatArgs is the command that runs the suites once more, against the same service; nil when the run sent no requests.
-func (t *tableReport) repeatArgs(flags []string, repeats int) []string {
+func (t *table) repeatArgs(flags []string, repeats int) []string {
 	f := t.d.Run.Options()
 	if t.sentNothing() {
 		return nil
@@ -326,7 +308,7 @@ func (t *tableReport) repeatArgs(flags []string, repeats int) []string {
 }
 
 // serviceFlags are the flags of a run that name its services. An emulator that was reached by its address has that address.
-func (t *tableReport) serviceFlags() []string {
+func (t *table) serviceFlags() []string {
 	var args []string
 	f := t.d.Run.Options()
 	switch f.Emulator {
@@ -358,7 +340,7 @@ func (t *tableReport) serviceFlags() []string {
 }
 
 // local is a path as it is written in the working folder: run files have absolute ones.
-func (t *tableReport) local(path string) string {
+func (t *table) local(path string) string {
 	if t.o.Folder == "" || path == "" {
 		return path
 	}

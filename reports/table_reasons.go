@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -50,7 +51,7 @@ type example struct {
 }
 
 // reasons shows why trials failed, one group after the other, and apart from them why others could not be judged.
-func (t *tableReport) reasons() error {
+func (t *table) reasons() error {
 	t.help = newRemedies(&t.d.Run)
 	g := grouping{t: t, known: map[string]*group{}, left: map[eval.Outcome]int{}}
 	for row := range t.d.Rows() {
@@ -67,7 +68,7 @@ func (t *tableReport) reasons() error {
 }
 
 // groups shows the first groups of an outcome, and counts the trials of the others and the trials in no group.
-func (t *tableReport) groups(all []*group, outcome eval.Outcome, left int) error {
+func (t *table) groups(all []*group, outcome eval.Outcome, left int) error {
 	shown := min(len(all), maxGroups)
 	for _, one := range all[:shown] {
 		if err := t.group(one); err != nil {
@@ -89,7 +90,7 @@ func (t *tableReport) groups(all []*group, outcome eval.Outcome, left int) error
 
 // grouping sorts trials by what they say.
 type grouping struct {
-	t     *tableReport
+	t     *table
 	known map[string]*group
 	all   []*group
 	left  map[eval.Outcome]int // trials that are in no group
@@ -137,7 +138,7 @@ func (e *example) count(arm string) {
 }
 
 // standing is how a case did in the baseline, of a trial that failed.
-func (t *tableReport) standing(row journal.Row, a *journal.Failing) standing.Standing {
+func (t *table) standing(row journal.Row, a *journal.Failing) standing.Standing {
 	if a.Outcome != eval.Fail {
 		return ""
 	}
@@ -252,13 +253,13 @@ func said(a *journal.Failing) (who, reason string) {
 		if a.Error != nil {
 			who = string(a.Error.Kind)
 		}
-		return who, overview.CutText(overview.Why(&r), maxSaid)
+		return who, typeset.CutText(overview.Why(&r), maxSaid)
 	}
 	var names []string
 	for _, s := range a.Scores {
 		names = append(names, overview.ScoreName(s))
 	}
-	return strings.Join(names, ", "), overview.CutText(overview.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
+	return strings.Join(names, ", "), typeset.CutText(overview.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
 }
 
 // maxSaid is how many bytes of a reason are looked at.
@@ -278,7 +279,7 @@ func general(reason string) string {
 }
 
 // label names a case, with its suite where there are several.
-func (t *tableReport) label(row journal.Row) string {
+func (t *table) label(row journal.Row) string {
 	if len(t.d.Summary.Suites) > 1 {
 		return diag.CleanLine(row.Suite + ": " + row.Case)
 	}
@@ -298,7 +299,7 @@ func (e *example) on() string {
 }
 
 // group shows one reason with its examples.
-func (t *tableReport) group(o *group) error {
+func (t *table) group(o *group) error {
 	word := t.strong(o.outcome, map[eval.Outcome]string{eval.Fail: "FAIL", eval.Err: "ERROR"}[o.outcome])
 	if o.standing != "" {
 		word += " (" + string(o.standing) + ")"
@@ -323,7 +324,7 @@ func (t *tableReport) group(o *group) error {
 }
 
 // examples lists the examples of a group, and counts its other cases.
-func (t *tableReport) examples(o *group) {
+func (t *table) examples(o *group) {
 	shown := o.labels()
 	if len(shown) < o.cases && len(o.examples) == maxExamples { // the line that counts the others takes the room of one
 		o.dropLongest()
@@ -385,7 +386,7 @@ func (o *group) own(e *example) string {
 }
 
 // inFull shows what was wrong with one answer: each score with its reason, what differs, and the answer when no reason quotes it.
-func (t *tableReport) inFull(e *example) error {
+func (t *table) inFull(e *example) error {
 	r, err := t.d.Trial(e.place)
 	if err != nil {
 		return err
@@ -404,13 +405,13 @@ func (t *tableReport) inFull(e *example) error {
 		return nil
 	}
 	if answer := overview.Answer(r.Response); answer != "" {
-		t.line("     the answer: %s", diag.CleanLine(overview.CutText(answer, 4*t.o.Width)))
+		t.line("     the answer: %s", diag.CleanLine(typeset.CutText(answer, 4*t.o.Width)))
 	}
 	return nil
 }
 
 // failure shows a score that failed, and reports whether that quotes the answer.
-func (t *tableReport) failure(s *eval.Score) (quotes bool) {
+func (t *table) failure(s *eval.Score) (quotes bool) {
 	t.wrapped("     ", overview.ScoreName(*s)+": "+s.Reason)
 	if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
 		t.differences(s.Diff)
@@ -419,8 +420,8 @@ func (t *tableReport) failure(s *eval.Score) (quotes bool) {
 }
 
 // differences shows the beginning of a diff: of texts over several lines only the lines that differ.
-func (t *tableReport) differences(diff string) {
-	lines := strings.Split(overview.CutText(diff, 1<<16), "\n")
+func (t *table) differences(diff string) {
+	lines := strings.Split(typeset.CutText(diff, 1<<16), "\n")
 	if want, got, ok := strings.Cut(diff, "\nactual:   "); ok && strings.HasPrefix(want, "expected: ") {
 		lines = answerDiff(strings.TrimPrefix(want, "expected: "), got)
 	}
@@ -429,6 +430,6 @@ func (t *tableReport) differences(diff string) {
 			t.line("       ... and %s", diag.Count(len(lines)-i, "more line"))
 			return
 		}
-		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(overview.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
+		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(typeset.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
 	}
 }

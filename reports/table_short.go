@@ -18,7 +18,7 @@ import (
 const fewSuites = 30
 
 // short writes the run so that a green one takes a line per suite, and one that is not shows each failure once.
-func (t *tableReport) short() error {
+func (t *table) short() error {
 	t.notices()
 	t.scores()
 	t.cutAnswers()
@@ -40,7 +40,7 @@ func (t *tableReport) short() error {
 }
 
 // against is what a comparison says: in short where it does not decide against the run.
-func (t *tableReport) against() {
+func (t *table) against() {
 	c := t.d.Comparison
 	if c == nil {
 		return
@@ -58,7 +58,7 @@ func (t *tableReport) against() {
 }
 
 // figures are the verdicts on the first arms with the numbers on which they rest.
-func (t *tableReport) figures() {
+func (t *table) figures() {
 	arms := t.d.Comparison.Arms
 	for i := range arms[:min(len(arms), maxBriefs)] {
 		a := &arms[i]
@@ -79,7 +79,7 @@ type score struct {
 }
 
 // scores draws a line per suite, and one per arm where a suite with several did not pass as a whole.
-func (t *tableReport) scores() {
+func (t *table) scores() {
 	all, passed := t.scored()
 	widest := 0
 	for _, s := range all {
@@ -103,7 +103,7 @@ func (t *tableReport) scores() {
 }
 
 // scored lists the lines, and counts the suites that have none.
-func (t *tableReport) scored() (all []score, passed int) {
+func (t *table) scored() (all []score, passed int) {
 	several := len(t.d.Summary.Suites) > fewSuites
 	for i := range t.d.Summary.Suites {
 		s := &t.d.Summary.Suites[i]
@@ -134,7 +134,7 @@ func (t *tableReport) scored() (all []score, passed int) {
 }
 
 // isRanked reports whether a table of its arms comes after the line of a suite.
-func (t *tableReport) isRanked(suite string) bool {
+func (t *table) isRanked(suite string) bool {
 	return slices.ContainsFunc(t.d.Ranking, func(r ranking.Ranking) bool { return r.Suite == suite && r.Why == "" })
 }
 
@@ -157,7 +157,7 @@ func scoreOf(name string, a *journal.ArmSummary) score {
 }
 
 // where says where the run is, and the reports that were written with it. A path is never cut: it is there to be copied.
-func (t *tableReport) where() {
+func (t *table) where() {
 	if t.d.Dir != "" {
 		t.out.WriteString("run:  " + diag.CleanLine(t.d.Dir) + "\n")
 	}
@@ -176,20 +176,20 @@ func (t *tableReport) where() {
 }
 
 // summary is the verdict on the run in one line, with as much of what was run as there is room for.
-func (t *tableReport) summary() {
-	f := verdictOn(t.d)
+func (t *table) summary() {
+	f := overview.HeadlineOf(t.d)
 	end := ""
 	if t.d.Gate.Exit != 0 && !t.d.Running {
 		end = fmt.Sprintf(" (exit %d)", t.d.Gate.Exit)
 	}
 	parts := append(t.parts(), part{partExit, end})
 	for _, optional := range []string{partCost, partTime, partSuites, partRules, partExit} {
-		if len(f.word)+2+displaywidth.String(joined(parts)) <= t.o.Width {
+		if len(f.Word)+2+displaywidth.String(joined(parts)) <= t.o.Width {
 			break
 		}
 		parts = slices.DeleteFunc(parts, func(p part) bool { return p.what == optional })
 	}
-	t.line("%s  %s", t.strong(f.outcome, f.word), joined(parts))
+	t.line("%s  %s", t.strong(f.Outcome, f.Word), joined(parts))
 }
 
 // part is one thing that a summary says.
@@ -216,7 +216,7 @@ func joined(parts []part) string {
 }
 
 // parts are what the summary of the run says.
-func (t *tableReport) parts() []part {
+func (t *table) parts() []part {
 	all := []part{{"", t.counted()}, {partSuites, diag.Count(len(t.d.Run.Suites), "suite")}}
 	switch held, of := t.rules(); {
 	case of == 0 || t.d.Partial():
@@ -240,7 +240,7 @@ func (t *tableReport) parts() []part {
 }
 
 // sources are where answers came from that no model gave to this run.
-func (t *tableReport) sources() (all []string) {
+func (t *table) sources() (all []string) {
 	run := &t.d.Run
 	for _, one := range []struct {
 		holds bool
@@ -254,7 +254,7 @@ func (t *tableReport) sources() (all []string) {
 }
 
 // counted is how many trials there are, and what became of them unless all passed.
-func (t *tableReport) counted() string {
+func (t *table) counted() string {
 	c := t.d.Summary.Counts
 	if c.Pass == c.Total() {
 		return t.trials()
@@ -272,7 +272,7 @@ func (t *tableReport) counted() string {
 }
 
 // trials counts the trials, of all that were planned.
-func (t *tableReport) trials() string {
+func (t *table) trials() string {
 	has := t.d.Summary.Counts.Total()
 	if planned := t.d.Run.Plan.Trials; planned > has {
 		return fmt.Sprintf("%d of %s", has, diag.Count(planned, "trial"))

@@ -12,7 +12,7 @@ import (
 )
 
 // arms draws a line per arm of every suite.
-func (t *tableReport) arms() {
+func (t *table) arms() {
 	var rows [][]string
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
@@ -30,7 +30,7 @@ func (t *tableReport) arms() {
 }
 
 // narrow makes the rows of arms narrower until they fit: columns go from the right, then names are cut.
-func (t *tableReport) narrow(header []string, rows [][]string) []string {
+func (t *table) narrow(header []string, rows [][]string) []string {
 	const optional = 5
 	n := len(header)
 	for n > len(header)-optional && tooWide(header[:n], rows) > t.o.Width {
@@ -49,19 +49,8 @@ func (t *tableReport) narrow(header []string, rows [][]string) []string {
 	return header[:n]
 }
 
-func columnWidths(header []string, rows [][]string) []int {
-	out := make([]int, len(header))
-	for c := range header {
-		out[c] = displaywidth.String(header[c])
-		for _, r := range rows {
-			out[c] = max(out[c], displaywidth.String(r[c]))
-		}
-	}
-	return out
-}
-
 // metrics lists the means of named scorers.
-func (t *tableReport) metrics() {
+func (t *table) metrics() {
 	for _, s := range t.d.Summary.Suites {
 		for _, a := range s.Arms {
 			for _, m := range a.Metrics {
@@ -74,7 +63,7 @@ func (t *tableReport) metrics() {
 
 // targets shows the model and the sampling of each target, or what the application is. A target that is the same in an earlier version of
 // the suite is shown once.
-func (t *tableReport) targets() {
+func (t *table) targets() {
 	shown := map[string]bool{}
 	for i := range t.d.Run.Plan.Targets {
 		text := targetText(&t.d.Run, &t.d.Run.Plan.Targets[i])
@@ -101,7 +90,7 @@ func targetText(run *eval.Run, one *eval.RunTarget) string {
 }
 
 // saved counts the calls that an early verdict or a race saved.
-func (t *tableReport) saved() {
+func (t *table) saved() {
 	if r := overview.RaceOf(t.d); r != nil {
 		t.race(r)
 		return
@@ -112,7 +101,7 @@ func (t *tableReport) saved() {
 }
 
 // race says what a race saved, and which arms stay. Who left, and when, is in the ranking.
-func (t *tableReport) race(r *overview.Race) {
+func (t *table) race(r *overview.Race) {
 	t.line("%s", r.Words())
 	for i := range r.Suites {
 		t.wrapped("  ", r.Suites[i].Stayed(len(r.Suites) > 1))
@@ -123,7 +112,7 @@ func (t *tableReport) race(r *overview.Race) {
 }
 
 // closing shows what the run took, how steady its cases are, and what its targets are.
-func (t *tableReport) closing() {
+func (t *table) closing() {
 	t.saved()
 	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
 	t.judging()
@@ -142,7 +131,7 @@ func (t *tableReport) closing() {
 const manyQuarantined = 0.05
 
 // repeats shows how steady repeated cases are.
-func (t *tableReport) repeats() {
+func (t *table) repeats() {
 	for _, s := range t.d.Summary.Suites {
 		for i := range s.Arms {
 			if r := overview.RepeatsOf(t.d, s.Name, &s.Arms[i]); r != nil {
@@ -153,7 +142,7 @@ func (t *tableReport) repeats() {
 }
 
 // quarantined counts the cases in quarantine.
-func (t *tableReport) quarantined() {
+func (t *table) quarantined() {
 	for _, s := range t.d.Summary.Suites {
 		if s.Quarantined > 0 {
 			text := fmt.Sprintf("%s: %d of %s in quarantine, out of the gate", s.Name, s.Quarantined, diag.Count(s.OwnCases(), "case"))
@@ -165,7 +154,7 @@ func (t *tableReport) quarantined() {
 	}
 }
 
-func (t *tableReport) budget(s *eval.Spent) {
+func (t *table) budget(s *eval.Spent) {
 	switch {
 	case s.BudgetMoney > 0:
 		t.line("cost: %.4f of %g %s", s.Money, s.BudgetMoney, diag.CleanLine(s.Currency))
@@ -181,7 +170,7 @@ func (t *tableReport) budget(s *eval.Spent) {
 }
 
 // tokensNote says where tokens went that no answer shows.
-func (t *tableReport) tokensNote(s *eval.Spent) string {
+func (t *table) tokensNote(s *eval.Spent) string {
 	if s.Tokens > s.BudgetTokens {
 		return fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
 	}
@@ -192,7 +181,7 @@ func (t *tableReport) tokensNote(s *eval.Spent) string {
 }
 
 // duration is how long the run was worked on.
-func (t *tableReport) duration() string {
+func (t *table) duration() string {
 	if took := t.took(); took != "" {
 		return " in " + took
 	}
@@ -200,7 +189,7 @@ func (t *tableReport) duration() string {
 }
 
 // took is how long the run was worked on, in as many digits as matter; "" when that is not known.
-func (t *tableReport) took() string {
+func (t *table) took() string {
 	d := t.d.Worked()
 	switch {
 	case t.d.End == nil || d == 0:

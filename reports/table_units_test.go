@@ -70,7 +70,7 @@ func TestQuestionsAreTheUnitsOfAComparison(t *testing.T) {
 		} else {
 			many, want = many+1, enough
 		}
-		report := tableReport{d: d}
+		report := table{screen: screen{d: d}}
 		expect.Same(t, "independent cases", min(report.units(enough), enough), want)
 	}
 	if few == 0 || many == 0 {

@@ -9,11 +9,10 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
-	"github.com/evalrun/evalrun/journal"
 )
 
 // names lists what was run.
-func (t *tableReport) names() {
+func (t *table) names() {
 	var names []string
 	for _, s := range t.d.Run.Suites {
 		names = append(names, s.Name)
@@ -22,7 +21,7 @@ func (t *tableReport) names() {
 }
 
 // notices say what a reader must know before believing a number.
-func (t *tableReport) notices() {
+func (t *table) notices() {
 	if t.d.Run.Emulator {
 		t.wrapped("", overview.FromEmulator(&t.d.Run))
 	}
@@ -50,7 +49,7 @@ func (t *tableReport) notices() {
 }
 
 // findings are the counts of a run, the rules that do not hold, and what a comparison says.
-func (t *tableReport) findings() {
+func (t *table) findings() {
 	c := t.d.Summary.Counts
 	t.line("%s: %s, %s, %s, %s", t.trials(),
 		t.tally(eval.Pass, c.Pass), t.tally(eval.Fail, c.Fail), t.tally(eval.Err, c.Error), t.tally(eval.Skip, c.Skip))
@@ -63,14 +62,14 @@ func (t *tableReport) findings() {
 }
 
 // cutAnswers counts the answers that are not whole.
-func (t *tableReport) cutAnswers() {
+func (t *table) cutAnswers() {
 	if words := overview.CutAnswers(&t.d.Summary); words != "" {
 		t.wrapped("", words)
 	}
 }
 
 // compared is what a comparison says, in short.
-func (t *tableReport) compared() {
+func (t *table) compared() {
 	switch c := t.d.Comparison; {
 	case c == nil:
 	case c.NotCompared:
@@ -104,70 +103,8 @@ func briefs(c *compare.Comparison) []string {
 // maxBriefs is how many arms are shown next to the verdict; all of them are below.
 const maxBriefs = 3
 
-// Verdict is the verdict on a run in one line.
-func Verdict(d *journal.Document) string {
-	f := verdictOn(d)
-	return f.word + ": " + f.why
-}
-
-// finding is what the exit code of a run means, in a word and in a line, and the outcome whose colour that has.
-type finding struct {
-	word, why string
-	outcome   eval.Outcome
-}
-
-func verdictOn(d *journal.Document) finding {
-	if d.Running {
-		return finding{"NO VERDICT YET", "the run is still in progress", eval.Skip}
-	}
-	f := findingOf(d)
-	f.why += fmt.Sprintf(" (exit %d)", d.Gate.Exit)
-	return f
-}
-
-func findingOf(d *journal.Document) finding {
-	switch d.Gate.Exit {
-	case 0:
-		return passed(d)
-	case 3:
-		return finding{"INCONCLUSIVE", "there are too few cases for a verdict, and the gate says that this fails", eval.Skip}
-	case 4:
-		return notJudged(d)
-	case 130, 143:
-		return finding{"INTERRUPTED", "not every trial of the plan was judged", eval.Err}
-	}
-	if broken(&d.Gate) {
-		return finding{"FAIL", "the gate does not hold", eval.Fail}
-	}
-	return finding{"FAIL", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
-}
-
-func passed(d *journal.Document) finding {
-	switch {
-	case d.Run.Plan.Shard != nil:
-		return finding{"NO VERDICT", "a shard applies no gate", eval.Skip}
-	case len(d.Gate.Rules) > 0:
-		return finding{"PASS", "the gate holds", eval.Pass}
-	}
-	return finding{"PASS", "nothing that counts failed", eval.Pass}
-}
-
-func notJudged(d *journal.Document) finding {
-	switch {
-	case d.Partial():
-		return finding{"INCOMPLETE", "not every trial of the plan was judged", eval.Err}
-	case broken(&d.Gate):
-		return finding{"ERROR", "the gate does not hold", eval.Err}
-	}
-	return finding{"ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}
-}
-
-func broken(g *eval.Gate) bool {
-	return slices.ContainsFunc(g.Rules, func(r eval.GateRule) bool { return !r.Holds })
-}
-
 // strong is paint in bold.
-func (t *tableReport) strong(outcome eval.Outcome, s string) string {
+func (t *table) strong(outcome eval.Outcome, s string) string {
 	if !t.o.Color {
 		return s
 	}
@@ -175,7 +112,7 @@ func (t *tableReport) strong(outcome eval.Outcome, s string) string {
 }
 
 // tally is a number of outcomes, in colour when there are any.
-func (t *tableReport) tally(outcome eval.Outcome, n int) string {
+func (t *table) tally(outcome eval.Outcome, n int) string {
 	text := fmt.Sprintf("%d %s", n, outcome)
 	if n == 0 {
 		return text
@@ -184,7 +121,7 @@ func (t *tableReport) tally(outcome eval.Outcome, n int) string {
 }
 
 // gate shows the rules that do not hold, and the rules that count as holding with a warning.
-func (t *tableReport) gate() {
+func (t *table) gate() {
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
 	}
@@ -203,7 +140,7 @@ func (t *tableReport) gate() {
 }
 
 // held counts the rules that hold.
-func (t *tableReport) held() {
+func (t *table) held() {
 	held, of := t.rules()
 	switch {
 	case of == 0 || t.d.Partial():
@@ -217,7 +154,7 @@ func (t *tableReport) held() {
 }
 
 // rules counts the rules of the gate, and how many of them hold.
-func (t *tableReport) rules() (held, of int) {
+func (t *table) rules() (held, of int) {
 	for _, r := range t.d.Gate.Rules {
 		if r.Holds {
 			held++

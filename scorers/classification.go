@@ -8,10 +8,9 @@ import (
 	"github.com/evalrun/evalrun/internal/entry"
 )
 
-// classificationKind is what a suite's block `classification` becomes. It is in no Table, since lists of scorers cannot
-// name it.
-func classificationKind() *Kind {
-	return &Kind{
+// classificationKind is what a suite's block `classification` becomes.
+func classificationKind() Kind {
+	return Kind{
 		Name:    entry.ClassificationKind,
 		Example: `classification: {label: "{{.intent}}", classes: [refund, order]}`, textless: true, // it selects by `answer`
 		compile: compileClassification,

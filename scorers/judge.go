@@ -1,15 +1,6 @@
 package scorers
 
-import (
-	"cmp"
-	"fmt"
-	"math"
-	"slices"
-	"strings"
-
-	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/suite"
-)
+import "cmp"
 
 func judgeKind() Kind {
 	return Kind{
@@ -49,267 +40,23 @@ func judgeKind() Kind {
 	}
 }
 
-// Judgements are the available replies of judges while an answer is scored. Replies that are needed and not there are
-// wanted: the caller gets them and scores again.
-type Judgements struct {
-	Known  map[string]*eval.Judgement // by Question.Key
-	Wanted []Question
-	// Refused says by Question.Key why a reply cannot be had.
-	Refused map[string]string
-	// Useless are the keys of questions to which the replies, taken together, do not count.
-	Useless []string
-}
-
-// of is the reply to a question, nil when it is not available.
-func (j *Judgements) of(q Question) *eval.Judgement {
-	known := j.Known[q.Key]
-	if known == nil && j.Refused[q.Key] == "" {
-		j.Wanted = append(j.Wanted, q)
-	}
-	return known
-}
-
-// passMark is the value from which an answer passes when nothing else is said.
-const passMark = 0.5
-
-// maxJudgeRepeats bounds how often one answer is judged.
-const maxJudgeRepeats = 100
-
-// judging is a compiled scorer: a form to be filled in, by whom, and how often.
-type judging struct {
-	form
-	judges  []*suite.Judge // of a panel several
-	combine string         // what a panel comes to
-	repeats int
-	least   float64
-}
-
-// score reads the judges' replies, or says which it needs, and makes one finding of their rulings.
-func (j *judging) score(a *Answer) Finding {
-	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
-		return f
-	}
-	if a.Context == nil {
-		return unscored("no judge is at hand")
-	}
-	if j.retrieves() && len(retrieved(a.Candidate.Text)) == 0 {
-		return graded(0, j.least <= 0, "there is no context: the list is empty")
-	}
-	vectors := len(a.Context.Vectors.Wanted)
-	cosine, lost := j.cosineOf(a)
-	if lost != nil && len(a.Context.Vectors.Wanted) == vectors { // none will come
-		return *lost
-	}
-	replies := &a.Context.Judgements
-	wanted := len(replies.Wanted)
-	answers := j.ask(a, cosine)
-	switch {
-	case answers.problem != "": // nothing more can change that
-		replies.Wanted = replies.Wanted[:wanted]
-		return unscored("%s", answers.problem)
-	case answers.pending != "":
-		return unscored("the judge %s has not replied", answers.pending)
-	case lost != nil:
-		return *lost
-	}
-	return j.finding(answers.rulings)
-}
-
-// asking is the progress of the judges of a scorer.
-type asking struct {
-	rulings [][]eval.Ruling // of each judge
-	pending string          // a judge that has not replied, "" for none
-	problem string          // why there will be no finding, "" for none
-}
-
-// ask puts the question to each judge.
-func (j *judging) ask(a *Answer, cosine *float64) (out asking) {
-	for _, judge := range j.judges {
-		p, problem := j.pose(a, judge)
-		var some []eval.Ruling
-		if problem == "" {
-			p.cosine = cosine
-			some, problem = j.rulings(&a.Context.Judgements, &p)
-		}
-		if out.problem = cmp.Or(out.problem, problem); len(some) < j.repeats {
-			out.pending = cmp.Or(out.pending, judge.Name)
-		}
-		out.rulings = append(out.rulings, some)
-	}
-	return out
-}
-
-// rulings are those of all repeats that are there, with a problem when one does not count.
-func (j *judging) rulings(replies *Judgements, p *posed) (out []eval.Ruling, problem string) {
-	for repeat := range j.repeats {
-		ruling, why := j.ruling(replies, p, repeat+1)
-		problem = cmp.Or(problem, why)
-		if ruling != nil {
-			out = append(out, *ruling)
-		}
-	}
-	return out, problem
-}
-
-// ruling is what the judge says once: nil when there is no reply yet, with a problem when the reply does not count.
-func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem string) {
-	var unusable []string
-	defer func() {
-		if problem != "" {
-			replies.Useless = append(replies.Useless, unusable...)
-		}
-	}()
-	asking, first := *p, ""
-	for attempt := range 2 {
-		q := newQuestion(p.judge, asking.contents, repeat)
-		reply := replies.of(q)
-		if reply == nil {
-			unusable = nil // it is not for what was replied before
-			return nil, replies.Refused[q.Key]
-		}
-		unusable = append(unusable, q.Key)
-		if why := reply.Blocked(); why != "" {
-			return nil, fmt.Sprintf("the reply of the judge %s was blocked (%s)", p.judge.Name, why)
-		}
-		ruling, bad := p.parse(reply)
-		if bad == nil {
-			if len(j.choices) == 0 { // for repeats to agree on
-				ruling.Choice = j.passOrFail(ruling.Value)
-			}
-			return ruling, ""
-		}
-		if attempt == 1 {
-			return nil, bad.twice(p.judge.Name, reply.Reply, first)
-		}
-		first, asking = bad.words(reply.Reply), p.corrected(reply.Reply, bad)
-	}
-	return nil, ""
-}
-
-// words say what is wrong with a reply.
-func (b *badReply) words(reply string) string {
-	if b.malformed {
-		return noObject + ": " + b.why + ": " + quote(reply)
-	}
-	return b.why
-}
-
-const noObject = "no JSON object"
-
-// twice says that the second reply does not count either. first is what was wrong with the first one.
-func (b *badReply) twice(judge, reply, first string) string {
-	second := b.words(reply)
-	words := fmt.Sprintf("the reply of the judge %s does not count, nor did the one before: %s", judge, second)
-	if b.malformed && strings.HasPrefix(first, noObject) {
-		words = fmt.Sprintf("the judge %s replied twice with %s", judge, second)
-	}
-	if first != second {
-		words += "; the one before: " + first
-	}
-	return words
-}
-
-// passes has a tolerance for means that come out a little below.
-func (j *judging) passes(value float64) bool { return value >= j.least-1e-9 }
-
-func (j *judging) passOrFail(value float64) string {
-	if j.passes(value) {
-		return "pass"
-	}
-	return "fail"
-}
-
-// finding makes one of the rulings of all judges.
-func (j *judging) finding(rulings [][]eval.Ruling) Finding {
-	out := &eval.Judged{Judge: j.judges[0].Name, Rulings: rulings[0]}
-	if j.own {
-		for _, c := range j.choices {
-			out.Choices = append(out.Choices, c.word)
-		}
-	}
-	if len(j.judges) > 1 {
-		return j.ofPanel(out, rulings)
-	}
-	value, most := j.overall(out.Rulings)
-	if out.Choice = most; len(j.choices) == 0 {
-		out.Choice = j.passOrFail(value)
-	}
-	shown := out.Rulings[slices.IndexFunc(out.Rulings, func(r eval.Ruling) bool { return r.Choice == most })]
-	said := j.said(out.Rulings, value, most, shown)
-	if out.Agreement = agreement(out.Rulings); out.Agreement != nil {
-		said += fmt.Sprintf(", agreement %.0f %%", 100**out.Agreement)
-	}
-	f := graded(
-		value, j.passes(value), "the judge %s says %s, at least %g is expected: %s", out.Judge, said, j.least,
-		quoteLong(shown.Reason),
-	)
-	f.Judged = out
-	return f
-}
-
-// overall is the value of the choice that was made most often or, of numbers, their mean.
-func (j *judging) overall(rulings []eval.Ruling) (value float64, most string) {
-	if len(j.choices) > 0 {
-		most = majority(rulings)
-		return j.valueOf(most), most
-	}
-	return meanOf(rulings), rulings[0].Choice
-}
-
-// meanOf is the mean of the values.
-func meanOf(rulings []eval.Ruling) (mean float64) {
-	for _, r := range rulings {
-		mean += r.Value / float64(len(rulings))
-	}
-	return min(1, mean)
-}
-
-// said shows what the judge says, in the words of its form.
-func (j *judging) said(rulings []eval.Ruling, value float64, most string, shown eval.Ruling) string {
-	switch {
-	case len(j.choices) > 0:
-		return fmt.Sprintf("%s (%.4g)", most, value)
-	case len(rulings) > 1:
-		least, largest := math.Inf(1), 0.0
-		for _, r := range rulings {
-			least, largest = min(least, r.Value), max(largest, r.Value)
-		}
-		return fmt.Sprintf("%.4g on average of %d (%.4g to %.4g)", value, len(rulings), least, largest)
-	case shown.Score != nil && (j.low != 0 || j.high != 1):
-		return fmt.Sprintf("%.4g (%g of %g to %g)", value, *shown.Score, j.low, j.high)
-	}
-	return fmt.Sprintf("%.4g", value)
-}
-
-// valueOf is what a choice is worth.
-func (f *form) valueOf(word string) float64 {
-	return f.choices[slices.IndexFunc(f.choices, func(c choice) bool { return c.word == word })].value
-}
-
-// majority is the choice that was made most often; of several the one that is worth least.
-func majority(rulings []eval.Ruling) string {
-	counts := map[string]int{}
-	for _, r := range rulings {
-		counts[r.Choice]++
-	}
-	return slices.MaxFunc(rulings, func(a, b eval.Ruling) int {
-		return cmp.Or(counts[a.Choice]-counts[b.Choice], cmp.Compare(b.Value, a.Value), cmp.Compare(b.Choice, a.Choice))
-	}).Choice
-}
-
-// agreement is the share of pairs of rulings with the same choice, nil when there are none.
-func agreement(rulings []eval.Ruling) *float64 {
-	n := len(rulings)
-	if n < 2 {
+func compileJudge(a args) Scorer {
+	m := a.Args.Map(judgeKeys().Names()...)
+	if !a.Args.IsMapping() {
 		return nil
 	}
-	counts := map[string]int{}
-	for _, r := range rulings {
-		counts[r.Choice]++
+	j := &judging{
+		judges: a.judges(m), repeats: cmp.Or(m.Get("repeats").Int(1, maxJudgeRepeats), 1), least: a.passMark(m),
 	}
-	same := 0
-	for _, c := range counts {
-		same += c * (c - 1)
+	ok := j.readQuestion(a, m)
+	j.readCombine(m)
+	if !ok || len(j.judges) == 0 {
+		return nil
 	}
-	return new(float64(same) / float64(n*(n-1)))
+	j.warnOfRepeats(m)
+	if j.similarity > 0 {
+		a.needs.References = append(a.needs.References, j.reference())
+	}
+	j.need(a.needs)
+	return Func(j.score)
 }

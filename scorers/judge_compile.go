@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,27 +10,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 	"github.com/evalrun/evalrun/variable"
 )
-
-func compileJudge(a args) Scorer {
-	m := a.Args.Map(judgeKeys().Names()...)
-	if !a.Args.IsMapping() {
-		return nil
-	}
-	j := &judging{
-		judges: a.judges(m), repeats: cmp.Or(m.Get("repeats").Int(1, maxJudgeRepeats), 1), least: a.passMark(m),
-	}
-	ok := j.readQuestion(a, m)
-	j.readCombine(m)
-	if !ok || len(j.judges) == 0 {
-		return nil
-	}
-	j.warnOfRepeats(m)
-	if j.similarity > 0 {
-		a.needs.References = append(a.needs.References, j.reference())
-	}
-	j.need(a.needs)
-	return Func(j.score)
-}
 
 // passMark is the value from which an answer passes.
 func (a args) passMark(m yamlnode.Map) float64 {

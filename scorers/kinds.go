@@ -8,6 +8,8 @@ func Builtin() Table {
 	return withLimits(slices.Concat(
 		textKinds(),
 		Table{
+			lengthKind(),
+			levenshteinKind(),
 			snapshotKind(),
 			rougeKind(),
 			bleuKind(),
@@ -28,6 +30,9 @@ func Builtin() Table {
 		},
 		textless(serviceKinds()),
 		textless(Table{
+			promptFeedbackKind(),
+			candidatesKind(),
+			costKind(),
 			toolCallsKind(),
 			stepsKind(),
 			toolErrorsKind(),
@@ -39,4 +44,11 @@ func Builtin() Table {
 		},
 		combinators(),
 	))
+}
+
+// unlisted are the kinds that lists of scorers cannot name: blocks of a suite become them.
+func unlisted() Table {
+	return Table{
+		classificationKind(),
+	}
 }

@@ -7,6 +7,9 @@
 //
 // The usual order: Table.Check while loading, Table.Compile once per scorer,
 // Compiled.Score for each answer, OutcomeOf over the scores of a trial.
+//
+// A comparison may also have a judge choose between two answers. NewChoosing compiles that
+// question, in the fences of the scorer `judge`, and Choosing.Choose reads the replies.
 package scorers
 
 import (
@@ -161,15 +164,28 @@ func (t Table) Names() []string {
 // Has reports whether there is a kind of that name.
 func (t Table) Has(kind string) bool { return t.Lookup(kind) != nil }
 
-// Lookup is the kind of that name, nil when there is none.
+// Lookup is the kind of that name, nil when there is none. It also finds kinds that no list of scorers can name.
 func (t Table) Lookup(name string) *Kind {
-	if name == entry.ClassificationKind {
-		return classificationKind()
-	}
-	if i := slices.IndexFunc(t, func(k Kind) bool { return k.Name == name }); i >= 0 {
+	named := func(k Kind) bool { return k.Name == name }
+	if i := slices.IndexFunc(t, named); i >= 0 {
 		return &t[i]
 	}
+	hidden := unlisted()
+	if i := slices.IndexFunc(hidden, named); i >= 0 {
+		return &hidden[i]
+	}
 	return nil
+}
+
+// Only is the table for callers that need what scorers of these kinds look at: scorers of other kinds do nothing.
+func (t Table) Only(names ...string) Table {
+	out := slices.Clone(t)
+	for i := range out {
+		if k := &out[i]; !slices.Contains(names, k.Name) && !k.nests {
+			k.compile = func(args) Scorer { return Func(func(*Answer) Finding { return unscored("not looked at") }) }
+		}
+	}
+	return out
 }
 
 // needs gathers what a scorer needs while it is compiled.
@@ -286,6 +302,9 @@ func (c *Compiled) Programs() []string { return c.needs.Programs }
 
 // Versions are the kinds of the scorer, and of those inside, whose meaning has changed since the first version, such as choice.2.
 func (c *Compiled) Versions() []string { return c.needs.Versions }
+
+// Snapshots are the files below expected/ that the scorer reads, as suite.ExpectedFile takes them.
+func (c *Compiled) Snapshots() []string { return c.needs.Snapshots }
 
 // Score looks at the answer and says what it finds. A scorer that panics has
 // failed; it takes nothing else down.

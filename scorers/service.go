@@ -67,7 +67,6 @@ func serviceKinds() []Kind {
 				"the service, countTokens, or an estimate from the number of bytes.",
 			Example: "- tokens: {of: output, max: 64}", takes: shape.Either(naturalNumber(), tokensKeys().Shape()), compile: compileTokens,
 		},
-		promptFeedbackKind(), candidatesKind(), costKind(),
 	}
 }
 
@@ -147,24 +146,6 @@ func compileSafety(a args) Scorer {
 		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
 	}
 	return c
-}
-
-// Score compares the ratings with the bounds; the most telling finding wins.
-func (c safetyCheck) Score(a *Answer) Finding {
-	ratings, subject := c.ratings(a)
-	var chosen []eval.SafetyRating
-	for _, r := range ratings {
-		if len(c.categories) == 0 || slices.Contains(c.categories, r.Category) {
-			chosen = append(chosen, r)
-		}
-	}
-	var worst Finding
-	for i, f := range append(c.missing(chosen, subject), c.rated(chosen, subject)...) {
-		if i == 0 || rank(f) < rank(worst) {
-			worst = f
-		}
-	}
-	return worst
 }
 
 type blockCheck struct {

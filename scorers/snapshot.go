@@ -12,6 +12,7 @@ import (
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/blank"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 	"github.com/evalrun/evalrun/suite"
@@ -54,7 +55,7 @@ func (c snapshotCheck) score(a *Answer) Finding {
 	}
 	trial := a.Context.Trial
 	trial.Suite = c.home.Name // an earlier version may have another name than the suite that it runs next to
-	s := Snapshot{File: suite.ExpectedFile(c.named, &trial), Got: suite.PlainLines(a.Candidate.Text)}
+	s := Snapshot{File: suite.ExpectedFile(c.named, &trial), Got: regular.PlainLines(a.Candidate.Text)}
 	s.Want, s.Exists = c.home.Expected(s.File)
 	s.Folded = c.fold.text(s.Got)
 	s.Same = s.Exists && s.Folded == c.fold.text(s.Want)
@@ -130,7 +131,7 @@ func unportable(name, clean string) string {
 	case strange >= 0:
 		return fmt.Sprintf("the file name %s has a character that some systems do not take: %s", quote(name),
 			quote(string([]rune(name[strange:])[:1])))
-	case slices.ContainsFunc(parts, suite.ReservedName.MatchString):
+	case slices.ContainsFunc(parts, regular.ReservedName.MatchString):
 		return fmt.Sprintf("the file name %s is a device on Windows", quote(name))
 	case slices.ContainsFunc(parts, func(p string) bool { return strings.HasSuffix(p, ".") || strings.TrimSpace(p) != p }):
 		return fmt.Sprintf("a part of the file name %s begins or ends with a space, or ends with a dot", quote(name))
@@ -170,19 +171,4 @@ func cutAt(s string, most int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "")
-}
-
-// Snapshots are the files below expected/ that the scorer reads, as suite.ExpectedFile takes them.
-func (c *Compiled) Snapshots() []string { return c.needs.Snapshots }
-
-// OnlySnapshots is the table for callers that need only what snapshot scorers look at: scorers of other kinds do
-// nothing.
-func (t Table) OnlySnapshots() Table {
-	out := slices.Clone(t)
-	for i := range out {
-		if k := &out[i]; k.Name != "snapshot" && !k.nests {
-			k.compile = func(args) Scorer { return Func(func(*Answer) Finding { return unscored("not looked at") }) }
-		}
-	}
-	return out
 }

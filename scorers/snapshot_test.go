@@ -153,7 +153,7 @@ func TestSnapshotsAreGathered(t *testing.T) {
 		}
 		for one := range s.Cases() {
 			c.a.Context = &scorers.Context{Trial: snapshotTrial}
-			if _, err := scorers.Builtin().OnlySnapshots().Compile(one.Scorers[0]).Score(c.a); err != nil {
+			if _, err := scorers.Builtin().Only("snapshot").Compile(one.Scorers[0]).Score(c.a); err != nil {
 				t.Error(err)
 			}
 			got := ""
@@ -172,7 +172,7 @@ func TestSnapshotsAreGathered(t *testing.T) {
 }
 
 // Nothing but snapshots is looked at when these are gathered, least of all by a program.
-func TestOnlySnapshots(t *testing.T) {
+func TestOnlySnapshotsAreLookedAt(t *testing.T) {
 	t.Parallel()
 	s, diags := kept("- snapshot: true\n- equals: x\n- not: {exec: [go, version]}", nil, suite.Options{Dir: "/"})
 	if diags.HasErrors() {
@@ -180,7 +180,7 @@ func TestOnlySnapshots(t *testing.T) {
 	}
 	for c := range s.Cases() {
 		for _, spec := range c.Scorers[1:] {
-			if got, err := scorers.Builtin().OnlySnapshots().Compile(spec).Score(answer("x")); err != nil || got.Unscored != "not looked at" {
+			if got, err := scorers.Builtin().Only("snapshot").Compile(spec).Score(answer("x")); err != nil || got.Unscored != "not looked at" {
 				t.Errorf("%s: %+v %v, want not looked at", spec.Kind, got, err)
 			}
 		}

@@ -57,3 +57,17 @@ func boundsKeys() shape.Block {
 }
 
 func naturalNumber() shape.Shape { return shape.Int(0, math.MaxInt32) }
+
+func countBounds() shape.Shape { return shape.Either(naturalNumber(), boundsKeys().Shape()) }
+
+// countOf reads the bounds of a count: a mapping, or the largest number alone.
+func countOf(a args) span {
+	if !a.Args.IsMapping() {
+		return span{max: new(float64(a.Args.Int(0, math.MaxInt32)))}
+	}
+	s := spanOf(a.Args.Map(boundsKeys().Names()...))
+	if s.min == nil && s.max == nil {
+		a.Args.Errorf("such as {max: 3}", "`%s` needs max or min", a.Kind)
+	}
+	return s
+}

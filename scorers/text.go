@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evalrun/evalrun/internal/blank"
 	"github.com/evalrun/evalrun/internal/shape"
-	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
 func textKinds() []Kind {
@@ -51,8 +49,6 @@ func textKinds() []Kind {
 				textOptionsDoc,
 			Example: "- regex: '(?i)\\bla vella\\b'", takes: shape.Text, compile: compileRegex,
 		},
-		lengthKind(),
-		levenshteinKind(),
 	}
 }
 
@@ -74,21 +70,6 @@ func compileEquals(a args) Scorer {
 	})
 }
 
-// slight says when two texts differ only in what an option would ignore.
-func slight(got string, want []string) string {
-	for _, w := range want {
-		switch {
-		case strings.TrimSpace(got) == strings.TrimSpace(w):
-			return " (they differ only in white space around them; `trim: true` ignores it)"
-		case textmetric.FoldCase(got) == textmetric.FoldCase(w):
-			return " (they differ only in upper and lower case; `ignoreCase: true` ignores it)"
-		case blank.Visible(got) == blank.Visible(w):
-			return fmt.Sprintf(" (they differ only in invisible characters: %s in the answer)", cmp.Or(hiddenIn(got), "none"))
-		}
-	}
-	return ""
-}
-
 // foldAll folds texts that are looked for inside an answer: white space around them is meant.
 func foldAll(f fold, texts []string) []string {
 	f.trim = false
@@ -98,10 +79,6 @@ func foldAll(f fold, texts []string) []string {
 	}
 	return out
 }
-
-type textTest func(text, want string) bool
-
-func equalTexts(text, want string) bool { return text == want }
 
 func oneText(verb, verbs string, test textTest) func(args) Scorer {
 	return func(a args) Scorer { return anyOf(a, a.wantedTexts(false), verb, verbs, test) }

@@ -1,11 +1,13 @@
 package scorers
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/evalrun/evalrun/internal/blank"
 	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
@@ -112,3 +114,22 @@ func codePoints(s string) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// slight says when two texts differ only in what an option would ignore.
+func slight(got string, want []string) string {
+	for _, w := range want {
+		switch {
+		case strings.TrimSpace(got) == strings.TrimSpace(w):
+			return " (they differ only in white space around them; `trim: true` ignores it)"
+		case textmetric.FoldCase(got) == textmetric.FoldCase(w):
+			return " (they differ only in upper and lower case; `ignoreCase: true` ignores it)"
+		case blank.Visible(got) == blank.Visible(w):
+			return fmt.Sprintf(" (they differ only in invisible characters: %s in the answer)", cmp.Or(hiddenIn(got), "none"))
+		}
+	}
+	return ""
+}
+
+type textTest func(text, want string) bool
+
+func equalTexts(text, want string) bool { return text == want }

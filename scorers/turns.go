@@ -3,6 +3,8 @@ package scorers
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/suite"
@@ -89,4 +91,46 @@ func neverAnswered(k, answered int, turns []eval.Turn) Finding {
 		return without("turn %d was never answered: turn %d was blocked (%s)", k, answered, turns[n-1].Block())
 	}
 	return without("turn %d was never answered", k)
+}
+
+// conversation is all that was said: one turn as it is, several with who says what. Calls of the model and their results are left out.
+func conversation(contents []eval.Content) string {
+	if len(contents) == 1 {
+		return turnText(contents[0])
+	}
+	var turns []string
+	for i, c := range contents {
+		if holdsResults(c) || i+1 < len(contents) && holdsResults(contents[i+1]) {
+			continue
+		}
+		turns = append(turns, cmp.Or(c.Role, eval.RoleUser)+": "+turnText(c))
+	}
+	return strings.Join(turns, "\n\n")
+}
+
+// turnText is the text of a turn; of an image it says that there was one.
+func turnText(c eval.Content) string {
+	var texts []string
+	for _, p := range c.Parts {
+		if p.Image != nil {
+			p.Text = "[an image]"
+		}
+		texts = append(texts, p.Text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// holdsResults reports whether a turn is the suite's, which answers calls of the model, and not the user's.
+func holdsResults(c eval.Content) bool {
+	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Result != nil })
+}
+
+// lastOfUser is the last turn of the user, "" when there is none.
+func lastOfUser(contents []eval.Content) string {
+	for _, c := range slices.Backward(contents) {
+		if c.Role != eval.RoleModel && !holdsResults(c) {
+			return turnText(c)
+		}
+	}
+	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/jq"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/tmpl"
 	"github.com/evalrun/evalrun/internal/yamlnode"
@@ -143,7 +144,7 @@ func (l *loader) jq(m yamlnode.Map, key string) string {
 func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
 	const hint = "use https"
 	n, host := m.Get("url"), hostOf(h.url.prefix)
-	if host == "" || !PlainHTTP(h.url.prefix) {
+	if host == "" || !service.PlainHTTP(h.url.prefix) {
 		return
 	}
 	secret := slices.IndexFunc(h.headers, func(one httpHeader) bool { return one.secret })

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +15,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
@@ -42,9 +42,6 @@ func ExpectedFile(named string, t *eval.Trial) string {
 // maxSafeName bounds the names of files in bytes, the hash aside: together they leave room below the 255 that file systems allow.
 const maxSafeName = 80
 
-// ReservedName is what Windows takes for a device, whatever follows after a dot.
-var ReservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)`)
-
 const (
 	unsafeCharacter lazy.Pattern = `[^A-Za-z0-9._-]`
 	looksHashed     lazy.Pattern = `-[0-9a-f]{12}$`
@@ -60,7 +57,7 @@ func safeName(name string) string {
 			safe[i] = '_'
 		}
 	}
-	if ReservedName.Match(safe) {
+	if regular.ReservedName.Match(safe) {
 		safe = append([]byte("_"), safe...)
 	}
 	if string(safe) == name && name != "" && !looksHashed.Matches(name) {
@@ -78,11 +75,8 @@ func (s *Suite) Expected(name string) (text string, ok bool) {
 	data, ok := s.files.texts[name]
 	s.files.mu.Unlock()
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	return strings.TrimSuffix(PlainLines(string(data)), "\n"), ok
+	return strings.TrimSuffix(regular.PlainLines(string(data)), "\n"), ok
 }
-
-// PlainLines is a text whose lines end as they do in files of expected answers.
-func PlainLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // readExpected makes a file of an expected answer part of the suite, if there is one. The error is for people.
 func (s *Suite) readExpected(name string) error {

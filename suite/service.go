@@ -1,10 +1,6 @@
 package suite
 
 import (
-	"fmt"
-	"net/netip"
-	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +27,7 @@ func (l *loader) service(n yamlnode.Node) {
 	if p := l.Service.Project; p != "" && !Project.MatchString(p) {
 		m.Get("project").Errorf("such as my-project-123456", "`%s` is not the id of a cloud project", m.Get("project").Str())
 	}
-	if base := l.Service.AuthScopeBase; base != "" && !scopeBase(base) {
+	if base := l.Service.AuthScopeBase; base != "" && service.CheckScopeBase(base) != "" {
 		m.Get("authScopeBase").
 			Errorf("such as https://example.com", "`%s` is not the beginning of a scope's identifier", m.Get("authScopeBase").Str())
 	}
@@ -55,14 +51,14 @@ func (l *loader) untrustedService(m yamlnode.Map) {
 
 // checkAddress reports what is wrong with the base URL u, which is written at n.
 func (l *loader) checkAddress(n yamlnode.Node, u string) {
-	switch problem := CheckBaseURL(u); {
+	switch problem := service.CheckBaseURL(u); {
 	case problem != "" && strings.ContainsAny(u, "@?#"): // a password or a key
 		l.diags.Add(diag.Diagnostic{
 			Severity: diag.Error, Pos: n.Pos(), Message: problem, Hint: "a key belongs in EVALRUN_API_KEY", Private: true,
 		})
 	case problem != "":
 		n.Errorf("", "%s", problem)
-	case PlainHTTP(u):
+	case service.PlainHTTP(u):
 		n.Warnf("use https", "the key and the prompts travel in the clear to %s", u)
 	}
 }
@@ -80,64 +76,8 @@ var AuthKinds = []string{AuthKey, AuthKeyQuery, AuthOAuth}
 // Project is what the id of a cloud project looks like: it goes into a header.
 var Project = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
 
-// scopeBase reports whether scopes may begin so.
-func scopeBase(base string) bool {
-	u, err := url.Parse(base)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && !strings.ContainsAny(base, " \"\\")
-}
-
-// CheckScopeBase says what is wrong with the prefix of scopes, "" when nothing is.
-func CheckScopeBase(base string) string {
-	if scopeBase(base) {
-		return ""
-	}
-	return fmt.Sprintf("%q is not the beginning of a scope's identifier, such as https://example.com", base)
-}
-
 // HeaderPrefix is what service.headerPrefix looks like.
 var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
-
-// CheckBaseURL says what is wrong with a base URL, "" when nothing is.
-func CheckBaseURL(raw string) string {
-	if problem := checkAddress(raw); problem != "" {
-		return problem
-	}
-	u, err := url.Parse(raw)
-	if err != nil { // it was parsed before
-		return err.Error()
-	}
-	if version := path.Base(u.Path); slices.Contains(service.APIVersions, version) {
-		return fmt.Sprintf("the base URL ends in /%s: leave the version out, it has a setting of its own", version)
-	}
-	return ""
-}
-
-// checkAddress says what is wrong with the address of any service, "" when nothing is.
-func checkAddress(raw string) string {
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https":
-		return "the base URL must begin with https:// or http://"
-	case u.Host == "":
-		return "the base URL names no host"
-	case u.User != nil:
-		return "the base URL must not hold a user or a password"
-	case u.RawQuery != "" || u.Fragment != "":
-		return "the base URL must not hold a query or a fragment"
-	}
-	return ""
-}
-
-// PlainHTTP reports whether a base URL is unencrypted and leaves this machine.
-func PlainHTTP(raw string) bool {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "http" {
-		return false
-	}
-	host := u.Hostname()
-	addr, err := netip.ParseAddr(host)
-	return host != "localhost" && (err != nil || !addr.IsLoopback())
-}
 
 // envWord is env for a key that takes one of a few words.
 func (l *loader) envWord(n yamlnode.Node, known []string) string {

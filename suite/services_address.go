@@ -11,13 +11,13 @@ import (
 
 // CheckAddress says what is wrong with the base URL of the service, "" when nothing is.
 func (s *NamedService) CheckAddress(url string) string {
-	switch problem := checkAddress(url); {
+	switch problem := service.CheckAddress(url); {
 	case problem != "":
 		return problem
-	case s.SendsSecrets() && PlainHTTP(url):
+	case s.SendsSecrets() && service.PlainHTTP(url):
 		return "the key would travel in the clear to " + url
-	case s.HasVersions() && CheckBaseURL(url) != "":
-		return CheckBaseURL(url) + "; or name another `protocol`"
+	case s.HasVersions() && service.CheckBaseURL(url) != "":
+		return service.CheckBaseURL(url) + "; or name another `protocol`"
 	case s.Protocol == service.Anthropic && s.Path == "" && strings.HasSuffix(strings.TrimRight(url, "/"), "/v1"):
 		return "the base URL ends in /v1: leave the version out, evalrun adds it"
 	case s.Path == "" && s.requestPath() != "" && strings.HasSuffix(strings.TrimRight(url, "/"), s.requestPath()):
@@ -42,12 +42,12 @@ func (l *loader) checkServiceAddress(s *NamedService, n yamlnode.Node) {
 	switch {
 	case problem != "" && strings.ContainsAny(s.BaseURL, "@?#"): // a password or a key
 		l.private(n, "name the variable that holds the key by `keyEnv`", problem)
-	case problem != "" && PlainHTTP(s.BaseURL):
+	case problem != "" && service.PlainHTTP(s.BaseURL):
 		n.Errorf("use https", "%s", problem)
 	case problem != "":
 		n.Errorf("", "%s", problem)
 	case l.refusesService(n, s.BaseURL):
-	case PlainHTTP(s.BaseURL):
+	case service.PlainHTTP(s.BaseURL):
 		n.Warnf("use https", "the prompts travel in the clear to %s", s.BaseURL)
 	}
 }

@@ -4,7 +4,8 @@
 // Cases expand lazily: a Suite keeps what the file says, and Cases yields one expanded Case at a time. Files are opened
 // through the fs.FS given to Load and nowhere else.
 //
-// The usual order: Load, then Arms, then Cases and, for each case and arm, Suite.Render.
+// The usual order: Load, then Arms, then Cases and, for each case and arm, Suite.Render. LoadPrices reads a price list, which a suite or a
+// flag names.
 package suite
 
 import (

@@ -18,13 +18,13 @@ import (
 )
 
 // counted is what a comparison says of the choices.
-func counted(t testing.TB, c *compare.Comparison) compare.ChoiceCounts {
+func counted(t testing.TB, c *compare.Comparison) compare.PairCounts {
 	t.Helper()
 	if c.Choice == nil || len(c.Arms) != 1 || c.Arms[0].Choice == nil {
 		t.Fatalf("got the comparison %+v, want one arm with choices", c)
 	}
 	expect.Same(t, "total pairs", c.Choice.Pairs, c.Arms[0].Choice.Pairs)
-	out := c.Choice.ChoiceCounts
+	out := c.Choice.PairCounts
 	out.FirstPlace.Interval = nil
 	return out
 }
@@ -33,13 +33,13 @@ func TestAJudgeChoosesInBothOrdersAndOnlyAgreementCounts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		rules func(a, b string) (string, error)
-		want  compare.ChoiceCounts
+		want  compare.PairCounts
 	}{
-		"head":  {favours("new"), compare.ChoiceCounts{Pairs: 3, Wins: 3, FirstPlace: compare.FirstPlace{Chosen: 3, Of: 6}}},
-		"base":  {favours("old"), compare.ChoiceCounts{Pairs: 3, Losses: 3, FirstPlace: compare.FirstPlace{Chosen: 3, Of: 6}}},
-		"none":  {always(pick("tie")), compare.ChoiceCounts{Pairs: 3, Ties: 3}},
-		"first": {always(pick("A")), compare.ChoiceCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Chosen: 6, Of: 6}}},
-		"last":  {always(pick("B")), compare.ChoiceCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Of: 6}}},
+		"head":  {favours("new"), compare.PairCounts{Pairs: 3, Wins: 3, FirstPlace: compare.FirstPlace{Chosen: 3, Of: 6}}},
+		"base":  {favours("old"), compare.PairCounts{Pairs: 3, Losses: 3, FirstPlace: compare.FirstPlace{Chosen: 3, Of: 6}}},
+		"none":  {always(pick("tie")), compare.PairCounts{Pairs: 3, Ties: 3}},
+		"first": {always(pick("A")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Chosen: 6, Of: 6}}},
+		"last":  {always(pick("B")), compare.PairCounts{Pairs: 3, Ties: 3, Contradicted: 3, FirstPlace: compare.FirstPlace{Of: 6}}},
 	} {
 		b := newBench(t, test.rules)
 		base, head := b.run("base", alike("old answer", 3)), b.run("head", alike("new answer", 3))
@@ -96,9 +96,9 @@ func TestPairsWithoutAnAnswerAreNotPutToTheJudge(t *testing.T) {
 	head := b.run("head", answers{"t/p", [][]string{{"new", "new", ""}, {"new"}, {""}}})
 	c, err := b.chooser(base, head, b.by()).Compare(t.Context(), noRules)
 	expect.OK(t, err)
-	expect.Same(t, "choices", counted(t, c), compare.ChoiceCounts{
+	expect.Same(t, "choices", counted(t, c), compare.PairCounts{
 		Pairs: 2, Wins: 1, Unjudged: 1, FirstPlace: compare.FirstPlace{Chosen: 1, Of: 2},
-		Why: []compare.ChoiceProblem{{Problem: "one of the answers has no text", Pairs: 1}},
+		Why: []compare.PairProblem{{Problem: "one of the answers has no text", Pairs: 1}},
 	})
 }
 

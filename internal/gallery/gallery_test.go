@@ -96,16 +96,16 @@ func TestUnreadableRunSaysWhy(t *testing.T) {
 
 func TestRunOfTheListHasItsSuitesAndMarks(t *testing.T) {
 	t.Parallel()
-	r := gallery.NewRun("key", &eval.Run{
+	r := gallery.NewListedRun("key", &eval.Run{
 		ID: "id", Name: "nightly", Branch: "main", Labels: map[string]string{"z": "1", "a": ""}, StartedAt: "2026-01-01T00:00:00Z",
 		Suites: []eval.RunSuite{{Name: "b"}, {Name: "a"}, {Name: "b"}}, Emulator: true, Plan: eval.RunPlan{Trials: 7},
 	})
-	expect.Same(t, "run", r, gallery.Run{
+	expect.Same(t, "run", r, gallery.ListedRun{
 		Key: "key", ID: "id", Suites: []string{"b", "a", "b"}, Marks: []string{"nightly", "main", "a", "z=1"},
 		StartedAt: "2026-01-01T00:00:00Z", Emulator: true, Planned: 7,
 	})
 	expect.Same(t, "title", r.Title(), "b, a, b")
-	empty := gallery.NewRun("", &eval.Run{})
+	empty := gallery.NewListedRun("", &eval.Run{})
 	text, err := json.Marshal(empty)
 	expect.OK(t, err)
 	expect.Contains(t, "JSON of a run without suites", string(text), `"suites":[],"marks":[]`)
@@ -119,7 +119,7 @@ func TestPagesEscapeWhateverTheyAreMadeOf(t *testing.T) {
 			continue // HTML cannot hold them
 		}
 		p := gallery.Page{
-			Name: text, Title: text, Maker: text, Whose: text, Policy: text, Data: text, Head: text, Root: text, Who: text,
+			Name: text, Title: text, Maker: text, Area: text, Policy: text, Data: text, Head: text, Root: text, Who: text,
 			Links: []gallery.Link{{Name: text, Title: text, Address: "runs.html"}}, Style: "s.css", Code: "p.js",
 		}
 		var b strings.Builder

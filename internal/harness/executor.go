@@ -10,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/dialect"
 	"github.com/evalrun/evalrun/internal/flow"
 	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -47,7 +48,7 @@ func (s *Session) openHere() (*here, error) {
 	if err != nil {
 		return nil, err
 	}
-	if suite.PlainHTTP(s.Settings.Service.BaseURL) && !s.warned(s.Settings.Service.BaseURL) {
+	if service.PlainHTTP(s.Settings.Service.BaseURL) && !s.warned(s.Settings.Service.BaseURL) {
 		s.Notice("warning: the key and the prompts travel in the clear to " + s.Settings.Service.BaseURL)
 	}
 	s.link = line

@@ -242,12 +242,12 @@ func (s *Settings) check() error {
 		return exit.BadInput("%q is not the beginning of a header name", s.Service.HeaderPrefix)
 	case s.Service.Project != "" && !suite.Project.MatchString(s.Service.Project):
 		return exit.BadInput("%q is not the id of a cloud project", s.Service.Project)
-	case s.Service.AuthScopeBase != "" && suite.CheckScopeBase(s.Service.AuthScopeBase) != "":
-		return exit.BadInput("%s", suite.CheckScopeBase(s.Service.AuthScopeBase))
+	case s.Service.AuthScopeBase != "" && service.CheckScopeBase(s.Service.AuthScopeBase) != "":
+		return exit.BadInput("%s", service.CheckScopeBase(s.Service.AuthScopeBase))
 	case strings.ContainsFunc(s.key, unicode.IsControl):
 		return exit.BadInput("EVALRUN_API_KEY holds a line break or another control character")
 	case s.Service.BaseURL != "":
-		if problem := suite.CheckBaseURL(s.Service.BaseURL); problem != "" {
+		if problem := service.CheckBaseURL(s.Service.BaseURL); problem != "" {
 			return exit.BadInput("%s", problem)
 		}
 	}

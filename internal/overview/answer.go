@@ -7,6 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -58,7 +59,7 @@ func short(data json.RawMessage, most int) string {
 	if len(data) <= most {
 		return string(data)
 	}
-	return CutText(string(data), most) + "..."
+	return typeset.CutText(string(data), most) + "..."
 }
 
 // Finish is the finish reason of a candidate, with the service's own word where that is another: "TOOL_CALLS (STOP)".

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/typeset"
 )
 
 // How many names of cases a line has; the rest is counted. The cases that passed before are the ones that readers look
@@ -124,7 +125,8 @@ func duplicates(p *compare.Pairing) (out []string) {
 		if i == maxNames {
 			return append(out, "warning: "+diag.Count(len(p.Duplicates)-i, "more group")+" of cases that ask the same")
 		}
-		out = append(out, fmt.Sprintf("warning: %s ask the same: counted once (%s)", diag.Count(len(same), "case"), SomeNames(same, maxNames)))
+		names := typeset.SomeNames(same, maxNames)
+		out = append(out, fmt.Sprintf("warning: %s ask the same: counted once (%s)", diag.Count(len(same), "case"), names))
 	}
 	return out
 }
@@ -167,21 +169,13 @@ func named(p *compare.Pairing, names []string, what string) string {
 	text := diag.Count(len(names), "case") + " " + what
 	passed, others := passedBefore(p, names)
 	if len(passed) == 0 {
-		return text + ": " + SomeNames(others, maxNames)
+		return text + ": " + typeset.SomeNames(others, maxNames)
 	}
-	text += "; passed before: " + SomeNames(passed, maxPassed)
+	text += "; passed before: " + typeset.SomeNames(passed, maxPassed)
 	if len(others) > 0 {
-		text += "; others: " + SomeNames(others, maxNames)
+		text += "; others: " + typeset.SomeNames(others, maxNames)
 	}
 	return text
-}
-
-// SomeNames lists the first of some names, and counts the others.
-func SomeNames(names []string, most int) string {
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }
 
 // flagWords are the flags of a verdict as people say them.

@@ -101,19 +101,3 @@ func Incomplete(end *eval.End) string {
 	}
 	return what
 }
-
-// CutText is the beginning of a text that is longer than most bytes.
-func CutText(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}
-
-// Sentence begins a text with a capital letter.
-func Sentence(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}

@@ -10,12 +10,13 @@ import (
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/tool"
 )
 
 // excerpt is the beginning of a text in one line.
 func excerpt(text string) string {
-	short := strings.Join(strings.Fields(overview.CutText(text, mostExcerpt)), " ")
+	short := strings.Join(strings.Fields(typeset.CutText(text, mostExcerpt)), " ")
 	if len(text) > mostExcerpt {
 		short += "..."
 	}
@@ -73,7 +74,7 @@ func (c *cutter) text(s *string, w **eval.Withheld) {
 	}
 	sum := sha256.Sum256([]byte(*s))
 	*w = &eval.Withheld{SHA256: hex.EncodeToString(sum[:]), Bytes: len(*s)}
-	*s = overview.CutText(*s, c.most)
+	*s = typeset.CutText(*s, c.most)
 	c.texts++
 }
 
@@ -187,6 +188,6 @@ func (c *cutter) failure(e *eval.Error) {
 // shorten cuts a text that is no prompt and no answer, and says so at its end.
 func (c *cutter) shorten(s *string) {
 	if len(*s) > c.most {
-		*s = fmt.Sprintf("%s\n[... %d more bytes]", overview.CutText(*s, c.most), len(*s)-c.most)
+		*s = fmt.Sprintf("%s\n[... %d more bytes]", typeset.CutText(*s, c.most), len(*s)-c.most)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -61,7 +62,7 @@ func cutComparison(c *compare.Comparison) *compare.Comparison {
 		arm.Flips = slices.Clone(arm.Flips)
 		for j := range arm.Flips {
 			f := &arm.Flips[j]
-			f.BaseAnswer, f.HeadAnswer = overview.CutText(f.BaseAnswer, mostText), overview.CutText(f.HeadAnswer, mostText)
+			f.BaseAnswer, f.HeadAnswer = typeset.CutText(f.BaseAnswer, mostText), typeset.CutText(f.HeadAnswer, mostText)
 		}
 	}
 	return &copied
@@ -84,9 +85,9 @@ func notices(d *journal.Document) []string {
 		out = append(out, fmt.Sprintf("Shard %d of %d: the gate is applied when all are merged.", s.Index, s.Of))
 	}
 	if r := overview.RaceOf(d); r != nil {
-		out = append(out, overview.Sentence(r.Words())+".")
+		out = append(out, typeset.Sentence(r.Words())+".")
 		for i := range r.Suites {
-			out = append(out, overview.Sentence(r.Suites[i].Stayed(len(r.Suites) > 1))+".")
+			out = append(out, typeset.Sentence(r.Suites[i].Stayed(len(r.Suites) > 1))+".")
 		}
 	}
 	if words := overview.CutAnswers(&d.Summary); words != "" {
@@ -96,7 +97,7 @@ func notices(d *journal.Document) []string {
 		out = append(out, "Warning: "+line+".")
 	}
 	for _, line := range overview.Repeated(d.Comparison) {
-		out = append(out, overview.Sentence(line)+".")
+		out = append(out, typeset.Sentence(line)+".")
 	}
 	for _, line := range overview.Damage(d) {
 		out = append(out, line+".")
@@ -108,13 +109,13 @@ func notices(d *journal.Document) []string {
 func origins(run *eval.Run) []string {
 	var out []string
 	if run.Emulator {
-		out = append(out, overview.Sentence(overview.FromEmulator(run))+".")
+		out = append(out, typeset.Sentence(overview.FromEmulator(run))+".")
 	}
 	if run.Cache {
 		out = append(out, "With --cache: answers of earlier runs may be among these.")
 	}
 	if run.Replay != "" {
-		out = append(out, overview.Sentence(overview.Replayed(run))+" "+run.Replay+".")
+		out = append(out, typeset.Sentence(overview.Replayed(run))+" "+run.Replay+".")
 	}
 	return out
 }
@@ -122,7 +123,7 @@ func origins(run *eval.Run) []string {
 // progress says how far a run is that is not complete, "" when it is.
 func progress(d *journal.Document) string {
 	if line := overview.Progress(d); line != "" {
-		return overview.Sentence(line) + "."
+		return typeset.Sentence(line) + "."
 	}
 	if has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials; has < planned {
 		return fmt.Sprintf("Not complete: %d of %d trials.", has, planned)

@@ -91,7 +91,7 @@ func serviceSettings() []setting {
 	}
 	return []setting{
 		checked("baseUrl", shape.Matching(`^https?://`), "Where the service is, without the version.",
-			func(o *eval.Options) *string { return &o.BaseURL }, suite.CheckBaseURL),
+			func(o *eval.Options) *string { return &o.BaseURL }, service.CheckBaseURL),
 		word("apiVersion", service.APIVersions, "The version of the interface.",
 			func(o *eval.Options) *string { return &o.APIVersion }),
 		checked("headerPrefix", shape.Matching(suite.HeaderPrefix.String()), "The beginning of the service's header names.",
@@ -104,7 +104,7 @@ func serviceSettings() []setting {
 				return unless(suite.Project.MatchString(v), v, "is not the id of a cloud project")
 			}),
 		checked("authScopeBase", shape.Matching(`^https?://`), "The beginning of the scopes' identifiers.",
-			func(o *eval.Options) *string { return &o.ScopeBase }, suite.CheckScopeBase),
+			func(o *eval.Options) *string { return &o.ScopeBase }, service.CheckScopeBase),
 	}
 }
 

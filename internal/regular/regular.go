@@ -1,5 +1,6 @@
 // Package regular opens regular files alone: a pipe would wait for a writer, and a device may never end. The check
-// comes after the file is opened, so that nothing can replace it in between.
+// comes after the file is opened, so that nothing can replace it in between. It also knows where systems differ: names
+// that one of them keeps for devices, and ends of lines.
 package regular
 
 import (

@@ -103,7 +103,7 @@ func NewAcceptance(l *job.Loaded) (*Acceptance, error) {
 		return nil, exit.BadInput("%s is still in progress: accept its answers when it finishes", f.Rescore)
 	}
 	filter := runner.Filter{Cases: glob.New(f.Cases), Arms: glob.New(f.Arms)}
-	plan := runner.NewPlan(l.Suites, scorers.Builtin().OnlySnapshots(), filter, f.APIVersion)
+	plan := runner.NewPlan(l.Suites, scorers.Builtin().Only("snapshot"), filter, f.APIVersion)
 	g := gathering{doc: doc, there: casesIn(doc), files: map[[2]string]*keptFile{}, dirs: map[string]int{}}
 	for i, s := range l.Suites {
 		g.dirs[s.Name] = i

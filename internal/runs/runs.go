@@ -1,5 +1,5 @@
-// Package runs is what commands do with runs that are there: report them, show their cases, compare them, name them as baselines, accept
-// their answers, merge shards, follow their history.
+// Package runs works with recorded runs, for the command. A Folder finds them by their names, and each of its methods does what one command
+// does. Models are not called for answers: only judges that have to choose are.
 package runs
 
 import (

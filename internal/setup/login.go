@@ -1,3 +1,5 @@
+// Package setup reaches services apart from runs, for the command: it opens what people call by hand, and serves what they run by
+// themselves.
 package setup
 
 import (

@@ -136,8 +136,8 @@ func TestStandingsOfOneNameAreKeptApart(t *testing.T) {
 	expect.Same(t, "the suite without a baseline", failures.Of("other", "t/a", "c"), "")
 	for row := range d.Rows() {
 		if row.Suite == "s" {
-			expect.Same(t, "over its arms", failures.OfRow(row, []journal.Arm{{Name: "t/a"}, {Name: "t/b"}}), standing.NewlyFailing)
-			expect.Same(t, "over one arm", failures.OfRow(row, []journal.Arm{{Name: "t/b"}}), standing.AlsoFailed)
+			expect.Same(t, "over its arms", failures.OfRow(row, []journal.ArmSummary{{Name: "t/a"}, {Name: "t/b"}}), standing.NewlyFailing)
+			expect.Same(t, "over one arm", failures.OfRow(row, []journal.ArmSummary{{Name: "t/b"}}), standing.AlsoFailed)
 			expect.Same(t, "over no arm", failures.OfRow(row, nil), "")
 		}
 	}

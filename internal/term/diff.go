@@ -8,7 +8,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/evalrun/evalrun/diag"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 )
 
 // Bounds of a diff that is shown in full: how much of two texts is compared, how many lines are shown, and how much of each.
@@ -38,13 +38,13 @@ func wholeText(text *string) string {
 	if text == nil {
 		return ""
 	}
-	return overview.CutText(*text, maxFullDiff) + "\n"
+	return typeset.CutText(*text, maxFullDiff) + "\n"
 }
 
 func diffLine(line string, color bool) string {
 	diffColors := map[string]string{"+": "32", "-": "31", "@": "36"}
 
-	out := diag.Clean(overview.CutText(line, maxFullLine))
+	out := diag.Clean(typeset.CutText(line, maxFullLine))
 	if len(line) > maxFullLine {
 		out += "..."
 	}

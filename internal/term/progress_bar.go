@@ -10,7 +10,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/typeset"
 )
 
 // How wide the bar itself is, in columns.
@@ -142,5 +142,5 @@ func (p *Progress) bar(size int) string {
 }
 
 func (p *Progress) paint(outcome eval.Outcome, text string) string {
-	return overview.Paint(p.Color, outcome, text)
+	return typeset.Paint(p.Color, outcome, text)
 }

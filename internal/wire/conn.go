@@ -1,7 +1,8 @@
 // Package wire is what the clients of all protocols share: it sends one request and reads what comes back. It bounds what it reads, follows
 // no redirect, keeps keys out of everything it returns, and makes an *eval.Error of whatever goes wrong.
 //
-// The usual order: New, then Conn.Lease, then Conn.Do or Conn.Stream for one call.
+// A vendor's client makes a Caller by NewCaller, and each call is one Caller.Post. Its answers are built of Pieces, and streamed ones by an
+// Assembly. Below that, and for other clients, is a Conn: New, then Conn.Lease, then Conn.Do or Conn.Stream.
 package wire
 
 import (

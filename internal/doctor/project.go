@@ -1,4 +1,4 @@
-package setup
+package doctor
 
 // ofProject is what the project file says of a setting.
 func (d *Doctor) ofProject(setting string) string {

@@ -1,0 +1,12 @@
+package regular
+
+import (
+	"regexp"
+	"strings"
+)
+
+// ReservedName is what Windows takes for a device, whatever follows after a dot.
+var ReservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)`)
+
+// PlainLines is a text whose lines end in a line feed alone: git may have changed that.
+func PlainLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }

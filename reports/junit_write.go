@@ -1,0 +1,358 @@
+package reports
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// The elements of a JUnit file, in the order and with the attributes that the strictest of
+// the schemas in use takes. All text is character data or an attribute: a CDATA section
+// would let control characters through, and the file could not be read. They are written as
+// \x01: without them, a reader that guesses the encoding of a file guesses right.
+
+type junitCase struct {
+	XMLName   xml.Name      `xml:"testcase"`
+	Name      string        `xml:"name,attr"`
+	Classname string        `xml:"classname,attr"`
+	Time      string        `xml:"time,attr"`
+	Skipped   *junitSkipped `xml:"skipped"`
+	Error     *junitProblem `xml:"error"`
+	Failure   *junitProblem `xml:"failure"`
+}
+
+type junitProblem struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+type junitProperty struct {
+	XMLName xml.Name `xml:"property"`
+	Name    string   `xml:"name,attr"`
+	Value   string   `xml:"value,attr"`
+}
+
+// maxJUnitText bounds the text of one case, in code points.
+const maxJUnitText = 20_000
+
+// writeJUnit writes a JUnit file. Where accepts says so, cases that did not pass are skipped.
+func writeJUnit(w io.Writer, d *journal.Document, _ Options, accepts func(suite, arm string) bool) error {
+	j := junit{d: d, gate: overview.NewGateCases(d), failures: standing.New(d), accepts: accepts, out: bufio.NewWriter(w)}
+	j.enc = xml.NewEncoder(j.out)
+	j.print(xml.Header + "<testsuites>")
+	id := 0
+	for _, s := range d.Summary.Suites {
+		for i := range s.Arms {
+			if s.Arms[i].Cases.Tests == 0 {
+				continue
+			}
+			if err := j.suite(id, s.Name, &s.Arms[i]); err != nil {
+				return err
+			}
+			id++
+		}
+	}
+	if id > 0 { // xunit-viewer cannot read white space where it expects a suite
+		j.print("\n")
+	}
+	j.print("</testsuites>\n")
+	return j.out.Flush()
+}
+
+type junit struct {
+	d    *journal.Document
+	gate overview.GateCases
+	out  *bufio.Writer
+	enc  *xml.Encoder
+
+	failures standing.Failures
+	accepts  func(suite, arm string) bool
+}
+
+// print writes a piece of XML; an error stays with the writer until Flush.
+func (j *junit) print(format string, args ...any) { _, _ = fmt.Fprintf(j.out, format, args...) }
+
+func (j *junit) element(v any) error {
+	if c, ok := v.(junitCase); ok {
+		v = c.visible()
+	}
+	if err := j.enc.Encode(v); err != nil {
+		return err
+	}
+	j.print("\n")
+	return nil
+}
+
+func attr(s string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(visible(s))) // a strings.Builder takes everything
+	return b.String()
+}
+
+// visible is the case with its control characters as escapes.
+func (c junitCase) visible() junitCase {
+	c.Name, c.Classname = visible(c.Name), visible(c.Classname)
+	for _, p := range []**junitProblem{&c.Error, &c.Failure} {
+		if *p != nil {
+			*p = &junitProblem{visible((*p).Message), visible((*p).Type), visible((*p).Text)}
+		}
+	}
+	if c.Skipped != nil {
+		c.Skipped = &junitSkipped{Message: visible(c.Skipped.Message), Text: visible(c.Skipped.Text)}
+	}
+	return c
+}
+
+// visible makes escapes of what XML cannot hold or what no reader shows: control characters but line breaks and tabs, and
+// bytes that are no text.
+func visible(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case unicode.IsControl(r) && r != '\n' && r != '\t':
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r == 0xfffe || r == 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(s[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
+	name, rules, counts := suite+" "+arm.Name, j.gate.Of(suite, arm.Name), arm.Cases
+	if j.accepts(suite, arm.Name) {
+		counts = borne(counts)
+	}
+	j.print(
+		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `,
+		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt),
+	)
+	j.print(
+		`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n", counts.Tests+len(rules),
+		counts.Failures+len(rules), counts.Errors, counts.Skipped, seconds(j.time(suite, arm.Name)),
+	)
+	j.print("<properties>\n")
+	for _, p := range j.properties(suite, arm) {
+		p.Value = visible(p.Value)
+		if err := j.element(p); err != nil {
+			return err
+		}
+	}
+	j.print("</properties>\n")
+	if err := j.cases(suite, arm.Name); err != nil {
+		return err
+	}
+	if err := j.rules(rules, name); err != nil {
+		return err
+	}
+	j.print("<system-out></system-out>\n<system-err></system-err>\n</testsuite>")
+	return nil
+}
+
+// cases writes the cases of an arm.
+func (j *junit) cases(suite, arm string) error {
+	for row := range j.d.Rows() {
+		if row.Suite != suite {
+			continue
+		}
+		if cell, ok := row.On(arm); ok {
+			if err := j.caseName(cell, suite, arm); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rules writes rules of the gate as cases that failed.
+func (j *junit) rules(rules []eval.GateRule, class string) error {
+	for i := range rules {
+		words := ruleWords(rules[i])
+		text := strings.Join(append([]string{words}, verdictLines(j.d, &rules[i])...), "\n")
+		one := junitCase{
+			Name: overview.GateCase(&rules[i]), Classname: class, Time: seconds(0),
+			Failure: &junitProblem{words, "gate", shorten(text, maxJUnitText)},
+		}
+		if err := j.element(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitProperty {
+	out := append([]junitProperty{{Name: "evalrun.run", Value: j.d.Run.ID}}, j.answering(suite, arm)...)
+	if j.d.Partial() {
+		out = append(out, junitProperty{Name: "evalrun.partial", Value: "true: not every trial of the plan ran"})
+	}
+	if rate, ok := arm.PassRate(); ok {
+		out = append(out, junitProperty{Name: "evalrun.passRate", Value: fmt.Sprintf("%.4f", rate)})
+	}
+	out = append(out, junitProperty{Name: "evalrun.exit", Value: fmt.Sprint(j.d.Gate.Exit)})
+	for _, rule := range j.d.Gate.Rules {
+		if rule.Suite == suite && (rule.Arm == "" || rule.Arm == arm.Name) {
+			word := map[bool]string{true: "holds", false: "does not hold"}[rule.Holds]
+			words := append([]string{word + ": " + ruleWords(rule)}, verdictLines(j.d, &rule)...)
+			out = append(out, junitProperty{Name: "evalrun.gate." + rule.Name, Value: shorten(strings.Join(words, "; "), maxJUnitText)})
+		}
+	}
+	return out
+}
+
+// answering are the properties that say what answered on an arm: the service of the models, or an application.
+func (j *junit) answering(suite string, arm *journal.ArmSummary) []junitProperty {
+	target, _, _ := strings.Cut(arm.Name, "/")
+	if app := overview.AppOf(&j.d.Run, suite, target); app != "" {
+		return []junitProperty{{Name: "evalrun.application", Value: shorten(app, maxJUnitText)}}
+	}
+	at := j.d.Run.Service.BaseURL
+	if t := j.d.Run.Target(suite, target); t != nil && t.Service != "" {
+		at = t.Service + " " + j.d.Run.Services[t.Service].BaseURL
+	}
+	out := []junitProperty{{Name: "evalrun.service", Value: shorten(at, maxJUnitText)}}
+	if j.d.Run.Emulator {
+		out = append(out, junitProperty{Name: "evalrun.emulator", Value: "true: answers come from a script, not from a model"})
+	}
+	return out
+}
+
+// timestamp is an RFC 3339 time without zone and fraction, as the schema wants it.
+func timestamp(rfc3339 string) string {
+	t, err := time.Parse(time.RFC3339Nano, rfc3339)
+	if err != nil {
+		t = time.Unix(0, 0)
+	}
+	return t.UTC().Format("2006-01-02T15:04:05")
+}
+
+func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }
+
+func (j *junit) time(suite, arm string) float64 {
+	total := 0.0
+	for row := range j.d.Rows() {
+		if row.Suite != suite {
+			continue
+		}
+		if cell, ok := row.On(arm); ok {
+			total += cell.LatencyMs()
+		}
+	}
+	return total
+}
+
+// caseName writes the trials of a case on an arm as one testcase.
+func (j *junit) caseName(cell journal.Row, suite, arm string) error {
+	c := junitCase{Name: cell.Case, Classname: suite + " " + arm, Time: seconds(cell.LatencyMs())}
+	outcome := journal.Fold(cell.Counts)
+	if cell.Quarantined() {
+		return j.quarantined(cell, c)
+	}
+	if outcome == eval.Pass {
+		return j.element(c)
+	}
+	p, err := j.problem(cell, outcome)
+	if err != nil {
+		return err
+	}
+	switch judged := outcome == eval.Fail || outcome == eval.Err; {
+	case judged && j.accepts(suite, arm):
+		c.Skipped = acceptedCase(outcome, p)
+	case outcome == eval.Fail:
+		c.Failure = p
+	case outcome == eval.Err:
+		c.Error = p
+	default:
+		c.Skipped = &junitSkipped{Message: p.Message}
+	}
+	return j.element(c)
+}
+
+// problem is why trials of a case have an outcome.
+func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, error) {
+	var p junitProblem
+	var text strings.Builder
+	for r, err := range j.d.Read(cell) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Outcome != outcome {
+			continue
+		}
+		if p.Message == "" {
+			p.Message, p.Type = overview.Why(r), typeOf(r)
+			if standing := j.failures.OfTrial(r); standing != "" {
+				p.Message = string(standing) + ": " + p.Message
+			}
+		}
+		account(&text, r, cell.Counts.Total())
+	}
+	if cell.Counts.Total() > 1 {
+		p.Message = fmt.Sprintf("%s: %s", tally(cell.Counts), p.Message)
+	}
+	p.Message, p.Text = shorten(p.Message, 500), shorten(text.String(), maxJUnitText)
+	return &p, nil
+}
+
+// quarantined writes a case that does not count, with what became of it all the same.
+func (j *junit) quarantined(cell journal.Row, c junitCase) error {
+	for r, err := range j.d.Read(cell) {
+		if err != nil {
+			return err
+		}
+		if q := r.Quarantine; q != nil {
+			c.Skipped = &junitSkipped{
+				Message: shorten(fmt.Sprintf("in quarantine until %s (%s): %s; %s", q.Until, q.Owner, q.Reason, tally(cell.Counts)), 500),
+			}
+			break
+		}
+	}
+	return j.element(c)
+}
+
+// typeOf names the scorer that failed, or the kind of the error.
+func typeOf(r *eval.Result) string {
+	if r.Error != nil {
+		return string(r.Error.Kind)
+	}
+	for _, s := range r.Scores {
+		if !s.Passed {
+			return s.Scorer
+		}
+	}
+	return "threshold"
+}
+
+// borne are the counts of an arm whose failures and errors the gate accepts.
+func borne(c journal.CaseCounts) journal.CaseCounts {
+	c.Skipped += c.Failures + c.Errors
+	c.Failures, c.Errors = 0, 0
+	return c
+}
+
+// acceptedCase is a case that did not pass on an arm whose gate holds.
+func acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkipped {
+	word := map[eval.Outcome]string{eval.Fail: "failed", eval.Err: "could not be judged"}[outcome]
+	return &junitSkipped{Message: shorten(fmt.Sprintf("%s; the gate accepts it: %s", word, p.Message), 500), Text: p.Text}
+}

@@ -1,0 +1,108 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/clipperhouse/displaywidth"
+
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/lazy"
+	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/typeset"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// defaultWidth is the width of tables where none is stated, in columns.
+const defaultWidth = 100
+
+// screen is what is written for people: of runs, comparisons, rankings and preferences.
+type screen struct {
+	d   *journal.Document
+	o   Options
+	out bytes.Buffer
+
+	failures standing.Failures // how those of the run did in the baseline
+}
+
+func (t *screen) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if plain := ansi.Regexp().ReplaceAllString(text, ""); displaywidth.String(plain) > t.o.Width {
+		text = displaywidth.TruncateString(plain, t.o.Width, "...")
+	}
+	t.out.WriteString(text + "\n")
+}
+
+const ansi lazy.Pattern = "\x1b\\[[0-9;]*m"
+
+func (t *screen) paint(outcome eval.Outcome, s string) string {
+	return typeset.Paint(t.o.Color, outcome, s)
+}
+
+// trimLines takes the spaces at the ends of lines away.
+func trimLines(b []byte) []byte {
+	lines := bytes.Split(b, []byte("\n"))
+	for i := range lines {
+		lines[i] = bytes.TrimRight(lines[i], " ")
+	}
+	return bytes.Join(lines, []byte("\n"))
+}
+
+// outcomes counts each outcome that occurs.
+func outcomes(c eval.Counts) string {
+	var out []string
+	for _, one := range []struct {
+		n    int
+		what string
+	}{{c.Fail, "failed"}, {c.Error, "could not be judged"}, {c.Skip, "skipped"}, {c.Pass, "passed"}} {
+		if one.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", one.n, one.what))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// notListed says what became of the cases that are not listed.
+func (t *screen) notListed(c eval.Counts) {
+	if words := outcomes(c); words != "" {
+		t.line(" %s not listed: %s", diag.Count(c.Total(), "case"), words)
+	}
+}
+
+// wrapped writes a text over up to three lines.
+func (t *screen) wrapped(indent, text string) { t.folded(indent, text, 3) }
+
+// paragraph writes a text over as many lines as the names of cases take.
+func (t *screen) paragraph(text string) { t.folded("  ", text, 30) }
+
+func (t *screen) folded(indent, text string, most int) {
+	for _, line := range foldedLines(text, max(20, t.o.Width-len(indent)), most) {
+		t.line("%s%s", indent, line)
+	}
+}
+
+// foldedLines are a text in lines of a width. The last one that may be has all that is left.
+func foldedLines(text string, width, most int) []string {
+	var lines []string
+	for rest := diag.CleanLine(text); rest != ""; {
+		if len(lines) == most-1 || displaywidth.String(rest) <= width {
+			return append(lines, rest)
+		}
+		head := displaywidth.TruncateString(rest, width, "")
+		if i := strings.LastIndexByte(head, ' '); i > width/2 {
+			head = head[:i]
+		}
+		lines = append(lines, head)
+		rest = diag.CleanLine(strings.TrimLeft(rest[len(head):], " ")) // it begins a line now
+	}
+	return lines
+}
+
+func (t *screen) dim(s string) string {
+	if !t.o.Color {
+		return s
+	}
+	return "\x1b[2m" + s + "\x1b[0m"
+}

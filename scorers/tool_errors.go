@@ -1,0 +1,37 @@
+package scorers
+
+import (
+	"fmt"
+
+	"github.com/evalrun/evalrun/diag"
+)
+
+func toolErrorsKind() Kind {
+	return Kind{
+		Name: "toolErrors", Summary: "this number of tool calls ended in an error",
+		Doc: "Takes `{max}` (and `min`), or the largest number alone. What counts are the results that the suite gave to the model as an " +
+			"error: a command of `toolResults` that failed, or a template that could not be filled in.",
+		Example: "- toolErrors: {max: 0}", takes: countBounds(), compile: compileToolErrors,
+	}
+}
+
+func compileToolErrors(a args) Scorer {
+	s := countOf(a)
+	return Func(func(a *Answer) Finding {
+		n, shown := 0, ""
+		for i := range a.Turns {
+			for _, r := range a.Turns[i].Results {
+				if !r.Failed {
+					continue
+				}
+				if n++; n <= maxShownCalls {
+					shown += fmt.Sprintf("; %s: %s", visibleText(r.Name), quote(r.Text))
+				}
+			}
+		}
+		if s.holds(float64(n)) {
+			return yes("%s%s", diag.Count(n, "tool error"), shown)
+		}
+		return no("%s, expected %s%s", diag.Count(n, "tool error"), s, shown)
+	})
+}
