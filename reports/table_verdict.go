@@ -116,9 +116,15 @@ type finding struct {
 	outcome   eval.Outcome
 }
 
+// noVerdict is the verdict on a run when there is none.
+const noVerdict = "NO VERDICT"
+
 func verdictOn(d *journal.Document) finding {
 	if d.Running {
 		return finding{"NO VERDICT YET", "the run is still in progress", eval.Skip}
+	}
+	if d.Gate == nil {
+		return finding{noVerdict, overview.NotApplied, eval.Skip}
 	}
 	f := findingOf(d)
 	f.why += fmt.Sprintf(" (exit %d)", d.Gate.Exit)
@@ -136,7 +142,7 @@ func findingOf(d *journal.Document) finding {
 	case 130, 143:
 		return finding{"INTERRUPTED", "not every trial of the plan was judged", eval.Err}
 	}
-	if broken(&d.Gate) {
+	if broken(d.Gate) {
 		return finding{"FAIL", "the gate does not hold", eval.Fail}
 	}
 	return finding{"FAIL", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
@@ -145,7 +151,7 @@ func findingOf(d *journal.Document) finding {
 func passed(d *journal.Document) finding {
 	switch {
 	case d.Run.Plan.Shard != nil:
-		return finding{"NO VERDICT", "a shard applies no gate", eval.Skip}
+		return finding{noVerdict, "a shard applies no gate", eval.Skip}
 	case len(d.Gate.Rules) > 0:
 		return finding{"PASS", "the gate holds", eval.Pass}
 	}
@@ -156,7 +162,7 @@ func notJudged(d *journal.Document) finding {
 	switch {
 	case d.Partial():
 		return finding{"INCOMPLETE", "not every trial of the plan was judged", eval.Err}
-	case broken(&d.Gate):
+	case broken(d.Gate):
 		return finding{"ERROR", "the gate does not hold", eval.Err}
 	}
 	return finding{"ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}
@@ -183,8 +189,12 @@ func (t *tableReport) tally(outcome eval.Outcome, n int) string {
 	return t.paint(outcome, text)
 }
 
-// gate shows the rules that do not hold, and the rules that count as holding with a warning.
+// gate shows that no gate was applied, or the rules that do not hold, and the rules that count as holding with a warning.
 func (t *tableReport) gate() {
+	if t.d.Gate == nil {
+		t.line("gate: no verdict: %s", overview.NotApplied)
+		return
+	}
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
 	}
@@ -218,10 +228,11 @@ func (t *tableReport) held() {
 
 // rules counts the rules of the gate, and how many of them hold.
 func (t *tableReport) rules() (held, of int) {
-	for _, r := range t.d.Gate.Rules {
+	rules := overview.Rules(t.d)
+	for _, r := range rules {
 		if r.Holds {
 			held++
 		}
 	}
-	return held, len(t.d.Gate.Rules)
+	return held, len(rules)
 }

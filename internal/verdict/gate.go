@@ -55,7 +55,7 @@ func Apply(d *journal.Document) {
 		codes = append(codes, exit.OfSignal(d.End.Signal))
 	}
 	g.Exit = exit.Worst(codes...)
-	d.Gate, d.Comparison = g, comparison
+	d.Gate, d.Comparison = &g, comparison
 }
 
 // lostSuites are the suites that only the baseline has; no suite of the run has a rule about them.
@@ -236,17 +236,18 @@ func holdsUp(v eval.Verdict, onInconclusive string) bool {
 	return verdictExit(v, onInconclusive) == exit.CodeOK
 }
 
-// verdictExit is the exit code that a verdict means.
+// verdictExit is the exit code that a verdict means. Where a rule wants one, none is as good as an invalid one.
 func verdictExit(v eval.Verdict, onInconclusive string) int {
 	switch v {
+	case eval.Improved, eval.NotWorse:
+		return exit.CodeOK
 	case eval.Regressed:
 		return exit.CodeFailed
-	case eval.Invalid:
-		return exit.CodeIncomplete
 	case eval.Inconclusive:
 		if cmp.Or(onInconclusive, eval.OnFail) == eval.OnFail {
 			return exit.CodeInconclusive
 		}
+		return exit.CodeOK
 	}
-	return exit.CodeOK
+	return exit.CodeIncomplete
 }
