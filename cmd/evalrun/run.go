@@ -171,29 +171,29 @@ func (a *app) barColumns() func() int {
 }
 
 func (s *shown) event(e evalrun.Event) {
-	switch e.Kind {
-	case evalrun.EventNotice:
+	switch e := e.(type) {
+	case evalrun.Notice:
 		s.Notice(e.Text)
-	case evalrun.EventResumed:
+	case evalrun.Resumed:
 		if !s.Quiet {
-			s.app.showTodo(e.Todo)
+			s.app.showTodo(&e.Todo)
 		}
-	case evalrun.EventStarted:
+	case evalrun.Started:
 		s.Waiting = e.Waiting
 		s.Start(e.Trials)
-	case evalrun.EventTrial:
+	case evalrun.TrialDone:
 		s.Done(e.Result, e.Spent)
-	case evalrun.EventRetry:
+	case evalrun.RetryPlanned:
 		if s.Verbose {
 			s.Notice(e.Text)
 		}
-	case evalrun.EventFinished:
+	case evalrun.Finished:
 		s.Finish()
-	case evalrun.EventWritten: // a signal ends what follows as usual
+	case evalrun.RunWritten: // a signal ends what follows as usual
 		s.release()
-	case evalrun.EventReports: // so that the verdict is the last line
+	case evalrun.ReportsDue: // so that the verdict is the last line
 		s.begin(e.Run)
-	case evalrun.EventProblem:
+	case evalrun.Problem:
 		s.app.explain(e.Err)
 	}
 }
