@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -111,38 +110,20 @@ func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 func (j *Job) connect() (*harness.Session, error) {
 	o := &j.options
 	session, err := harness.Connect(j.job, o.Version, func(text string) { o.emit(Notice{text}) })
-	if err == nil && o.Layout.Verbose { // else the first retry before the run is one notice
-		session.Retrying = o.retry
+	if err == nil {
+		session.ReportRetries(func(text string) { o.emit(RetryPlanned{text}) }, o.Layout.Verbose)
 	}
 	return session, err
 }
 
-// retry passes on that an attempt failed.
-func (o *Options) retry(text string) { o.emit(RetryPlanned{text}) }
-
 // plan calls the service about its models; an interruption meanwhile ends the run before it begins.
 func (o *Options) plan(ctx context.Context, session *harness.Session) (*runner.Plan, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	caught := make(chan os.Signal, 1)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case sig := <-o.Interrupt:
-			caught <- sig
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, end := exit.Until(ctx, o.Interrupt)
 	plan, err := session.Plan(ctx)
-	cancel()
-	<-watched
-	select {
-	case sig := <-caught:
-		return nil, exit.With(exit.OfSignal(sig.String()), errors.New("interrupted before the first call"))
-	default:
-		return plan, err
+	if code := end(); code != exit.CodeOK {
+		return nil, exit.With(code, errors.New("interrupted before the first call"))
 	}
+	return plan, err
 }
 
 // watch passes what a run says on.
@@ -153,7 +134,6 @@ type watch struct {
 
 // Start says how many trials there are.
 func (w *watch) Start(trials int) {
-	w.session.Retrying = w.options.retry
 	w.options.emit(Started{trials, w.session.Waiting})
 }
 

@@ -198,39 +198,12 @@ func (s *shown) event(e evalrun.Event) {
 	}
 }
 
-// until is a context that ends with a signal, and a function that ends it and gives the exit code that
-// the signal means.
-func until(ctx context.Context, signals <-chan os.Signal) (context.Context, func() (code int)) {
-	ctx, cancel := context.WithCancel(ctx)
-	caught := make(chan os.Signal, 1)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case sig := <-signals:
-			caught <- sig
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() int {
-		cancel()
-		<-watched
-		select {
-		case sig := <-caught:
-			return exit.OfSignal(sig.String())
-		default:
-			return exit.CodeOK
-		}
-	}
-}
-
 // interruptible runs a command that a signal ends. It returns when the command has put away what must not be
 // lost.
 func (a *app) interruptible(ctx context.Context, command func(context.Context) error) error {
 	signals, release := a.signals()
 	defer release()
-	ctx, signaled := until(ctx, signals)
+	ctx, signaled := exit.Until(ctx, signals)
 	err := command(ctx)
 	if code := signaled(); code != exit.CodeOK {
 		return exit.With(code, errors.New("interrupted"))

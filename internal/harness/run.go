@@ -90,6 +90,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		known, _ := s.answers.known(t)
 		return known
 	}
+	s.retries.enter(running)
 	progress.Start(plan.Size())
 	defer s.noteEchoes()
 	return dir, c.carryOut(ctx, progress, signals)
@@ -112,12 +113,7 @@ func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
 func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watched := make(chan struct{})
-	caught := make(chan string, 1)
-	go func() {
-		defer close(watched)
-		c.session.watch(ctx, signals, cancel, caught)
-	}()
+	caught := exit.Catch(ctx, signals, func() { c.session.stopping(ctx, signals, cancel) })
 	if limit := c.session.Settings.Limits.BudgetTime; limit > 0 {
 		timer := time.AfterFunc(limit, func() { c.halt(eval.EndBudget, fmt.Sprintf("the budget of %s is spent", limit)) })
 		defer timer.Stop()
@@ -132,26 +128,16 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 		c.broken = fmt.Errorf("a data file cannot be read any more, and its rows are missing: %w", err)
 	}
 	cancel()
-	<-watched
-	select {
-	case c.end.Signal = <-caught:
+	if c.end.Signal = caught(); c.end.Signal != "" {
 		c.end.Reason, c.end.Message = eval.EndInterrupted, ""
-	default:
 	}
 	return c.finish()
 }
 
-// watch turns signals into stopping: the first ends the asking, the second, or thirty seconds,
-// what is under way.
-func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel context.CancelFunc, caught chan<- string) {
-	select {
-	case sig := <-signals:
-		caught <- sig.String()
-		s.stop.Now("interrupted")
-		s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for calls in progress; once more to abandon them")
-	case <-ctx.Done():
-		return
-	}
+// stopping is what the first signal means: no more calls. The second, or thirty seconds, abandons what is in progress.
+func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel context.CancelFunc) {
+	s.stop.Now("interrupted")
+	s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for calls in progress; once more to abandon them")
 	timer := time.NewTimer(drainTime)
 	defer timer.Stop()
 	select {
