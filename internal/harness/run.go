@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -337,20 +336,16 @@ func (c *consumer) decide(r *eval.Result) {
 	s := c.session
 	switch r.Outcome {
 	case eval.Skip:
-		if r.OverBudget {
-			c.halt(eval.EndBudget, r.SkipReason)
+		if r.OverBudget != "" {
+			c.halt(eval.EndBudget, r.OverBudget)
 		}
 	case eval.Fail:
 		if c.failures++; s.Flags.MaxFailures > 0 && c.failures >= s.Flags.MaxFailures {
 			c.halt(eval.EndMaxFailures, tooMany(s.Flags.MaxFailures))
 		}
 	case eval.Err:
-		if r.OverBudget {
-			reason := r.Error.Message
-			if at := strings.Index(reason, "the budget"); at > 0 { // the prefix names a call of the trial, and the reason is about the run
-				reason = reason[at:]
-			}
-			c.halt(eval.EndBudget, reason)
+		if r.OverBudget != "" { // the error also names a call of the trial
+			c.halt(eval.EndBudget, r.OverBudget)
 		}
 		if e := cmp.Or(r.Trouble, r.Error); !s.closes(c.whose(r), e) {
 			c.decideOnError(c.whose(r), e)
