@@ -9,8 +9,8 @@ type Event interface{ event() }
 // RunOpened says that a run file was opened to resume it.
 type RunOpened struct{}
 
-// Resumed says what is left of a run that is resumed.
-type Resumed struct{ Todo Todo }
+// RunResumed says what is left of a run that is resumed.
+type RunResumed struct{ Todo Todo }
 
 // Started says that the first trial is about to run.
 type Started struct {
@@ -52,7 +52,7 @@ type RetryPlanned struct{ Text string }
 type Problem struct{ Err error }
 
 func (RunOpened) event()    {}
-func (Resumed) event()      {}
+func (RunResumed) event()   {}
 func (Started) event()      {}
 func (TrialDone) event()    {}
 func (Finished) event()     {}

@@ -97,7 +97,7 @@ func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.emit(Resumed{Todo{
+	o.emit(RunResumed{Todo{
 		Send: todo.Ask, Judge: todo.Judge, Settled: todo.Settled, Twice: todo.Twice, Dropped: todo.Dropped,
 	}})
 	err = session.Resume(ctx, todo, &watch{o, session}, o.Interrupt)

@@ -66,19 +66,16 @@ type BaselineRule struct {
 	OnInconclusive string         `json:"onInconclusive"` // OnFail, OnWarn or OnPass
 	Metrics        []MetricMargin `json:"metrics"`
 	StopEarly      bool           `json:"stopEarly,omitempty"`
-	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is DefaultMinPaired.
+	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is 0.9.
 	MinPaired *float64 `json:"minPaired,omitempty"`
 	// AllowRemoved are patterns of suites and arms that the baseline may have alone.
 	AllowRemoved []string `json:"allowRemoved,omitempty"`
 }
 
-// DefaultMinPaired is the least share of the baseline's cases that a verdict takes, when none is stated.
-const DefaultMinPaired = 0.9
-
 // LeastPaired is MinPaired, or the default.
 func (b *BaselineRule) LeastPaired() float64 {
 	if b.MinPaired == nil {
-		return DefaultMinPaired
+		return 0.9
 	}
 	return *b.MinPaired
 }

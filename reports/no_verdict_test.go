@@ -46,15 +46,15 @@ func TestWithoutAGateNoFormatSaysPassed(t *testing.T) {
 		got := written(t, name, d, reports.Options{})
 		for _, words := range want[name] {
 			if !strings.Contains(got, words) {
-				t.Errorf("%s: got no %q in\n%.3000s", name, words, got)
+				t.Errorf("%s: got %.3000s, want %q in it", name, got, words)
 			}
 		}
 		if len(want[name]) == 0 {
-			t.Errorf("%s: this test expects nothing of it", name)
+			t.Errorf("%s: got no words that this test wants of it, want some", name)
 		}
 		for _, green := range []string{"PASS", "evalrun: passed", "exit 0", `"exit":0`, `evalrun.exit`, "gate holds"} {
 			if name != "html" && strings.Contains(got, green) { // the page's program has words for every verdict
-				t.Errorf("%s: got %q in\n%s", name, green, got)
+				t.Errorf("%s: got %q, want none in\n%s", name, green, got)
 			}
 		}
 	}
@@ -86,10 +86,10 @@ func TestJSONOfAnAppliedGate(t *testing.T) {
 	d.Gate = &eval.Gate{}
 	text := written(t, "json", d, reports.Options{})
 	if !strings.Contains(text, `"gate":{"exit":0,"rules":[]}`) || strings.Contains(text, "noVerdict") {
-		t.Errorf("got %s", text)
+		t.Errorf("got %s, want an empty gate and no word of a missing verdict", text)
 	}
 	if !json.Valid([]byte(text)) {
-		t.Error("got text that is no JSON")
+		t.Errorf("got %s, want JSON", text)
 	}
 }
 
@@ -117,6 +117,6 @@ func TestAShardHasNoVerdict(t *testing.T) {
 	d.Run.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2, Trials: 2}
 	d.Gate = &eval.Gate{}
 	if got := written(t, "markdown", d, reports.Options{}); !strings.Contains(got, "## evalrun: no verdict") {
-		t.Errorf("got %s", got)
+		t.Errorf("got %s, want no verdict in its headline", got)
 	}
 }

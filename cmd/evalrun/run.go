@@ -174,7 +174,7 @@ func (s *shown) event(e evalrun.Event) {
 	switch e := e.(type) {
 	case evalrun.Notice:
 		s.Notice(e.Text)
-	case evalrun.Resumed:
+	case evalrun.RunResumed:
 		if !s.Quiet {
 			s.app.showTodo(&e.Todo)
 		}

@@ -38,9 +38,9 @@ func TestCatch(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	caught = Catch(ctx, nil, func() { t.Error("acted without a signal") })
+	caught = Catch(ctx, nil, func() { t.Error("got an action, want none without a signal") })
 	cancel()
 	if name := caught(); name != "" {
-		t.Errorf("got %q without a signal", name)
+		t.Errorf("got %q, want none without a signal", name)
 	}
 }
