@@ -1,22 +1,51 @@
 package eval
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
 
-// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing.
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing, except for errors.
 type GateConfig struct {
 	PassRateMin *float64 `json:"passRateMin,omitempty"`
-	ErrorsMax   float64  `json:"errorsMax"` // share of the trials that ran
-	// a suite's gate has no rule for errors, so that ErrorsMax is the default
-	ErrorsUnset bool      `json:"-"`
-	BlockedMax  *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
-	Means       []MeanMin `json:"means,omitempty"`
+	// ErrorsMax is the largest share of errors among the trials that ran. Nil allows none, and is written as 0.
+	ErrorsMax  *float64  `json:"errorsMax"`
+	BlockedMax *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
+	Means      []MeanMin `json:"means,omitempty"`
 	// Classification are the least values of metrics of the suite's classification.
 	Classification []MeanMin `json:"classification,omitempty"`
-	LatencyP95Ms   float64   `json:"latencyP95Ms,omitempty"` // of the trials judged; 0: no rule
+	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of the trials judged
 	// MaxQuarantined is the largest share of cases that may be in quarantine.
 	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
 	Baseline       *BaselineRule `json:"baseline,omitempty"`
 	Best           *BestRule     `json:"best,omitempty"`
+}
+
+// MostErrors is ErrorsMax, or the default.
+func (g *GateConfig) MostErrors() float64 {
+	if g.ErrorsMax == nil {
+		return 0
+	}
+	return *g.ErrorsMax
+}
+
+// MarshalJSON writes the share of errors in any case, as every version has done.
+func (g GateConfig) MarshalJSON() ([]byte, error) {
+	type plain GateConfig
+	g.ErrorsMax = new(g.MostErrors())
+	return wirejson.Marshal(plain(g))
+}
+
+// UnmarshalJSON reads the share 0 as nil, which means the same: files do not say whether a suite states it.
+func (g *GateConfig) UnmarshalJSON(data []byte) error {
+	type plain GateConfig
+	err := json.Unmarshal(data, (*plain)(g))
+	if g.MostErrors() == 0 {
+		g.ErrorsMax = nil
+	}
+	return err
 }
 
 // BestRule wants an arm in the set of the best: the arms that cannot be ruled out as the best of the suite.

@@ -104,7 +104,7 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 		"the emulator": {second: change(func(r *eval.Run) { r.Emulator = true }), want: "two used another service than DIR/one"},
 		"a recording":  {second: change(func(r *eval.Run) { r.Replay = "tape" }), want: "two used another service than DIR/one"},
 		"another gate": {
-			second: change(func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: 0.5} }),
+			second: change(func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(0.5)} }),
 			want:   "two has another gate than DIR/one",
 		},
 		"an interrupted one": {

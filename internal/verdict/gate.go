@@ -144,12 +144,12 @@ func (r *rulings) apply(g *eval.GateConfig) {
 			value, holds := optional(classified(arm, m.Metric))
 			r.rule("classification "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
 		}
-		if g.LatencyP95Ms > 0 {
+		if g.LatencyP95Ms != nil {
 			value, holds := optional(r.doc.LatencyQuantile(r.suite.Name, arm.Name, 0.95))
-			r.rule("latency p95", arm.Name, value, g.LatencyP95Ms, holds(func(v float64) bool { return v <= g.LatencyP95Ms }))
+			r.rule("latency p95", arm.Name, value, *g.LatencyP95Ms, holds(func(v float64) bool { return v <= *g.LatencyP95Ms }))
 		}
 	}
-	r.atMost("errors", r.suite.Gated.Error, g.ErrorsMax, exit.CodeIncomplete)
+	r.atMost("errors", r.suite.Gated.Error, g.MostErrors(), exit.CodeIncomplete)
 	if g.BlockedMax != nil {
 		r.atMost("blocked", r.suite.Blocked, *g.BlockedMax, exit.CodeFailed)
 	}
