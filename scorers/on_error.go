@@ -1,7 +1,5 @@
 package scorers
 
-import ()
-
 // onError is what becomes of a score that a scorer cannot determine, and of a scorer that fails itself. "" leaves the
 // one unscored, and makes the other an error of kind scorer.
 type onError string

@@ -42,7 +42,9 @@ func toolKeys() []shape.Key {
 	}
 }
 
-func toolModes() []string { return []string{string(tool.Auto), string(tool.None), string(tool.Required)} }
+func toolModes() []string {
+	return []string{string(tool.Auto), string(tool.None), string(tool.Required)}
+}
 
 func toolBlock() shape.Block {
 	return shape.Block{
