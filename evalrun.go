@@ -93,7 +93,7 @@ type Options struct {
 	Getenv func(name string) string
 	// Version is recorded in the run file and sent as user agent.
 	Version string
-	// Progress receives what happens, from one goroutine at a time but for notices.
+	// Progress receives each Event, from one goroutine at a time but for notices.
 	Progress func(Event)
 	// Interrupt ends a run early: after the first value no new call is made and those under way may finish, the second abandons them.
 	// Canceling the context abandons them at once. Either way Resume continues the run.

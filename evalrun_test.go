@@ -3,6 +3,7 @@ package evalrun_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,7 +103,7 @@ func TestInterruptAndResume(t *testing.T) {
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Interrupt: interrupt,
 		Selection: eval.SelectionOptions{Repeats: 50},
 		Progress: func(e evalrun.Event) {
-			if e.Kind == evalrun.EventTrial && len(interrupt) == 0 {
+			if _, ok := e.(evalrun.TrialDone); ok && len(interrupt) == 0 {
 				interrupt <- os.Interrupt
 			}
 		},
@@ -115,7 +116,7 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 	sent := 0
 	options.Interrupt, options.Progress = nil, func(e evalrun.Event) {
-		if e.Kind == evalrun.EventTrial {
+		if _, ok := e.(evalrun.TrialDone); ok {
 			sent++
 		}
 	}
@@ -204,7 +205,7 @@ func TestCancelAndResume(t *testing.T) {
 	options := evalrun.Options{
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run", Selection: eval.SelectionOptions{Repeats: 50},
 		Progress: func(e evalrun.Event) {
-			if e.Kind == evalrun.EventTrial {
+			if _, ok := e.(evalrun.TrialDone); ok {
 				cancel()
 			}
 		},
@@ -231,7 +232,7 @@ func TestEventsInOrder(t *testing.T) {
 		Limits: eval.LimitOptions{Attempts: 2},
 		Layout: reports.Options{Verbose: true}, Getenv: func(name string) string { return map[string]string{"EVALRUN_API_KEY": "k"}[name] },
 		Progress: func(e evalrun.Event) {
-			if e.Kind == evalrun.EventRetry {
+			if _, ok := e.(evalrun.RetryPlanned); ok {
 				retries++
 			}
 		},
@@ -242,18 +243,18 @@ func TestEventsInOrder(t *testing.T) {
 	}
 
 	dir = write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
-	var kinds []evalrun.EventKind
+	var kinds []string
 	job, err = evalrun.Load(t.Context(), evalrun.Options{
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml",
-		Progress: func(e evalrun.Event) { kinds = append(kinds, e.Kind) },
+		Progress: func(e evalrun.Event) { kinds = append(kinds, fmt.Sprintf("%T", e)) },
 	})
 	expect.OK(t, err)
 	if _, err := evalrun.Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
-	want := []evalrun.EventKind{
-		evalrun.EventStarted, evalrun.EventTrial, evalrun.EventTrial, evalrun.EventFinished,
-		evalrun.EventWritten, evalrun.EventEnded, evalrun.EventRead, evalrun.EventReports,
+	want := []string{
+		"evalrun.Started", "evalrun.TrialDone", "evalrun.TrialDone", "evalrun.Finished",
+		"evalrun.RunWritten", "evalrun.RunEnded", "evalrun.RunRead", "evalrun.ReportsDue",
 	}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("events %v, want %v", kinds, want)

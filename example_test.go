@@ -51,8 +51,8 @@ func Example() {
 	job, err := evalrun.Load(ctx, evalrun.Options{
 		Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Reports: []string{"junit=junit.xml"},
 		Progress: func(e evalrun.Event) {
-			if e.Kind == evalrun.EventTrial && e.Result.Outcome != eval.Pass {
-				fmt.Println(e.Result.Case, e.Result.Outcome)
+			if done, ok := e.(evalrun.TrialDone); ok && done.Result.Outcome != eval.Pass {
+				fmt.Println(done.Result.Case, done.Result.Outcome)
 			}
 		},
 	})

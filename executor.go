@@ -32,7 +32,7 @@ type Executor interface {
 // workspaces below dir. The function ends its connections. Errors are those of a run that cannot begin, such as a missing key.
 func NewExecutor(j *Job, dir string) (Executor, func(), error) {
 	o := &j.options
-	executor, session, err := harness.Executor(j.job, o.Version, dir, func(text string) { o.emit(Event{Kind: EventNotice, Text: text}) })
+	executor, session, err := harness.Executor(j.job, o.Version, dir, func(text string) { o.emit(Notice{text}) })
 	if err != nil {
 		return nil, nil, err
 	}

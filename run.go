@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -17,54 +16,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
 )
-
-// Event is something that happens while a run is in progress. Which fields are set depends on its kind.
-type Event struct {
-	Kind EventKind
-	// Trials is how many trials are about to run, at EventStarted.
-	Trials int
-	// Waiting says what the run waits for now, "" when for nothing; it may be called until EventFinished. At EventStarted.
-	Waiting func() string
-	// Result is a trial that has ended, and Spent what the run has cost so far, at EventTrial.
-	Result *eval.Result
-	Spent  eval.Spent
-	// Text is what a person should know, at EventNotice and EventRetry.
-	Text string
-	// Todo is what is left of a run that is resumed, at EventResumed.
-	Todo *Todo
-	// Err is what failed, at EventProblem.
-	Err error
-	// Run is what is known of the run before its reports are written, at EventReports.
-	Run *Result
-}
-
-// EventKind says what has happened.
-type EventKind int
-
-// Kinds of events, in the order of a run.
-const (
-	EventNotice   EventKind = iota // at any time
-	EventOpened                    // a run file was opened to resume it
-	EventResumed                   // it is known what is left of the run
-	EventStarted                   // the first trial is about to run
-	EventTrial                     // a trial has ended
-	EventRetry                     // an attempt failed, and there will be another
-	EventFinished                  // no more results come
-	EventProblem                   // something failed that does not end the run
-	EventWritten                   // the run file is as complete as it gets; recording answers and reports follow
-	EventEnded                     // the run file is about to be read for the reports
-	EventRead                      // it was read
-	EventReports                   // the reports are about to be written
-)
-
-// Todo is what is left of a run that is resumed.
-type Todo struct {
-	Send    int      // trials to send
-	Judge   int      // recorded answers that only have to be judged again
-	Settled int      // trials that stay as they are
-	Twice   int      // calls that were under way when the run was killed: at most these may be made twice
-	Dropped []string // recorded trials, by case and arm, that the suites do not have any more
-}
 
 // ErrNothing is wrapped by the error of a job whose options select no trial. Selection.AllowEmpty makes that no error.
 var ErrNothing = errors.New("no trial is selected")
@@ -108,7 +59,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 		return nil, err
 	}
 	defer r.Close()
-	o.emit(Event{Kind: EventOpened})
+	o.emit(RunOpened{})
 	j := &Job{options: o, outputs: outputs}
 	if r.Finished() {
 		doc := r.Document()
@@ -146,7 +97,7 @@ func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.emit(Event{Kind: EventResumed, Todo: &Todo{
+	o.emit(RunResumed{Todo{
 		Send: todo.Ask, Judge: todo.Judge, Settled: todo.Settled, Twice: todo.Twice, Dropped: todo.Dropped,
 	}})
 	err = session.Resume(ctx, todo, &watch{o, session}, o.Interrupt)
@@ -158,39 +109,21 @@ func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 // connect opens the way to the service.
 func (j *Job) connect() (*harness.Session, error) {
 	o := &j.options
-	session, err := harness.Connect(j.job, o.Version, func(text string) { o.emit(Event{Kind: EventNotice, Text: text}) })
-	if err == nil && o.Layout.Verbose { // else the first retry before the run is one notice
-		session.Retrying = o.retry
+	session, err := harness.Connect(j.job, o.Version, func(text string) { o.emit(Notice{text}) })
+	if err == nil {
+		session.ReportRetries(func(text string) { o.emit(RetryPlanned{text}) }, o.Layout.Verbose)
 	}
 	return session, err
 }
 
-// retry passes on that an attempt failed.
-func (o *Options) retry(text string) { o.emit(Event{Kind: EventRetry, Text: text}) }
-
 // plan calls the service about its models; an interruption meanwhile ends the run before it begins.
 func (o *Options) plan(ctx context.Context, session *harness.Session) (*runner.Plan, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	caught := make(chan os.Signal, 1)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case sig := <-o.Interrupt:
-			caught <- sig
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx, end := exit.Until(ctx, o.Interrupt)
 	plan, err := session.Plan(ctx)
-	cancel()
-	<-watched
-	select {
-	case sig := <-caught:
-		return nil, exit.With(exit.OfSignal(sig.String()), errors.New("interrupted before the first call"))
-	default:
-		return plan, err
+	if code := end(); code != exit.CodeOK {
+		return nil, exit.With(code, errors.New("interrupted before the first call"))
 	}
+	return plan, err
 }
 
 // watch passes what a run says on.
@@ -201,29 +134,28 @@ type watch struct {
 
 // Start says how many trials there are.
 func (w *watch) Start(trials int) {
-	w.session.Retrying = w.options.retry
-	w.options.emit(Event{Kind: EventStarted, Trials: trials, Waiting: w.session.Waiting})
+	w.options.emit(Started{trials, w.session.Waiting})
 }
 
 // Done passes a result on.
 func (w *watch) Done(r *eval.Result, spent eval.Spent) {
-	w.options.emit(Event{Kind: EventTrial, Result: r, Spent: spent})
+	w.options.emit(TrialDone{r, spent})
 }
 
 // Finish says that no more results come.
-func (w *watch) Finish() { w.options.emit(Event{Kind: EventFinished}) }
+func (w *watch) Finish() { w.options.emit(Finished{}) }
 
 // end records answers, and reports a run that has just ended; broken is why it broke off, if it did.
 func (j *Job) end(session *harness.Session, dir string, broken error) (*Result, error) {
 	o := &j.options
-	o.emit(Event{Kind: EventWritten})
+	o.emit(RunWritten{})
 	if broken == nil {
 		broken = session.Record(dir)
 	}
 	in := j.job.Flags.Dir
-	o.emit(Event{Kind: EventEnded})
+	o.emit(RunEnded{})
 	doc, err := rundir.At("").Open(dir)
-	o.emit(Event{Kind: EventRead})
+	o.emit(RunRead{})
 	if err != nil { // not bad input: something was sent
 		return nil, errors.Join(broken, exit.Incomplete("%w", err))
 	}
@@ -247,14 +179,14 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: overview.HeadlineOf(doc).String(),
 		Counts: doc.Summary.Counts, End: doc.End, part: j.part, in: in,
 	}
-	o.emit(Event{Kind: EventReports, Run: result})
+	o.emit(ReportsDue{result})
 	layout := o.Layout
 	layout.Latest, layout.Folder = in.IsLatest(doc.Dir), in.Abs("")
 	written, err := output.Write(doc, j.outputs, stdout, layout)
 	result.Reports = written
 	if !o.NoHistory {
 		if problem := in.Remember(doc); problem != nil { // nothing depends on it
-			o.emit(Event{Kind: EventProblem, Err: problem})
+			o.emit(Problem{problem})
 		}
 	}
 	if err != nil {

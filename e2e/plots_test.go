@@ -154,7 +154,7 @@ func TestPlotsHaveScales(t *testing.T) {
 	cheap.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1e-9,"output":3e-7}}}`
 	big, trials := bigRun(400)
 	ruled := func(d *journal.Document) {
-		d.Gate = eval.Gate{Exit: 1}
+		d.Gate = &eval.Gate{Exit: 1}
 		for _, r := range []eval.GateRule{
 			{Name: "passRate", Value: new(1.0), Limit: 1, Holds: true},
 			{Name: "errors", Value: new(0.0), Limit: 0, Holds: true},

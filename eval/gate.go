@@ -1,22 +1,51 @@
 package eval
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
 
-// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing.
+	"github.com/evalrun/evalrun/internal/wirejson"
+)
+
+// GateConfig are the rules of a suite's gate. A rule that is nil, or empty, judges nothing, except for errors.
 type GateConfig struct {
 	PassRateMin *float64 `json:"passRateMin,omitempty"`
-	ErrorsMax   float64  `json:"errorsMax"` // share of the trials that ran
-	// a suite's gate has no rule for errors, so that ErrorsMax is the default
-	ErrorsUnset bool      `json:"-"`
-	BlockedMax  *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
-	Means       []MeanMin `json:"means,omitempty"`
+	// ErrorsMax is the largest share of errors among the trials that ran. Nil allows none, and is written as 0.
+	ErrorsMax  *float64  `json:"errorsMax"`
+	BlockedMax *float64  `json:"blockedMax,omitempty"` // share of the trials that ran
+	Means      []MeanMin `json:"means,omitempty"`
 	// Classification are the least values of metrics of the suite's classification.
 	Classification []MeanMin `json:"classification,omitempty"`
-	LatencyP95Ms   float64   `json:"latencyP95Ms,omitempty"` // of the trials judged; 0: no rule
+	LatencyP95Ms   *float64  `json:"latencyP95Ms,omitempty"` // of the trials judged
 	// MaxQuarantined is the largest share of cases that may be in quarantine.
 	MaxQuarantined *float64      `json:"maxQuarantined,omitempty"`
 	Baseline       *BaselineRule `json:"baseline,omitempty"`
 	Best           *BestRule     `json:"best,omitempty"`
+}
+
+// MostErrors is ErrorsMax, or the default.
+func (g *GateConfig) MostErrors() float64 {
+	if g.ErrorsMax == nil {
+		return 0
+	}
+	return *g.ErrorsMax
+}
+
+// MarshalJSON writes the share of errors in any case, as every version has done.
+func (g GateConfig) MarshalJSON() ([]byte, error) {
+	type plain GateConfig
+	g.ErrorsMax = new(g.MostErrors())
+	return wirejson.Marshal(plain(g))
+}
+
+// UnmarshalJSON reads the share 0 as nil, which means the same: files do not say whether a suite states it.
+func (g *GateConfig) UnmarshalJSON(data []byte) error {
+	type plain GateConfig
+	err := json.Unmarshal(data, (*plain)(g))
+	if g.MostErrors() == 0 {
+		g.ErrorsMax = nil
+	}
+	return err
 }
 
 // BestRule wants an arm in the set of the best: the arms that cannot be ruled out as the best of the suite.
@@ -66,19 +95,16 @@ type BaselineRule struct {
 	OnInconclusive string         `json:"onInconclusive"` // OnFail, OnWarn or OnPass
 	Metrics        []MetricMargin `json:"metrics"`
 	StopEarly      bool           `json:"stopEarly,omitempty"`
-	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is DefaultMinPaired.
+	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is 0.9.
 	MinPaired *float64 `json:"minPaired,omitempty"`
 	// AllowRemoved are patterns of suites and arms that the baseline may have alone.
 	AllowRemoved []string `json:"allowRemoved,omitempty"`
 }
 
-// DefaultMinPaired is the least share of the baseline's cases that a verdict takes, when none is stated.
-const DefaultMinPaired = 0.9
-
 // LeastPaired is MinPaired, or the default.
 func (b *BaselineRule) LeastPaired() float64 {
 	if b.MinPaired == nil {
-		return DefaultMinPaired
+		return 0.9
 	}
 	return *b.MinPaired
 }

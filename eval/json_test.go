@@ -3,6 +3,7 @@ package eval
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,4 +51,35 @@ func FuzzAppendJSON(f *testing.F) {
 			t.Fatalf("got\n%s\nwant\n%s", got, want)
 		}
 	})
+}
+
+// A gate is written as every version has written it, and read back to the same rules; runs of all versions state the share of errors.
+func TestGateConfigInJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]GateConfig{
+		`{"errorsMax":0}`:                                      {},
+		`{"passRateMin":0.5,"errorsMax":0}`:                    {PassRateMin: new(0.5), ErrorsMax: new(0.0)},
+		`{"passRateMin":1,"errorsMax":0.1,"latencyP95Ms":250}`: {PassRateMin: new(1.0), ErrorsMax: new(0.1), LatencyP95Ms: new(250.0)},
+		`{"errorsMax":0.1,"blockedMax":0,"means":[{"metric":"m","min":0}]}`: {
+			ErrorsMax: new(0.1), BlockedMax: new(0.0), Means: []MeanMin{{Metric: "m"}},
+		},
+	} {
+		one := RunSuite{Gate: &want}
+		for name, encode := range map[string]func(any) ([]byte, error){
+			"Marshal": wirejson.Marshal, "Append": func(v any) ([]byte, error) { return wirejson.Append(nil, v) },
+		} {
+			data, err := encode(one)
+			if err != nil || !strings.Contains(string(data), `"gate":`+text) {
+				t.Errorf("%s: got %s, %v, want %s in it", name, data, err, text)
+			}
+		}
+		var back GateConfig
+		if err := json.Unmarshal([]byte(text), &back); err != nil || back.MostErrors() != want.MostErrors() {
+			t.Errorf("%s: got errors up to %v, %v, want %v", text, back.MostErrors(), err, want.MostErrors())
+		}
+		again, err := json.Marshal(back)
+		if err != nil || string(again) != text {
+			t.Errorf("got %s, %v, want %s", again, err, text)
+		}
+	}
 }

@@ -83,7 +83,7 @@ type SelectionOptions struct {
 	ChangedSince string   `json:"changedSince,omitempty"` // a run: only trials that are not in it in their current form
 	Sample       int      `json:"sample,omitempty"`       // cases of each suite
 	Selected     *Places  `json:"selected,omitempty"`     // the result of those three
-	Shard        string   `json:"shard,omitempty"`        // I/N
+	Shard        Shard    `json:"shard,omitzero"`
 	AllowEmpty   bool     `json:"allowEmpty,omitempty"`
 }
 
@@ -138,7 +138,7 @@ const plainRef lazy.Pattern = `^[A-Za-z0-9_][A-Za-z0-9_./~^-]*$`
 
 // Narrows reports whether a filter is given.
 func (o *SelectionOptions) Narrows() bool {
-	return len(o.Cases)+len(o.Tags)+len(o.Arms)+o.Sample > 0 || o.FailedIn+o.ChangedSince+o.Shard != ""
+	return len(o.Cases)+len(o.Tags)+len(o.Arms)+o.Sample > 0 || o.FailedIn+o.ChangedSince != "" || o.Shard != (Shard{})
 }
 
 // UnmarshalJSON reads the options of a run file. Whatever another program wrote there, the run itself stays readable.

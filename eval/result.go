@@ -102,9 +102,8 @@ type Result struct {
 	Judgements []Judgement `json:"judgements,omitempty"`
 	// Trouble is why there is no reply from a judge, when the reason may affect other questions as well.
 	Trouble *Error `json:"-"`
-	// OverBudget says that it was the budget for which the trial was skipped, or its answer not
-	// judged.
-	OverBudget bool `json:"-"`
+	// OverBudget says which budget is spent, where that is why the trial was skipped or its answer not judged.
+	OverBudget string `json:"-"`
 
 	// Metrics are the derived metrics that could be computed, by name.
 	Metrics map[string]float64 `json:"metrics,omitempty"`

@@ -36,6 +36,8 @@ func (f *filler) fill(v reflect.Value) {
 	switch v.Interface().(type) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Unix(f.random.Int64N(2e9), f.random.Int64N(1e9)).UTC()))
+	case Shard:
+		v.Set(reflect.ValueOf(Shard{2, 7}))
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)))
 	case Extra:

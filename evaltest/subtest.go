@@ -58,12 +58,12 @@ func (s *subtest) report(report func(*testing.T)) {
 
 // show logs notices, and each answer under -v.
 func show(t *testing.T, e evalrun.Event) {
-	switch e.Kind {
-	case evalrun.EventNotice:
+	switch e := e.(type) {
+	case evalrun.Notice:
 		t.Log(diag.Clean(e.Text))
-	case evalrun.EventProblem:
+	case evalrun.Problem:
 		t.Log(words(e.Err))
-	case evalrun.EventTrial:
+	case evalrun.TrialDone:
 		if testing.Verbose() {
 			t.Log(diag.CleanLine(trialLine(e.Result)))
 		}

@@ -23,10 +23,12 @@ import (
 // Document is a run as reports see it: its header, its summary, and a cursor over its trials in
 // the order of the plan. It holds an index, not the trials.
 type Document struct {
-	Dir  string
-	Run  eval.Run
-	End  *eval.End // nil: the run was killed, or is still running
-	Gate eval.Gate // filled in by the caller that applied it
+	Dir string
+	Run eval.Run
+	End *eval.End // nil: the run was killed, or is still running
+	// Gate is what the rules of the suites made of the run, filled in by the caller that applied them, as evalrun.Report and
+	// Result.Open do. Nil means that no gate was applied: there is no verdict, and reports say so.
+	Gate *eval.Gate
 	// Comparison is with the baseline of the gate, by the same; nil when there is none.
 	Comparison *compare.Comparison
 	// Ranking orders the arms of suites whose gate is about the best, by the same.

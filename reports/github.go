@@ -19,11 +19,11 @@ import (
 const maxArmsListed = 5
 
 // GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each
-// at its line of the suite. They are errors when the gate does not hold, else warnings. Cases in quarantine are
+// at its line of the suite. They are errors unless the gate was applied and holds, else warnings. Cases in quarantine are
 // warnings at most. Against a baseline only new failures are marked, and the others counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	g := github{d: d, problem: "warning", failures: standing.New(d)}
-	if d.Gate.Exit != 0 {
+	if !overview.HasPassed(d) {
 		g.problem = "error"
 	}
 	g.gate()
@@ -97,6 +97,11 @@ func (g *github) gate() {
 	where := ""
 	if len(g.d.Run.Suites) == 1 {
 		where = g.d.Run.Suites[0].File
+	}
+	if g.d.Gate == nil {
+		list := g.list("error")
+		list.shown = append(list.shown, command("error", "evalrun: "+overview.NoVerdict, where, overview.NotApplied))
+		return
 	}
 	broken, warned := g.rules()
 	if g.d.Gate.Exit != 0 {

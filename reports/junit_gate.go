@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -21,5 +22,5 @@ func accepted(d *journal.Document, suite, arm string) bool {
 	}
 	about := func(r eval.GateRule) bool { return r.Suite == suite && (r.Arm == "" || r.Arm == arm) }
 	broken := func(r eval.GateRule) bool { return about(r) && !r.Holds }
-	return slices.ContainsFunc(d.Gate.Rules, about) && !slices.ContainsFunc(d.Gate.Rules, broken)
+	return slices.ContainsFunc(overview.Rules(d), about) && !slices.ContainsFunc(overview.Rules(d), broken)
 }

@@ -149,9 +149,10 @@ func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
 		"\n"+`<testsuite name="%s" package="%s" id="%d" timestamp="%s" hostname="localhost" `,
 		attr(name), attr(suite), id, timestamp(j.d.Run.StartedAt),
 	)
+	counts = j.gate.In(counts, len(rules))
 	j.print(
-		`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n", counts.Tests+len(rules),
-		counts.Failures+len(rules), counts.Errors, counts.Skipped, seconds(j.time(suite, arm.Name)),
+		`tests="%d" failures="%d" errors="%d" skipped="%d" time="%s">`+"\n", counts.Tests,
+		counts.Failures, counts.Errors, counts.Skipped, seconds(j.time(suite, arm.Name)),
 	)
 	j.print("<properties>\n")
 	for _, p := range j.properties(suite, arm) {
@@ -186,9 +187,17 @@ func (j *junit) cases(suite, arm string) error {
 	return nil
 }
 
-// rules writes rules of the gate as cases that failed.
+// rules writes rules of the gate as cases that failed, or a case that could not be judged when no gate was applied.
 func (j *junit) rules(rules []eval.GateRule, class string) error {
 	for i := range rules {
+		if j.gate.Unapplied {
+			words := overview.NoVerdict + ": " + overview.NotApplied
+			one := junitCase{Name: "gate", Classname: class, Time: seconds(0), Error: &junitProblem{words, "gate", words}}
+			if err := j.element(one); err != nil {
+				return err
+			}
+			continue
+		}
 		words := ruleWords(rules[i])
 		text := strings.Join(append([]string{words}, verdictLines(j.d, &rules[i])...), "\n")
 		one := junitCase{
@@ -209,6 +218,9 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 	}
 	if rate, ok := arm.PassRate(); ok {
 		out = append(out, junitProperty{Name: "evalrun.passRate", Value: fmt.Sprintf("%.4f", rate)})
+	}
+	if j.d.Gate == nil {
+		return append(out, junitProperty{Name: "evalrun.verdict", Value: overview.NoVerdict + ": " + overview.NotApplied})
 	}
 	out = append(out, junitProperty{Name: "evalrun.exit", Value: fmt.Sprint(j.d.Gate.Exit)})
 	for _, rule := range j.d.Gate.Rules {

@@ -85,11 +85,8 @@ func (m *markdown) missing(n int, noun string) {
 }
 
 func (m *markdown) head(links []Link) {
-	// mdWords are the verdict on the run, by exit code.
-	mdWords := map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
-
 	d, c := m.d, m.d.Summary.Counts
-	m.add("## evalrun: %s\n\n", cmp.Or(mdWords[d.Gate.Exit], "failed"))
+	m.add("## evalrun: %s\n\n", mdVerdict(d))
 	m.links(links)
 	var names []string
 	for i := range d.Run.Suites {
@@ -116,6 +113,15 @@ func (m *markdown) head(links []Link) {
 	if n := len(d.Damaged); n > 0 {
 		m.add("The run file is damaged in %s.\n\n", diag.Count(n, "place"))
 	}
+}
+
+// mdVerdict is the verdict on a run in the headline.
+func mdVerdict(d *journal.Document) string {
+	words := map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
+	if d.Gate == nil || d.Gate.Exit == 0 && d.Run.Plan.Shard != nil {
+		return "no verdict"
+	}
+	return cmp.Or(words[d.Gate.Exit], "failed")
 }
 
 // links are where there is more to read, in one line.
@@ -156,6 +162,10 @@ func (m *markdown) progress() {
 
 // gate lists the rules that do not hold, and counts the others.
 func (m *markdown) gate() {
+	if m.d.Gate == nil {
+		m.add("%s.\n\n", typeset.Sentence(overview.NotApplied))
+		return
+	}
 	rules := m.d.Gate.Rules
 	if len(rules) == 0 {
 		return

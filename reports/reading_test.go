@@ -69,7 +69,7 @@ func worseRun(t testing.TB) *journal.Document {
 		Base: compare.Compared{Run: "base", Name: "main"}, Head: compare.Compared{Run: "head"}, Verdict: eval.NotWorse,
 		Arms: []compare.ArmComparison{worseArm()},
 	}
-	d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
+	d.Gate = &eval.Gate{Exit: 1, Rules: []eval.GateRule{
 		{Suite: "s", Name: "baseline", Arm: "x/p", Verdict: eval.NotWorse, Holds: true, Warned: true},
 		{Suite: "s", Name: "passRate", Arm: "x/p", Value: new(0.2), Limit: 0.9},
 	}}
@@ -233,7 +233,7 @@ func TestComparisonsAreSafe(t *testing.T) {
 		a.Cases.Removed, a.Cases.PassedBefore, a.Cases.Changed = []string{one}, []string{one}, []string{one}
 		a.Cases.Added, a.Cases.Duplicates = []string{one}, [][]string{{one, one}}
 		d.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{a}, Verdict: eval.Regressed}
-		d.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}}}
+		d.Gate = &eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}}}
 		markdownOf(t, d)
 		annotationsOf(t, d)
 		parsed(t, written(t, "junit", d, reports.Options{}))

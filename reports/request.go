@@ -99,7 +99,7 @@ func (c *caseReport) tools(r *eval.Request) {
 		}
 	}
 	if choice := r.ToolChoice; choice != nil {
-		c.fact("toolChoice", cmp.Or(choice.Name, choice.Mode))
+		c.fact("toolChoice", cmp.Or(choice.Name, string(choice.Mode)))
 	}
 	if r.ToolResults != "" {
 		c.fact("toolResults", fmt.Sprintf("given by the suite, hash %.12s", r.ToolResults))

@@ -45,7 +45,7 @@ func (t *table) against() {
 	if c == nil {
 		return
 	}
-	if c.NotCompared || t.d.Gate.Exit == 0 && (c.Verdict == eval.NotWorse || c.Verdict == eval.Improved) {
+	if c.NotCompared || overview.HasPassed(t.d) && (c.Verdict == eval.NotWorse || c.Verdict == eval.Improved) {
 		t.compared()
 		t.figures()
 		return
@@ -179,7 +179,7 @@ func (t *table) where() {
 func (t *table) summary() {
 	f := overview.HeadlineOf(t.d)
 	end := ""
-	if t.d.Gate.Exit != 0 && !t.d.Running {
+	if t.d.Gate != nil && t.d.Gate.Exit != 0 && !t.d.Running {
 		end = fmt.Sprintf(" (exit %d)", t.d.Gate.Exit)
 	}
 	parts := append(t.parts(), part{partExit, end})

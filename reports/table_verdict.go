@@ -120,8 +120,12 @@ func (t *table) tally(outcome eval.Outcome, n int) string {
 	return t.paint(outcome, text)
 }
 
-// gate shows the rules that do not hold, and the rules that count as holding with a warning.
+// gate shows that no gate was applied, or the rules that do not hold, and the rules that count as holding with a warning.
 func (t *table) gate() {
+	if t.d.Gate == nil {
+		t.line("gate: no verdict: %s", overview.NotApplied)
+		return
+	}
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
 		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
 	}
@@ -155,10 +159,11 @@ func (t *table) held() {
 
 // rules counts the rules of the gate, and how many of them hold.
 func (t *table) rules() (held, of int) {
-	for _, r := range t.d.Gate.Rules {
+	rules := overview.Rules(t.d)
+	for _, r := range rules {
 		if r.Holds {
 			held++
 		}
 	}
-	return held, len(t.d.Gate.Rules)
+	return held, len(rules)
 }

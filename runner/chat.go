@@ -244,7 +244,7 @@ func (a *scoring) during(k int, err error) error {
 		if k == 1 {
 			return &e
 		}
-		e.Kind, a.result.OverBudget = eval.KindUnscored, true
+		e.Kind, a.result.OverBudget = eval.KindUnscored, e.Message
 	}
 	if at := a.at(k); at != "" {
 		e.Message = at + ": " + e.Message

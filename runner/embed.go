@@ -295,9 +295,12 @@ func (r *run) embed(ctx context.Context, a *scoring) (lost *eval.Error) {
 	v := &a.answer.Context.Vectors
 	known, err := r.vectors.of(ctx, *a.trial.Embedding, v.Wanted)
 	if err != nil {
-		lost = unembedded(eval.AsError(err))
+		e := eval.AsError(err)
+		lost = unembedded(e)
 		v.Refused = lost.Message
-		a.result.OverBudget = a.result.OverBudget || eval.AsError(err).Kind == eval.KindBudget
+		if e.Kind == eval.KindBudget {
+			a.result.OverBudget = e.Message
+		}
 	}
 	if v.Known == nil {
 		v.Known = map[string][]float64{}

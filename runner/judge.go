@@ -323,7 +323,7 @@ func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
 func (a *scoring) unjudged(e *eval.Error) eval.Result {
 	switch e.Kind {
 	case eval.KindBudget:
-		a.result.OverBudget = true
+		a.result.OverBudget = e.Message
 	case eval.KindCanceled:
 	default:
 		a.result.Trouble = e

@@ -130,7 +130,7 @@ func TestJudgeIsSentACorrection(t *testing.T) {
 	}
 	b = newBench(replying("I think it is fine."))
 	counts, all = results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
-	if counts.Error != 2 || all[0].Error.Kind != eval.KindUnscored || len(b.put) != 4 || all[0].OverBudget || all[0].Trouble != nil {
+	if counts.Error != 2 || all[0].Error.Kind != eval.KindUnscored || len(b.put) != 4 || all[0].OverBudget != "" || all[0].Trouble != nil {
 		t.Errorf("%+v, %+v, %d questions, want 2 errors, %s and 4", counts, all[0].Error, len(b.put), eval.KindUnscored)
 	}
 }
@@ -189,8 +189,8 @@ func (f *judgeFailure) check(t *testing.T, r *eval.Result) {
 	if r.Error.Kind != eval.KindUnscored || !strings.Contains(r.Error.Message, f.message) || r.Response == nil || !othersScored(r) {
 		t.Errorf("%+v, want it unscored with %q, and the other scorers scored", r, f.message)
 	}
-	if r.OverBudget != f.budget || (r.Trouble != nil) != f.trouble {
-		t.Errorf("over budget %t, trouble %v, want %t and %t", r.OverBudget, r.Trouble, f.budget, f.trouble)
+	if (r.OverBudget != "") != f.budget || (r.Trouble != nil) != f.trouble {
+		t.Errorf("over budget %q, trouble %v, want %t and %t", r.OverBudget, r.Trouble, f.budget, f.trouble)
 	}
 	j := r.Judgements
 	if len(j) == 0 || j[0].Reply != fine {

@@ -341,7 +341,7 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 		return true
 	case err.Kind == eval.KindBudget:
 		a.result = skipped(a.trial, err.Message)
-		a.result.OverBudget = true
+		a.result.OverBudget = err.Message
 	case err.Kind == eval.KindCanceled && a.result.Timing.Attempts == 0:
 		a.result = skipped(a.trial, cmp.Or(r.Stop.Reason(), "interrupted"))
 	case err.Kind == eval.KindCanceled: // it was sent, and may have cost something

@@ -43,7 +43,7 @@ func TestJQMakesABoundedAmount(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		got, finding := jqOf(t, source, value)
 		runtime.ReadMemStats(&after)
-		if finding == nil || finding.Unscored == "" {
+		if finding == nil || finding.state != noScore {
 			t.Errorf("%s: got %.50q %+v, want it to be unscored", source, got, finding)
 		}
 		if made := after.TotalAlloc - before.TotalAlloc; made > 1<<30 {

@@ -61,7 +61,7 @@ func compileCandidates(a args) Scorer {
 	agreement := m.Get("agreement").Map(agreementKeys().Names()...)
 	least, by := agreement.Need("min").Float(0, 1), agreement.Get("by").Word("normalized", "exact")
 	return Func(func(a *Answer) Finding {
-		if f := candidateCount(s)(a); counted && !f.Passed {
+		if f := candidateCount(s)(a); counted && f.state != passed {
 			return f
 		}
 		return agree(a, least, by)

@@ -49,7 +49,7 @@ type classCheck struct {
 func (c classCheck) over(s Scorer) Scorer {
 	return Func(func(a *Answer) Finding {
 		f := s.Score(a)
-		if f.Class == nil && f.Unscored == "" && f.Broken == "" {
+		if f.Class == nil && f.scored() {
 			f.Class = &classification.Pair{Label: c.label}
 		}
 		return f

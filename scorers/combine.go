@@ -87,10 +87,10 @@ func compileNot(a args) Scorer {
 	inner := a.nested(a.Args.Items()[0])
 	return Func(func(a *Answer) Finding {
 		f := inner.Score(a)
-		if f.Broken != "" || f.Unscored != "" || f.NoText {
+		if !f.scored() || f.NoText {
 			return f
 		}
-		return graded(1-f.Value, !f.Passed, "not wanted: %s", f.Reason)
+		return graded(1-f.Value, f.state == failed, "not wanted: %s", f.Reason)
 	})
 }
 
@@ -98,12 +98,12 @@ func compileAll(a args) Scorer {
 	inner := a.nestedList()
 	return Func(func(a *Answer) Finding {
 		var reasons []string
-		out := Finding{Passed: true}
+		out := Finding{state: passed}
 		least := 1.0 // over what could be determined
 		noText := false
 		for _, s := range inner {
 			f := s.Score(a)
-			if f.Unscored == "" {
+			if f.state != noScore {
 				least = min(least, f.Value)
 			}
 			noText = noText || f.NoText
@@ -115,7 +115,7 @@ func compileAll(a args) Scorer {
 				out = f
 			}
 		}
-		out.Value, out.NoText = least, noText && !out.Passed
+		out.Value, out.NoText = least, noText && out.state != passed
 		out.Reason = strings.Join(slices.Compact(reasons), "; ")
 		return out
 	})
@@ -124,32 +124,32 @@ func compileAll(a args) Scorer {
 func compileAny(a args) Scorer {
 	inner := a.nestedList()
 	return Func(func(a *Answer) Finding {
-		var failed []string
-		var doubt, passed *Finding
+		var reasons []string
+		var doubt, good *Finding
 		most, noText := 0.0, false // over what could be determined
 		for _, s := range inner {
 			f := s.Score(a)
 			switch {
-			case f.Broken != "":
+			case f.state == brokeUp:
 				return f
-			case f.Unscored != "":
+			case f.state == noScore:
 				doubt = &f
 				continue
-			case !f.Passed:
-				failed = append(failed, f.Reason)
+			case f.state == failed:
+				reasons = append(reasons, f.Reason)
 				noText = noText || f.NoText
-			case passed == nil:
-				passed = &f
+			case good == nil:
+				good = &f
 			}
 			most = max(most, f.Value)
 		}
 		switch {
-		case passed != nil:
-			passed.Value = most
-			return *passed
+		case good != nil:
+			good.Value = most
+			return *good
 		case doubt != nil:
 			return *doubt
 		}
-		return Finding{Value: most, NoText: noText, Reason: "none passed: " + strings.Join(slices.Compact(failed), "; ")}
+		return Finding{Value: most, NoText: noText, Reason: "none passed: " + strings.Join(slices.Compact(reasons), "; ")}
 	})
 }

@@ -176,14 +176,14 @@ func environment(m yamlnode.Map) []string {
 // Score runs the program.
 func (x execScorer) Score(a *Answer) Finding {
 	if x.gone != nil {
-		return Finding{Broken: fmt.Sprintf("the program cannot be run any more: %s", x.gone)}
+		return broken("the program cannot be run any more: %s", x.gone)
 	}
 	if x.path == "" {
 		return unscored("the program %s cannot be run: the suite does not come from a folder", quote(x.shown))
 	}
 	input, err := wirejson.Marshal(x.input(a))
 	if err != nil { // what came as JSON
-		return Finding{Broken: err.Error()}
+		return broken("%s", err)
 	}
 	command := x.command
 	input = append(input, '\n')
@@ -193,14 +193,12 @@ func (x execScorer) Score(a *Answer) Finding {
 	}
 	out, err := command.Output()
 	if err != nil {
-		return Finding{Broken: fmt.Sprintf("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))}
+		return broken("the program %s %s", quote(x.shown), x.hidden.OutOf(err.Error()))
 	}
 	out = x.hidden.OutOfAnswer(out)
 	f, err := readFinding(out)
 	if err != nil {
-		return Finding{Broken: fmt.Sprintf(
-			"the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)),
-		)}
+		return broken("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))
 	}
 	if f.Reason == "" {
 		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.Value)
@@ -249,11 +247,11 @@ func readFinding(out []byte) (Finding, error) {
 	case score == "" && reply.Passed == nil:
 		return Finding{}, errors.New("it has no `score`")
 	case score == "":
-		return Finding{Value: truth(*reply.Passed), Passed: *reply.Passed, Reason: reason}, nil
+		return graded(truth(*reply.Passed), *reply.Passed, "%s", reason), nil
 	}
 	f, err := readScore(reply.Score)
 	if reply.Passed != nil {
-		f.Passed = *reply.Passed
+		f.state = stateOf(*reply.Passed)
 	}
 	f.Reason = reason
 	return f, err
@@ -297,12 +295,12 @@ func readScore(raw json.RawMessage) (Finding, error) {
 	}
 	switch v := score.(type) {
 	case bool:
-		return Finding{Value: truth(v), Passed: v}, nil
+		return graded(truth(v), v, ""), nil
 	case float64:
 		if v < 0 || v > 1 || math.IsNaN(v) {
 			return Finding{}, fmt.Errorf("the score %g is not between 0 and 1", v)
 		}
-		return Finding{Value: v, Passed: v >= 1-1e-9}, nil
+		return graded(v, v >= 1-1e-9, ""), nil
 	}
 	return Finding{}, errors.New("the score is neither true nor false nor a number")
 }

@@ -69,8 +69,8 @@ func together(findings []Finding) Finding {
 		}
 	}
 	worst.Reason = strings.Join(reasons, "; ")
-	if worst.Unscored != "" {
-		worst.Unscored = worst.Reason
+	if worst.state == noScore {
+		worst.why = worst.Reason
 	}
 	return worst
 }

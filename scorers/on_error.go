@@ -1,10 +1,5 @@
 package scorers
 
-import (
-	"cmp"
-	"fmt"
-)
-
 // onError is what becomes of a score that a scorer cannot determine, and of a scorer that fails itself. "" leaves the
 // one unscored, and makes the other an error of kind scorer.
 type onError string
@@ -33,7 +28,7 @@ func (o onError) settling(s Scorer) Scorer {
 	return Func(func(a *Answer) (f Finding) {
 		defer func() {
 			if p := recover(); p != nil {
-				f = o.settle(Finding{Broken: fmt.Sprintf("it failed: %v", p)})
+				f = o.settle(broken("it failed: %v", p))
 			}
 		}()
 		if f = s.Score(a); a.abandoned() { // the program was stopped with the run, which says nothing about the answer
@@ -45,16 +40,15 @@ func (o onError) settling(s Scorer) Scorer {
 
 // settle turns an error into a failure, which `not:` keeps, or into an unscored finding.
 func (o onError) settle(f Finding) Finding {
-	why := cmp.Or(f.Broken, f.Unscored)
 	switch {
-	case why == "":
+	case f.scored():
 		return f
 	case o == errorsFail:
-		out := without("%s (a failure by `onError: fail`)", why)
+		out := without("%s (a failure by `onError: fail`)", f.why)
 		out.Judged = f.Judged
 		return out
-	case f.Broken != "":
-		return unscored("%s", why)
+	case f.state == brokeUp:
+		return unscored("%s", f.why)
 	}
 	return f
 }

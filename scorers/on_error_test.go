@@ -51,7 +51,7 @@ func crashing() scorers.Table {
 			if how == "panic" {
 				panic("oh")
 			}
-			return scorers.Finding{Broken: "it is broken"}
+			return scorers.Broken("it is broken")
 		}, nil
 	})
 	table, err := scorers.Builtin().With(scorers.Table{own})

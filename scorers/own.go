@@ -28,6 +28,9 @@ func Graded(value float64, passed bool, format string, args ...any) Finding {
 // Unscored is the finding of a scorer without a score, which is neither a pass nor a failure: the trial is an error.
 func Unscored(format string, args ...any) Finding { return unscored(format, args...) }
 
+// Broken is the finding of a scorer that failed itself: the trial is an error, whatever scorer is around it.
+func Broken(format string, args ...any) Finding { return broken(format, args...) }
+
 // OnText is a check of the text of an answer. An answer without text fails, and `not:` does not turn that into a pass.
 func OnText(check func(text string) Finding) Func {
 	return func(a *Answer) Finding {
@@ -57,7 +60,7 @@ func New[T any](name string, compile func(arg T) (Func, error)) Kind {
 		return Func(func(a *Answer) Finding {
 			f := check(a)
 			if inRange := f.Value >= 0 && f.Value <= 1; !inRange {
-				f.Broken = fmt.Sprintf("its value is %v, which is not within 0 and 1", f.Value)
+				return broken("its value is %v, which is not within 0 and 1", f.Value)
 			}
 			return f
 		})

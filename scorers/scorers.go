@@ -53,22 +53,40 @@ type Answer struct {
 	Context *Context
 }
 
-// Finding is what a scorer finds. Make it with Pass, Fail, Graded or Unscored.
+// Finding is what a scorer finds. Make it with Pass, Fail, Graded, Unscored or Broken. The zero Finding is a failure.
 type Finding struct {
-	Value    float64 // in [0,1]
-	Passed   bool
-	Reason   string
-	Diff     string // expected against actual over several lines; optional
-	Unscored string // why there is no score; "" when there is one
+	Value  float64 // in [0,1]
+	Reason string
+	Diff   string // expected against actual over several lines; optional
 	// NoText marks a failure of an answer in which there is nothing to look at, or that cannot be read, which `not:` must
 	// not turn into a pass.
 	NoText bool
-	// Broken says why the scorer itself failed, which makes the trial an error whatever scorer is around it; "" when
-	// it did not.
-	Broken string
 	Judged *eval.Judged         // how a judge came to the value; nil for other scorers
 	Class  *classification.Pair // the class of the answer and the right one, of a classification
+
+	state state
+	why   string // there is no score
 }
+
+// state is what a finding says of the answer.
+type state int
+
+const (
+	failed state = iota
+	passed
+	noScore // neither a pass nor a failure
+	brokeUp // the scorer itself failed, which makes the trial an error whatever scorer is around it
+)
+
+func stateOf(holds bool) state {
+	if holds {
+		return passed
+	}
+	return failed
+}
+
+// scored reports whether there is a score.
+func (f *Finding) scored() bool { return f.state == passed || f.state == failed }
 
 // Scorer checks one answer.
 type Scorer interface {
@@ -82,7 +100,7 @@ type Func func(a *Answer) Finding
 func (f Func) Score(a *Answer) Finding { return f(a) }
 
 func yes(format string, args ...any) Finding {
-	return Finding{Value: 1, Passed: true, Reason: fmt.Sprintf(format, args...)}
+	return Finding{Value: 1, state: passed, Reason: fmt.Sprintf(format, args...)}
 }
 
 func no(format string, args ...any) Finding {
@@ -91,11 +109,15 @@ func no(format string, args ...any) Finding {
 
 func unscored(format string, args ...any) Finding {
 	why := fmt.Sprintf(format, args...)
-	return Finding{Reason: why, Unscored: why}
+	return Finding{Reason: why, state: noScore, why: why}
 }
 
-func graded(value float64, passed bool, format string, args ...any) Finding {
-	return Finding{Value: value, Passed: passed, Reason: fmt.Sprintf(format, args...)}
+func broken(format string, args ...any) Finding {
+	return Finding{state: brokeUp, why: fmt.Sprintf(format, args...)}
+}
+
+func graded(value float64, holds bool, format string, args ...any) Finding {
+	return Finding{Value: value, state: stateOf(holds), Reason: fmt.Sprintf(format, args...)}
 }
 
 // Kind is a check that a suite can name.
@@ -315,15 +337,14 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 		}
 	}()
 	f := overTurns(c.spec.Turn, a, func(a *Answer) Finding { return overCandidates(c.spec.Candidate, c.scorer, a) })
-	if f.Broken != "" {
-		return score, fmt.Errorf("%s: %s", cmp.Or(c.spec.Name, c.spec.Kind), f.Broken)
+	if f.state == brokeUp {
+		return score, fmt.Errorf("%s: %s", cmp.Or(c.spec.Name, c.spec.Kind), f.why)
 	}
 	score = eval.Score{
 		Scorer: c.spec.Kind, Name: c.spec.Name, Weight: c.spec.Weight, Required: c.spec.Required,
-		Reason: f.Reason, Diff: f.Diff, Unscored: f.Unscored, Passed: f.Passed, Judged: f.Judged, Class: f.Class,
+		Reason: f.Reason, Diff: f.Diff, Unscored: f.why, Passed: f.state == passed, Judged: f.Judged, Class: f.Class,
 	}
-	if f.Unscored != "" {
-		score.Passed = false
+	if f.state == noScore {
 		return score, nil
 	}
 	score.Value = new(f.Value)
@@ -367,12 +388,12 @@ func worse(f, than Finding) bool {
 // rank orders findings: a failure says more than a doubt, a doubt more than a
 // pass.
 func rank(f Finding) int {
-	switch {
-	case f.Broken != "":
+	switch f.state {
+	case brokeUp:
 		return -1
-	case f.Unscored != "":
+	case noScore:
 		return 1
-	case f.Passed:
+	case passed:
 		return 2
 	}
 	return 0

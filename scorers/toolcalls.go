@@ -139,9 +139,9 @@ func (c callsCheck) Score(a *Answer) Finding {
 func (c callsCheck) decided(f Finding) bool {
 	switch c.mode {
 	case callsInOrder, callsSuperset:
-		return f.Passed
+		return f.state == passed
 	case callsSubset:
-		return !f.Passed && f.Unscored == ""
+		return f.state == failed
 	}
 	return false
 }

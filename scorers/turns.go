@@ -70,8 +70,8 @@ func atTurn(k int, ends []int, a *Answer, look func(*Answer) Finding) Finding {
 	}
 	f := look(one.pick(a.Index))
 	f.Reason = fmt.Sprintf("turn %d: %s", k, f.Reason)
-	if f.Unscored != "" {
-		f.Unscored = f.Reason
+	if f.state == noScore {
+		f.why = f.Reason
 	}
 	return f
 }

@@ -20,17 +20,15 @@ func (l *loader) gate(n yamlnode.Node) {
 		return
 	}
 	m := n.Map(gateBlock().Names()...)
-	g := &eval.GateConfig{PassRateMin: limit(m.Get("passRate"), atLeast()), BlockedMax: limit(m.Get("blocked"), atMost())}
-	l.Gate = g
-	if most := limit(m.Get("errors"), atMost()); most != nil {
-		g.ErrorsMax = *most
-	} else {
-		g.ErrorsUnset = true
+	g := &eval.GateConfig{
+		PassRateMin: limit(m.Get("passRate"), atLeast()), BlockedMax: limit(m.Get("blocked"), atMost()),
+		ErrorsMax: limit(m.Get("errors"), atMost()),
 	}
+	l.Gate = g
 	g.Means = means(m.Get("mean"), "mean: {closeness: {min: 0.8}}")
 	g.Classification = means(m.Get("classification"), "classification: {macroF1: {min: 0.8}}")
 	if rule := m.Get("latency"); !rule.IsZero() {
-		g.LatencyP95Ms = eval.Milliseconds(rule.Map(percentileBlock().Names()...).Need("p95").Duration())
+		g.LatencyP95Ms = new(eval.Milliseconds(rule.Map(percentileBlock().Names()...).Need("p95").Duration()))
 	}
 	if rule := m.Get("maxQuarantined"); !rule.IsZero() {
 		g.MaxQuarantined = new(rule.Float(0, 1))

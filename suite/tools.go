@@ -42,7 +42,9 @@ func toolKeys() []shape.Key {
 	}
 }
 
-func toolModes() []string { return []string{tool.Auto, tool.None, tool.Required} }
+func toolModes() []string {
+	return []string{string(tool.Auto), string(tool.None), string(tool.Required)}
+}
 
 func toolBlock() shape.Block {
 	return shape.Block{
@@ -182,7 +184,7 @@ func (t *toolReader) choice(n yamlnode.Node) {
 		}
 	default:
 		if mode := n.Word(toolModes()...); mode != "" {
-			t.prompt.ToolChoice = &tool.Choice{Mode: mode}
+			t.prompt.ToolChoice = &tool.Choice{Mode: tool.ChoiceMode(mode)}
 		}
 	}
 }

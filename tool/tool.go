@@ -11,16 +11,19 @@ type Declaration struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
+// ChoiceMode says whether the model has to call a function.
+type ChoiceMode string
+
 // Modes of a Choice.
 const (
-	Auto     = "auto"     // the model decides
-	None     = "none"     // no call
-	Required = "required" // at least one call
+	Auto     ChoiceMode = "auto"     // the model decides
+	None     ChoiceMode = "none"     // no call
+	Required ChoiceMode = "required" // at least one call
 )
 
 // Choice says whether the model has to call a function. The zero Choice leaves it to the service's default.
 type Choice struct {
-	Mode string `json:"mode,omitempty"` // Auto, None or Required
+	Mode ChoiceMode `json:"mode,omitempty"`
 	// Name is the one function that is called; "" leaves the function to the model.
 	Name string `json:"name,omitempty"`
 }

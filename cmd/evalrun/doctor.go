@@ -75,19 +75,19 @@ func (a *app) writeCheckup(c *setup.Checkup) error {
 	if len(c.Settings) > 0 {
 		p.Printf("\n")
 	}
-	counts := map[string]int{}
+	counts := map[setup.CheckState]int{}
 	for _, check := range c.Checks {
 		counts[check.State]++
 		a.writeCheck(&p, &check)
 	}
-	p.Printf("\n%s, %s\n", diag.Count(counts[setup.Problem], setup.Problem), diag.Count(counts[setup.Warning], setup.Warning))
+	p.Printf("\n%s, %s\n", diag.Count(counts[setup.Problem], string(setup.Problem)), diag.Count(counts[setup.Warning], string(setup.Warning)))
 	return p.Err
 }
 
 func (a *app) writeCheck(p *term.Printer, check *setup.Check) {
-	state := check.State + strings.Repeat(" ", 8-len(check.State))
+	state := string(check.State) + strings.Repeat(" ", 8-len(check.State))
 	if a.color(a.outWidth) {
-		colors := map[string]string{setup.OK: "32", setup.Warning: "33", setup.Problem: "31"}
+		colors := map[setup.CheckState]string{setup.OK: "32", setup.Warning: "33", setup.Problem: "31"}
 		state = "\x1b[" + colors[check.State] + "m" + state + "\x1b[0m"
 	}
 	p.Printf("%s %-10s", state, check.Name)

@@ -171,57 +171,30 @@ func (a *app) barColumns() func() int {
 }
 
 func (s *shown) event(e evalrun.Event) {
-	switch e.Kind {
-	case evalrun.EventNotice:
+	switch e := e.(type) {
+	case evalrun.Notice:
 		s.Notice(e.Text)
-	case evalrun.EventResumed:
+	case evalrun.RunResumed:
 		if !s.Quiet {
-			s.app.showTodo(e.Todo)
+			s.app.showTodo(&e.Todo)
 		}
-	case evalrun.EventStarted:
+	case evalrun.Started:
 		s.Waiting = e.Waiting
 		s.Start(e.Trials)
-	case evalrun.EventTrial:
+	case evalrun.TrialDone:
 		s.Done(e.Result, e.Spent)
-	case evalrun.EventRetry:
+	case evalrun.RetryPlanned:
 		if s.Verbose {
 			s.Notice(e.Text)
 		}
-	case evalrun.EventFinished:
+	case evalrun.Finished:
 		s.Finish()
-	case evalrun.EventWritten: // a signal ends what follows as usual
+	case evalrun.RunWritten: // a signal ends what follows as usual
 		s.release()
-	case evalrun.EventReports: // so that the verdict is the last line
+	case evalrun.ReportsDue: // so that the verdict is the last line
 		s.begin(e.Run)
-	case evalrun.EventProblem:
+	case evalrun.Problem:
 		s.app.explain(e.Err)
-	}
-}
-
-// until is a context that ends with a signal, and a function that ends it and gives the exit code that
-// the signal means.
-func until(ctx context.Context, signals <-chan os.Signal) (context.Context, func() (code int)) {
-	ctx, cancel := context.WithCancel(ctx)
-	caught := make(chan os.Signal, 1)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case sig := <-signals:
-			caught <- sig
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() int {
-		cancel()
-		<-watched
-		select {
-		case sig := <-caught:
-			return exit.OfSignal(sig.String())
-		default:
-			return exit.CodeOK
-		}
 	}
 }
 
@@ -230,7 +203,7 @@ func until(ctx context.Context, signals <-chan os.Signal) (context.Context, func
 func (a *app) interruptible(ctx context.Context, command func(context.Context) error) error {
 	signals, release := a.signals()
 	defer release()
-	ctx, signaled := until(ctx, signals)
+	ctx, signaled := exit.Until(ctx, signals)
 	err := command(ctx)
 	if code := signaled(); code != exit.CodeOK {
 		return exit.With(code, errors.New("interrupted"))

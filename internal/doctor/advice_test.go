@@ -39,7 +39,7 @@ func examine(t *testing.T, d *Doctor, env map[string]string) *Checkup {
 	return found
 }
 
-func (c *Checkup) the(name, state string) *Check {
+func (c *Checkup) the(name string, state CheckState) *Check {
 	for i := range c.Checks {
 		if c.Checks[i].Name == name && c.Checks[i].State == state {
 			return &c.Checks[i]
@@ -92,7 +92,8 @@ func TestEachFailureHasItsAdvice(t *testing.T) {
 	for _, test := range []struct {
 		name, url, key string
 		exit           int
-		check, state   string
+		check          string
+		state          CheckState
 		says           []string // in text or advice
 	}{
 		{"nothing wrong", good, goodKey, exit.CodeOK, "service", OK, []string{good}},

@@ -23,21 +23,24 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
+// CheckState says whether what a Check has looked at is as it should be.
+type CheckState string
+
 // States of a Check.
 const (
-	OK      = "ok"
-	Warning = "warning" // it may be in the way
-	Problem = "problem" // it is in the way
+	OK      CheckState = "ok"
+	Warning CheckState = "warning" // it may be in the way
+	Problem CheckState = "problem" // it is in the way
 )
 
 // Check is one thing that a Doctor has looked at. Nothing in it is a secret.
 type Check struct {
-	Name   string `json:"name"`
-	State  string `json:"state"`
-	Text   string `json:"text"`             // what was found
-	Advice string `json:"advice,omitempty"` // what to do about it
-	Page   string `json:"page,omitempty"`   // of the documentation: PAGE#SECTION
-	exit   int    // that it means, of a problem
+	Name   string     `json:"name"`
+	State  CheckState `json:"state"`
+	Text   string     `json:"text"`             // what was found
+	Advice string     `json:"advice,omitempty"` // what to do about it
+	Page   string     `json:"page,omitempty"`   // of the documentation: PAGE#SECTION
+	exit   int        // that it means, of a problem
 }
 
 // Setting is what holds for the service, and who said so.

@@ -58,7 +58,7 @@ func TestEachFlagSetsItsChoice(t *testing.T) {
 		"--failed-in=night":               func(f *job.Flags) { f.FailedIn = "night" },
 		"--changed-since=night":           func(f *job.Flags) { f.ChangedSince = "night" },
 		"--sample=9":                      func(f *job.Flags) { f.Sample = 9 },
-		"--shard=2/3":                     func(f *job.Flags) { f.Shard = "2/3" },
+		"--shard=2/3":                     func(f *job.Flags) { f.Shard = eval.Shard{Index: 2, Of: 3} },
 		"--var=a=1 --var=b=x=y --var=a=2": func(f *job.Flags) { f.Vars = map[string]string{"a": "2", "b": "x=y"} },
 		"--out=dir":                       func(f *job.Flags) { f.Out = "dir" },
 		"--no-content":                    func(f *job.Flags) { f.NoContent = true },

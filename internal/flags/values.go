@@ -12,7 +12,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/stats"
-	"github.com/evalrun/evalrun/runner"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -59,15 +58,16 @@ func (p *Duration) Set(s string) error {
 }
 
 // shardFlag is a flag of the form I/N.
-type shardFlag string
+type shardFlag eval.Shard
 
-func (f *shardFlag) String() string { return string(*f) }
+func (f *shardFlag) String() string { return eval.Shard(*f).String() }
 func (f *shardFlag) Type() string   { return "I/N" }
 func (f *shardFlag) Set(s string) error {
-	if shard, err := runner.ParseShard(s); err != nil || shard.Of == 0 {
+	var shard eval.Shard
+	if err := shard.UnmarshalText([]byte(s)); err != nil || shard.Of == 0 {
 		return fmt.Errorf("it takes a part of a whole, such as 1/4")
 	}
-	*f = shardFlag(s)
+	*f = shardFlag(shard)
 	return nil
 }
 

@@ -97,14 +97,14 @@ type Summary struct {
 	PassRate *float64 `json:"passRate"`
 	State    string   `json:"state"` // complete, running, interrupted or partial
 	Reason   string   `json:"reason,omitempty"`
-	Exit     *int     `json:"exit"` // of the gate; not while it runs
+	Exit     *int     `json:"exit"` // of the gate; nil while the run is in progress, and where no gate was applied
 	Problem  string   `json:"problem,omitempty"`
 }
 
 // Unreadable is the summary of a run that cannot be read.
 func Unreadable(err error) Summary { return Summary{State: "partial", Problem: err.Error()} }
 
-// Summarize gives the numbers of a run, to which the gate was applied unless it is running.
+// Summarize gives the numbers of a run.
 func Summarize(d *journal.Document) Summary {
 	out := Summary{Counts: d.Summary.Counts, State: "complete"}
 	if rate, ok := d.Summary.PassRate(); ok {
@@ -121,6 +121,8 @@ func Summarize(d *journal.Document) Summary {
 	case d.Partial():
 		out.State, out.Reason = "partial", string(d.End.Reason)
 	}
-	out.Exit = new(d.Gate.Exit)
+	if d.Gate != nil {
+		out.Exit = new(d.Gate.Exit)
+	}
 	return out
 }

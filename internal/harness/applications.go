@@ -36,7 +36,7 @@ func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 // absent is the service of a run in which no model is called.
 type absent struct {
 	offline
-	flow.Service // nil: nothing is called
+	refusing
 }
 
 // applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds

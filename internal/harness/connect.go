@@ -22,13 +22,12 @@ import (
 )
 
 // Session is a way to the service with everything wired. Close it. What a session does without has a stand-in that does
-// nothing: no field but Retrying and slow is nil once Connect has returned.
+// nothing: no field is nil once Connect has returned.
 type Session struct {
 	*job.Job
-	Version  string       // of evalrun
-	Notice   func(string) // what people should know during a run
-	Retrying func(string) // called before each retry; optional
-	slow     *slow        // before the run; nil during it
+	Version string       // of evalrun
+	Notice  func(string) // what people should know during a run
+	retries retries
 
 	link     link            // what is sent by to the unnamed service
 	links    map[string]link // the same for the named ones
@@ -278,13 +277,11 @@ func (s *Session) Waiting() string { return s.waits.String() }
 // retrying says of an attempt that it failed, and whose answer it was where that is another peer than the service.
 func (s *Session) retrying(to way) func(err *eval.Error, attempt, most int, wait time.Duration) {
 	return func(err *eval.Error, attempt, most int, wait time.Duration) {
-		if slow := s.slow; slow != nil && s.Retrying == nil {
-			slow.once(to.peer, func() {
-				s.Notice(fmt.Sprintf("no good answer from %s yet; trying up to %d times",
-					cmp.Or(to.address, s.Settings.Service.BaseURL), most))
-			})
+		if s.retries.first(to.peer) {
+			s.Notice(fmt.Sprintf("no good answer from %s yet; trying up to %d times",
+				cmp.Or(to.address, s.Settings.Service.BaseURL), most))
 		}
-		if report := s.Retrying; report != nil {
+		if report := s.retries.each(); report != nil {
 			wait = wait.Round(10 * time.Millisecond)
 			report(fmt.Sprintf("%sattempt %d of %d failed (%s); the next in %s", to.prefix(), attempt, most, err, wait))
 		}
@@ -312,10 +309,8 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	if err := s.shared.check(ctx, p); err != nil {
 		return nil, err
 	}
-	if s.Retrying == nil { // a silence would be taken for a hang
-		s.slow = &slow{}
-		defer func() { s.slow = nil }()
-	}
+	s.retries.enter(planning)
+	defer s.retries.enter(connected)
 	err := p.CheckModels(ctx, s.service, &s.Diags, s.Notice)
 	if err == nil && s.allClosed() {
 		return nil, exit.Incomplete("%s", s.closed.all())

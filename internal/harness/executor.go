@@ -84,7 +84,7 @@ func Executor(j *job.Job, version, dir string, notice func(string)) (flow.Execut
 	}
 	for name, one := range h.targets {
 		if _, program := one.attempter.(*client.Program); !program { // which keeps its own time, and no service
-			one.attempter = s.shared.around(flow.Deadline(caller{attempter: one.attempter}, 0), "")
+			one.attempter = s.shared.around(flow.Deadline(caller{refusing: onlyGenerate, attempter: one.attempter}, 0), "")
 			h.targets[name] = one
 		}
 	}
@@ -93,7 +93,7 @@ func Executor(j *job.Job, version, dir string, notice func(string)) (flow.Execut
 
 // caller is an application as a service that only generates: nothing else is called on its way.
 type caller struct {
-	flow.Service // nil
+	refusing
 	attempter
 }
 

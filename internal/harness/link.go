@@ -83,7 +83,7 @@ func (byEmulator) Emulated() bool { return true }
 func (s *Session) dial() (dialed, error) {
 	switch {
 	case len(s.Suites) > 0 && !slices.Contains(s.calls, ""):
-		return absent{}, nil
+		return absent{refusing: noModel}, nil
 	case s.Flags.Emulator != "":
 		config := s.clientConfig()
 		config.ToEmulator = true

@@ -20,7 +20,7 @@ import (
 func (s *site) shards(of int, prefix string, o eval.Options) (names []string) {
 	s.Helper()
 	for i := 1; i <= of; i++ {
-		o.Shard = fmt.Sprintf("%d/%d", i, of)
+		o.Shard = eval.Shard{Index: i, Of: of}
 		names = append(names, fmt.Sprintf("%s%d", prefix, i))
 		s.run(names[i-1], o, "s.yaml")
 	}

@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -90,6 +89,7 @@ func (s *Session) Run(ctx context.Context, plan *runner.Plan, progress Progress,
 		known, _ := s.answers.known(t)
 		return known
 	}
+	s.retries.enter(running)
 	progress.Start(plan.Size())
 	defer s.noteEchoes()
 	return dir, c.carryOut(ctx, progress, signals)
@@ -112,12 +112,7 @@ func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
 func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watched := make(chan struct{})
-	caught := make(chan string, 1)
-	go func() {
-		defer close(watched)
-		c.session.watch(ctx, signals, cancel, caught)
-	}()
+	caught := exit.Catch(ctx, signals, func() { c.session.stopping(ctx, signals, cancel) })
 	if limit := c.session.Settings.Limits.BudgetTime; limit > 0 {
 		timer := time.AfterFunc(limit, func() { c.halt(eval.EndBudget, fmt.Sprintf("the budget of %s is spent", limit)) })
 		defer timer.Stop()
@@ -132,26 +127,16 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 		c.broken = fmt.Errorf("a data file cannot be read any more, and its rows are missing: %w", err)
 	}
 	cancel()
-	<-watched
-	select {
-	case c.end.Signal = <-caught:
+	if c.end.Signal = caught(); c.end.Signal != "" {
 		c.end.Reason, c.end.Message = eval.EndInterrupted, ""
-	default:
 	}
 	return c.finish()
 }
 
-// watch turns signals into stopping: the first ends the asking, the second, or thirty seconds,
-// what is under way.
-func (s *Session) watch(ctx context.Context, signals <-chan os.Signal, cancel context.CancelFunc, caught chan<- string) {
-	select {
-	case sig := <-signals:
-		caught <- sig.String()
-		s.stop.Now("interrupted")
-		s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for calls in progress; once more to abandon them")
-	case <-ctx.Done():
-		return
-	}
+// stopping is what the first signal means: no more calls. The second, or thirty seconds, abandons what is in progress.
+func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel context.CancelFunc) {
+	s.stop.Now("interrupted")
+	s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for calls in progress; once more to abandon them")
 	timer := time.NewTimer(drainTime)
 	defer timer.Stop()
 	select {
@@ -351,20 +336,16 @@ func (c *consumer) decide(r *eval.Result) {
 	s := c.session
 	switch r.Outcome {
 	case eval.Skip:
-		if r.OverBudget {
-			c.halt(eval.EndBudget, r.SkipReason)
+		if r.OverBudget != "" {
+			c.halt(eval.EndBudget, r.OverBudget)
 		}
 	case eval.Fail:
 		if c.failures++; s.Flags.MaxFailures > 0 && c.failures >= s.Flags.MaxFailures {
 			c.halt(eval.EndMaxFailures, tooMany(s.Flags.MaxFailures))
 		}
 	case eval.Err:
-		if r.OverBudget {
-			reason := r.Error.Message
-			if at := strings.Index(reason, "the budget"); at > 0 { // the prefix names a call of the trial, and the reason is about the run
-				reason = reason[at:]
-			}
-			c.halt(eval.EndBudget, reason)
+		if r.OverBudget != "" { // the error also names a call of the trial
+			c.halt(eval.EndBudget, r.OverBudget)
 		}
 		if e := cmp.Or(r.Trouble, r.Error); !s.closes(c.applicationOf(r), e) {
 			c.decideOnError(c.applicationOf(r), e)

@@ -82,7 +82,7 @@ func (f *Flags) CheckRace() error {
 		given bool
 		why   string
 	}{
-		{"--shard", f.Shard != "", "a race needs the answers of all arms to a case, and a shard has some of them"},
+		{"--shard", f.Shard != eval.Shard{}, "a race needs the answers of all arms to a case, and a shard has some of them"},
 		{"--stop-early", f.Rule.StopEarly || d.Rule.StopEarly, "a race ends by itself, arm by arm"},
 		{"--baseline", f.Baseline != "" || d.Baseline != "" && !f.NoBaseline, "arms that leave a race have nothing to compare"},
 		{"--interleave", f.Interleave != "", "arms that leave a race have nothing to compare"},

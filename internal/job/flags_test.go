@@ -18,7 +18,7 @@ func TestWhatDoesNotGoWithARace(t *testing.T) {
 		return &f
 	}
 	for says, change := range map[string]func(o *eval.Options){
-		"--shard":      func(o *eval.Options) { o.Shard = "1/2" },
+		"--shard":      func(o *eval.Options) { o.Shard = eval.Shard{Index: 1, Of: 2} },
 		"--stop-early": func(o *eval.Options) { o.Rule.StopEarly = true },
 		"--baseline":   func(o *eval.Options) { o.Baseline = "main" },
 		"--interleave": func(o *eval.Options) { o.Interleave = "s.yaml@main" },

@@ -114,7 +114,7 @@ func (l *Loaded) settings() (Settings, error) {
 		return s, err
 	}
 	s.Selection, err = selection.New(&f.Options, f.Dir, l.rescored.within, func() *runner.Plan {
-		f.Shard = "" // a shard is a part of what is selected
+		f.Shard = eval.Shard{} // a shard is a part of what is selected
 		return l.plan(&f, nil, s.Service.APIVersion)
 	})
 	return s, err

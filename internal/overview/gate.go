@@ -10,17 +10,43 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
+// NotApplied says why there is no verdict on a run whose document has no gate.
+const NotApplied = "the gate was not applied"
+
+// Rules are those of the gate that was applied; none when no gate was.
+func Rules(d *journal.Document) []eval.GateRule {
+	if d.Gate == nil {
+		return nil
+	}
+	return d.Gate.Rules
+}
+
+// HasPassed reports whether a gate was applied and its exit code is 0.
+func HasPassed(d *journal.Document) bool { return d.Gate != nil && d.Gate.Exit == 0 }
+
 // GateCases are the rules that do not hold although no failed case shows it, such as one of latency. For readers of
 // cases alone, each of them is one more failed case.
+//
+// Of a run to which no gate was applied, each suite that states one has such a case: else a reader of cases sees nothing but
+// green ones, and takes that for a verdict.
 type GateCases struct {
 	rules []eval.GateRule
 	arms  []string // of each rule
+	// Unapplied says that the cases are there because no gate was applied. They are errors, not failures.
+	Unapplied bool
 }
 
-// NewGateCases finds them in a run to which the gate was applied.
+// NewGateCases finds them in a run.
 func NewGateCases(d *journal.Document) GateCases {
-	var g GateCases
+	g := GateCases{Unapplied: d.Gate == nil}
 	for _, s := range d.Summary.Suites {
+		if g.Unapplied {
+			if statesGate(d, s.Name) && len(s.Arms) > 0 {
+				g.rules = append(g.rules, eval.GateRule{Suite: s.Name, Name: "no verdict", Why: NotApplied})
+				g.arms = append(g.arms, s.Arms[0].Name)
+			}
+			continue
+		}
 		for _, rule := range d.Gate.Rules {
 			if rule.Suite == s.Name && !rule.Holds && len(s.Arms) > 0 && !shown(&rule, &s) {
 				g.rules = append(g.rules, rule)
@@ -42,10 +68,14 @@ func (g *GateCases) Of(suite, arm string) []eval.GateRule {
 	return out
 }
 
-// in adds them to the counts of cases.
-func (g *GateCases) in(c journal.CaseCounts) journal.CaseCounts {
-	c.Tests += len(g.rules)
-	c.Failures += len(g.rules)
+// In adds n of them to the counts of cases.
+func (g *GateCases) In(c journal.CaseCounts, n int) journal.CaseCounts {
+	c.Tests += n
+	if g.Unapplied {
+		c.Errors += n
+	} else {
+		c.Failures += n
+	}
 	return c
 }
 
@@ -80,20 +110,24 @@ func GateCase(rule *eval.GateRule) string {
 
 // Unjudged says which suites have failed cases that no rule of their gate is about: it holds, and a reader may take that for a good run.
 func Unjudged(d *journal.Document) (out []string) {
-	if d.Running || d.Partial() || d.Run.Plan.Shard != nil {
+	if d.Gate == nil || d.Running || d.Partial() || d.Run.Plan.Shard != nil {
 		return nil
 	}
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]
-		stated := slices.ContainsFunc(d.Run.Suites, func(r eval.RunSuite) bool { return r.Name == s.Name && r.Gate != nil })
 		judged := slices.ContainsFunc(d.Gate.Rules, func(r eval.GateRule) bool { return r.Suite == s.Name && aboutFailures(&r) })
-		if stated && !judged && s.Gated.Fail > 0 {
+		if statesGate(d, s.Name) && !judged && s.Gated.Fail > 0 {
 			out = append(out, fmt.Sprintf(
 				"%s: no rule of the gate is about the %s; `passRate: {min: 0.9}` is one", s.Name, diag.Count(s.Gated.Fail, "failed trial"),
 			))
 		}
 	}
 	return out
+}
+
+// statesGate reports whether a suite of the run states a gate.
+func statesGate(d *journal.Document, suite string) bool {
+	return slices.ContainsFunc(d.Run.Suites, func(r eval.RunSuite) bool { return r.Name == suite && r.Gate != nil })
 }
 
 // aboutFailures reports whether a rule can break because of cases that fail, or is stated instead of one that could.

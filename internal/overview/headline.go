@@ -18,10 +18,16 @@ type Headline struct {
 // String is the verdict on a run in one line.
 func (h Headline) String() string { return h.Word + ": " + h.Why }
 
+// NoVerdict is the word of a run on which there is no verdict.
+const NoVerdict = "NO VERDICT"
+
 // HeadlineOf is the verdict on a run.
 func HeadlineOf(d *journal.Document) Headline {
 	if d.Running {
 		return Headline{"NO VERDICT YET", "the run is still in progress", eval.Skip}
+	}
+	if d.Gate == nil {
+		return Headline{NoVerdict, NotApplied, eval.Skip}
 	}
 	f := headlineOf(d)
 	f.Why += fmt.Sprintf(" (exit %d)", d.Gate.Exit)
@@ -39,7 +45,7 @@ func headlineOf(d *journal.Document) Headline {
 	case 130, 143:
 		return Headline{"INTERRUPTED", "not every trial of the plan was judged", eval.Err}
 	}
-	if broken(&d.Gate) {
+	if broken(d.Gate) {
 		return Headline{"FAIL", "the gate does not hold", eval.Fail}
 	}
 	return Headline{"FAIL", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
@@ -48,7 +54,7 @@ func headlineOf(d *journal.Document) Headline {
 func passed(d *journal.Document) Headline {
 	switch {
 	case d.Run.Plan.Shard != nil:
-		return Headline{"NO VERDICT", "a shard applies no gate", eval.Skip}
+		return Headline{NoVerdict, "a shard applies no gate", eval.Skip}
 	case len(d.Gate.Rules) > 0:
 		return Headline{"PASS", "the gate holds", eval.Pass}
 	}
@@ -59,7 +65,7 @@ func notJudged(d *journal.Document) Headline {
 	switch {
 	case d.Partial():
 		return Headline{"INCOMPLETE", "not every trial of the plan was judged", eval.Err}
-	case broken(&d.Gate):
+	case broken(d.Gate):
 		return Headline{"ERROR", "the gate does not hold", eval.Err}
 	}
 	return Headline{"ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}

@@ -20,11 +20,13 @@ const version = 1
 
 // Overview is a run without its trials, as programs read it.
 type Overview struct {
-	Version int          `json:"version"`
-	Run     RunStatus    `json:"run"`
-	Summary Summary      `json:"summary"`
-	Arms    []ArmFigures `json:"arms"`
-	Gate    eval.Gate    `json:"gate"`
+	Version int     `json:"version"`
+	Run     RunStatus     `json:"run"`
+	Summary Summary `json:"summary"`
+	Arms    []ArmFigures   `json:"arms"`
+	// Gate is nil when none was applied; NoVerdict then says so.
+	Gate      *eval.Gate `json:"gate"`
+	NoVerdict string     `json:"noVerdict,omitempty"`
 	// Comparison is with the baseline of the gate.
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
 	// Ranking orders the arms of suites with a rule about the best, or with a race.
@@ -93,17 +95,17 @@ type Metric struct {
 	Interval [2]float64 `json:"interval"`
 }
 
-// New reads an overview from a run to which the gate was applied.
+// New reads an overview from a run.
 func New(d *journal.Document) Overview {
 	out := Overview{
 		Version: version,
 		Run:     newRun(d),
 		Summary: newSummary(d),
 		Arms:    []ArmFigures{},
-		Gate:    d.Gate, Comparison: d.Comparison, Ranking: d.Ranking, Race: RaceOf(d),
+		Gate:    applied(d.Gate), Comparison: d.Comparison, Ranking: d.Ranking, Race: RaceOf(d),
 	}
-	if out.Gate.Rules == nil {
-		out.Gate.Rules = []eval.GateRule{}
+	if d.Gate == nil {
+		out.NoVerdict = NotApplied
 	}
 	for _, one := range d.Summary.Suites {
 		for i := range one.Arms {
@@ -115,6 +117,14 @@ func New(d *journal.Document) Overview {
 		}
 	}
 	return out
+}
+
+// applied is a gate whose rules are a list in JSON, even an empty one; nil when none was applied.
+func applied(g *eval.Gate) *eval.Gate {
+	if g == nil || g.Rules != nil {
+		return g
+	}
+	return &eval.Gate{Exit: g.Exit, Rules: []eval.GateRule{}}
 }
 
 func newRun(d *journal.Document) RunStatus {
@@ -139,7 +149,7 @@ func newSummary(d *journal.Document) Summary {
 		Cut:     Cut{s.Cut, s.PartlyBlocked},
 		Tokens:  s.Tokens,
 		Judging: JudgingOf(d),
-		Cases:   cases.in(s.Cases),
+		Cases:   cases.In(s.Cases, len(cases.rules)),
 	}
 	if rate, ok := s.PassRate(); ok {
 		out.PassRate = &rate

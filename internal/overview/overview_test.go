@@ -60,7 +60,7 @@ func TestFiguresOfARun(t *testing.T) {
 	expect.Same(t, "counts", got.Summary.Counts, eval.Counts{Pass: 3, Fail: 3, Error: 1})
 	expect.Same(t, "trials", got.Summary.Trials, 7)
 	expect.Same(t, "pass rate", *got.Summary.PassRate, 0.5)
-	expect.Same(t, "rules, where no gate was applied", got.Gate.Rules, []eval.GateRule{})
+	expect.Same(t, "rules of a gate without any", got.Gate.Rules, []eval.GateRule{})
 	if len(got.Arms) != 1 {
 		t.Fatalf("got %d arms, want one", len(got.Arms))
 	}
@@ -70,6 +70,20 @@ func TestFiguresOfARun(t *testing.T) {
 	const z, n, p = 1.6448536269514722, 3.0, 0.5
 	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n)) / (1 + z*z/n)
 	expect.Same(t, "interval", *a.Interval, [2]float64{p - half, p + half}, cmpopts.EquateApprox(0, 1e-9))
+}
+
+// Without a gate there is no verdict, and each suite that states one has a case that could not be judged.
+func TestWithoutAGateThereIsNoVerdict(t *testing.T) {
+	t.Parallel()
+	d := rows(t, func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{} }, completed(), "p")
+	d.Gate = nil
+	got := New(d)
+	expect.Same(t, "gate", got.Gate, nil)
+	expect.Same(t, "why", got.NoVerdict, NotApplied)
+	expect.Same(t, "cases", got.Summary.Cases, journal.CaseCounts{Tests: 2, Errors: 1})
+	if HasPassed(d) || len(Rules(d)) > 0 {
+		t.Errorf("got passed %v and the rules %v, want neither", HasPassed(d), Rules(d))
+	}
 }
 
 // Without anything judged there is no rate, and no interval.

@@ -71,13 +71,20 @@ func cutComparison(c *compare.Comparison) *compare.Comparison {
 // plain is the run in a line, for browsers that run no scripts.
 func (h *head) plain() string {
 	c := h.Summary
-	counts := fmt.Sprintf("%d trials: %d pass, %d fail, %d error, %d skip; exit %d.", c.Trials, c.Pass, c.Fail, c.Error, c.Skip, h.Gate.Exit)
+	verdict := "no verdict: " + h.NoVerdict
+	if h.Gate != nil {
+		verdict = fmt.Sprintf("exit %d", h.Gate.Exit)
+	}
+	counts := fmt.Sprintf("%d trials: %d pass, %d fail, %d error, %d skip; %s.", c.Trials, c.Pass, c.Fail, c.Error, c.Skip, verdict)
 	return strings.Join(append(h.Notices, counts), " ")
 }
 
 // notices are what a reader must know before believing a number.
 func notices(d *journal.Document) []string {
 	out := append([]string{}, origins(&d.Run)...)
+	if d.Gate == nil {
+		out = append(out, "No verdict: "+overview.NotApplied+".")
+	}
 	if words := progress(d); words != "" {
 		out = append(out, words)
 	}

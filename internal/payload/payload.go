@@ -179,7 +179,7 @@ func AppendTools(dst []byte, tools []tool.Declaration) []byte {
 }
 
 // modes are the service's words for the modes of a tool.Choice.
-var modes = map[string]string{tool.Auto: "AUTO", tool.None: "NONE", tool.Required: "ANY"}
+var modes = map[tool.ChoiceMode]string{tool.Auto: "AUTO", tool.None: "NONE", tool.Required: "ANY"}
 
 // AppendToolChoice appends the choice of a function as it is sent.
 func AppendToolChoice(dst []byte, c *tool.Choice) []byte {

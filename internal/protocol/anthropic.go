@@ -176,7 +176,7 @@ func choiceAnthropic(c *tool.Choice) json.RawMessage {
 	case c.Mode == tool.Required:
 		return typed("any")
 	}
-	return typed(c.Mode)
+	return typed(string(c.Mode))
 }
 
 func messagesAnthropic(r *eval.Request) []json.RawMessage {

@@ -99,7 +99,7 @@ func choice(c *tool.Choice, named func(name string) json.RawMessage) json.RawMes
 	case c.Name != "":
 		return named(c.Name)
 	}
-	return quote(c.Mode)
+	return quote(string(c.Mode))
 }
 
 func formatOpenAI(s *settings) json.RawMessage {

@@ -158,7 +158,7 @@ func TestToolsAreSent(t *testing.T) {
 		"f":        {`{"type":"function","function":{"name":"f"}}`, `{"type":"function","name":"f"}`, `{"type":"tool","name":"f"}`},
 	}
 	for word, want := range names {
-		r.ToolChoice = &tool.Choice{Mode: word}
+		r.ToolChoice = &tool.Choice{Mode: tool.ChoiceMode(word)}
 		if word == "f" {
 			r.ToolChoice = &tool.Choice{Name: word}
 		}

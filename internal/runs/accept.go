@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/glob"
 	"github.com/evalrun/evalrun/internal/atomic"
 	"github.com/evalrun/evalrun/internal/exit"
@@ -86,7 +87,7 @@ func LoadAccepting(name string, files []string, f job.Flags, getenv func(string)
 	cases, arms := f.Cases, f.Arms
 	l, err := job.LoadRescored(name, files, f, getenv)
 	if err == nil {
-		l.Flags.Cases, l.Flags.Arms, l.Flags.Tags, l.Flags.Shard = cases, arms, nil, "" // beyond that, the run knows its requests
+		l.Flags.Cases, l.Flags.Arms, l.Flags.Tags, l.Flags.Shard = cases, arms, nil, eval.Shard{} // beyond that, the run knows its requests
 	}
 	return l, err
 }

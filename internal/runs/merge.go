@@ -210,7 +210,7 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 	run.RescoredFrom = rescoredFrom(shards)
 	run.Labels = maps.Clone(run.Labels)
 	options := *run.Options() // resuming the merged run resumes all of it
-	options.Shard = ""
+	options.Shard = eval.Shard{}
 	run.Flags = &options
 	for _, d := range shards {
 		run.StartedAt = min(run.StartedAt, d.Run.StartedAt)

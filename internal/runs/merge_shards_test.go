@@ -18,7 +18,7 @@ func (f inFolder) shard(name string, index int, outcomes string, change func(*ev
 	f.record(name, func(r *eval.Run) {
 		r.Plan.Shard = &eval.ShardOf{Index: index, Of: 2, Plan: "plan", Trials: 6}
 		r.Plan.Arms = []string{"t/p"}
-		r.Flags.Shard = fmt.Sprintf("%d/2", index)
+		r.Flags.Shard = eval.Shard{Index: index, Of: 2}
 		if change != nil {
 			change(r)
 		}
@@ -64,7 +64,7 @@ func TestMergedShardsAreOneRun(t *testing.T) {
 	}
 	expect.Same(t, "the order of the trials", order, []int{0, 1, 2, 3, 4, 5})
 	expect.Same(t, "trials and shard", [2]any{d.Run.Plan.Trials, d.Run.Plan.Shard}, [2]any{6, (*eval.ShardOf)(nil)})
-	expect.Same(t, "the flag", d.Run.Options().Shard, "")
+	expect.Same(t, "the flag", d.Run.Options().Shard, eval.Shard{})
 	expect.Same(t, "the beginning", d.Run.StartedAt, "2026-01-01T00:00:00Z")
 	var models []string
 	for _, one := range d.Run.Models {
@@ -104,7 +104,7 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 		"the emulator": {second: change(func(r *eval.Run) { r.Emulator = true }), want: "two used another service than DIR/one"},
 		"a recording":  {second: change(func(r *eval.Run) { r.Replay = "tape" }), want: "two used another service than DIR/one"},
 		"another gate": {
-			second: change(func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: 0.5} }),
+			second: change(func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(0.5)} }),
 			want:   "two has another gate than DIR/one",
 		},
 		"an interrupted one": {

@@ -67,13 +67,20 @@ func (f Folder) HTML(name string, screen term.Screen) (path string, err error) {
 	return path, f.Report(name, []string{"html=" + path}, screen, false)
 }
 
-// ReportBaseline writes reports of the run that has a name. It may be an exported file, to which no gate applies.
+// ReportBaseline writes reports of the run that has a name. It may be an exported file, to which no gate applies: there is no verdict.
 func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen) error {
-	doc, err := f.OpenBaseline(name)
+	path, err := f.FindBaseline(name)
+	if err != nil {
+		return exit.BadInput("%w", err)
+	}
+	doc, err := f.Open(path)
 	if err != nil {
 		return err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
+	if info, err := os.Stat(path); err == nil && info.IsDir() || filepath.Base(path) == journal.FileName {
+		verdict.ApplyIn(f.Dir, doc)
+	}
 	outputs, err := output.Parse(f.Dir, formats)
 	if err == nil {
 		_, err = output.Write(doc, outputs, screen, layout(screen))

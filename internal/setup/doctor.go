@@ -4,9 +4,10 @@ import "github.com/evalrun/evalrun/internal/doctor"
 
 // The check-up of a set-up, for the command.
 type (
-	Doctor  = doctor.Doctor
-	Checkup = doctor.Checkup
-	Check   = doctor.Check
+	Doctor     = doctor.Doctor
+	Checkup    = doctor.Checkup
+	Check      = doctor.Check
+	CheckState = doctor.CheckState
 )
 
 // States of a Check.

@@ -7,7 +7,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Record writes a run file and opens it until the test ends. Without an end the run was killed.
+// Record writes a run file and opens it until the test ends, with a gate applied that has no rules and holds. Without an end the
+// run was killed.
 func Record(t testing.TB, run *eval.Run, end *eval.End, trials ...*eval.Result) *journal.Document {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,6 +32,7 @@ func Record(t testing.TB, run *eval.Run, end *eval.End, trials ...*eval.Result) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.Gate = &eval.Gate{}
 	t.Cleanup(func() { _ = d.Close() }) // it was only read
 	return d
 }

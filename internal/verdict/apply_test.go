@@ -131,7 +131,7 @@ func TestQuarantinedCasesStayOutOfTheGate(t *testing.T) {
 func TestEveryArmMustHold(t *testing.T) {
 	t.Parallel()
 	trials := slices.Concat(row("pppf", on("s", "t/p")), row("pfff", on("s", "t/q")))
-	d := runOf(t, "r", gated(eval.GateConfig{PassRateMin: new(0.5), LatencyP95Ms: 100}), trials...)
+	d := runOf(t, "r", gated(eval.GateConfig{PassRateMin: new(0.5), LatencyP95Ms: new(100.0)}), trials...)
 	expect.Same(t, "rules", rulesOf(d), []string{
 		"passRate t/p holds", "latency p95 t/p holds", "passRate t/q broken", "latency p95 t/q holds", "errors holds", "exit 1",
 	})
@@ -217,7 +217,7 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 			rule.OnInconclusive = test.on
 			trials := row(test.head)
 			d := comparedWith(t, runOf(t, "base", nil, row(all)...), *rule, trials...)
-			d.Run.Suites[0].Gate.ErrorsMax = 1
+			d.Run.Suites[0].Gate.ErrorsMax = new(1.0)
 			Apply(d)
 			test.want.Suite, test.want.Name, test.want.Arm, test.want.Limit = "s", "baseline", "t/p", 0.05
 			expect.Same(t, "rule", d.Gate.Rules[1], test.want)

@@ -207,7 +207,7 @@ func chosenByOutcome(name string, d *journal.Document) string {
 func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) compare.Options {
 	o := compare.Options{Alpha: eval.DefaultAlpha, MaxErrors: leastMaxErrors, Seed: comparisonSeed}
 	if g := gateConfig(head, suite); g != nil {
-		o.MaxErrors = max(o.MaxErrors, g.ErrorsMax)
+		o.MaxErrors = max(o.MaxErrors, g.MostErrors())
 	}
 	if rule != nil {
 		o.Gated, o.Alpha, o.MinPaired = rule.Metrics, rule.Alpha, rule.LeastPaired()

@@ -291,7 +291,7 @@ func TestErrorsThatAComparisonBears(t *testing.T) {
 	letters := strings.Repeat("p", 94) + strings.Repeat("e", 6)
 	for limit, want := range map[float64]eval.Verdict{0: eval.Invalid, 0.05: eval.Invalid, 0.06: eval.NotWorse} {
 		base := runOf(t, "base", nil, row(strings.Repeat("p", 100))...)
-		head := runOf(t, "head", func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: limit} }, row(letters)...)
+		head := runOf(t, "head", func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{ErrorsMax: new(limit)} }, row(letters)...)
 		c := onlyArm(t, compared(t, base, head, byRule(passRule(0.2))))
 		expect.Same(t, fmt.Sprint("verdict with errors of ", limit), c.Verdict, want)
 	}

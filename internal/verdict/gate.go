@@ -55,7 +55,7 @@ func Apply(d *journal.Document) {
 		codes = append(codes, exit.OfSignal(d.End.Signal))
 	}
 	g.Exit = exit.Worst(codes...)
-	d.Gate, d.Comparison = g, comparison
+	d.Gate, d.Comparison = &g, comparison
 }
 
 // lostSuites are the suites that only the baseline has; no suite of the run has a rule about them.
@@ -144,12 +144,12 @@ func (r *rulings) apply(g *eval.GateConfig) {
 			value, holds := optional(classified(arm, m.Metric))
 			r.rule("classification "+m.Metric, arm.Name, value, m.Min, holds(func(v float64) bool { return v >= m.Min-slack }))
 		}
-		if g.LatencyP95Ms > 0 {
+		if g.LatencyP95Ms != nil {
 			value, holds := optional(r.doc.LatencyQuantile(r.suite.Name, arm.Name, 0.95))
-			r.rule("latency p95", arm.Name, value, g.LatencyP95Ms, holds(func(v float64) bool { return v <= g.LatencyP95Ms }))
+			r.rule("latency p95", arm.Name, value, *g.LatencyP95Ms, holds(func(v float64) bool { return v <= *g.LatencyP95Ms }))
 		}
 	}
-	r.atMost("errors", r.suite.Gated.Error, g.ErrorsMax, exit.CodeIncomplete)
+	r.atMost("errors", r.suite.Gated.Error, g.MostErrors(), exit.CodeIncomplete)
 	if g.BlockedMax != nil {
 		r.atMost("blocked", r.suite.Blocked, *g.BlockedMax, exit.CodeFailed)
 	}
@@ -236,17 +236,18 @@ func holdsUp(v eval.Verdict, onInconclusive string) bool {
 	return verdictExit(v, onInconclusive) == exit.CodeOK
 }
 
-// verdictExit is the exit code that a verdict means.
+// verdictExit is the exit code that a verdict means. Where a rule wants one, none is as good as an invalid one.
 func verdictExit(v eval.Verdict, onInconclusive string) int {
 	switch v {
+	case eval.Improved, eval.NotWorse:
+		return exit.CodeOK
 	case eval.Regressed:
 		return exit.CodeFailed
-	case eval.Invalid:
-		return exit.CodeIncomplete
 	case eval.Inconclusive:
 		if cmp.Or(onInconclusive, eval.OnFail) == eval.OnFail {
 			return exit.CodeInconclusive
 		}
+		return exit.CodeOK
 	}
-	return exit.CodeOK
+	return exit.CodeIncomplete
 }

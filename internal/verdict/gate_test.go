@@ -62,8 +62,8 @@ func TestApply(t *testing.T) {
 		"pass rate":              {&eval.GateConfig{PassRateMin: share(0.6)}, "ppf", completed, exit.CodeOK, ""},
 		"pass rate, not reached": {&eval.GateConfig{PassRateMin: share(0.7)}, "ppf", completed, exit.CodeFailed, "passRate"},
 		"19 of 20 are 0.95":      {&eval.GateConfig{PassRateMin: share(0.95)}, "pppppppppppppppppppf", completed, exit.CodeOK, ""},
-		"errors":                 {&eval.GateConfig{ErrorsMax: 0.4}, "ppe", completed, exit.CodeOK, ""},
-		"too many errors":        {&eval.GateConfig{ErrorsMax: 0.3}, "ppe", completed, exit.CodeIncomplete, "errors"},
+		"errors":                 {&eval.GateConfig{ErrorsMax: new(0.4)}, "ppe", completed, exit.CodeOK, ""},
+		"too many errors":        {&eval.GateConfig{ErrorsMax: new(0.3)}, "ppe", completed, exit.CodeIncomplete, "errors"},
 		"a mean":                 {&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.2}}}, "pppp", completed, exit.CodeOK, ""},
 		"a mean, too low": {
 			&eval.GateConfig{Means: []eval.MeanMin{{Metric: "tone", Min: 0.3}}}, "pppp", completed, exit.CodeFailed, "mean tone",
@@ -71,9 +71,9 @@ func TestApply(t *testing.T) {
 		"a metric without a value": {
 			&eval.GateConfig{Means: []eval.MeanMin{{Metric: "none", Min: 0.3}}}, "pp", completed, exit.CodeIncomplete, "mean none",
 		},
-		"latency":           {&eval.GateConfig{LatencyP95Ms: 10_000}, "pp", completed, exit.CodeOK, ""},
-		"latency, too long": {&eval.GateConfig{LatencyP95Ms: 50}, "pp", completed, exit.CodeFailed, "latency p95"},
-		"nothing judged":    {&eval.GateConfig{PassRateMin: share(0.5), ErrorsMax: 1}, "ee", completed, exit.CodeIncomplete, "passRate"},
+		"latency":           {&eval.GateConfig{LatencyP95Ms: new(10_000.0)}, "pp", completed, exit.CodeOK, ""},
+		"latency, too long": {&eval.GateConfig{LatencyP95Ms: new(50.0)}, "pp", completed, exit.CodeFailed, "latency p95"},
+		"nothing judged":    {&eval.GateConfig{PassRateMin: share(0.5), ErrorsMax: new(1.0)}, "ee", completed, exit.CodeIncomplete, "passRate"},
 		"not complete":      {&eval.GateConfig{PassRateMin: share(0.5)}, "pps", &eval.End{Reason: eval.EndBudget}, exit.CodeIncomplete, ""},
 		"a failure and a signal": {
 			nil, "pfs", &eval.End{Reason: eval.EndInterrupted, Signal: "interrupt"}, exit.CodeInterrupted, "",

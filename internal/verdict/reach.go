@@ -72,7 +72,7 @@ func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
 // when none of them has a rule.
 func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.Options) *eval.GateConfig {
 	d := defaultsOf(o)
-	g, unset := &eval.GateConfig{}, own == nil || own.ErrorsUnset
+	g := &eval.GateConfig{}
 	if own != nil {
 		*g = *own
 	}
@@ -83,12 +83,7 @@ func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.Optio
 	g.Baseline = cmp.Or(baseline, g.Baseline)
 	g.PassRateMin = cmp.Or(o.MinPassRate, g.PassRateMin, d.MinPassRate)
 	g.BlockedMax = cmp.Or(o.MaxBlocked, g.BlockedMax, d.MaxBlocked)
-	switch {
-	case o.MaxErrors != nil:
-		g.ErrorsMax = *o.MaxErrors
-	case unset && d.MaxErrors != nil:
-		g.ErrorsMax = *d.MaxErrors
-	}
+	g.ErrorsMax = cmp.Or(o.MaxErrors, g.ErrorsMax, d.MaxErrors)
 	return g
 }
 

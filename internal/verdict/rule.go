@@ -251,7 +251,10 @@ func Exit(c *compare.Comparison, rule *eval.BaselineRule) int {
 		codes = append(codes, exit.CodeIncomplete)
 	}
 	if rule == nil {
-		return exit.Worst(append(codes, verdictExit(c.Verdict, eval.OnFail))...) // invalid, or nothing
+		if c.Verdict != "" { // invalid: without a rule there are estimates, and no verdict
+			codes = append(codes, verdictExit(c.Verdict, eval.OnFail))
+		}
+		return exit.Worst(codes...)
 	}
 	for i := range c.Arms {
 		codes = append(codes, verdictExit(c.Arms[i].Verdict, rule.OnInconclusive))

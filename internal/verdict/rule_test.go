@@ -50,7 +50,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 		check   func(*eval.BaselineRule) bool
 	}{
 		"nothing": {metrics: own, check: func(r *eval.BaselineRule) bool {
-			return r.Alpha == 0.01 && r.OnInconclusive == eval.OnWarn && !r.StopEarly && r.LeastPaired() == eval.DefaultMinPaired
+			return r.Alpha == 0.01 && r.OnInconclusive == eval.OnWarn && !r.StopEarly && r.LeastPaired() == 0.9
 		}},
 		"--margin, of all but ratios": {
 			options: eval.RuleOptions{Margin: 0.2}, metrics: []metric{{"pass", 0.2}, {"tone", 0.2}, {"latency", 1.2}},

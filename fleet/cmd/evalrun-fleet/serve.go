@@ -103,21 +103,23 @@ func (o *serveOptions) options(suites []string) evalrun.Options {
 
 // show shows what happens in a run.
 func show(bar *term.Progress, e evalrun.Event) {
-	switch e.Kind {
-	case evalrun.EventNotice, evalrun.EventRetry:
-		if e.Kind == evalrun.EventNotice || bar.Verbose {
+	switch e := e.(type) {
+	case evalrun.Notice:
+		bar.Notice(e.Text)
+	case evalrun.RetryPlanned:
+		if bar.Verbose {
 			bar.Notice(e.Text)
 		}
-	case evalrun.EventStarted:
+	case evalrun.Started:
 		bar.Waiting = e.Waiting
 		bar.Start(e.Trials)
-	case evalrun.EventTrial:
+	case evalrun.TrialDone:
 		bar.Done(e.Result, e.Spent)
-	case evalrun.EventFinished:
+	case evalrun.Finished:
 		bar.Finish()
-	case evalrun.EventProblem:
+	case evalrun.Problem:
 		explain(e.Err)
-	case evalrun.EventReports:
+	case evalrun.ReportsDue:
 		if why := e.Run.End.StopReason(); why != "" {
 			bar.Notice(why)
 		}

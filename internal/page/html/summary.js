@@ -8,7 +8,7 @@ function drawSummary(head, rows) {
     drawNotices(head, rows),
     head.comparison && drawComparisonInBrief(head),
     drawTroubles(rows),
-    head.gate.rules.length > 0 && drawGate(head),
+    rulesOf(head).length > 0 && drawGate(head),
     drawRankings(head),
     drawArms(head),
     drawTradeoff(head, rows),
@@ -21,10 +21,16 @@ function drawSummary(head, rows) {
   ];
 }
 
+// rulesOf are the rules of the gate; none when no gate was applied.
+function rulesOf(head) {
+  return head.gate ? head.gate.rules : [];
+}
+
 // verdictOf says in words what the exit code means.
 function verdictOf(head) {
-  const rules = head.gate.rules.length > 0, broken = head.gate.rules.filter(r => !r.holds).length;
+  const rules = rulesOf(head).length > 0, broken = rulesOf(head).filter(r => !r.holds).length;
   if (head.running) return ['skip', 'Still running'];
+  if (!head.gate) return ['skip', 'No verdict'];
   switch (head.gate.exit) {
   case 0:
     if (head.run.partial && !rules) return ['skip', 'Not complete'];
@@ -43,13 +49,13 @@ function servicesOf(run) {
 }
 
 function drawVerdict(head) {
-  const [tone, words] = verdictOf(head), s = head.summary, broken = head.gate.rules.filter(r => !r.holds).length;
+  const [tone, words] = verdictOf(head), s = head.summary, broken = rulesOf(head).filter(r => !r.holds).length;
   const took = new Date(head.run.finishedAt) - new Date(head.run.startedAt); // not a number where the file has no times
   const service = head.run.emulator ? 'emulator' : servicesOf(head.run) || ((head.run.plan.targets || []).some(t => t.app) ? '' : 'not recorded');
   const facts = [
     s.passRate === null ? null : percent(s.passRate) + ' pass rate',
-    broken > 0 ? `${broken} of ${count(head.gate.rules.length, 'rule')} broken` : null,
-    'exit ' + head.gate.exit,
+    broken > 0 ? `${broken} of ${count(rulesOf(head).length, 'rule')} broken` : null,
+    head.gate ? 'exit ' + head.gate.exit : head.noVerdict,
   ].filter(Boolean);
   return h('section', {class: 'verdict ' + tone, 'aria-labelledby': 'verdict'},
     h('h1', {id: 'verdict'}, h('span', {class: 'sign', 'aria-hidden': 'true'}, signs[tone]), words),
