@@ -34,7 +34,7 @@ func TestWithoutAGateNoFormatSaysPassed(t *testing.T) {
 	d := ungated(t)
 	want := map[string][]string{
 		"table":      {"gate: no verdict: the gate was not applied", "NO VERDICT"},
-		"json":       {`"gate":null,"overview.NoVerdict":"the gate was not applied"`},
+		"json":       {`"gate":null,"noVerdict":"the gate was not applied"`},
 		"junit":      {`<error message="NO VERDICT: the gate was not applied"`, `value="NO VERDICT: the gate was not applied"`},
 		"junit-gate": {`<error message="NO VERDICT: the gate was not applied"`, `errors="1"`},
 		"markdown":   {"## evalrun: no verdict", "The gate was not applied."},
@@ -86,7 +86,7 @@ func TestJSONOfAnAppliedGate(t *testing.T) {
 	d := ungated(t)
 	d.Gate = &eval.Gate{}
 	text := written(t, "json", d, reports.Options{})
-	if !strings.Contains(text, `"gate":{"exit":0,"rules":[]}`) || strings.Contains(text, "overview.NoVerdict") {
+	if !strings.Contains(text, `"gate":{"exit":0,"rules":[]}`) || strings.Contains(text, "noVerdict") {
 		t.Errorf("got %s, want an empty gate and no word of a missing verdict", text)
 	}
 	if !json.Valid([]byte(text)) {

@@ -82,7 +82,7 @@ func TestDoctorPagesExist(t *testing.T) {
 	t.Parallel()
 	var pages [][]string
 	for _, file := range []string{"doctor", "service", "named"} {
-		code, err := os.ReadFile("../../internal/setup/" + file + ".go")
+		code, err := os.ReadFile("../../internal/doctor/" + file + ".go")
 		expect.OK(t, err)
 		named := regexp.MustCompile(`(?s)d\.(?:problem|warning)\(.{1,600}?"([^",\n]*)",?\s*\)\n`).FindAllStringSubmatch(string(code), -1)
 		pages = append(pages, named...)
