@@ -46,7 +46,8 @@ func newRunner(t *testing.T, forge *forgetest.Forge) *runner {
 		"github.event.pull_request.head.repo.full_name": "o/r",
 	}
 	r.env = map[string]string{
-		"HOME": t.TempDir(), "PATH": os.Getenv("PATH"), "RUNNER_TEMP": r.temp, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/5/merge",
+		"GORACE": os.Getenv("GORACE"), // or each program of the steps sleeps for a second before it exits
+		"HOME":   t.TempDir(), "PATH": os.Getenv("PATH"), "RUNNER_TEMP": r.temp, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/5/merge",
 		"GITHUB_API_URL": forge.URL, "EVALRUN_RELEASES": releases(t), "GOCACHE": goEnv(t, "GOCACHE"), "GOMODCACHE": goEnv(t, "GOMODCACHE"),
 	}
 	r.event(`{"pull_request":{"number":5}}`)
