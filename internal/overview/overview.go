@@ -20,10 +20,10 @@ const version = 1
 
 // Overview is a run without its trials, as programs read it.
 type Overview struct {
-	Version int     `json:"version"`
-	Run     RunStatus     `json:"run"`
-	Summary Summary `json:"summary"`
-	Arms    []ArmFigures   `json:"arms"`
+	Version int          `json:"version"`
+	Run     RunStatus    `json:"run"`
+	Summary Summary      `json:"summary"`
+	Arms    []ArmFigures `json:"arms"`
 	// Gate is nil when none was applied; NoVerdict then says so.
 	Gate      *eval.Gate `json:"gate"`
 	NoVerdict string     `json:"noVerdict,omitempty"`
