@@ -2,13 +2,17 @@ package setup
 
 import "github.com/evalrun/evalrun/internal/doctor"
 
-// The check-up of a set-up, for the command.
-type (
-	Doctor     = doctor.Doctor
-	Checkup    = doctor.Checkup
-	Check      = doctor.Check
-	CheckState = doctor.CheckState
-)
+// Doctor checks a set-up. The command reaches package doctor through this package, which keeps its imports few.
+type Doctor = doctor.Doctor
+
+// Checkup is what a Doctor found.
+type Checkup = doctor.Checkup
+
+// Check is one of its findings.
+type Check = doctor.Check
+
+// CheckState says whether a Check found what it should.
+type CheckState = doctor.CheckState
 
 // States of a Check.
 const (
