@@ -66,7 +66,7 @@ func flipped(name string, basePassed, headPassed int) func(*compare.ArmCompariso
 	return func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip(name, basePassed, headPassed)} }
 }
 
-func TestAFailureStandsAsTheComparisonSays(t *testing.T) {
+func TestAFailureIsWhatTheComparisonSays(t *testing.T) {
 	t.Parallel()
 	const name = "שלום `x` \x1b[31m"
 	for what, test := range map[string]struct {
@@ -98,7 +98,7 @@ func TestAFailureStandsAsTheComparisonSays(t *testing.T) {
 	}
 }
 
-func TestNothingStandsAnywhereWithoutABaseline(t *testing.T) {
+func TestNoFailureIsNewWithoutABaseline(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]*compare.Comparison{
 		"no comparison": nil, "not compared": {NotCompared: true, Arms: compared(nil).Arms}, "no arms": {},
