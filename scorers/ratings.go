@@ -121,7 +121,7 @@ func (c safetyCheck) Score(a *Answer) Finding {
 		}
 	}
 	var worst Finding
-	for i, f := range append(c.missing(chosen, subject), c.rated(chosen, whose)...) {
+	for i, f := range append(c.missing(chosen, subject), c.rated(chosen, subject)...) {
 		if i == 0 || rank(f) < rank(worst) {
 			worst = f
 		}
