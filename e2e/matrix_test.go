@@ -147,7 +147,9 @@ func TestMatrixLive(t *testing.T) {
 	const active = `document.getElementById(document.getElementById('grid').getAttribute('aria-activedescendant'))`
 	const place = `(c => c && c.textContent === 'case number 70' ? Math.round(c.getBoundingClientRect().top) : -1)(` +
 		active + `)`
-	b.until(`(now => { const same = now === window.last && now > 0; window.last = now; return same; })(` + place + `)`)
+	// The answers in sight are read, and the row has its place: three pictures are the same.
+	b.until(`(now => { const same = now === window.last && now > 0 && !document.querySelector('#grid .brief');
+		window.last = now; window.times = same ? (window.times || 0) + 1 : 0; return window.times >= 3; })(` + place + `)`)
 	before := evaluate[int](b, place)
 	for n := range 100 {
 		expect.OK(t, w.Append(bigTrial(n)))

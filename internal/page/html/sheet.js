@@ -16,6 +16,7 @@ class Sheet {
   // reset begins again with a number of rows.
   reset(n) {
     for (const at of [...this.rows.keys()]) this.remove(at);
+    this.brought = -1; // other rows have these places now
     this.heights = new Float64Array(n).fill(guessedHeight);
     this.body.replaceChildren();
   }
@@ -123,10 +124,11 @@ class Sheet {
 
   // bring scrolls a row into sight. Rows that are drawn for it may turn out higher than guessed, so that it looks again.
   bring(at, again = 4) {
+    this.brought = at;
     const [top, bottom] = this.sight(), y = this.offset(at), end = y + this.heights[at];
     if (y < top || end - y > bottom - top) this.by(y - top);
     else if (end > bottom) this.by(end - bottom);
     this.draw();
-    if (again > 0) requestAnimationFrame(() => { if (this.body.isConnected) this.bring(at, again - 1); });
+    if (again > 0) requestAnimationFrame(() => { if (this.body.isConnected && this.brought === at) this.bring(at, again - 1); });
   }
 }
