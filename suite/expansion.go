@@ -35,7 +35,9 @@ func (s *Suite) expansion(def *caseDef) *expansion {
 		return s.newExpansion(def)
 	}
 	x := *s.usual
-	x.def, x.at, x.shared = def, def.at, def.every
+	x.def = def
+	x.at = def.at
+	x.shared = def.every
 	if x.shared == nil || def.rows != nil {
 		x.layers = s.layers(def)
 	}
@@ -142,7 +144,9 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 	}
 	x.name(c, x.def, v, diags)
 	set, tags := x.settle(c, diags)
-	c.Tags, c.Cluster, c.Threshold = tags, set.cluster, set.threshold
+	c.Tags = tags
+	c.Cluster = set.cluster
+	c.Threshold = set.threshold
 	c.Repeats = cmp.Or(x.opts.Repeats, set.repeats, x.opts.DefaultRepeats, 1)
 	c.Arms = x.arms
 	c.Quarantine = cmp.Or(x.def.isolated, x.defaults.isolated)

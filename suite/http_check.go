@@ -17,7 +17,8 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	}
 	h := arm.Target.App.endpoint
 	in := h.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
-	in.budget, in.report = c.budget, func(s source, e *tmpl.Error) {
+	in.budget = c.budget
+	in.report = func(s source, e *tmpl.Error) {
 		if slices.Contains(requestFunctions(), e.Missing) {
 			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
 			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)

@@ -124,7 +124,10 @@ func (f *files) resize(img *stored, limit int, load bool) error {
 			return err
 		}
 		if !f.mayDecode(pixels) {
-			img.SourceSHA256, img.Bytes, img.Data, img.decoded = img.SHA256, limit, nil, false // no more than that will be sent
+			img.SourceSHA256 = img.SHA256
+			img.Bytes = limit // no more than that will be sent
+			img.Data = nil
+			img.decoded = false
 			return nil
 		}
 	}

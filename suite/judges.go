@@ -101,8 +101,14 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 func (j *Judge) SameModel(like *Judge) bool {
 	plain := func(j *Judge) Judge {
 		one := *j
-		one.Name, one.ModelPos, one.MaxOutputPos, one.pos = "", diag.Pos{}, diag.Pos{}, diag.Pos{}
-		one.Chooses, one.Criteria, one.Own, one.used = false, "", nil, false
+		one.Name = ""
+		one.ModelPos = diag.Pos{}
+		one.MaxOutputPos = diag.Pos{}
+		one.pos = diag.Pos{}
+		one.Chooses = false
+		one.Criteria = ""
+		one.Own = nil
+		one.used = false
 		return one
 	}
 	return reflect.DeepEqual(plain(j), plain(like))

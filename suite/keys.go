@@ -401,7 +401,8 @@ func scorerItem() shape.Shape { return shape.When(useKey, useBlock().Shape(), sh
 // Shape is that of a suite. It refers to `scorers`, which is ScorersShape, and that to `scorer`, which the table of kinds gives.
 func Shape(templates bool) shape.Schema {
 	out := suiteBlock().Shape()(templates)
-	out["if"], out["else"] = shape.Schema{"required": []string{"include"}}, shape.Schema{"required": []string{"targets", "prompts", "cases"}}
+	out["if"] = shape.Schema{"required": []string{"include"}}
+	out["else"] = shape.Schema{"required": []string{"targets", "prompts", "cases"}}
 	return out
 }
 

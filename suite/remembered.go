@@ -50,7 +50,9 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	if d.packed != nil {
 		return x.checked(d.packed.Node().WithDiags(diags))
 	}
-	values, known, key := d.values(c), x.remembered(d), ""
+	values := d.values(c)
+	known := x.remembered(d)
+	key := ""
 	if !known.off {
 		key = keyOf(values)
 	}

@@ -60,8 +60,8 @@ func (l *loader) refusesService(n yamlnode.Node, address string) bool {
 
 // checkPath checks the path of a call below a base URL. The generative protocol has a path for each of its methods.
 func (s *NamedService) checkPath(n yamlnode.Node) {
-	hint, methods := "such as chat/completions, with {model} in it where the service wants that",
-		s.Protocol == service.Generative
+	hint := "such as chat/completions, with {model} in it where the service wants that"
+	methods := s.Protocol == service.Generative
 	names := []string{"{model}", ""}
 	if methods {
 		hint, names = "such as models/{model}:{method}", append(names, "{method}", "")

@@ -39,7 +39,9 @@ func permits(value string) ([]permit, error) {
 		name, host, given := strings.Cut(strings.TrimSpace(word), "=")
 		name, host = strings.TrimSpace(name), strings.TrimSpace(host)
 		if !given && last != "" && last != permitProgram && !slices.Contains(permitNames(), name) {
-			name, host, given = last, name, true
+			host = name
+			name = last
+			given = true
 		}
 		if err := checkPermit(name, host, given); err != nil {
 			return nil, err

@@ -253,7 +253,9 @@ func changedSince(d *journal.Document) (*trialFilter, error) {
 // stays on record.
 func (s *Selection) recordedIn(d *journal.Document) (*trialFilter, error) {
 	was := d.Run.Options()
-	s.FailedIn, s.ChangedSince, s.Sample = was.FailedIn, was.ChangedSince, was.Sample
+	s.FailedIn = was.FailedIn
+	s.ChangedSince = was.ChangedSince
+	s.Sample = was.Sample
 	there := map[ArmCase]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)

@@ -176,7 +176,10 @@ func NewLoginStatus(
 	if err != nil {
 		return nil, nil, exit.Incomplete("%w", err)
 	}
-	out.ClientID, out.Scopes, out.Expiry, out.RefreshToken = login.Client.ID, login.Scopes, login.Expiry, login.RefreshToken != ""
+	out.ClientID = login.Client.ID
+	out.Scopes = login.Scopes
+	out.Expiry = login.Expiry
+	out.RefreshToken = login.RefreshToken != ""
 	if out.Project == "" {
 		out.Project = login.Client.Project
 	}

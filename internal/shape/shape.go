@@ -258,7 +258,9 @@ func Document(title string, root Shape, defs map[string]Shape) []byte {
 	for name, is := range defs {
 		all[name] = is(false)
 	}
-	out["$schema"], out["title"], out["$defs"] = "https://json-schema.org/draft/2020-12/schema", title, all
+	out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	out["title"] = title
+	out["$defs"] = all
 	text, err := json.MarshalIndent(out, "", " ")
 	if err != nil { // there are only maps, lists and scalars in it
 		panic(err)

@@ -174,7 +174,9 @@ func (s *cutter) sort() int {
 	}
 	dash := rest[0] == '-' && (len(rest) == 1 || rest[1] == ' ')
 	if dash && s.first < 0 {
-		s.first, s.firstLine, s.indent = s.at, s.line, indent
+		s.first = s.at
+		s.firstLine = s.line
+		s.indent = indent
 	}
 	switch {
 	case s.first < 0 || rest[0] == '\t':
