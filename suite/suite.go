@@ -191,7 +191,8 @@ type Options struct {
 	Allow []string
 	// AllowEnv names environment variables that may hold keys although they match neither EVALRUN_* nor *_API_KEY.
 	AllowEnv []string
-	// Services are the named services of a project file. A service of the same name in the suite wins.
+	// Services are the named services of a project file, which targets can use too. A service of the same name in the
+	// suite wins.
 	Services []*NamedService
 	// Can reports whether a protocol of named services has one of the methods in package service, such as countTokens.
 	// Optional: without it every protocol has all of them.
