@@ -57,8 +57,8 @@ func (s *Suite) RemovedArms() []Arm {
 	})
 }
 
-// Trials returns the number of trials of each arm, repeats included, as counted by Load. ok is false when the numbers are
-// uncertain: the suite has errors, or a data file has changed since.
+// Trials returns the number of trials of each arm, repeats included, as counted by Load. The numbers are uncertain, and ok
+// is false, when the suite has errors or a data file has changed since.
 func (s *Suite) Trials() (of map[Arm]int, ok bool) {
 	of = map[Arm]int{}
 	for _, version := range s.Versions() {

@@ -116,7 +116,7 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 }
 
 // Metrics returns the names of metrics that a gate can compare: those of every comparison, named scorers, derived metrics,
-// and those of the classification. open reports that some names are templates, so that there may be more.
+// and those of the classification. When open is true, some names are templates, so that there may be more.
 func (s *Suite) Metrics() (names []string, open bool) {
 	names = builtInMetrics()
 	names = append(names, s.scoreNames...)

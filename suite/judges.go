@@ -118,7 +118,7 @@ func (j *Judge) SameModel(like *Judge) bool {
 	return reflect.DeepEqual(plain(j), plain(like))
 }
 
-// FindPanel finds the judges of a panel. problem is about the name at index.
+// FindPanel finds the judges of a panel. A problem is about the name at index at.
 func (s *Suite) FindPanel(names []string) (judges []*Judge, at int, problem, hint string) {
 	for i, name := range names {
 		j, problem, hint := s.FindJudge(name)

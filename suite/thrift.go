@@ -124,8 +124,8 @@ func (d *scorerDef) isPlain() bool {
 	return len(n.Tools) == 0 && len(n.Snapshots) == 0 && len(n.Tries) == 0
 }
 
-// less reports whether the suite must be loaded again, and with which thrift: without cutting when the list of cases
-// cannot be parsed in pieces, and without any when there are errors whose positions may be wrong.
+// less reports whether the suite must be loaded again, and with which thrift. There is no cutting when the list of cases
+// cannot be parsed in pieces. There is no thrift at all when the positions of errors may be wrong.
 func (l *loader) less() (how thrift, reload bool) {
 	if !l.thrift.used() {
 		return how, false

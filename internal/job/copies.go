@@ -107,8 +107,8 @@ func SnapshotDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
 // earlierDir is the same for the earlier version of the i-th suite, with --interleave.
 func earlierDir(i int) string { return fmt.Sprintf("suites/%d.earlier/", i) }
 
-// Snapshots returns the files that the run directory keeps, by their paths in it: the project file, and unless content is
-// not recorded, the files of the suites and of their earlier versions.
+// Snapshots returns the copies that a run directory keeps, by their paths in it: the project file, and the files of the
+// suites and their earlier versions. With --no-content it is the project file alone.
 func (j *Job) Snapshots() map[string][]byte {
 	copies := map[string][]byte{}
 	if j.Flags.ProjectFile != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Flags are the settings of one command: the options that a run records, and those that concern this process alone.
+// Flags are the settings of one command. A run records Options; the other fields concern this process alone.
 type Flags struct {
 	eval.Options
 	Dir     rundir.Dir    // the folder that relative paths refer to
@@ -72,7 +72,7 @@ func (f *Flags) Absolute() {
 	}
 }
 
-// ownBaseline reports whether flags choose the baseline, or that there is none.
+// ownBaseline reports whether flags choose the baseline, or choose none.
 func (f *Flags) ownBaseline() bool { return f.Baseline != "" || f.NoBaseline }
 
 // CheckRace returns an error for a flag that cannot be combined with --race.

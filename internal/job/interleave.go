@@ -118,7 +118,9 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suit
 	}
 	snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
 	if err != nil {
-		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
+		return nil, exit.BadInput(
+			"the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err,
+		)
 	}
 	v := versionOf{
 		base:  filepath.Base(one.Snapshot),

@@ -24,8 +24,8 @@ type ProjectChoice struct {
 }
 
 // UseProject reads the project file that the user named, or else the nearest one at or above the working directory. Its
-// settings are defaults: flags, environment and suites win over them. suites are the files that the command names; a
-// file among them is a suite even if it has the name of a project file.
+// settings are defaults: flags, environment and suites win over them. A file among suites, which the command names, is a
+// suite even if it has the name of a project file.
 func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
 	if err := f.checkIdentity(); err != nil {
 		return err

@@ -78,8 +78,8 @@ func (f *Flags) raceLike(run *eval.Run, begun *eval.Options) {
 	f.Rule.Alpha = cmp.Or(f.Rule.Alpha, begun.Rule.Alpha)
 }
 
-// sendLike gives named services the addresses that they had in a run, unless flags give other ones. begun holds those
-// addresses by name; services that the suites no longer have are left out.
+// sendLike gives named services the addresses that they had in a run, unless flags give other ones. The map begun has
+// those addresses by name. Services that the suites no longer have are left out.
 func (l *Loaded) sendLike(begun map[string]string) {
 	for _, s := range l.Suites {
 		for _, named := range s.AllServices() {
@@ -159,7 +159,9 @@ func (f *Flags) LikeFailed() (files []string, err error) {
 	for _, one := range run.Suites {
 		file := suiteFile(f.Dir, one)
 		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
-			return nil, exit.BadInput("the suite %s of the run %s is not where it was: %w; name the suite", one.Name, f.FailedIn, err)
+			return nil, exit.BadInput(
+				"the suite %s of the run %s is not where it was: %w; name the suite", one.Name, f.FailedIn, err,
+			)
 		}
 		files = append(files, file)
 	}

@@ -31,7 +31,7 @@ func (m Map) Misspells(keys ...string) bool {
 	})
 }
 
-// Unknown reports a key that is not among those that are known here.
+// Unknown reports an unknown key.
 func (m *Map) Unknown(e Entry, known []string) {
 	hint := Hint(e.Name(), known)
 	m.hints = append(m.hints, hint)
