@@ -174,7 +174,8 @@ func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
 
 // isText reports whether people see a text of the candidate and nothing else.
 func isText(c *eval.Candidate) bool {
-	return c.Block() == "" && !slices.ContainsFunc(c.Parts, func(p eval.Piece) bool { return p.Call != nil || p.Other != nil })
+	isNoText := func(p eval.Piece) bool { return p.Call != nil || p.Other != nil }
+	return c.Block() == "" && !slices.ContainsFunc(c.Parts, isNoText)
 }
 
 func textHash(c *eval.Candidate) string {

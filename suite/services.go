@@ -187,7 +187,7 @@ func (l *loader) namedService(e yamlnode.Entry) *NamedService {
 	if !e.Value.IsMapping() {
 		return s
 	}
-	if m.Has("protocol") { // an unknown protocol was reported: further problems could be due to it
+	if m.Has("protocol") { // "" for an unknown protocol, so that nothing more is reported about it
 		s.Protocol = m.Get("protocol").Word(service.Protocols()...)
 	}
 	s.KeyEnv = l.keyVariable(m.Get("keyEnv"))

@@ -167,7 +167,11 @@ func fail(w http.ResponseWriter, p *problem) {
 	body.Error.Message = p.Message
 	body.Error.Status = p.Code
 	if p.Reason != "" {
-		body.Error.Details = []wireDetail{{Type: "type.googleapis.com/google.rpc.ErrorInfo", Reason: p.Reason, Domain: "service.invalid"}}
+		body.Error.Details = []wireDetail{{
+			Type:   "type.googleapis.com/google.rpc.ErrorInfo",
+			Reason: p.Reason,
+			Domain: "service.invalid",
+		}}
 	}
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(p.Status)

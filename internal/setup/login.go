@@ -68,7 +68,14 @@ func NewLogin(service *eval.RunService, o LoginOptions) (*Login, error) {
 		return nil, exit.Incomplete("%w", err)
 	}
 	return &Login{store: store, oauth: oauth.Login{
-		Client: client, Scopes: scopes, Wait: o.Wait, Notice: o.Notice, Show: o.Show, Open: o.Open, Pasted: o.Pasted, Keep: store.Keep,
+		Client: client,
+		Scopes: scopes,
+		Wait:   o.Wait,
+		Notice: o.Notice,
+		Show:   o.Show,
+		Open:   o.Open,
+		Pasted: o.Pasted,
+		Keep:   store.Keep,
 	}}, nil
 }
 

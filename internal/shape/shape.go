@@ -239,7 +239,11 @@ func Some(mapping Shape) Shape {
 // When makes two shapes of a mapping: one when it has a key, and another when it does not.
 func When(key string, then, otherwise Shape) Shape {
 	return func(templates bool) Schema {
-		return Schema{"if": Schema{"type": "object", "required": []string{key}}, "then": then(templates), "else": otherwise(templates)}
+		return Schema{
+			"if":   Schema{"type": "object", "required": []string{key}},
+			"then": then(templates),
+			"else": otherwise(templates),
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Hint says what an unknown key may have meant: our word for one of another tool, else the nearest key that is known.
+// Hint suggests a key instead of an unknown one: evalrun's key for one of another tool, or else the nearest known key.
 func Hint(word string, known []string) string {
 	return cmp.Or(elsewhere(word, known), diag.DidYouMean(word, known))
 }
@@ -67,7 +67,7 @@ var foreign = []struct{ in, words, hint string }{
 
 var plainWord = strings.NewReplacer("_", "", "-", "")
 
-// elsewhere is the hint for a key of another tool, "" for other words.
+// elsewhere returns the hint for a key of another tool; "" for other words.
 func elsewhere(word string, known []string) string {
 	plain := plainWord.Replace(strings.ToLower(word))
 	for _, f := range foreign {
