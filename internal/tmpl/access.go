@@ -111,7 +111,7 @@ func reached(v variable.Value) variable.Value {
 	return v
 }
 
-// pairs yields the names of a mapping with their values in order, or the items of a list with their indices.
+// pairs returns the names of a mapping with their values in order, or the items of a list with their indices.
 func pairs(v variable.Value) (any, error) {
 	in, ok := v.(variable.Object)
 	if !ok {
@@ -126,7 +126,7 @@ func pairs(v variable.Value) (any, error) {
 	}), nil
 }
 
-// items yields the values of a list or a mapping.
+// items returns the values of a list or a mapping.
 func items(v variable.Value) (any, error) {
 	switch in := v.(type) {
 	case variable.Object:
