@@ -15,8 +15,8 @@ func Hint(word string, known []string) string {
 
 const imports = "; `evalrun import promptfoo` turns a promptfoo configuration into a suite"
 
-// foreign are keys of other tools, in lower case and without dashes, with ours. An entry is for blocks that have the key in front. WORD in a
-// hint is the key itself.
+// foreign maps keys of other tools, in lower case and without dashes, to evalrun's. An entry applies to blocks that have
+// its first key. WORD in a hint stands for the unknown key.
 var foreign = []struct{ in, words, hint string }{
 	// a suite
 	{"cases", "tests scenarios", "write `cases`" + imports},
