@@ -150,7 +150,9 @@ func (r *Request) Recorded() *Request {
 	own.Headers = nil
 	if own.Shown != "" {
 		sum := sha256.Sum256([]byte(own.URL))
-		own.URL, own.Shown, own.Digest = own.Shown, "", hex.EncodeToString(sum[:])
+		own.URL = own.Shown
+		own.Shown = ""
+		own.Digest = hex.EncodeToString(sum[:])
 	}
 	for _, h := range r.HTTP.Headers {
 		if h.Secret {

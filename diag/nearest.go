@@ -47,8 +47,8 @@ func Nearest(word string, known []string, n int) []string {
 // begins reports whether a word is the beginning of another one, as min is of minimum.
 func begins(word, with string) bool { return len(word) >= 3 && strings.HasPrefix(with, word) }
 
-// NearestFile says which of the files in a folder name probably means, as the end of a message: one with another ending, or with a
-// similar name and the same ending. It is "" when there is none.
+// NearestFile names the file in a folder that name probably means, as the end of a message. It is one with another ending,
+// or with a similar name and the same ending. It is "" when there is none.
 func NearestFile(name string, folder []fs.DirEntry) string {
 	ending := path.Ext(name)
 	stem := strings.TrimSuffix(name, ending)

@@ -113,7 +113,9 @@ func (r Renderer) snippet(b *strings.Builder, pos Pos) {
 	}
 	runes := []rune(strings.TrimRight(line, "\r\n"))
 	col := min(max(pos.Col, 1), len(runes)+1)
-	from, lead, tail := 0, "", ""
+	from := 0
+	lead := ""
+	tail := ""
 	if col > maxSourceLine-20 {
 		from, lead = col-maxSourceLine/2, "..."
 	}

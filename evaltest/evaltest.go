@@ -130,7 +130,11 @@ func (o *Options) options(file string) (evalrun.Options, error) {
 			BaseURL: o.BaseURL, APIVersion: o.APIVersion, HeaderPrefix: o.HeaderPrefix, Auth: o.Auth, Project: o.Project,
 		},
 		Limits: eval.LimitOptions{
-			Concurrency: o.Concurrency, Attempts: o.Attempts, BudgetCalls: o.BudgetCalls, BudgetTokens: o.BudgetTokens, Timeout: o.Timeout,
+			Concurrency:  o.Concurrency,
+			Attempts:     o.Attempts,
+			BudgetCalls:  o.BudgetCalls,
+			BudgetTokens: o.BudgetTokens,
+			Timeout:      o.Timeout,
 		},
 		Selection: eval.SelectionOptions{Cases: o.Cases, Tags: o.Tags, Arms: o.Arms, Repeats: o.Repeats},
 		Sources:   eval.SourceOptions{Replay: o.Replay, Record: o.Record},

@@ -4,18 +4,18 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// PeopleAgreement is how far two people agree on the answers that both labelled. Intervals are at 90 % and count cases:
-// several answers to one case are not independent.
+// PeopleAgreement is the agreement of two people on the answers that both labelled. Intervals are at 90 % and count cases,
+// since several answers to one case are not independent.
 type PeopleAgreement struct {
 	One     string `json:"one"`
 	Other   string `json:"other"`
-	Answers int    `json:"answers"` // that both labelled
+	Answers int    `json:"answers"` // answers that both labelled
 	Cases   int    `json:"cases"`
-	Agree   int    `json:"agree"` // both say the same about them
-	// Interval is Wilson's, of the share of answers on which they agree.
+	Agree   int    `json:"agree"` // answers with the same label from both
+	// Interval is Wilson's interval of the share of answers on which they agree.
 	Interval [2]float64 `json:"interval"`
-	// Kappa is Cohen's: the agreement beyond chance, 1 for a complete one. Its interval takes the agreement by chance as it is. nil when
-	// both always say one and the same.
+	// Kappa is Cohen's kappa: agreement beyond chance, at most 1. Its interval treats the agreement by chance as known.
+	// It is nil when both gave every answer the same label.
 	Kappa         *float64    `json:"kappa"`
 	KappaInterval *[2]float64 `json:"kappaInterval"`
 }
@@ -62,7 +62,7 @@ func (f *File) agreement(one, other string) PeopleAgreement {
 	return a
 }
 
-// of is the word of a person.
+// of returns the label of a person.
 func of(all []Label, who string) string {
 	for _, l := range all {
 		if l.Who == who {
@@ -79,7 +79,7 @@ func number(word string) int {
 	return 0
 }
 
-// chanceOf is how often two would agree who pass as many answers as these, and independently.
+// chanceOf returns the agreement by chance: that of two independent people who pass as many answers as these two.
 func chanceOf(one, other []int) float64 {
 	share := func(all []int) float64 {
 		sum := 0

@@ -16,7 +16,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// How long another process may write, and how often its lock is tried.
+// How long to wait for another process that writes, and how often to try its lock.
 const (
 	patience = 10 * time.Second
 	retry    = 10 * time.Millisecond
@@ -48,7 +48,7 @@ func Append(dir, lock string, l *Label) error {
 	return appendLine(dir, l)
 }
 
-// says reports whether a label would change nothing.
+// says reports whether the person's last label is the same already.
 func (f *File) says(l *Label) bool {
 	if len(f.said[l.Key()]) == 0 && l.Label == None && l.Comment == "" {
 		return true
@@ -87,7 +87,7 @@ func appendLine(dir string, l *Label) (err error) {
 	return file.Sync()
 }
 
-// encode is the line of a label. Reviewers read it, so that < and & stay as they are.
+// encode returns the line of a label. It does not escape < and &, since reviewers read the file.
 func encode(l *Label) ([]byte, error) {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
@@ -128,7 +128,7 @@ func openFile(dir, name string) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// endsLine reports whether what is in the file ends with a line break: a person may have written the last line.
+// endsLine reports whether the file ends with a line break. A person may have written the last line without one.
 func endsLine(file io.ReaderAt, size int64) (bool, error) {
 	if size == 0 {
 		return true, nil

@@ -16,15 +16,15 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// maxFile bounds a file of labels, in bytes.
+// maxFile is the largest file of labels, in bytes.
 const maxFile = 64 << 20
 
-// File is what people say of the answers to a suite.
+// File holds people's labels of the answers to a suite.
 type File struct {
 	Path string
 
-	said     map[Key][]Label // the last of each person, in the order in which they came
-	people   []string        // by name
+	said     map[Key][]Label // the last label of each person, in the order of the file
+	people   []string        // names, sorted
 	problems []error
 }
 
@@ -53,7 +53,7 @@ func ReadFile(path string) (*File, error) {
 	return f, nil
 }
 
-// take reads all lines. One that is wrong is reported and left out.
+// take reads all lines. It reports invalid ones and leaves them out.
 func (f *File) take(data []byte) {
 	suite := f.Suite()
 	number := 0
@@ -75,7 +75,7 @@ func (f *File) take(data []byte) {
 	}
 }
 
-// parse reads a line; the column is that of a problem, from 1.
+// parse reads a line. The column is the position of a problem, counted from 1.
 func parse(line []byte) (l *Label, column int, err error) {
 	if slices.Contains([]string{"<<<<<<<", "=======", ">>>>>>>"}, string(line[:min(7, len(line))])) {
 		return nil, 1, errors.New("git left a conflict here: keep the labels of both sides and remove this line")
@@ -102,14 +102,14 @@ func parse(line []byte) (l *Label, column int, err error) {
 	return l, 1, nil
 }
 
-// ahead is how far clocks may be ahead of this one.
+// ahead is how far other clocks may be ahead of this machine's.
 const ahead = 24 * time.Hour
 
 // Suite is the suite whose answers are labelled.
 func (f *File) Suite() string { return strings.TrimSuffix(filepath.Base(f.Path), Suffix) }
 
-// add lets a label take the place of an earlier one of the same person. Git may put lines of two branches in any order,
-// so their times count, and then their order.
+// add replaces an earlier label of the same person. Merges by git may put lines of two branches in any order, so the later
+// time wins, and for equal times the later line.
 func (f *File) add(l *Label) {
 	if i, known := slices.BinarySearch(f.people, l.Who); !known {
 		f.people = slices.Insert(f.people, i, l.Who)
@@ -124,17 +124,17 @@ func (f *File) add(l *Label) {
 	}
 }
 
-// Err is all that is wrong with lines of the file, each with its place; nil when nothing is.
+// Err returns the problems of all lines, with their positions; nil when there are none.
 func (f *File) Err() error { return errors.Join(f.problems...) }
 
-// Of is what people say of an answer, by their names: the last label of each. A label that was taken back is left out.
+// Of returns the last label of each person for an answer, by name. It leaves out labels that were taken back.
 func (f *File) Of(k Key) []Label {
 	all := slices.DeleteFunc(slices.Clone(f.said[k]), func(l Label) bool { return l.Label == None && l.Comment == "" })
 	slices.SortFunc(all, func(a, b Label) int { return strings.Compare(a.Who, b.Who) })
 	return all
 }
 
-// Answers are the answers with a label of pass or fail, in the order of the file.
+// Answers returns the answers with a label of pass or fail, in the order of the file.
 func (f *File) Answers() []Key {
 	type placed struct {
 		Key
@@ -154,15 +154,15 @@ func (f *File) Answers() []Key {
 	return out
 }
 
-// People are those who labelled, by name.
+// People returns the names of the people who labelled, sorted.
 func (f *File) People() []string { return slices.Clone(f.people) }
 
-// AnyWord reports whether a label is one of pass or fail, and not a comment alone.
+// AnyWord reports whether any label is pass or fail, not only a comment.
 func AnyWord(all []Label) bool {
 	return slices.ContainsFunc(all, func(l Label) bool { return l.Label != None })
 }
 
-// Decide says what most people say of an answer: Pass, Fail, or None for a tie and without a label.
+// Decide returns the label of the majority: Pass, Fail, or None for a tie and without labels.
 func Decide(all []Label) string {
 	balance := 0
 	for _, l := range all {

@@ -21,46 +21,46 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Words of a label. None is that of a comment alone; without a comment it takes back what the person said before.
+// Values of Label.Label. None is for a comment alone. Without a comment, it takes back the person's earlier label.
 const (
 	Pass = "pass"
 	Fail = "fail"
 	None = ""
 )
 
-// Suffix is how the names of files with labels end.
+// Suffix is the ending of files with labels.
 const Suffix = ".labels.jsonl"
 
-// Bounds of what a person may write, in bytes.
+// Limits of the texts that a person may write, in bytes.
 const (
 	MaxComment = 4000
 	MaxWho     = 100
 )
 
-// Label is what a person says of an answer: one line of the file.
+// Label is one person's label of an answer: a line of the file.
 type Label struct {
 	Suite      string `json:"suite"`
 	Case       string `json:"case"` // its name, for people who review the file
 	CaseID     string `json:"caseId"`
 	Arm        string `json:"arm"`
-	Repeat     int    `json:"repeat"` // of the answer that the person saw, from 1; equal answers share their labels
+	Repeat     int    `json:"repeat"` // repeat that the person saw, counted from 1; equal answers share their labels
 	AnswerHash string `json:"answerHash"`
 	Label      string `json:"label"` // Pass, Fail or None
 	Comment    string `json:"comment,omitempty"`
 	Who        string `json:"who"`
 	At         string `json:"at"` // RFC 3339, UTC
 
-	line int       // in its file
-	time time.Time // At
+	line int       // line number in the file
+	time time.Time // parsed from At
 }
 
-// Key is an answer in the eyes of people: the same text to the same case on the same arm.
+// Key identifies an answer: repeats with the same text, for the same case on the same arm, share a Key.
 type Key struct{ CaseID, Arm, AnswerHash string }
 
-// Key is that of the answer that the label is about.
+// Key returns the key of the labelled answer.
 func (l *Label) Key() Key { return Key{l.CaseID, l.Arm, l.AnswerHash} }
 
-// KeyOf is the key of the answer of a trial; false when the trial has none, or one whose hash is not known.
+// KeyOf returns the key of a trial's answer. It reports false when there is no answer, or its hash is unknown.
 func KeyOf(r *eval.Result) (Key, bool) {
 	hash := HashOf(r.Response, r.Turns)
 	return Key{r.CaseID, r.Arm, hash}, hash != ""
@@ -83,7 +83,7 @@ const (
 	hashText  lazy.Pattern = `^[0-9a-f]{64}$`
 )
 
-// CheckWho says why a person cannot have a name; nil when it can.
+// CheckWho returns an error if a person cannot have this name.
 func CheckWho(who string) error {
 	switch {
 	case strings.TrimSpace(who) == "":
@@ -96,7 +96,7 @@ func CheckWho(who string) error {
 	return nil
 }
 
-// Check says what is wrong with a label; nil when nothing is.
+// Check returns an error for an invalid label.
 func (l *Label) Check() error {
 	if _, err := FileName(l.Suite); err != nil {
 		return err
@@ -174,7 +174,8 @@ func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
 
 // isText reports whether people see a text of the candidate and nothing else.
 func isText(c *eval.Candidate) bool {
-	return c.Block() == "" && !slices.ContainsFunc(c.Parts, func(p eval.Piece) bool { return p.Call != nil || p.Other != nil })
+	isNoText := func(p eval.Piece) bool { return p.Call != nil || p.Other != nil }
+	return c.Block() == "" && !slices.ContainsFunc(c.Parts, isNoText)
 }
 
 func textHash(c *eval.Candidate) string {
@@ -184,7 +185,7 @@ func textHash(c *eval.Candidate) string {
 	return digest([]byte(string([]rune(c.Text)))) // what is not UTF-8 is in run files as U+FFFD
 }
 
-// withoutID is the call of a piece without the service's name for it, which is another one each time.
+// withoutID returns a call without the service's id, which differs from answer to answer.
 func withoutID(p eval.Piece) *tool.Call {
 	if p.Call == nil {
 		return nil

@@ -1,24 +1,24 @@
-// Package pricing says what calls cost in money, by a list of prices that a team keeps.
+// Package pricing computes the cost of calls in money, from a list of prices that a team keeps.
 package pricing
 
 import "github.com/evalrun/evalrun/eval"
 
-// List says what calls cost in money.
+// List is a price list.
 type List struct {
 	Currency string          `json:"currency"`
 	Models   map[string]Rate `json:"models"`
 }
 
-// Rate is what a model costs, per million tokens.
+// Rate is the price of a model, per million tokens.
 type Rate struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
-	// Cached is the price of prompt tokens that the service had in a cache; nil: that of the others.
+	// Cached is the price of prompt tokens that the service had in a cache; nil means the price of other prompt tokens.
 	Cached *float64 `json:"cached,omitempty"`
 }
 
-// Of is what the tokens of a call to a model cost; nothing when the list is nil or does not name the model. What the service's own
-// tools add to a prompt costs as much as the prompt.
+// Of returns the cost of a call's tokens. It is 0 when the list is nil or does not name the model. Tokens that the
+// service's own tools add to a prompt cost as much as the prompt.
 func (p *List) Of(model string, u *eval.Usage) float64 {
 	if p == nil {
 		return 0

@@ -8,10 +8,10 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Application is a target that is not a model of a service: the one member that is set. It implements app.Target.
+// Application is a target that is not a model of a service. Exactly one field is set. It implements app.Target.
 type Application struct {
 	Echo    bool          // answers with the prompt
-	HTTP    *app.Endpoint // how it is called; Render makes what it is sent
+	HTTP    *app.Endpoint // how it is called; Render makes its requests
 	Program *Program
 
 	endpoint *endpoint
@@ -20,15 +20,15 @@ type Application struct {
 // applicationForms are the keys of a target that make it an application.
 func applicationForms() []string { return []string{"http", "program", "echo"} }
 
-// targetForms are the keys for the kind of a target, which has exactly one of them.
+// targetForms lists the keys that say what kind of target it is. A target has exactly one of them.
 func targetForms() []string { return append([]string{"model"}, applicationForms()...) }
 
-// modelKeys are those of a target that only a model has.
+// modelKeys lists the keys that only a target that is a model can have.
 func modelKeys() []string {
 	return []string{"service", "apiVersion", "stream", "generationConfig", "safetySettings", "extra"}
 }
 
-// application reads the block that makes a target an application; nil when it is a model.
+// application reads the block that makes a target an application. It is nil for a model.
 func (l *loader) application(m yamlnode.Map) *Application {
 	form := l.targetForm(m)
 	if form == "" || form == "model" {
@@ -61,7 +61,7 @@ func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
 	return &Application{Echo: true}
 }
 
-// targetForm is the one key that says what a target is; "" when there is none.
+// targetForm returns the key of targetForms that the target has, or "".
 func (l *loader) targetForm(m yamlnode.Map) string {
 	form := ""
 	for _, name := range targetForms() {
@@ -70,7 +70,10 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 		case form == "":
 			form = name
 		default:
-			m.Key(name).Errorf("keep one of them", "a target has one of %s; this one has %s and %s", strings.Join(targetForms(), ", "), form, name)
+			m.Key(name).Errorf(
+				"keep one of them",
+				"a target has one of %s; this one has %s and %s", strings.Join(targetForms(), ", "), form, name,
+			)
 		}
 	}
 	if form == "" && !m.Misspells(targetForms()...) {
@@ -79,7 +82,7 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 	return form
 }
 
-// Render makes what the application is sent.
+// Render makes the request to the application.
 func (a *Application) Render(in *app.Input) (*app.Request, error) {
 	switch {
 	case a.HTTP != nil:
@@ -90,14 +93,14 @@ func (a *Application) Render(in *app.Input) (*app.Request, error) {
 	return &app.Request{Echo: true}, nil
 }
 
-// KeepsSessions reports whether the application may know by itself what was said before. A program has a memory of its
-// own, and so may an endpoint that gets the name of the trial.
+// KeepsSessions reports whether the application may remember earlier turns itself. A program may, and so may an endpoint
+// that receives the name of the trial.
 func (a *Application) KeepsSessions() bool {
 	return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial")
 }
 
-// Unset are the variables of the environment that requests need and that are not set, each with the place where it is
-// named first. With ofAddress, they are the variables of the address alone, which is a part of a trial's identity.
+// Unset returns the environment variables that requests need and that are not set, each with the position of its first
+// use. With ofAddress, it considers the address only, which is part of a trial's identity.
 func (a *Application) Unset(ofAddress bool) map[string]diag.Pos {
 	out := map[string]diag.Pos{}
 	if a.HTTP == nil {
@@ -111,7 +114,7 @@ func (a *Application) Unset(ofAddress bool) map[string]diag.Pos {
 	return out
 }
 
-// String is the application in a few words, for people.
+// String describes the application in a few words.
 func (a *Application) String() string {
 	switch {
 	case a.HTTP != nil:
@@ -122,7 +125,7 @@ func (a *Application) String() string {
 	return "echo"
 }
 
-// sources yields every template of what the application is sent.
+// sources yields every template of the application's request.
 func (a *Application) sources(yield func(source) bool) {
 	if a != nil && a.HTTP != nil {
 		a.endpoint.sources(yield)

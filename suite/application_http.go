@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// endpoint is an HTTP endpoint as a target: what it is sent, and how it is called.
+// endpoint is an HTTP endpoint as a target: the templates of its request, and how it is called.
 type endpoint struct {
 	app.Endpoint
 	unset []unset
@@ -27,14 +27,14 @@ type endpoint struct {
 	wantsMessages bool // a template uses the conversation
 }
 
-// unset is a variable of the environment that a request needs and that is not set.
+// unset is an environment variable that a request needs and that is not set.
 type unset struct {
 	name  string
-	pos   diag.Pos // where it is named
-	inURL bool     // it is a part of what a trial is known by
+	pos   diag.Pos // position of its name
+	inURL bool     // it is part of the address, and so of the identity of trials
 }
 
-// Words of an http block.
+// Values of keys in an http block.
 const (
 	methodPost = "POST" // the default
 	streamSSE  = "sse"
@@ -106,8 +106,11 @@ func (l *loader) endpoint(n yamlnode.Node) *endpoint {
 	}
 	h.Timeout = m.Get("timeout").Duration()
 	h.Reading = app.Reading{
-		Answer: l.jq(m, "answer"), ToolCalls: l.jq(m, "toolCalls"), FinishReason: l.jq(m, "finishReason"), Usage: l.jq(m, "usage"),
-		Error: l.jq(m, "error"), Stream: m.Get("stream").Word(streamSSE) != "",
+		Answer:       l.jq(m, "answer"),
+		ToolCalls:    l.jq(m, "toolCalls"),
+		FinishReason: l.jq(m, "finishReason"),
+		Usage:        l.jq(m, "usage"),
+		Error:        l.jq(m, "error"), Stream: m.Get("stream").Word(streamSSE) != "",
 	}
 	h.url = l.httpURL(h, m.Need("url"))
 	h.headers = l.httpHeaders(h, m.Get("headers"))
@@ -117,7 +120,7 @@ func (l *loader) endpoint(n yamlnode.Node) *endpoint {
 	return h
 }
 
-// jq reads an expression over a response; "" when there is none, or none that is valid.
+// jq reads an expression over a response. It is "" when the key is missing or the expression is invalid.
 func (l *loader) jq(m yamlnode.Map, key string) string {
 	n := m.Get(key)
 	source := n.Str()
@@ -152,13 +155,14 @@ func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
 	case h.url.secret:
 		n.Errorf(hint, "the url holds a secret, which would travel in the clear to %s", host)
 	case secret >= 0:
-		h.headers[secret].value.node.Errorf(hint, "the header `%s` is secret, and would travel in the clear to %s", h.headers[secret].name, host)
+		header := h.headers[secret]
+		header.value.node.Errorf(hint, "the header `%s` is secret, and would travel in the clear to %s", header.name, host)
 	default:
 		n.Warnf(hint, "the prompts travel in the clear to %s", host)
 	}
 }
 
-// render makes the request for a case. report gets each problem, with its template.
+// render makes the request for a case. It calls report with each problem and its template.
 func (h *endpoint) render(in *rendered) *app.Request {
 	out := &app.HTTP{Method: h.method, Stream: h.Reading.Stream}
 	h.url.render(in, out)
@@ -169,7 +173,7 @@ func (h *endpoint) render(in *rendered) *app.Request {
 	return &app.Request{HTTP: out}
 }
 
-// request is render for a caller that reports the first problem itself.
+// request makes the request for a case, and returns the first problem as an error.
 func (h *endpoint) request(in *app.Input) (*app.Request, error) {
 	var first error
 	filled := h.rendered(in)
@@ -214,5 +218,5 @@ func (h *endpoint) calls(function string) bool {
 	return false
 }
 
-// String is the request in a few words, as the suite has it.
+// String describes the request in a few words, with the address as written in the suite.
 func (h *endpoint) String() string { return strings.TrimSpace(h.method + " " + h.url.sent.text) }

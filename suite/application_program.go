@@ -20,36 +20,36 @@ import (
 
 // Program is an application that is a program, which runs once for each call.
 type Program struct {
-	Command []string // as the suite has it
-	// Path is the program's file, "" when the suite does not come from a folder of this machine, or when the program is missing.
+	Command []string // as written in the suite
+	// Path is the program's file. It is "" when the program is missing, or the suite is in no folder on this machine.
 	Path string
-	// Missing says that the program is not there, and where the suite names it; "" when it is.
+	// Missing is the problem that the program does not exist, with its position in the suite; "" when it exists.
 	Missing string
 	Args    []string
-	Dir     string   // in which it runs: the suite's folder
-	Env     []string // names of variables that it gets although they are private
-	// Workspace is a folder of the suite's folder; each trial runs in a fresh copy of it. "": the program runs in Dir.
+	Dir     string   // working directory: the suite's folder
+	Env     []string // names of private variables to pass to it
+	// Workspace is a folder below the suite's folder. Each trial runs in a fresh copy of it, or in Dir when it is "".
 	Workspace string
-	// WorkspaceDigest is that of the folder when the suite was read; see package workspace.
+	// WorkspaceDigest identifies the content of Workspace when the suite was loaded; see package workspace.
 	WorkspaceDigest string
-	Keep            string // which copies are kept: none, failed or all
-	// Timeout is the longest that one call may take.
+	Keep            string // which copies to keep: none, failed or all
+	// Timeout is the time limit of one call.
 	Timeout time.Duration
-	// Concurrency is how many calls may be under way at once; 0: as many as of a model, and as this machine has processors.
+	// Concurrency limits the calls in progress at once; 0 means the lower of the limit for models and the number of processors.
 	Concurrency int
 
-	files    map[string]string // digests of the files that the command names
-	identity string            // of the command
+	files    map[string]string // digests of files that the command names, by name
+	identity string            // the command with these digests
 }
 
-// Which workspaces are kept.
+// Values of Program.Keep.
 const (
 	keepNone   = "none"
-	keepFailed = "failed" // of trials that did not pass: failures and errors
+	keepFailed = "failed" // copies of trials with a failure or an error
 	keepAll    = "all"
 )
 
-// Keeps reports whether the workspace of a trial is kept that passed, or did not.
+// Keeps reports whether to keep the workspace of a trial, depending on whether it passed.
 func (p *Program) Keeps(passed bool) bool {
 	return p.Keep == keepAll || p.Keep == keepFailed && !passed
 }
@@ -110,7 +110,7 @@ func (l *loader) program(n yamlnode.Node) *Program {
 	return p
 }
 
-// command reads what is started.
+// command reads the command line.
 func (l *loader) command(p *Program, n yamlnode.Node) {
 	if n.IsZero() {
 		return
@@ -122,7 +122,8 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 	for i, item := range n.Items() {
 		if at := strings.Index(words[i], "{{"); at >= 0 {
 			item.ErrorfAt(
-				at, "the prompt and the case's variables are on the program's standard input", "`command` takes plain texts, not templates",
+				at, "the prompt and the case's variables are on the program's standard input",
+				"`command` takes plain texts, not templates",
 			)
 		}
 		if strings.ContainsRune(words[i], 0) {
@@ -134,8 +135,8 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 	l.find(p, n.Items()[0], words[0])
 }
 
-// find finds the file of the program. One in PATH may be missing as long as nothing is run: recorded answers are used on machines that
-// have none of the programs under test.
+// find finds the file of the program. A program in PATH may be missing until a trial runs: machines that only use recorded
+// answers need not have it.
 func (l *loader) find(p *Program, at yamlnode.Node, name string) {
 	if strings.ContainsAny(name, `/\ `) || l.Digest(name) != "" {
 		p.Path, _ = l.findProgram(at, name) // which reports what is wrong
@@ -148,29 +149,35 @@ func (l *loader) find(p *Program, at yamlnode.Node, name string) {
 	}
 }
 
-// workspace reads where the program works.
+// workspace reads `workspace` and `keep`.
 func (l *loader) workspace(p *Program, m yamlnode.Map) {
 	p.Keep = cmp.Or(m.Get("keep").Word(keepNone, keepFailed, keepAll), keepNone)
 	n := m.Get("workspace")
 	if n.IsZero() {
 		if m.Has("keep") {
-			m.Key("keep").Errorf("name the folder: `workspace: fixtures/repo`", "`keep` is for copies of a `workspace`, and this program has none")
+			m.Key("keep").Errorf(
+				"name the folder: `workspace: fixtures/repo`",
+				"`keep` is for copies of a `workspace`, and this program has none",
+			)
 		}
 		return
 	}
 	p.Workspace = path.Clean(n.Str())
 	var err error
 	if p.WorkspaceDigest, err = l.files.folder(p.Workspace); err != nil {
-		n.Errorf("name a folder below the suite's folder, such as fixtures/repo", "the workspace `%s` cannot be used: %s", n.Str(), err)
+		n.Errorf(
+			"name a folder below the suite's folder, such as fixtures/repo",
+			"the workspace `%s` cannot be used: %s", n.Str(), err,
+		)
 	}
-	for i, word := range p.Args { // which are found from the suite's folder, wherever the program runs
+	for i, word := range p.Args { // files are relative to the suite's folder, wherever the program runs
 		if l.inFolder(word) {
 			p.Args[i] = filepath.Join(l.opts.Dir, filepath.FromSlash(path.Clean(word)))
 		}
 	}
 }
 
-// inFolder reports whether a word of a command names a file of the suite's folder, or, written with a slash, a folder of it.
+// inFolder reports whether a word of a command names a file below the suite's folder, or with a slash, a folder below it.
 func (l *loader) inFolder(word string) bool {
 	if l.Digest(word) != "" {
 		return true
@@ -183,7 +190,8 @@ func (l *loader) inFolder(word string) bool {
 	return err == nil && info.IsDir()
 }
 
-// programInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the prompt.
+// programInput is the JSON on a program's standard input. Fields are only ever added, and the first two stay in front, so
+// that one line of sed can extract the prompt.
 type programInput struct {
 	Version  int           `json:"version"`
 	Prompt   string        `json:"prompt"`
@@ -194,14 +202,14 @@ type programInput struct {
 	Attempt  int           `json:"attempt,omitempty"`
 }
 
-// render makes the run of the program for a case.
+// render makes the input of the program for a case.
 func (p *Program) render(in *app.Input) (*app.Request, error) {
 	vars := in.Vars
 	if vars == nil {
 		vars = variable.Dict{}
 	}
 	input, err := wirejson.Marshal(programInput{1, in.Prompt(), in.Messages, in.System, vars, in.Trial, in.Attempt})
-	if err != nil { // only checked values come here
+	if err != nil { // impossible: all values were checked
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
 	return &app.Request{Program: &app.Program{
@@ -209,7 +217,7 @@ func (p *Program) render(in *app.Input) (*app.Request, error) {
 	}}, nil
 }
 
-// Workers is how many calls may be under way at once, for a model's limit and a machine's number of processors.
+// Workers returns how many calls may be in progress at once, given the limit for models and the number of processors.
 func (p *Program) Workers(most, processors int) int {
 	if p.Concurrency > 0 {
 		return p.Concurrency

@@ -15,14 +15,13 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// attached is a file other than an image: audio, video, a PDF. MIMEType is the type that its bytes show, "" when they
-// show none.
+// attached is a file other than an image: audio, video, a PDF. MIMEType is the type found in its bytes, or "".
 type attached struct {
 	eval.Image
 	detected *mimetype.MIME
 }
 
-// attached reads a file and finds its type in its bytes. Without load its bytes are not returned.
+// attached reads a file and finds its type in its bytes. It returns the bytes only with load.
 func (f *files) attached(name string, load bool) (*attached, error) {
 	clean := path.Clean(name)
 	f.mu.Lock()
@@ -52,13 +51,12 @@ func (f *files) attached(name string, load bool) (*attached, error) {
 	return &out, nil
 }
 
-// showsType reports whether the type found in the bytes is of use to the service, and not only a container or some
-// text.
+// showsType reports whether the type found in the bytes is specific enough for the service, not only a container or text.
 func showsType(found *mimetype.MIME) bool {
 	return isMedia(found.String()) && !found.Is("application/ogg")
 }
 
-// isMedia reports whether a type is one that the bytes of a file show for sure.
+// isMedia reports whether the bytes of a file identify this type with certainty.
 func isMedia(mimeType string) bool {
 	kind, _, _ := strings.Cut(mimeType, "/")
 	return kind == "image" || kind == "audio" || kind == "video" || mimeType == "application/pdf"
@@ -66,7 +64,7 @@ func isMedia(mimeType string) bool {
 
 const mediaType lazy.Pattern = `^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$`
 
-// mediaTypeOf is the type that a suite gives a file; none where it is not one, or that of an image.
+// mediaTypeOf reads the type that a suite gives a file. It reports invalid types, and types of images.
 func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
 	switch given := n.Str(); {
 	case n.IsZero():
@@ -82,7 +80,7 @@ func mediaTypeOf(n yamlnode.Node) yamlnode.Node {
 	return yamlnode.Node{}
 }
 
-// file reads the file of a part other than an image; nil when something is wrong with it.
+// file reads the file of a part other than an image. It is nil after a problem.
 func (one part) file(name string, c *Case, files *files, diags *diag.List, load bool) *eval.Image {
 	fail := func(hint, format string, args ...any) *eval.Image {
 		diags.Errorf(one.source.node.Pos(), hint, "case `%s`: %s", c.Name, fmt.Sprintf(format, args...))
@@ -108,21 +106,24 @@ func (one part) file(name string, c *Case, files *files, diags *diag.List, load 
 		one.mimeType.WithDiags(diags).Errorf(hint, "%s is %s, not %s", name, found.words(), given)
 		return nil
 	}
-	found.MIMEType = given // in the spelling of the suite: types have several names
+	found.MIMEType = given // a type has several names: use the one in the suite
 	return &found.Image
 }
 
-// words are what was found in the bytes.
+// words describes the type found in the bytes.
 func (a *attached) words() string {
 	found, _, _ := strings.Cut(a.detected.String(), ";")
 	return found
 }
 
-// containers are types that the bytes alone do not distinguish: the content of the container decides. The library knows
-// further names of one type.
+// containers groups types that share a container format, which the first bytes do not distinguish. The library knows
+// further names of a type.
 func containers() [][]string {
 	return [][]string{
-		{"video/mp4", "audio/mp4", "audio/x-m4a", "audio/m4a", "video/quicktime", "video/mov", "video/x-m4v", "video/3gpp", "video/3gpp2"},
+		{
+			"video/mp4", "audio/mp4", "audio/x-m4a", "audio/m4a", "video/quicktime",
+			"video/mov", "video/x-m4v", "video/3gpp", "video/3gpp2",
+		},
 		{"audio/ogg", "video/ogg", "application/ogg", "audio/opus"},
 		{"video/webm", "audio/webm", "video/matroska", "video/x-matroska"},
 		{"video/mpeg", "video/mpg"},
@@ -130,8 +131,8 @@ func containers() [][]string {
 	}
 }
 
-// mayBe reports whether the bytes may be of a type. Bytes that show no type may be of any, except that a text is not
-// audio, video or a PDF.
+// mayBe reports whether the bytes may be of a type. Unknown bytes may be of any type, but text is never audio, video or a
+// PDF.
 func (a *attached) mayBe(mimeType string) bool {
 	found := a.words()
 	switch {
@@ -145,7 +146,7 @@ func (a *attached) mayBe(mimeType string) bool {
 	return !isMedia(mimeType) || !a.isText()
 }
 
-// isText reports whether the bytes are a text, of whatever form.
+// isText reports whether the bytes are any kind of text.
 func (a *attached) isText() bool {
 	for m := a.detected; m != nil; m = m.Parent() {
 		if m.Is("text/plain") {

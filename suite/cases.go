@@ -16,28 +16,28 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// caseDef is a case, the cases of a data file, or the defaults of all cases, as the file says it.
+// caseDef is the definition of a case, of the cases of a data file, or of the defaults, as written in the suite.
 type caseDef struct {
 	settings
 	node     yamlnode.Map // see freeze
-	at       diag.Pos     // where it is reported
-	name     source       // without a template when rows go by their own names
+	at       diag.Pos     // position for messages: the name, or else the definition
+	name     source       // its template is nil when the rows name the cases
 	vars     []yamlnode.Map
-	values   []variable.Member     // vars as values
-	base     variable.Dict         // values over those of the defaults; see finish
-	open     map[string]*rendering // settings with templates in them, by their keys
+	values   []variable.Member     // values of vars
+	base     variable.Dict         // values merged over those of the defaults; see finish
+	open     map[string]*rendering // settings that contain templates, by key
 	arms     glob.Patterns
 	isolated *eval.Quarantine
-	scorers  [][]*scorerDef // in layers: a later one replaces scorers of the same name
-	every    []*Scorer      // those of all its cases, once these were checked; nil: not known, or each case has others
+	scorers  [][]*scorerDef // in layers: a later layer replaces scorers of the same name
+	every    []*Scorer      // scorers that all its cases share, once checked; nil if unknown or if they differ
 	alone    bool           // inheritScorers: false
-	rows     *rows          // nil: no data file
-	grid     []combination  // what `each` and `matrix` make of it; none: one case
+	rows     *rows          // nil without a data file
+	grid     []combination  // combinations of `each` and `matrix`; empty for a single case
 }
 
-// settings are what a case says of itself in texts and numbers, so that it may come from a column.
+// settings are the keys of a case that are texts and numbers. A template may take them from a column.
 type settings struct {
-	given     []string // their keys, as far as they are there
+	given     []string // keys that the definition has
 	id        string
 	tags      []string
 	hasTags   bool
@@ -63,7 +63,7 @@ func (s *settings) set(key string, n yamlnode.Node) {
 	}
 }
 
-// fill takes over what is not set.
+// fill copies the settings that s does not have.
 func (s *settings) fill(from settings) {
 	if !s.hasTags {
 		s.tags, s.hasTags = from.tags, from.hasTags
@@ -205,7 +205,7 @@ func (l *loader) caseName(n yamlnode.Node) source {
 	return l.template(n)
 }
 
-// finish makes the variables that all cases of a definition have.
+// finish sets the variables that all cases of the definition share.
 func (def *caseDef) finish(defaults *caseDef) {
 	def.base = make(variable.Dict, len(defaults.base)+len(def.values))
 	maps.Copy(def.base, defaults.base)
@@ -214,16 +214,16 @@ func (def *caseDef) finish(defaults *caseDef) {
 	}
 }
 
-// variant is what makes one case of a definition: a row, and what `each` and `matrix` choose.
+// variant distinguishes the cases of a definition: by a row, and a combination of `each` and `matrix`.
 type variant struct {
 	vars    variable.Dict
-	row     *row // nil: no data file
-	chosen  []string
-	scorers []*scorerDef // of the row's scorer column
+	row     *row         // nil without a data file
+	chosen  []string     // names of the variables that `each` and `matrix` set
+	scorers []*scorerDef // in the row's column of scorers
 }
 
-// name names a case: by its template, or by what is known of its row. What `each` and `matrix` chose is added as far as the
-// template does not mention it.
+// name sets the name of a case, from the template or from its row. It appends variables of `each` and `matrix` that the
+// template does not use.
 func (s *Suite) name(c *Case, def *caseDef, v variant, diags *diag.List) {
 	if def.name.t == nil {
 		c.Name = v.row.name()
@@ -238,7 +238,8 @@ func (s *Suite) name(c *Case, def *caseDef, v variant, diags *diag.List) {
 	}
 	var added []string
 	for _, chosen := range v.chosen {
-		if def.name.t == nil || !slices.ContainsFunc(def.name.t.Fields(), func(f tmpl.Field) bool { return f.Name == chosen }) {
+		isChosen := func(f tmpl.Field) bool { return f.Name == chosen }
+		if def.name.t == nil || !slices.ContainsFunc(def.name.t.Fields(), isChosen) {
 			added = append(added, chosen+"="+shortened(v.vars[chosen]))
 		}
 	}
@@ -247,20 +248,21 @@ func (s *Suite) name(c *Case, def *caseDef, v variant, diags *diag.List) {
 	}
 }
 
-// settle gathers the settings of a case, and all of its tags: its own settings, else those of the defaults. An empty cell sets nothing.
+// settle returns the settings of a case and all of its tags. Settings with templates are rendered; an empty result leaves
+// the default.
 func (x *expansion) settle(c *Case, diags *diag.List) (set settings, tags []string) {
 	set, tags = x.set, x.tags
 	for _, o := range x.open {
 		if !x.fill(&set, o, c, diags) || o.key != "tags" {
 			continue
 		}
-		set.tags = splitTags(set.tags) // of a cell there is but one, for all of them
+		set.tags = splitTags(set.tags) // a cell is one text, with commas between tags
 		tags = x.tagged(set.tags)
 	}
 	return set, tags
 }
 
-// fill sets a setting of a case; false where it is not set.
+// fill renders a setting of a case into set. It reports false when the result is empty or invalid.
 func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bool {
 	var own diag.List
 	defer c.pass(&own, diags)
@@ -272,7 +274,7 @@ func (x *expansion) fill(set *settings, o setting, c *Case, diags *diag.List) bo
 	return true
 }
 
-// pass adds the problems of a case to diags, with the row that the case is of.
+// pass adds the problems of a case to diags, with the row of the case.
 func (c *Case) pass(own, diags *diag.List) {
 	if c.row == nil {
 		diags.Merge(*own)
@@ -299,8 +301,8 @@ func splitTags(texts []string) []string {
 	return out
 }
 
-// varsHash hashes what makes a case the same from run to run: its variables and the bytes of the images and other files
-// that its variables choose. Files that a prompt always shows belong to the prompt.
+// varsHash identifies a case across runs: it hashes the variables, and the content of images and other files that they
+// select. Files that a prompt always has belong to the prompt.
 func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 	text := variable.AppendTexts(make([]byte, 0, 256), vars)
 	var sums []string
@@ -319,23 +321,23 @@ func (s *Suite) varsHash(c *Case, vars variable.Dict) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// chosenFile is what identifies the file that variables choose for a part; "" when they choose none.
-func (s *Suite) chosenFile(one part, vars variable.Dict) string {
-	if !one.image && !one.data || one.source.t.IsConstant() {
+// chosenFile identifies the content of the file that variables select for a part; "" when they select none.
+func (s *Suite) chosenFile(p part, vars variable.Dict) string {
+	if !p.image && !p.data || p.source.t.IsConstant() {
 		return ""
 	}
 	var ignored diag.List
-	name, ok := one.source.render(&Case{vars: vars}, &ignored)
+	name, ok := p.source.render(&Case{vars: vars}, &ignored)
 	if !ok {
 		return ""
 	}
-	if one.data {
+	if p.data {
 		if file, err := s.files.attached(name, false); err == nil {
 			return file.SHA256
 		}
 		return ""
 	}
-	img, err := s.files.image(one.wish(name), false)
+	img, err := s.files.image(p.wish(name), false)
 	if err != nil {
 		return ""
 	}

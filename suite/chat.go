@@ -5,7 +5,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// chat reads a list of turns: user and model in alternation, the user's last; in a live chat the user's alone.
+// chat reads a list of turns: user and model alternate, and the user has the last one. A live chat lists only the user's.
 func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 	c := chat{loader: l, live: live}
 	items, keys := n.Seq(), turnBlock().Names()
@@ -31,15 +31,15 @@ func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 	return c.turns
 }
 
-// chat are the turns that were read.
+// chat holds the turns read so far.
 type chat struct {
 	*loader
 	live    bool
 	turns   []turn
-	unknown bool // a role that was reported already
+	unknown bool // the last role is invalid, and was reported
 }
 
-// last is the role of the last turn, "" when there is none.
+// last returns the role of the last turn, or "".
 func (c *chat) last() string {
 	if len(c.turns) == 0 {
 		return ""
@@ -65,7 +65,7 @@ func (c *chat) read(e yamlnode.Entry) {
 	c.turns = append(c.turns, t)
 }
 
-// fits reports a role that is out of turn; of a live chat it takes the user's turns alone.
+// fits checks that a role is next in turn, and in a live chat that it is the user's.
 func (c *chat) fits(e yamlnode.Entry, role string) bool {
 	if c.live {
 		if role == eval.RoleModel {

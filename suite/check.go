@@ -12,10 +12,12 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// newChecker makes what expands every case once and checks what only shows then.
+// newChecker returns a checker for the cases of a suite.
 func newChecker(l *loader) *checker {
-	l.used, l.trials = map[string]bool{}, map[Arm]int{}
-	l.unstreamed, l.costs = map[diag.Pos]*unstreamed{}, map[string]diag.Pos{}
+	l.used = map[string]bool{}
+	l.trials = map[Arm]int{}
+	l.unstreamed = map[diag.Pos]*unstreamed{}
+	l.costs = map[string]diag.Pos{}
 	return &checker{
 		loader:   l,
 		names:    newCaseNames(),
@@ -25,7 +27,7 @@ func newChecker(l *loader) *checker {
 	}
 }
 
-// finish reports what is known once all cases were checked.
+// finish reports problems that can be known only after all cases: unused keys, and arms without cases.
 func (l *checker) finish() {
 	l.reportUnstreamed()
 	if !l.diags.HasErrors() {
@@ -42,25 +44,24 @@ func (l *checker) finish() {
 	l.checkVars()
 }
 
-// checker goes through the cases once.
+// checker expands every case once, and checks what depends on the expansion: names, ids, variables and arms.
 type checker struct {
 	*loader
 	names  *caseNames
-	first  map[string]diag.Pos // of cases that are no rows, by their names
-	ids    map[string]diag.Pos // that were given
-	unused diag.List           // reported only when there are no errors
+	first  map[string]diag.Pos // positions of cases that are not rows, by name
+	ids    map[string]diag.Pos // positions of `id` keys and cells, by id
+	unused diag.List           // warnings, reported only when there are no errors
 
 	expected expectations
 }
 
-// maxBadRows is the number of problems in rows after which the rest is not checked, and maxRepeated how often rows may repeat them:
-// more of the same would not help.
+// The rest of a data file is not checked after this many problems, since more of the same would not help.
 const (
-	maxBadRows  = 20
-	maxRepeated = 1000
+	maxBadRows  = 20   // different problems
+	maxRepeated = 1000 // repetitions of them in further rows
 )
 
-// definition checks the cases of a definition.
+// definition checks all cases that a definition makes.
 func (l *checker) definition(def *caseDef) {
 	whole := l.diags
 	var own diag.List
@@ -105,7 +106,7 @@ func (l *checker) definition(def *caseDef) {
 	}
 }
 
-// expand makes and checks one case; numbered says that its name was another's.
+// expand makes and checks one case. numbered reports whether its name was taken, so that it got a number.
 func (l *checker) expand(x *expansion, v variant) (c *Case, numbered bool) {
 	l.checkGrid(x.def, v)
 	c = x.outline(v, l.diags)
@@ -116,14 +117,15 @@ func (l *checker) expand(x *expansion, v variant) (c *Case, numbered bool) {
 	return c, numbered
 }
 
-// firstCase checks what is the same for all cases of a definition.
+// firstCase checks on the first case what is equal for all cases of a definition.
 func (l *checker) firstCase(def *caseDef, c *Case) {
 	l.unused.Merge(l.loader.unused(def, c))
 	l.dead(def, c, &l.unused)
 	c.try(l.diags)
 }
 
-// exhausted reports that no more cases of a definition are checked, and why.
+// exhausted reports whether to stop checking cases of a definition: the budget of templates is spent, or a data file has
+// too many problems. It adds the reason to the problems.
 func (l *checker) exhausted(def *caseDef, v variant, c *Case, cases int) bool {
 	if l.budget.Spent() {
 		l.diags.Errorf(
@@ -140,7 +142,7 @@ func (l *checker) exhausted(def *caseDef, v variant, c *Case, cases int) bool {
 	return false
 }
 
-// noRows reports a dataset that makes no case, unless its files are to blame.
+// noRows reports a dataset that makes no case, unless problems with its files explain that already.
 func (l *checker) noRows(def *caseDef) {
 	if def.rows == nil || len(def.rows.files) == 0 || l.diags.Len() > 0 {
 		return
@@ -156,7 +158,7 @@ func (l *checker) noRows(def *caseDef) {
 	l.diags.Errorf(def.rows.node.Pos(), "", "there are no rows, so there would be no case")
 }
 
-// try reports problems of the scorers with the variables of the case.
+// try reports problems that scorers have with the variables of the case.
 func (c *Case) try(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, try := range sc.Needs.Tries {
@@ -165,7 +167,7 @@ func (c *Case) try(diags *diag.List) {
 	}
 }
 
-// checkGrid reports variables of `each` and `matrix` that are columns too: the cells of the rows would be ignored.
+// checkGrid reports variables of `each` and `matrix` that are also columns of the data file, whose cells would be ignored.
 func (l *checker) checkGrid(def *caseDef, v variant) {
 	if v.row == nil {
 		return
@@ -182,7 +184,10 @@ func (l *checker) checkGrid(def *caseDef, v variant) {
 			)
 			continue
 		}
-		in.Key(name).Errorf("choose another name for one of them", "the variable `%s` is a column of %s too", name, v.row.pos.File)
+		in.Key(name).Errorf(
+			"choose another name for one of them",
+			"the variable `%s` is a column of %s too", name, v.row.pos.File,
+		)
 	}
 }
 
@@ -200,21 +205,24 @@ func beVerb(n int) string {
 	return "are"
 }
 
-// oneCase checks a case and its requests to the arms.
+// oneCase checks a case, and its request to each of its arms.
 func (l *checker) oneCase(def *caseDef, c *Case) {
-	if c.ID != "" { // it was given, and the cell was not empty
+	if c.ID != "" { // an outline has only an ID that the suite gives
 		l.checkID(def, c)
 	}
 	if l.unjudged(def, c) {
-		l.diags.Errorf(c.Pos, "add a `scorers` list to the case or to `defaults`", "case `%s` has no scorer, so nothing would be judged", c.Name)
+		l.diags.Errorf(
+			c.Pos, "add a `scorers` list to the case or to `defaults`",
+			"case `%s` has no scorer, so nothing would be judged", c.Name,
+		)
 	}
 	for _, arm := range c.Arms {
 		l.trials[arm] += c.Repeats
 		l.checkPrompt(c, arm)
 		if len(c.Scorers) > 0 && len(c.ScorersFor(arm)) == 0 {
 			l.diags.Errorf(
-				c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case", "case `%s` has no scorer for the arm %s", c.Name,
-				arm.Name(),
+				c.Pos, "widen `arms` of a scorer, or narrow `arms` of the case",
+				"case `%s` has no scorer for the arm %s", c.Name, arm.Name(),
 			)
 		}
 		l.checkStream(c, arm)
@@ -225,14 +233,17 @@ func (l *checker) oneCase(def *caseDef, c *Case) {
 	}
 }
 
-// unjudged reports whether a case has no scorer, and no other problem says why.
+// unjudged reports whether a case has no scorer, and no other problem explains that.
 func (l *checker) unjudged(def *caseDef, c *Case) bool {
-	unlabelled := l.classified != nil && !def.alone // which was reported
+	unlabelled := l.classified != nil && !def.alone // reported by the classification
 	reported := unlabelled || l.misspelled.lacksScorers(def) || c.row.lacksScorers()
-	return !reported && len(c.Scorers) == 0 && len(slices.Concat(def.scorers...)) == 0 && (def.alone || !l.defaultScorers())
+	if reported || len(c.Scorers) > 0 || len(slices.Concat(def.scorers...)) > 0 {
+		return false
+	}
+	return def.alone || !l.defaultScorers()
 }
 
-// defaultScorers reports whether the defaults name scorers, whatever is wrong with them.
+// defaultScorers reports whether the defaults list scorers, even invalid ones.
 func (l *checker) defaultScorers() bool {
 	return slices.ContainsFunc(l.roots, func(root yamlnode.Map) bool {
 		defaults := root.Get("defaults")
@@ -246,12 +257,15 @@ func (l *checker) checkID(def *caseDef, c *Case) {
 		at = c.Pos
 	}
 	if first, twice := l.ids[c.ID]; twice {
-		l.diags.Errorf(at, "a template such as \"{{.id}}\" makes one for each row", "duplicate case id `%s`, first %s", c.ID, place(first, at))
+		l.diags.Errorf(
+			at, "a template such as \"{{.id}}\" makes one for each row",
+			"duplicate case id `%s`, first %s", c.ID, place(first, at),
+		)
 	}
 	l.ids[c.ID] = at
 }
 
-// checkName reports a name that is none or is taken. A taken name of a row gets a number instead.
+// checkName reports a name that is empty or taken. A row with a taken name gets a number instead.
 func (l *checker) checkName(c *Case) (numbered bool) {
 	switch {
 	case strings.TrimSpace(c.Name) == "":
@@ -274,7 +288,7 @@ func (l *checker) checkName(c *Case) (numbered bool) {
 	return false
 }
 
-// place names a position for a message that is reported at another.
+// place describes the position p in a message that is reported at from.
 func place(p, from diag.Pos) string {
 	if p.File == from.File {
 		return fmt.Sprintf("on line %d", p.Line)
@@ -282,16 +296,15 @@ func place(p, from diag.Pos) string {
 	return fmt.Sprintf("in %s:%d", p.File, p.Line)
 }
 
-// caseNames are the names that are taken, by their hashes, each with the last number that was given to one like it.
-// There may be millions of one name.
+// caseNames keeps track of names that are taken. It stores hashes, since a data file may have millions of rows.
 type caseNames struct {
-	taken map[uint64]int
+	taken map[uint64]int // the last number given to a case of this name, by the hash of the name
 	seed  maphash.Seed
 }
 
 func newCaseNames() *caseNames { return &caseNames{map[uint64]int{}, maphash.MakeSeed()} }
 
-// take notes a name, and reports whether it was taken before.
+// take marks a name as taken, and reports whether it was taken before.
 func (n *caseNames) take(name string) (twice bool) {
 	h := maphash.String(n.seed, name)
 	if _, twice = n.taken[h]; !twice {
@@ -300,9 +313,10 @@ func (n *caseNames) take(name string) (twice bool) {
 	return twice
 }
 
-// number gives a case whose name is taken the first number that makes it another.
+// number appends a number to the name of a case if the name is taken.
 func (n *caseNames) number(c *Case) (numbered bool) {
-	name, h := c.Name, maphash.String(n.seed, c.Name)
+	name := c.Name
+	h := maphash.String(n.seed, name)
 	for n.take(c.Name) {
 		n.taken[h]++
 		c.Name = fmt.Sprintf("%s (%d)", name, n.taken[h])
@@ -310,21 +324,25 @@ func (n *caseNames) number(c *Case) (numbered bool) {
 	return c.Name != name
 }
 
-// dead warns of the case's own scorers that apply to none of its arms.
+// dead warns about scorers of the case that apply to none of its arms.
 func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 	for _, d := range slices.Concat(def.scorers...) {
 		sc := d.fixed
-		if sc == nil || d.shared || len(sc.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
+		if sc == nil || d.shared || len(sc.Arms) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
 			continue
 		}
 		warnings.Warnf(sc.yaml().Entry.Get("arms").Pos(), "", "case `%s` runs on no arm that this scorer is for", c.Name)
 	}
 }
 
-// checkArm applies the service's rules about images to the models that its
-// specification names.
+// checkArm reports prompts that a target cannot take: tools for an application, and what the service's specification
+// forbids for certain models.
 func (l *loader) checkArm(a Arm) {
-	image, where := a.Prompt.hasImage(), a.Prompt.Pos
+	image := a.Prompt.hasImage()
+	where := a.Prompt.Pos
 	if a.Target.App != nil && a.Prompt.toolsPos.Line > 0 {
 		l.diags.Errorf(
 			a.Prompt.toolsPos, "narrow `targets` of the prompt to models",
@@ -346,20 +364,21 @@ func (l *loader) checkArm(a Arm) {
 	}
 }
 
-// checkTexts reports parts of a prompt that an application would not get: it is sent texts alone.
+// checkTexts reports parts of a prompt other than text, which an application cannot receive.
 func (l *loader) checkTexts(a Arm) {
-	for one := range a.Prompt.eachPart {
-		if one.image || one.data || one.raw != nil {
+	for part := range a.Prompt.eachPart {
+		if part.image || part.data || part.raw != nil {
 			l.diags.Errorf(
-				one.source.node.Pos(), "narrow `targets` of the prompt, and name the file in a variable for the application",
-				"the target `%s` is an application, which gets texts alone, and the prompt `%s` has another part", a.Target.Name, a.Prompt.Name,
+				part.source.node.Pos(), "narrow `targets` of the prompt, and name the file in a variable for the application",
+				"the target `%s` is an application, which gets texts alone, and the prompt `%s` has another part",
+				a.Target.Name, a.Prompt.Name,
 			)
 			return
 		}
 	}
 }
 
-// checkVision reports prompts that the model for images does not take.
+// checkVision reports prompts that svc-pro-vision does not take. image says that the prompt has an image.
 func (l *loader) checkVision(a Arm, image bool) {
 	where := a.Prompt.Pos
 	switch {
@@ -372,10 +391,13 @@ func (l *loader) checkVision(a Arm, image bool) {
 	case !image:
 		l.diags.Errorf(
 			where, "send it to svc-pro: narrow `targets` of the prompt",
-			"svc-pro-vision (target `%s`) takes prompts with an image, and the prompt `%s` has none", a.Target.Name,
-			a.Prompt.Name,
+			"svc-pro-vision (target `%s`) takes prompts with an image, and the prompt `%s` has none",
+			a.Target.Name, a.Prompt.Name,
 		)
 	case a.Prompt.isChat():
-		l.diags.Warnf(where, "", "svc-pro-vision (target `%s`) is not made for chats such as the prompt `%s`", a.Target.Name, a.Prompt.Name)
+		l.diags.Warnf(
+			where, "",
+			"svc-pro-vision (target `%s`) is not made for chats such as the prompt `%s`", a.Target.Name, a.Prompt.Name,
+		)
 	}
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Bounds of the classes of a suite. A name longer than that is no name of a class, but an answer.
+// Limits of the classes of a suite. A longer name is an answer rather than the name of a class.
 const (
 	fewestClasses = 2
 	mostClasses   = 250
 	longestClass  = 100 // bytes
 )
 
-// Classes are the classes among which answers choose, in the order of the file; nil without a classification.
+// Classes returns the classes of the `classification` block in the order of the file; nil without the block.
 func (s *Suite) Classes() []string { return s.classes }
 
-// classification reads the block: a scorer of every case that inherits scorers.
+// classification reads the block. It adds a scorer to every case that inherits scorers.
 func (l *loader) classification(n yamlnode.Node) {
 	if n.IsZero() {
 		return
@@ -50,7 +50,7 @@ func (l *loader) classification(n yamlnode.Node) {
 	l.classified = d
 }
 
-// tryClassification checks all but the label once, so that problems are reported once and not for every case.
+// tryClassification checks everything except the label once, so that problems are not repeated for every case.
 func (l *loader) tryClassification(d *scorerDef, label yamlnode.Node) {
 	before := l.diags.Len()
 	if len(d.templates) == 0 {
@@ -68,13 +68,16 @@ func (l *loader) tryClassification(d *scorerDef, label yamlnode.Node) {
 	d.broken = l.diags.Len() > before
 }
 
-// readClasses reads the classes. What a template could print for a label, and what a model could answer, must be one of
-// them: white space and case make no difference.
+// readClasses reads the classes. Labels and answers are compared with them ignoring white space and case, so no two
+// classes may be equal in that sense.
 func (l *loader) readClasses(n yamlnode.Node) {
 	folded := map[string]diag.Pos{}
 	for _, item := range n.Seq() {
 		if !item.IsScalar() || item.IsNull() {
-			item.Errorf("write one name an item, in quotes if need be", "expected the name of a class, found %s", item.Describe())
+			item.Errorf(
+				"write one name an item, in quotes if need be",
+				"expected the name of a class, found %s", item.Describe(),
+			)
 			continue
 		}
 		class := item.Written()
@@ -90,7 +93,10 @@ func (l *loader) readClasses(n yamlnode.Node) {
 		case strings.ContainsFunc(class, isControl):
 			item.Errorf("", "the name of a class is a single line without control characters")
 		case twice:
-			item.Errorf("white space and upper case make no difference", "duplicate class `%s`, first %s", class, place(first, item.Pos()))
+			item.Errorf(
+				"white space and upper case make no difference",
+				"duplicate class `%s`, first %s", class, place(first, item.Pos()),
+			)
 		}
 		folded[key] = item.Pos()
 		l.classes = append(l.classes, class)
@@ -129,7 +135,7 @@ func (l *loader) checkScoreName(n yamlnode.Node, name string) {
 	}
 }
 
-// classMetrics are the names of the metrics that the classification makes of all cases, nil without one.
+// classMetrics returns the names of the metrics that the classification computes over all cases; nil without one.
 func (s *Suite) classMetrics() []string {
 	if s.classes == nil {
 		return nil
@@ -137,7 +143,7 @@ func (s *Suite) classMetrics() []string {
 	return classification.Names(s.classes)
 }
 
-// OfAllCases reports whether a metric follows from the confusion matrix of all cases, so that no case has a value of it.
+// OfAllCases reports whether a metric is computed from the confusion matrix of all cases. Single cases have no value of it.
 func (s *Suite) OfAllCases(metric string) bool {
 	return metric != classification.Accuracy && slices.Contains(s.classMetrics(), metric)
 }
@@ -145,7 +151,10 @@ func (s *Suite) OfAllCases(metric string) bool {
 // checkEarly reports a metric of all cases in a gate that stops early.
 func (l *loader) checkEarly(n yamlnode.Node, metric string) {
 	if b := l.Gate.Baseline; b != nil && b.StopEarly && l.OfAllCases(metric) {
-		n.Errorf("leave it out, or stopEarly; accuracy goes with it", "`%s` takes all cases, and cannot stop early", diag.CleanLine(metric))
+		n.Errorf(
+			"leave it out, or stopEarly; accuracy goes with it",
+			"`%s` takes all cases, and cannot stop early", diag.CleanLine(metric),
+		)
 	}
 }
 
@@ -160,7 +169,10 @@ func (l *loader) checkClassMetrics(rules yamlnode.Node) {
 		switch _, ok := classification.Parse(e.Name(), l.classes); {
 		case ok && l.classified != nil:
 		case l.classified == nil:
-			e.Key.Errorf("add `classification: {label: ..., classes: [...]}`", "the suite has no classification with a metric `%s`", e.Name())
+			e.Key.Errorf(
+				"add `classification: {label: ..., classes: [...]}`",
+				"the suite has no classification with a metric `%s`", e.Name(),
+			)
 		case single && slices.Contains(known, strings.TrimSuffix(e.Name(), class)+l.classes[0]):
 			e.Key.Errorf(diag.DidYouMean(class, l.classes), "the classification has no class `%s`", diag.CleanLine(class))
 		default:

@@ -11,25 +11,25 @@ import (
 
 // Command is a program that a suite starts, with its arguments.
 type Command struct {
-	// Words are the program and its arguments, as the suite has them.
+	// Words are the program and its arguments, as written in the suite.
 	Words []string
-	// Path is that of the program's file, "" for a suite that does not come from a folder of this machine.
+	// Path is the program's file. It is "" when the suite is in no folder on this machine.
 	Path string
-	// Gone is why the program is not there, nil when it is.
+	// Gone is the reason why the program cannot be found; nil when it was found.
 	Gone error
-	// Dir is the folder in which it runs.
+	// Dir is the working directory.
 	Dir string
-	// Identity are the words, with the digests of the files of the suite's folder that they name.
+	// Identity is the words with the digests of the files below the suite's folder that they name.
 	Identity string
 }
 
-// Bounds of the time that a program of a suite may take.
+// Limits of the timeout of a program.
 const (
 	commandTime    = 10 * time.Second
 	maxCommandTime = 10 * time.Minute
 )
 
-// CommandTime reads how long a program may run: ten seconds where source, a node, is absent.
+// CommandTime reads the timeout of a program: ten seconds when source, a node, is absent.
 func CommandTime(source any) time.Duration {
 	n := source.(yamlnode.Node)
 	if n.IsZero() {
@@ -42,9 +42,8 @@ func CommandTime(source any) time.Duration {
 	return limit
 }
 
-// NewCommand reads a command: a list of the program and its arguments, or the program alone. source is its node, and of
-// the key that needs it. Problems go to the node; the result is nil when no program is named. The suite may be nil:
-// then no file is looked for.
+// NewCommand reads a command: a list of the program and its arguments, or the program alone. source is its node. Problems
+// go to the node, and the result is nil without a program. With a nil suite, no file is searched.
 func (s *Suite) NewCommand(source any, of string) *Command {
 	n := source.(yamlnode.Node)
 	words, ok := commandWords(n, of)
@@ -59,14 +58,14 @@ func (s *Suite) NewCommand(source any, of string) *Command {
 	return c
 }
 
-// PassedVariables reads the names of variables that a program gets although they are private. source is the node in which they are. The
-// suite may be nil.
+// PassedVariables reads the names of private variables to pass to a program. source is the node of the list. The suite may
+// be nil.
 func (s *Suite) PassedVariables(source any) []string {
 	n := source.(yamlnode.Node)
 	names := n.Strings()
 	for i, item := range n.Items() {
 		switch {
-		case len(names) < len(n.Items()): // which is reported
+		case len(names) < len(n.Items()): // an invalid item was reported
 		case !program.IsName(names[i]):
 			item.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", names[i])
 		case s == nil:
@@ -79,11 +78,11 @@ func (s *Suite) PassedVariables(source any) []string {
 	return names
 }
 
-// commandWords are a program and its arguments.
+// commandWords reads a program and its arguments.
 func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
 	items := n.Items()
 	for _, item := range items {
-		word, printed := item.Printed() // a program gets a list or a mapping as JSON
+		word, printed := item.Printed() // lists and mappings become JSON
 		switch {
 		case printed:
 		case item.IsScalar() && !item.IsNull():
@@ -96,13 +95,13 @@ func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
 	if len(words) > 0 && words[0] != "" {
 		return words, true
 	}
-	if len(words) == 0 || items[0].IsScalar() { // otherwise it was reported
+	if len(words) == 0 || items[0].IsScalar() {
 		n.Errorf("such as [python3, check.py]", "`%s` needs a program", of)
 	}
 	return nil, false
 }
 
-// findProgram finds the file of a program, and reports where there is none.
+// findProgram finds the file of a program, and reports a missing one.
 func (s *Suite) findProgram(at yamlnode.Node, name string) (string, error) {
 	path, err := s.Program(name)
 	if err == nil {
@@ -112,7 +111,7 @@ func (s *Suite) findProgram(at yamlnode.Node, name string) (string, error) {
 	return "", err
 }
 
-// commandIdentity is a command with the digests of the files that it names.
+// commandIdentity returns a command with the digests of the files that it names.
 func (s *Suite) commandIdentity(words []string) string {
 	var b strings.Builder
 	for i, word := range words {

@@ -20,33 +20,33 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// rows are the cases of data files: one a row, read again for each use.
+// rows describes the data files of a definition, in which each row is a case. They are read again for each use.
 type rows struct {
-	node      yamlnode.Node // of `dataset`
-	files     []string      // in the suite's folder
+	node      yamlnode.Node // value of `dataset`
+	files     []string      // paths relative to the suite's folder
 	format    dataset.Format
 	separator rune
-	columns   []string // of tables without a header; nil: they have one
-	path      *jq.Rows // selects the rows of JSON; nil: they are a list
-	scorers   string   // the column with scorers, "" when there is none
+	columns   []string // for tables without a header; nil means that the header names them
+	path      *jq.Rows // selects the rows of JSON; nil means that the file is a list of rows
+	scorers   string   // name of the column with scorers; "" for none
 	scorersAt yamlnode.Node
 	where     *filter
-	limit     int // 0: all
-	sample    int // 0: all
+	limit     int // 0 means all rows
+	sample    int // 0 means all rows
 	seed      uint64
-	chosen    map[int]bool // by sample: places among the rows
+	chosen    map[int]bool // indices of the rows that sample chose
 }
 
-// row is one of them.
+// row is one row of a data file.
 type row struct {
 	of   *rows
 	vars variable.Dict
 	pos  diag.Pos
-	n    int  // place among the rows of all files, from 0
-	lent bool // its `name` is that of an object around it
+	n    int  // index among the rows of all files
+	lent bool // its `name` comes from an object that encloses it
 }
 
-// name is what a row without a `name` is called: by its column `name`, else by its file and its place.
+// name is the default name of a row's case: its column `name`, or else its file and position.
 func (r *row) name() string {
 	if name, ok := r.vars["name"].(string); ok && !r.lent && strings.TrimSpace(name) != "" {
 		return strings.Join(strings.Fields(name), " ")
@@ -55,7 +55,7 @@ func (r *row) name() string {
 	return fmt.Sprintf("%s %d", strings.TrimSuffix(base, path.Ext(base)), r.n+1)
 }
 
-// sizeOf is about how many bytes a value of a row has.
+// sizeOf estimates the bytes of a value.
 func sizeOf(v variable.Value) (n int) {
 	switch v := v.(type) {
 	case string:
@@ -74,7 +74,7 @@ func sizeOf(v variable.Value) (n int) {
 	return n
 }
 
-// missing says that a row lacks a column. Of a table it is reported once, since all rows lack it.
+// missing is the message for a missing column. A table is reported as a whole, since all its rows lack the column.
 func (r *row) missing(column string) string {
 	if r.of.isTable() {
 		return fmt.Sprintf("%s has no column `%s`", r.pos.File, column)
@@ -82,7 +82,7 @@ func (r *row) missing(column string) string {
 	return fmt.Sprintf("the row at %s has no `%s`", r.pos, column)
 }
 
-// lacksScorers reports whether the column that is to hold scorers is missing.
+// lacksScorers reports whether the column for scorers is missing.
 func (r *row) lacksScorers() bool {
 	if r == nil || r.of.scorers == "" {
 		return false
@@ -91,7 +91,7 @@ func (r *row) lacksScorers() bool {
 	return !there
 }
 
-// rows reads what a case says of its data file, nil when it has none.
+// rows reads the keys of a case about its data file; nil without one.
 func (l *loader) rows(m yamlnode.Map) *rows {
 	n := m.Get("dataset")
 	if n.IsZero() {
@@ -128,7 +128,7 @@ func (l *loader) rows(m yamlnode.Map) *rows {
 	return r
 }
 
-// checkSelection reports keys that do not go together.
+// checkSelection reports keys that exclude each other.
 func (r *rows) checkSelection(m yamlnode.Map) {
 	if r.limit > 0 && r.sample > 0 {
 		m.Key("sample").Errorf("keep one of them", "`limit` takes the first rows and `sample` some of all rows")
@@ -138,7 +138,7 @@ func (r *rows) checkSelection(m yamlnode.Map) {
 	}
 }
 
-// separator is the character between two columns, 0 when none is given.
+// separator reads the character between columns; 0 when it is not given.
 func separator(n yamlnode.Node) rune {
 	if n.IsZero() {
 		return 0
@@ -152,10 +152,10 @@ func separator(n yamlnode.Node) rune {
 	return r
 }
 
-// maxSample bounds a sample: which rows it chose is remembered.
+// maxSample is the largest sample, in rows. The indices of chosen rows are kept in memory.
 const maxSample = 10_000_000
 
-// dataFiles are the files that `dataset` names, one or by a glob.
+// dataFiles returns the files that `dataset` names, by a path or a glob.
 func (l *loader) dataFiles(n yamlnode.Node) []string {
 	if n.IsMapping() {
 		n.Errorf("write `dataset: FILE`, and its other keys next to it", "expected the name of a file, found a mapping")
@@ -179,7 +179,7 @@ func (l *loader) dataFiles(n yamlnode.Node) []string {
 	return names
 }
 
-// selected yields the rows that are cases: what `where`, `limit` and `sample` leave.
+// selected yields the rows that `where`, `limit` and `sample` select.
 func (s *Suite) selected(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		left := r.limit
@@ -197,8 +197,8 @@ func (s *Suite) selected(r *rows, diags *diag.List) iter.Seq[*row] {
 	}
 }
 
-// choose draws the sample: the rows with the least hashes of seed and content, so that rows which come or go later move
-// few others.
+// choose draws the sample: the rows with the smallest hashes of seed and content. So a later change of the file replaces
+// few rows of the sample.
 func (s *Suite) choose(r *rows, diags *diag.List) {
 	if r.sample == 0 {
 		return
@@ -232,8 +232,8 @@ func (s *Suite) choose(r *rows, diags *diag.List) {
 	}
 }
 
-// all yields every row that can be read. It reports the others, and the suite is broken from then on: after loading,
-// that means that a file has changed.
+// all yields every row that can be read, and reports the others. After loading, an unreadable row means that a file has
+// changed; Err returns that error.
 func (s *Suite) all(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		n := 0
@@ -257,7 +257,7 @@ func (s *Suite) all(r *rows, diags *diag.List) iter.Seq[*row] {
 	}
 }
 
-// unreadable reports why a data file, or a row of it, cannot be read.
+// unreadable reports a data file, or a row of it, that cannot be read.
 func (s *Suite) unreadable(r *rows, file string, err error, diags *diag.List) {
 	var e *dataset.Error
 	var foreign *dataset.Foreign
@@ -301,7 +301,7 @@ func (s *Suite) file(r *rows, name string, diags *diag.List) iter.Seq2[*row, err
 	}
 }
 
-// yamlRows are the rows of a YAML file, a list of mappings.
+// yamlRows yields the rows of a YAML file, which is a list of mappings.
 func (s *Suite) yamlRows(r *rows, name string, diags *diag.List) iter.Seq2[*row, error] {
 	return func(yield func(*row, error) bool) {
 		src, err := s.files.row(name)
@@ -326,7 +326,7 @@ func (s *Suite) yamlRows(r *rows, name string, diags *diag.List) iter.Seq2[*row,
 	}
 }
 
-// fileRow makes a row of a file: its path, its name and, when it holds text, that.
+// fileRow makes a row from a whole file: its path, its name, and its text if it is a text file.
 func (s *Suite) fileRow(name string, format dataset.Format) (variable.Dict, error) {
 	base := path.Base(name)
 	vars := variable.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
@@ -335,7 +335,7 @@ func (s *Suite) fileRow(name string, format dataset.Format) (variable.Dict, erro
 		return nil, err
 	}
 	if !dataset.IsText(head) {
-		if format == formatFile { // the suite wants the file, whatever is in it
+		if format == formatFile { // only the path matters
 			return vars, nil
 		}
 		return vars, opaque(head)
@@ -350,7 +350,7 @@ func (s *Suite) fileRow(name string, format dataset.Format) (variable.Dict, erro
 	return vars, nil
 }
 
-// variants yields what makes the cases of a definition: each row with each combination.
+// variants yields the variants of a definition: each row with each combination.
 func (s *Suite) variants(def *caseDef, diags *diag.List) iter.Seq[variant] {
 	grid := def.grid
 	if grid == nil {

@@ -20,26 +20,31 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// maxKept bounds the data files that are kept in memory, and so in the snapshot of a run. Others are read from the disk each
-// time; of them the hash of the suite holds what was read of them.
+// maxKept is the total size, in bytes, of data files kept in memory, and so in the snapshot of a run. Larger ones are read
+// from disk each time, and the suite's hash covers the part that was read.
 const maxKept = 64 << 20
 
-// data is what is known of the files whose rows are cases.
+// data tracks the data files of a suite.
 type data struct {
-	loaded  bool              // from then on nothing new is learned
+	loaded  bool              // the suite is loaded, and the maps below are final
 	kept    int64             // bytes
-	digests map[string]string // of files that are too large to be kept, as far as they were read
-	hashed  map[string]int64  // how many bytes of them
+	digests map[string]string // of files too large to keep: hashes of the part that was read
+	hashed  map[string]int64  // length of that part, in bytes
 	globs   map[string][]string
-	stamps  map[string]stamp // of all of them
-	failure error            // why rows could not be read after all
+	stamps  map[string]stamp // of all data files, by name
+	failure error            // the first error after loading
 }
 
 func newData() data {
-	return data{digests: map[string]string{}, hashed: map[string]int64{}, globs: map[string][]string{}, stamps: map[string]stamp{}}
+	return data{
+		digests: map[string]string{},
+		hashed:  map[string]int64{},
+		globs:   map[string][]string{},
+		stamps:  map[string]stamp{},
+	}
 }
 
-// stamp is what shows that a file has changed.
+// stamp shows cheaply whether a file has changed.
 type stamp struct {
 	size int64
 	time time.Time
@@ -47,7 +52,7 @@ type stamp struct {
 
 func (s stamp) same(o stamp) bool { return s.size == o.size && s.time.Equal(o.time) }
 
-// stamp is the stamp of a file; false where there is no such file.
+// stamp returns the stamp of a file, and false when it does not exist.
 func (f *files) stamp(name string) (stamp, bool) {
 	_, info, err := f.stat(name)
 	if err != nil {
@@ -66,7 +71,7 @@ func (f *files) note(name string) {
 	}
 }
 
-// unchanged reports whether all data files are as they were when the suite was loaded.
+// unchanged reports whether no data file has changed since the suite was loaded.
 func (f *files) unchanged() bool {
 	for name, before := range f.data.stamps {
 		if now, ok := f.stamp(name); !ok || !now.same(before) {
@@ -76,7 +81,7 @@ func (f *files) unchanged() bool {
 	return true
 }
 
-// check says why a file cannot be opened, nil when it can.
+// check returns an error if a file cannot be opened.
 func (f *files) check(name string) error {
 	_, _, err := f.stat(name)
 	return err
@@ -104,13 +109,13 @@ func (f *files) stream(name string) (io.ReadCloser, error) {
 	return &hashed{File: file, hash: sha256.New(), sum: func(sum string, bytes int64) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if bytes >= f.data.hashed[name] { // a limit reads but the beginning, which must not hide a change behind it
+		if bytes >= f.data.hashed[name] { // keep the longest part: `limit` may read less of the file elsewhere
 			f.data.digests[name], f.data.hashed[name] = sum, bytes
 		}
 	}}, nil
 }
 
-// row reads a data file as a whole: it is a row, or YAML. As others it is kept only while there is room.
+// row reads a whole data file, which is a row or YAML. It is kept in memory only within maxKept.
 func (f *files) row(name string) ([]byte, error) {
 	_, info, err := f.stat(name)
 	if err != nil {
@@ -145,7 +150,7 @@ func (f *files) keeps(name string, size int64) bool {
 	return true
 }
 
-// hashed is a file that is hashed while it is read.
+// hashed hashes a file while it is read.
 type hashed struct {
 	fs.File
 	hash  hash.Hash
@@ -165,7 +170,7 @@ func (h *hashed) Close() error {
 	return h.File.Close()
 }
 
-// head is how a file begins.
+// head returns the first bytes of a file.
 func (f *files) head(name string) ([]byte, error) {
 	file, _, err := f.open(name)
 	if err != nil {
@@ -175,7 +180,7 @@ func (f *files) head(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, dataset.HeadBytes))
 }
 
-// broken notes that a row could not be read.
+// broken records that a row could not be read.
 func (f *files) broken(name string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,24 +189,25 @@ func (f *files) broken(name string, err error) {
 	}
 }
 
-// freeze ends the loading: the rows are known from here on, and what fails now is a change.
+// freeze ends the loading. From now on, a failure means that a file has changed.
 func (f *files) freeze() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.data.loaded, f.data.failure = true, nil
 }
 
-// Err says that a data file could not be read any more while cases were yielded, so that some are missing; nil when all came.
+// Err returns the error of a data file that could not be read while Cases or Outlines yielded cases, so that some are
+// missing. It is nil when all cases were yielded.
 func (s *Suite) Err() error {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
 	return s.files.data.failure
 }
 
-// KeepsData reports whether the files that Sources yields are all that cases are made of, images aside.
+// KeepsData reports whether Sources yields all files that define cases, except images.
 func (s *Suite) KeepsData() bool { return len(s.files.data.digests)+len(s.files.data.globs) == 0 }
 
-// digest writes down what is known of data files that Sources does not yield.
+// digest adds the data files that Sources leaves out to a hash.
 func (d *data) digest(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(d.digests)) {
 		fmt.Fprintf(w, "data %s %s\n", name, d.digests[name])
@@ -211,7 +217,7 @@ func (d *data) digest(w io.Writer) {
 	}
 }
 
-// globRoot is the folder below which a glob can match.
+// globRoot returns the folder below which a glob can match.
 func globRoot(g glob.Pattern) string {
 	head, _, _ := strings.Cut(string(g), "*")
 	if i := strings.LastIndexByte(head, '/'); i >= 0 {
@@ -220,7 +226,7 @@ func globRoot(g glob.Pattern) string {
 	return "."
 }
 
-// glob lists the files that match, in the order of their names; those whose names begin with a dot are left out.
+// glob lists the files that match, sorted by name, without hidden ones.
 func (f *files) glob(g glob.Pattern) ([]string, error) {
 	clean := glob.Pattern(strings.TrimPrefix(string(g), "./"))
 	root := globRoot(clean)
@@ -236,7 +242,7 @@ func (f *files) glob(g glob.Pattern) ([]string, error) {
 	return out, nil
 }
 
-// listing notes a glob for a caller that wants to know which files match it later.
+// listing reports a glob to the file system, for callers that watch for new files.
 func (f *files) listing(root string, g glob.Pattern) {
 	if fsys, notes := f.fsys.(interface {
 		Listing(glob string, matches func() []string)
@@ -248,7 +254,7 @@ func (f *files) listing(root string, g glob.Pattern) {
 	}
 }
 
-// matching are the files below a folder that match; hidden ones are left out.
+// matching returns the files below a folder that match, without hidden ones.
 func matching(fsys fs.FS, root string, g glob.Pattern) (out []string, err error) {
 	err = fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

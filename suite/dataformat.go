@@ -14,16 +14,16 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Formats that are read here rather than by the package dataset.
+// Formats that this package reads itself, without package dataset.
 const (
 	formatYAML dataset.Format = "yaml"
-	formatFile dataset.Format = "file" // the file itself is a row
+	formatFile dataset.Format = "file" // each file is a row with its path
 )
 
-// packedEnding is that of files which gzip has compressed.
+// packedEnding is the ending of files compressed with gzip.
 const packedEnding = ".gz"
 
-// unpackedName is the name of a file without the ending of gzip.
+// unpackedName removes packedEnding.
 func unpackedName(name string) string {
 	if strings.EqualFold(path.Ext(name), packedEnding) {
 		return name[:len(name)-len(packedEnding)]
@@ -31,7 +31,7 @@ func unpackedName(name string) string {
 	return name
 }
 
-// formatOf is how a file is read.
+// formatOf returns the format of a file: as given, or by its ending.
 func (r *rows) formatOf(file string) dataset.Format {
 	if r.format != "" {
 		return r.format
@@ -56,14 +56,14 @@ func isTable(f dataset.Format) bool { return f == dataset.CSV || f == dataset.TS
 // isTable reports whether all rows of a file have the same columns.
 func (r *rows) isTable() bool { return isTable(r.formatOf(r.files[0])) }
 
-// options say how a file is read.
+// options returns the options to read a file with.
 func (r *rows) options(name string, format dataset.Format) dataset.Options {
 	return dataset.Options{
 		Format: format, Separator: r.separator, Columns: r.columns, Rows: r.path, Packed: unpackedName(name) != name,
 	}
 }
 
-// columnNames are the names of columns without a header.
+// columnNames reads the names of columns for tables without a header.
 func columnNames(n yamlnode.Node) []string {
 	if n.IsZero() {
 		return nil
@@ -83,14 +83,14 @@ func columnNames(n yamlnode.Node) []string {
 	return names
 }
 
-// rowsPath compiles the expression that selects rows, nil when there is none. ok is false when it is invalid.
+// rowsPath compiles the expression that selects rows; nil without one. ok is false when it is invalid.
 func (l *loader) rowsPath(n yamlnode.Node) (_ *jq.Rows, ok bool) {
 	const hint = "such as .data[].questions[]"
 	if n.IsZero() {
 		return nil, true
 	}
 	source := n.Str()
-	if !n.IsScalar() || n.IsNull() { // which Str reports
+	if !n.IsScalar() || n.IsNull() { // reported by Str
 		return nil, false
 	}
 	if strings.TrimSpace(source) == "" || len(source) > jq.MaxSource {
@@ -109,8 +109,8 @@ func (l *loader) rowsPath(n yamlnode.Node) (_ *jq.Rows, ok bool) {
 	return out, true
 }
 
-// refused reports a file that is not read, by its name, and compressed data that is damaged. It does so before the
-// first row is used, since a small file can hold millions.
+// refused reports a file whose name shows a format that cannot be read, and damaged compressed data. It checks before the
+// first row is used, since a small compressed file can hold millions of rows.
 func (l *loader) refused(r *rows, file string) bool {
 	if r.format == "" && refuseName(r.node, file) {
 		return true
@@ -129,7 +129,7 @@ func (l *loader) refused(r *rows, file string) bool {
 	return err != nil
 }
 
-// checkKeys reports keys that say nothing of a file.
+// checkKeys reports keys that have no meaning for the format of a file.
 func (r *rows) checkKeys(m yamlnode.Map) {
 	for _, file := range r.files {
 		format := r.formatOf(file)
@@ -148,7 +148,7 @@ func (r *rows) checkKeys(m yamlnode.Map) {
 	}
 }
 
-// refuseName reports a file whose name shows that it is not read.
+// refuseName reports a file whose name shows a format that cannot be read.
 func refuseName(n yamlnode.Node, file string) bool {
 	inner := unpackedName(file)
 	if foreign := dataset.ForeignName(file); foreign != nil {
@@ -166,13 +166,13 @@ func refuseName(n yamlnode.Node, file string) bool {
 	return true
 }
 
-// refuseFile reports a file of a format that is not read.
+// refuseFile reports a file of a format that cannot be read.
 func refuseFile(n yamlnode.Node, foreign *dataset.Foreign) {
 	n.Errorf(foreign.Hint()+"; `format: file` makes one case of the file itself", "%s", foreign)
 }
 
-// opaque is the error of a file with such a head that is not text. It is nil for what a prompt can hold: images, sound,
-// videos and PDFs.
+// opaque returns an error if a file that begins with head is not text. It is nil for files that a prompt can attach:
+// images, sound, videos and PDFs.
 func opaque(head []byte) error {
 	if foreign := dataset.ForeignContent(head); foreign != nil {
 		return foreign

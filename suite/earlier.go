@@ -8,12 +8,12 @@ import (
 
 // Cell is a case on one of its arms.
 type Cell struct {
-	Suite *Suite // that has the case: the suite itself, or the earlier version of it
+	Suite *Suite // the suite that defines the case, or its earlier version
 	Case  *Case
 	Arm   Arm
 }
 
-// BaseVersion is the earlier version of the suite that runs next to it, nil when there is none, and how it is called.
+// BaseVersion returns the earlier version that runs next to the suite, with its git revision; nil and "" without one.
 func (s *Suite) BaseVersion() (base *Suite, ref string) {
 	if s.opts.Base == nil {
 		return nil, ""
@@ -21,7 +21,7 @@ func (s *Suite) BaseVersion() (base *Suite, ref string) {
 	return s.opts.Base, s.opts.Base.opts.Ref
 }
 
-// Versions are the suite and, if there is one, the earlier version that runs next to it.
+// Versions returns the suite, followed by the earlier version that runs next to it, if any.
 func (s *Suite) Versions() []*Suite {
 	if s.opts.Base == nil {
 		return []*Suite{s}
@@ -29,7 +29,8 @@ func (s *Suite) Versions() []*Suite {
 	return []*Suite{s, s.opts.Base}
 }
 
-// Arms lists every target with each of its prompts, in the order of the file, and next to each the arm of its name in the earlier version.
+// Arms lists every target with each of its prompts, in the order of the file. Each arm is followed by the arm of the same
+// name in the earlier version, if any.
 func (s *Suite) Arms() []Arm {
 	if s.opts.Base == nil {
 		return s.arms
@@ -46,7 +47,7 @@ func (s *Suite) Arms() []Arm {
 	return out
 }
 
-// RemovedArms are those of the earlier version that the suite no longer has. They do not run.
+// RemovedArms lists the arms of the earlier version that the suite no longer has. They do not run.
 func (s *Suite) RemovedArms() []Arm {
 	if s.opts.Base == nil {
 		return nil
@@ -56,8 +57,8 @@ func (s *Suite) RemovedArms() []Arm {
 	})
 }
 
-// Trials is how many trials each of Arms has, repeats counted, as Load has found them. When ok is false, they are
-// uncertain: the suite has errors, or a data file has changed since.
+// Trials returns the number of trials of each arm, repeats included, as counted by Load. The numbers are uncertain, and ok
+// is false, when the suite has errors or a data file has changed since.
 func (s *Suite) Trials() (of map[Arm]int, ok bool) {
 	of = map[Arm]int{}
 	for _, version := range s.Versions() {
@@ -71,10 +72,10 @@ func (s *Suite) Trials() (of map[Arm]int, ok bool) {
 	return of, true
 }
 
-// Cells yields each case on each of its arms, the cases expanded. A case of the earlier version comes with that of its name.
+// Cells yields each expanded case on each of its arms. A case of the earlier version comes next to the case of its name.
 func (s *Suite) Cells() iter.Seq[Cell] { return s.cells((*Suite).Cases) }
 
-// OutlinedCells is Cells with cases as Outlines yields them.
+// OutlinedCells is like Cells, with cases as Outlines yields them.
 func (s *Suite) OutlinedCells() iter.Seq[Cell] { return s.cells((*Suite).Outlines) }
 
 func (s *Suite) cells(cases func(*Suite) iter.Seq[*Case]) iter.Seq[Cell] {
@@ -115,14 +116,14 @@ func (s *Suite) ownCells(cases iter.Seq[*Case]) iter.Seq[Cell] {
 func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, *Case] {
 	return func(yield func(own, base *Case) bool) {
 		order := s.pairing
-		if order == nil { // of a suite with errors
+		if order == nil { // the suite has errors
 			order = newPairing(s)
 		}
 		nextOwn, stopOwn := iter.Pull(cases(s))
 		defer stopOwn()
 		nextBase, stopBase := iter.Pull(cases(s.opts.Base))
 		defer stopBase()
-		before := nameSet{} // cases of the suite whose namesake is yet to come
+		before := nameSet{} // cases of the suite yielded before their counterpart in the earlier version
 		own, _ := nextOwn()
 		base, _ := nextBase()
 		for own != nil || base != nil {
@@ -143,7 +144,7 @@ func (s *Suite) sideBySide(cases func(*Suite) iter.Seq[*Case]) iter.Seq2[*Case, 
 	}
 }
 
-// nameSet are names of cases by their hashes: there may be millions.
+// nameSet is a set of case names, kept as hashes since there may be millions.
 type nameSet map[uint64]struct{}
 
 func (n nameSet) add(hash uint64) { n[hash] = struct{}{} }
@@ -153,7 +154,7 @@ func (n nameSet) has(hash uint64) bool {
 	return ok
 }
 
-// pairing knows the case names of two versions.
+// pairing knows the case names of both versions.
 type pairing struct {
 	seed      maphash.Seed
 	own, base nameSet
@@ -172,7 +173,7 @@ func newPairing(s *Suite) *pairing {
 
 func (b *pairing) hash(c *Case) uint64 { return maphash.String(b.seed, c.Name) }
 
-// next says which of the next two cases come now.
+// next reports which of the next two cases to yield.
 func (b *pairing) next(own, base *Case, before nameSet) (takeOwn, takeBase bool) {
 	switch {
 	case own == nil || base == nil:
@@ -186,7 +187,7 @@ func (b *pairing) next(own, base *Case, before nameSet) (takeOwn, takeBase bool)
 	return !removed || !b.base.has(b.hash(own)), removed
 }
 
-// yield yields cases of one name together, and others one after the other.
+// yield yields cases of the same name together, and others one after the other.
 func (b *pairing) yield(own, base *Case, before nameSet, yield func(own, base *Case) bool) bool {
 	if own != nil && base != nil && own.Name == base.Name {
 		return yield(own, base)

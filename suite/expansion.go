@@ -9,19 +9,19 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// expansion makes the cases of a definition, one after the other. What is the same for all of them it makes once. Two walks
-// over a suite have one each.
+// expansion makes the cases of a definition one after the other, and shares what they have in common. It is not safe for
+// concurrent use: each walk over a suite has its own.
 type expansion struct {
 	*Suite
 	def    *caseDef
-	at     diag.Pos // of the definition
+	at     diag.Pos // position of the definition
 	arms   []Arm
-	set    settings // those without templates
+	set    settings // settings without templates
 	open   []setting
-	tags   []string       // those of set, with those of the suite before them
-	layers [][]*scorerDef // of scorers, none of them twice
+	tags   []string       // tags of the suite, then those of set
+	layers [][]*scorerDef // layers of scorers, without duplicates
 	made   map[*scorerDef]*remembered
-	shared []*Scorer // those of every case; nil: not known, or each case has others
+	shared []*Scorer // scorers that all cases share; nil if unknown or if they differ
 }
 
 // setting is a setting with templates in it.
@@ -35,14 +35,16 @@ func (s *Suite) expansion(def *caseDef) *expansion {
 		return s.newExpansion(def)
 	}
 	x := *s.usual
-	x.def, x.at, x.shared = def, def.at, def.every
+	x.def = def
+	x.at = def.at
+	x.shared = def.every
 	if x.shared == nil || def.rows != nil {
 		x.layers = s.layers(def)
 	}
 	return &x
 }
 
-// isUsual reports whether a definition sets nothing but its name, its variables and its scorers.
+// isUsual reports whether a definition sets only its name, its variables and its scorers.
 func (def *caseDef) isUsual() bool {
 	return def.given == nil && def.arms == nil && def.isolated == nil && !def.alone
 }
@@ -73,10 +75,11 @@ func (s *Suite) newExpansion(def *caseDef) *expansion {
 	return x
 }
 
-// tagged are the tags of a case: those of the suite and its own.
+// tagged joins the tags of the suite and those of a case.
 func (s *Suite) tagged(own []string) []string { return slices.Clip(slices.Concat(s.Tags, own)) }
 
-// layers are the scorers of a definition: those of the defaults and its own. One of a set that two layers use is in the later one.
+// layers returns the scorers of the defaults and of the definition. A scorer of a set that two layers use is kept in the
+// later one only.
 func (s *Suite) layers(def *caseDef) [][]*scorerDef {
 	layers := def.scorers
 	if !def.alone {
@@ -107,7 +110,8 @@ func (x *expansion) expand(v variant, diags *diag.List) *Case {
 	return c
 }
 
-// own are the variables of a case without those of the command line. They may be those of its row or definition, and are only read.
+// own returns the variables of a case without those of the command line. The result may belong to the row or the
+// definition: callers must not change it.
 func (x *expansion) own(v variant) variable.Dict {
 	switch {
 	case v.row != nil && len(x.def.base) == 0:
@@ -121,7 +125,8 @@ func (x *expansion) own(v variant) variable.Dict {
 	return own
 }
 
-// outline makes a Case without its scorers, and without an ID that it was not given: what it takes to know what there is.
+// outline makes a Case without its scorers, and without an ID unless the suite gives one. That suffices to count and to
+// filter.
 func (x *expansion) outline(v variant, diags *diag.List) *Case {
 	vars := x.own(v)
 	if len(x.opts.Vars) > 0 {
@@ -131,7 +136,11 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 		}
 	}
 	c := &Case{
-		Pos: x.at, vars: vars, many: x.def.rows != nil || x.def.grid != nil, budget: x.budget, vague: x.misspelled.lacksVars(x.def),
+		Pos:    x.at,
+		vars:   vars,
+		many:   x.def.rows != nil || x.def.grid != nil,
+		budget: x.budget,
+		vague:  x.misspelled.lacksVars(x.def),
 	}
 	x.budget.Grow(templatePerCase * max(1, len(x.Suite.arms)))
 	if v.row != nil {
@@ -142,7 +151,9 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 	}
 	x.name(c, x.def, v, diags)
 	set, tags := x.settle(c, diags)
-	c.Tags, c.Cluster, c.Threshold = tags, set.cluster, set.threshold
+	c.Tags = tags
+	c.Cluster = set.cluster
+	c.Threshold = set.threshold
 	c.Repeats = cmp.Or(x.opts.Repeats, set.repeats, x.opts.DefaultRepeats, 1)
 	c.Arms = x.arms
 	c.Quarantine = cmp.Or(x.def.isolated, x.defaults.isolated)
@@ -150,8 +161,8 @@ func (x *expansion) outline(v variant, diags *diag.List) *Case {
 	return c
 }
 
-// scorers gathers the scorers of a case: those of the defaults, its own and those of its row, each layer replacing what has
-// the same name before it.
+// scorers returns the scorers of a case: of the defaults, of the definition, and of the row. Each layer replaces scorers of
+// the same name in the layers before it.
 func (x *expansion) scorers(v variant, c *Case, diags *diag.List) []*Scorer {
 	if x.shared != nil && v.scorers == nil {
 		return x.shared

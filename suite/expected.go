@@ -19,27 +19,28 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// ExpectedDir is the folder, inside that of the suite, of the answers that were accepted.
+// ExpectedDir is the folder of accepted answers, relative to the suite's folder.
 const ExpectedDir = "expected"
 
-// MaxExpectedBytes bounds the files in it.
+// MaxExpectedBytes is the largest size of a file in ExpectedDir.
 const MaxExpectedBytes = yamlnode.MaxFileBytes
 
-// ExpectedFile is the file with the expected answer of a trial, by its path in the suite's folder. It is the one that
-// the scorer names, for all arms, else one of the suite, the case and the arm. An earlier version of an arm has the
-// file of the arm itself.
+// ExpectedFile returns the path of the file with the expected answer of a trial, relative to the suite's folder. It is the
+// file that the scorer names, for all arms, or else a file of the suite, the case and the arm. An arm of an earlier version
+// has the same file as the arm itself.
 func ExpectedFile(named string, t *eval.Trial) string {
 	if named != "" {
 		return path.Join(ExpectedDir, named)
 	}
 	arm := t.Target + "." + t.Prompt
-	if strings.Contains(t.Target, ".") { // it would be unclear which of the dots divides the two
+	if strings.Contains(t.Target, ".") { // a dot separates target and prompt, so the target may not have one
 		arm = t.Target + "/" + t.Prompt
 	}
 	return path.Join(ExpectedDir, safeName(t.Suite), safeName(t.Case), safeName(arm)+".txt")
 }
 
-// maxSafeName bounds the names of files in bytes, the hash aside: together they leave room below the 255 that file systems allow.
+// maxSafeName is the longest name of a file in bytes, without the hash. With it, the name stays below the 255 bytes that
+// file systems allow.
 const maxSafeName = 80
 
 const (
@@ -47,12 +48,12 @@ const (
 	looksHashed     lazy.Pattern = `-[0-9a-f]{12}$`
 )
 
-// safeName is a name of a file or a folder that every file system takes. Two names never give the same one: whatever had
-// to be replaced gets a hash, and so does what only looks as if it had one.
+// safeName turns a name into the name of a file or folder that every file system accepts. Different names give different
+// results: a changed name gets a hash, and so does a name that looks as if it had one.
 func safeName(name string) string {
 	safe := []byte(unsafeCharacter.Regexp().ReplaceAllLiteralString(name, "_"))
 	safe = safe[:min(len(safe), maxSafeName)]
-	for _, i := range []int{0, len(safe) - 1} { // a folder's own name, a hidden file, and a dot that Windows drops
+	for _, i := range []int{0, len(safe) - 1} { // "." and "..", hidden files, and a final dot, which Windows drops
 		if i >= 0 && i < len(safe) && safe[i] == '.' {
 			safe[i] = '_'
 		}
@@ -67,9 +68,8 @@ func safeName(name string) string {
 	return string(safe) + "-" + hex.EncodeToString(sum[:6])
 }
 
-// Expected is the content of a file of expected answers, by its name from ExpectedFile, without the line break at its
-// end. Line breaks that git may have changed are restored. ok is false when the file was missing when the suite was
-// loaded.
+// Expected returns the expected answer in a file named by ExpectedFile, without the final line break. It restores line
+// breaks that git may have changed. ok is false when the file was missing at the time the suite was loaded.
 func (s *Suite) Expected(name string) (text string, ok bool) {
 	s.files.mu.Lock()
 	data, ok := s.files.texts[name]
@@ -78,7 +78,8 @@ func (s *Suite) Expected(name string) (text string, ok bool) {
 	return strings.TrimSuffix(regular.PlainLines(string(data)), "\n"), ok
 }
 
-// readExpected makes a file of an expected answer part of the suite, if there is one. The error is for people.
+// readExpected reads a file of expected answers, if it exists, which makes it part of the suite. The error is worded for
+// users.
 func (s *Suite) readExpected(name string) error {
 	if _, known := s.files.texts[name]; known {
 		return nil
@@ -101,13 +102,13 @@ func (s *Suite) readExpected(name string) error {
 	return nil
 }
 
-// expectations are the files of expected answers that were met in a suite.
+// expectations records the files of expected answers that a suite uses.
 type expectations struct {
-	known    map[string]string // by their names in lower case
-	reported map[diag.Pos]bool // scorers with a report
+	known    map[string]string // names by their lower-case form
+	reported map[diag.Pos]bool // positions of scorers with a problem
 }
 
-// checkExpected reads what is expected of an arm.
+// checkExpected reads the expected answers for a case on an arm.
 func (l *checker) checkExpected(c *Case, arm Arm) {
 	if !slices.ContainsFunc(c.Scorers, func(sc *Scorer) bool { return len(sc.Needs.Snapshots) > 0 }) {
 		return
@@ -139,7 +140,7 @@ func (l *checker) checkExpected(c *Case, arm Arm) {
 
 var errTwice = errors.New("two scorers keep one file")
 
-// oneOfItsName warns of files that are one where upper and lower case are the same.
+// oneOfItsName warns about names that are equal on file systems that ignore case.
 func (l *checker) oneOfItsName(file string, at diag.Pos) {
 	lower := strings.ToLower(file)
 	other, met := l.expected.known[lower]

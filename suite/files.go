@@ -15,8 +15,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// files opens what a suite names, relative to the suite's folder and never outside it. The
-// confinement itself is the fs.FS's (an os.Root); files explains its refusals.
+// files opens the files that a suite names, relative to the suite's folder and never outside it. The fs.FS (an os.Root)
+// enforces that; files explains its refusals.
 type files struct {
 	fsys  fs.FS
 	suite string
@@ -25,11 +25,11 @@ type files struct {
 	texts  map[string][]byte
 	data   data
 	images map[wish]stored
-	others map[string]attached // files of prompts that are no images, without their bytes
-	// digests are the SHA-256 sums of files that programs are made of, "" for names that are none.
+	others map[string]attached // other files of prompts than images, without their bytes
+	// digests are the SHA-256 sums of files that commands name; "" for words that name no file.
 	digests map[string]string
-	stored  int // bytes of data in images
-	pixels  int // that were decoded to check images
+	stored  int // bytes of image data in memory
+	pixels  int // pixels decoded so far to check images
 }
 
 func newFiles(fsys fs.FS, suite string) *files {
@@ -59,7 +59,7 @@ func (f *files) text(name string) ([]byte, error) {
 	return data, nil
 }
 
-// tooManyBytes is the error of a file that is longer than is read.
+// tooManyBytes is the error for a file above the limit.
 type tooManyBytes struct {
 	name        string
 	size, limit int64
@@ -69,7 +69,7 @@ func (e *tooManyBytes) Error() string {
 	return fmt.Sprintf("%s has %d bytes; at most %d are read", e.name, e.size, e.limit)
 }
 
-// stat finds a regular file; clean is its name for the file system.
+// stat finds a regular file. clean is its name in the file system.
 func (f *files) stat(name string) (clean string, info fs.FileInfo, err error) {
 	clean = path.Clean(name)
 	if name == "" {
@@ -105,7 +105,7 @@ func (f *files) open(name string) (fs.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// folder is the digest of a folder below the suite's folder.
+// folder returns the digest of a folder below the suite's folder.
 func (f *files) folder(name string) (string, error) {
 	if name == "." || !fs.ValidPath(name) || strings.ContainsAny(name, "\x00\\") {
 		return "", errors.New("it is not below the suite's folder")
@@ -121,7 +121,7 @@ func (f *files) folder(name string) (string, error) {
 	}
 	f.listing(name, glob.Pattern(name+"/*"))
 	below, err := fs.Sub(f.fsys, name)
-	if err != nil { // the name was checked
+	if err != nil { // impossible: the name was checked
 		return "", err
 	}
 	return workspace.Digest(below)

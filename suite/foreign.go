@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// foreignKinds are checks of other tools, with the kind of scorer that does the same and how it is written. Those whose names are nearly
-// ours need no entry.
+// foreignKinds maps checks of other tools to the equivalent kind of scorer and an example. Names close to evalrun's own
+// need no entry.
 var foreignKinds = []struct{ words, kind, hint string }{
 	{"is-json", "json", "write `json: valid`, or `jsonSchema: ...` with a schema"},
 	{"contains-json", "json", "write `json: valid` with `select: {json: first}` next to it"},
@@ -40,7 +40,7 @@ var foreignKinds = []struct{ words, kind, hint string }{
 	{"select-best", "judge", "use `evalrun compare --choose`"},
 }
 
-// kindInType is the hint for a scorer that names its kind under `type`, "" for others.
+// kindInType returns the hint for a scorer that names its kind under `type`; "" for others.
 func kindInType(slip yamlnode.Entry, known []string) string {
 	if slip.Name() != "type" || !slip.Value.IsScalar() {
 		return ""
@@ -55,7 +55,7 @@ func kindInType(slip yamlnode.Entry, known []string) string {
 	return fmt.Sprintf("the kind is the key, as in `%s: ...`", kind)
 }
 
-// foreignKind is the hint for a scorer of another tool, "" for other words.
+// foreignKind returns the hint for a scorer of another tool; "" for other words.
 func foreignKind(word string, known []string) string {
 	word = strings.ToLower(strings.ReplaceAll(word, "_", "-"))
 	if inner, negated := strings.CutPrefix(word, "not-"); negated {

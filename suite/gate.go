@@ -40,7 +40,7 @@ func (l *loader) gate(n yamlnode.Node) {
 	}
 }
 
-// limit reads a rule with one share, nil where there is none.
+// limit reads a rule with one share; nil when it is absent.
 func limit(rule yamlnode.Node, block shape.Block) *float64 {
 	if rule.IsZero() {
 		return nil
@@ -48,7 +48,7 @@ func limit(rule yamlnode.Node, block shape.Block) *float64 {
 	return new(rule.Map(block.Names()...).Need(block.Need[0]).Float(0, 1))
 }
 
-// means reads the least values of named scorers, or of metrics of the classification.
+// means reads the minimum means of named scorers, or of metrics of the classification.
 func means(n yamlnode.Node, example string) (out []eval.MeanMin) {
 	if n.IsMapping() && n.Map().Len() == 0 {
 		n.Errorf("such as `"+example+"`", "the rule is empty")
@@ -59,13 +59,17 @@ func means(n yamlnode.Node, example string) (out []eval.MeanMin) {
 	return out
 }
 
-// gateBaseline reads what a run is compared with. An untrusted suite cannot name a run: it could be any file of this machine.
+// gateBaseline reads the baseline that a run is compared with. An untrusted suite cannot name one, since it could be any
+// file on this machine.
 func (l *loader) gateBaseline(rule yamlnode.Node) {
 	if rule.IsZero() {
 		return
 	}
 	if l.opts.Race {
-		rule.Errorf("leave out --race, or add --no-baseline", "a race does not go with `baseline`: arms that leave have nothing to compare")
+		rule.Errorf(
+			"leave out --race, or add --no-baseline",
+			"a race does not go with `baseline`: arms that leave have nothing to compare",
+		)
 	}
 	l.Gate.Baseline = baseline(rule)
 	l.checkGateArm(rule, l.Gate.Baseline.Arm)
@@ -75,7 +79,7 @@ func (l *loader) gateBaseline(rule yamlnode.Node) {
 	}
 }
 
-// gateBest reads which arm has to be among the best.
+// gateBest reads the rule that an arm must be among the best.
 func (l *loader) gateBest(n yamlnode.Node) {
 	if n.IsZero() {
 		return
@@ -95,7 +99,7 @@ func (l *loader) gateBest(n yamlnode.Node) {
 	l.checkGateArm(n, best.Arm)
 }
 
-// checkGateArm reports an arm to compare with that is none, or the only one.
+// checkGateArm reports a comparison with an arm that does not exist, or that is the only one.
 func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 	if !rule.IsMapping() || arm == "" {
 		return
@@ -111,8 +115,8 @@ func (l *loader) checkGateArm(rule yamlnode.Node, arm string) {
 	}
 }
 
-// Metrics are the names that a gate can compare: the metrics of every comparison, the named scorers, and the derived
-// metrics, and those of the classification. When open is true, some names are templates, and there may be others.
+// Metrics returns the names of metrics that a gate can compare: those of every comparison, named scorers, derived metrics,
+// and those of the classification. When open is true, some names are templates, so that there may be more.
 func (s *Suite) Metrics() (names []string, open bool) {
 	names = builtInMetrics()
 	names = append(names, s.scoreNames...)
@@ -153,7 +157,7 @@ func (l *loader) noteMetric(m yamlnode.Map) {
 	}
 }
 
-// checkMetrics reports metrics of the gate that no scorer of the suite has.
+// checkMetrics reports metrics of the gate that the suite does not have.
 func (l *loader) checkMetrics(gate yamlnode.Node) {
 	if !gate.IsMapping() {
 		return
@@ -163,7 +167,7 @@ func (l *loader) checkMetrics(gate yamlnode.Node) {
 	if open || l.misspelled.metrics || l.diags.HasErrors() && l.misspelled.scorerNames() {
 		return
 	}
-	of := known[builtIn : len(known)-len(l.classMetrics())] // what is a mean over cases
+	of := known[builtIn : len(known)-len(l.classMetrics())] // metrics that are means over cases
 	for e := range gate.Map().Entries() {
 		if !e.Value.IsMapping() {
 			continue
@@ -190,7 +194,7 @@ func checkNamed(n yamlnode.Node, name string, known []string) {
 	}
 }
 
-// checkRanked reports a metric by which no arms are ranked.
+// checkRanked reports a metric that cannot rank arms.
 func checkRanked(n yamlnode.Node, of []string) {
 	if !n.IsScalar() {
 		return
@@ -222,20 +226,20 @@ func gateMetrics(rule yamlnode.Node, check func(n yamlnode.Node, name string)) {
 	}
 }
 
-// builtIn is how many metrics every comparison has.
+// builtIn is the number of metrics that every comparison has; Metrics lists them first.
 const builtIn = 4
 
 func builtInMetrics() []string {
 	return []string{eval.MetricPass, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens}
 }
 
-// MaxRatio is the largest limit of latency and tokens.
+// MaxRatio is the largest allowed ratio of latency or tokens.
 const MaxRatio = 100
 
-// MaxAlpha is the largest error rate of a verdict: one that is wrong more often is useless.
+// MaxAlpha is the largest error rate of a verdict. A verdict that is wrong more often is useless.
 const MaxAlpha = 0.2
 
-// baseline reads what a run is compared with.
+// baseline reads the rule for a comparison with a baseline.
 func baseline(n yamlnode.Node) *eval.BaselineRule {
 	m := n.Map(baselineBlock().Names()...)
 	b := &eval.BaselineRule{Run: m.Get("run").Str(), Arm: m.Get("arm").Str()}
@@ -263,7 +267,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 	return b
 }
 
-// errorRate reads how often a verdict may be wrong.
+// errorRate reads the error rate of verdicts.
 func errorRate(n yamlnode.Node) float64 {
 	alpha := n.Float(0, MaxAlpha)
 	if alpha == 0 && strings.Trim(n.Written(), "0.") == "" {
@@ -277,14 +281,17 @@ func errorRate(n yamlnode.Node) float64 {
 // checkCompared reports a rule without a run or an arm to compare with, or with both.
 func checkCompared(n yamlnode.Node, m yamlnode.Map, b *eval.BaselineRule) {
 	if strings.TrimSpace(b.Run) == "" && b.Arm == "" && !m.Misspells("run", "arm") {
-		n.Errorf("`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one", "there is nothing to compare with")
+		n.Errorf(
+			"`run: NAME` of a baseline or a run, or `arm: TARGET/PROMPT` of this one",
+			"there is nothing to compare with",
+		)
 	}
 	if b.Run != "" && b.Arm != "" {
 		m.Get("arm").Errorf("", "a gate compares with a run or with an arm, not with both")
 	}
 }
 
-// sharedMargin reads the margin of all metrics that state none of their own, 0 where there is none.
+// sharedMargin reads the margin for metrics without their own; 0 when it is absent.
 func sharedMargin(n yamlnode.Node, m yamlnode.Map) float64 {
 	if v := m.Get("margin"); !v.IsZero() {
 		return marginOf(v)
@@ -330,7 +337,7 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 		for _, item := range n.Seq() {
 			name := item.Str()
 			switch {
-			case !item.IsScalar(): // which was reported
+			case !item.IsScalar(): // already reported
 			case eval.IsRatio(name):
 				item.Errorf(
 					"`metrics: {pass: {margin: 0.05}, "+name+": {limit: 1.1}}`",
@@ -382,11 +389,11 @@ func ratio(metric string, n yamlnode.Node) eval.MetricMargin {
 	return out
 }
 
-// longestQuarantine is how long a case may be out of the gate without a warning. A case that is broken for longer
-// should be repaired or deleted.
+// longestQuarantine is the longest time that a case may stay out of the gate without a warning. A case that is broken for
+// longer should be repaired or deleted.
 const longestQuarantine = 90 * 24 * time.Hour
 
-// quarantine reads why a case is out of the gate.
+// quarantine reads the quarantine of a case: its reason and its end.
 func (l *loader) quarantine(n yamlnode.Node) *eval.Quarantine {
 	if n.IsZero() {
 		return nil

@@ -9,16 +9,16 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// combination is one of the sets of variables that `each` and `matrix` make of a case.
+// combination is one set of variables that `each` and `matrix` produce.
 type combination struct {
 	vars  variable.Dict
-	names []string // the variables in the order of the file
+	names []string // in the order of the file
 }
 
-// maxCombinations bounds what one case expands to.
+// maxCombinations is the most cases that one definition may expand to with `each` and `matrix`.
 const maxCombinations = 100_000
 
-// grid is the list under `each`, times the product of the lists under `matrix`.
+// grid combines each entry of `each` with each combination of the lists of `matrix`.
 func (l *loader) grid(def *caseDef) []combination {
 	each, matrix := def.node.Get("each"), def.node.Get("matrix")
 	if each.IsZero() && matrix.IsZero() {
@@ -93,10 +93,10 @@ func times(before []combination, e yamlnode.Entry) []combination {
 	return out
 }
 
-// maxShown is how much of a value goes into the name of a case, in characters.
+// maxShown is the most characters of a value in the name of a case.
 const maxShown = 40
 
-// shortened is a value on one line for the name of a case.
+// shortened formats a value on one line for the name of a case.
 func shortened(v variable.Value) string {
 	text := []rune(strings.Join(strings.Fields(fmt.Sprint(v)), " "))
 	if len(text) > maxShown {

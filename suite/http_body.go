@@ -12,20 +12,20 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// httpBody is the body of a request: literal JSON with templates for its texts in between, or one template.
+// httpBody is the body of a request: JSON with templates in its texts, or a single template.
 type httpBody struct {
-	mediaType string // "" where there is no body, or a header says it
+	mediaType string // "" without a body, or when a header sets it
 	parts     []bodyPart
 }
 
-// bodyPart is a template, and what comes before it.
+// bodyPart is a literal followed by a template.
 type bodyPart struct {
 	before []byte
-	value  source // without a template after the last one
-	isText bool   // the template is of a text body
+	value  source // its template is nil in the last part
+	isText bool   // the template is the whole body, a text
 }
 
-// maxBody bounds a body, in bytes.
+// maxBody is the largest body, in bytes.
 const maxBody = tmpl.MaxOutput
 
 func (l *loader) httpBody(h *endpoint, n yamlnode.Node) (b httpBody) {
@@ -50,12 +50,12 @@ func (l *loader) httpBody(h *endpoint, n yamlnode.Node) (b httpBody) {
 	return b
 }
 
-// bodyWriter makes the parts of a mapping.
+// bodyWriter turns a mapping into parts.
 type bodyWriter struct {
 	*loader
 	dialect *tmpl.Dialect
 	parts   []bodyPart
-	literal []byte // since the last template
+	literal []byte // JSON since the last template
 }
 
 func (w *bodyWriter) node(n yamlnode.Node) {
@@ -92,7 +92,7 @@ func (w *bodyWriter) mapping(n yamlnode.Node) {
 	w.close('{', '}', i)
 }
 
-// comma is what comes before the i-th item.
+// comma writes the separator before the i-th item.
 func comma(opening byte, i int) byte {
 	if i == 0 {
 		return opening

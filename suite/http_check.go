@@ -10,14 +10,15 @@ import (
 	"github.com/evalrun/evalrun/internal/tmpl"
 )
 
-// checkRequest renders what an endpoint is sent for the case.
+// checkRequest renders the request to an endpoint for a case, and reports its problems.
 func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
 		return
 	}
 	h := arm.Target.App.endpoint
 	in := h.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
-	in.budget, in.report = c.budget, func(s source, e *tmpl.Error) {
+	in.budget = c.budget
+	in.report = func(s source, e *tmpl.Error) {
 		if slices.Contains(requestFunctions(), e.Missing) {
 			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
 			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)
@@ -28,9 +29,9 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	h.render(in)
 }
 
-// checkSaid warns of parts of a prompt that an endpoint does not get.
+// checkSaid warns about turns of a prompt that the request to an endpoint leaves out.
 func (l *loader) checkSaid(a Arm) {
-	if a.Target.App.HTTP == nil || l.diags.HasErrors() { // a slip in a template would make more of it
+	if a.Target.App.HTTP == nil || l.diags.HasErrors() { // an invalid template may cause this warning
 		return
 	}
 	e := a.Target.App.endpoint
@@ -46,7 +47,7 @@ func (l *loader) checkSaid(a Arm) {
 	}
 }
 
-// unsaid names the turns of a prompt that an endpoint does not get, "" when it gets all that it needs.
+// unsaid names the turns of a prompt that the request to an endpoint leaves out; "" when it needs no more.
 func (h *endpoint) unsaid(p *Prompt) (what, hint string) {
 	all := h.wantsMessages
 	switch {
@@ -62,7 +63,7 @@ func (h *endpoint) unsaid(p *Prompt) (what, hint string) {
 	return "", ""
 }
 
-// usesVariables reports whether variables of the case are sent.
+// usesVariables reports whether the request contains variables of the case.
 func (h *endpoint) usesVariables() bool {
 	for s := range h.sources {
 		if s.t != nil && (len(s.t.Fields()) > 0 || s.t.UsesAll()) {

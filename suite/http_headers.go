@@ -19,7 +19,7 @@ type httpHeader struct {
 	name   string
 	value  source
 	secret bool
-	data   bool // variables of the case, or the prompt, are in it
+	data   bool // contains variables of the case, or the prompt
 }
 
 const headerName lazy.Pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
@@ -31,12 +31,12 @@ func ownHeaders() []string {
 	}
 }
 
-// secretHeaders hold credentials, wherever these come from.
+// secretHeaders are headers that always hold credentials.
 func secretHeaders() []string {
 	return []string{"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"}
 }
 
-// suspicion is how sure it is that a text is a secret.
+// suspicion is the certainty that a text is a secret.
 type suspicion int
 
 const (
@@ -45,7 +45,7 @@ const (
 	certainly
 )
 
-// looksSecret judges the literal value of a header, whatever the header is called, by its form.
+// looksSecret judges by its form whether the literal value of a header is a secret. The name of the header does not count.
 func looksSecret(value string) suspicion {
 	switch value = strings.TrimSpace(value); {
 	case secret.IsKey(value):
@@ -56,10 +56,10 @@ func looksSecret(value string) suspicion {
 	return not
 }
 
-// appTokenHint says where the secret of an application belongs.
+// appTokenHint shows where to put the secret of an application.
 const appTokenHint = "such as \"${env:EVALRUN_APP_TOKEN}\"" //nolint:gosec // it names a variable
 
-// suspect warns of a value that may be a secret: its line is not shown.
+// suspect warns about a value that may be a secret, without showing its line.
 func (l *loader) suspect(n yamlnode.Node, hint, format string, args ...any) {
 	l.diags.Add(diag.Diagnostic{
 		Severity: diag.Warning, Pos: n.Pos(), Hint: hint, Private: true, Message: fmt.Sprintf(format, args...),
@@ -74,7 +74,7 @@ func (l *loader) httpHeaders(h *endpoint, n yamlnode.Node) []httpHeader {
 	return out
 }
 
-// headersOf yields the headers of a block that may be set, with their names in lower case, and reports the others.
+// headersOf yields the headers of a block with their names in lower case. It reports headers that may not be set.
 func headersOf(n yamlnode.Node) iter.Seq2[yamlnode.Entry, string] {
 	return func(yield func(yamlnode.Entry, string) bool) {
 		seen := map[string]diag.Pos{}
@@ -115,7 +115,7 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 	return one
 }
 
-// keepSecret adds what is secret of a header to what never shows, and warns of what a suite should not have.
+// keepSecret hides the secrets of a header in all output, and warns about secrets that a suite should not contain.
 func (l *loader) keepSecret(h *endpoint, one *httpHeader, env map[string]string) {
 	for _, value := range env {
 		h.Secrets = append(h.Secrets, value)
@@ -128,7 +128,10 @@ func (l *loader) keepSecret(h *endpoint, one *httpHeader, env map[string]string)
 		value := expand(one.value.text, env)
 		h.Secrets = append(h.Secrets, credentials(value)...)
 		if !envRef.Matches(one.value.text) {
-			l.suspect(one.value.node, appTokenHint, "a secret does not belong in a suite: take `%s` from the environment", one.name)
+			l.suspect(
+				one.value.node, appTokenHint,
+				"a secret does not belong in a suite: take `%s` from the environment", one.name,
+			)
 		}
 	case looksSecret(one.value.text) == perhaps:
 		l.suspect(one.value.node, appTokenHint,
@@ -136,7 +139,7 @@ func (l *loader) keepSecret(h *endpoint, one *httpHeader, env map[string]string)
 	}
 }
 
-// broken says that the value would be more than one line, or is otherwise not a text.
+// broken reports whether a value is unfit for a header, such as one with a line break.
 func (h *httpHeader) broken() string {
 	return fmt.Sprintf("the value of the header `%s` has a line break or another control character", h.name)
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// What an http request is made of: templates, in which values are data wherever they go.
+// An http request is made of templates. Values in them are escaped as data wherever they go.
 
-// requestFunctions are what the templates of a request can name besides the variables of the case.
+// requestFunctions lists what templates of a request can name in addition to the variables of the case.
 func requestFunctions() []string { return []string{"prompt", "messages", "system", "trial", "attempt"} }
 
-// rendered is what templates of a request are rendered with, and where problems go.
+// rendered holds the values for templates of a request, and receives their problems.
 type rendered struct {
 	data   tmpl.Data
 	budget *tmpl.Budget
 	report func(s source, err *tmpl.Error)
 }
 
-// unnamed is written for the name of a trial in a request that is only hashed or shown, so that readers see where the name goes.
+// unnamed stands for the name of a trial in a request that is only hashed or shown, so that readers see where it goes.
 const unnamed = "{{trial}}"
 
 func (h *endpoint) rendered(in *app.Input) *rendered {
@@ -35,7 +35,11 @@ func (h *endpoint) rendered(in *app.Input) *rendered {
 		}
 	}
 	return &rendered{data: tmpl.Data{Vars: in.Vars, Functions: map[string]variable.Value{
-		"prompt": in.Prompt(), "messages": messages, "system": in.System, "trial": cmp.Or(in.Trial, unnamed), "attempt": in.Attempt,
+		"prompt":   in.Prompt(),
+		"messages": messages,
+		"system":   in.System,
+		"trial":    cmp.Or(in.Trial, unnamed),
+		"attempt":  in.Attempt,
 	}}}
 }
 
@@ -62,7 +66,7 @@ func (l *loader) in(d *tmpl.Dialect, n yamlnode.Node) source {
 	return s
 }
 
-// environment records the variables of the environment that a text names, and gives what puts their values into it.
+// environment records the environment variables that a text names, and returns a function that inserts their values.
 func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (values map[string]string) {
 	values = map[string]string{}
 	text := n.Str()
@@ -70,12 +74,15 @@ func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (val
 		name := text[at[2]:at[3]]
 		switch {
 		case !strings.HasPrefix(name, "EVALRUN_"):
-			n.ErrorfAt(at[0], "rename the variable", "only environment variables that begin with EVALRUN_ can be used, not `%s`", name)
+			n.ErrorfAt(
+				at[0], "rename the variable",
+				"only environment variables that begin with EVALRUN_ can be used, not `%s`", name,
+			)
 			continue
 		case name == serviceKey || ownSecret(name):
 			n.ErrorfAt(at[0], "use another variable, such as EVALRUN_APP_TOKEN", "%s is a secret of evalrun itself", name)
 			continue
-		case l.opts.Untrusted: // an allowed host must not get every secret of the environment
+		case l.opts.Untrusted: // an allowed host must not receive every secret of the environment
 			n.ErrorfAt(at[0], "write the value, or leave it out", "an untrusted suite cannot read the environment")
 			*missing = append(*missing, unset{name, n.Offset(at[0]), inURL})
 			continue
@@ -95,18 +102,18 @@ func (l *loader) environment(missing *[]unset, n yamlnode.Node, inURL bool) (val
 	return values
 }
 
-// serviceKey is the variable with the key of the unnamed service.
+// serviceKey is the environment variable with the key of the unnamed service.
 const serviceKey = "EVALRUN_API_KEY"
 
-// ownSecret reports whether a variable holds a secret of evalrun that no service has to see: the key that signs runs, or
-// the token for the team's ledger.
+// ownSecret reports whether a variable holds a secret of evalrun that no service needs: the key that signs runs, or the
+// token for the shared ledger.
 func ownSecret(name string) bool {
 	return name == "EVALRUN_TRUST_KEY" || name == "EVALRUN_LEDGER_TOKEN"
 }
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// expand puts the values of environment variables into a text.
+// expand inserts the values of environment variables into a text.
 func expand(text string, values map[string]string) string {
 	return envRef.Regexp().ReplaceAllStringFunc(text, func(ref string) string { return values[ref] })
 }

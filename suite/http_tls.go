@@ -9,10 +9,10 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// maxPEM bounds a file of certificates, in bytes.
+// maxPEM is the largest file of certificates, in bytes.
 const maxPEM = 1 << 20
 
-// tls reads certificates; nil when there are none.
+// tls reads the certificates of an endpoint; nil without any.
 func (l *loader) tls(n yamlnode.Node) *tls.Config {
 	m := n.Map(tlsBlock().Names()...)
 	if n.IsZero() || !n.IsMapping() {
@@ -52,7 +52,8 @@ func (l *loader) certificate(to *tls.Config, cert, key yamlnode.Node) {
 	to.Certificates = []tls.Certificate{pair}
 }
 
-// pem reads a file of the suite's folder. It does not belong to the suite as prompts do: a run keeps no copy of a key.
+// pem reads a file of the suite's folder. Unlike prompts, it does not become part of the suite: a run must not keep a copy
+// of a key.
 func (l *loader) pem(n yamlnode.Node) ([]byte, bool) {
 	text, err := l.files.read(n.Str(), maxPEM)
 	if err != nil {
@@ -61,8 +62,8 @@ func (l *loader) pem(n yamlnode.Node) ([]byte, bool) {
 	return text, err == nil
 }
 
-// credentials are the texts to hide of a header with credentials: of a scheme with a token, the token, and of Basic also the password in
-// it.
+// credentials returns the texts to hide of a header with credentials: the token after the scheme, and for Basic the
+// password in it as well.
 func credentials(value string) []string {
 	out := []string{value}
 	scheme, token, ok := strings.Cut(value, " ")

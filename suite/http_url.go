@@ -14,9 +14,10 @@ import (
 
 // httpURL is the address of a request.
 type httpURL struct {
-	sent, shown source // shown is without a template where it is the same
-	prefix      string // what comes before the first template, which has the host; "" where a variable of the environment is not set
-	secret      bool   // a variable of the environment is in its path or query
+	sent   source
+	shown  source // without secrets; its template is nil when it equals sent
+	prefix string // literal start up to the first template, with the host; "" when an environment variable is not set
+	secret bool   // path or query contain an environment variable
 }
 
 // httpURL reads the address of an endpoint.
@@ -44,7 +45,7 @@ func (l *loader) httpURL(h *endpoint, n yamlnode.Node) (u httpURL) {
 	return u
 }
 
-// checkURL checks the part of an address before its first template, which is at the given place.
+// checkURL checks the part of an address before its first template.
 func (l *loader) checkURL(n yamlnode.Node, prefix string, at int) {
 	scheme, rest, ok := strings.Cut(prefix, "://")
 	parsed, err := url.Parse(prefix)
@@ -56,7 +57,7 @@ func (l *loader) checkURL(n yamlnode.Node, prefix string, at int) {
 		n.Errorf("such as http://127.0.0.1:8080/chat", "`url` must begin with https:// or http://")
 	case err != nil || parsed.Hostname() == "":
 		n.Errorf("such as http://127.0.0.1:8080/chat", "`url` names no host")
-	case parsed.User != nil: // shown nowhere: it may be a password
+	case parsed.User != nil: // never shown: it may be a password
 		l.diags.Add(diag.Diagnostic{
 			Severity: diag.Error, Pos: n.Pos(), Message: "`url` must not hold a user or a password", Private: true,
 			Hint: "send a header: authorization: \"Basic ${env:EVALRUN_...}\"",
@@ -68,8 +69,8 @@ func (l *loader) checkURL(n yamlnode.Node, prefix string, at int) {
 	}
 }
 
-// address is a url as it is written: what names scheme, host and port, and the rest. A variable of the environment in
-// the first part may hold the start of the path and the query, too.
+// address splits a url as written into scheme, host and port, and the rest. An environment variable in the first part may
+// also hold the start of the path and the query.
 type address struct{ host, rest string }
 
 func addressOf(written string) address {
@@ -92,8 +93,8 @@ func addressOf(written string) address {
 	return address{written[:end], written[end:]}
 }
 
-// literal puts the values of environment variables into the text between actions: as they are in the first part, and as data in the rest.
-// The text of the first part comes before all others.
+// literal inserts the values of environment variables into the text between actions: unchanged in the first part of the
+// address, and escaped as data in the rest. The text of the first part comes before all others.
 func (a address) literal(env map[string]string) func(string) string {
 	data := make(map[string]string, len(env))
 	for ref, value := range env {
@@ -110,8 +111,8 @@ func (a address) literal(env map[string]string) func(string) string {
 	}
 }
 
-// hideURL records the secrets of an address: the variables of the environment in its path and its query. Of a variable
-// that names the host, the values of its query are secret.
+// hideURL records the secrets of an address: environment variables in its path and its query. If a variable holds the
+// host, the values of the query in it are secret.
 func (h *endpoint) hideURL(a address, env map[string]string) (secret bool) {
 	hide := func(texts ...string) {
 		for _, text := range texts {
@@ -138,7 +139,7 @@ func (h *endpoint) hideURL(a address, env map[string]string) (secret bool) {
 	return secret
 }
 
-// hostOf is the host of an address with its port, "" when it has none.
+// hostOf returns the host of an address with its port; "" when it has none.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -147,7 +148,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// urlData makes data fit for any place of a path or a query. Dots alone would be a step up.
+// urlData escapes data for any position in a path or a query. It also escapes a value of dots alone, which would lead to
+// the parent folder.
 func urlData(text string) string {
 	if text != "" && strings.Trim(text, ".") == "" {
 		return strings.ReplaceAll(text, ".", "%2E")
@@ -155,7 +157,7 @@ func urlData(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }
 
-// urlLiteral makes a text of the suite fit for the first line of a request.
+// urlLiteral escapes a text of the suite for the first line of a request.
 func urlLiteral(text string) string {
 	var b strings.Builder
 	for i := range len(text) {

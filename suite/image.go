@@ -33,29 +33,30 @@ func imageHint(err error) string {
 	return ""
 }
 
-// maxSource bounds an image file that is to be resized.
+// maxSource is the largest image file to resize, in bytes.
 const maxSource = 64 << 20
 
 // wish is an image that a prompt shows.
 type wish struct {
-	name  string // as it was given
-	limit int    // of the bytes to send when it is to be resized; 0: it is sent as it is
+	name  string // as written in the suite
+	limit int    // most bytes to send, for an image to resize; 0 sends it unchanged
 }
 
-// stored is what is remembered of an image.
+// stored is an image in memory.
 type stored struct {
-	eval.Image        // data only of resized ones
+	eval.Image        // with Data only if it was resized
 	sourceType string // media type of the file
-	decoded    bool   // unless it is still to be resized: then the size is an upper bound
+	decoded    bool   // false while it is still to be resized, when Bytes is an upper bound
 }
 
-// maxChecked bounds the pixels that are decoded to find damaged images while a suite is loaded. Others are decoded when they are sent.
+// maxChecked is the most pixels to decode during Load in order to find damaged images. Further images are decoded when they
+// are sent.
 const maxChecked = 16 << 20
 
-// maxStored bounds the data of resized images that are remembered; others are resized again when they are sent.
+// maxStored is the most data of resized images to keep in memory. Further images are resized again when they are sent.
 const maxStored = 128 << 20
 
-// image reads an image and finds its type in its bytes. Without load its bytes are not returned.
+// image reads an image and finds its type in its bytes. It returns the bytes only with load.
 func (f *files) image(w wish, load bool) (*stored, error) {
 	key := wish{path.Clean(w.name), w.limit}
 	f.mu.Lock()
@@ -115,7 +116,7 @@ func (f *files) readImage(w wish, sourceType string, load bool) (*stored, error)
 	return img, nil
 }
 
-// resize makes an image fit. Unless it is loaded to be sent, a large one is checked and nothing more.
+// resize makes an image fit its limit. Without load, a large image is only checked.
 func (f *files) resize(img *stored, limit int, load bool) error {
 	data := img.Data
 	if !load {
@@ -124,7 +125,10 @@ func (f *files) resize(img *stored, limit int, load bool) error {
 			return err
 		}
 		if !f.mayDecode(pixels) {
-			img.SourceSHA256, img.Bytes, img.Data, img.decoded = img.SHA256, limit, nil, false // no more than that will be sent
+			img.SourceSHA256 = img.SHA256
+			img.Bytes = limit // no more than that will be sent
+			img.Data = nil
+			img.decoded = false
 			return nil
 		}
 	}
@@ -182,7 +186,7 @@ func heifType(data []byte) string {
 	return cmp.Or(types...)
 }
 
-// brandsOf are the brands of an ISO base media file, the major one first; none for anything else.
+// brandsOf returns the brands of an ISO base media file, the major one first; nil for anything else.
 func brandsOf(data []byte) []string {
 	if len(data) < 16 || string(data[4:8]) != "ftyp" {
 		return nil
@@ -198,8 +202,8 @@ func brandsOf(data []byte) []string {
 	return brands
 }
 
-// brandType is the type of a brand of ISO base media files (ISO/IEC 23008-12, annex B and section 10) that the service
-// takes. The general library knows but a few of them.
+// brandType returns the media type of a brand of ISO base media files (ISO/IEC 23008-12, annex B and section 10) that the
+// service accepts. The general library knows only a few of them.
 func brandType(brand string) string {
 	switch brand {
 	case "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs":

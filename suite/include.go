@@ -23,7 +23,7 @@ type includer struct {
 	out   []yamlnode.Map
 }
 
-// visit reads what a file includes; chain are the files from the suite to this one.
+// visit reads the files that a file includes. chain lists the files from the suite to this one, to find circles.
 func (in *includer) visit(m yamlnode.Map, chain []string) {
 	for _, item := range m.Get("include").Items() {
 		name := path.Clean(item.Str())
@@ -48,7 +48,7 @@ func (in *includer) visit(m yamlnode.Map, chain []string) {
 	}
 }
 
-// checkIncluded reports the keys that a file that is included cannot have.
+// checkIncluded reports keys that an included file cannot have.
 func checkIncluded(part yamlnode.Map) {
 	included, whole := partBlock().Names(), suiteBlock().Names()
 	for e := range part.Entries() {

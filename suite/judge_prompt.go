@@ -14,21 +14,21 @@ import (
 
 // ownPrompt is the suite's own prompt for a judge, with the suite's own labels.
 type ownPrompt struct {
-	Choices []ownChoice // none: the judge replies with a number
+	Choices []ownChoice // empty when the judge replies with a number
 
 	source source
 }
 
-// ownChoice is a word that a judge may choose, and what it is worth in [0,1].
+// ownChoice is a word that a judge may choose, and its value from 0 to 1.
 type ownChoice struct {
 	Word  string
 	Value float64
 }
 
-// maxJudgeChoices bounds the words among which a judge chooses.
+// maxJudgeChoices is the most words that a judge can choose from.
 const maxJudgeChoices = 100
 
-// judgePrompt reads `template` and `choices` of a judge; nil when it has neither.
+// judgePrompt reads `template` and `choices` of a judge; nil without both.
 func (l *loader) judgePrompt(m yamlnode.Map) *ownPrompt {
 	file := m.Get("template")
 	if file.IsZero() {
@@ -73,7 +73,8 @@ func (l *loader) checkJudgePrompt(p *ownPrompt, file yamlnode.Node) {
 	}
 }
 
-// judgeChoices reads words with what they are worth. Words that differ in case alone would be one.
+// judgeChoices reads words with their values. It reports words that differ only in case, since replies are compared without
+// case.
 func judgeChoices(n yamlnode.Node) []ownChoice {
 	if n.IsZero() {
 		return nil
@@ -98,7 +99,7 @@ func judgeChoices(n yamlnode.Node) []ownChoice {
 	return out
 }
 
-// Text is the template as it is written, "" for none.
+// Text returns the template as written; "" without one.
 func (p *ownPrompt) Text() string {
 	if p == nil {
 		return ""
@@ -106,7 +107,7 @@ func (p *ownPrompt) Text() string {
 	return p.source.text
 }
 
-// Names are the variables that the template names, each once.
+// Names returns the variables that the template uses, each once.
 func (p *ownPrompt) Names() []string {
 	var out []string
 	for _, f := range p.source.t.Fields() {
@@ -117,7 +118,7 @@ func (p *ownPrompt) Names() []string {
 	return out
 }
 
-// Uses are the variables of the case that the template names, without the given ones, with their places in the file.
+// Uses returns the variables of the case that the template uses, with their positions. It leaves out the given names.
 func (p *ownPrompt) Uses(given []string) []VariableUse {
 	own := append([]string{entry.JudgeAnswer, entry.JudgeQuestion, entry.JudgeConversation}, given...)
 	var out []VariableUse
@@ -129,8 +130,7 @@ func (p *ownPrompt) Uses(given []string) []VariableUse {
 	return out
 }
 
-// Render fills in the template. Fence replaces the data that it writes, by the name of the variable. The error is for
-// people.
+// Render renders the template. fence wraps the data of each variable, given its name. The error is worded for users.
 func (p *ownPrompt) Render(vars variable.Dict, fence func(name, text string) string) (string, error) {
 	t, err := fencing(fence).Parse(p.source.text)
 	if err != nil {

@@ -17,31 +17,31 @@ import (
 type Judge struct {
 	Name             string
 	Model            string
-	APIVersion       string // "" for the run's
+	APIVersion       string // "" means that of the run
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
-	Extra            eval.Extra    // fields at the top level of its requests
-	Service          *NamedService // nil: the unnamed one
+	Extra            eval.Extra    // additional fields at the top level of requests
+	Service          *NamedService // nil means the unnamed service
 	ModelPos         diag.Pos
-	MaxOutputPos     diag.Pos   // of maxOutputTokens, when given
-	Chooses          bool       // it is meant to choose between answers that are compared
-	Criteria         string     // by which it does; "" for none in particular
-	Own              *ownPrompt // nil: evalrun writes the prompt
+	MaxOutputPos     diag.Pos   // position of maxOutputTokens, if set
+	Chooses          bool       // has `choose`: compare --choose may use it
+	Criteria         string     // criteria of `choose`; "" for none
+	Own              *ownPrompt // the suite's prompt; nil means the prompt of evalrun
 
 	pos  diag.Pos
-	used bool // by a scorer
+	used bool // a scorer uses it
 }
 
 // JudgeUse is how a scorer uses a judge.
 type JudgeUse struct {
 	*Judge
-	Bytes int  // of its prompt, without the answer and the last turn of the user
-	Turn  bool // its prompt has that turn too
-	// Conversation says that it is shown all of the conversation.
+	Bytes int  // size of the prompt, without the answer and the user's last turn
+	Turn  bool // the prompt contains the user's last turn
+	// Conversation says that the prompt contains the whole conversation.
 	Conversation bool
-	// Prompt is what the judge is sent about an answer to a request, for a look at it.
+	// Prompt makes the judge's prompt for an answer to a request, in order to show it.
 	Prompt func(r *eval.Request, vars variable.Dict, answer string) string
-	// EachCandidate and EachTurn say that every one is an answer to be judged.
+	// EachCandidate and EachTurn say that the judge gets a call for every candidate, or for every turn.
 	EachCandidate, EachTurn bool
 }
 
@@ -74,8 +74,9 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 	name, model := m.Need("name"), m.Need("model")
 	j := &Judge{
 		Name: nameOf(name), Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")),
-		GenerationConfig: l.generationConfig(m.Get("generationConfig")), SafetySettings: safetySettings(m.Get("safetySettings")),
-		ModelPos: model.Pos(), pos: name.Pos(), Service: l.serviceOf(m.Get("service")),
+		GenerationConfig: l.generationConfig(m.Get("generationConfig")),
+		SafetySettings:   safetySettings(m.Get("safetySettings")),
+		ModelPos:         model.Pos(), pos: name.Pos(), Service: l.serviceOf(m.Get("service")),
 	}
 	if config := m.Get("generationConfig"); config.IsMapping() {
 		j.MaxOutputPos = config.Map().Get("maxOutputTokens").Pos()
@@ -92,7 +93,10 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 	j.Extra = extraFields(m.Get("extra"), "judge", j.Service)
 	checkWords(m, j.Service, j.GenerationConfig, j.SafetySettings)
 	if model.IsScalar() && j.Model == "svc-pro-vision" && j.Service.Speaks() == service.Generative {
-		model.Errorf("such as svc-pro", "svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name)
+		model.Errorf(
+			"such as svc-pro",
+			"svc-pro-vision takes prompts with an image, and a judge (`%s`) is given text alone", j.Name,
+		)
 	}
 	return j
 }
@@ -101,14 +105,20 @@ func (l *loader) judgeOf(m yamlnode.Map) *Judge {
 func (j *Judge) SameModel(like *Judge) bool {
 	plain := func(j *Judge) Judge {
 		one := *j
-		one.Name, one.ModelPos, one.MaxOutputPos, one.pos = "", diag.Pos{}, diag.Pos{}, diag.Pos{}
-		one.Chooses, one.Criteria, one.Own, one.used = false, "", nil, false
+		one.Name = ""
+		one.ModelPos = diag.Pos{}
+		one.MaxOutputPos = diag.Pos{}
+		one.pos = diag.Pos{}
+		one.Chooses = false
+		one.Criteria = ""
+		one.Own = nil
+		one.used = false
 		return one
 	}
 	return reflect.DeepEqual(plain(j), plain(like))
 }
 
-// FindPanel finds the judges that a scorer names together. The problem is of the name at a place.
+// FindPanel finds the judges of a panel. A problem is about the name at index at.
 func (s *Suite) FindPanel(names []string) (judges []*Judge, at int, problem, hint string) {
 	for i, name := range names {
 		j, problem, hint := s.FindJudge(name)
@@ -123,7 +133,7 @@ func (s *Suite) FindPanel(names []string) (judges []*Judge, at int, problem, hin
 	return judges, 0, "", ""
 }
 
-// unfit says why a judge cannot join a panel, "" when it can.
+// unfit returns the reason why a judge cannot join a panel; "" when it can.
 func (j *Judge) unfit(panel []*Judge) (problem, hint string) {
 	for _, other := range panel {
 		switch {
@@ -140,8 +150,8 @@ func (j *Judge) unfit(panel []*Judge) (problem, hint string) {
 	return "", ""
 }
 
-// FindJudge is the judge of a name, or the only one for "". Without a judge there is a problem, and a hint. There is neither a judge
-// nor a problem where a key of the judges is misspelled, which was reported.
+// FindJudge returns the judge with a name, or the only judge for "". When there is none, it returns a problem and a hint,
+// unless a misspelled key, already reported, hides the judges.
 func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	var judges []*Judge
 	if s != nil {
@@ -168,12 +178,12 @@ func (s *Suite) FindJudge(name string) (j *Judge, problem, hint string) {
 	return nil, fmt.Sprintf("there is no judge `%s`", name), diag.DidYouMean(name, names)
 }
 
-// CalledJudges are the judges that scorers of the suite use.
+// CalledJudges returns the judges that scorers of the suite use.
 func (s *Suite) CalledJudges() []*Judge {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(j *Judge) bool { return !j.used })
 }
 
-// checkJudges warns of judges that are not used.
+// checkJudges warns about unused judges.
 func (l *loader) checkJudges() {
 	if l.diags.HasErrors() {
 		return

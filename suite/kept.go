@@ -9,31 +9,30 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// keptCase is a definition as it is kept once it was checked.
+// keptCase is a checked definition in a compact form.
 type keptCase interface {
-	// thaw is the definition, which is only read.
+	// thaw returns the definition, which callers must not change.
 	thaw(*Suite) *caseDef
 }
 
 func (def *caseDef) thaw(*Suite) *caseDef { return def }
 
-// plainCase is a definition of one case, without templates except in its scorers: there may be thousands.
+// plainCase is the compact form of a single case without templates except in its scorers. A suite may have thousands.
 type plainCase struct {
 	name     string
 	at       diag.Pos
 	vars     []variable.Member
 	judged   *judgedBy
-	settings *settings // nil: it has none
+	settings *settings // nil without any
 }
 
-// judgedBy are the scorers of a case.
+// judgedBy holds the scorers of a case. Cases with the same scorers share it.
 type judgedBy struct {
 	own   [][]*scorerDef
-	every []*Scorer // those of the defaults too, when other cases have all of them as well; nil: not so
+	every []*Scorer // with those of the defaults, if other cases share all of them; otherwise nil
 }
 
-// freeze is what is kept of a definition that was checked. It drops what was read, except templates and scorers of
-// several cases.
+// freeze returns the compact form of a checked definition. It keeps only templates and shared scorers of the parsed YAML.
 func (def *caseDef) freeze(known *shared) keptCase {
 	if def.rows != nil || def.grid != nil {
 		return def
@@ -50,18 +49,18 @@ func (def *caseDef) freeze(known *shared) keptCase {
 	return p
 }
 
-// packScorers packs the scorers that only this definition has.
+// packScorers packs the scorers that no other definition shares.
 func (def *caseDef) packScorers() {
 	for _, layer := range def.scorers {
 		for i, d := range layer {
 			if layer[i] = d.pack(); layer[i].packed != nil {
-				def.every = nil // each walk reads them again
+				def.every = nil // each walk unpacks them again
 			}
 		}
 	}
 }
 
-// pack is what is kept of a scorer that belongs to one case alone, and has no templates.
+// pack returns the compact form of a scorer that belongs to one case and has no templates.
 func (d *scorerDef) pack() *scorerDef {
 	if d.fixed == nil || d.shared || d.common {
 		return d
@@ -73,10 +72,10 @@ func (d *scorerDef) pack() *scorerDef {
 	return &scorerDef{packed: &packed}
 }
 
-// maxLists bounds the lists that are compared with one that may be the same.
+// maxLists is the most lists with the same first scorer that are compared with a new one.
 const maxLists = 16
 
-// judgedBy is what judges a case: the same for all that have the same scorers.
+// judgedBy returns the scorers of a case, shared with cases that have the same ones.
 func (s *shared) judgedBy(def *caseDef) *judgedBy {
 	if len(def.every) == 0 {
 		return &judgedBy{def.scorers, nil}
@@ -91,7 +90,7 @@ func (s *shared) judgedBy(def *caseDef) *judgedBy {
 	return one
 }
 
-// known is what judges another case with the same scorers as a plain definition has, nil when there was none.
+// known returns the judgedBy of an earlier case with the same scorers as a plain definition; nil when there is none.
 func (s *shared) known(def *caseDef) *judgedBy {
 	for _, one := range s.lists[def.firstScorer()] {
 		if slices.EqualFunc(one.own, def.scorers, slices.Equal) {
@@ -101,7 +100,7 @@ func (s *shared) known(def *caseDef) *judgedBy {
 	return nil
 }
 
-// firstScorer is the first of the scorers that a definition has of its own, nil when it has none.
+// firstScorer returns the first of a definition's own scorers; nil without any.
 func (def *caseDef) firstScorer() *scorerDef {
 	for _, layer := range def.scorers {
 		if len(layer) > 0 {

@@ -14,7 +14,7 @@ import (
 
 func aName() shape.Shape { return shape.Matching(plainName.Regexp().String()) }
 
-// aModel is the id of a model. That of a service without a name has fewer characters, which the loader checks.
+// aModel is the id of a model. The loader also checks that models of the unnamed service use fewer characters.
 func aModel() shape.Shape { return shape.Matching(anyModelID.Regexp().String()) }
 
 // ofService is the key that names a service.
@@ -349,7 +349,7 @@ func caseBlock() shape.Block {
 
 func datasetFormats() []string { return []string{"csv", "tsv", "jsonl", "json", "yaml", "file"} }
 
-// datasetKeys are those of a case that is made of a data file. Every case is looked through for them.
+// datasetKeys lists the keys of a case that comes from a data file. Every case is searched for them.
 var datasetKeys = []shape.Key{
 	{
 		Name: "dataset",
@@ -398,18 +398,20 @@ func useBlock() shape.Block {
 // scorerItem is an item of a list of scorers. The table of kinds defines the scorers themselves.
 func scorerItem() shape.Shape { return shape.When(useKey, useBlock().Shape(), shape.Ref("scorer")) }
 
-// Shape is that of a suite. It refers to `scorers`, which is ScorersShape, and that to `scorer`, which the table of kinds gives.
+// Shape is the shape of a suite. It refers to `scorers`, which is ScorersShape. That refers to `scorer`, which the table of
+// kinds defines.
 func Shape(templates bool) shape.Schema {
 	out := suiteBlock().Shape()(templates)
-	out["if"], out["else"] = shape.Schema{"required": []string{"include"}}, shape.Schema{"required": []string{"targets", "prompts", "cases"}}
+	out["if"] = shape.Schema{"required": []string{"include"}}
+	out["else"] = shape.Schema{"required": []string{"targets", "prompts", "cases"}}
 	return out
 }
 
-// PartShape is that of a file that a suite includes.
+// PartShape is the shape of a file that a suite includes.
 func PartShape(templates bool) shape.Schema { return partBlock().Shape()(templates) }
 
-// PricesShape is that of a price list.
+// PricesShape is the shape of a price list.
 func PricesShape(templates bool) shape.Schema { return pricesBlock().Shape()(templates) }
 
-// ScorersShape is that of a list of scorers, to which Shape and PartShape refer as `scorers`.
+// ScorersShape is the shape of a list of scorers. Shape and PartShape refer to it as `scorers`.
 func ScorersShape(templates bool) shape.Schema { return shape.List(scorerItem())(templates) }

@@ -8,14 +8,14 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// TurnPick says which turns of a live chat a scorer looks at. The zero TurnPick is none in particular: the answer is that of the
-// last turn, and what it cost is what the whole chat cost.
+// TurnPick says which turns of a live chat a scorer looks at. The zero TurnPick means the default: the answer of the last
+// turn, at the cost of the whole chat.
 type TurnPick struct {
 	which whichTurns
 	Pos   diag.Pos
 }
 
-// whichTurns is the number of a turn, from 1, or one of the words below.
+// whichTurns is the number of a turn, counted from 1, or one of the values below.
 type whichTurns int
 
 const (
@@ -27,10 +27,10 @@ const (
 // Given reports whether turns were chosen.
 func (c TurnPick) Given() bool { return c.which != noTurns }
 
-// Number is that of the one turn that was chosen, from 1; false when it is chosen by a word, or none is.
+// Number returns the number of the chosen turn, counted from 1. ok is false when a word chooses turns, or nothing does.
 func (c TurnPick) Number() (n int, ok bool) { return max(0, int(c.which)), c.which > 0 }
 
-// All reports whether all turns that were answered are chosen. If not, and there is no number either, it is the last of them.
+// All reports whether all answered turns are chosen. If not, and there is no Number, the last one is.
 func (c TurnPick) All() bool { return c.which == everyTurn }
 
 func turnPick(n yamlnode.Node) TurnPick {
@@ -59,7 +59,7 @@ func (p *Prompt) beginsWithImage() bool {
 	return first.hasImage()
 }
 
-// checkTurns reports scorers that name a turn which the arm does not have.
+// checkTurns reports scorers that name a turn that the arm does not have.
 func (l *loader) checkTurns(c *Case, arm Arm) {
 	if slices.Contains(l.broken, arm.Prompt) {
 		return

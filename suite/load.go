@@ -17,7 +17,7 @@ import (
 const (
 	plainName lazy.Pattern = `^[A-Za-z0-9._-]+$`
 	modelID   lazy.Pattern = `^[A-Za-z0-9][A-Za-z0-9._-]*$`
-	// anyModelID is what ids look like where services of all vendors give them.
+	// anyModelID matches the model ids of named services, which may come from any vendor.
 	anyModelID lazy.Pattern = `^[A-Za-z0-9@][A-Za-z0-9._:/@+-]*$`
 	envRef     lazy.Pattern = `\$\{env:([^}]*)\}`
 )
@@ -26,16 +26,16 @@ const (
 type loader struct {
 	*Suite
 	diags      *diag.List
-	roots      []yamlnode.Map           // of the files that the suite includes, and its own at the end
-	names      []string                 // of the arms
-	used       map[string]bool          // variables that some template names; see usage.go
-	broken     []*Prompt                // whose templates cannot be parsed
-	unstreamed map[diag.Pos]*unstreamed // scorers of streams, by their places
-	stream     bool                     // what targets do that do not say
+	roots      []yamlnode.Map           // roots of the included files, and last that of the suite
+	names      []string                 // names of the arms
+	used       map[string]bool          // variables that templates use; see usage.go
+	broken     []*Prompt                // prompts with templates that cannot be parsed
+	unstreamed map[diag.Pos]*unstreamed // scorers that need streams, by position
+	stream     bool                     // default of `stream` for targets
 	sets       map[string]*scorerSet
 	thrift     thrift
-	shared     *shared  // nil: each scorer is its own
-	unspoken   []string // what protocols cannot express of prompts, as it was reported
+	shared     *shared  // nil when equal scorers are not shared
+	unspoken   []string // parts of prompts that a protocol cannot express and that were reported
 }
 
 func (l *loader) load(root yamlnode.Node) {
@@ -45,7 +45,10 @@ func (l *loader) load(root yamlnode.Node) {
 	}
 	if m.Has("rules") && !m.Has("targets") {
 		*l.diags = diag.List{}
-		m.Key("rules").Errorf("give it with an equals sign: --emulator="+l.File, "this is a script for the emulator, not a suite")
+		m.Key("rules").Errorf(
+			"give it with an equals sign: --emulator="+l.File,
+			"this is a script for the emulator, not a suite",
+		)
 		return
 	}
 	l.roots = append(l.include(m), m)
@@ -115,7 +118,7 @@ func (l *loader) targets() {
 			t.Stream = l.stream
 		case t.App.HTTP != nil:
 			t.Stream = t.App.HTTP.Reading.Stream
-		case t.App.Program != nil: // what fails once mostly fails again
+		case t.App.Program != nil: // a program that fails once mostly fails again
 			t.Attempts = max(1, t.Attempts)
 		}
 		if m.Has("stream") {
@@ -157,7 +160,7 @@ func checkModel(n yamlnode.Node, of *NamedService) {
 	}
 }
 
-// checkVersion reports an API version where the service has none.
+// checkVersion reports an API version for a service whose addresses have none.
 func (l *loader) checkVersion(m yamlnode.Map, of *NamedService) {
 	if m.Has("apiVersion") && !of.HasVersions() {
 		m.Key("apiVersion").Errorf("remove it", "the service `%s` has no API versions that could be chosen", of.Name)
@@ -181,7 +184,7 @@ func (l *loader) embedding(root yamlnode.Map) {
 	l.Embedding = Embedding{Model: model.Str(), APIVersion: apiVersion(m.Get("apiVersion")), Service: of, Pos: model.Pos()}
 }
 
-// unique reports a name that was given before.
+// unique reports a duplicate name.
 func unique(seen map[string]diag.Pos, name yamlnode.Node, what string) bool {
 	if !name.IsScalar() {
 		return false
@@ -258,7 +261,7 @@ func globs(n yamlnode.Node, what string, names []string) glob.Patterns {
 	return out
 }
 
-// Bounds of limits and repeats, in suites and on the command line.
+// Largest values of limits and repeats, in suites and on the command line.
 const (
 	MaxConcurrency = 4096
 	MaxAttempts    = 100
@@ -292,7 +295,11 @@ func (l *loader) limits(n yamlnode.Node) {
 		if e.Value.IsMapping() && one.Len() == 0 {
 			e.Value.Errorf("such as {requestsPerMinute: 60}", "a model's limits need requestsPerMinute or tokensPerMinute")
 		}
-		l.Limits.Models = append(l.Limits.Models, ModelLimits{e.Name(), positive(one, "requestsPerMinute"), positive(one, "tokensPerMinute")})
+		l.Limits.Models = append(l.Limits.Models, ModelLimits{
+			Model:             e.Name(),
+			RequestsPerMinute: positive(one, "requestsPerMinute"),
+			TokensPerMinute:   positive(one, "tokensPerMinute"),
+		})
 	}
 }
 

@@ -11,20 +11,20 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Metric is a derived metric: a number from 0 to 1 that is computed, for each trial, from the values of its named scorers.
+// Metric is a derived metric: a number from 0 to 1, computed for each trial from the values of its named scorers.
 type Metric struct {
 	Name    string
 	program *expression.Expression
 }
 
-// Derived are the derived metrics, in the order of the file.
+// Derived returns the derived metrics in the order of the file.
 func (s *Suite) Derived() []*Metric { return s.derived }
 
-// Text is the expression.
+// Text returns the expression.
 func (m *Metric) Text() string { return m.program.Text() }
 
-// Of computes the metric of a trial. ok is false when a score that it names is unscored or missing, and when something
-// is divided by zero. It is an error when it is not between 0 and 1.
+// Of computes the metric of a trial. ok is false when a score in the expression is unscored or missing, and after a division
+// by zero. A result outside of 0 to 1 is an error.
 func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 	named := map[string]any{}
 	for _, s := range scores {
@@ -48,13 +48,13 @@ func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 	return value, true, nil
 }
 
-// isInfinite reports whether something was divided by zero.
+// isInfinite reports whether a division by zero happened.
 func isInfinite(v any) bool {
 	number, is := v.(float64)
 	return is && (math.IsNaN(number) || math.IsInf(number, 0))
 }
 
-// lacks reports whether a score is missing that the metric cannot do without.
+// lacks reports whether a score that the metric needs is missing.
 func (m *Metric) lacks(scores map[string]any) bool {
 	return slices.ContainsFunc(m.program.Reads(), func(r expression.Read) bool {
 		_, there := scores[r.Path[0]]
@@ -91,7 +91,7 @@ func (l *loader) metrics(n yamlnode.Node) {
 	}
 }
 
-// metricOf compiles a metric, nil if it is invalid.
+// metricOf compiles a metric; nil if it is invalid.
 func metricOf(e yamlnode.Entry, env any) *Metric {
 	text := e.Value.Str()
 	if text == "" && (!e.Value.IsScalar() || e.Value.IsNull()) {

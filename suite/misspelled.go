@@ -8,15 +8,15 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// misspelled are parts of a suite that it lacks, as far as is known, because a key is misspelled. What they would have set is not
-// reported as missing: one misspelled key is one problem, and not one more for each case.
+// misspelled records which parts of a suite a misspelled key may hide. Their absence is not reported again, so that one
+// misspelled key is one problem, and not one more for each case.
 type misspelled struct {
 	scorers, metrics, vars, classification, judges bool
 
-	scorerKeys map[string]bool // all that scorers have, known or not
+	scorerKeys map[string]bool // all keys of scorers, known or unknown
 }
 
-// note looks for keys that are misspelled at the top level of a suite, and in its defaults.
+// note looks for misspelled keys at the top level of a suite and in its defaults.
 func (u *misspelled) note(root, defaults yamlnode.Map) {
 	u.classification = u.classification || root.Misspells("classification")
 	u.scorers = u.scorers || root.Misspells("classification", "defaults", "scorers", "cases") || defaults.Misspells("scorers")
@@ -29,12 +29,12 @@ func (u *misspelled) lacksScorers(def *caseDef) bool {
 	return u.scorers && !def.alone || def.node.Misspells("scorers")
 }
 
-// noteCase looks for keys of a case that are misspelled, so that metrics which it would have are not known.
+// noteCase looks for misspelled keys of a case, which may hide metrics.
 func (u *misspelled) noteCase(m yamlnode.Map) {
 	u.metrics = u.metrics || m.Misspells("dataset", "name", "scorers")
 }
 
-// noteScorer takes in a key of a scorer.
+// noteScorer records a key of a scorer.
 func (u *misspelled) noteScorer(key string) {
 	if u.scorerKeys == nil {
 		u.scorerKeys = map[string]bool{}
@@ -42,7 +42,7 @@ func (u *misspelled) noteScorer(key string) {
 	u.scorerKeys[key] = true
 }
 
-// scorerNames reports whether a key of a scorer, if it is unknown, may mean its name.
+// scorerNames reports whether an unknown key of a scorer may be a misspelled `name`.
 func (u *misspelled) scorerNames() bool {
 	for key := range u.scorerKeys {
 		if slices.Equal(diag.Nearest(key, entry.SiblingKeys.Names(), 1), []string{"name"}) {

@@ -6,17 +6,17 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// part is a piece of a turn. Of an image and of another file the template gives the path.
+// part is a piece of a turn. For an image or another file, the template gives the path.
 type part struct {
 	source   source
 	image    bool
 	data     bool
-	raw      *rendering // a part in the words of the protocol; nil: it is another
+	raw      *rendering // a part as the protocol writes it; nil for other parts
 	resize   bool
 	mimeType yamlnode.Node
 }
 
-// partForms are the keys for the content of a part, which has exactly one of them.
+// partForms lists the keys for the content of a part. A part has exactly one of them.
 func partForms() []string { return []string{"text", "image", "data", "raw"} }
 
 func (l *loader) parts(n yamlnode.Node) []part {
@@ -37,7 +37,7 @@ func (l *loader) parts(n yamlnode.Node) []part {
 	return out
 }
 
-// partForm is the one key that says what a part is; "" when there is none, or several.
+// partForm returns the key of partForms that a part has; "" when it has none or several.
 func partForm(m yamlnode.Map) string {
 	given := ""
 	for _, form := range partForms() {
@@ -56,7 +56,7 @@ func partForm(m yamlnode.Map) string {
 	return given
 }
 
-// checkPartSiblings reports keys of files next to a part that is none.
+// checkPartSiblings reports keys for files on a part that is not a file.
 func checkPartSiblings(m yamlnode.Map, form string) {
 	if m.Has("mimeType") && form != "image" && form != "data" {
 		m.Key("mimeType").Errorf("", "mimeType belongs to an image, or to data")
@@ -79,7 +79,7 @@ func (l *loader) part(m yamlnode.Map, form string) part {
 	return l.textPart(body)
 }
 
-// rawPart reads a part in the words of the protocol. Texts in it are templates, and what variables hold stays a text.
+// rawPart reads a part as the protocol writes it. Texts in it are templates; the values of variables stay texts.
 func (l *loader) rawPart(n yamlnode.Node) part {
 	if m := n.Map(); n.IsMapping() && m.Len() == 0 {
 		n.Errorf("such as `raw: {fileData: {...}}`", "the mapping is empty, and a part needs something in it")
@@ -88,7 +88,7 @@ func (l *loader) rawPart(n yamlnode.Node) part {
 	return part{source: source{t: nothing(), node: n}, raw: &r}
 }
 
-// render makes the part for a case; false when something is wrong with it. A resized image gets at most limit bytes.
+// render makes the part for a case, and reports false after a problem. A resized image gets at most limit bytes.
 func (one part) render(c *Case, files *files, diags *diag.List, load bool, limit int) (out eval.Part, ok bool) {
 	if one.raw != nil {
 		return one.renderRaw(c, diags)
@@ -115,16 +115,16 @@ func (one part) renderRaw(c *Case, diags *diag.List) (out eval.Part, ok bool) {
 	if !ok {
 		return out, false
 	}
-	var own diag.List // what JSON cannot express is wrong in every case
+	var own diag.List // a value that JSON cannot express is a problem in every case
 	out.Raw = n.WithDiags(&own).JSON(nil)
 	diags.Merge(own)
 	return out, !own.HasErrors()
 }
 
-// wish is the image that a part shows when there is room for it.
+// wish is the image of a part without a limit from other parts.
 func (one part) wish(name string) wish { return one.wishWithin(name, resizedBytes) }
 
-// wishWithin is the image of a part, which has at most limit bytes if it may be resized.
+// wishWithin is the image of a part, with at most limit bytes if it may be resized.
 func (one part) wishWithin(name string, limit int) wish {
 	if one.resize {
 		return wish{name, limit}
@@ -132,7 +132,7 @@ func (one part) wishWithin(name string, limit int) wish {
 	return wish{name: name}
 }
 
-// picture reads the image of a part; nil when something is wrong with it.
+// picture reads the image of a part. It is nil after a problem.
 func (one part) picture(w wish, c *Case, files *files, diags *diag.List, load bool) *stored {
 	img, err := files.image(w, load)
 	if err != nil {

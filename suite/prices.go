@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/pricing"
 )
 
-// LoadPrices reads a price list; problems go to diags.
+// LoadPrices reads a price list. Problems go to diags.
 func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.List {
 	p := &pricing.List{Models: map[string]pricing.Rate{}}
 	root, ok := yamlnode.Parse(shown, src, diags)
@@ -21,7 +21,10 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.List {
 	for e := range models.Map().Entries() {
 		checkModelID(e.Key)
 		one := e.Value.Map(priceBlock().Names()...)
-		price := pricing.Rate{Input: one.Need("input").Float(0, math.MaxInt32), Output: one.Need("output").Float(0, math.MaxInt32)}
+		price := pricing.Rate{
+			Input:  one.Need("input").Float(0, math.MaxInt32),
+			Output: one.Need("output").Float(0, math.MaxInt32),
+		}
 		if cached := one.Get("cached"); !cached.IsZero() {
 			price.Cached = new(cached.Float(0, math.MaxInt32))
 		}
@@ -33,7 +36,7 @@ func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.List {
 	return p
 }
 
-// checkCost notes that answers of the arm are judged by what they cost.
+// checkCost records the first scorer of an arm that needs prices.
 func (l *loader) checkCost(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
 		if !sc.Needs.Price {
@@ -45,8 +48,8 @@ func (l *loader) checkCost(c *Case, arm Arm) {
 	}
 }
 
-// NeedsPrice reports whether answers of an arm are judged by what they cost, and by which scorer. Whether they have a price is known
-// only where the flags are.
+// NeedsPrice reports whether a scorer of the arm needs prices, and the position of that scorer. The caller checks whether
+// there is a price, since flags can name the price list.
 func (s *Suite) NeedsPrice(arm Arm) (at diag.Pos, needed bool) {
 	for _, version := range s.Versions() {
 		if at, needed = version.costs[arm.Name()]; needed {

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// Dir is the folder of the suite on this machine, "" when it does not come from one.
+// Dir returns the folder of the suite on this machine; "" when it is in none.
 func (s *Suite) Dir() string { return s.opts.Dir }
 
-// Program finds the file of a program to run: a name with a slash is a file of the suite's folder, any other is looked up in PATH. It
-// is "" for a suite that does not come from a folder of this machine. The error is for people.
+// Program finds the file of a program: a name with a slash is relative to the suite's folder, any other is looked up in
+// PATH. It is "" for a suite that is in no folder on this machine. The error is worded for users.
 func (s *Suite) Program(name string) (string, error) {
 	switch {
 	case s.opts.Dir == "":
@@ -40,7 +40,7 @@ func (s *Suite) Program(name string) (string, error) {
 	return filepath.Join(s.opts.Dir, filepath.FromSlash(path.Clean(name))), nil
 }
 
-// programHint is what to do about an error of Program, "" when nothing comes to mind.
+// programHint is the hint for an error of Program; "" for none.
 func (s *Suite) programHint(name string, err error) string {
 	switch {
 	case errors.Is(err, errNotExecutable):
@@ -55,7 +55,7 @@ func (s *Suite) programHint(name string, err error) string {
 	return ""
 }
 
-// filesOf are the digests of the files of the suite's folder that a command names, by their names.
+// filesOf returns the digests of the files below the suite's folder that a command names, by name.
 func (s *Suite) filesOf(command []string) map[string]string {
 	out := map[string]string{}
 	for i, word := range command {
@@ -69,10 +69,10 @@ func (s *Suite) filesOf(command []string) map[string]string {
 	return out
 }
 
-// errNotExecutable is wrapped by the error of Suite.Program for a file that is no program.
+// errNotExecutable is wrapped by the error of Suite.Program for a file that cannot be executed.
 var errNotExecutable = errors.New("the file is not executable")
 
-// Digest is the SHA-256 of a file of the suite's folder, "" when there is none of that name. It is read once.
+// Digest returns the SHA-256 of a file below the suite's folder; "" when there is no such file. Each file is read once.
 func (s *Suite) Digest(name string) string {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()

@@ -23,14 +23,15 @@ import (
 type Prompt struct {
 	Name    string
 	Targets glob.Patterns
-	Pos     diag.Pos // of the name
-	Live    bool     // a chat whose turns are all the user's, with the model's own replies in between
-	// Tools are the functions that the model may call, ToolChoice whether it has to, and Results what the suite answers; nil: nothing.
+	Pos     diag.Pos // position of the name
+	Live    bool     // a chat that lists the user's turns only; the model's replies go in between
+	// Tools are the functions that the model may call, ToolChoice says whether it must call one, and Results are the
+	// suite's answers to the calls. Each is nil when absent.
 	Tools      []tool.Declaration
 	ToolChoice *tool.Choice
 	Results    *ToolResults
 
-	system   *source // nil: there is no system text
+	system   *source // nil without a system text
 	turns    []turn
 	toolsPos diag.Pos
 }
@@ -40,11 +41,11 @@ type turn struct {
 	parts []part
 }
 
-// source is a template and its place: in a scalar of the suite, or in a separate file.
+// source is a template and its position: in a scalar of the suite, or in a separate file.
 type source struct {
 	t    *tmpl.Template
 	node yamlnode.Node
-	file string // as it is shown; "" for the suite itself
+	file string // name for messages; "" for the suite itself
 	text string
 }
 
@@ -94,7 +95,7 @@ func (l *loader) prompts() {
 
 func promptForms() []string { return []string{"text", "file", "turns", "parts"} }
 
-// turns reads the one form in which a prompt is written.
+// turns reads the content of a prompt, which has one of four forms.
 func (l *loader) turns(m yamlnode.Map) []turn {
 	form := formOf(m)
 	if form == "" {
@@ -103,7 +104,10 @@ func (l *loader) turns(m yamlnode.Map) []turn {
 	body := m.Get(form)
 	live := m.Get("live").Bool()
 	if live && form != "turns" {
-		m.Key("live").Errorf("list the user's turns under `turns`", "`live` is for a prompt with turns, and this one has %s", form)
+		m.Key("live").Errorf(
+			"list the user's turns under `turns`",
+			"`live` is for a prompt with turns, and this one has %s", form,
+		)
 	}
 	switch form {
 	case "file":
@@ -116,7 +120,7 @@ func (l *loader) turns(m yamlnode.Map) []turn {
 	return single(l.textPart(body))
 }
 
-// formOf is the one key that has what a prompt says.
+// formOf returns the key that holds the content of a prompt.
 func formOf(m yamlnode.Map) string {
 	given := slices.DeleteFunc(promptForms(), func(form string) bool { return !m.Has(form) })
 	switch len(given) {
@@ -164,7 +168,7 @@ func (l *loader) fileTemplate(n yamlnode.Node) source {
 	return s
 }
 
-// invalidUTF8 is the place of the first byte that is not UTF-8, -1 when there is none.
+// invalidUTF8 returns the offset of the first byte that is not UTF-8; -1 when there is none.
 func invalidUTF8(text string) int {
 	for i, r := range text {
 		if r == utf8.RuneError {
@@ -176,10 +180,10 @@ func invalidUTF8(text string) int {
 	return -1
 }
 
-// nothing is the template of an empty text, where what is there is no template.
+// nothing is an empty template, in place of one that cannot be parsed.
 func nothing() *tmpl.Template { return &tmpl.Template{} }
 
-// literally is the source of a text without actions, which never has an error.
+// literally returns the source of a text without actions, which never fails.
 func literally(text string) source {
 	t, err := tmpl.Parse(text)
 	if err != nil { // it has no actions
@@ -190,7 +194,7 @@ func literally(text string) source {
 
 func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dialect{}, s, diags) }
 
-// parseIn parses a template of a dialect.
+// parseIn parses a template in a dialect.
 func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
 	t, err := d.Parse(s.text)
 	if err != nil {
@@ -214,7 +218,7 @@ func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
 	return t
 }
 
-// pos is the place of a byte offset of the template.
+// pos returns the position of a byte offset in the template.
 func (s source) pos(offset int) diag.Pos {
 	if s.file == "" {
 		return s.node.Offset(offset)
@@ -224,7 +228,7 @@ func (s source) pos(offset int) diag.Pos {
 	return diag.Pos{File: s.file, Line: 1 + strings.Count(before, "\n"), Col: 1 + len([]rune(before[lineStart:]))}
 }
 
-// render fills in the template for a case; a problem goes to diags.
+// render renders the template for a case. A problem goes to diags.
 func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	text, err := s.t.RenderWithin(c.vars, c.budget)
 	if err == nil {
@@ -236,8 +240,8 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	return "", false
 }
 
-// value is what the template gives for a case. One action over a list, a mapping or an element of one keeps its type;
-// anything else is a text.
+// value evaluates the template for a case. A single action over a list, a mapping or an element of one keeps its type;
+// anything else gives a text.
 func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
 	v, err := s.evaluate(c)
 	if err != nil {
@@ -249,7 +253,7 @@ func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
 	return v, true
 }
 
-// evaluate is value with its error, a *tmpl.Error.
+// evaluate is like value, and returns the problem as a *tmpl.Error.
 func (s source) evaluate(c *Case) (variable.Value, error) {
 	v, err := s.t.Value(tmpl.Data{Vars: c.vars}, c.budget)
 	if err != nil {
@@ -264,10 +268,10 @@ func (s source) evaluate(c *Case) (variable.Value, error) {
 	return fmt.Sprint(v), nil
 }
 
-// report puts what is wrong with the template for a case at its place.
+// report adds a problem of the template for a case, at its position.
 func (s source) report(c *Case, e *tmpl.Error, diags *diag.List) {
 	switch {
-	case errors.Is(e, tmpl.ErrBudget): // which is reported once
+	case errors.Is(e, tmpl.ErrBudget): // reported once for the suite
 	case e.Missing != "" && !e.Inside:
 		c.missing(e.Missing, s.pos(e.Offset), diags)
 	default:
@@ -275,7 +279,7 @@ func (s source) report(c *Case, e *tmpl.Error, diags *diag.List) {
 	}
 }
 
-// missing reports that the case has no variable of that name, and what to do.
+// missing reports an undefined variable, with a hint.
 func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 	if c.vague {
 		return
@@ -291,17 +295,17 @@ func (c *Case) missing(name string, at diag.Pos, diags *diag.List) {
 	diags.Errorf(at, hint, "case `%s` has no variable `%s`", c.Name, name)
 }
 
-// names are the sorted keys of a set of variables.
+// names returns the sorted keys of a map.
 func names[V any](vars map[string]V) []string { return slices.Sorted(maps.Keys(vars)) }
 
-// render makes the contents for a case; false when something is wrong with them. Without load, images are checked but
-// their bytes are not kept; Image.Bytes is their number.
+// render makes the contents for a case, and reports false after a problem. Without load, images are checked but their data
+// is not kept; Image.Bytes still has their size.
 func (p *Prompt) render(c *Case, files *files, diags *diag.List, load bool) ([]eval.Content, bool) {
 	out, fine := p.renderAt(c, files, diags, load, resizedBytes)
 	if !fine || !p.resizes() || encodedSize(out) <= service.MaxPromptBytes {
 		return out, fine
 	}
-	var repeated diag.List // drops what was reported already
+	var repeated diag.List // receives problems that were reported already
 	if smaller, ok := p.renderAt(c, files, &repeated, load, p.share(out)); ok {
 		return smaller, true
 	}
@@ -328,7 +332,7 @@ func (p *Prompt) renderAt(c *Case, files *files, diags *diag.List, load bool, li
 	return out, fine
 }
 
-// resizedBytes is what one resized image may have: room for some text is left next to it.
+// resizedBytes is the most bytes of a single resized image. It leaves room for some text.
 const resizedBytes = (service.MaxPromptBytes - 64<<10) / 4 * 3
 
 func (p *Prompt) resizes() bool {
@@ -340,8 +344,8 @@ func (p *Prompt) resizes() bool {
 	return false
 }
 
-// share divides what contents may hold among the images that are resized: those with fewer bytes than their part
-// leave the rest to the others.
+// share divides the room in a request among the images to resize. An image that needs less than its part leaves the rest
+// to the others.
 func (p *Prompt) share(contents []eval.Content) int {
 	room := service.MaxPromptBytes - encodedSize(contents)
 	var sizes []int
@@ -355,7 +359,7 @@ func (p *Prompt) share(contents []eval.Content) int {
 		}
 	}
 	slices.Sort(sizes)
-	room = max(0, room/4*3-3*len(sizes)) // what base64 rounds up
+	room = max(0, room/4*3-3*len(sizes)) // base64 makes 4 bytes of 3, rounded up for each image
 	for i, size := range sizes {
 		part := room / (len(sizes) - i)
 		if size > part {

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// checkPrompt renders the prompt for the case: missing variables and files, and
-// what exceeds the service's limits.
+// checkPrompt renders the prompt for a case. It reports undefined variables, missing files, and whatever exceeds the
+// service's limits.
 func (l *loader) checkPrompt(c *Case, arm Arm) {
 	p := arm.Prompt
 	prompt, ok := p.rendered(c, l.files, l.diags, false)
@@ -38,9 +38,13 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 	l.checkSpoken(arm, prompt)
 }
 
-// sizeOver is the encoded size of a prompt, or less where its texts are so short that it is below the limit however they are written.
+// sizeOver returns the encoded size of a prompt, or a lower figure if its texts are so short that it cannot exceed the
+// limit.
 func sizeOver(prompt eval.Request) int {
-	const longest, around = 6, 64 // bytes for a byte of a text, and around a part
+	const (
+		longest = 6  // most bytes that encode one byte of text: \u00XX
+		around  = 64 // most bytes around a part
+	)
 	most := 0
 	for _, c := range prompt.Contents {
 		most += around

@@ -9,15 +9,14 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// maxRendered bounds the scorers that are remembered of an entry with templates.
+// maxRendered is the most scorers to keep for an entry with templates.
 const maxRendered = 256
 
-// remembered are the scorers that an entry with templates has come to, by the texts in it: rows often share a few
-// labels.
+// remembered caches the scorers made from an entry with templates, by the rendered texts: rows often share a few labels.
 type remembered struct {
 	by   map[string]*Scorer
 	hits int
-	off  bool // the texts hardly come again
+	off  bool // the texts rarely repeat
 }
 
 func (r *remembered) get(key string) *Scorer {
@@ -42,7 +41,7 @@ func (r *remembered) keep(key string, sc *Scorer) {
 	r.by[key] = sc
 }
 
-// scorer is the scorer of an entry for a case; nil when it cannot be made.
+// scorer returns the scorer of an entry for a case; nil after a problem.
 func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	if d.broken || d.fixed != nil {
 		return d.fixed
@@ -50,7 +49,9 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	if d.packed != nil {
 		return x.checked(d.packed.Node().WithDiags(diags))
 	}
-	values, known, key := d.values(c), x.remembered(d), ""
+	values := d.values(c)
+	known := x.remembered(d)
+	key := ""
 	if !known.off {
 		key = keyOf(values)
 	}
@@ -66,7 +67,7 @@ func (x *expansion) scorer(d *scorerDef, c *Case, diags *diag.List) *Scorer {
 	return sc
 }
 
-// remembered are the scorers of an entry that were made before.
+// remembered returns the cache of an entry.
 func (x *expansion) remembered(d *scorerDef) *remembered {
 	known := x.made[d]
 	if known == nil {
@@ -79,7 +80,7 @@ func (x *expansion) remembered(d *scorerDef) *remembered {
 	return known
 }
 
-// filled makes the scorer of an entry out of the values of its templates; they are nil where one of them has an error.
+// filled makes the scorer of an entry from the values of its templates, which are nil when one of them has an error.
 func (x *expansion) filled(d *scorerDef, values []variable.Value, c *Case, diags *diag.List) *Scorer {
 	var entry yamlnode.Node
 	if values != nil {
@@ -95,7 +96,7 @@ func (x *expansion) filled(d *scorerDef, values []variable.Value, c *Case, diags
 	return x.checked(entry)
 }
 
-// values are what the templates of a rendering give for a case, in their order; nil where one has an error.
+// values evaluates the templates of a rendering for a case, in order; nil when one has an error.
 func (r *rendering) values(c *Case) []variable.Value {
 	out := make([]variable.Value, len(r.texts))
 	for i, text := range r.texts {
@@ -108,7 +109,7 @@ func (r *rendering) values(c *Case) []variable.Value {
 	return out
 }
 
-// fill replaces the templates by values.
+// fill replaces the templates with values.
 func (r *rendering) fill(values []variable.Value) yamlnode.Node {
 	return r.node.Rewrite(func(_ yamlnode.Node, text string) variable.Value {
 		if i := slices.Index(r.texts, text); i >= 0 {
@@ -118,7 +119,7 @@ func (r *rendering) fill(values []variable.Value) yamlnode.Node {
 	})
 }
 
-// keyOf is a key for values that are short texts; "" where they are something else.
+// keyOf returns a cache key for values that are short texts; "" for others.
 func keyOf(values []variable.Value) string {
 	const most = 1 << 10
 	var key []byte

@@ -19,57 +19,57 @@ import (
 // next to them. After the suite is loaded it is only read.
 type Scorer struct {
 	Kind      string
-	Source    any // the entry as it is written, which package scorers compiles
+	Source    any // the entry as written, which package scorers compiles
 	Name      string
 	Weight    float64
 	Required  bool
-	Threshold *float64 // the value from which the score passes; nil: the kind's own rule
+	Threshold *float64 // lowest value that passes; nil means the rule of the kind
 	Arms      glob.Patterns
 	Candidate CandidatePick
 	Turn      TurnPick
-	Suite     *Suite // to which it belongs; nil in none
-	Needs     Needs  // what Kinds.Check found out about it
+	Suite     *Suite // nil outside of a suite
+	Needs     Needs  // result of Kinds.Check
 }
 
-// Needs is what a scorer takes to look at an answer, nested scorers included.
+// Needs lists what a scorer and its nested scorers need to score an answer.
 type Needs struct {
-	References []string   // texts whose embeddings it compares with
-	Judges     []JudgeUse // the judges that it uses, one for each call
-	Stream     string     // the kind that needs streamed answers, "" when there is none
-	Price      bool       // it needs answers that have a price
-	Labels     bool       // it takes what people say of the answer
-	Programs   []string   // what it runs: commands with the digests of their files. A program is given all variables
-	Turns      []TurnPick // the turns that it names
-	Tools      []ToolUse  // the tools whose calls it lists
+	References []string   // texts whose embeddings are compared with the answer's
+	Judges     []JudgeUse // one for each call of a judge
+	Stream     string     // name of the kind that needs streamed answers; "" for none
+	Price      bool       // needs the price of answers
+	Labels     bool       // needs people's labels
+	Programs   []string   // commands with the digests of their files; each program receives all variables
+	Turns      []TurnPick // turns that it names
+	Tools      []ToolUse  // tools whose calls it lists
 	Variables  []VariableUse
-	// Tries report problems of the scorer with the variables of a case, independent of the answer.
+	// Tries report problems of the scorer with the variables of a case, whatever the answer.
 	Tries     []func(vars variable.Dict, diags *diag.List)
-	Versions  []string // of its kind and those inside, from 2 on: choice.2
-	Snapshots []string // the files below expected/ that it reads, "" for that of the case and the arm
-	// Compiled is what Kinds.Check has made of the scorer, for the package that does so. It is nil for scorers that are the same for every
-	// case: they are kept long before they are needed.
+	Versions  []string // versions above 1 of its kind and the nested ones, such as choice.2
+	Snapshots []string // files below expected/ that it reads; "" means the file of the case and the arm
+	// Compiled is the scorer as Kinds.Check compiled it, for package scorers. It is nil for scorers that are the same for
+	// every case: keeping them compiled until they run would cost memory.
 	Compiled any
 }
 
 // CandidatePick says which of several candidates a scorer looks at.
 type CandidatePick struct {
 	All   bool
-	Index int // from 0
+	Index int // counted from 0
 }
 
-// Pos is where the arguments of the kind are.
+// Pos is the position of the kind's arguments.
 func (s *Scorer) Pos() diag.Pos { return s.yaml().Args.Pos() }
 
-// At is where the kind is named.
+// At is the position of the kind's name.
 func (s *Scorer) At() diag.Pos { return s.yaml().Entry.Key(s.Kind).Pos() }
 
-// JSON is the entry, with what came out of templates.
+// JSON returns the entry with its templates rendered.
 func (s *Scorer) JSON() []byte { return s.yaml().Entry.JSON(nil) }
 
 func (s *Scorer) yaml() entry.YAML { return s.Source.(entry.YAML) }
 
-// Nested reads an entry inside any, all or not, which has no name, weight or arms of its own. source is the node in
-// which it is. The result is nil when no kind is named.
+// Nested reads an entry inside any, all or not, which cannot have a name, weight or arms. source is its node. The result is
+// nil when the entry names no kind.
 func Nested(source any, kinds Kinds) *Scorer { return parseScorer(source.(yamlnode.Node), kinds, true) }
 
 // parseScorer reads an entry of a scorers list. Problems of the keys next to the kind go to the node's list, and the
@@ -108,7 +108,7 @@ func parseScorer(n yamlnode.Node, kinds Kinds, nested bool) *Scorer {
 	return s
 }
 
-// noMapping reports a scorer that is no mapping.
+// noMapping reports a scorer that is not a mapping.
 func noMapping(n yamlnode.Node, kinds Kinds) {
 	if !n.IsScalar() || n.IsNull() {
 		n.Map()
@@ -137,8 +137,8 @@ func kindOf(m yamlnode.Map, kinds Kinds, allowed *shape.Block) string {
 	return kind
 }
 
-// reportNoKind reports the key of a scorer that is probably a misspelled kind: the one that looks most like a kind. The
-// others may be its options.
+// reportNoKind reports an entry without a kind. It blames the key that looks most like a kind, since the others may be
+// options.
 func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 	var strange []yamlnode.Entry
 	for e := range m.Entries() {
@@ -166,8 +166,8 @@ func reportNoKind(m yamlnode.Map, known []string, allowed *shape.Block) {
 	slip.Key.Errorf(hint, "unknown scorer kind `%s`", slip.Name())
 }
 
-// CheckSiblings reports the keys of the entry that are neither the kind, nor allowed next to
-// every kind, nor among the options of this one.
+// CheckSiblings reports the keys of the entry other than the kind, the keys allowed next to every kind, and the options of
+// this kind.
 func (s *Scorer) CheckSiblings(nested bool, options []string) {
 	allowed := &entry.SiblingKeys
 	if nested {
@@ -206,7 +206,7 @@ func candidate(n yamlnode.Node) CandidatePick {
 type rendering struct {
 	node      yamlnode.Node
 	templates map[string]source
-	texts     []string // of the templates, in order
+	texts     []string // texts of the templates, in order
 	broken    bool
 }
 
@@ -229,7 +229,7 @@ func (l *loader) rendering(n yamlnode.Node) rendering {
 	return r
 }
 
-// render fills in the variables of a case.
+// render renders the templates for a case.
 func (r *rendering) render(c *Case, diags *diag.List) (out yamlnode.Node, ok bool) {
 	if ok = !r.broken; !ok {
 		return out, false
@@ -247,14 +247,14 @@ func (r *rendering) render(c *Case, diags *diag.List) (out yamlnode.Node, ok boo
 	return out.WithDiags(diags), ok
 }
 
-// scorerDef is an entry of a list of scorers as the file says it.
+// scorerDef is an entry of a list of scorers as written in the file.
 type scorerDef struct {
 	rendering
-	fixed  *Scorer          // set when there is no template in it
-	shared bool             // of a set
-	noted  bool             // its name was
-	common bool             // of several cases
-	packed *yamlnode.Packed // in place of all else of one that is fixed
+	fixed  *Scorer          // the scorer, if the entry has no template
+	shared bool             // comes from a set
+	noted  bool             // its name was recorded
+	common bool             // several cases share it
+	packed *yamlnode.Packed // compact form that replaces the other fields of a fixed one
 }
 
 func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
@@ -278,7 +278,7 @@ func (l *loader) scorerDef(n yamlnode.Node) *scorerDef {
 	return d
 }
 
-// checked parses an entry and has its arguments checked.
+// checked parses an entry and checks its arguments.
 func (s *Suite) checked(n yamlnode.Node) *Scorer {
 	sc := parseScorer(n, s.kinds, false)
 	if sc != nil {

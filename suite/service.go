@@ -39,7 +39,7 @@ func (l *loader) service(n yamlnode.Node) {
 	}
 }
 
-// untrustedService reads the one key that cannot send the key and the prompts elsewhere.
+// untrustedService reads the API version. All other keys could send the API key and the prompts to another address.
 func (l *loader) untrustedService(m yamlnode.Map) {
 	for e := range m.Entries() {
 		if e.Name() != "apiVersion" {
@@ -73,13 +73,13 @@ const (
 // AuthKinds are the ways to authenticate.
 var AuthKinds = []string{AuthKey, AuthKeyQuery, AuthOAuth}
 
-// Project is what the id of a cloud project looks like: it goes into a header.
+// Project matches the id of a cloud project, which goes into a header.
 var Project = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
 
-// HeaderPrefix is what service.headerPrefix looks like.
+// HeaderPrefix matches service.headerPrefix.
 var HeaderPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 
-// envWord is env for a key that takes one of a few words.
+// envWord is like env, for a key with a few allowed words.
 func (l *loader) envWord(n yamlnode.Node, known []string) string {
 	if n.IsZero() || !n.IsScalar() || !envRef.Matches(n.Str()) {
 		return n.Word(known...)

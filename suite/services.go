@@ -21,27 +21,27 @@ import (
 type NamedService struct {
 	Name     string
 	Protocol string
-	BaseURL  string // "" where a variable of the environment in it is not set
-	KeyEnv   string // the variable of the environment that holds the key; "" for none
-	// Login is a program that prints a bearer token; nil: none. It gets the private variables LoginEnv, and a token is
-	// good for Lifetime, or, where that is 0, until the service refuses it.
+	BaseURL  string // "" when an environment variable in it is not set
+	KeyEnv   string // name of the environment variable that holds the key; "" for no key
+	// Login is a program that prints a bearer token; nil without one. The private variables LoginEnv are passed to it. A
+	// token is used for Lifetime, or if that is 0, until the service refuses it.
 	Login    *Command
 	LoginEnv []string
 	Lifetime time.Duration
 	Headers  []app.Header
-	// Path is that of a call below the base URL, with {model} and {method} in it; "" for the protocol's own.
+	// Path is the path of a call below BaseURL, with {model} and {method} in it; "" means the path of the protocol.
 	Path           string
-	HeaderPrefix   string // begins the service's own headers; "" for the usual one
-	NoMetadata     bool   // no model metadata are requested
-	MaxTokensField string // "" for the protocol's own
+	HeaderPrefix   string // start of the service's own headers; "" means the default
+	NoMetadata     bool   // do not request the metadata of models
+	MaxTokensField string // "" means the field of the protocol
 	Limits         Limits // concurrency and rates
 
 	unset []unset
-	pos   diag.Pos // of its name
+	pos   diag.Pos // position of its name
 }
 
-// Unset are the variables of the environment that the service needs and that are not set, each with the place where it
-// is named first.
+// Unset returns the environment variables that the service needs and that are not set, each with the position of its first
+// use.
 func (s *NamedService) Unset() map[string]diag.Pos {
 	out := map[string]diag.Pos{}
 	for _, u := range s.unset {
@@ -52,7 +52,7 @@ func (s *NamedService) Unset() map[string]diag.Pos {
 	return out
 }
 
-// Speaks is the protocol of the service; that of the unnamed one, which is nil, is service.Generative.
+// Speaks returns the protocol of the service. For nil, the unnamed service, it is service.Generative.
 func (s *NamedService) Speaks() string {
 	if s == nil {
 		return service.Generative
@@ -60,7 +60,7 @@ func (s *NamedService) Speaks() string {
 	return s.Protocol
 }
 
-// Identity is what of a service enters the identity of a request: name and protocol, both "" for the unnamed one.
+// Identity returns the part of a service in the identity of a request: name and protocol, both "" for the unnamed service.
 func (s *NamedService) Identity() (name, protocol string) {
 	if s == nil {
 		return "", ""
@@ -68,7 +68,7 @@ func (s *NamedService) Identity() (name, protocol string) {
 	return s.Name, s.Protocol
 }
 
-// NamedModel is what the specification says of a model of the service, nil where it names none.
+// NamedModel returns the specification of a model of the service; nil when there is none.
 func (s *NamedService) NamedModel(id string) *eval.Model {
 	if s.Speaks() != service.Generative {
 		return nil
@@ -76,17 +76,17 @@ func (s *NamedService) NamedModel(id string) *eval.Model {
 	return service.NamedModel(id)
 }
 
-// HasVersions reports whether the API version is a part of the addresses of the service.
+// HasVersions reports whether addresses of the service contain the API version.
 func (s *NamedService) HasVersions() bool {
 	return s == nil || s.Protocol == service.Generative && s.Path == ""
 }
 
-// SendsSecrets reports whether requests carry a key, a token, or a header that is secret.
+// SendsSecrets reports whether requests carry a key, a token, or a secret header.
 func (s *NamedService) SendsSecrets() bool {
 	return s.KeyEnv != "" || s.Login != nil || slices.ContainsFunc(s.Headers, func(h app.Header) bool { return h.Secret })
 }
 
-// DiffersFrom is the first key in which two definitions of a service differ, "" when they agree.
+// DiffersFrom returns the first key in which two definitions of a service differ; "" when they agree.
 func (s *NamedService) DiffersFrom(other *NamedService) string {
 	theirs := other.definition()
 	for _, key := range servicesBlock().Names() {
@@ -97,7 +97,7 @@ func (s *NamedService) DiffersFrom(other *NamedService) string {
 	return ""
 }
 
-// definition is what the service is, by the keys of its block.
+// definition returns the settings of the service by the keys of its block, to compare them.
 func (s *NamedService) definition() map[string]string {
 	login := ""
 	if s.Login != nil {
@@ -111,7 +111,7 @@ func (s *NamedService) definition() map[string]string {
 	}
 }
 
-// KeyVariables are the names of the variables that hold the keys of the suite's services. Programs do not get them.
+// KeyVariables returns the names of environment variables with keys of the suite's services. Programs do not get them.
 func (s *Suite) KeyVariables() []string {
 	var out []string
 	for _, one := range s.Services {
@@ -122,7 +122,7 @@ func (s *Suite) KeyVariables() []string {
 	return out
 }
 
-// findService finds a service of the suite, nil when there is none.
+// findService finds a service of the suite by name; nil when there is none.
 func (s *Suite) findService(name string) *NamedService {
 	i := slices.IndexFunc(s.Services, func(one *NamedService) bool { return one.Name == name })
 	if i < 0 {
@@ -131,7 +131,8 @@ func (s *Suite) findService(name string) *NamedService {
 	return s.Services[i]
 }
 
-// serviceOf finds the service that a target, a judge or the embedding model names; nil when it names none.
+// serviceOf finds the service that a target, a judge or the embedding model names. It is nil when none is named, and after
+// a problem.
 func (l *loader) serviceOf(n yamlnode.Node) *NamedService {
 	name := n.Str()
 	if n.IsZero() || !n.IsScalar() || n.IsNull() {
@@ -186,7 +187,7 @@ func (l *loader) namedService(e yamlnode.Entry) *NamedService {
 	if !e.Value.IsMapping() {
 		return s
 	}
-	if m.Has("protocol") { // "" for a word that is none, which was reported: nothing else is said of it
+	if m.Has("protocol") { // "" for an unknown protocol, so that nothing more is reported about it
 		s.Protocol = m.Get("protocol").Word(service.Protocols()...)
 	}
 	s.KeyEnv = l.keyVariable(m.Get("keyEnv"))
@@ -208,8 +209,8 @@ func (l *loader) namedService(e yamlnode.Entry) *NamedService {
 	return s
 }
 
-// keysInSuite reports, and gives, entries that hold a key where the name of a variable is wanted. Their lines are not
-// shown.
+// keysInSuite reports entries that hold a key instead of the name of a variable, and returns them. Messages do not show
+// their lines.
 func (l *loader) keysInSuite(n yamlnode.Node) (found []string) {
 	for e := range n.WithDiags(&diag.List{}).Map().Entries() {
 		if slices.Contains(keyNames(), strings.ToLower(strings.ReplaceAll(e.Name(), "_", ""))) {
@@ -223,7 +224,7 @@ func (l *loader) keysInSuite(n yamlnode.Node) (found []string) {
 	return found
 }
 
-// keyNames are keys that people may expect, in lower case, for what never is in a suite.
+// keyNames lists keys of other tools that hold an API key, in lower case. A suite never has one.
 func keyNames() []string { return []string{"key", "apikey", "token", "secret", "password"} }
 
 // private reports a problem whose line may hold a secret.
@@ -231,7 +232,7 @@ func (l *loader) private(n yamlnode.Node, hint, message string) {
 	l.diags.Add(diag.Diagnostic{Severity: diag.Error, Pos: n.Pos(), Message: message, Hint: hint, Private: true})
 }
 
-// ofProtocol is the text of a key that only one protocol has.
+// ofProtocol reads the text of a key that only one protocol has.
 func (l *loader) ofProtocol(s *NamedService, m yamlnode.Map, key, protocol string) string {
 	if m.Has(key) && s.Protocol != protocol && s.Protocol != "" {
 		m.Key(key).Errorf("remove it", "`%s` is for the protocol %s, and this service speaks %s", key, protocol, s.Protocol)
@@ -240,7 +241,7 @@ func (l *loader) ofProtocol(s *NamedService, m yamlnode.Map, key, protocol strin
 	return l.serviceText(s, m.Get(key))
 }
 
-// serviceText is a text with the variables of the environment that it names; "" where one is not set.
+// serviceText reads a text and inserts environment variables. It is "" when one of them is not set.
 func (l *loader) serviceText(s *NamedService, n yamlnode.Node) string {
 	if n.IsZero() || !n.IsScalar() || n.IsNull() || n.InBraces() {
 		return n.Str() // which reports what it is
@@ -253,7 +254,7 @@ func (l *loader) serviceText(s *NamedService, n yamlnode.Node) string {
 	return expand(n.Str(), values)
 }
 
-// keyVariable is the name of the variable that holds a key.
+// keyVariable reads the name of the environment variable that holds a key.
 func (l *loader) keyVariable(n yamlnode.Node) string {
 	name := n.Str()
 	switch {
@@ -278,7 +279,7 @@ func (l *loader) keyVariable(n yamlnode.Node) string {
 	return ""
 }
 
-// keyVariableName reports whether a variable is one for keys by its name.
+// keyVariableName reports whether a variable may hold a key, judging by its name.
 func keyVariableName(name string) bool {
 	return strings.HasPrefix(name, "EVALRUN_") || strings.HasSuffix(name, "_API_KEY")
 }
@@ -299,10 +300,10 @@ func (l *loader) login(s *NamedService, m yamlnode.Map) {
 	}
 }
 
-// headerHint says where the secret of a header belongs.
+// headerHint shows where to put the secret of a header.
 const headerHint = "take it from the environment, such as \"${env:EVALRUN_TOKEN}\""
 
-// serviceHeaders reads the headers that go with every request.
+// serviceHeaders reads the headers of every request.
 func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
 	var out []app.Header
 	for e, name := range headersOf(n) {
@@ -312,7 +313,8 @@ func (l *loader) serviceHeaders(s *NamedService, n yamlnode.Node) []app.Header {
 		case !e.Value.IsScalar() || e.Value.IsNull():
 			continue
 		case !secret && (slices.Contains(secretHeaders(), name) || looksSecret(text) == certainly):
-			l.private(e.Value, headerHint, fmt.Sprintf("the header `%s` holds a secret, which does not belong in a suite", e.Name()))
+			problem := fmt.Sprintf("the header `%s` holds a secret, which does not belong in a suite", e.Name())
+			l.private(e.Value, headerHint, problem)
 			continue
 		case strings.ContainsFunc(text, isControl):
 			e.Value.Errorf("", "%s", (&httpHeader{name: e.Name()}).broken())
@@ -347,8 +349,8 @@ func serviceLimits(n yamlnode.Node) Limits {
 	}
 }
 
-// AllServices are the named services of a suite and of its earlier version, those of the suite first where both have
-// one of a name.
+// AllServices returns the named services of a suite and of its earlier version. If both have one of the same name, that of
+// the suite comes first.
 func (s *Suite) AllServices() []*NamedService {
 	known := map[string]bool{}
 	var out []*NamedService
@@ -363,7 +365,7 @@ func (s *Suite) AllServices() []*NamedService {
 	return out
 }
 
-// usedServices are the names of services that are in use.
+// usedServices returns the names of services in use.
 func (l *loader) usedServices() []string {
 	used := map[string]bool{}
 	for _, t := range l.Targets {
@@ -382,7 +384,7 @@ func (l *loader) usedServices() []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// checkServices warns of services that nothing names.
+// checkServices warns about unused services.
 func (l *loader) checkServices() {
 	if l.diags.HasErrors() {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// CheckAddress says what is wrong with the base URL of the service, "" when nothing is.
+// CheckAddress returns the problem with a base URL for the service; "" for none.
 func (s *NamedService) CheckAddress(url string) string {
 	switch problem := service.CheckAddress(url); {
 	case problem != "":
@@ -26,14 +26,14 @@ func (s *NamedService) CheckAddress(url string) string {
 	return ""
 }
 
-// requestPath is the end of the address to which the protocol sends requests, "" where the model is in it.
+// requestPath is the end of the address to which the protocol sends requests; "" when the address contains the model.
 func (s *NamedService) requestPath() string {
 	return map[string]string{
 		service.OpenAI: "/chat/completions", service.Responses: "/responses", service.Anthropic: "/messages",
 	}[s.Protocol]
 }
 
-// checkServiceAddress reports what is wrong with a base URL.
+// checkServiceAddress reports an invalid base URL.
 func (l *loader) checkServiceAddress(s *NamedService, n yamlnode.Node) {
 	if s.BaseURL == "" {
 		return
@@ -52,7 +52,7 @@ func (l *loader) checkServiceAddress(s *NamedService, n yamlnode.Node) {
 	}
 }
 
-// refusesService reports, at a node, that an untrusted suite may not name a service at an address.
+// refusesService reports whether an untrusted suite may not name a service at an address, and adds the problem at a node.
 func (l *loader) refusesService(n yamlnode.Node, address string) bool {
 	at, err := url.Parse(address)
 	return err == nil && l.refusesAddress(n, permitServices, at)
@@ -60,8 +60,8 @@ func (l *loader) refusesService(n yamlnode.Node, address string) bool {
 
 // checkPath checks the path of a call below a base URL. The generative protocol has a path for each of its methods.
 func (s *NamedService) checkPath(n yamlnode.Node) {
-	hint, methods := "such as chat/completions, with {model} in it where the service wants that",
-		s.Protocol == service.Generative
+	hint := "such as chat/completions, with {model} in it where the service wants that"
+	methods := s.Protocol == service.Generative
 	names := []string{"{model}", ""}
 	if methods {
 		hint, names = "such as models/{model}:{method}", append(names, "{method}", "")

@@ -12,10 +12,10 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// spoken is the protocol of a service where that is another than the service's own.
+// spoken returns the protocol of a service, if it is not the generative one.
 func (s *NamedService) spoken() (protocol.Protocol, bool) { return protocol.Named(s.Speaks()) }
 
-// refusals are what the protocol of a service cannot express of a request.
+// refusals returns the parts of a request that the protocol of a service cannot express.
 func (s *NamedService) refusals(r *eval.Request) protocol.Refusals {
 	p, other := s.spoken()
 	if !other {
@@ -33,7 +33,7 @@ func checkWords(m yamlnode.Map, of *NamedService, config *eval.GenerationConfig,
 	}
 }
 
-// keyAt is the node of a key by its path, or of what there is of that.
+// keyAt returns the node of a key by its path, or of the longest part of the path that exists.
 func keyAt(m yamlnode.Map, path string) yamlnode.Node {
 	name, rest, deeper := strings.Cut(path, ".")
 	key := m.Key(name)
@@ -52,7 +52,7 @@ func keyAt(m yamlnode.Map, path string) yamlnode.Node {
 	return key
 }
 
-// checkSpoken reports what the protocol of a target cannot express of a prompt, once for each kind of part.
+// checkSpoken reports the parts of a prompt that the protocol of a target cannot express, once for each kind of part.
 func (l *loader) checkSpoken(arm Arm, prompt eval.Request) {
 	for _, one := range arm.Target.Service.refusals(&eval.Request{
 		Contents: prompt.Contents, System: prompt.System, Tools: arm.Prompt.Tools, ToolChoice: arm.Prompt.ToolChoice,
@@ -71,7 +71,7 @@ func (l *loader) checkSpoken(arm Arm, prompt eval.Request) {
 	}
 }
 
-// placeOf is where a prompt has a part of a kind, or the prompt.
+// placeOf returns the position of the first part of a kind in a prompt, or else of the prompt.
 func (p *Prompt) placeOf(kind string) diag.Pos {
 	for one := range p.eachPart {
 		if one.isOf(kind) {
@@ -93,8 +93,7 @@ func (one *part) isOf(kind string) bool {
 	return false
 }
 
-// checkCounting reports that tokens are always to be counted where no service can. at is the key of the limits that
-// says so.
+// checkCounting reports `countTokens: always` when no service can count tokens. at is the position of that key.
 func (l *loader) checkCounting(at yamlnode.Node) {
 	if l.Limits.CountTokens != CountAlways || l.opts.Can == nil {
 		return
@@ -109,7 +108,7 @@ func (l *loader) checkCounting(at yamlnode.Node) {
 	}
 }
 
-// checkEmbeds reports a service that makes no embeddings.
+// checkEmbeds reports a service that cannot make embeddings.
 func (l *loader) checkEmbeds(n yamlnode.Node, of *NamedService) {
 	if of == nil || of.Protocol == "" || l.opts.Can == nil || l.opts.Can(of.Protocol, service.MethodEmbed) {
 		return

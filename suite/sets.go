@@ -13,7 +13,7 @@ const useKey = "use"
 
 // scorerSet is a named list of scorers that lists of scorers can use.
 type scorerSet struct {
-	key  yamlnode.Node // its name
+	key  yamlnode.Node // node of its name
 	list yamlnode.Node
 	read bool
 	used bool
@@ -45,7 +45,7 @@ func (l *loader) nameSets(n yamlnode.Node, taken map[string]diag.Pos) {
 	}
 }
 
-// readSet reads a set; within are the sets that are being read because each uses the next.
+// readSet reads a set. within is the chain of sets that use each other and lead to this one, to find circles.
 func (l *loader) readSet(name string, within []string) []*scorerDef {
 	set := l.sets[name]
 	if set.read || set.list.IsNull() {
@@ -59,7 +59,7 @@ func (l *loader) readSet(name string, within []string) []*scorerDef {
 	return set.defs
 }
 
-// scorerList reads a list of scorers, in which `use` adds the scorers of sets. One that comes in twice counts once.
+// scorerList reads a list of scorers, in which `use` adds the scorers of sets. A scorer that several sets add counts once.
 func (l *loader) scorerList(n yamlnode.Node, within []string) []*scorerDef {
 	var out []*scorerDef
 	for _, item := range n.Seq() {
@@ -78,7 +78,7 @@ func (l *loader) scorerList(n yamlnode.Node, within []string) []*scorerDef {
 	return out
 }
 
-// fromSets are the scorers of the sets that an item names.
+// fromSets returns the scorers of the sets that an item names.
 func (l *loader) fromSets(item yamlnode.Node, within []string) []*scorerDef {
 	m := item.Map()
 	for e := range m.Entries() {
@@ -91,7 +91,7 @@ func (l *loader) fromSets(item yamlnode.Node, within []string) []*scorerDef {
 		name := n.Str()
 		set := l.sets[name]
 		switch {
-		case name == "": // which is reported already
+		case name == "": // already reported
 		case set == nil:
 			n.Errorf(diag.DidYouMean(name, names(l.sets)), "there is no scorer set `%s`", name)
 		case slices.Contains(within, name):
@@ -107,7 +107,7 @@ func (l *loader) fromSets(item yamlnode.Node, within []string) []*scorerDef {
 	return out
 }
 
-// unusedSets warns of sets that no list of scorers uses.
+// unusedSets warns about sets that no list of scorers uses.
 func (l *loader) unusedSets() {
 	for _, name := range names(l.sets) {
 		if set := l.sets[name]; !set.used && !l.diags.HasErrors() {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkStream notes scorers of streams for an arm that does not stream.
+// checkStream records scorers that need streams on an arm that does not stream.
 func (l *loader) checkStream(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
 		if sc.Needs.Stream == "" || arm.Target.Stream {
@@ -23,14 +23,14 @@ func (l *loader) checkStream(c *Case, arm Arm) {
 	}
 }
 
-// unstreamed is a scorer of streams with the targets that do not stream.
+// unstreamed is a scorer that needs streams, with the targets that do not stream.
 type unstreamed struct {
 	kind    string
-	key     string // what makes the first of them stream; "" where nothing does
+	key     string // setting that makes the first target stream; "" when it cannot
 	targets []string
 }
 
-// streamKey is what makes the target stream, for people; "" where nothing does.
+// streamKey describes the setting that makes the target stream; "" when it cannot.
 func (t *Target) streamKey() string {
 	switch {
 	case t.App == nil:
@@ -41,7 +41,7 @@ func (t *Target) streamKey() string {
 	return ""
 }
 
-// reportUnstreamed reports them when there are no other errors: a misspelled `stream` itself would make many.
+// reportUnstreamed reports these scorers unless there are other errors: a misspelled `stream` would cause many reports.
 func (l *loader) reportUnstreamed() {
 	if l.diags.HasErrors() {
 		return

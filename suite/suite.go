@@ -4,8 +4,7 @@
 // Cases expand lazily: a Suite keeps what the file says, and Cases yields one expanded Case at a time. Files are opened
 // through the fs.FS given to Load and nowhere else.
 //
-// The usual order: Load, then Arms, then Cases and, for each case and arm, Suite.Render. LoadPrices reads a price list, which a suite or a
-// flag names.
+// The usual order: Load, then Arms, then Cases and, for each case and arm, Suite.Render. LoadPrices reads a price list.
 package suite
 
 import (
@@ -29,10 +28,10 @@ import (
 
 // Suite is a checked suite file.
 type Suite struct {
-	File        string // as the user named it
+	File        string // path as the user wrote it
 	Name        string
 	Description string
-	Tags        []string // of every case
+	Tags        []string // tags of every case, in addition to its own
 	Service     Service
 	Services    []*NamedService // in the order of the file
 	Targets     []*Target
@@ -40,42 +39,42 @@ type Suite struct {
 	Limits      Limits
 	Embedding   Embedding
 	Judges      []*Judge         // in the order of the file
-	Prices      *pricing.List    // nil: the file names no price list
-	Gate        *eval.GateConfig // nil: the file has no gate block
+	Prices      *pricing.List    // nil without a price list
+	Gate        *eval.GateConfig // nil without a gate block
 
 	arms       []Arm
 	defaults   caseDef
 	cases      []keptCase
-	usual      *expansion  // of a definition that has no scorers and sets nothing
+	usual      *expansion  // for definitions without scorers and settings
 	scoreNames []string    // names of scorers, in the order of the file
-	classes    []string    // of the classification; nil without one
-	classified *scorerDef  // the scorer that it is
-	unnamed    bool        // some names of scorers show only when a case is expanded
-	count      int         // of cases
-	numbered   bool        // some rows have a name that is taken
-	trials     map[Arm]int // as Load has counted them; see Trials
-	whole      bool        // Load has found no error
+	classes    []string    // classes of the `classification` block; nil without one
+	classified *scorerDef  // the scorer that the block adds
+	unnamed    bool        // some names of scorers are known only when a case is expanded
+	count      int         // number of cases
+	numbered   bool        // rows share a name, so some get a number
+	trials     map[Arm]int // trials of each arm, counted by Load; see Trials
+	whole      bool        // Load found no error
 	files      *files
 	opts       Options
 	kinds      Kinds
-	embeds     bool
-	labelled   bool
-	budget     *tmpl.Budget        // of templates while the suite is loaded, nil afterwards
-	costs      map[string]diag.Pos // scorers of what answers cost, by the arms that they judge
+	embeds     bool                // a scorer compares embeddings
+	labelled   bool                // a scorer compares with people's labels
+	budget     *tmpl.Budget        // limit for rendering templates during Load; nil afterwards
+	costs      map[string]diag.Pos // positions of `cost` scorers, by the names of the arms that they score
 	derived    []*Metric
-	pairing    *pairing // the names of both versions; nil without an earlier one
+	pairing    *pairing // names in this and the earlier version; nil without an earlier version
 	misspelled misspelled
 }
 
 // Embedding is the model that turns texts into vectors, for scorers that compare them.
 type Embedding struct {
 	Model      string
-	APIVersion string        // "" for the run's
-	Service    *NamedService // nil: the unnamed one
+	APIVersion string        // "" means that of the run
+	Service    *NamedService // nil means the unnamed service
 	Pos        diag.Pos
 }
 
-// Service says where the service is. Empty fields were not given.
+// Service is the address of the unnamed service, and how to authenticate. Fields that the suite does not set are "".
 type Service struct {
 	BaseURL       string
 	APIVersion    string
@@ -85,7 +84,7 @@ type Service struct {
 	AuthScopeBase string
 }
 
-// Limits bound a run. Zero fields were not given.
+// Limits bound the calls of a run. Fields that are not set are zero.
 type Limits struct {
 	Concurrency       int
 	RequestsPerMinute int
@@ -98,9 +97,9 @@ type Limits struct {
 	Attempts          int
 	CountTokens       string
 	Models            []ModelLimits
-	// Services are the limits of named services, by their names, where a run has settled them.
+	// Services are the limits of named services, by name. Settings of a run have them; a suite does not.
 	Services map[string]Limits
-	// SharedTokens says that the ledger of the team limits tokens.
+	// SharedTokens says that a shared ledger limits tokens.
 	SharedTokens bool
 }
 
@@ -109,15 +108,15 @@ func (l *Limits) TokensMatter() bool {
 	if l.BudgetTokens > 0 || l.TokensPerMinute > 0 || l.BudgetMoney > 0 || l.SharedTokens {
 		return true
 	}
-	for _, of := range l.Services {
-		if of.TokensPerMinute > 0 {
+	for _, service := range l.Services {
+		if service.TokensPerMinute > 0 {
 			return true
 		}
 	}
 	return slices.ContainsFunc(l.Models, func(m ModelLimits) bool { return m.TokensPerMinute > 0 })
 }
 
-// ModelLimits are limits of the calls to one model, in addition to those of all calls.
+// ModelLimits limit the calls to one model, in addition to the limits of all calls.
 type ModelLimits struct {
 	Model             string
 	RequestsPerMinute int
@@ -135,16 +134,16 @@ const (
 type Target struct {
 	Name             string
 	Model            string
-	APIVersion       string // "" for the run's
-	Stream           bool   // answers come in chunks
+	APIVersion       string // "" means that of the run
+	Stream           bool   // receive answers in chunks
 	GenerationConfig *eval.GenerationConfig
 	SafetySettings   []eval.SafetySetting
-	Extra            eval.Extra    // fields at the top level of its requests
-	Service          *NamedService // nil: the unnamed one
-	App              *Application  // nil: it is a model
-	Attempts         int           // of a call at most; 0: those of the run
+	Extra            eval.Extra    // additional fields at the top level of requests
+	Service          *NamedService // nil means the unnamed service
+	App              *Application  // the application under test; nil for a model
+	Attempts         int           // most attempts of a call; 0 means the limit of the run
 	ModelPos         diag.Pos
-	MaxOutputPos     diag.Pos // of maxOutputTokens, when given
+	MaxOutputPos     diag.Pos // position of maxOutputTokens, if set
 }
 
 // Arm is one target with one prompt.
@@ -152,8 +151,9 @@ type Arm struct {
 	Target *Target
 	Prompt *Prompt
 
-	ref         string // how the earlier version of the suite is called that the arm is of; "" for the suite's own
-	name, plain string // Name, and the same without the version, kept since every trial needs them
+	ref   string // git revision of the earlier version that the arm belongs to; "" for the suite itself
+	name  string // target/prompt, with @ref if there is one; kept since every trial needs it
+	plain string // target/prompt
 }
 
 func newArm(t *Target, p *Prompt, ref string) Arm {
@@ -164,109 +164,113 @@ func newArm(t *Target, p *Prompt, ref string) Arm {
 	return a
 }
 
-// Name is target/prompt, and, of an arm of an earlier version of the suite, target/prompt@version.
+// Name is target/prompt, or target/prompt@version for an arm of an earlier version of the suite.
 func (a Arm) Name() string { return a.name }
 
-// Matches reports whether globs name the arm. Those of an earlier version are named along with the suite's own.
+// Matches reports whether a glob matches the arm. A glob that matches an arm of the suite matches the arm of the same name
+// in an earlier version too.
 func (a Arm) Matches(globs glob.Patterns) bool {
 	return globs.Match(a.plain) || a.ref != "" && globs.Match(a.Name())
 }
 
-// Options are the choices of a command that change what a suite means.
+// Options are the settings of a command that change how a suite is loaded.
 type Options struct {
-	// Shown is how the user named the file, for messages; "" is its path.
+	// Shown is the path of the file as the user wrote it, for messages; "" means the path given to Load.
 	Shown   string
-	Vars    map[string]string // --var: win over the variables of cases
-	Repeats int               // --repeats: wins over the suite's; 0 leaves it
-	// DefaultRepeats is how often cases run where neither Repeats nor the suite says it; 0 is once.
+	Vars    map[string]string // --var: override the variables of cases
+	Repeats int               // --repeats: overrides the repeats of the suite; 0 means not given
+	// DefaultRepeats is used when neither Repeats nor the suite sets repeats; 0 means once.
 	DefaultRepeats int
-	Getenv         func(string) string // for ${env:EVALRUN_...} in service; nil: nothing is set
-	// Dir is the folder of the suite on this machine, in which its programs run. Optional: without it none do.
+	Getenv         func(string) string // resolves ${env:EVALRUN_...} in service; nil means an empty environment
+	// Dir is the absolute folder of the suite, in which its programs run. Optional: without it no program runs.
 	Dir string
 	// Untrusted says that the suite comes from an author who must not choose where the key goes.
 	Untrusted bool
-	// Allow lifts what an untrusted suite may not do, as --allow takes it: `program`, `http=HOST`,
-	// `services=HOST`. CheckAllow checks a value.
+	// Allow lists permissions of an untrusted suite, in the form of --allow: `program`, `http=HOST`, `services=HOST`.
+	// CheckAllow checks a value.
 	Allow []string
-	// AllowEnv are variables of the environment that may hold keys although their names are neither EVALRUN_* nor
-	// *_API_KEY.
+	// AllowEnv names environment variables that may hold keys although they match neither EVALRUN_* nor *_API_KEY.
 	AllowEnv []string
-	// Services are those of a project file, for what names a service that the suite does not have.
+	// Services are the named services of a project file, which targets can use too. A service of the same name in the
+	// suite wins.
 	Services []*NamedService
 	// Can reports whether a protocol of named services has one of the methods in package service, such as countTokens.
 	// Optional: without it every protocol has all of them.
 	Can func(protocol, method string) bool
-	// OwnBaseline says that the user named a baseline, or none. The baseline of an untrusted suite, which could be any
-	// file, is then not used.
+	// OwnBaseline says that the user chose a baseline, or --no-baseline. The baseline of an untrusted suite, which could
+	// be any file, is then not used.
 	OwnBaseline bool
-	// Race says that the arms race, which does not go with a comparison.
+	// Race says that the arms race. A race excludes a comparison with a baseline.
 	Race bool
-	// Expected are the files of expected answers as they were at another time. Optional: those of the suite's folder.
+	// Expected holds the files of expected answers, for example in the snapshot of a run. Optional: without it they are
+	// read from the suite's folder.
 	Expected fs.FS
-	// Base is an earlier version of the suite, which runs next to it with its own cases and scorers on the arms of the same name. Optional.
+	// Base is an earlier version of the suite. It runs next to this one, with its own cases and scorers, on the arms of the
+	// same names. Optional.
 	Base *Suite
-	// Ref is how the version is called, for an earlier version of a suite.
+	// Ref is the git revision of an earlier version, as the user wrote it; "" for the suite itself.
 	Ref string
-	// Now is the time by which quarantines end; zero: the time there is.
+	// Now decides which quarantines have ended; zero means time.Now.
 	Now time.Time
 }
 
-// Kinds is what a suite needs to know about scorers, so that a wrong argument is found together with all other
-// problems.
+// Kinds is the table of scorer kinds. Load uses it to check the arguments of scorers, so that these problems are reported
+// together with all others.
 type Kinds interface {
-	// Names lists the kinds there are, and Has reports whether there is one.
+	// Names lists all kinds.
 	Names() []string
+	// Has reports whether a kind exists.
 	Has(kind string) bool
-	// Check reports what is wrong with the arguments of a scorer, at their nodes, and gives what it needs.
+	// Check reports problems with the arguments of a scorer at their nodes, and returns what the scorer needs to run.
 	Check(s *Scorer) Needs
 }
 
-// Case is one set of variables with what the answer must satisfy, expanded.
+// Case is one expanded case: a set of variables, and the scorers that its answers must pass.
 type Case struct {
 	Name      string
-	ID        string // VarsHash, or the case's own id
+	ID        string // the `id` of the case, or VarsHash without one
 	VarsHash  string // hash of variables and image bytes
 	Tags      []string
 	Cluster   string
 	Repeats   int
 	Threshold *float64
-	// Quarantine keeps the case out of the gate; nil for most.
+	// Quarantine keeps the case out of the gate; nil for a case that counts.
 	Quarantine *eval.Quarantine
-	Arms       []Arm // in the suite's order
+	Arms       []Arm // in the order of the suite
 	Scorers    []*Scorer
 	Pos        diag.Pos
 
 	vars   variable.Dict
-	row    *row         // nil: no data file
-	budget *tmpl.Budget // of templates; nil: no end
-	many   bool         // one of several that a definition makes
-	vague  bool         // it may have more variables, under a key that is misspelled
+	row    *row         // of the data file; nil without one
+	budget *tmpl.Budget // limit for rendering templates; nil means none
+	many   bool         // the definition makes several cases
+	vague  bool         // a misspelled key may hide variables, so undefined ones are not reported
 }
 
-// armNames are the names that globs of arms can match.
+// armNames returns the names that globs of arms can match.
 func (s *Suite) armNames() []string {
-	var out []string
+	var names []string
 	for _, a := range s.arms {
-		out = append(out, a.plain)
+		names = append(names, a.plain)
 	}
-	return out
+	return names
 }
 
 // Embeds reports whether a scorer of the suite compares embeddings.
 func (s *Suite) Embeds() bool { return s.embeds }
 
-// TakesLabels reports whether a scorer takes what people say of answers.
+// TakesLabels reports whether a scorer compares with people's labels.
 func (s *Suite) TakesLabels() bool { return s.labelled }
 
 // CaseCount is the number of cases.
 func (s *Suite) CaseCount() int { return s.count }
 
 // Cases yields the cases in the order of the file, each expanded as it is yielded. Scorers without templates are the
-// same pointers from case to case. When Err is not nil afterwards, some are missing.
+// same pointers from case to case. Check Err afterwards: if it is not nil, cases are missing.
 func (s *Suite) Cases() iter.Seq[*Case] { return s.each((*expansion).expand) }
 
-// Outlines is Cases without scorers, and without an ID where the suite gives none: quicker, for callers that only count
-// and choose.
+// Outlines yields the cases without scorers, and without an ID unless the suite gives one. It is faster than Cases, for
+// callers that only count and filter.
 func (s *Suite) Outlines() iter.Seq[*Case] { return s.each((*expansion).outline) }
 
 func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Seq[*Case] {
@@ -289,18 +293,18 @@ func (s *Suite) each(expand func(*expansion, variant, *diag.List) *Case) iter.Se
 	}
 }
 
-// ReadFile is a text file of the suite's folder. It counts as a part of the suite from then on: it goes into the snapshot and
-// the hash. The error is for people.
+// ReadFile reads a text file of the suite's folder. From then on the file is part of the suite: it goes into the snapshot
+// and the hash. The error is worded for users.
 func (s *Suite) ReadFile(name string) ([]byte, error) { return s.files.text(name) }
 
 // Untrusted reports whether the suite comes from an author who must not choose what runs here and where the key goes.
 func (s *Suite) Untrusted() bool { return s.opts.Untrusted }
 
-// Vars are the variables of the case, those of the command line included. They are not to be changed.
+// Vars returns the variables of the case, including those of the command line. The caller must not change them.
 func (c *Case) Vars() variable.Dict { return c.vars }
 
-// Render makes the contents and the system text of the request of arm for this case. The error is a *diag.ListError;
-// after a Load without errors it means that a file has changed since.
+// Render makes the request of a case for an arm: contents and system text. The error is a *diag.ListError. After a Load
+// without errors, it means that a file has changed since.
 func (s *Suite) Render(c *Case, arm Arm) (eval.Request, error) {
 	var diags diag.List
 	out, _ := arm.Prompt.rendered(c, s.files, &diags, true)
@@ -321,8 +325,8 @@ func (c *Case) ScorersFor(arm Arm) []*Scorer {
 	return out
 }
 
-// Sources yields the text files that make up the suite, by their names in the suite's
-// folder, the suite file first: what a snapshot holds.
+// Sources yields the text files that make up the suite, by their names in the suite's folder. A snapshot holds these
+// files. The suite file comes first.
 func (s *Suite) Sources() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		if !yield(s.files.suite, s.files.texts[s.files.suite]) {
@@ -336,18 +340,18 @@ func (s *Suite) Sources() iter.Seq2[string, []byte] {
 	}
 }
 
-// Base is the name of the suite file in its folder.
+// Base returns the name of the suite file, without its folder.
 func (s *Suite) Base() string { return s.files.suite }
 
-// Shown is how a file of the suite's folder is named in messages.
+// Shown returns the name for messages of a file in the suite's folder.
 func (s *Suite) Shown(name string) string { return shownWith(s.File, name) }
 
-// shownWith names a file that is next to another in messages.
+// shownWith returns the path of name in the folder of other.
 func shownWith(other, name string) string {
 	return other[:strings.LastIndexByte(other, '/')+1] + name
 }
 
-// Hash is the SHA-256 of the suite file and the prompt files it names.
+// Hash is the SHA-256 of the files in Sources, by name and content, and of the data files that Sources leaves out.
 func (s *Suite) Hash() string {
 	h := sha256.New()
 	for name, text := range s.Sources() {
@@ -359,16 +363,15 @@ func (s *Suite) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Templates are bounded over a whole load, since a matrix of a few hundred bytes makes many cases. The bound is a base,
-// and an amount for each case on each arm. The content of data files is added to it.
+// Rendering templates is limited over a whole load, since a matrix of a few hundred bytes can make many cases. The limit
+// grows with the suite; all figures are bytes.
 const (
 	templateBase    = 64 << 20
-	templatePerCase = 4 << 10
-	templatePerByte = 4
+	templatePerCase = 4 << 10 // for each case on each arm
+	templatePerByte = 4       // for each byte of a data file
 )
 
-// Load reads and checks the suite file path in fsys. Errors and warnings go to diags; the Suite is not to be run when
-// diags has errors.
+// Load reads and checks the suite file path in fsys. Errors and warnings go to diags. A Suite with errors must not be run.
 func Load(fsys fs.FS, path string, kinds Kinds, opts Options, diags *diag.List) *Suite {
 	if opts.Now.IsZero() {
 		opts.Now = time.Now()

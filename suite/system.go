@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// fileBlock is a mapping that names a file of the suite's folder instead of saying something itself.
+// fileBlock is a mapping that names a file of the suite's folder with the content.
 func fileBlock(doc string) shape.Block {
 	return shape.Block{Need: []string{"file"}, Keys: []shape.Key{{Name: "file", Is: shape.Text, Doc: doc}}}
 }
@@ -20,7 +20,7 @@ func systemShape() shape.Shape {
 
 func systemFile() shape.Block { return fileBlock("A file of the suite's folder with the text.") }
 
-// system reads the system text of a prompt: a template, or the name of a file with one. Nil when there is none.
+// system reads the system text of a prompt: a template, or the name of a file with one. It is nil without one.
 func (l *loader) system(n yamlnode.Node) *source {
 	if n.IsZero() {
 		return nil
@@ -43,7 +43,8 @@ func (l *loader) systemSource(n yamlnode.Node) source {
 	return source{t: nothing(), node: n}
 }
 
-// rendered fills in the prompt for a case; false when something is wrong with it. Without load the bytes of files are left out.
+// rendered renders the prompt for a case, and reports false after a problem. Without load, it leaves out the bytes of
+// files.
 func (p *Prompt) rendered(c *Case, files *files, diags *diag.List, load bool) (out eval.Request, ok bool) {
 	ok = true
 	if p.system != nil {
@@ -56,7 +57,7 @@ func (p *Prompt) rendered(c *Case, files *files, diags *diag.List, load bool) (o
 	return out, ok && fine
 }
 
-// uses notes the variables that the prompt names.
+// uses records the variables that the prompt uses.
 func (p *Prompt) uses(u *usage) {
 	if p.system != nil {
 		u.template(p.system.t)

@@ -8,48 +8,54 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// thrift is how a suite of thousands of cases is read with little memory and time. The zero thrift reads all of it and then
-// checks all of it.
+// thrift selects ways to load a suite of thousands of cases with little memory and time. The zero thrift parses the whole
+// file first and then checks it.
 type thrift struct {
-	cutting yamlnode.Cutting // of the list of cases
-	sharing bool             // scorers that read alike are one
+	cutting yamlnode.Cutting // parses the list of cases piece by piece
+	sharing bool             // keeps scorers with equal text once
 }
 
-// lean is the thrift of a first attempt. Where it could change messages, or their places, the suite is read again with less.
+// lean is the thrift of the first attempt. If it could change messages or their positions, less makes the suite load again.
 func lean() thrift {
-	return thrift{yamlnode.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10}, true}
+	return thrift{
+		cutting: yamlnode.Cutting{Key: "cases", From: 64 << 10, Piece: 16 << 10},
+		sharing: true,
+	}
 }
 
-// used reports whether what a suite says has been read with it.
+// used reports whether any thrift is in use.
 func (t thrift) used() bool { return t != thrift{} }
 
-// maxShared bounds the scorers that are remembered because another case may have the same, maxSeen scorers that came once, and
-// maxWhole the lists of them.
+// Limits on the memory that shared takes.
 const (
-	maxShared = 4096
-	maxSeen   = 1 << 16
-	maxWhole  = 256
+	maxShared = 4096    // definitions of scorers
+	maxSeen   = 1 << 16 // hashes of scorers that occurred once
+	maxWhole  = 256     // lists of scorers
 )
 
-// shared finds the scorers that several cases have.
+// shared finds equal scorers of different cases, so that each is kept once. Signatures are the texts of their nodes.
 type shared struct {
 	seed  maphash.Seed
-	seen  map[uint64]bool            // what scorers say that came once, hashed
-	defs  map[string]*scorerDef      // scorers that came again, by what they say
-	whole map[string][][]*scorerDef  // lists of such scorers alone, by what they say
-	lists map[*scorerDef][]*judgedBy // by their first scorers
-	text  []byte                     // of the scorer that is looked for
-	hits  int
+	seen  map[uint64]bool            // hashed signatures of scorers that occurred once
+	defs  map[string]*scorerDef      // scorers that occurred again, by signature
+	whole map[string][][]*scorerDef  // lists that consist of such scorers only, by signature
+	lists map[*scorerDef][]*judgedBy // compiled lists, by their first scorers
+	text  []byte                     // signature of the scorer in hand; reused
+	hits  int                        // how often a scorer or a list was shared
 }
 
 func newShared() *shared {
 	return &shared{
-		seed: maphash.MakeSeed(), seen: map[uint64]bool{}, defs: map[string]*scorerDef{}, whole: map[string][][]*scorerDef{},
+		seed:  maphash.MakeSeed(),
+		seen:  map[uint64]bool{},
+		defs:  map[string]*scorerDef{},
+		whole: map[string][][]*scorerDef{},
 		lists: map[*scorerDef][]*judgedBy{},
 	}
 }
 
-// find is the definition of a scorer that reads like this one; nil when none is known. repeated says that one came before.
+// find returns the shared definition of an equal scorer, or nil. repeated reports whether an equal one occurred before:
+// a definition becomes shared at its second occurrence.
 func (s *shared) find(n yamlnode.Node) (d *scorerDef, repeated bool) {
 	s.text = n.Signature(s.text[:0])
 	if d = s.defs[string(s.text)]; d != nil {
@@ -63,8 +69,8 @@ func (s *shared) find(n yamlnode.Node) (d *scorerDef, repeated bool) {
 	return nil, repeated
 }
 
-// ownScorers reads the list of scorers of a case or of the defaults, as its only layer. It is one with a list before it that reads
-// like it, when all of its scorers are.
+// ownScorers reads the list of scorers of a case or of the defaults, as its only layer. It returns an earlier list with
+// the same text if all scorers of that list are shared.
 func (l *loader) ownScorers(n yamlnode.Node) [][]*scorerDef {
 	if l.shared == nil || !n.IsSequence() {
 		return [][]*scorerDef{l.scorerList(n, nil)}
@@ -84,8 +90,8 @@ func (l *loader) ownScorers(n yamlnode.Node) [][]*scorerDef {
 	return layers
 }
 
-// ownScorer reads a scorer, which is in a list behind others. In a case, it is one with those before it that read like it, unless
-// a warning could name its place.
+// ownScorer reads a scorer of a list; among are the scorers before it. Equal scorers of cases are shared, except those
+// for which a warning could name the position.
 func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	if l.shared == nil {
 		return l.scorerDef(n)
@@ -93,13 +99,14 @@ func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	d, repeated := l.shared.find(n)
 	switch {
 	case d == nil:
-	case slices.Contains(among, d): // one that is twice in a list counts twice
+	case slices.Contains(among, d): // a scorer that is listed twice scores twice
 		twin := *d
 		return &twin
 	default:
 		return d
 	}
-	text, before := string(l.shared.text), l.diags.Len()
+	text := string(l.shared.text)
+	before := l.diags.Len()
 	d = l.scorerDef(n)
 	if repeated && l.diags.Len() == before && d.isPlain() && len(l.shared.defs) < maxShared {
 		d.common = true
@@ -108,7 +115,7 @@ func (l *loader) ownScorer(n yamlnode.Node, among []*scorerDef) *scorerDef {
 	return d
 }
 
-// isPlain reports whether no warning ever names the place of a scorer.
+// isPlain reports whether no warning can name the position of the scorer.
 func (d *scorerDef) isPlain() bool {
 	if d.broken || d.fixed == nil || len(d.fixed.Arms) > 0 {
 		return false
@@ -117,19 +124,16 @@ func (d *scorerDef) isPlain() bool {
 	return len(n.Tools) == 0 && len(n.Snapshots) == 0 && len(n.Tries) == 0
 }
 
-// less is the thrift with which the suite has to be read again. It has no pieces when its cases cannot be read so after
-// all, and is off when there are errors that it may have misplaced. False says that the suite was read well.
+// less reports whether the suite must be loaded again, and with which thrift. There is no cutting when the list of cases
+// cannot be parsed in pieces. There is no thrift at all when the positions of errors may be wrong.
 func (l *loader) less() (how thrift, reload bool) {
 	if !l.thrift.used() {
 		return how, false
 	}
-	cut, broken := false, false
-	for _, root := range l.roots {
-		cut, broken = cut || root.IsCut(), broken || root.Broken()
-	}
-	if broken {
+	if slices.ContainsFunc(l.roots, yamlnode.Map.Broken) {
 		return thrift{sharing: true}, true
 	}
+	cut := slices.ContainsFunc(l.roots, yamlnode.Map.IsCut)
 	shared := l.shared != nil && l.shared.hits > 0
 	return how, l.diags.Len() >= diag.MaxItems || l.diags.HasErrors() && (cut || shared)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// toolFile reads a file with a list of declarations; the zero node when it cannot be read.
+// toolFile reads a file with a list of declarations. It returns the zero node after a problem.
 func (l *loader) toolFile(n yamlnode.Node) yamlnode.Node {
 	if !n.IsScalar() || n.IsNull() {
 		n.Str() // which says what it should be
@@ -44,7 +44,7 @@ func (l *loader) toolFile(n yamlnode.Node) yamlnode.Node {
 	return root
 }
 
-// jsonSlip is the offset at which a text is not JSON.
+// jsonSlip returns the offset of the first syntax error of a JSON text.
 func jsonSlip(src []byte) (offset int, ok bool) {
 	var value json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(src, []byte("\ufeff")), &value)
@@ -55,16 +55,15 @@ func jsonSlip(src []byte) (offset int, ok bool) {
 	return 0, err == nil
 }
 
-// positionIn is the place of a byte in a file.
+// positionIn returns the position of a byte in a file.
 func positionIn(file string, src []byte, offset int) diag.Pos {
 	return source{file: file, text: string(src)}.pos(offset)
 }
 
-// surrogates are two escapes of JSON for one character, which YAML writes as one.
+// surrogates matches a pair of JSON escapes for one character, for which YAML has a single escape.
 const surrogates lazy.Pattern = `\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`
 
-// asYAML is JSON in such a form that it is YAML too: without tabs, which are between values only, and without pairs of
-// surrogates.
+// asYAML turns JSON into YAML: it replaces tabs, which occur between values only, and pairs of surrogates.
 func asYAML(src []byte) []byte {
 	return surrogates.Regexp().ReplaceAllFunc(bytes.ReplaceAll(src, []byte("\t"), []byte(" ")), func(pair []byte) []byte {
 		high, _ := strconv.ParseUint(string(pair[2:6]), 16, 16)

@@ -18,40 +18,39 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// ToolResults are what the suite answers to calls of the model, so that a trial continues until the model has its
-// answer.
+// ToolResults are the suite's answers to function calls of the model. A trial continues with them until the model answers.
 type ToolResults struct {
-	// MaxSteps is how often the model is called in a trial at most.
+	// MaxSteps is the most calls of the model in a trial.
 	MaxSteps int
 
 	answers map[string]*ToolAnswer
 }
 
-// ToolAnswer is what the suite answers to the calls of one function: a text, or what a program writes.
+// ToolAnswer is the suite's answer to calls of one function: a text, or the output of a program.
 type ToolAnswer struct {
-	// Command is the program, nil for a text.
+	// Command is the program; nil for a text.
 	Command *Command
-	// Timeout is how long the program may run.
+	// Timeout is the time limit of the program.
 	Timeout time.Duration
-	// Env are the names of private variables that the program gets.
+	// Env names the private variables to pass to the program.
 	Env []string
 
 	text source
 }
 
-// Of is the answer to the calls of a function, nil where the suite has none.
+// Of returns the answer to calls of a function; nil when the suite has none.
 func (t *ToolResults) Of(function string) *ToolAnswer { return t.answers[function] }
 
-// Answer reports whether the suite has an answer to every one of some calls. Nil answers none.
+// Answer reports whether the suite has an answer to every one of the calls. A nil ToolResults has none.
 func (t *ToolResults) Answer(calls []tool.Call) bool {
 	return t != nil && len(calls) > 0 &&
 		!slices.ContainsFunc(calls, func(c tool.Call) bool { return t.answers[c.Name] == nil })
 }
 
-// argsName is the name by which templates know the arguments of a call.
+// argsName is the name of a call's arguments in templates.
 const argsName = "args"
 
-// Text renders the answer of a text for a call with these arguments. The error is for the model, and for people.
+// Text renders the text for a call with these arguments. The error is worded for the model and for users.
 func (a *ToolAnswer) Text(args variable.Object, vars variable.Dict) (string, error) {
 	all := variable.Dict{}
 	for name, value := range vars {
@@ -70,7 +69,7 @@ func (a *ToolAnswer) Text(args variable.Object, vars variable.Dict) (string, err
 	return "", fmt.Errorf("the result cannot be made of the arguments: %s", e.Message)
 }
 
-// results reads what the suite answers; nil when it answers nothing.
+// results reads `toolResults`; nil without it.
 func (t *toolReader) results(m yamlnode.Map) *ToolResults {
 	n, limit := m.Get("toolResults"), m.Get("maxSteps")
 	steps := limit.Int(1, maxSteps)
@@ -94,7 +93,7 @@ func (t *toolReader) results(m yamlnode.Map) *ToolResults {
 	return out
 }
 
-// checkSteps reports a live chat with more turns than there are steps.
+// checkSteps reports a live chat with more turns than steps.
 func (t *toolReader) checkSteps(m yamlnode.Map, r *ToolResults) {
 	turns := len(t.prompt.turns)
 	if !t.prompt.Live || turns <= r.MaxSteps || r.MaxSteps == 0 {
@@ -175,8 +174,8 @@ func (t *ToolResults) check(c *Case, diags *diag.List) {
 	}
 }
 
-// Hash is the identity of the answers for a case: what they are, the files of their commands, the variables that they
-// use, and the most steps. It is "" for nil.
+// Hash identifies the answers for a case: their texts and commands, the files of the commands, the variables that they use,
+// and MaxSteps. It is "" for nil.
 func (t *ToolResults) Hash(c *Case) string {
 	if t == nil {
 		return ""
@@ -195,7 +194,7 @@ func (t *ToolResults) Hash(c *Case) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// writeVars writes what the template uses of the variables of a case.
+// writeVars writes the variables of a case that the template uses.
 func (s source) writeVars(w io.Writer, vars variable.Dict) {
 	if s.t.UsesAll() {
 		fmt.Fprintf(w, "%s\n", vars)
@@ -208,7 +207,7 @@ func (s source) writeVars(w io.Writer, vars variable.Dict) {
 	}
 }
 
-// Programs are the commands of the suite, those of scorers left out, with the digests of their files.
+// Programs returns the commands of the suite, without those of scorers, with the digests of their files.
 func (s *Suite) Programs() []string {
 	var out []string
 	for _, t := range s.Targets {

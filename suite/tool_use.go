@@ -12,8 +12,9 @@ type ToolUse struct {
 	Pos  diag.Pos
 }
 
-// checkCalls warns of a tool that a scorer lists and no prompt of its arms declares: denied, such a scorer always passes. Applications have
-// tools that the suite does not know, and so may arms without `tools`, whose answers come from elsewhere.
+// checkCalls warns about a tool that a scorer lists and no prompt of its arms declares. A scorer that forbids such a tool
+// would always pass. Applications have tools that the suite does not know. So may arms without `tools`, if their answers
+// come from elsewhere.
 func (l *loader) checkCalls(c *Case, arm Arm) {
 	for _, sc := range c.ScorersFor(arm) {
 		if len(sc.Needs.Tools) == 0 {
@@ -22,13 +23,14 @@ func (l *loader) checkCalls(c *Case, arm Arm) {
 		declared, known := l.declaredTools(sc)
 		for _, use := range sc.Needs.Tools {
 			if known && !slices.Contains(declared, use.Name) {
-				l.diags.Warnf(use.Pos, diag.DidYouMean(use.Name, declared), "no prompt of this scorer declares a tool `%s`", use.Name)
+				hint := diag.DidYouMean(use.Name, declared)
+				l.diags.Warnf(use.Pos, hint, "no prompt of this scorer declares a tool `%s`", use.Name)
 			}
 		}
 	}
 }
 
-// declaredTools are the names of the tools on the arms of a scorer; known says that the list is complete.
+// declaredTools returns the names of the tools on the arms of a scorer. When known is false, there may be more.
 func (l *loader) declaredTools(sc *Scorer) (declared []string, known bool) {
 	known = true
 	for _, a := range l.arms {

@@ -10,14 +10,14 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Bounds of tools.
+// Limits of tools.
 const (
-	defaultSteps = 8  // calls of the model in a trial, where the suite does not say
-	maxSteps     = 64 // that a suite may ask for
+	defaultSteps = 8  // calls of the model in a trial, unless the suite sets them
+	maxSteps     = 64 // largest value in a suite
 	maxTools     = 128
 )
 
-// toolName is what the protocols take for the name of a function.
+// toolName matches the names of functions that all protocols accept.
 const toolName lazy.Pattern = `^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`
 
 // toolKeys are the keys of a prompt about functions that the model may call.
@@ -109,7 +109,7 @@ type toolReader struct {
 	*loader
 	prompt     *Prompt
 	names      map[string]diag.Pos
-	undeclared bool // nothing is known of the names, which was reported
+	undeclared bool // the declarations are invalid, so their names are unknown
 }
 
 func (t *toolReader) declarations(n yamlnode.Node) {
@@ -145,9 +145,9 @@ func (t *toolReader) declaration(n yamlnode.Node) {
 	}
 }
 
-// isToolName reports a name that no protocol takes.
+// isToolName checks a name, and reports one that no protocol accepts.
 func isToolName(n yamlnode.Node) bool {
-	if !n.IsScalar() || n.IsNull() { // which was reported
+	if !n.IsScalar() || n.IsNull() { // already reported
 		return false
 	}
 	if toolName.Matches(n.Str()) {
@@ -157,7 +157,7 @@ func isToolName(n yamlnode.Node) bool {
 	return false
 }
 
-// isParameters reports anything but a schema of arguments.
+// isParameters checks a schema of arguments, and reports anything else.
 func isParameters(n yamlnode.Node) bool {
 	if !n.IsMapping() {
 		n.Errorf("such as {type: object, properties: {id: {type: string}}}", "`parameters` is a JSON Schema, a mapping, found %s", n.Describe())
@@ -189,7 +189,7 @@ func (t *toolReader) choice(n yamlnode.Node) {
 	}
 }
 
-// declares reports a name that `tools` lacks.
+// declares checks that `tools` declares a name, and reports a missing one.
 func (t *toolReader) declares(name yamlnode.Node) bool {
 	if t.undeclared || !name.IsScalar() || name.IsNull() {
 		return false
@@ -201,7 +201,7 @@ func (t *toolReader) declares(name yamlnode.Node) bool {
 	return false
 }
 
-// advise warns of what is allowed and hardly intended.
+// advise warns about combinations that are allowed but hardly intended.
 func (t *toolReader) advise(m yamlnode.Map) {
 	choice, answered := t.prompt.ToolChoice, m.Has("toolResults")
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Permissions of an untrusted suite, which --allow gives by name.
+// Permissions for an untrusted suite, as --allow names them.
 const (
 	permitProgram  = "program"  // start programs
 	permitHTTP     = "http"     // call applications at a host
@@ -21,17 +21,17 @@ const (
 
 func permitNames() []string { return []string{permitProgram, permitHTTP, permitServices} }
 
-// permit is one thing that --allow lifts: a name, with a host for access to the network.
+// permit is one permission: a name, with a host for access to the network.
 type permit struct{ name, host string }
 
-// CheckAllow says what is wrong with a value of --allow, such as `program` or `http=HOST,HOST`; nil when nothing is.
+// CheckAllow returns an error for an invalid value of --allow. Examples of valid ones are `program` and `http=HOST,HOST`.
 func CheckAllow(value string) error {
 	_, err := permits(value)
 	return err
 }
 
-// permits reads a value of --allow: names with hosts, separated by commas. Any other word is another host of the name
-// before.
+// permits parses a value of --allow: names with hosts, separated by commas. A word that is no permission is another host
+// for the name before it.
 func permits(value string) ([]permit, error) {
 	var out []permit
 	last := ""
@@ -39,7 +39,9 @@ func permits(value string) ([]permit, error) {
 		name, host, given := strings.Cut(strings.TrimSpace(word), "=")
 		name, host = strings.TrimSpace(name), strings.TrimSpace(host)
 		if !given && last != "" && last != permitProgram && !slices.Contains(permitNames(), name) {
-			name, host, given = last, name, true
+			host = name
+			name = last
+			given = true
 		}
 		if err := checkPermit(name, host, given); err != nil {
 			return nil, err
@@ -63,14 +65,14 @@ func checkPermit(name, host string, given bool) error {
 	return nil
 }
 
-// allows reports whether the suite may do something. A host that is allowed without a port is allowed on every port.
+// allows reports whether the suite has a permission. A host without a port is allowed on every port.
 func (s *Suite) allows(name string, at *url.URL) bool {
 	if !s.opts.Untrusted {
 		return true
 	}
 	for _, value := range s.opts.Allow {
 		allowed, err := permits(value)
-		if err != nil { // CheckAllow has checked it; an invalid value allows nothing
+		if err != nil { // checked by CheckAllow; an invalid value allows nothing
 			continue
 		}
 		if slices.ContainsFunc(allowed, func(p permit) bool { return p.name == name && (at == nil || p.covers(at)) }) {
@@ -80,7 +82,7 @@ func (s *Suite) allows(name string, at *url.URL) bool {
 	return false
 }
 
-// covers reports whether an address is at the host of the permit.
+// covers reports whether an address is at the permit's host.
 func (p permit) covers(at *url.URL) bool {
 	host, port := strings.ToLower(at.Hostname()), at.Port()
 	if port == "" {
@@ -89,7 +91,7 @@ func (p permit) covers(at *url.URL) bool {
 	return p.host == host || p.host == net.JoinHostPort(host, port) || p.host == "["+host+"]"
 }
 
-// RefusesPrograms says why the suite may start no program and what to do about it, both "" when it may.
+// RefusesPrograms returns the reason why the suite may not start programs, and a hint; both are "" when it may.
 func (s *Suite) RefusesPrograms() (why, hint string) {
 	if s.allows(permitProgram, nil) {
 		return "", ""
@@ -97,7 +99,7 @@ func (s *Suite) RefusesPrograms() (why, hint string) {
 	return "an untrusted suite cannot start programs", "add --allow program, or run without --untrusted if you trust the suite"
 }
 
-// refusesProgram reports, at a key, that the suite may start no program.
+// refusesProgram reports whether the suite may not start programs, and adds the problem at a key.
 func (l *loader) refusesProgram(key yamlnode.Node) bool {
 	why, hint := l.RefusesPrograms()
 	if why != "" {
@@ -106,7 +108,8 @@ func (l *loader) refusesProgram(key yamlnode.Node) bool {
 	return why != ""
 }
 
-// refusesAddress reports, at a node, that the suite may not send to an address: name is that of the permit which it lacks.
+// refusesAddress reports whether the suite may not send to an address, and adds the problem at a node. name is the missing
+// permission.
 func (l *loader) refusesAddress(n yamlnode.Node, name string, at *url.URL) bool {
 	if l.allows(name, at) {
 		return false

@@ -14,16 +14,16 @@ import (
 // VariableUse is a variable of the case that a scorer looks at.
 type VariableUse struct {
 	Name string
-	Pos  diag.Pos // where the scorer names it
+	Pos  diag.Pos // position in the scorer
 	// Optional says that the scorer works without the variable.
 	Optional bool
-	// All says that the scorer looks at all variables; which ones is known only when an answer is scored.
+	// All says that the scorer looks at all variables. The names are known only when an answer is scored.
 	All bool
-	// Known are names in addition to those of the case, for hints.
+	// Known lists names in addition to those of the case, for hints.
 	Known []string
 }
 
-// checkVariables reports the variables that the case's scorers look at and that the case does not have.
+// checkVariables reports variables that the case's scorers need and the case does not have.
 func (c *Case) checkVariables(diags *diag.List) {
 	for _, sc := range c.Scorers {
 		for _, v := range sc.Needs.Variables {
@@ -39,7 +39,8 @@ func (c *Case) checkVariables(diags *diag.List) {
 	}
 }
 
-// named are the variables that something of a definition names; all says that something takes them as a whole.
+// named returns the variables that prompts, scorers and settings of a definition use. all reports that something uses every
+// variable.
 func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	u := usage{names: map[string]bool{}}
 	u.template(def.name.t)
@@ -74,10 +75,10 @@ func (l *loader) named(def *caseDef, c *Case) (used map[string]bool, all bool) {
 	return u.names, u.all
 }
 
-// usage gathers the variables that are named.
+// usage collects the variables in use.
 type usage struct {
 	names map[string]bool
-	all   bool // something takes them as a whole
+	all   bool // something uses every variable
 }
 
 func (u *usage) template(t *tmpl.Template) {
@@ -115,7 +116,7 @@ func (u *usage) where(f *filter) {
 	}
 }
 
-// unused warns of variables of the definition, and of columns of its rows, that nothing names.
+// unused returns warnings about unused variables of the definition, and unused columns of its rows.
 func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 	used, all := l.named(def, c)
 	maps.Copy(l.used, used)
@@ -132,8 +133,7 @@ func (l *loader) unused(def *caseDef, c *Case) (warnings diag.List) {
 	return warnings
 }
 
-// unusedColumns warns of the columns of a table that nothing names. Other files often have more keys than a suite
-// needs.
+// unusedColumns warns about unused columns of a table. Other formats often have more keys than a suite needs.
 func (l *loader) unusedColumns(def *caseDef, r *row, used map[string]bool, warnings *diag.List) {
 	if !r.of.isTable() {
 		return
@@ -165,7 +165,7 @@ func (l *loader) checkUnusedDefaults() {
 	}
 }
 
-// checkVars warns of --var for variables that nothing names.
+// checkVars warns about --var for unused variables.
 func (l *loader) checkVars() {
 	if l.used["."] || l.diags.HasErrors() {
 		return

@@ -14,11 +14,11 @@ import (
 // filter is an expression over the columns of a row: `where`.
 type filter struct {
 	node    yamlnode.Node
-	program *expression.Expression // nil: it has an error
+	program *expression.Expression // nil if the expression is invalid
 }
 
-// compile reads the expression, once the columns are known. Rows of a table all have the same ones, so another name is
-// an error; of other files a row may have more.
+// compile compiles the expression when the columns are known. Rows of a table all have the same columns, so another name is
+// an error; in other formats a row may have more.
 func (f *filter) compile(first *row, diags *diag.List) {
 	var env any = expression.Open{}
 	if first.of.isTable() {
@@ -31,7 +31,7 @@ func (f *filter) compile(first *row, diags *diag.List) {
 	}
 }
 
-// readWhere reads the expression by which rows are chosen.
+// readWhere reads the expression of `where`, which selects rows.
 func (l *checker) readWhere(r *rows) {
 	if r.where == nil {
 		return
@@ -42,12 +42,12 @@ func (l *checker) readWhere(r *rows) {
 	}
 }
 
-// takes reports whether a row is to be a case.
+// takes reports whether the expression selects a row.
 func (f *filter) takes(r *row) (bool, error) {
 	if f == nil {
 		return true, nil
 	}
-	if f.program == nil { // so that other problems of the rows are reported too
+	if f.program == nil { // accept all rows, so that their other problems are reported too
 		return true, nil
 	}
 	for _, read := range f.program.Reads() {
@@ -69,13 +69,13 @@ func (f *filter) takes(r *row) (bool, error) {
 	return taken, nil
 }
 
-// lacks reports whether something on a path is not there. To an expression it would be nil, which equals nothing: a typo would
-// leave all rows out, or none.
+// lacks reports whether a row has nothing at a path. An expression would see nil there, so that a typo would select all
+// rows, or none.
 func lacks(v variable.Value, path []string) bool {
 	for _, name := range path {
 		found, named, there := variable.Get(v, name)
 		if !named {
-			return false // which the expression reports
+			return false // the expression reports it
 		}
 		if !there {
 			return true
@@ -85,7 +85,7 @@ func lacks(v variable.Value, path []string) bool {
 	return false
 }
 
-// filtered yields the rows that `where` leaves.
+// filtered yields the rows that `where` selects.
 func (s *Suite) filtered(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		for one := range s.all(r, diags) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxDepth is how deep lists and objects may nest: each is read again with each that holds it.
+// maxDepth is the deepest nesting of lists and objects. Parsing reads a value again for each level around it.
 const maxDepth = 64
 
 // Reasons why a text cannot be read.

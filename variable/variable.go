@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Value is what a variable holds: a string, a Number, a Boolean, a Null, a List, an Object, or all variables by name, a
-// Dict. A number alone, outside of a list or an object, is a string: it stays as it is written.
+// Value is the value of a variable: a string, a Number, a Boolean, a Null, a List or an Object. A Dict of all variables is
+// a Value too. A number outside of a list or an object is a string, so that it stays as written.
 type Value any
 
 // Number is a number as it is written, digit by digit: 1.10. JSON can spell it so.
@@ -50,8 +50,8 @@ func (o Object) Get(name string) (Value, bool) {
 	return nil, false
 }
 
-// Get is what an Object or a Dict has under a name. named reports whether v is one of them, there whether it has the
-// name.
+// Get returns the value under a name in an Object or a Dict. named reports whether v is one of them, and there whether it
+// has the name.
 func Get(v Value, name string) (found Value, named, there bool) {
 	switch in := v.(type) {
 	case Object:

@@ -63,11 +63,18 @@ func (h *HTTP) Generate(ctx context.Context, call *eval.Call) (*eval.Response, e
 	ctx, release := h.conn.Lease(ctx)
 	defer release()
 	sent, err := call.To.Render(&app.Input{
-		Vars: call.Vars, System: call.System, Messages: payload.Messages(call.Contents), Trial: call.Session, Attempt: call.Timing.Attempts,
+		Vars:     call.Vars,
+		System:   call.System,
+		Messages: payload.Messages(call.Contents),
+		Trial:    call.Session,
+		Attempt:  call.Timing.Attempts,
 	})
 	if err != nil {
 		return nil, &eval.Error{
-			Kind: eval.KindTransport, Message: h.conn.Secrets().OutOf("the request cannot be made: " + err.Error()), Permanent: true, Unsent: true,
+			Kind:      eval.KindTransport,
+			Message:   h.conn.Secrets().OutOf("the request cannot be made: " + err.Error()),
+			Permanent: true,
+			Unsent:    true,
 		}
 	}
 	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, sent.HTTP) }

@@ -50,7 +50,11 @@ func NewProgram(cfg ProgramConfig) *Program {
 // Generate runs the program once, and ends it with all that it started when ctx is done.
 func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	sent, err := call.To.Render(&app.Input{
-		Vars: call.Vars, System: call.System, Messages: payload.Messages(call.Contents), Trial: call.Session, Attempt: call.Timing.Attempts,
+		Vars:     call.Vars,
+		System:   call.System,
+		Messages: payload.Messages(call.Contents),
+		Trial:    call.Session,
+		Attempt:  call.Timing.Attempts,
 	})
 	if err != nil {
 		return nil, eval.Errorf(eval.KindProgram, "the input of the program %q cannot be made: %s", p.cfg.Shown, err)

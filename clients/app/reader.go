@@ -43,8 +43,10 @@ func NewReader(r app.Reading) *Reader {
 		return &expression{name, source, compiled}
 	}
 	return &Reader{
-		answer: compile("answer", r.Answer), calls: compile("toolCalls", r.ToolCalls), reason: compile("finishReason", r.FinishReason),
-		usage: compile("usage", r.Usage), failure: compile("error", r.Error), stream: r.Stream,
+		answer: compile("answer", r.Answer),
+		calls:  compile("toolCalls", r.ToolCalls),
+		reason: compile("finishReason", r.FinishReason),
+		usage:  compile("usage", r.Usage), failure: compile("error", r.Error), stream: r.Stream,
 	}
 }
 

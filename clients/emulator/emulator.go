@@ -163,9 +163,15 @@ type wireDetail struct {
 
 func fail(w http.ResponseWriter, p *problem) {
 	var body wireError
-	body.Error.Code, body.Error.Message, body.Error.Status = p.Status, p.Message, p.Code
+	body.Error.Code = p.Status
+	body.Error.Message = p.Message
+	body.Error.Status = p.Code
 	if p.Reason != "" {
-		body.Error.Details = []wireDetail{{Type: "type.googleapis.com/google.rpc.ErrorInfo", Reason: p.Reason, Domain: "service.invalid"}}
+		body.Error.Details = []wireDetail{{
+			Type:   "type.googleapis.com/google.rpc.ErrorInfo",
+			Reason: p.Reason,
+			Domain: "service.invalid",
+		}}
 	}
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(p.Status)

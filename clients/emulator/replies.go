@@ -73,7 +73,11 @@ func readReply(m yamlnode.Map, text string) weighted {
 	}
 	for _, item := range m.Get("toolCalls").Seq() {
 		call := item.Map(callBlock.Names()...)
-		out.calls = append(out.calls, scriptedCall{id: call.Get("id").Str(), name: call.Need("name").Str(), args: readArgs(call.Get("args"))})
+		out.calls = append(out.calls, scriptedCall{
+			id:   call.Get("id").Str(),
+			name: call.Need("name").Str(),
+			args: readArgs(call.Get("args")),
+		})
 	}
 	return out
 }

@@ -217,8 +217,10 @@ func (f responses) finished(a *outcome) map[string]any {
 	c := a.candidates()[0]
 	status, details := f.status(&c)
 	out := f.body(a)
-	out["status"], out["incomplete_details"], out["output"], out["usage"] = status, details, f.items(a, &c, status),
-		f.counts(a)
+	out["status"] = status
+	out["incomplete_details"] = details
+	out["output"] = f.items(a, &c, status)
+	out["usage"] = f.counts(a)
 	return out
 }
 

@@ -102,7 +102,12 @@ func LoadScript(file string, src []byte, diags *diag.List) *Script {
 
 func readRule(n yamlnode.Node) *rule {
 	m := n.Map(ruleBlock.Names()...)
-	r := &rule{finishReason: m.Get("finishReason").Str(), blockReason: m.Get("blockReason").Str(), any: true, anyModel: true}
+	r := &rule{
+		finishReason: m.Get("finishReason").Str(),
+		blockReason:  m.Get("blockReason").Str(),
+		any:          true,
+		anyModel:     true,
+	}
 	r.readMatch(m.Get("match"))
 	r.readReplies(m)
 	r.raw = readRaw(m.Get("raw"))
@@ -115,7 +120,10 @@ func readRule(n yamlnode.Node) *rule {
 	}
 	for _, item := range m.Get("safetyRatings").Seq() {
 		w := item.Map(ratingBlock.Names()...)
-		r.ratings = append(r.ratings, eval.SafetyRating{Category: w.Need("category").Str(), Probability: w.Need("probability").Str()})
+		r.ratings = append(r.ratings, eval.SafetyRating{
+			Category:    w.Need("category").Str(),
+			Probability: w.Need("probability").Str(),
+		})
 	}
 	r.readLatency(m.Get("latency"))
 	stream := m.Get("stream").Map(streamBlock.Names()...)

@@ -54,7 +54,12 @@ func ratings(in []wireRating) []eval.SafetyRating {
 	}
 	out := make([]eval.SafetyRating, 0, len(in))
 	for _, r := range in {
-		out = append(out, eval.SafetyRating{Category: string(r.Category), Probability: string(r.Probability), Blocked: r.Blocked, Extra: r.extra})
+		out = append(out, eval.SafetyRating{
+			Category:    string(r.Category),
+			Probability: string(r.Probability),
+			Blocked:     r.Blocked,
+			Extra:       r.extra,
+		})
 	}
 	return out
 }
@@ -65,7 +70,11 @@ func plainRatings(in []plainRating) []eval.SafetyRating {
 	}
 	out := make([]eval.SafetyRating, 0, len(in))
 	for _, r := range in {
-		out = append(out, eval.SafetyRating{Category: string(r.Category), Probability: string(r.Probability), Blocked: r.Blocked})
+		out = append(out, eval.SafetyRating{
+			Category:    string(r.Category),
+			Probability: string(r.Probability),
+			Blocked:     r.Blocked,
+		})
 	}
 	return out
 }

@@ -223,7 +223,12 @@ func (a *attempt) take(ctx context.Context, query url.Values) error {
 	if err := a.claim(query.Get("state")); err != nil {
 		return err
 	}
-	got := answer{code: query.Get("code"), refusal: query.Get("error"), description: query.Get("error_description"), done: make(chan error, 1)}
+	got := answer{
+		code:        query.Get("code"),
+		refusal:     query.Get("error"),
+		description: query.Get("error_description"),
+		done:        make(chan error, 1),
+	}
 	select {
 	case a.answers <- got:
 	case <-a.ended:

@@ -346,7 +346,9 @@ func (t *Token) fill(answer *oauth2.Token, sent string, now time.Time) error {
 	case strings.ContainsFunc(answer.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fmt.Errorf("it gave a token with characters that no header can hold%w", errToken)
 	}
-	t.AccessToken, t.Expiry, t.ObtainedAt = answer.AccessToken, answer.Expiry.Round(0), now.Round(0)
+	t.AccessToken = answer.AccessToken
+	t.Expiry = answer.Expiry.Round(0)
+	t.ObtainedAt = now.Round(0)
 	if answer.RefreshToken != "" {
 		t.RefreshToken = answer.RefreshToken
 	}

@@ -32,7 +32,7 @@ type answerLine struct {
 	Turns        []string       `json:"turns"` // of a live chat: the answers to its turns
 }
 
-// Answers are answers that were made elsewhere, to be judged without a service.
+// Answers holds answers that were made elsewhere. They are judged without a service.
 type Answers struct {
 	file  string
 	lines []answerLine
@@ -40,7 +40,7 @@ type Answers struct {
 	used  []bool
 }
 
-// maxAnswerLine bounds a line.
+// maxAnswerLine is the longest line, in bytes.
 const maxAnswerLine = 32 << 20
 
 // Read reads a file of JSON lines. All problems are reported at once.
@@ -139,7 +139,7 @@ func (l *answerLine) checkTurns(t *runner.Planned) error {
 	return nil
 }
 
-// result is the answer as if it had been recorded.
+// result converts the line to a recorded answer.
 func (l *answerLine) result() *eval.Result {
 	r := &eval.Result{Response: &l.Response.Response, Usage: l.Response.Usage}
 	if l.Usage != nil {
@@ -218,7 +218,7 @@ func (a *Answers) unused(cases []string) []error {
 	return out
 }
 
-// Recorded is what the answers say of a trial.
+// Recorded returns the answer to a trial.
 func (a *Answers) Recorded(t *runner.Planned) runner.Recorded {
 	for _, i := range a.by[t.Case] {
 		if l := &a.lines[i]; l.fits(&t.Trial) {

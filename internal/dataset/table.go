@@ -15,7 +15,9 @@ import (
 // table reads records. The first one names the columns unless the caller does.
 func table(in *source, o Options, yield func(Row, error) bool) {
 	r := csv.NewReader(in)
-	r.Comma, r.ReuseRecord, r.FieldsPerRecord = cmp.Or(o.Separator, ','), true, -1
+	r.Comma = cmp.Or(o.Separator, ',')
+	r.ReuseRecord = true
+	r.FieldsPerRecord = -1
 	if o.Format == TSV {
 		r.Comma = '\t'
 	}

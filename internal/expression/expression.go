@@ -223,7 +223,9 @@ func (p *Expression) Reads() []Read { return p.reads }
 
 // Uses reports whether the expression takes the value at a path, or anything inside it.
 func (p *Expression) Uses(path ...string) bool {
-	return slices.ContainsFunc(p.reads, func(r Read) bool { return len(r.Path) >= len(path) && slices.Equal(r.Path[:len(path)], path) })
+	return slices.ContainsFunc(p.reads, func(r Read) bool {
+		return len(r.Path) >= len(path) && slices.Equal(r.Path[:len(path)], path)
+	})
 }
 
 // Value is what is at the path of a read in an environment; false when there is nothing; null is something.

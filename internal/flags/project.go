@@ -33,7 +33,9 @@ func Config(cmd *cobra.Command, f *job.Flags) {
 // ConfigSuites is Config for a command whose arguments are suites: without any they are those of the run of --failed-in, if that is given,
 // else those of the project file.
 func ConfigSuites(cmd *cobra.Command, f *job.Flags) {
-	c, run, check := configFlags(cmd), cmd.RunE, cmd.Args
+	c := configFlags(cmd)
+	run := cmd.RunE
+	check := cmd.Args
 	cmd.Args = cobra.ArbitraryArgs // they are checked when they are known
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error

@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// LoadCopies loads the suites of a run from the copies in its directory, for a judge of theirs.
+// LoadCopies loads the suites of a run from the copies in its directory, so that their judges can be used.
 func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (*Loaded, error) {
 	l := NoSuites(flags, getenv)
 	l.copied = true
@@ -29,16 +29,18 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 		}
 	}
 	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: flags.AllowEnv, Can: dialect.Can})
-	for i, one := range of.Run.Suites {
+	for i, recorded := range of.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(filepath.Dir(of.Path()), filepath.FromSlash(SnapshotDir(i))))
 		if err != nil {
-			return nil, exit.BadInput("%s has no copy of its suite, which names the judge: name one with --suite FILE", of.Run.ID)
+			return nil, exit.BadInput(
+				"%s has no copy of its suite, which names the judge: name one with --suite FILE", of.Run.ID,
+			)
 		}
 		files := layers.Overlay{regular.FS(snapshot)}
-		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
+		if folder, err := os.OpenRoot(recorded.Dir); recorded.Dir != "" && err == nil {
 			files = append(files, regular.FS(folder))
 		}
-		l.dirs = append(l.dirs, one.Dir)
+		l.dirs = append(l.dirs, recorded.Dir)
 		opts := suite.Options{
 			Vars:        begun.Vars,
 			Repeats:     begun.Repeats,
@@ -48,16 +50,16 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 			AllowEnv:    flags.AllowEnv,
 			Can:         dialect.Can,
 			OwnBaseline: true,
-			Dir:         one.Dir,
+			Dir:         recorded.Dir,
 			Services:    services,
 		}
-		l.Suites = append(l.Suites, l.take(files, filepath.Base(one.Snapshot), one.File, opts))
+		l.Suites = append(l.Suites, l.take(files, filepath.Base(recorded.Snapshot), recorded.File, opts))
 	}
 	return l, nil
 }
 
-// PricesOf is the price list for what a run took: that of the flags, or else of its suites; nil without one, and for a run without copies
-// of its suites.
+// PricesOf returns the price list for the calls of a recorded run: the one of the flags, or else of the run's suites.
+// It is nil when neither has one, and when the run keeps no copies of its suites.
 func PricesOf(d *journal.Document, flags Flags, getenv func(string) string) (*pricing.List, error) {
 	m := merger{defaults: flags.ByProject()}
 	if flags.Prices == "" {
@@ -70,11 +72,12 @@ func PricesOf(d *journal.Document, flags Flags, getenv func(string) string) (*pr
 	return m.prices(flags.Prices)
 }
 
-// SettleLike settles a job that sends to the service of a run where neither flags nor environment name one. That address has to be the
-// user's own, or that of a run that the user made; doing is what it is used for.
+// SettleLike settles a job, with the service of a recorded run where neither flags nor environment name one. A run that
+// somebody else made may not redirect requests: its addresses need --trust. doing names the task in the error.
 func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	f := &l.Flags
-	own, vetted := f.own(), f.Trust || f.Emulator != ""
+	own := f.own()
+	vetted := f.Trust || f.Emulator != "" // serviceOf may set f.Emulator from the run
 	if l.Getenv("EVALRUN_BASE_URL") == "" {
 		f.serviceOf(&d.Run, *d.Run.Options())
 	}
@@ -89,7 +92,8 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	c := claims{run: d, address: s.elsewhere(own.settle(j.Getenv))}
 	if j.copied {
 		calls := j.Called()
-		c.services, c.programs = servicesOf(s, own.named, calls), loginsOf(s, calls)
+		c.services = servicesOf(s, own.named, calls)
+		c.programs = loginsOf(s, calls)
 	}
 	if err := c.check(doing); err != nil {
 		return nil, err
@@ -97,41 +101,44 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 	return j, nil
 }
 
-// SnapshotDir is where the files of the i-th suite are copied to, inside the run directory.
+// SnapshotDir is the folder for copies of the i-th suite's files, relative to the run directory.
 func SnapshotDir(i int) string { return fmt.Sprintf("suites/%d/", i) }
 
-// earlierDir is where the files of the earlier version of the i-th suite are copied to.
+// earlierDir is the same for the earlier version of the i-th suite, with --interleave.
 func earlierDir(i int) string { return fmt.Sprintf("suites/%d.earlier/", i) }
 
-// Snapshots are copies of the files that make up the suites.
+// Snapshots returns the copies that a run directory keeps, by their paths in it: the project file, and the files of the
+// suites and their earlier versions. With --no-content it is the project file alone.
 func (j *Job) Snapshots() map[string][]byte {
-	out := map[string][]byte{}
+	copies := map[string][]byte{}
 	if j.Flags.ProjectFile != nil {
-		out[projectCopy] = j.Flags.ProjectFile.Text
+		copies[projectCopy] = j.Flags.ProjectFile.Text
 	}
 	if j.Flags.NoContent {
-		return out
+		return copies
 	}
-	for i, one := range j.Suites {
-		for name, data := range one.Sources() {
-			out[SnapshotDir(i)+name] = data
+	for i, s := range j.Suites {
+		for name, data := range s.Sources() {
+			copies[SnapshotDir(i)+name] = data
 		}
-		if base, _ := one.BaseVersion(); base != nil {
+		if base, _ := s.BaseVersion(); base != nil {
 			for name, data := range base.Sources() {
-				out[earlierDir(i)+name] = data
+				copies[earlierDir(i)+name] = data
 			}
 		}
 	}
-	return out
+	return copies
 }
 
-// projectCopy is where the project file is copied to, inside the run directory.
+// projectCopy is the path of the project file's copy, relative to the run directory.
 const projectCopy = "suites/project/" + project.FileName
 
-// Identify writes down who the run is: its name, its labels, what git has checked out, and its project file.
+// Identify fills in the identity of a run: its name and labels, the commit and branch of the first suite's folder, and the
+// project file.
 func (j *Job) Identify(run *eval.Run) {
 	f := &j.Flags
-	run.Name, run.Labels = f.Name, map[string]string{}
+	run.Name = f.Name
+	run.Labels = map[string]string{}
 	for key, value := range f.Labels {
 		run.Labels[key] = value
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Files are YAML files that were read: suites, an emulator's script, a price list.
+// Files collects the problems of the YAML files that a command reads: suites, an emulator's script, a price list.
 type Files struct {
 	Diags   diag.List
-	sources map[string][]byte // for the source lines of messages
+	sources map[string][]byte // contents by file name, to quote lines in messages
 }
 
-// Keep remembers what a file holds, for the source lines of messages.
+// Keep remembers the content of a file, so that WriteProblems can quote its lines.
 func (f *Files) Keep(file string, src []byte) {
 	if f.sources == nil {
 		f.sources = map[string][]byte{}
@@ -22,10 +22,14 @@ func (f *Files) Keep(file string, src []byte) {
 
 // WriteProblems writes problems and warnings with their source lines.
 func (f *Files) WriteProblems(w io.Writer, color bool) error {
-	return diag.Renderer{Source: func(file string) []byte { return f.sources[file] }, Color: color}.Render(w, &f.Diags)
+	r := diag.Renderer{
+		Source: func(file string) []byte { return f.sources[file] },
+		Color:  color,
+	}
+	return r.Render(w, &f.Diags)
 }
 
-// BadFiles is the error of files with problems, which Tell shows.
+// BadFiles is the error of files with problems. A caller shows the problems with WriteProblems.
 type BadFiles struct{ *Files }
 
-func (m *BadFiles) Error() string { return m.Diags.Err().Error() }
+func (b *BadFiles) Error() string { return b.Diags.Err().Error() }

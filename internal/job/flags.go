@@ -18,42 +18,43 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Flags are the choices of a command that go beyond the suites.
+// Flags are the settings of one command. A run records Options; the other fields concern this process alone.
 type Flags struct {
 	eval.Options
-	Dir     rundir.Dir    // where relative paths begin
-	Scorers scorers.Table // custom kinds of a program, in addition to the built-in ones
+	Dir     rundir.Dir    // the folder that relative paths refer to
+	Scorers scorers.Table // kinds of scorers that a Go program adds to the built-in ones
 
-	// Trust says that a run which others made may send the key to its address and start its programs.
+	// Trust allows a run that somebody else made to receive the key at its address and to start its programs.
 	Trust bool
-	// Reading is called with the path of each file before a suite reads it; nil is fine.
+	// Reading is called with the path of each file before a suite reads it. Optional.
 	Reading func(suite, path string)
-	// Listing is called with each glob before a suite lists what matches it, and with what does so at the time; nil is fine.
+	// Listing is called with each glob before a suite expands it; matches returns the files that match now. Optional.
 	Listing func(suite, glob string, matches func() []string)
-	// Executor makes the attempts of calls; nil: this process makes them.
+	// Executor makes the attempts of calls; nil means that this process makes them.
 	Executor flow.Executor
-	// Ledger is the one that this process shares with others; it is never part of a run file.
+	// Ledger names the ledger of limits that this process shares with others. Run files never record it.
 	Ledger LedgerOptions
 	// NoHistory leaves the run out of the history.
 	NoHistory bool
 
 	ProjectFile *project.File // the project file in use; nil without one
-	advice      diag.List     // about the project file
+	advice      diag.List     // warnings about the project file
 
-	foreign bool                // the suites are where a run of somebody else says
-	getenv  func(string) string // where a project file is in use
+	foreign bool                // the paths of the suites come from a run that somebody else made
+	getenv  func(string) string // set with ProjectFile
 }
 
-// LedgerOptions say which ledger a process shares with others.
+// LedgerOptions name the ledger of limits that a process shares with others.
 type LedgerOptions struct {
-	URL  string        // "" for that of EVALRUN_LEDGER, or none
-	CA   string        // file with certificates to trust in addition
-	Wait time.Duration // how long it may be away; 0 for the usual time
+	URL  string        // "" means EVALRUN_LEDGER, and no ledger if that is not set
+	CA   string        // file of additional certificates to trust
+	Wait time.Duration // how long it may be unreachable; 0 means the default
 
-	Lost func(reason string) // is called, instead of the end of the run, when nothing will be granted any more; optional
+	// Lost is called when the ledger will grant nothing more. Without it, the run ends. Optional.
+	Lost func(reason string)
 }
 
-// ByProject are what the project file says, zero without one.
+// ByProject returns the defaults of the project file, or zero options without one.
 func (f *Flags) ByProject() *eval.Options {
 	if f.Defaults == nil {
 		return &eval.Options{}
@@ -61,7 +62,7 @@ func (f *Flags) ByProject() *eval.Options {
 	return f.Defaults
 }
 
-// Absolute makes the paths among the flags good in any working directory, for a run that is resumed.
+// Absolute makes the paths among the flags absolute, so that the run can be resumed from any working directory.
 func (f *Flags) Absolute() {
 	for _, path := range []*string{&f.Prices, &f.Record, &f.Replay, &f.ReplayOr, &f.Answers, &f.Rescore, &f.Emulator} {
 		if *path == "" || *path == standard || path == &f.Emulator && *path == eval.DemoScript {
@@ -71,10 +72,10 @@ func (f *Flags) Absolute() {
 	}
 }
 
-// ownBaseline reports whether the user said what is compared.
+// ownBaseline reports whether flags choose the baseline, or choose none.
 func (f *Flags) ownBaseline() bool { return f.Baseline != "" || f.NoBaseline }
 
-// CheckRace says which flag does not go with a race.
+// CheckRace returns an error for a flag that cannot be combined with --race.
 func (f *Flags) CheckRace() error {
 	d := f.ByProject()
 	for _, other := range []struct {
@@ -82,10 +83,26 @@ func (f *Flags) CheckRace() error {
 		given bool
 		why   string
 	}{
-		{"--shard", f.Shard != eval.Shard{}, "a race needs the answers of all arms to a case, and a shard has some of them"},
-		{"--stop-early", f.Rule.StopEarly || d.Rule.StopEarly, "a race ends by itself, arm by arm"},
-		{"--baseline", f.Baseline != "" || d.Baseline != "" && !f.NoBaseline, "arms that leave a race have nothing to compare"},
-		{"--interleave", f.Interleave != "", "arms that leave a race have nothing to compare"},
+		{
+			"--shard",
+			f.Shard != eval.Shard{},
+			"a race needs the answers of all arms to a case, and a shard has some of them",
+		},
+		{
+			"--stop-early",
+			f.Rule.StopEarly || d.Rule.StopEarly,
+			"a race ends by itself, arm by arm",
+		},
+		{
+			"--baseline",
+			f.Baseline != "" || d.Baseline != "" && !f.NoBaseline,
+			"arms that leave a race have nothing to compare",
+		},
+		{
+			"--interleave",
+			f.Interleave != "",
+			"arms that leave a race have nothing to compare",
+		},
 	} {
 		if f.Race != "" && other.given {
 			return exit.BadInput("--race does not go with %s: %s", other.name, other.why)
@@ -94,7 +111,7 @@ func (f *Flags) CheckRace() error {
 	return nil
 }
 
-// checkAllow wants what untrusted suites may do to be known, and the suites to be untrusted: otherwise they may do anything.
+// checkAllow refuses unknown permissions in --allow, and --allow without --untrusted: trusted suites may do anything already.
 func (f *Flags) checkAllow() error {
 	for _, value := range f.Allow {
 		if err := suite.CheckAllow(value); err != nil {
@@ -107,20 +124,21 @@ func (f *Flags) checkAllow() error {
 	return nil
 }
 
-// allowLike adds what the suites of a run were allowed when it began, unless these flags declare them untrusted.
+// allowLike keeps the suites of an untrusted run untrusted, with the permissions that it began with. Flags that say
+// --untrusted themselves replace those permissions.
 func (f *Flags) allowLike(begun *eval.Options) {
 	if !f.Untrusted && begun.Untrusted {
 		f.Untrusted, f.Allow = true, slices.Concat(begun.Allow, f.Allow)
 	}
 }
 
-// standard names standard input or standard output where a file is named.
+// standard is the file name for standard input and standard output.
 const standard = regular.Standard
 
-// maxInput bounds the files that a command names, such as suites and price lists, in bytes.
+// maxInput is the largest file, in bytes, that a command line may name as a suite or a price list.
 const maxInput = 64 << 20
 
-// below are the files of a suite's folder.
+// below is the file system of a suite's folder. It reports what the suite reads and lists to Reading and Listing.
 func (f *Flags) below(root *os.Root, suite string) fs.FS {
 	if f.Reading == nil {
 		return regular.FS(root)

@@ -10,12 +10,13 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// Nothing is the error of a selection without trials; remedy follows what the options select.
+// Nothing is the error for a selection without trials: what the filters fail to match, and then remedy.
 func (j *Job) Nothing(remedy string) error {
 	return exit.Incomplete("no trial is selected%s%s", j.Hint(), remedy)
 }
 
-// Hint says which filter has left nothing, and names what it could have meant.
+// Hint names the first filter that matches nothing, with the nearest existing name. It is "" when every filter matches
+// something by itself.
 func (j *Job) Hint() string {
 	f := &j.Flags
 	if chosen := j.Settings.Selection; chosen != nil && chosen.Nothing != "" && j.plan(f, nil, "").Size() > 0 {

@@ -19,21 +19,22 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// checkout is a folder with the files of an earlier version, in which its programs run. It exists during a run.
+// checkout is the temporary folder in which the programs of an earlier version run. It exists only during a run.
 type checkout struct {
 	of      *suite.Suite
 	version layers.Git
 	dir     string
 }
 
-// versionOf is which version of a suite is loaded.
+// versionOf identifies a version of a suite in git.
 type versionOf struct {
-	base, shown string     // the suite file in its folder, and as the user named it
-	ref         string     // the version as the user named it
-	git         layers.Git // of the commit
+	base  string     // name of the suite file in its folder
+	shown string     // path of the suite file as the user wrote it
+	ref   string     // revision as the user wrote it
+	git   layers.Git // files of the commit that ref resolves to
 }
 
-// earlier loads a version of a suite out of the repository in whose folder it is.
+// earlier loads a version of a suite from the git repository that contains it.
 func (l *Loaded) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) {
 	commit, err := v.git.Commit()
 	if err != nil {
@@ -43,11 +44,13 @@ func (l *Loaded) earlier(v versionOf, opts suite.Options) (*suite.Suite, error) 
 	return l.loadEarlier(v.git, v, opts)
 }
 
-// loadEarlier loads a version of a suite. Its problems are one error, since committed files cannot be repaired.
+// loadEarlier loads a version of a suite from files. Its problems are one error, since committed files cannot be repaired.
 func (l *Loaded) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*suite.Suite, error) {
 	dir := filepath.Join(os.TempDir(), "evalrun-"+strings.ToLower(rand.Text()))
 	prefix, _ := v.git.Prefix() // a run can be resumed without the repository as long as no program is needed
-	opts.Dir, opts.Ref, opts.Shown = filepath.Join(dir, prefix), v.ref, filepath.ToSlash(v.shown)+"@"+v.ref
+	opts.Dir = filepath.Join(dir, prefix)
+	opts.Ref = v.ref
+	opts.Shown = filepath.ToSlash(v.shown) + "@" + v.ref
 	var diags diag.List
 	s := suite.Load(files, v.base, l.table(), opts, &diags)
 	if diags.HasErrors() {
@@ -57,8 +60,8 @@ func (l *Loaded) loadEarlier(files fs.FS, v versionOf, opts suite.Options) (*sui
 	return s, nil
 }
 
-// signed reports whether the user made a run. What its repositories are configured to do starts programs, and that before trust in the run
-// is checked.
+// signed reports whether the user's own key signed a run. It is called before vet: filters that a repository configures
+// are programs, and reading an earlier version would start them.
 func signed(d *journal.Document, getenv func(string) string) bool {
 	keys, err := trust.Load(getenv)
 	return err == nil && keys.Signed(d)
@@ -74,7 +77,7 @@ func isForeign(in rundir.Dir, name string, getenv func(string) string) (bool, er
 	return !signed(doc, getenv), nil
 }
 
-// CheckOut makes the folders in which the programs of earlier versions run. The caller removes them by what is returned.
+// CheckOut makes the folders in which the programs of earlier versions run. The caller deletes them with remove.
 func (j *Job) CheckOut() (remove func(), err error) {
 	var made []string
 	remove = func() {
@@ -95,7 +98,7 @@ func (j *Job) CheckOut() (remove func(), err error) {
 	return remove, nil
 }
 
-// NoteEarlier writes down the earlier version that runs next to a suite, if there is one.
+// NoteEarlier records the commit and hash of the earlier version that runs next to a suite, if there is one.
 func (j *Job) NoteEarlier(s *suite.Suite, to *eval.RunSuite) {
 	base, _ := s.BaseVersion()
 	for _, c := range j.checkouts {
@@ -105,7 +108,8 @@ func (j *Job) NoteEarlier(s *suite.Suite, to *eval.RunSuite) {
 	}
 }
 
-// earlierAtStart reads the earlier version of the i-th suite of a run as it was when the run began; nil when there is none.
+// earlierAtStart loads the earlier version of the i-th suite from the copy that the run made when it began. It is nil for
+// a suite without one.
 func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suite.Suite, error) {
 	one := &r.doc.Run.Suites[i]
 	file, ref, err := r.Flags.Interleaved()
@@ -114,14 +118,26 @@ func (r *Resumption) earlierAtStart(l *Loaded, i int, opts suite.Options) (*suit
 	}
 	snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(earlierDir(i))))
 	if err != nil {
-		return nil, exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err)
+		return nil, exit.BadInput(
+			"the run cannot be resumed: its copy of the version %s of %s is gone: %w", ref, one.Name, err,
+		)
 	}
-	v := versionOf{filepath.Base(one.Snapshot), one.File, ref, layers.Git{Dir: one.Dir, Ref: cmp.Or(one.EarlierCommit, ref)}}
-	v.git.Filtered = !r.Flags.Untrusted && (r.trust || signed(r.doc, l.Getenv))
+	v := versionOf{
+		base:  filepath.Base(one.Snapshot),
+		shown: one.File,
+		ref:   ref,
+		git: layers.Git{
+			Dir:      one.Dir,
+			Ref:      cmp.Or(one.EarlierCommit, ref),
+			Filtered: !r.Flags.Untrusted && (r.trust || signed(r.doc, l.Getenv)),
+		},
+	}
 	opts.Expected = regular.FS(snapshot)
 	s, err := l.loadEarlier(layers.Overlay{regular.FS(snapshot), v.git}, v, opts)
 	if err == nil && one.EarlierHash != "" && s.Hash() != one.EarlierHash && !r.untrusted {
-		err = exit.BadInput("the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name)
+		err = exit.BadInput(
+			"the run cannot be resumed: its copy of the version %s of %s is not the one with which it began", ref, one.Name,
+		)
 	}
 	return s, err
 }

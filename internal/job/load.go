@@ -1,8 +1,8 @@
-// Package job says what is to be done: which suites, where they are sent, and within which limits. It merges what flags, the project
-// file, the environment and the suites say, and reads the suites of earlier runs again. It sends nothing.
+// Package job prepares a run: its suites, the services they call, and the limits of those calls. It merges flags, the
+// project file, the environment and the suites, and loads the suites of earlier runs. It sends nothing.
 //
-// The usual order: Load, Loaded.Settle, Job.Plan. A run whose answers are judged again begins with LoadRescored, a run that is continued
-// with Reopen, a judge of a run's suites with LoadCopies.
+// The usual order is Load, Loaded.Settle, Job.Plan. To rescore a run, begin with LoadRescored; to resume one, with
+// Reopen; to use a judge of a recorded run, with LoadCopies.
 package job
 
 import (
@@ -24,35 +24,35 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Loaded is suites as they were read, which may have problems, and the flags of a command. It has no settings: Settle makes a Job of it.
+// Loaded holds suites, which may have problems, and the flags of a command. Settle turns it into a Job.
 type Loaded struct{ read }
 
-// Job is suites without problems, and the settings by which they run. It can be planned, and connected to the service.
+// Job holds suites without problems and the settings to run them with. It can be planned, and connected to its services.
 type Job struct {
 	read
 	Settings Settings
-	Only     *string // the one service that is called, by name; nil: all that are needed
+	Only     *string // name of the one service to call, "" for the unnamed one; nil for all that the plan needs
 }
 
-// read is what a job has from its files and its command.
+// read is the part that Loaded and Job share: the suites, and the flags and environment of the command.
 type read struct {
 	Files
 	Suites []*suite.Suite
 	Flags  Flags
 	Getenv func(string) string
 
-	copied    bool           // the suites are copies of a run's
-	chosen    []*suite.Judge // that are called although no scorer names them
-	dirs      []string       // the folders of the suites, absolute
-	checkouts []checkout     // of earlier versions of them
-	kinds     scorers.Table  // nil: the built-in ones
+	copied    bool           // the suites come from the copies in a run directory
+	chosen    []*suite.Judge // judges to call although no scorer names them
+	dirs      []string       // absolute folder of each suite
+	checkouts []checkout     // of the suites' earlier versions, with --interleave
+	kinds     scorers.Table  // kinds of scorers; nil for the built-in ones
 	rescored  rescored
 }
 
-// Dir is the folder of the i-th suite, absolute.
+// Dir returns the absolute folder of the i-th suite.
 func (r *read) Dir(i int) string { return r.dirs[i] }
 
-// Bad is the error of problems in the files; nil when there are none.
+// Bad returns the problems of the files as a *BadFiles, or nil.
 func (r *read) Bad() error {
 	if r.Diags.HasErrors() {
 		return &BadFiles{&r.Files}
@@ -60,7 +60,7 @@ func (r *read) Bad() error {
 	return nil
 }
 
-// table are the kinds of scorers that the suites can name.
+// table returns the kinds of scorers that the suites can use.
 func (r *read) table() scorers.Table {
 	if r.kinds == nil {
 		return scorers.Builtin()
@@ -68,12 +68,13 @@ func (r *read) table() scorers.Table {
 	return r.kinds
 }
 
-// NoSuites is what a command without suites has.
+// NoSuites returns a Loaded without suites, for commands that need a service only.
 func NoSuites(flags Flags, getenv func(string) string) *Loaded {
 	return &Loaded{read{Files: Files{sources: map[string][]byte{}}, Flags: flags, Getenv: getenv}}
 }
 
-// Load reads suites; there may be none. Problems are in Diags; the error is about files that cannot be reached at all.
+// Load reads the suites in files, which may be empty. Problems in the suites go to Diags; the error is for invalid flags
+// and for files that cannot be read.
 func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, error) {
 	l := NoSuites(flags, getenv)
 	opts := suite.Options{
@@ -122,7 +123,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 	return l, nil
 }
 
-// load loads a suite, with an earlier version of it when ref names one.
+// load loads a suite, and its earlier version when ref names one.
 func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*suite.Suite, error) {
 	if file == standard {
 		return l.standardInput(in, opts)
@@ -154,7 +155,12 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 	}
 	l.dirs = append(l.dirs, dir)
 	if ref != "" {
-		v := versionOf{filepath.Base(real), file, ref, layers.Git{Dir: dir, Ref: ref, Filtered: !l.Flags.Untrusted && !l.Flags.foreign}}
+		v := versionOf{
+			base:  filepath.Base(real),
+			shown: file,
+			ref:   ref,
+			git:   layers.Git{Dir: dir, Ref: ref, Filtered: !l.Flags.Untrusted && !l.Flags.foreign},
+		}
 		if opts.Base, err = l.earlier(v, opts); err != nil {
 			return nil, err
 		}
@@ -163,7 +169,7 @@ func (l *Loaded) load(in rundir.Dir, file, ref string, opts suite.Options) (*sui
 	return l.take(l.Flags.below(root, file), filepath.Base(real), file, opts), nil
 }
 
-// standardInput loads the suite that is on standard input, whose folder is the working directory.
+// standardInput loads the suite on standard input. The working directory counts as its folder.
 func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite, error) {
 	text, err := regular.ReadInput(standard, maxInput)
 	if err != nil {
@@ -179,7 +185,7 @@ func (l *Loaded) standardInput(in rundir.Dir, opts suite.Options) (*suite.Suite,
 	return l.take(layers.With{FS: regular.FS(root), Name: standard, Text: text}, standard, standard, opts), nil
 }
 
-// take loads a suite out of a file system, shown being how its user named it.
+// take loads the suite in the file base of fsys; messages name it shown. It keeps the sources to quote them.
 func (l *Loaded) take(fsys fs.FS, base, shown string, opts suite.Options) *suite.Suite {
 	opts.Shown = filepath.ToSlash(shown)
 	s := suite.Load(fsys, base, l.table(), opts, &l.Diags)

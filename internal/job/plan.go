@@ -14,15 +14,16 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Plan makes the plan of a job without calling the service.
+// Plan lists the selected trials. It calls no service.
 func (j *Job) Plan() *runner.Plan { return j.plan(&j.Flags, j.places(), j.Settings.Service.APIVersion) }
 
-// CalledArms are the arms of the plan, for which no shard has to be cut.
+// CalledArms returns the arms that the selected trials call. It is cheaper than a Plan, since it does not divide the trials
+// into shards.
 func (j *Job) CalledArms() []runner.PlannedArm {
 	return runner.CalledArms(j.Suites, filterOf(&j.Flags, j.places()))
 }
 
-// places are those of the trials that are selected, nil when all are.
+// places returns the places of the selected trials, or nil when all are selected.
 func (j *Job) places() *eval.Places {
 	if j.Settings.Selection == nil {
 		return nil
@@ -38,27 +39,33 @@ func (r *read) plan(f *Flags, places *eval.Places, apiVersion string) *runner.Pl
 
 func filterOf(f *Flags, places *eval.Places) runner.Filter {
 	return runner.Filter{
-		Cases: glob.New(f.Cases), Tags: glob.New(f.Tags), Arms: glob.New(f.Arms), Shard: f.Shard, Places: places,
+		Cases:  glob.New(f.Cases),
+		Tags:   glob.New(f.Tags),
+		Arms:   glob.New(f.Arms),
+		Shard:  f.Shard,
+		Places: places,
 	}
 }
 
-// uncounted are the names of services that cannot count tokens.
+// uncounted returns the names of services that cannot count tokens.
 func (r *read) uncounted() map[string]bool {
-	out := map[string]bool{}
+	names := map[string]bool{}
 	for _, s := range r.Suites {
-		for _, one := range s.AllServices() {
-			if !dialect.Can(one.Protocol, service.MethodCountTokens) {
-				out[one.Name] = true
+		for _, named := range s.AllServices() {
+			if !dialect.Can(named.Protocol, service.MethodCountTokens) {
+				names[named.Name] = true
 			}
 		}
 	}
-	return out
+	return names
 }
 
-// used are the names of the services that the plan calls, "" being the unnamed one: for models under test, judges and embeddings.
+// used returns the names of the services that the plan calls for models under test, judges and embeddings. "" is the
+// unnamed service.
 func (j *Job) used() []string { return j.calling(true) }
 
-// Called are the names of the services that are called: of a run whose answers are judged again, those of judges and embeddings.
+// Called returns the names of the services that this job calls: only Only if that is set, and when it rescores, only those
+// of judges and embeddings.
 func (j *Job) Called() []string {
 	if j.Only != nil {
 		return []string{*j.Only}
@@ -66,41 +73,41 @@ func (j *Job) Called() []string {
 	return j.calling(j.Flags.Rescore == "")
 }
 
-// calling is used, with or without the models under test.
+// calling returns the names of the services for judges and embeddings, and for models under test if those are called.
 func (j *Job) calling(underTest bool) []string {
 	names := map[string]bool{}
-	take := func(of *suite.NamedService) {
-		name, _ := of.Identity()
+	add := func(s *suite.NamedService) {
+		name, _ := s.Identity()
 		names[name] = true
 	}
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
 			if version.Embeds() {
-				take(version.Embedding.Service)
+				add(version.Embedding.Service)
 			}
 			for _, judge := range version.CalledJudges() {
-				take(judge.Service)
+				add(judge.Service)
 			}
 		}
 	}
 	for _, judge := range j.chosen {
-		take(judge.Service)
+		add(judge.Service)
 	}
 	if underTest && slices.ContainsFunc(slices.Collect(j.Targets), func(t *suite.Target) bool { return t.App == nil }) {
 		for _, a := range j.CalledArms() {
 			if a.Target.App == nil {
-				take(a.Target.Service)
+				add(a.Target.Service)
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
 }
 
-// NeedsService reports whether the plan calls models of the unnamed service: under test, as judges, or for embeddings.
+// NeedsService reports whether the unnamed service is needed. Without suites it is.
 func (j *Job) NeedsService() bool { return len(j.Suites) == 0 || slices.Contains(j.used(), "") }
 
-// AtOnce is how many calls of the plan may be in progress at once. Each service has a share of its own, and a limit
-// that the user set caps them all.
+// AtOnce returns how many calls of the plan may be in progress at once. Each service has its own limit; a concurrency
+// that the user set caps their sum.
 func (j *Job) AtOnce() int {
 	limits := &j.Settings.Limits
 	sum := 0
@@ -121,29 +128,29 @@ func (j *Job) AtOnce() int {
 	return sum
 }
 
-// MostAtOnce is how many calls may be under way at once within some limits: programs run in addition.
+// MostAtOnce returns an upper bound for the calls in progress at once: the limits of all services, and the workers of
+// application programs.
 func (j *Job) MostAtOnce(limits *suite.Limits) int {
-	concurrency := limits.Concurrency
-	all := concurrency
+	most := limits.Concurrency
 	for _, own := range limits.Services {
-		all += own.Concurrency
+		most += own.Concurrency
 	}
 	for t := range j.Targets {
 		if t.App != nil && t.App.Program != nil {
-			all += t.App.Program.Workers(concurrency, runtime.GOMAXPROCS(0))
+			most += t.App.Program.Workers(limits.Concurrency, runtime.GOMAXPROCS(0))
 		}
 	}
-	return all
+	return most
 }
 
-// AddJudge adds a judge that gets requests although no scorer of the suites names it.
+// AddJudge adds a judge to call although no scorer of the suites names it.
 func (l *Loaded) AddJudge(judge *suite.Judge) { l.chosen = append(l.chosen, judge) }
 
-// NamedTargets yields the targets of all suites, and of their earlier versions, by names that are the same in every process that has
-// read the suites.
+// NamedTargets yields the targets of all suites and of their earlier versions. The names are unique, and the same in every
+// process that loads the same suites.
 func (j *Job) NamedTargets(yield func(name string, t *suite.Target) bool) {
-	for i, one := range j.Suites {
-		for v, version := range one.Versions() {
+	for i, s := range j.Suites {
+		for v, version := range s.Versions() {
 			for _, t := range version.Targets {
 				if !yield(fmt.Sprintf("%d.%d/%s", i, v, t.Name), t) {
 					return
@@ -153,7 +160,7 @@ func (j *Job) NamedTargets(yield func(name string, t *suite.Target) bool) {
 	}
 }
 
-// Targets yields the targets of all suites, and of their earlier versions.
+// Targets yields the targets of all suites and of their earlier versions.
 func (j *Job) Targets(yield func(*suite.Target) bool) {
 	for _, t := range j.NamedTargets {
 		if !yield(t) {
@@ -162,25 +169,25 @@ func (j *Job) Targets(yield func(*suite.Target) bool) {
 	}
 }
 
-// KeyVariables are the names of variables that hold keys of services. Programs do not get them.
+// KeyVariables returns the names of environment variables that hold keys of services. Programs do not get them.
 func (j *Job) KeyVariables() []string {
-	var out []string
+	var names []string
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
-			out = append(out, version.KeyVariables()...)
+			names = append(names, version.KeyVariables()...)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-// Named are the named services that the plan calls, in the order of their names.
+// Named returns the named services that this job calls, sorted by name.
 func (j *Job) Named() []*Named {
-	var out []*Named
+	var services []*Named
 	for _, name := range j.Called() {
-		if one := j.Settings.Services[name]; one != nil {
-			out = append(out, one)
+		if s := j.Settings.Services[name]; s != nil {
+			services = append(services, s)
 		}
 	}
-	return out
+	return services
 }

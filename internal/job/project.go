@@ -15,17 +15,17 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// ProjectChoice is what a command says about the project file.
+// ProjectChoice says which project file a command uses.
 type ProjectChoice struct {
-	File string // that the user named; "": the one that is found
-	None bool   // none is used
-	// Getenv replaces os.Getenv for variables in its services. Optional.
+	File string // path that the user gave; "" to search for one
+	None bool   // use none
+	// Getenv replaces os.Getenv for variables in the services of the file. Optional.
 	Getenv func(string) string
 }
 
-// UseProject reads the project file of the folder in which the command works, or the one that the user named, and lets
-// its settings hold where nothing else says anything. Without one it does nothing. suites are the files that the
-// command names: a file among them is a suite, whatever it is called.
+// UseProject reads the project file that the user named, or else the nearest one at or above the working directory. Its
+// settings are defaults: flags, environment and suites win over them. A file among suites, which the command names, is a
+// suite even if it has the name of a project file.
 func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
 	if err := f.checkIdentity(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
 	case named:
 		return f.readProject(f.Dir.Abs(c.File), c, suites)
 	}
-	home, _ := os.UserHomeDir() // without one there is no such bound
+	home, _ := os.UserHomeDir() // without a home, the search ends at the root
 	path := project.Find(f.Dir.Abs(""), home)
 	if path == "" || f.amongSuites(path, suites) {
 		return nil
@@ -48,7 +48,7 @@ func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
 	return f.readProject(path, c, suites)
 }
 
-// checkIdentity wants a name and labels that can be shown.
+// checkIdentity checks the name and the labels of the run.
 func (f *Flags) checkIdentity() error {
 	if f.Name != "" {
 		if err := rundir.CheckName(f.Name); err != nil {
@@ -92,7 +92,9 @@ func (f *Flags) readProject(path string, c ProjectChoice, suites []string) error
 		}
 		return f.badProject(file, files)
 	}
-	f.ProjectFile, f.Defaults, f.advice = file, &file.Defaults, files.Diags
+	f.ProjectFile = file
+	f.Defaults = &file.Defaults
+	f.advice = files.Diags
 	for key, value := range file.Labels {
 		if _, given := f.Labels[key]; !given {
 			if f.Labels == nil {
@@ -104,13 +106,13 @@ func (f *Flags) readProject(path string, c ProjectChoice, suites []string) error
 	return nil
 }
 
-// badProject is the error of a project file with problems: those of its services come with them.
+// badProject is the error for a project file with problems, including those of its services.
 func (f *Flags) badProject(file *project.File, files *Files) error {
 	servicesIn(file, suite.Options{Getenv: f.getenv, AllowEnv: f.AllowEnv, Can: dialect.Can}, &files.Diags)
 	return &BadFiles{files}
 }
 
-// shown is a path as its user would name it: relative to where the command works, unless that is far away.
+// shown makes a path relative to the working directory if it can.
 func (f *Flags) shown(path string) string {
 	if rel, err := filepath.Rel(f.Dir.Abs(""), path); err == nil {
 		return rel
@@ -118,7 +120,8 @@ func (f *Flags) shown(path string) string {
 	return path
 }
 
-// ProjectSuites are the suites of the project file in use, as their user would name them; none without one.
+// ProjectSuites returns the suite files of the project file in use, relative to the working directory. Without a project
+// file there are none.
 func (f *Flags) ProjectSuites() ([]string, error) {
 	if f.ProjectFile == nil {
 		return nil, nil
@@ -134,7 +137,7 @@ func (f *Flags) ProjectSuites() ([]string, error) {
 	return found, nil
 }
 
-// projectOf lets the project file of a run in a directory hold again, as it was when the run began.
+// projectOf uses the project file that a run began with, from its copy in the run directory dir.
 func (f *Flags) projectOf(run *eval.Run, dir string) error {
 	if run.ProjectFile == "" {
 		return nil
@@ -153,7 +156,8 @@ func (f *Flags) projectOf(run *eval.Run, dir string) error {
 	return nil
 }
 
-// projectServices are the named services of the project file in use. Problems are the job's, and so is advice about the file.
+// projectServices returns the named services of the project file in use. Their problems, and warnings about the file, go
+// to the job's Diags.
 func (l *Loaded) projectServices(opts suite.Options) []*suite.NamedService {
 	file := l.Flags.ProjectFile
 	if file == nil {
@@ -164,14 +168,14 @@ func (l *Loaded) projectServices(opts suite.Options) []*suite.NamedService {
 	return servicesIn(file, opts, &l.Diags)
 }
 
-// servicesIn are the named services of a project file. Problems go to diags.
+// servicesIn returns the named services of a project file. Problems go to diags.
 func servicesIn(file *project.File, opts suite.Options, diags *diag.List) []*suite.NamedService {
 	if file.Services.IsZero() {
 		return nil
 	}
 	opts.Dir = filepath.Dir(file.Path)
 	files := layers.Overlay{}
-	if root, err := os.OpenRoot(opts.Dir); err == nil { // that of a run that is resumed may have gone
+	if root, err := os.OpenRoot(opts.Dir); err == nil { // the folder may be gone when a run is resumed
 		files = append(files, regular.FS(root))
 	}
 	return suite.LoadServices(files, file.Services, opts, diags)

@@ -13,15 +13,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// rescored is what a job that judges the answers of a run again keeps of what the user said, before that run had its say.
+// rescored keeps the user's own choices for a job that rescores a run, before the settings of that run fill the gaps.
 type rescored struct {
-	within     string     // the run, when it has a selection: a new case is not in that
-	ownService ownService // of the user
+	within     string     // path of the run if it ran a selection, so that new cases stay out; otherwise ""
+	ownService ownService // from flags and environment
 	ownSuites  bool       // the user named the suites
 }
 
-// LoadRescored loads a job that judges the answers of a run again, with the suites in files, or else those of that run
-// as they are now. What is selected, what variables hold and where the service is are as they were there.
+// LoadRescored loads a job that rescores a run, with the suites in files, or else the current files of the run's suites.
+// Selection, variables and service are those of the run.
 func LoadRescored(name string, files []string, f Flags, getenv func(string) string) (*Loaded, error) {
 	run, err := rescorable(f.Dir, name)
 	if err != nil {
@@ -31,7 +31,12 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 	kept := rescored{ownService: f.own(), ownSuites: len(files) > 0}
 	f.Rescore = f.Dir.Path(name)
 	f.AllowEnv = slices.Concat(begun.AllowEnv, f.AllowEnv)
-	f.Cases, f.Tags, f.Arms, f.Shard, f.Repeats, f.Vars = begun.Cases, begun.Tags, begun.Arms, begun.Shard, begun.Repeats, begun.Vars
+	f.Cases = begun.Cases
+	f.Tags = begun.Tags
+	f.Arms = begun.Arms
+	f.Shard = begun.Shard
+	f.Repeats = begun.Repeats
+	f.Vars = begun.Vars
 	if begun.Selected != nil {
 		kept.within = f.Rescore
 	}
@@ -61,34 +66,36 @@ func LoadRescored(name string, files []string, f Flags, getenv func(string) stri
 	return l, nil
 }
 
-// raceLike lets the arms of a run that raced race again on its answers, by their current scores. The order is the same, because an arm
-// that left has answers to the first cases of that order only.
+// raceLike repeats the race of a run on its recorded answers, with their current scores. It keeps the order of cases,
+// because an arm that left the race has answers to the first cases of that order only.
 func (f *Flags) raceLike(run *eval.Run, begun *eval.Options) {
 	if begun.Race == "" {
 		return
 	}
-	f.Race, f.Seed, f.NoBaseline = begun.Race, run.RandomSeed, f.NoBaseline || begun.NoBaseline
+	f.Race = begun.Race
+	f.Seed = run.RandomSeed
+	f.NoBaseline = f.NoBaseline || begun.NoBaseline
 	f.Rule.Alpha = cmp.Or(f.Rule.Alpha, begun.Rule.Alpha)
 }
 
-// sendLike has the named services that the suites still have be where those of a run were, unless the flags say
-// otherwise.
+// sendLike gives named services the addresses that they had in a run, unless flags give other ones. The map begun has
+// those addresses by name. Services that the suites no longer have are left out.
 func (l *Loaded) sendLike(begun map[string]string) {
 	for _, s := range l.Suites {
-		for _, one := range s.AllServices() {
-			url := begun[one.Name]
-			if url == "" || l.Flags.Services[one.Name] != "" || l.Flags.Untrusted || l.Flags.Emulator != "" {
+		for _, named := range s.AllServices() {
+			url := begun[named.Name]
+			if url == "" || l.Flags.Services[named.Name] != "" || l.Flags.Untrusted || l.Flags.Emulator != "" {
 				continue
 			}
 			if l.Flags.Services == nil {
 				l.Flags.Services = map[string]string{}
 			}
-			l.Flags.Services[one.Name] = url
+			l.Flags.Services[named.Name] = url
 		}
 	}
 }
 
-// rescorable reads the header of a run, whose answers can be judged again as far as that says.
+// rescorable reads the header of a run, and returns an error if the header shows that the run cannot be rescored.
 func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 	run, err := journal.Header(dir.Path(name))
 	switch {
@@ -106,8 +113,8 @@ func rescorable(dir rundir.Dir, name string) (*eval.Run, error) {
 	return run, nil
 }
 
-// suitesOf are the files with the suites of a run, where they are now. Of the suite that ran next to an earlier version, that version is
-// taken too.
+// suitesOf returns the current suite files of a run. If one of them ran next to an earlier version, it sets Interleave, so
+// that this version is loaded again.
 func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, err error) {
 	for _, one := range run.Suites {
 		file := suiteFile(f.Dir, one)
@@ -128,8 +135,8 @@ func (f *Flags) suitesOf(run *eval.Run, begun *eval.Options) (files []string, er
 	return files, nil
 }
 
-// LikeFailed fills in what a command without a suite does not give, from the run of --failed-in: the suites, as they
-// are now, the variables and the repeats, and whether the suites are untrusted.
+// LikeFailed completes a command without a suite from the run of --failed-in: its current suite files, its variables and
+// repeats, and whether its suites are untrusted.
 func (f *Flags) LikeFailed() (files []string, err error) {
 	run, err := journal.Header(f.Dir.Path(f.FailedIn))
 	switch {
@@ -152,17 +159,18 @@ func (f *Flags) LikeFailed() (files []string, err error) {
 	for _, one := range run.Suites {
 		file := suiteFile(f.Dir, one)
 		if _, err := os.Stat(f.Dir.Join(file)); err != nil {
-			return nil, exit.BadInput("the suite %s of the run %s is not where it was: %w; name the suite", one.Name, f.FailedIn, err)
+			return nil, exit.BadInput(
+				"the suite %s of the run %s is not where it was: %w; name the suite", one.Name, f.FailedIn, err,
+			)
 		}
 		files = append(files, file)
 	}
 	return files, nil
 }
 
-// serviceOf takes the service of a run where none is given. It gets requests only for embeddings, and for judges with
-// --ask-judges.
+// serviceOf uses the service of a run where flags give none. Only embeddings, and judges with --ask-judges, are sent to it.
 func (f *Flags) serviceOf(run *eval.Run, begun eval.Options) {
-	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // it is a part of the request
+	f.APIVersion = cmp.Or(f.APIVersion, run.Service.APIVersion) // part of every request
 	if f.BaseURL != "" || f.Emulator != "" {
 		return
 	}
@@ -171,11 +179,15 @@ func (f *Flags) serviceOf(run *eval.Run, begun eval.Options) {
 		return
 	}
 	s := run.Service
-	f.BaseURL, f.HeaderPrefix, f.Auth = s.BaseURL, cmp.Or(f.HeaderPrefix, s.HeaderPrefix), cmp.Or(f.Auth, s.Auth)
-	f.Project, f.ScopeBase = cmp.Or(f.Project, s.Project), cmp.Or(f.ScopeBase, s.AuthScopeBase)
+	f.BaseURL = s.BaseURL
+	f.HeaderPrefix = cmp.Or(f.HeaderPrefix, s.HeaderPrefix)
+	f.Auth = cmp.Or(f.Auth, s.Auth)
+	f.Project = cmp.Or(f.Project, s.Project)
+	f.ScopeBase = cmp.Or(f.ScopeBase, s.AuthScopeBase)
 }
 
-// suiteFile is where the suite of a run is, by the name that its user gave it if that is still good.
+// suiteFile returns the path of a run's suite: as the user wrote it if that still leads to the file, and absolute
+// otherwise.
 func suiteFile(dir rundir.Dir, one eval.RunSuite) string {
 	there := filepath.Join(one.Dir, filepath.Base(one.Snapshot))
 	if real, err := filepath.EvalSymlinks(dir.Join(one.File)); err == nil && dir.Abs(real) == there {

@@ -20,21 +20,21 @@ import (
 // Resumption is a run to continue. It holds the run directory; Close it.
 type Resumption struct {
 	Dir string
-	// Flags are those of the run, but for the limits that were given now.
+	// Flags are those of the run, with the limits given to the resume.
 	Flags       Flags
-	RetryErrors bool // errors of a completed run too
+	RetryErrors bool // also repeat the errors of a completed run
 
 	doc       *journal.Document
 	journal   *journal.Writer
-	trust     bool // the user trusts the run, even one of somebody else
-	untrusted bool // the user does not, and says where the service is
+	trust     bool // --trust: accept a run that somebody else made
+	untrusted bool // --untrusted: use the user's own service, not the run's
 	own       ownService
-	begun     Flags // those of the run
-	workers   int   // how many calls ran at once
+	begun     Flags // flags that the run began with
+	workers   int   // calls that ran at once
 }
 
-// Reopen opens a run to continue it. Limits in flags win over the limits that the run began with; again repeats errors
-// of a completed run too. Another process that writes to it is exit 2.
+// Reopen opens a run to continue it. Limits in flags win over the limits that the run began with; retryErrors also
+// repeats the errors of a completed run. It fails while another process writes to the run.
 func Reopen(name string, flags Flags, retryErrors bool) (*Resumption, error) {
 	dir := flags.Dir.Path(name)
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
@@ -48,7 +48,13 @@ func Reopen(name string, flags Flags, retryErrors bool) (*Resumption, error) {
 		return nil, exit.BadInput("the run cannot be resumed: %w", err)
 	}
 	r := &Resumption{
-		Dir: dir, doc: doc, journal: w, RetryErrors: retryErrors, trust: flags.Trust, untrusted: flags.Untrusted, own: flags.own(),
+		Dir:         dir,
+		RetryErrors: retryErrors,
+		doc:         doc,
+		journal:     w,
+		trust:       flags.Trust,
+		untrusted:   flags.Untrusted,
+		own:         flags.own(),
 	}
 	if err := trust.Intact(doc); err != nil {
 		r.Close()
@@ -75,8 +81,8 @@ func Reopen(name string, flags Flags, retryErrors bool) (*Resumption, error) {
 	if was := doc.Run.Service.BaseURL; flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
 		r.Close()
 		return nil, exit.BadInput(
-			"the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere", dir, was,
-			flags.BaseURL,
+			"the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere",
+			dir, was, flags.BaseURL,
 		)
 	}
 	if err := r.sameServices(flags.Services); err != nil {
@@ -86,45 +92,57 @@ func Reopen(name string, flags Flags, retryErrors bool) (*Resumption, error) {
 	return r, nil
 }
 
-// sameServices wants named services to be where those of the run are.
+// sameServices refuses addresses of named services that differ from those of the run. given holds addresses by name.
 func (r *Resumption) sameServices(given map[string]string) error {
 	for name, url := range given {
 		if was, known := r.doc.Run.Services[name]; known && !r.untrusted && strings.TrimRight(url, "/") != was.BaseURL {
 			return exit.BadInput(
-				"the run %s sends to %s as the service `%s`, and --service says %s: leave it out, or add --untrusted to send "+
-					"elsewhere", r.Dir,
-				was.BaseURL, name, url,
+				"the run %s sends to %s as the service `%s`, and --service says %s: "+
+					"leave it out, or add --untrusted to send elsewhere",
+				r.Dir, was.BaseURL, name, url,
 			)
 		}
 	}
 	return nil
 }
 
-// merge takes over the limits that were given to the resume.
+// merge applies the flags of the resume to those of the run: limits, permissions, and for an untrusted run the service.
 func (r *Resumption) merge(f Flags) {
 	to := &r.Flags
 	to.Concurrency = cmp.Or(f.Concurrency, to.Concurrency)
-	to.RPM, to.TPM = cmp.Or(f.RPM, to.RPM), cmp.Or(f.TPM, to.TPM)
-	to.BudgetTokens, to.BudgetCalls = cmp.Or(f.BudgetTokens, to.BudgetTokens), cmp.Or(f.BudgetCalls, to.BudgetCalls)
-	to.BudgetMoney, to.BudgetTime = cmp.Or(f.BudgetMoney, to.BudgetMoney), cmp.Or(f.BudgetTime, to.BudgetTime)
+	to.RPM = cmp.Or(f.RPM, to.RPM)
+	to.TPM = cmp.Or(f.TPM, to.TPM)
+	to.BudgetTokens = cmp.Or(f.BudgetTokens, to.BudgetTokens)
+	to.BudgetCalls = cmp.Or(f.BudgetCalls, to.BudgetCalls)
+	to.BudgetMoney = cmp.Or(f.BudgetMoney, to.BudgetMoney)
+	to.BudgetTime = cmp.Or(f.BudgetTime, to.BudgetTime)
 	to.Prices = cmp.Or(f.Prices, to.Prices)
-	to.Attempts, to.Timeout = cmp.Or(f.Attempts, to.Attempts), cmp.Or(f.Timeout, to.Timeout)
+	to.Attempts = cmp.Or(f.Attempts, to.Attempts)
+	to.Timeout = cmp.Or(f.Timeout, to.Timeout)
 	to.MaxFailures = f.MaxFailures
 	if to.NoContent {
 		to.Vars = f.Vars
 	}
 	if r.untrusted {
 		to.Allow = f.Allow
-		to.Untrusted, to.Record, to.ReplayOr, to.Cache = true, "", "", false
-		f.Emulator = to.Emulator // the script is the run's
+		to.Untrusted = true
+		to.Record = ""
+		to.ReplayOr = ""
+		to.Cache = false
+		f.Emulator = to.Emulator // the emulator's script stays that of the run
 		to.ServiceOptions = f.ServiceOptions
 		return
 	}
-	to.Allow, to.AllowEnv = slices.Concat(to.Allow, f.Allow), slices.Concat(to.AllowEnv, f.AllowEnv)
-	if to.Emulator == "" { // the service is that of the run
+	to.Allow = slices.Concat(to.Allow, f.Allow)
+	to.AllowEnv = slices.Concat(to.AllowEnv, f.AllowEnv)
+	if to.Emulator == "" { // keep the service of the run
 		service := r.doc.Run.Service
-		to.BaseURL, to.APIVersion, to.HeaderPrefix = service.BaseURL, service.APIVersion, service.HeaderPrefix
-		to.Auth, to.Project, to.ScopeBase = service.Auth, service.Project, service.AuthScopeBase
+		to.BaseURL = service.BaseURL
+		to.APIVersion = service.APIVersion
+		to.HeaderPrefix = service.HeaderPrefix
+		to.Auth = service.Auth
+		to.Project = service.Project
+		to.ScopeBase = service.AuthScopeBase
 		to.Services = map[string]string{}
 		for name, was := range r.doc.Run.Services {
 			to.Services[name] = was.BaseURL
@@ -132,7 +150,7 @@ func (r *Resumption) merge(f Flags) {
 	}
 }
 
-// Close lets go of the run. After Resume it does nothing more than that.
+// Close releases the run. It may be called again.
 func (r *Resumption) Close() {
 	if r.journal != nil {
 		_ = r.journal.Close() // nothing was written since
@@ -144,25 +162,25 @@ func (r *Resumption) Close() {
 	}
 }
 
-// Finished reports whether there is nothing to ask.
+// Finished reports whether no trial is left to run.
 func (r *Resumption) Finished() bool {
 	return !r.doc.Partial() && (!r.RetryErrors || r.doc.Summary.Counts.Error == 0)
 }
 
-// SoFar is the run so far, which the resumption closes.
+// SoFar returns the recorded run. The Resumption closes it.
 func (r *Resumption) SoFar() *journal.Document { return r.doc }
 
-// Writer writes to the run, and is closed by the caller.
+// Writer hands over the writer of the run. The caller closes it.
 func (r *Resumption) Writer() *journal.Writer {
 	w := r.journal
 	r.journal = nil
 	return w
 }
 
-// Workers is how many calls ran at once.
+// Workers is the number of calls that ran at once, as far as the run file or its settings say. Settle sets it.
 func (r *Resumption) Workers() int { return r.workers }
 
-// Document is the run so far, as a report shows it. The caller closes it; the run is let go of.
+// Document hands over the recorded run, for a report, and closes the rest. The caller closes it.
 func (r *Resumption) Document() *journal.Document {
 	d := r.doc
 	r.doc = nil
@@ -170,23 +188,24 @@ func (r *Resumption) Document() *journal.Document {
 	return d
 }
 
-// Load reads the suites as they were when the run began; images come from their folders.
+// Load loads the suites from the copies that the run made when it began. Images, which are not copied, come from the
+// folders of the suites.
 func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 	if r.Flags.NoContent {
 		return r.loadFiles(getenv)
 	}
 	l := NoSuites(r.Flags, getenv)
 	services := l.projectServices(suite.Options{Getenv: getenv, AllowEnv: r.Flags.AllowEnv, Can: dialect.Can})
-	for i, one := range r.doc.Run.Suites {
+	for i, recorded := range r.doc.Run.Suites {
 		snapshot, err := os.OpenRoot(filepath.Join(r.Dir, filepath.FromSlash(SnapshotDir(i))))
 		if err != nil {
-			return nil, exit.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", one.Name, err)
+			return nil, exit.BadInput("the run cannot be resumed: its copy of the suite %s is gone: %w", recorded.Name, err)
 		}
 		files := layers.Overlay{regular.FS(snapshot)}
-		if folder, err := os.OpenRoot(one.Dir); one.Dir != "" && err == nil {
+		if folder, err := os.OpenRoot(recorded.Dir); recorded.Dir != "" && err == nil {
 			files = append(files, regular.FS(folder))
 		}
-		l.dirs = append(l.dirs, one.Dir)
+		l.dirs = append(l.dirs, recorded.Dir)
 		opts := suite.Options{
 			Vars:           r.Flags.Vars,
 			Repeats:        r.Flags.Repeats,
@@ -197,24 +216,26 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 			OwnBaseline:    r.Flags.ownBaseline(),
 			AllowEnv:       r.Flags.AllowEnv,
 			Can:            dialect.Can,
+			Services:       services,
 		}
-		opts.Services = services
 		if opts.Base, err = r.earlierAtStart(l, i, opts); err != nil {
 			return nil, err
 		}
-		opts.Dir, opts.Expected = one.Dir, regular.FS(snapshot)
-		s := l.take(files, filepath.Base(one.Snapshot), one.File, opts)
-		switch changed := !l.Diags.HasErrors() && s.Hash() != one.Hash; {
+		opts.Dir = recorded.Dir
+		opts.Expected = regular.FS(snapshot)
+		s := l.take(files, filepath.Base(recorded.Snapshot), recorded.File, opts)
+		switch changed := !l.Diags.HasErrors() && s.Hash() != recorded.Hash; {
 		case changed && !s.KeepsData():
 			return nil, exit.BadInput(
-				"the run cannot be resumed: the data files of the suite %s have changed since it began, and they were too many or too large to be "+
-					"copied",
-				one.Name,
+				"the run cannot be resumed: the data files of the suite %s have changed since it began, "+
+					"and they were too many or too large to be copied",
+				recorded.Name,
 			)
 		case changed && !r.untrusted:
 			return nil, exit.BadInput(
-				"the run cannot be resumed: %s is not the copy of the suite %s with which it began; restore it, or run the suite again",
-				filepath.Join(r.Dir, filepath.FromSlash(one.Snapshot)), one.Name,
+				"the run cannot be resumed: %s is not the copy of the suite %s with which it began; "+
+					"restore it, or run the suite again",
+				filepath.Join(r.Dir, filepath.FromSlash(recorded.Snapshot)), recorded.Name,
 			)
 		}
 		l.Suites = append(l.Suites, s)
@@ -222,8 +243,8 @@ func (r *Resumption) Load(getenv func(string) string) (*Loaded, error) {
 	return l, nil
 }
 
-// loadFiles reads the suites from where they were, since a run without content keeps no copy. They must not have
-// changed.
+// loadFiles loads the suites from their original files, since a run with --no-content keeps no copies. The files must be
+// unchanged.
 func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 	var files []string
 	flags := r.Flags
@@ -247,13 +268,16 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 		one := &r.doc.Run.Suites[i]
 		base, _ := s.BaseVersion()
 		if s.Hash() != one.Hash || base != nil && one.EarlierHash != "" && base.Hash() != one.EarlierHash {
-			return nil, exit.BadInput("the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i])
+			return nil, exit.BadInput(
+				"the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i],
+			)
 		}
 	}
 	return l, nil
 }
 
-// Settle settles the job of a resumed run: what it has spent counts.
+// Settle settles the job of a resumed run, and checks that the run can be trusted. What the run has spent counts towards
+// its budgets.
 func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 	j, err := l.Settle()
 	if err != nil {
@@ -264,7 +288,8 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 	if err := r.vet(j, s); err != nil {
 		return nil, err
 	}
-	s.Spent, s.Before = r.doc.Spent, r.doc.LastCalls()
+	s.Spent = r.doc.Spent
+	s.Before = r.doc.LastCalls()
 	r.workers = r.doc.Workers()
 	if r.workers == 0 {
 		begun := *l
@@ -273,8 +298,8 @@ func (r *Resumption) Settle(l *Loaded) (*Job, error) {
 			r.workers = j.MostAtOnce(&settings.Limits)
 		}
 	}
-	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 { // what was under way was not written down
-		s.Spent.Calls += r.workers
+	if r.doc.End == nil && !r.doc.Booked() && s.Limits.BudgetCalls > 0 {
+		s.Spent.Calls += r.workers // calls that were in progress may have been sent, and the file does not list them
 	}
 	for model, u := range r.doc.Unpriced {
 		s.Spent.Money += s.Prices.Of(model, &u)

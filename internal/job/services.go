@@ -13,10 +13,10 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Named is a named service of a run, settled.
+// Named is a named service with its settled address and key.
 type Named struct {
 	*suite.NamedService
-	// URL is its address; "" where a variable of the environment in it is not set.
+	// URL is "" when an environment variable in the address is not set.
 	URL string
 	key string
 }
@@ -24,7 +24,7 @@ type Named struct {
 // Key is the API key, "" without one. It is a secret.
 func (n *Named) Key() string { return n.key }
 
-// services settles the named services. The suites must agree on what they are; a flag wins over their addresses.
+// services settles the named services. Suites must define a service alike; --service replaces its address.
 func (m *merger) services(f *Flags, getenv func(string) string) (map[string]*Named, error) {
 	out, err := m.defined(f.Services)
 	if err != nil {
@@ -35,34 +35,38 @@ func (m *merger) services(f *Flags, getenv func(string) string) (map[string]*Nam
 			return nil, err
 		}
 	}
-	for _, one := range out {
-		if one.KeyEnv == "" {
+	for _, named := range out {
+		if named.KeyEnv == "" {
 			continue
 		}
-		if one.key = strings.TrimSpace(getenv(one.KeyEnv)); strings.ContainsFunc(one.key, unicode.IsControl) {
+		named.key = strings.TrimSpace(getenv(named.KeyEnv))
+		if strings.ContainsFunc(named.key, unicode.IsControl) {
 			return nil, exit.BadInput(
-				"%s, the key of the service `%s`, holds a line break or another control character", one.KeyEnv, one.Name,
+				"%s, the key of the service `%s`, holds a line break or another control character", named.KeyEnv, named.Name,
 			)
 		}
 	}
 	return out, nil
 }
 
-// defined are the services as the suites define them. The addresses of services that a flag moves may differ.
+// defined collects the services that the suites define, by name. Suites may differ in the address of a service only if
+// --service replaces it; moved holds those by name.
 func (m *merger) defined(moved map[string]string) (map[string]*Named, error) {
-	out, from := map[string]*Named{}, map[string]string{} // which file defines it first
+	out := map[string]*Named{}
+	from := map[string]string{} // the first file that defines a service, by name
 	for _, s := range m.suites {
-		for _, one := range s.AllServices() {
-			known := out[one.Name]
+		for _, named := range s.AllServices() {
+			known := out[named.Name]
 			if known == nil {
-				out[one.Name], from[one.Name] = &Named{one, one.BaseURL, ""}, s.File
+				out[named.Name] = &Named{NamedService: named, URL: named.BaseURL}
+				from[named.Name] = s.File
 				continue
 			}
-			if key := one.DiffersFrom(known.NamedService); key != "" && (key != "baseUrl" || moved[one.Name] == "") {
+			if key := named.DiffersFrom(known.NamedService); key != "" && (key != "baseUrl" || moved[named.Name] == "") {
 				return nil, exit.BadInput(
 					"%s and %s differ in `%s` of the service `%s`, which the suites of one run share: "+
-						"make them agree, rename one, "+
-						"or run the suites one by one", from[one.Name], s.File, key, one.Name,
+						"make them agree, rename one, or run the suites one by one",
+					from[named.Name], s.File, key, named.Name,
 				)
 			}
 		}
@@ -72,38 +76,39 @@ func (m *merger) defined(moved map[string]string) (map[string]*Named, error) {
 
 // redirect gives a named service another address, as --service does.
 func redirect(all map[string]*Named, name, url string, emulated bool) error {
-	one := all[name]
+	named := all[name]
 	switch {
-	case one == nil && len(all) == 0:
+	case named == nil && len(all) == 0:
 		return exit.BadInput("--service %s.baseUrl: the suites name no services", name)
-	case one == nil:
+	case named == nil:
 		names := slices.Sorted(maps.Keys(all))
 		return exit.BadInput("--service %s.baseUrl: there is no service %s; %s", name, name, diag.DidYouMean(name, names))
 	case emulated:
 		return exit.BadInput("--emulator and --service %s.baseUrl name two addresses: choose one", name)
 	}
-	if problem := one.CheckAddress(url); problem != "" {
+	if problem := named.CheckAddress(url); problem != "" {
 		return exit.BadInput("--service %s.baseUrl: %s", name, problem)
 	}
-	one.URL = url
+	named.URL = url
 	return nil
 }
 
-// serviceLimits are the limits of the named services, with what those of the run leave to them.
+// serviceLimits returns the limits of each named service. Its concurrency defaults to that of the run.
 func (s *Settings) serviceLimits() map[string]suite.Limits {
 	if len(s.Services) == 0 {
 		return nil
 	}
 	out := map[string]suite.Limits{}
-	for name, one := range s.Services {
-		own := one.Limits
+	for name, named := range s.Services {
+		own := named.Limits
 		own.Concurrency = cmp.Or(own.Concurrency, s.Limits.Concurrency)
 		out[name] = own
 	}
 	return out
 }
 
-// Caller is how a named service knows who calls: a key, the program that prints tokens, or a secret header.
+// Caller identifies the caller to a named service: the key, the program that prints tokens, or a secret header. It is a
+// secret, and "" when the service needs none.
 func (n *Named) Caller() string {
 	switch headers := (&dialect.Contact{NamedService: n.NamedService}).Secrets(); {
 	case n.key != "":

@@ -22,44 +22,45 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Settings are where a run goes and within which limits, settled from flags,
-// environment and suites.
+// Settings are the services and limits of a run, merged from flags, environment, suites and the project file.
 type Settings struct {
 	Service eval.RunService
-	// Services are the named ones, by their names.
+	// Services are the named services, by name.
 	Services map[string]*Named
 	Limits   suite.Limits
 	Prices   *pricing.List // nil without a price list
-	// Labels are those of the suites with a scorer that takes them, by the names of the suites.
+	// Labels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
 	Labels map[string]*labels.File
 	key    string
-	Capped bool           // limits.concurrency was given, and caps the calls to all services together
-	trust  *trust.Keys    // with which runs are signed
-	Spent  eval.Spent     // before, by a run that is resumed
-	Before []eval.Booking // the last calls of a run that is resumed
+	Capped bool           // the user set a concurrency, which then caps the calls to all services together
+	trust  *trust.Keys    // keys to sign runs, and to check their signatures
+	Spent  eval.Spent     // what a resumed run has spent already
+	Before []eval.Booking // the last calls of a resumed run, for limits per minute
 
-	Selection *selection.Selection // by --failed-in, --changed-since and --sample; nil without them
+	// Selection holds the trials that --failed-in, --changed-since and --sample select; nil without these flags.
+	Selection *selection.Selection
 }
 
 // Key is the API key, "" without one. It is a secret.
 func (s *Settings) Key() string { return s.key }
 
-// UseKey replaces the API key: an emulator has its own, and a login does without.
+// UseKey replaces the API key: an emulator has its own key, and a login needs none.
 func (s *Settings) UseKey(key string) { s.key = key }
 
-// EmulatorURL stands for the embedded emulator's address until that is known.
+// EmulatorURL is a placeholder for the embedded emulator's address until it listens on a port.
 const EmulatorURL = "http://127.0.0.1"
 
 // Defaults of the limits.
 const (
 	defaultConcurrency = 8
-	otherConcurrency   = 512 // where an executor in other processes bounds the calls by the room that it has
+	otherConcurrency   = 512 // with an executor in other processes, which applies its own, lower limit
 	defaultTimeout     = 60 * time.Second
 	defaultAttempts    = 5
 )
 
-// Settle merges flags, environment and suites into the settings of a job: a flag wins over a variable, a variable over the
-// files, and files must agree. Files with problems are a *BadFiles.
+// Settle merges flags, environment, suites and the project file into the settings of a job. A flag wins over a variable, a
+// variable over the suites, and these over the project file. Suites must agree. For files with problems, the error is a
+// *BadFiles.
 func (l *Loaded) Settle() (*Job, error) {
 	if err := l.Bad(); err != nil {
 		return nil, err
@@ -102,8 +103,8 @@ func (l *Loaded) settings() (Settings, error) {
 	}
 	if len(m.differ) > 0 {
 		return s, exit.BadInput(
-			"the suites of one run share one service and one ledger, but they differ in %s: run them one by one, make them agree, or settle it "+
-				"by flags",
+			"the suites of one run share one service and one ledger, but they differ in %s: "+
+				"run them one by one, make them agree, or settle it by flags",
 			strings.Join(m.differ, ", "),
 		)
 	}
@@ -114,120 +115,136 @@ func (l *Loaded) settings() (Settings, error) {
 		return s, err
 	}
 	s.Selection, err = selection.New(&f.Options, f.Dir, l.rescored.within, func() *runner.Plan {
-		f.Shard = eval.Shard{} // a shard is a part of what is selected
+		f.Shard = eval.Shard{} // shards divide the selection, so it must not depend on them
 		return l.plan(&f, nil, s.Service.APIVersion)
 	})
 	return s, err
 }
 
-// readLabels reads what people say of answers, for the suites whose scorers take that.
+// readLabels reads people's labels of answers, by suite name, for the suites with a scorer that compares with them.
 func (l *Loaded) readLabels() (map[string]*labels.File, error) {
-	out := map[string]*labels.File{}
+	files := map[string]*labels.File{}
 	var problems []error
-	for _, one := range l.Suites {
-		for _, s := range one.Versions() {
-			if !s.TakesLabels() || out[one.Name] != nil {
+	for _, s := range l.Suites {
+		for _, version := range s.Versions() {
+			if !version.TakesLabels() || files[s.Name] != nil {
 				continue
 			}
-			file, err := labels.Read(l.Flags.Dir.Join("."), one.Name)
+			file, err := labels.Read(l.Flags.Dir.Join("."), s.Name)
 			if err == nil {
 				err = file.Err()
 			}
-			problems, out[one.Name] = append(problems, err), file
+			problems = append(problems, err)
+			files[s.Name] = file
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
-	return out, nil
+	return files, nil
 }
 
-// service settles where requests are sent.
+// service settles the unnamed service: its address, and how callers authenticate.
 func (m *merger) service(o *eval.ServiceOptions, getenv func(string) string) eval.RunService {
-	text := func(name, flag, variable string, of func(*suite.Service) string) string {
-		return pick(m, "service."+name, cmp.Or(flag, getenv(variable)), func(s *suite.Suite) string { return of(&s.Service) })
+	// text settles one setting from its flag, its environment variable and the suites.
+	text := func(name, flag, variable string, of func(suite.Service) string) string {
+		given := cmp.Or(flag, getenv(variable))
+		return pick(m, "service."+name, given, func(s *suite.Suite) string { return of(s.Service) })
 	}
+	baseURL := func(s suite.Service) string { return s.BaseURL }
+	apiVersion := func(s suite.Service) string { return s.APIVersion }
+	headerPrefix := func(s suite.Service) string { return s.HeaderPrefix }
+	auth := func(s suite.Service) string { return s.Auth }
+	cloudProject := func(s suite.Service) string { return s.Project }
+	scopeBase := func(s suite.Service) string { return s.AuthScopeBase }
 	r := eval.RunService{
-		BaseURL:       text("baseUrl", o.BaseURL, "EVALRUN_BASE_URL", func(s *suite.Service) string { return s.BaseURL }),
-		APIVersion:    text("apiVersion", o.APIVersion, "EVALRUN_API_VERSION", func(s *suite.Service) string { return s.APIVersion }),
-		HeaderPrefix:  text("headerPrefix", o.HeaderPrefix, "EVALRUN_HEADER_PREFIX", func(s *suite.Service) string { return s.HeaderPrefix }),
-		Auth:          text("auth", o.Auth, "EVALRUN_AUTH", func(s *suite.Service) string { return s.Auth }),
-		Project:       text("project", o.Project, "EVALRUN_PROJECT", func(s *suite.Service) string { return s.Project }),
-		AuthScopeBase: text("authScopeBase", o.ScopeBase, "EVALRUN_AUTH_SCOPE_BASE", func(s *suite.Service) string { return s.AuthScopeBase }),
+		BaseURL:       text("baseUrl", o.BaseURL, "EVALRUN_BASE_URL", baseURL),
+		APIVersion:    text("apiVersion", o.APIVersion, "EVALRUN_API_VERSION", apiVersion),
+		HeaderPrefix:  text("headerPrefix", o.HeaderPrefix, "EVALRUN_HEADER_PREFIX", headerPrefix),
+		Auth:          text("auth", o.Auth, "EVALRUN_AUTH", auth),
+		Project:       text("project", o.Project, "EVALRUN_PROJECT", cloudProject),
+		AuthScopeBase: text("authScopeBase", o.ScopeBase, "EVALRUN_AUTH_SCOPE_BASE", scopeBase),
 	}
 	d := m.defaults.ServiceOptions
-	r.BaseURL, r.APIVersion = cmp.Or(r.BaseURL, d.BaseURL), cmp.Or(r.APIVersion, d.APIVersion)
-	r.HeaderPrefix, r.Auth = cmp.Or(r.HeaderPrefix, d.HeaderPrefix), cmp.Or(r.Auth, d.Auth)
-	r.Project, r.AuthScopeBase = cmp.Or(r.Project, d.Project), cmp.Or(r.AuthScopeBase, d.ScopeBase)
-	r.BaseURL, r.AuthScopeBase = strings.TrimRight(r.BaseURL, "/"), strings.TrimRight(r.AuthScopeBase, "/")
-	r.APIVersion = cmp.Or(r.APIVersion, service.APIVersions[0])
-	r.HeaderPrefix, r.Auth = cmp.Or(r.HeaderPrefix, service.DefaultHeaderPrefix), cmp.Or(r.Auth, suite.AuthKey)
+	r.BaseURL = strings.TrimRight(cmp.Or(r.BaseURL, d.BaseURL), "/")
+	r.APIVersion = cmp.Or(r.APIVersion, d.APIVersion, service.APIVersions[0])
+	r.HeaderPrefix = cmp.Or(r.HeaderPrefix, d.HeaderPrefix, service.DefaultHeaderPrefix)
+	r.Auth = cmp.Or(r.Auth, d.Auth, suite.AuthKey)
+	r.Project = cmp.Or(r.Project, d.Project)
+	r.AuthScopeBase = strings.TrimRight(cmp.Or(r.AuthScopeBase, d.ScopeBase), "/")
 	return r
 }
 
-// limits settles what bounds the calls.
+// limits settles the limits of the calls.
 func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
-	number := func(name string, flag int, of func(*suite.Limits) int) int {
-		return pick(m, "limits."+name, flag, func(s *suite.Suite) int { return of(&s.Limits) })
+	number := func(name string, flag int, of func(suite.Limits) int) int {
+		return pick(m, "limits."+name, flag, func(s *suite.Suite) int { return of(s.Limits) })
 	}
-	period := func(name string, flag time.Duration, of func(*suite.Limits) time.Duration) time.Duration {
-		return pick(m, "limits."+name, flag, func(s *suite.Suite) time.Duration { return of(&s.Limits) })
+	period := func(name string, flag time.Duration, of func(suite.Limits) time.Duration) time.Duration {
+		return pick(m, "limits."+name, flag, func(s *suite.Suite) time.Duration { return of(s.Limits) })
 	}
-	l := suite.Limits{
-		Concurrency:       number("concurrency", o.Concurrency, func(l *suite.Limits) int { return l.Concurrency }),
-		RequestsPerMinute: number("requestsPerMinute", o.RPM, func(l *suite.Limits) int { return l.RequestsPerMinute }),
-		TokensPerMinute:   number("tokensPerMinute", o.TPM, func(l *suite.Limits) int { return l.TokensPerMinute }),
-		BudgetTokens:      number("budget.tokens", o.BudgetTokens, func(l *suite.Limits) int { return l.BudgetTokens }),
-		BudgetCalls:       number("budget.calls", o.BudgetCalls, func(l *suite.Limits) int { return l.BudgetCalls }),
-		BudgetMoney:       pick(m, "limits.budget.money", o.BudgetMoney, func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }),
-		BudgetTime:        period("budget.time", o.BudgetTime, func(l *suite.Limits) time.Duration { return l.BudgetTime }),
-		Timeout:           period("timeout", o.Timeout, func(l *suite.Limits) time.Duration { return l.Timeout }),
-		Attempts:          number("attempts", o.Attempts, func(l *suite.Limits) int { return l.Attempts }),
-		CountTokens:       pick(m, "limits.countTokens", "", func(s *suite.Suite) string { return s.Limits.CountTokens }),
-	}
+	money := func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }
+	countTokens := func(s *suite.Suite) string { return s.Limits.CountTokens }
+
+	var l suite.Limits
+	l.Concurrency = number("concurrency", o.Concurrency, func(l suite.Limits) int { return l.Concurrency })
+	l.RequestsPerMinute = number("requestsPerMinute", o.RPM, func(l suite.Limits) int { return l.RequestsPerMinute })
+	l.TokensPerMinute = number("tokensPerMinute", o.TPM, func(l suite.Limits) int { return l.TokensPerMinute })
+	l.BudgetTokens = number("budget.tokens", o.BudgetTokens, func(l suite.Limits) int { return l.BudgetTokens })
+	l.BudgetCalls = number("budget.calls", o.BudgetCalls, func(l suite.Limits) int { return l.BudgetCalls })
+	l.BudgetMoney = pick(m, "limits.budget.money", o.BudgetMoney, money)
+	l.BudgetTime = period("budget.time", o.BudgetTime, func(l suite.Limits) time.Duration { return l.BudgetTime })
+	l.Timeout = period("timeout", o.Timeout, func(l suite.Limits) time.Duration { return l.Timeout })
+	l.Attempts = number("attempts", o.Attempts, func(l suite.Limits) int { return l.Attempts })
+	l.CountTokens = pick(m, "limits.countTokens", "", countTokens)
+
 	d := &m.defaults.LimitOptions
 	m.capped = l.Concurrency+d.Concurrency > 0
-	l.Concurrency, l.Timeout = cmp.Or(l.Concurrency, d.Concurrency, m.usual),
-		cmp.Or(l.Timeout, d.Timeout, defaultTimeout)
-	l.Attempts, l.CountTokens = cmp.Or(l.Attempts, d.Attempts, defaultAttempts), cmp.Or(l.CountTokens, suite.CountAuto)
-	l.RequestsPerMinute, l.TokensPerMinute = cmp.Or(l.RequestsPerMinute, d.RPM), cmp.Or(l.TokensPerMinute, d.TPM)
-	l.BudgetTokens, l.BudgetCalls = cmp.Or(l.BudgetTokens, d.BudgetTokens), cmp.Or(l.BudgetCalls, d.BudgetCalls)
-	l.BudgetMoney, l.BudgetTime = cmp.Or(l.BudgetMoney, d.BudgetMoney), cmp.Or(l.BudgetTime, d.BudgetTime)
+	l.Concurrency = cmp.Or(l.Concurrency, d.Concurrency, m.usual)
+	l.RequestsPerMinute = cmp.Or(l.RequestsPerMinute, d.RPM)
+	l.TokensPerMinute = cmp.Or(l.TokensPerMinute, d.TPM)
+	l.BudgetTokens = cmp.Or(l.BudgetTokens, d.BudgetTokens)
+	l.BudgetCalls = cmp.Or(l.BudgetCalls, d.BudgetCalls)
+	l.BudgetMoney = cmp.Or(l.BudgetMoney, d.BudgetMoney)
+	l.BudgetTime = cmp.Or(l.BudgetTime, d.BudgetTime)
+	l.Timeout = cmp.Or(l.Timeout, d.Timeout, defaultTimeout)
+	l.Attempts = cmp.Or(l.Attempts, d.Attempts, defaultAttempts)
+	l.CountTokens = cmp.Or(l.CountTokens, suite.CountAuto)
 	l.Models = m.models()
 	return l
 }
 
-// prices reads the price list of a run: that of the flag, or the one on which the suites agree.
+// prices returns the price list of a run: from the flag, from the suites, which must agree, or from the project file. It
+// is nil without one.
 func (m *merger) prices(file string) (*pricing.List, error) {
 	if file != "" {
 		return readPrices(file)
 	}
-	var out *pricing.List
+	var list *pricing.List
 	for _, s := range m.suites {
 		switch {
 		case s.Prices == nil:
-		case out == nil:
-			out = s.Prices
-		case !reflect.DeepEqual(out, s.Prices):
+		case list == nil:
+			list = s.Prices
+		case !reflect.DeepEqual(list, s.Prices):
 			m.differ = append(m.differ, "prices")
 		}
 	}
-	if list := m.defaults.Prices; out == nil && list != "" {
-		return readPrices(list)
+	if list == nil && m.defaults.Prices != "" {
+		return readPrices(m.defaults.Prices)
 	}
-	return out, nil
+	return list, nil
 }
 
-// readPrices reads a price list.
 func readPrices(file string) (*pricing.List, error) {
 	src, err := regular.ReadInput(file, maxInput)
 	if err != nil {
 		return nil, exit.BadInput("the price list cannot be read: %w", err)
 	}
-	one := &Files{sources: map[string][]byte{file: src}}
-	p := suite.LoadPrices(file, src, &one.Diags)
-	if one.Diags.HasErrors() {
-		return nil, &BadFiles{one}
+	files := &Files{sources: map[string][]byte{file: src}}
+	p := suite.LoadPrices(file, src, &files.Diags)
+	if files.Diags.HasErrors() {
+		return nil, &BadFiles{files}
 	}
 	return p, nil
 }
@@ -254,33 +271,33 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// merger collects the settings in which suites differ.
+// merger settles settings from flags, suites and the project file, and collects those in which suites differ.
 type merger struct {
 	suites   []*suite.Suite
 	defaults *eval.Options // of the project file
-	differ   []string
-	capped   bool // a concurrency was given
-	usual    int  // concurrency where none is
+	differ   []string      // keys in which suites differ
+	capped   bool          // the user set a concurrency
+	usual    int           // default concurrency
 }
 
-// models joins the limits of models, on which suites that set them must agree.
+// models merges the limits of models. Suites that limit the same model must agree.
 func (m *merger) models() []suite.ModelLimits {
-	var out []suite.ModelLimits
+	var all []suite.ModelLimits
 	for _, s := range m.suites {
-		for _, one := range s.Limits.Models {
-			i := slices.IndexFunc(out, func(known suite.ModelLimits) bool { return known.Model == one.Model })
+		for _, limits := range s.Limits.Models {
+			i := slices.IndexFunc(all, func(known suite.ModelLimits) bool { return known.Model == limits.Model })
 			switch {
 			case i < 0:
-				out = append(out, one)
-			case out[i] != one:
-				m.differ = append(m.differ, "limits.models."+one.Model)
+				all = append(all, limits)
+			case all[i] != limits:
+				m.differ = append(m.differ, "limits.models."+limits.Model)
 			}
 		}
 	}
-	return out
+	return all
 }
 
-// pick is the given value, else the one on which the suites that set it agree.
+// pick returns the given value, or else the one that the suites set. If they set several, it notes the name in m.differ.
 func pick[T comparable](m *merger, name string, given T, of func(*suite.Suite) T) T {
 	var zero T
 	if given != zero {

@@ -15,36 +15,38 @@ import (
 )
 
 // A run directory acts as code: resuming or rescoring it starts the programs of its suites and sends the key to its
-// address. So evalrun signs its header with the user's key, and a directory of somebody else has to be trusted by name.
+// address. So evalrun signs the header of a run with the user's key, and refuses a directory that somebody else made
+// unless --trust is given.
 
-// ownService is where the user's own flags and environment say that the service is, whatever a run says.
+// ownService is the service according to the user's own flags and environment, whatever a run says.
 type ownService struct {
 	baseURL, auth string
-	named         map[string]string // addresses of named services, by their names
+	named         map[string]string // addresses of named services, by name
 }
 
-// own is what the flags say of the service.
+// own returns the service according to the flags.
 func (f *Flags) own() ownService { return ownService{f.BaseURL, f.Auth, maps.Clone(f.Services)} }
 
-// settle takes what the flags do not say from the environment.
+// settle completes o from the environment.
 func (o ownService) settle(getenv func(string) string) ownService {
 	return ownService{
-		strings.TrimRight(cmp.Or(o.baseURL, getenv("EVALRUN_BASE_URL")), "/"),
-		cmp.Or(o.auth, getenv("EVALRUN_AUTH"), suite.AuthKey), o.named,
+		baseURL: strings.TrimRight(cmp.Or(o.baseURL, getenv("EVALRUN_BASE_URL")), "/"),
+		auth:    cmp.Or(o.auth, getenv("EVALRUN_AUTH"), suite.AuthKey),
+		named:   o.named,
 	}
 }
 
-// claims are what a run does because of its header and its suites alone.
+// claims are the side effects that a run's header and suites ask for, and the user's flags do not.
 type claims struct {
 	run       *journal.Document
-	address   string // to which the key goes; "": to the user's own, or nowhere
-	endpoints []string
-	services  []string
-	programs  []string
-	folder    string // in which answers are recorded
+	address   string   // receives the key or login; "" if that is the user's own address, or nothing is sent
+	endpoints []string // of applications
+	services  []string // named services, as check shows them
+	programs  []string // command lines
+	folder    string   // receives recorded answers
 }
 
-// check says what an untrusted run would do, as an error; nil when that is nothing.
+// check returns an error that lists the side effects, or nil when there are none. how is the task, such as "resuming".
 func (c *claims) check(how string) error {
 	var would []string
 	if c.address != "" {
@@ -53,8 +55,8 @@ func (c *claims) check(how string) error {
 	for _, e := range c.endpoints {
 		would = append(would, "send requests, with what your environment holds for them, to "+e)
 	}
-	for _, one := range c.services {
-		would = append(would, "send requests to "+one)
+	for _, s := range c.services {
+		would = append(would, "send requests to "+s)
 	}
 	for _, p := range c.programs {
 		would = append(would, "start the program "+p)
@@ -73,13 +75,13 @@ func (c *claims) check(how string) error {
 		why = "was signed by somebody else, or was moved or changed since"
 	}
 	return exit.BadInput(
-		"the run %s %s; %s it would:%s\nadd --trust to allow that, or --untrusted to start no program, call no endpoint and use only "+
-			"your own service",
+		"the run %s %s; %s it would:%s\n"+
+			"add --trust to allow that, or --untrusted to start no program, call no endpoint and use only your own service",
 		c.run.Dir, why, how, strings.Join(would, ""),
 	)
 }
 
-// elsewhere is the address of the settings when it, or the way to authenticate, is not the user's own.
+// elsewhere returns the settled address if it, or the way to authenticate, differs from the user's own; otherwise "".
 func (s *Settings) elsewhere(own ownService) string {
 	if s.Service.BaseURL == own.baseURL && s.Service.Auth == own.auth {
 		return ""
@@ -87,21 +89,21 @@ func (s *Settings) elsewhere(own ownService) string {
 	return s.Service.BaseURL
 }
 
-// programsOf are the commands that suites start, or only those of their scorers.
+// programsOf returns the commands that the suites start, or with ofScorers only those of their scorers.
 func programsOf(j *Job, ofScorers bool) []string {
-	var out []string
+	var commands []string
 	for _, s := range j.Suites {
 		for _, version := range s.Versions() {
 			if !ofScorers {
-				out = append(out, version.Programs()...)
+				commands = append(commands, version.Programs()...)
 			}
-			out = append(out, scorersPrograms(version)...)
+			commands = append(commands, scorersPrograms(version)...)
 		}
 	}
-	return few(out)
+	return few(commands)
 }
 
-// endpointsOf are the endpoints that suites call.
+// endpointsOf returns the HTTP endpoints of applications that the suites call.
 func endpointsOf(j *Job) []string {
 	var out []string
 	for t := range j.Targets {
@@ -112,33 +114,34 @@ func endpointsOf(j *Job) []string {
 	return few(out)
 }
 
-// servicesOf are the named services that are called and whose address the user does not give by a flag.
+// servicesOf describes the named services among calls whose address no flag of the user gives. own holds the addresses
+// from flags, by name.
 func servicesOf(s *Settings, own map[string]string, calls []string) []string {
 	var out []string
 	for _, name := range calls {
-		if one := s.Services[name]; one != nil && own[name] != one.URL {
+		if named := s.Services[name]; named != nil && own[name] != named.URL {
 			with := "without a key"
-			if one.KeyEnv != "" {
-				with = "with your key in " + one.KeyEnv
+			if named.KeyEnv != "" {
+				with = "with your key in " + named.KeyEnv
 			}
-			out = append(out, fmt.Sprintf("%s (the service `%s`), %s", one.URL, name, with))
+			out = append(out, fmt.Sprintf("%s (the service `%s`), %s", named.URL, name, with))
 		}
 	}
 	return few(out)
 }
 
-// loginsOf are the programs that print tokens for services that are called.
+// loginsOf returns the programs that print tokens for the named services among calls.
 func loginsOf(s *Settings, calls []string) []string {
 	var out []string
 	for _, name := range calls {
-		if one := s.Services[name]; one != nil && one.Login != nil {
-			out = append(out, one.Login.Identity)
+		if named := s.Services[name]; named != nil && named.Login != nil {
+			out = append(out, named.Login.Identity)
 		}
 	}
 	return few(out)
 }
 
-// few are the first of some words, each once.
+// few removes duplicates, and cuts a long list so that the message fits a screen.
 func few(words []string) []string {
 	var out []string
 	for _, w := range words {
@@ -153,10 +156,10 @@ func few(words []string) []string {
 	return out
 }
 
-// programsIn are the commands that one suite starts.
+// programsIn returns the commands that one suite starts.
 func programsIn(s *suite.Suite) []string { return append(s.Programs(), scorersPrograms(s)...) }
 
-// scorersPrograms are those of its scorers.
+// scorersPrograms returns the commands that the scorers of a suite start, each once.
 func scorersPrograms(s *suite.Suite) []string {
 	var out []string
 	for c := range s.Cases() {
@@ -171,7 +174,7 @@ func scorersPrograms(s *suite.Suite) []string {
 	return out
 }
 
-// vet wants a run that is resumed to be the user's own, or to do nothing that needs trust.
+// vet refuses to resume a run that somebody else made if it would do anything that needs trust.
 func (r *Resumption) vet(j *Job, s *Settings) error {
 	if r.trust || r.untrusted || s.trust.Signed(r.doc) {
 		return nil
@@ -183,17 +186,18 @@ func (r *Resumption) vet(j *Job, s *Settings) error {
 	}
 	if r.Flags.Emulator == "" && r.Flags.Replay == "" && r.Flags.Answers == "" {
 		calls := j.Called()
-		c.address, c.services = s.elsewhere(r.own), servicesOf(s, r.own.named, calls)
+		c.address = s.elsewhere(r.own)
+		c.services = servicesOf(s, r.own.named, calls)
 		c.programs = append(c.programs, loginsOf(s, calls)...)
 	}
 	return c.check("resuming")
 }
 
-// Trusts reports whether a run is the user's own, or one that the user trusts.
+// Trusts reports whether the user signed a run, or gave --trust.
 func (j *Job) Trusts(d *journal.Document) bool { return j.Flags.Trust || j.Settings.trust.Signed(d) }
 
-// VetAnswers wants a run whose answers are judged again to be trusted, or the job to do nothing that needs trust. Suites that the user
-// named are the user's own. sends says that something is sent to services.
+// VetAnswers refuses to rescore a run that somebody else made if that would do anything that needs trust. Suites that the
+// user named are trusted. sends says that the job sends requests to services.
 func (j *Job) VetAnswers(of *journal.Document, sends bool) error {
 	if j.Trusts(of) || j.Flags.Untrusted {
 		return nil
@@ -214,5 +218,5 @@ func (j *Job) VetAnswers(of *journal.Document, sends bool) error {
 	return c.check("rescoring")
 }
 
-// Sign signs the header of a run that is about to be made in dir.
+// Sign signs the header of a new run in dir with the user's key.
 func (s *Settings) Sign(run *eval.Run, dir string) error { return s.trust.SignRun(run, dir) }

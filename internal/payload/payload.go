@@ -142,7 +142,8 @@ func PromptBytes(r *eval.Request) int {
 // IsPlain reports whether contents are the whole prompt of a request: there is no system text, no tool, and no result
 // of a call.
 func IsPlain(r *eval.Request) bool {
-	return r.System == "" && len(r.Tools) == 0 && !slices.ContainsFunc(parts(r.Contents), func(p eval.Part) bool { return p.Result != nil })
+	hasResult := func(p eval.Part) bool { return p.Result != nil }
+	return r.System == "" && len(r.Tools) == 0 && !slices.ContainsFunc(parts(r.Contents), hasResult)
 }
 
 // AppendPrompt appends the whole prompt of a request, in a form that is no request: two prompts that differ have

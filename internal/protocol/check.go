@@ -97,9 +97,13 @@ func (c *checking) parts(takes files) {
 }
 
 func (c *checking) part(p *eval.Part, ofModel bool, takes files) {
-	key, file, taken := "image", p.Image, takes.images
+	key := "image"
+	file := p.Image
+	taken := takes.images
 	if p.Data != nil {
-		key, file, taken = "data", p.Data, takes.data
+		key = "data"
+		file = p.Data
+		taken = takes.data
 	}
 	switch {
 	case file == nil:

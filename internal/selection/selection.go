@@ -166,7 +166,9 @@ func sample(cases []planned, n int, seed uint64) []planned {
 	}
 	in := map[int]bool{}
 	for _, cases := range suites {
-		slices.SortFunc(cases, func(a, b drawn) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.ordinal, b.ordinal)) })
+		slices.SortFunc(cases, func(a, b drawn) int {
+			return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.ordinal, b.ordinal))
+		})
 		for _, c := range cases[:min(n, len(cases))] {
 			in[c.ordinal] = true
 		}
@@ -192,7 +194,12 @@ func FindTrial(d *journal.Document, t *eval.Trial) (place int, ok bool) {
 // failedIn takes the cases of arms when a repeat failed or ended in an error. It takes cases of the same name and
 // also renamed ones, since added or removed rows move the names of others.
 func failedIn(d *journal.Document) (*trialFilter, error) {
-	r := earlier{seed: maphash.MakeSeed(), ids: map[ArmCase]uint64{}, failed: map[ArmCase]bool{}, moved: map[ArmCase]bool{}}
+	r := earlier{
+		seed:   maphash.MakeSeed(),
+		ids:    map[ArmCase]uint64{},
+		failed: map[ArmCase]bool{},
+		moved:  map[ArmCase]bool{},
+	}
 	for f, err := range d.Facts() {
 		if err != nil {
 			return nil, err
@@ -253,7 +260,9 @@ func changedSince(d *journal.Document) (*trialFilter, error) {
 // stays on record.
 func (s *Selection) recordedIn(d *journal.Document) (*trialFilter, error) {
 	was := d.Run.Options()
-	s.FailedIn, s.ChangedSince, s.Sample = was.FailedIn, was.ChangedSince, was.Sample
+	s.FailedIn = was.FailedIn
+	s.ChangedSince = was.ChangedSince
+	s.Sample = was.Sample
 	there := map[ArmCase]bool{}
 	for i := range d.Len() {
 		k := d.Known(i)

@@ -29,7 +29,9 @@ func NamedModels() []eval.Model {
 		}
 	}
 	sampling := func(m eval.Model, temperature, topP float64, topK int) eval.Model {
-		m.Temperature, m.TopP, m.TopK = new(temperature), new(topP), new(topK)
+		m.Temperature = new(temperature)
+		m.TopP = new(topP)
+		m.TopK = new(topK)
 		return m
 	}
 	return []eval.Model{

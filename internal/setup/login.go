@@ -68,7 +68,14 @@ func NewLogin(service *eval.RunService, o LoginOptions) (*Login, error) {
 		return nil, exit.Incomplete("%w", err)
 	}
 	return &Login{store: store, oauth: oauth.Login{
-		Client: client, Scopes: scopes, Wait: o.Wait, Notice: o.Notice, Show: o.Show, Open: o.Open, Pasted: o.Pasted, Keep: store.Keep,
+		Client: client,
+		Scopes: scopes,
+		Wait:   o.Wait,
+		Notice: o.Notice,
+		Show:   o.Show,
+		Open:   o.Open,
+		Pasted: o.Pasted,
+		Keep:   store.Keep,
 	}}, nil
 }
 
@@ -176,7 +183,10 @@ func NewLoginStatus(
 	if err != nil {
 		return nil, nil, exit.Incomplete("%w", err)
 	}
-	out.ClientID, out.Scopes, out.Expiry, out.RefreshToken = login.Client.ID, login.Scopes, login.Expiry, login.RefreshToken != ""
+	out.ClientID = login.Client.ID
+	out.Scopes = login.Scopes
+	out.Expiry = login.Expiry
+	out.RefreshToken = login.RefreshToken != ""
 	if out.Project == "" {
 		out.Project = login.Client.Project
 	}

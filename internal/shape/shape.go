@@ -50,7 +50,7 @@ func (b Block) Has(name string) bool {
 	return slices.ContainsFunc(b.Keys, func(k Key) bool { return k.Name == name })
 }
 
-// Only is the block with some of its keys, all of them optional.
+// Only returns the block with some of its keys, all of them optional.
 func (b Block) Only(names ...string) Block {
 	return Block{Keys: slices.DeleteFunc(slices.Clone(b.Keys), func(k Key) bool { return !slices.Contains(names, k.Name) })}
 }
@@ -76,7 +76,7 @@ func (b Block) Shape() Shape {
 	}
 }
 
-// Wanting are schemas that want one key each, for oneOf and anyOf.
+// Wanting returns one schema for each key, which requires that key, for oneOf and anyOf.
 func Wanting(keys ...string) []Schema {
 	out := make([]Schema, len(keys))
 	for i, k := range keys {
@@ -149,7 +149,7 @@ func Number(lo, hi float64) Shape {
 	return orTemplate(func() Schema { return bounded("number", lo, hi) })
 }
 
-// bounded leaves out the bounds that are there only because numbers have an end.
+// bounded leaves out limits that come only from the range of Go's numbers.
 func bounded(kind string, lo, hi float64) Schema {
 	out := Schema{"type": kind}
 	if lo > math.MinInt32 {
@@ -239,7 +239,11 @@ func Some(mapping Shape) Shape {
 // When makes two shapes of a mapping: one when it has a key, and another when it does not.
 func When(key string, then, otherwise Shape) Shape {
 	return func(templates bool) Schema {
-		return Schema{"if": Schema{"type": "object", "required": []string{key}}, "then": then(templates), "else": otherwise(templates)}
+		return Schema{
+			"if":   Schema{"type": "object", "required": []string{key}},
+			"then": then(templates),
+			"else": otherwise(templates),
+		}
 	}
 }
 
@@ -258,7 +262,9 @@ func Document(title string, root Shape, defs map[string]Shape) []byte {
 	for name, is := range defs {
 		all[name] = is(false)
 	}
-	out["$schema"], out["title"], out["$defs"] = "https://json-schema.org/draft/2020-12/schema", title, all
+	out["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	out["title"] = title
+	out["$defs"] = all
 	text, err := json.MarshalIndent(out, "", " ")
 	if err != nil { // there are only maps, lists and scalars in it
 		panic(err)

@@ -21,7 +21,7 @@ const (
 
 var access = template.FuncMap{atName: at, pairsName: pairs, itemsName: items}
 
-// missingError says that a mapping lacks a name, which is at an offset of the template.
+// missingError says that a mapping lacks a name. It has the offset of the name in the template.
 type missingError struct {
 	offset  int
 	name    string
@@ -30,8 +30,7 @@ type missingError struct {
 
 func (e *missingError) Error() string { return e.message }
 
-// at is what a value has under names in a row, from an offset on. Of a list it is what each item
-// has.
+// at follows a chain of names into a value. For a list, it follows them in each item.
 func at(v variable.Value, offset int, names ...string) (variable.Value, error) {
 	for i, name := range names {
 		if list, ok := v.(variable.List); ok {
@@ -50,7 +49,7 @@ func at(v variable.Value, offset int, names ...string) (variable.Value, error) {
 	return reached(v), nil
 }
 
-// each is what the items of a list have under names: `.answers.text` are the texts of all answers.
+// each follows names in the items of a list: `.answers.text` gives the texts of all answers.
 func each(list variable.List, offset int, names []string) (variable.Value, error) {
 	out := make(variable.List, len(list))
 	for i, item := range list {
@@ -70,10 +69,10 @@ func each(list variable.List, offset int, names []string) (variable.Value, error
 	return out, nil
 }
 
-// maxNamed is how many of the names of a mapping a message lists.
+// maxNamed is the most names of a mapping that a message lists.
 const maxNamed = 8
 
-// insteadOf lists the names that a mapping has.
+// insteadOf lists the names of a mapping, as a hint.
 func insteadOf(v variable.Value) string {
 	o, ok := v.(variable.Object)
 	if !ok || len(o) == 0 || len(o) > maxNamed {
@@ -86,7 +85,7 @@ func insteadOf(v variable.Value) string {
 	return ", only " + strings.Join(names, ", ")
 }
 
-// described names what a value is.
+// described names the type of a value.
 func described(v variable.Value) string {
 	switch v.(type) {
 	case variable.List:
@@ -101,7 +100,7 @@ func described(v variable.Value) string {
 	return "a text"
 }
 
-// reached is a value as `if` takes it: false and null are false there, however they are written.
+// reached converts a value for `if`: false and null count as false, however they are written.
 func reached(v variable.Value) variable.Value {
 	switch v := v.(type) {
 	case variable.Boolean:
@@ -112,7 +111,7 @@ func reached(v variable.Value) variable.Value {
 	return v
 }
 
-// pairs are the names of a mapping with their values in order, or the items of a list with their numbers.
+// pairs returns the names of a mapping with their values in order, or the items of a list with their indices.
 func pairs(v variable.Value) (any, error) {
 	in, ok := v.(variable.Object)
 	if !ok {
@@ -127,7 +126,7 @@ func pairs(v variable.Value) (any, error) {
 	}), nil
 }
 
-// items are the values of a list or a mapping.
+// items returns the values of a list or a mapping.
 func items(v variable.Value) (any, error) {
 	switch in := v.(type) {
 	case variable.Object:
@@ -148,7 +147,7 @@ func items(v variable.Value) (any, error) {
 	return nil, fmt.Errorf("range takes a list or a mapping, and this is %s", described(v))
 }
 
-// index is stricter than the built-in one, where a missing key is no error.
+// index is stricter than the built-in function: a missing key is an error.
 func index(v variable.Value, keys ...variable.Value) (variable.Value, error) {
 	var err error
 	for _, k := range keys {
@@ -159,7 +158,7 @@ func index(v variable.Value, keys ...variable.Value) (variable.Value, error) {
 	return reached(v), nil
 }
 
-// item is what a mapping or a list has at a key.
+// item returns the element of a mapping or a list at a key.
 func item(v variable.Value, key string) (variable.Value, error) {
 	if list, ok := v.(variable.List); ok {
 		i, err := strconv.Atoi(key)
@@ -178,7 +177,7 @@ func item(v variable.Value, key string) (variable.Value, error) {
 	return found, nil
 }
 
-// reach is a node that reaches into the value of another by names, the first at an offset.
+// reach makes a node that follows names into the value of another node.
 func reach(into parse.Node, offset int, names []string) parse.Node {
 	pos := into.Position()
 	where := strconv.Itoa(offset)

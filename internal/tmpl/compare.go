@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// comparisons replace those of text/template, which do not compare a number with a text that is one.
+// comparisons replace those of text/template, which do not compare a number with a text that reads as one.
 var comparisons = template.FuncMap{
 	"eq": eq,
 	"ne": func(a, b any) (bool, error) { same, err := equal(a, b); return !same, err },
@@ -77,10 +77,10 @@ func isNumber(v any) bool {
 	return false
 }
 
-// maxDigits bounds what is compared digit by digit.
+// maxDigits is the longest number that is compared digit by digit.
 const maxDigits = 1000
 
-// byNumber compares as numbers; ok is false where neither is a number, or one does not read as one.
+// byNumber compares two values as numbers. ok is false when neither is a number, or one does not read as one.
 func byNumber(a, b any) (c int, ok bool) {
 	if !isNumber(a) && !isNumber(b) {
 		return 0, false

@@ -10,11 +10,11 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Dialect is what the templates of one place have that others have not. The zero Dialect is the language of all others.
+// Dialect extends the template language for one use. The zero Dialect is the plain language.
 type Dialect struct {
-	// Functions are the names of further functions. They take no argument; what they give comes with each rendering.
+	// Functions names additional functions without arguments. Each rendering gives their results.
 	Functions []string
-	// Escape makes data fit for its place: it gets what each action writes. Optional.
+	// Escape escapes the output of each action. Optional.
 	Escape func(string) string
 	// Fence replaces the data that each action writes. It gets the variable that the action begins with, "" where it names
 	// none. Optional, and not next to Escape.
@@ -25,14 +25,14 @@ type Dialect struct {
 	Values bool
 }
 
-// Data is what a template is rendered with.
+// Data holds the values for one rendering.
 type Data struct {
 	Vars variable.Dict
-	// Functions are what the functions of the dialect give, by their names.
+	// Functions holds the results of the dialect's functions, by name.
 	Functions map[string]variable.Value
 }
 
-// single is a template of a dialect with Values that is one action and nothing else.
+// single describes a template that is one action and nothing else, in a dialect with Values.
 type single struct {
 	is bool
 	// function or field is what the action names when it does no more than that; "" otherwise.
@@ -78,7 +78,7 @@ func (w *work) endings(d *Dialect) template.FuncMap {
 	}
 }
 
-// ending adds to an action what the dialect does with its value.
+// ending appends the functions of the dialect to an action.
 func (w *walker) ending(p *parse.PipeNode) {
 	name := ""
 	var args []parse.Node
@@ -128,7 +128,7 @@ func dataIn(p *parse.PipeNode) (name string, ok bool) {
 	return "", false
 }
 
-// singleOf looks whether a template is one action.
+// singleOf returns the single action of a template, if it is one.
 func (d *Dialect) singleOf(root *parse.ListNode) (out single) {
 	if !d.Values || len(root.Nodes) != 1 {
 		return out
@@ -157,8 +157,8 @@ func (d *Dialect) singleOf(root *parse.ListNode) (out single) {
 // Calls lists the uses of functions of the dialect, in order.
 func (t *Template) Calls() []Field { return t.calls }
 
-// Value is what the one action of the template gives, with its type: a variable.Value, a number or a boolean. Of any other template it is
-// the text that RenderData gives. The error is an *Error.
+// Value evaluates a template that is a single action, and keeps the type: a variable.Value, a number or a boolean. For any
+// other template it returns the text of RenderData. The error is an *Error.
 func (t *Template) Value(in Data, budget *Budget) (any, error) {
 	switch {
 	case !t.single.is:

@@ -10,11 +10,11 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Cutting says which list of a file is cut into pieces. The zero Cutting cuts none.
+// Cutting says which list of a file to parse in pieces. The zero Cutting parses the file as a whole.
 type Cutting struct {
-	Key   string // at the top level
-	From  int    // bytes that a list has at least
-	Piece int    // bytes that a piece has at least, the last one aside. A parser costs about as much as some items
+	Key   string // key of the list, at the top level
+	From  int    // smallest list to cut, in bytes
+	Piece int    // smallest piece, in bytes, except the last one; starting a parser costs as much as a few items
 }
 
 // Parse is Parse for a file whose list under the key may be long. It cuts the list into pieces, which Node.Each parses
@@ -35,7 +35,7 @@ func (of Cutting) Parse(file string, src []byte, diags *diag.List) (Node, bool) 
 	return d.parse(src)
 }
 
-// Each yields the items of a list as Seq gives them. Those of a list that was cut are parsed now, piece by piece.
+// Each yields the items of a list, like Seq. Items of a list that was cut are parsed now, piece by piece.
 func (n Node) Each() iter.Seq[Node] {
 	if c := n.cut(); c != nil {
 		return c.each(n.d)
@@ -43,13 +43,14 @@ func (n Node) Each() iter.Seq[Node] {
 	return slices.Values(n.Seq())
 }
 
-// Broken reports whether a piece of the file could not be read on its own: Each has left out items, and only Parse can tell why.
+// Broken reports whether a piece of the file could not be parsed on its own, so that Each left out items. Only parsing the
+// whole file shows why.
 func (n Node) Broken() bool { return n.IsCut() && n.d.cut.broken }
 
-// IsCut reports whether the value is of a file whose list was cut.
+// IsCut reports whether the value belongs to a file whose list was cut.
 func (n Node) IsCut() bool { return n.d != nil && n.d.cut != nil }
 
-// cut is how the list was cut that the value is, nil when it was not, or is none.
+// cut returns the pieces of the value; nil unless it is a list that was cut.
 func (n Node) cut() *cut {
 	if n.y == nil || n.d.cut == nil || n.d.cut.list != n.y {
 		return nil
@@ -62,23 +63,23 @@ type cut struct {
 	Cutting
 	src       []byte
 	keyLine   int
-	first     int // byte of the line on which the list begins
+	first     int // offset of the first line of the list
 	firstLine int
-	end       int // byte of the line behind the list
-	indent    int // of its items
+	end       int // offset of the first line after the list
+	indent    int // columns before each item
 	pieces    []piece
-	list      *yaml.Node // which stands for it
+	list      *yaml.Node // placeholder for the list in the tree
 	broken    bool
 }
 
-// piece are some items of a list that was cut.
+// piece is a run of items of a list that was cut.
 type piece struct {
-	start, end int // bytes
-	line       int // from 1
+	start, end int // offsets in bytes
+	line       int // first line, counted from 1
 	items      int
 }
 
-// cut finds the pieces of the list under the key; nil when nothing is to be cut.
+// cut finds the pieces of the list under the key. It is nil when the file is to be parsed as a whole.
 func (of Cutting) cut(src []byte) *cut {
 	if of.Key == "" || len(src) < of.From || !plainLines(src) {
 		return nil
@@ -110,9 +111,9 @@ func plainLines(src []byte) bool {
 // cutter goes through a file line by line.
 type cutter struct {
 	cut
-	text []byte // of the line, with its end
-	at   int    // its first byte
-	line int    // its number, from 1
+	text []byte // the current line, with its line break
+	at   int    // offset of the line
+	line int    // number of the line, counted from 1
 }
 
 func (s *cutter) next() bool {
@@ -126,15 +127,15 @@ func (s *cutter) next() bool {
 	return end > 0
 }
 
-// What a line is to a list.
+// Roles of a line in a list.
 const (
-	inItem = iota // it belongs to the item before it
+	inItem = iota // belongs to the item before it
 	newItem
-	behind  // the list is over
-	strange // nothing that this package cuts
+	behind  // is after the end of the list
+	strange // shows a form that is not cut
 )
 
-// items cuts the lines behind the key into pieces; false when they are not so plain.
+// items cuts the lines after the key into pieces. It reports false when they have another form than a plain list.
 func (s *cutter) items() bool {
 	s.first = -1
 	for s.next() {
@@ -156,7 +157,7 @@ func (s *cutter) items() bool {
 	return s.first >= 0
 }
 
-// close ends the last piece, and the list so far, before the line.
+// close ends the last piece before the current line.
 func (s *cutter) close() {
 	s.end = s.at
 	if n := len(s.pieces); n > 0 {
@@ -164,7 +165,7 @@ func (s *cutter) close() {
 	}
 }
 
-// sort says what the line is to the list.
+// sort returns the role of the current line.
 func (s *cutter) sort() int {
 	rest := bytes.TrimLeft(s.text, " ")
 	indent := len(s.text) - len(rest)
@@ -174,7 +175,9 @@ func (s *cutter) sort() int {
 	}
 	dash := rest[0] == '-' && (len(rest) == 1 || rest[1] == ' ')
 	if dash && s.first < 0 {
-		s.first, s.firstLine, s.indent = s.at, s.line, indent
+		s.first = s.at
+		s.firstLine = s.line
+		s.indent = indent
 	}
 	switch {
 	case s.first < 0 || rest[0] == '\t':
@@ -189,7 +192,7 @@ func (s *cutter) sort() int {
 	return strange
 }
 
-// around parses the file with a single item, an empty one, in place of the list.
+// around parses the file with a single empty item instead of the list.
 func (d *doc) around(c *cut) (Node, bool) {
 	dash := c.first + c.indent + 1
 	lines := bytes.Count(c.src[dash:c.end], []byte("\n"))
@@ -208,7 +211,7 @@ func (d *doc) around(c *cut) (Node, bool) {
 	return Node{root.Content[0], d}, true
 }
 
-// isIn finds the list in the file around it, which has it where it was cut out and nowhere else.
+// isIn finds the placeholder of the list in the parsed file. It must be where the list was cut out, and nowhere else.
 func (c *cut) isIn(root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		return false
@@ -229,16 +232,16 @@ func (c *cut) isIn(root *yaml.Node) bool {
 	return c.list != nil
 }
 
-// begins reports whether a value is a list in block style that begins on a line where the items of the cut do.
+// begins reports whether a value is a list in block style that begins on a line, in the column of the list that was cut.
 func (c *cut) begins(list *yaml.Node, line int) bool {
-	return list.Kind == yaml.SequenceNode && list.Style == 0 && list.Anchor == "" && list.Line == line && list.Column == c.indent+1
+	inBlock := list.Kind == yaml.SequenceNode && list.Style == 0 && list.Anchor == ""
+	return inBlock && list.Line == line && list.Column == c.indent+1
 }
 
-// ahead is how many pieces are parsed at once: those behind the one whose items are looked at. More than the number of
-// processors would not help.
+// ahead returns how many pieces to parse in advance. More than the number of processors would not help.
 const ahead = 2
 
-// each parses the pieces, some ahead of the one whose items it yields.
+// each yields the items, and parses some pieces in advance.
 func (c *cut) each(d *doc) iter.Seq[Node] {
 	return func(yield func(Node) bool) {
 		for items := range c.parsed() {
@@ -251,13 +254,13 @@ func (c *cut) each(d *doc) iter.Seq[Node] {
 	}
 }
 
-// parsed are the items of each piece, up to one that cannot be read.
+// parsed yields the items of each piece, up to the first piece that cannot be parsed.
 func (c *cut) parsed() iter.Seq[[]*yaml.Node] {
 	return func(yield func([]*yaml.Node) bool) {
 		var begun []chan []*yaml.Node // in the order of the pieces
 		for next := range len(c.pieces) + ahead {
 			if next < len(c.pieces) {
-				done := make(chan []*yaml.Node, 1) // so that no caller waits for a piece that is not wanted any more
+				done := make(chan []*yaml.Node, 1) // buffered: the consumer may have stopped
 				begun = append(begun, done)
 				go func() { done <- c.read(c.pieces[next]) }()
 			}
@@ -276,7 +279,7 @@ func (c *cut) parsed() iter.Seq[[]*yaml.Node] {
 	}
 }
 
-// read parses a piece, nil when that cannot be read on its own. Its nodes get their lines in the file.
+// read parses a piece, and gives its nodes their lines in the file. It is nil when the piece cannot be parsed on its own.
 func (c *cut) read(p piece) (items []*yaml.Node) {
 	root, err := decode(c.src[p.start:p.end])
 	if err != nil || root.Kind != yaml.DocumentNode || len(root.Content) == 0 {

@@ -8,15 +8,15 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Hint says what an unknown key may have meant: our word for one of another tool, else the nearest key that is known.
+// Hint suggests a key instead of an unknown one: evalrun's key for one of another tool, or else the nearest known key.
 func Hint(word string, known []string) string {
 	return cmp.Or(elsewhere(word, known), diag.DidYouMean(word, known))
 }
 
 const imports = "; `evalrun import promptfoo` turns a promptfoo configuration into a suite"
 
-// foreign are keys of other tools, in lower case and without dashes, with ours. An entry is for blocks that have the key in front. WORD in a
-// hint is the key itself.
+// foreign maps keys of other tools, in lower case and without dashes, to evalrun's. An entry applies to blocks that have
+// its first key. WORD in a hint stands for the unknown key.
 var foreign = []struct{ in, words, hint string }{
 	// a suite
 	{"cases", "tests scenarios", "write `cases`" + imports},
@@ -67,7 +67,7 @@ var foreign = []struct{ in, words, hint string }{
 
 var plainWord = strings.NewReplacer("_", "", "-", "")
 
-// elsewhere is the hint for a key of another tool, "" for other words.
+// elsewhere returns the hint for a key of another tool; "" for other words.
 func elsewhere(word string, known []string) string {
 	plain := plainWord.Replace(strings.ToLower(word))
 	for _, f := range foreign {

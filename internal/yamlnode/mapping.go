@@ -15,11 +15,11 @@ type Entry struct {
 // Name is the key's text.
 func (e Entry) Name() string { return e.Key.resolve().Value }
 
-// Map is a mapping whose keys were checked.
+// Map is a mapping with checked keys.
 type Map struct {
 	Node
 	entries []Entry
-	hints   []string // for keys that are unknown
+	hints   []string // hints for unknown keys
 }
 
 // Misspells reports whether an unknown key of the mapping may have meant one of keys.
@@ -31,15 +31,15 @@ func (m Map) Misspells(keys ...string) bool {
 	})
 }
 
-// Unknown reports a key that is not among those that are known here.
+// Unknown reports an unknown key.
 func (m *Map) Unknown(e Entry, known []string) {
 	hint := Hint(e.Name(), known)
 	m.hints = append(m.hints, hint)
 	e.Key.Errorf(hint, "unknown key `%s`", e.Name())
 }
 
-// Map checks that the value is a mapping with scalar keys, none of them twice and none
-// outside known. Without known any key goes.
+// Map checks that the value is a mapping with scalar keys, without duplicates and without keys other than known. If known
+// is empty, all keys are allowed.
 func (n Node) Map(known ...string) Map {
 	m := Map{Node: n}
 	if n.IsZero() {
@@ -89,7 +89,7 @@ func (n Node) entries() []Entry {
 	return append(own, inherited(merged, first)...)
 }
 
-// inherited are the entries of merged mappings under keys that were not seen first elsewhere.
+// inherited returns the entries of merged mappings whose keys were not seen before.
 func inherited(merged []Node, first map[string]int) []Entry {
 	var out []Entry
 	for _, m := range merged {
@@ -107,13 +107,13 @@ func inherited(merged []Node, first map[string]int) []Entry {
 	return out
 }
 
-// Entries are the pairs in file order.
+// Entries yields the entries in file order.
 func (m Map) Entries() iter.Seq[Entry] { return slices.Values(m.entries) }
 
 // Len is the number of keys.
 func (m Map) Len() int { return len(m.entries) }
 
-// Get is the value of a key, absent when it is not there.
+// Get returns the value of a key; the zero Node when the key is missing.
 func (m Map) Get(key string) Node {
 	for _, e := range m.entries {
 		if e.Name() == key {
@@ -123,7 +123,7 @@ func (m Map) Get(key string) Node {
 	return Node{}
 }
 
-// Key is the node of a key itself, absent when it is not there.
+// Key returns the node of a key itself; the zero Node when it is missing.
 func (m Map) Key(key string) Node {
 	for _, e := range m.entries {
 		if e.Name() == key {
@@ -133,10 +133,10 @@ func (m Map) Key(key string) Node {
 	return Node{}
 }
 
-// Has reports whether the key is there.
+// Has reports whether the mapping has a key.
 func (m Map) Has(key string) bool { return !m.Get(key).IsZero() }
 
-// Need is Get for a key that must be there. A key that is only misspelled was reported.
+// Need is like Get, and reports a missing key unless a misspelled one was reported instead.
 func (m Map) Need(key string) Node {
 	v := m.Get(key)
 	if v.IsZero() && m.IsMapping() && !m.Misspells(key) {

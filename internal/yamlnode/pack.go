@@ -7,16 +7,16 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Packed is a value with all that is in it and its places, in a tenth of the memory.
+// Packed is a value with its children and positions, in a tenth of the memory.
 type Packed struct {
 	d    *doc
 	data string
 }
 
-// tags are the common tags of values; a byte is short for each.
+// tags lists the common tags of values, which are encoded as one byte.
 var tags = []string{"", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq", "!!merge", "!!timestamp"}
 
-// Pack packs the value; false when it has anchors or aliases, which are more than their values.
+// Pack packs the value. It reports false for anchors and aliases, which cannot be restored from values.
 func (n Node) Pack() (p Packed, ok bool) {
 	if n.IsZero() {
 		return p, false
@@ -44,7 +44,7 @@ func pack(dst []byte, y *yaml.Node) ([]byte, bool) {
 	return dst, true
 }
 
-// Node is the value.
+// Node unpacks the value.
 func (p Packed) Node() Node {
 	y, _ := unpack(p.data)
 	return Node{y, p.d}
@@ -67,7 +67,7 @@ func unpack(data string) (y *yaml.Node, rest string) {
 	return y, rest
 }
 
-// uvarint is binary.Uvarint of a text.
+// uvarint is binary.Uvarint for a string.
 func uvarint(data string) (v int, rest string) {
 	for shift := 0; ; shift += 7 {
 		b := data[0]

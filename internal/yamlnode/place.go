@@ -7,8 +7,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Offset locates a place inside a scalar's value: the position of byte i of Str, or the start
-// of the scalar where the two cannot be brought together.
+// Offset returns the position of byte i of Str in the file, or the start of the scalar if value and source cannot be
+// matched.
 func (n Node) Offset(i int) diag.Pos {
 	y, pos := n.resolve(), n.d.pos(n.resolve())
 	if i < 0 || i > len(y.Value) || n.d.at != nil {
@@ -30,7 +30,7 @@ func (n Node) Offset(i int) diag.Pos {
 	return pos
 }
 
-// from is the source from a line on.
+// from returns the source from a line on.
 func (d *doc) from(line int) string {
 	if d.starts == nil {
 		d.starts = []int{0}
@@ -46,7 +46,7 @@ func (d *doc) from(line int) string {
 	return string(d.src[d.starts[line-1]:min(len(d.src), d.starts[line-1]+maxScalarSource)])
 }
 
-// maxScalarSource bounds how much of the source is searched for a place inside a scalar.
+// maxScalarSource is how much of the source, in bytes, is searched for a position inside a scalar.
 const maxScalarSource = 1 << 18
 
 func byteOfColumn(text string, col int) int {
@@ -58,7 +58,7 @@ func byteOfColumn(text string, col int) int {
 	return len(text)
 }
 
-// nthIndex is the place of the n-th occurrence of word, -1 when there are fewer.
+// nthIndex returns the offset of the n-th occurrence of word; -1 when there are fewer.
 func nthIndex(text, word string, n int) int {
 	at := 0
 	for {

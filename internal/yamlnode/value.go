@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Value is the node as a value of a variable: texts as they are, numbers as they are written. A number that JSON cannot
-// spell (octal digits, .inf) is a text.
+// Value converts the node to the value of a variable: texts unchanged, numbers as written. A number that JSON cannot
+// express (octal digits, .inf) becomes a text.
 func (n Node) Value() variable.Value {
 	y := n.resolve()
 	switch y.Kind {
@@ -42,7 +42,7 @@ func scalar(y *yaml.Node) variable.Value {
 	return y.Value
 }
 
-// made is a value that a template gave as a node, which keeps the text of a list or mapping for those who take texts alone.
+// made is the node for a value that a template gave. It keeps the text of a list or mapping, for callers that need a text.
 func made(v variable.Value, at *yaml.Node) *yaml.Node {
 	out := of(v, at)
 	if out.Kind != yaml.ScalarNode {
@@ -51,7 +51,8 @@ func made(v variable.Value, at *yaml.Node) *yaml.Node {
 	return out
 }
 
-// Printed is a list or a mapping that a template gave, as the text that the template prints; false for other values.
+// Printed returns a list or mapping that a template gave, as the text that the template prints. It reports false for other
+// values.
 func (n Node) Printed() (text string, ok bool) {
 	if !n.IsSequence() && !n.IsMapping() {
 		return "", false
@@ -60,7 +61,7 @@ func (n Node) Printed() (text string, ok bool) {
 	return text, text != ""
 }
 
-// of is a value as a node at the place of another.
+// of makes a node of a value, at the position of another node.
 func of(v variable.Value, at *yaml.Node) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.ScalarNode, Line: at.Line, Column: at.Column, Tag: "!!str"}
 	switch v := v.(type) {
@@ -89,8 +90,7 @@ func of(v variable.Value, at *yaml.Node) *yaml.Node {
 	return out
 }
 
-// Signature appends what distinguishes the value from others, wherever it is: equal ones have the same kinds, tags and
-// texts.
+// Signature appends a text that is equal for equal values, whatever their positions. It contains kinds, tags and texts.
 func (n Node) Signature(dst []byte) []byte {
 	if n.IsZero() {
 		return append(dst, 0)
