@@ -94,7 +94,7 @@ func publicKey(seed string) (string, error) {
 	return pair.PublicKey()
 }
 
-// Subjects of a fleet. Workers send to those of up, and hear those of down.
+// Subjects of a fleet. Workers publish to the subjects of up, and subscribe to the subjects of down.
 func (c *Creds) up(name string) string { return "evr." + c.Fleet + ".up." + name }
 
 func (c *Creds) down(worker, name string) string {

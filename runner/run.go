@@ -54,7 +54,7 @@ type Config struct {
 	Recorded func(*Planned) Recorded
 	// Replies are earlier replies of judges. Their questions are not sent again.
 	Replies iter.Seq[eval.Judgement]
-	// RepeatUseless sends a question again when its earlier reply was malformed.
+	// RepeatUseless sends a question again when its earlier reply could not be used.
 	RepeatUseless bool
 	// Read reads an earlier answer of an application again, since the suite may have changed how. The error is an
 	// *eval.Error.
