@@ -73,7 +73,7 @@ type Score struct {
 	Unscored string `json:"unscored,omitempty"`
 	// Diff shows expected against actual over several lines. Optional.
 	Diff string `json:"diff,omitempty"`
-	// Judged has the replies behind a judge's value; nil for other scorers.
+	// Judged has the rulings of a judge; nil for other scorers.
 	Judged *Judged `json:"judged,omitempty"`
 	// Class is the expected and the actual class in a classification; nil for other scorers.
 	Class *classification.Pair `json:"class,omitempty"`

@@ -30,7 +30,7 @@ type Filter struct {
 	Cases glob.Patterns
 	Tags  glob.Patterns
 	Arms  glob.Patterns
-	// Places are those of the only trials to take, a case of an arm with all of its repeats; nil takes all.
+	// Places are the places of the only trials to take, a case of an arm with all of its repeats; nil takes all.
 	Places *eval.Places
 	Shard  Shard // the zero Shard is everything
 }
@@ -52,9 +52,9 @@ func (f Filter) takesAt(a suite.Arm, place int) bool {
 // trials when the caller iterates over them.
 type Plan struct {
 	Suites     []*suite.Suite
-	Models     []eval.Model // metadata of the models of the plan, as known
-	APIVersion string       // for targets that name none
-	// Uncounted are the names of services that cannot count tokens.
+	Models     []eval.Model // metadata of the plan's models, as far as known
+	APIVersion string       // for targets that set none
+	// Uncounted has the names of services that cannot count tokens.
 	Uncounted map[string]bool
 
 	filter     Filter
@@ -193,9 +193,9 @@ type Planned struct {
 	derived []*suite.Metric
 	vars    variable.Dict
 	guessed bool               // its tokens cannot be counted
-	tools   *suite.ToolResults // nil: the suite answers no calls of the model
-	to      *suite.Application // nil: a model
-	// attempts of a call at most; 0: those of the run
+	tools   *suite.ToolResults // nil: the suite answers no tool calls
+	to      *suite.Application // nil: the target is a model
+	// attempts bounds the attempts of a call; 0: the limit of the run
 	attempts int
 }
 
@@ -243,7 +243,7 @@ type walk struct {
 	n        int
 	compiled map[*suite.Scorer]*known // scorers that are the same for every case
 	judging  judging
-	rests    map[suite.Arm]rest // of the requests of arms
+	rests    map[suite.Arm]rest // ends of the JSON of requests, by arm
 	models   map[*suite.Target]*eval.Model
 	seen     map[[16]byte]int  // how many trials so far have the same request, repeats aside
 	whole    func(*eval.Trial) // called with every trial, those of other shards too; optional
@@ -299,7 +299,7 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 	return true
 }
 
-// request is what an arm is sent for a case. The error says why it cannot be sent any more.
+// request makes the request of a case on an arm. The error says why it cannot be sent any more.
 func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	s, c, a := cell.Suite, cell.Case, cell.Arm
 	prompt, problem := s.Render(c, a)

@@ -26,7 +26,7 @@ type origin struct {
 	doc     *journal.Document
 	trusted bool
 	notice  func(string)
-	remedy  string // the command that runs what has no answer
+	remedy  string // the command that runs the trials without an answer
 }
 
 // openOrigin opens the run whose answers are judged again.
@@ -77,7 +77,7 @@ func (s *Session) admit(o *origin) error {
 // embeds reports whether the scorers of a suite want embeddings.
 func (s *Session) embeds() bool { return s.anyVersion((*suite.Suite).Embeds) }
 
-// anyVersion reports whether something holds for a suite, or for the earlier version next to it.
+// anyVersion reports whether a condition holds for any suite, or for its earlier version.
 func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
 	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return slices.ContainsFunc(one.Versions(), holds) })
 }
@@ -143,7 +143,7 @@ func (o *origin) Check(plan *runner.Plan) error {
 
 func (o *origin) known(t *runner.Planned) (runner.Recorded, bool) { return o.answer(t), true }
 
-// answer is the one to judge again. Without one, the trial stays what it was, and a trial that the run does not have
+// answer returns the answer to judge again. A trial without one keeps its result, and a trial that the run does not have
 // is a skip.
 func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	never := func(why string) runner.Recorded {
@@ -187,11 +187,11 @@ func (o *origin) workspace(r *eval.Result) string {
 type rescoring struct {
 	flow.Service
 	models []eval.Model // as the service described them then
-	judges bool         // may get requests
-	of     string       // the service, by name
+	judges bool         // whether judges may be called
+	of     string       // name of the service
 }
 
-// judgeOffline is what a session without a service judges by.
+// judgeOffline makes the services of a session that sends nothing.
 func (o *origin) judgeOffline() (func(of string) flow.Service, error) {
 	store, err := record.Open("")
 	return func(of string) flow.Service { return o.around(flow.Replay(store, nil, of), false, of) }, err
