@@ -27,6 +27,9 @@ type PaidAnswer struct {
 func (a *PaidAnswer) Withhold() {
 	r := Result{Request: a.Request, Response: a.Response, Turns: a.Turns, Usage: a.Usage}
 	r.Withhold()
-	a.Request, a.Response, a.Turns, a.Usage = r.Request, r.Response, r.Turns, r.Usage
+	a.Request = r.Request
+	a.Response = r.Response
+	a.Turns = r.Turns
+	a.Usage = r.Usage
 	a.Results = withheldResults(a.Results)
 }

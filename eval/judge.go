@@ -60,7 +60,10 @@ func (j *Judgement) Blocked() string { return j.Response().Blocked() }
 
 // Withhold takes the reply out of the record. Hash, length and cost stay.
 func (j *Judgement) Withhold() {
-	j.Withheld, j.Reply, j.Usage, j.Prompt = withhold(j.Reply), "", j.Usage.withheld(), ""
+	j.Withheld = withhold(j.Reply)
+	j.Reply = ""
+	j.Usage = j.Usage.withheld()
+	j.Prompt = ""
 	j.FinishReason, j.BlockReason = word(j.FinishReason), word(j.BlockReason)
 	if j.Error != nil {
 		j.Error = &Error{Kind: j.Error.Kind, Status: j.Error.Status, Code: word(j.Error.Code), Message: withoutContent}

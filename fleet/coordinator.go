@@ -89,7 +89,9 @@ func newCoordinator(creds *Creds, version string) *Coordinator {
 
 // begin admits workers, who have to load a pack.
 func (c *Coordinator) begin(conn *nats.Conn, pack []byte) error {
-	c.conn, c.hash, c.size = conn, hashOf(pack), len(pack)
+	c.conn = conn
+	c.hash = hashOf(pack)
+	c.size = len(pack)
 	c.shelf.keep("pack", pack)
 	for name, handle := range map[string]nats.MsgHandler{"hello": c.hello, "piece": c.shelf.serve} {
 		if _, err := conn.Subscribe(c.creds.up(name), handle); err != nil {

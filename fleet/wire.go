@@ -117,7 +117,9 @@ func (c *call) of() (*eval.Call, error) {
 	if c.Request != nil {
 		out.Request = *c.Request
 	}
-	out.Model, out.APIVersion, out.Service = c.Model, c.APIVersion, c.Service
+	out.Model = c.Model
+	out.APIVersion = c.APIVersion
+	out.Service = c.Service
 	data := c.Data
 	for image := range images(&out.Request) {
 		if len(data) > 0 {
@@ -169,7 +171,11 @@ func (f *failure) err() error {
 		return nil
 	}
 	e := f.Error
-	e.RetryAfter, e.Permanent, e.Renewed, e.OfLogin, e.Answer = f.RetryAfter, f.Permanent, f.Renewed, f.OfLogin, f.Answer
+	e.RetryAfter = f.RetryAfter
+	e.Permanent = f.Permanent
+	e.Renewed = f.Renewed
+	e.OfLogin = f.OfLogin
+	e.Answer = f.Answer
 	e.Unsent, e.Lost = f.Unsent, f.Lost
 	if e.Answer != nil {
 		e.Answer.Usage = f.Usage

@@ -198,7 +198,9 @@ func (h *head) apply(o *evalrun.Options, dir string) {
 	for i, name := range h.Suites {
 		o.Suites = append(o.Suites, filepath.Join(dir, strconv.Itoa(i), name))
 	}
-	o.Vars, o.Seed, o.Selection.Repeats = h.Vars, h.Seed, h.Repeats
+	o.Vars = h.Vars
+	o.Seed = h.Seed
+	o.Selection.Repeats = h.Repeats
 	o.NoHistory = true
 	if h.Ledger { // the coordinator has each call granted
 		o.Ledger = evalrun.LedgerOptions{}

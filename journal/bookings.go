@@ -23,7 +23,9 @@ func (d *Document) booked(data []byte) error {
 	d.Spent.Calls, d.Spent.Tokens = max(d.Spent.Calls, b.Spent.Calls), max(d.Spent.Tokens, b.Spent.Tokens)
 	if b.Spent.Currency != "" {
 		d.priced = true
-		d.Spent.Money, d.Spent.Currency, d.Unpriced = max(d.Spent.Money, b.Spent.Money), b.Spent.Currency, nil
+		d.Spent.Money = max(d.Spent.Money, b.Spent.Money)
+		d.Spent.Currency = b.Spent.Currency
+		d.Unpriced = nil
 	}
 	at := parseTime(b.At)
 	for len(d.calls) > 0 && at.Sub(parseTime(d.calls[0].At)) > rateWindow {

@@ -16,7 +16,9 @@ func (d *Document) Path() string { return d.file.Name() }
 func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
-	run.Flags, run.Copies, run.Signature = selectedBy(&run), nil, ""
+	run.Flags = selectedBy(&run)
+	run.Copies = nil
+	run.Signature = ""
 	run.ProjectFile = "" // of the machine that exports, as the folders below
 	run.Suites = slices.Clone(run.Suites)
 	for i := range run.Suites {

@@ -56,7 +56,11 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 				f.scan(data)
 			}
 			k := d.Known(i)
-			f.N, f.Suite, f.Case, f.Arm, f.Outcome = k.N, k.Suite, k.Case, k.Arm, k.Outcome
+			f.N = k.N
+			f.Suite = k.Suite
+			f.Case = k.Case
+			f.Arm = k.Arm
+			f.Outcome = k.Outcome
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.SkippedEarly = e.flags&isQuarantined != 0, e.flags&isSkippedEarly != 0
 			f.Extra, f.At = e.flags&isExtra != 0, e.offset

@@ -57,7 +57,9 @@ func (d *Document) Follow() (News, error) {
 	if d.size = info.Size(); d.size < d.whole {
 		return news, ErrReplaced
 	}
-	before, damaged, lines := len(d.index.entries), len(d.Damaged), d.lines
+	before := len(d.index.entries)
+	damaged := len(d.Damaged)
+	lines := d.lines
 	if news.Resumed, err = d.readOn(); err != nil {
 		return news, err
 	}

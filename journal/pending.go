@@ -172,7 +172,11 @@ func (d *Document) Pending(id string) *eval.Result {
 		if d.decode(p.answer, &a) != nil {
 			return nil
 		}
-		out.Response, out.Turns, out.Usage, out.Timing, out.Request = a.Response, a.Turns, a.Usage, a.Timing, a.Request
+		out.Response = a.Response
+		out.Turns = a.Turns
+		out.Usage = a.Usage
+		out.Timing = a.Timing
+		out.Request = a.Request
 		out.TraceID = a.TraceID
 	}
 	out.Turns = append(out.Turns, d.pendingTurns(p)...)

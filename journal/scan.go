@@ -71,7 +71,9 @@ func (r *indexed) scan(data []byte) {
 // setID takes up the id of the trial.
 func (r *indexed) setID(s string) {
 	_, hex := hexID(s)
-	r.id, r.odd, r.oddID = newTrialID(s), !hex, s
+	r.id = newTrialID(s)
+	r.odd = !hex
+	r.oddID = s
 }
 
 // text is where a text of the line is kept, nil for what is none.

@@ -286,7 +286,9 @@ func (t *tally) ofArm(name string) *armTally {
 func (a *armTally) add(r *digest) {
 	if a.suite != r.suite || a.caseName != r.caseName {
 		a.closeCase()
-		a.suite, a.caseName, a.quarantined = r.suite, r.caseName, r.flags&isQuarantined != 0
+		a.suite = r.suite
+		a.caseName = r.caseName
+		a.quarantined = r.flags&isQuarantined != 0
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)

@@ -51,7 +51,10 @@ func (a *scoring) restarts(err error) bool {
 	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsSessions() || len(a.result.Turns) == 0 {
 		return false
 	}
-	a.result.Turns, a.result.Usage, a.result.Timing, a.afresh = nil, nil, &eval.Timing{}, true
+	a.result.Turns = nil
+	a.result.Usage = nil
+	a.result.Timing = &eval.Timing{}
+	a.afresh = true
 	return true
 }
 
@@ -194,7 +197,9 @@ func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, 
 	resp, err := r.generate(ctx, t, call, &one.Timing)
 	a.trace(call.Session, &one.Timing)
 	if err == nil {
-		one.Response, one.Usage, one.Results = *resp, *resp.Usage, call.Results
+		one.Response = *resp
+		one.Usage = *resp.Usage
+		one.Results = call.Results
 	}
 	return one, err
 }

@@ -113,7 +113,10 @@ func countedPart(r *eval.Request) eval.Request {
 		Contents: r.Contents,
 	}
 	if !payload.IsPlain(r) {
-		only.System, only.Tools, only.ToolChoice, only.GenerationConfig = r.System, r.Tools, r.ToolChoice, r.GenerationConfig
+		only.System = r.System
+		only.Tools = r.Tools
+		only.ToolChoice = r.ToolChoice
+		only.GenerationConfig = r.GenerationConfig
 	}
 	return only
 }

@@ -17,7 +17,9 @@ import (
 func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
-		call.To, call.Vars, call.Session = t.to, t.vars, TrialSession(r.Session, t.N)
+		call.To = t.to
+		call.Vars = t.vars
+		call.Session = TrialSession(r.Session, t.N)
 	}
 	return call
 }

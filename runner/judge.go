@@ -49,7 +49,9 @@ func newReplies(before iter.Seq[eval.Judgement]) *replies {
 			continue
 		}
 		if one, first := r.take(j.ID); first {
-			one.value, one.err, one.before = j, nil, true
+			one.value = j
+			one.err = nil
+			one.before = true
 			close(one.done)
 		}
 	}
@@ -192,7 +194,10 @@ func (r *run) ruling(ctx context.Context, a *scoring, q *scorers.Question) (eval
 		a.known(q, t.ID)
 	}
 	j := one.value
-	j.Judge, j.Cached, j.Attempts, j.LatencyMs = q.Judge.Name, true, 0, 0
+	j.Judge = q.Judge.Name
+	j.Cached = true
+	j.Attempts = 0
+	j.LatencyMs = 0
 	return j, nil
 }
 

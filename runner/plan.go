@@ -260,7 +260,9 @@ func (w *walk) metadata(t *suite.Target) *eval.Model {
 
 // visit yields the trials of a case on an arm, under the name of the suite that runs.
 func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bool {
-	s, c, a := cell.Suite, cell.Case, cell.Arm
+	s := cell.Suite
+	c := cell.Case
+	a := cell.Arm
 	request, problem := w.plan.request(cell)
 	base := w.identity(a, &request)
 	equal := w.seen[base]
@@ -301,7 +303,9 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 
 // request makes the request of a case on an arm. The error says why it cannot be sent any more.
 func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
-	s, c, a := cell.Suite, cell.Case, cell.Arm
+	s := cell.Suite
+	c := cell.Case
+	a := cell.Arm
 	prompt, problem := s.Render(c, a)
 	name, protocol := a.Target.Service.Identity()
 	r := eval.Request{

@@ -31,7 +31,9 @@ func (a *scoring) leave() {
 
 // recorded takes over an earlier answer.
 func (a *scoring) recorded(known *eval.Result) {
-	a.result.Request, a.result.Response, a.result.TraceID = &a.trial.Request, known.Response, known.TraceID
+	a.result.Request = &a.trial.Request
+	a.result.Response = known.Response
+	a.result.TraceID = known.TraceID
 	if a.trial.Request.Live || len(known.Turns) > 0 {
 		a.recordedTurns(known.Turns)
 	}

@@ -135,7 +135,9 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.Choose, o.Judge.Getenv, o.Judge.Connect = o.choose != "", a.getenv, a.caller().Connect
+	o.Choose = o.choose != ""
+	o.Judge.Getenv = a.getenv
+	o.Judge.Connect = a.caller().Connect
 	if o.choose != anyJudge {
 		o.Judge.Judge = o.choose
 	}

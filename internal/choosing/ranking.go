@@ -333,7 +333,9 @@ func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.ChosenPair
 	for i := range out {
 		one := &out[i]
 		repeats := one.Wins + one.Losses + one.Ties
-		one.Wins, one.Losses, one.Ties = one.Wins/repeats, one.Losses/repeats, one.Ties/repeats
+		one.Wins /= repeats
+		one.Losses /= repeats
+		one.Ties /= repeats
 	}
 	return out
 }

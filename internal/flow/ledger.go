@@ -86,13 +86,9 @@ func (a *amount) sub(b amount) { a.tokens -= b.tokens; a.money -= b.money }
 // NewLedger makes a ledger.
 func NewLedger(cfg LedgerConfig) *Ledger {
 	l := &Ledger{
-		cfg:     cfg,
-		shares:  map[string]chan struct{}{},
-		meter:   newMeter(cfg.Rates),
-		meters:  map[peer]*meter{},
+		cfg: cfg, calls: cfg.Spent.Calls, spent: amount{cfg.Spent.Tokens, cfg.Spent.Money},
+		shares: map[string]chan struct{}{}, meter: newMeter(cfg.Rates), meters: map[peer]*meter{},
 		changed: make(chan struct{}),
-		calls:   cfg.Spent.Calls,
-		spent:   amount{cfg.Spent.Tokens, cfg.Spent.Money},
 	}
 	for name, share := range cfg.Services {
 		if share.Rates != (Rates{}) {
@@ -129,7 +125,9 @@ func (l *Ledger) Spent() eval.Spent {
 	defer l.mu.Unlock()
 	out := eval.Spent{Calls: l.calls, Tokens: l.spent.tokens, BudgetCalls: l.cfg.BudgetCalls, BudgetTokens: l.cfg.BudgetTokens}
 	if p := l.cfg.Prices; p != nil {
-		out.Money, out.BudgetMoney, out.Currency = l.spent.money, l.cfg.BudgetMoney, p.Currency
+		out.Money = l.spent.money
+		out.BudgetMoney = l.cfg.BudgetMoney
+		out.Currency = p.Currency
 	}
 	return out
 }

@@ -193,7 +193,9 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 	for i := range t.Request.Contents {
 		one := t.Request
 		if one.Contents = t.Request.Contents[i : i+1]; i > 0 { // what goes with every call is counted with the first turn
-			one.System, one.Tools, one.ToolChoice = "", nil, nil
+			one.System = ""
+			one.Tools = nil
+			one.ToolChoice = nil
 		}
 		n, err := count(one)
 		if err != nil {

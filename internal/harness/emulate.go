@@ -44,8 +44,13 @@ type embedded struct {
 
 func (e *embedded) answersFor(c *dialect.Contact) bool {
 	own := *c.NamedService
-	own.Headers, own.Path, own.HeaderPrefix = nil, "", e.headerPrefix
-	c.NamedService, c.URL, c.Key, c.ToEmulator = &own, e.URL+dialect.EmulatorPath(own.Protocol), emulatorKey, true
+	own.Headers = nil
+	own.Path = ""
+	own.HeaderPrefix = e.headerPrefix
+	c.NamedService = &own
+	c.URL = e.URL + dialect.EmulatorPath(own.Protocol)
+	c.Key = emulatorKey
+	c.ToEmulator = true
 	return true
 }
 

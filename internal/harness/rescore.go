@@ -91,7 +91,9 @@ func (s *Session) callsJudges() bool {
 func (o *origin) recordOrigin(run *eval.Run, askJudges bool) {
 	was := &o.doc.Run
 	run.Emulator = was.Emulator || askJudges && run.Emulator // what an emulated judge says is from a script too
-	run.RescoredFrom, run.Replay, run.Cache = was.AnswersOf(), was.Replay, was.Cache
+	run.RescoredFrom = was.AnswersOf()
+	run.Replay = was.Replay
+	run.Cache = was.Cache
 }
 
 func (o *origin) id() string  { return o.doc.Run.AnswersOf() }
@@ -105,7 +107,7 @@ func (o *origin) around(next flow.Service, askJudges bool, of string) flow.Servi
 // Check reports trials without an answer, and answers without a trial.
 func (o *origin) Check(plan *runner.Plan) error {
 	var there map[selection.ArmCase]bool // made when it is wanted: mostly every trial has an answer
-	found, changed, added := 0, 0, 0
+	var found, changed, added int
 	for t := range plan.Trials() {
 		if _, ok := selection.FindTrial(o.doc, &t.Trial); ok {
 			found++

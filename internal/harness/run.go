@@ -159,7 +159,10 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.ByProject().Rule.Alpha)
 	}
 	if chosen := s.Settings.Selection; chosen != nil {
-		kept.FailedIn, kept.ChangedSince, kept.Sample, kept.Selected = chosen.FailedIn, chosen.ChangedSince, chosen.Sample, chosen.Places
+		kept.FailedIn = chosen.FailedIn
+		kept.ChangedSince = chosen.ChangedSince
+		kept.Sample = chosen.Sample
+		kept.Selected = chosen.Places
 	}
 	run := &eval.Run{
 		ID: rundir.NewID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
@@ -227,12 +230,18 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	limits := s.Settings.Limits
 	c.targets = c.plan.Targets()
 	config := runner.Config{
-		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Labels: s.Settings.Labels, Stop: s.stop,
-		Recorded: c.recorded, Replies: c.replies, RepeatUseless: c.repeatUseless,
-		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.Folder,
-		Services: s.shares(), Keys: s.KeyVariables(), Skip: s.unreachable,
-		Enter: s.executor.Enter,
+		Generator: s.service, Counter: s.service, Embedder: s.service,
+		Concurrency: limits.Concurrency, Services: s.shares(),
+
+		CountTokens: limits.CountTokens, TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices,
+
+		Stop: s.stop, Skip: s.unreachable, Enter: s.executor.Enter,
+
+		Recorded: c.recorded, Replies: c.replies, RepeatUseless: c.repeatUseless, Read: s.reader(),
+
+		Keeper: c, Writing: flow.Writing,
+
+		Labels: s.Settings.Labels, Keys: s.KeyVariables(), Session: s.id, Folder: s.workspaces.Folder,
 	}
 	s.ledger.Book(c.journal.Booked)
 	if c.early != nil {

@@ -49,11 +49,15 @@ type Amount struct {
 }
 
 func (a *Amount) add(b Amount) {
-	a.Calls, a.Tokens, a.Money = a.Calls+b.Calls, a.Tokens+b.Tokens, a.Money+b.Money
+	a.Calls += b.Calls
+	a.Tokens += b.Tokens
+	a.Money += b.Money
 }
 
 func (a *Amount) sub(b Amount) {
-	a.Calls, a.Tokens, a.Money = a.Calls-b.Calls, a.Tokens-b.Tokens, a.Money-b.Money
+	a.Calls -= b.Calls
+	a.Tokens -= b.Tokens
+	a.Money -= b.Money
 }
 
 // Balance is the state of an account.

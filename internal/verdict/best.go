@@ -194,7 +194,9 @@ func (r *rulings) best(rule *eval.BestRule) {
 		g.Verdict, code = eval.Inconclusive, exit.CodeInconclusive
 		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), few(all[0].Best))
 	default:
-		g.Verdict, g.Holds, code = eval.NotWorse, true, exit.CodeOK
+		g.Verdict = eval.NotWorse
+		g.Holds = true
+		code = exit.CodeOK
 		g.Why = "the best is " + oneOf(all[0].Best)
 	}
 	r.rules, r.codes = append(r.rules, g), append(r.codes, code)

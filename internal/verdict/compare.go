@@ -65,7 +65,10 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 
 // CompareRead is Compare of runs that have been read; both documents may have been released, unless a judge chooses.
 func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
-	base, head, before, after := baseRead.Document, headRead.Document, baseRead.sides, headRead.sides
+	base := baseRead.Document
+	head := headRead.Document
+	before := baseRead.sides
+	after := headRead.sides
 	c := &compare.Comparison{
 		Base: compare.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
 		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt}, Arms: []compare.ArmComparison{},
@@ -210,7 +213,9 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 		o.MaxErrors = max(o.MaxErrors, g.MostErrors())
 	}
 	if rule != nil {
-		o.Gated, o.Alpha, o.MinPaired = rule.Metrics, rule.Alpha, rule.LeastPaired()
+		o.Gated = rule.Metrics
+		o.Alpha = rule.Alpha
+		o.MinPaired = rule.LeastPaired()
 		if rule.StopEarly { // what is left for the end
 			o.Alpha -= rule.Alpha * compare.EarlyShare
 		}

@@ -164,7 +164,9 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict
 		if stop == nil {
 			continue
 		}
-		stop.Suite, stop.Arm, stop.Of = a.suite, a.arm, len(a.units)
+		stop.Suite = a.suite
+		stop.Arm = a.arm
+		stop.Of = len(a.units)
 		stop.Base, stop.Metrics = cmp.Or(w.rule.BaseOf(a.arm), w.rule.RunID), w.rule.Metrics
 		for _, later := range a.units[a.next:] {
 			stop.Extra = append(stop.Extra, later.trials...)
