@@ -80,9 +80,18 @@ func newCall(method string, c *eval.Call) (*call, error) {
 		return nil, err
 	}
 	out := &call{
-		Method: method, Service: c.Service, Model: c.Model, APIVersion: c.APIVersion, Request: &c.Request, Target: c.Target,
-		TrialID: c.TrialID, Session: c.Session, Judge: c.Judge, PromptTokens: c.PromptTokens, OutputLimit: c.OutputLimit,
-		Attempt: c.Timing.Attempts,
+		Method:       method,
+		Service:      c.Service,
+		Model:        c.Model,
+		APIVersion:   c.APIVersion,
+		Request:      &c.Request,
+		Target:       c.Target,
+		TrialID:      c.TrialID,
+		Session:      c.Session,
+		Judge:        c.Judge,
+		PromptTokens: c.PromptTokens,
+		OutputLimit:  c.OutputLimit,
+		Attempt:      c.Timing.Attempts,
 	}
 	if len(c.Vars) > 0 {
 		out.Vars = vars
@@ -111,8 +120,13 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 // of makes a call of the message again.
 func (c *call) of() (*eval.Call, error) {
 	out := &eval.Call{
-		TrialID: c.TrialID, Target: c.Target, Session: c.Session, Judge: c.Judge, PromptTokens: c.PromptTokens, OutputLimit: c.OutputLimit,
-		Timing: eval.Timing{Attempts: c.Attempt},
+		TrialID:      c.TrialID,
+		Target:       c.Target,
+		Session:      c.Session,
+		Judge:        c.Judge,
+		PromptTokens: c.PromptTokens,
+		OutputLimit:  c.OutputLimit,
+		Timing:       eval.Timing{Attempts: c.Attempt},
 	}
 	if c.Request != nil {
 		out.Request = *c.Request
@@ -156,8 +170,14 @@ func failed(err error) *failure {
 		return nil
 	}
 	out := &failure{
-		Error: *e, RetryAfter: e.RetryAfter, Permanent: e.Permanent, Renewed: e.Renewed, OfLogin: e.OfLogin, Unsent: e.Unsent, Lost: e.Lost,
-		Answer: e.Answer,
+		Error:      *e,
+		RetryAfter: e.RetryAfter,
+		Permanent:  e.Permanent,
+		Renewed:    e.Renewed,
+		OfLogin:    e.OfLogin,
+		Unsent:     e.Unsent,
+		Lost:       e.Lost,
+		Answer:     e.Answer,
 	}
 	if e.Answer != nil {
 		out.Usage = e.Answer.Usage

@@ -69,8 +69,13 @@ var errDone = errors.New("the run is complete")
 // Work works until the run is complete: nil, or until the worker is let go. It waits while the coordinator is away.
 func Work(ctx context.Context, cfg WorkerConfig) error {
 	w := &Worker{
-		creds: cfg.Creds, config: &cfg, id: newID(), shelf: newShelf(), done: make(chan struct{}), lost: make(chan string, 1),
-		calls: map[uint64]context.CancelFunc{},
+		creds:  cfg.Creds,
+		config: &cfg,
+		id:     newID(),
+		shelf:  newShelf(),
+		done:   make(chan struct{}),
+		lost:   make(chan string, 1),
+		calls:  map[uint64]context.CancelFunc{},
 	}
 	if err := w.connect(ctx); err != nil {
 		return err
@@ -299,7 +304,9 @@ func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = answered(nil, eval.Timing{}, &eval.Error{
-				Kind: eval.KindTransport, Permanent: true, Message: fmt.Sprintf("this is a bug in evalrun, not in what you did: %v", p),
+				Kind:      eval.KindTransport,
+				Permanent: true,
+				Message:   fmt.Sprintf("this is a bug in evalrun, not in what you did: %v", p),
 			})
 		}
 	}()

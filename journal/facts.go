@@ -132,8 +132,9 @@ func (f *Facts) candidate(key, v gjson.Result) bool {
 
 func (f *Facts) rating(_, v gjson.Result) bool {
 	f.Ratings = append(f.Ratings, eval.SafetyRating{
-		Category: strings.Clone(v.Get("category").String()), Probability: strings.Clone(v.Get("probability").String()),
-		Blocked: v.Get("blocked").Bool(),
+		Category:    strings.Clone(v.Get("category").String()),
+		Probability: strings.Clone(v.Get("probability").String()),
+		Blocked:     v.Get("blocked").Bool(),
 	})
 	return true
 }

@@ -218,7 +218,11 @@ func (x *index) caseOf(e *entry) string { return x.names.at(e.caseName) }
 func (x *index) digest(e *entry) digest {
 	s := &x.shapes[e.shape]
 	return digest{
-		suite: s.suite, caseName: x.caseOf(e), arm: s.arm, outcome: eval.Outcome(s.outcome), errorKind: eval.ErrorKind(s.errorKind),
+		suite:     s.suite,
+		caseName:  x.caseOf(e),
+		arm:       s.arm,
+		outcome:   eval.Outcome(s.outcome),
+		errorKind: eval.ErrorKind(s.errorKind),
 		usage:     eval.Usage{PromptTokens: int(e.prompt), OutputTokens: int(e.output), TotalTokens: int(e.total)},
 		latencyMs: float64(e.latencyMs), metrics: x.metricsOf(e), class: x.classOf(e), flags: e.flags,
 	}

@@ -60,9 +60,13 @@ func (p paid) since(before paid) paid {
 func minus(a, b eval.Usage) eval.Usage {
 	less := func(a, b int) int { return max(0, a-b) }
 	return eval.Usage{
-		PromptTokens: less(a.PromptTokens, b.PromptTokens), OutputTokens: less(a.OutputTokens, b.OutputTokens),
-		TotalTokens: less(a.TotalTokens, b.TotalTokens), ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
-		CachedTokens: less(a.CachedTokens, b.CachedTokens), ToolUseTokens: less(a.ToolUseTokens, b.ToolUseTokens), Source: a.Source,
+		PromptTokens:    less(a.PromptTokens, b.PromptTokens),
+		OutputTokens:    less(a.OutputTokens, b.OutputTokens),
+		TotalTokens:     less(a.TotalTokens, b.TotalTokens),
+		ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
+		CachedTokens:    less(a.CachedTokens, b.CachedTokens),
+		ToolUseTokens:   less(a.ToolUseTokens, b.ToolUseTokens),
+		Source:          a.Source,
 	}
 }
 

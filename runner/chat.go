@@ -181,8 +181,15 @@ func (r *run) keepTurn(a *scoring) {
 		return
 	}
 	r.Keeper.KeepAnswer(&eval.PaidAnswer{
-		ID: t.ID, N: t.N, Model: t.Model, Turn: n, Request: t.Request, Response: &one.Response, Results: one.Results, Usage: &one.Usage,
-		Timing: &one.Timing,
+		ID:       t.ID,
+		N:        t.N,
+		Model:    t.Model,
+		Turn:     n,
+		Request:  t.Request,
+		Response: &one.Response,
+		Results:  one.Results,
+		Usage:    &one.Usage,
+		Timing:   &one.Timing,
 	})
 }
 

@@ -221,8 +221,11 @@ func (p *Plan) Trials() iter.Seq[*Planned] {
 
 func (p *Plan) walk() *walk {
 	return &walk{
-		plan: p, compiled: map[*suite.Scorer]*known{}, rests: map[suite.Arm]rest{}, models: map[*suite.Target]*eval.Model{},
-		seen: map[[16]byte]int{},
+		plan:     p,
+		compiled: map[*suite.Scorer]*known{},
+		rests:    map[suite.Arm]rest{},
+		models:   map[*suite.Target]*eval.Model{},
+		seen:     map[[16]byte]int{},
 	}
 }
 
@@ -278,11 +281,24 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 	for r := range c.Repeats {
 		t := &Planned{
 			Trial: eval.Trial{
-				N: first + r, ID: trialID(base, equal, r+1), CaseID: c.ID, ScorersHash: hash,
-				VarsHash: c.VarsHash, RequestHash: hex.EncodeToString(base[:8]),
-				Suite: name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
-				Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
-				At: at,
+				N:           first + r,
+				ID:          trialID(base, equal, r+1),
+				CaseID:      c.ID,
+				ScorersHash: hash,
+				VarsHash:    c.VarsHash,
+				RequestHash: hex.EncodeToString(base[:8]),
+				Suite:       name,
+				Case:        c.Name,
+				Arm:         a.Name(),
+				Target:      a.Target.Name,
+				Prompt:      a.Prompt.Name,
+				Model:       a.Target.Model,
+				Repeat:      r + 1,
+				Tags:        c.Tags,
+				Cluster:     c.Cluster,
+				Threshold:   c.Threshold,
+				Quarantine:  c.Quarantine,
+				At:          at,
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
 			derived: s.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App, attempts: a.Target.Attempts,
@@ -309,11 +325,20 @@ func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
 	prompt, problem := s.Render(c, a)
 	name, protocol := a.Target.Service.Identity()
 	r := eval.Request{
-		Service: name, Protocol: protocol,
-		Model: a.Target.Model, APIVersion: p.key(a.Target).apiVersion, Contents: prompt.Contents, System: prompt.System,
-		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
-		Extra: a.Target.Extra,
-		Tools: a.Prompt.Tools, ToolChoice: a.Prompt.ToolChoice, ToolResults: a.Prompt.Results.Hash(c),
+		Service:          name,
+		Protocol:         protocol,
+		Model:            a.Target.Model,
+		APIVersion:       p.key(a.Target).apiVersion,
+		Contents:         prompt.Contents,
+		System:           prompt.System,
+		GenerationConfig: a.Target.GenerationConfig,
+		SafetySettings:   a.Target.SafetySettings,
+		Stream:           a.Target.Stream,
+		Live:             a.Prompt.Live,
+		Extra:            a.Target.Extra,
+		Tools:            a.Prompt.Tools,
+		ToolChoice:       a.Prompt.ToolChoice,
+		ToolResults:      a.Prompt.Results.Hash(c),
 	}
 	if a.Target.App == nil || problem != nil {
 		return r, problem

@@ -54,8 +54,13 @@ func (a *scoring) needsReplies() bool { return len(a.trial.Judges())+len(a.trial
 func (a *scoring) answered() {
 	r := &a.result
 	a.answer = scorers.Answer{
-		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars,
-		Context: &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
+		Response: r.Response,
+		Usage:    *r.Usage,
+		Timing:   *r.Timing,
+		Request:  r.Request,
+		Turns:    r.Turns,
+		Vars:     a.trial.vars,
+		Context:  &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
 	}
 }
 

@@ -128,8 +128,14 @@ func (r *run) runTool(ctx context.Context, answer *suite.ToolAnswer, args json.R
 		args = json.RawMessage("{}")
 	}
 	command := program.Command{
-		Path: c.Path, Args: c.Words[1:], Dir: c.Dir, Input: append(bytes.Clone(args), '\n'), Timeout: answer.Timeout, Stop: ctx.Done(),
-		Pass: answer.Env, Keys: r.Keys,
+		Path:    c.Path,
+		Args:    c.Words[1:],
+		Dir:     c.Dir,
+		Input:   append(bytes.Clone(args), '\n'),
+		Timeout: answer.Timeout,
+		Stop:    ctx.Done(),
+		Pass:    answer.Env,
+		Keys:    r.Keys,
 	}
 	out, err := command.Output()
 	hidden := secret.OfVariables(answer.Env)

@@ -67,7 +67,12 @@ func (c *Chooser) Rank(ctx context.Context, what Ranked) (*compare.Preferences, 
 	}
 	t := &c.total
 	out.Judge = compare.PreferenceJudge{
-		Name: t.Judge, Model: t.Model, Criteria: t.Criteria, Emulator: c.session.Emulated(), Calls: t.Calls, Tokens: t.Tokens,
+		Name:       t.Judge,
+		Model:      t.Model,
+		Criteria:   t.Criteria,
+		Emulator:   c.session.Emulated(),
+		Calls:      t.Calls,
+		Tokens:     t.Tokens,
 		Incomplete: t.Incomplete,
 	}
 	return out, c.session.FinishReplies(c.plan.Models)

@@ -92,7 +92,11 @@ func (s *Session) wayToTarget(t *suite.Target) flow.Service {
 // endpoint makes the client of an HTTP endpoint.
 func (s *Session) endpoint(t *suite.Target) attempter {
 	one := client.NewHTTP(client.HTTPConfig{
-		Name: t.Name, Reading: t.App.HTTP.Reading, TLS: t.App.HTTP.TLS, Secrets: s.secrets(), UserAgent: "evalrun/" + s.Version,
+		Name:        t.Name,
+		Reading:     t.App.HTTP.Reading,
+		TLS:         t.App.HTTP.TLS,
+		Secrets:     s.secrets(),
+		UserAgent:   "evalrun/" + s.Version,
 		Connections: s.Settings.Limits.Concurrency,
 	})
 	s.endpoints = append(s.endpoints, one)

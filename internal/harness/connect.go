@@ -278,7 +278,10 @@ func (s *Session) decorated(to way) flow.Service {
 		limit = s.ledger.LimitUncounted
 	}
 	breaker := flow.NewBreaker(flow.BreakerConfig{
-		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
+		Peer:   to.peer,
+		Stop:   s.stop.Done(),
+		Waits:  s.waits,
+		Notice: func(text string) { s.Notice(to.prefix() + text) },
 	})
 	adaptive := flow.NewAdaptive(to.concurrency, s.stop.Done(), s.waits)
 	attempt := flow.Deadline(flow.By(s.executor, to.name), to.timeout)

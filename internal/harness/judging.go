@@ -23,8 +23,15 @@ func (s *Session) CheckJudge(ctx context.Context, p *runner.Plan, j *suite.Judge
 func (s *Session) Judging() runner.Config {
 	limits := s.Settings.Limits
 	return runner.Config{
-		Generator: s.service, Counter: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Stop: s.stop, RepeatUseless: true, Services: s.shares(), Keys: s.KeyVariables(),
+		Generator:     s.service,
+		Counter:       s.service,
+		Concurrency:   limits.Concurrency,
+		CountTokens:   limits.CountTokens,
+		TokensMatter:  limits.TokensMatter(),
+		Stop:          s.stop,
+		RepeatUseless: true,
+		Services:      s.shares(),
+		Keys:          s.KeyVariables(),
 	}
 }
 

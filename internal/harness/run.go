@@ -165,8 +165,13 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 		kept.Selected = chosen.Places
 	}
 	run := &eval.Run{
-		ID: rundir.NewID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
-		Models: plan.Models, Flags: &kept.Options, RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()),
+		ID:         rundir.NewID(now),
+		StartedAt:  now.Format(time.RFC3339Nano),
+		Service:    s.Settings.Service,
+		Emulator:   s.Emulated(),
+		Models:     plan.Models,
+		Flags:      &kept.Options,
+		RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()),
 		Plan: eval.RunPlan{
 			Trials:  plan.Size(),
 			Arms:    plan.ArmNames(),

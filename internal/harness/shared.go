@@ -64,8 +64,12 @@ func (s *Session) openLedger() error {
 	out := &shared{session: s}
 	var err error
 	out.Client, err = ledger.Dial(ledger.Options{
-		URL: url, Token: strings.TrimSpace(s.Getenv("EVALRUN_LEDGER_TOKEN")), CA: o.CA, Wait: cmp.Or(o.Wait, ledgerWait),
-		Notice: func(text string) { s.Notice(text) }, Lost: out.end,
+		URL:    url,
+		Token:  strings.TrimSpace(s.Getenv("EVALRUN_LEDGER_TOKEN")),
+		CA:     o.CA,
+		Wait:   cmp.Or(o.Wait, ledgerWait),
+		Notice: func(text string) { s.Notice(text) },
+		Lost:   out.end,
 	})
 	if err != nil {
 		return err

@@ -53,8 +53,13 @@ const (
 
 func newBook(limits []Limits) *book {
 	return &book{
-		limits: limits, now: time.Now, changed: make(chan struct{}), accounts: map[Account]*account{}, grants: map[string]*grant{},
-		heard: map[string]time.Time{}, left: map[string]time.Time{},
+		limits:   limits,
+		now:      time.Now,
+		changed:  make(chan struct{}),
+		accounts: map[Account]*account{},
+		grants:   map[string]*grant{},
+		heard:    map[string]time.Time{},
+		left:     map[string]time.Time{},
 	}
 }
 

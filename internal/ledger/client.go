@@ -65,8 +65,10 @@ func Dial(o Options) (*Client, error) {
 	c := &Client{options: o, owner: rand.Text(), stop: make(chan struct{}), work: make(chan struct{}, 1)}
 	c.http = &http.Client{
 		Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 64,
-			DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext, IdleConnTimeout: time.Minute,
+			TLSClientConfig:     &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12},
+			MaxIdleConnsPerHost: 64,
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+			IdleConnTimeout:     time.Minute,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -71,7 +71,8 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	after := headRead.sides
 	c := &compare.Comparison{
 		Base: compare.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
-		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt}, Arms: []compare.ArmComparison{},
+		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt},
+		Arms: []compare.ArmComparison{},
 	}
 	var err error
 	c.Warnings = driftOf(base, head)

@@ -153,7 +153,9 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
 		u := a.units[a.next]
 		stop := a.test.Feed(compare.Unit{
-			Differences: u.differences(w.rule.Metrics, false), Worst: u.differences(w.rule.Metrics, true), Weight: u.weight,
+			Differences: u.differences(w.rule.Metrics, false),
+			Worst:       u.differences(w.rule.Metrics, true),
+			Weight:      u.weight,
 		})
 		mu.Lock()
 		a.next++

@@ -196,7 +196,11 @@ func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, no
 				c.Arms = append(
 					c.Arms,
 					compare.ArmComparison{
-						Suite: suite, HeadArm: s.Arms[i].Name, Verdict: eval.Invalid, Why: err.Error(), Metrics: []compare.MetricComparison{},
+						Suite:   suite,
+						HeadArm: s.Arms[i].Name,
+						Verdict: eval.Invalid,
+						Why:     err.Error(),
+						Metrics: []compare.MetricComparison{},
 					},
 				)
 			}
