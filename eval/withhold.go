@@ -132,7 +132,7 @@ func (r *Response) withheld() Response {
 	return out
 }
 
-// identifier is what the service's own words look like: what it sends in their place may quote a prompt.
+// identifier matches the service's own words. Any other text in their place may quote a prompt.
 const identifier lazy.Pattern = `^[A-Za-z0-9_.-]{0,64}$`
 
 func word(s string) string {

@@ -116,7 +116,7 @@ func (f *serving) readMaster() error {
 	return nil
 }
 
-// start starts the server, or connects to one of somebody else, and shows the address.
+// start starts the embedded server, or connects to an external one, and shows the address.
 func (f *serving) start(ctx context.Context) error {
 	pack, err := f.pack(ctx)
 	if err != nil {
@@ -221,7 +221,7 @@ func (f *serving) connect(seed string, pack []byte) error {
 	return f.coordinator.begin(conn, pack)
 }
 
-// pack is what workers have to load: the suites as they were when the run began.
+// pack makes the pack that workers load: the suites as they were when the run began.
 func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
 	if f.resumed {

@@ -47,7 +47,7 @@ type call struct {
 	Texts []string `json:"texts,omitempty"`
 }
 
-// answer is what came of a call.
+// answer is the result of a call: a response or an error.
 type answer struct {
 	Response *eval.Response `json:"response,omitempty"`
 	Usage    *eval.Usage    `json:"usage,omitempty"` // of the response
@@ -60,7 +60,7 @@ type answer struct {
 	Emulated bool           `json:"emulated,omitempty"` // an emulator answered
 }
 
-// failure is an error with all that a run decides by.
+// failure is an eval.Error with the fields that its JSON leaves out.
 type failure struct {
 	eval.Error
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"`
@@ -70,7 +70,7 @@ type failure struct {
 	Unsent     bool           `json:"unsent,omitempty"`
 	Lost       bool           `json:"lost,omitempty"` // another worker has to make it
 	Answer     *eval.Response `json:"answer,omitempty"`
-	Usage      *eval.Usage    `json:"usage,omitempty"` // of that answer
+	Usage      *eval.Usage    `json:"usage,omitempty"` // of Answer
 }
 
 // newCall makes the message of a call to a model or an application.

@@ -47,7 +47,7 @@ type WorkerConfig struct {
 	URL     string // of the server
 	Places  int    // calls at once
 	Version string
-	// Options are those of the worker's machine: addresses, and what suites may do. What the run says is added.
+	// Options are the options of this machine: addresses, and what suites may do. The coordinator adds those of the run.
 	Options evalrun.Options
 	Notice  func(string)
 	// Leave lets the worker end its calls and go.
@@ -198,7 +198,7 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 	return w.listen(ctx)
 }
 
-// apply adds what a run says to the options of a worker.
+// apply adds the settings of a run to the options of a worker.
 func (h *head) apply(o *evalrun.Options, dir string) {
 	for i, name := range h.Suites {
 		o.Suites = append(o.Suites, filepath.Join(dir, strconv.Itoa(i), name))
@@ -299,7 +299,7 @@ func (w *Worker) call(ctx context.Context, message []byte) *answer {
 	return a
 }
 
-// made is what comes of an attempt. A panic costs the call, and not the worker.
+// made makes an attempt and returns its result. A panic costs the call, and not the worker.
 func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
 	defer func() {
 		if p := recover(); p != nil {

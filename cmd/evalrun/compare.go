@@ -166,7 +166,7 @@ func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 	return a.compared(p, o.json)
 }
 
-// compared shows what came of comparing, and ends with its exit code.
+// compared writes the comparison, and ends with its exit code.
 func (a *app) compared(c interface {
 	Write(screen term.Screen) error
 	WriteJSON(w io.Writer) error

@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// rankingSeed is that of the draws: the same choices give the same ranking.
+// rankingSeed seeds the draws, so that the same choices give the same ranking.
 const rankingSeed = 1
 
 // Ranked says what is ranked.

@@ -119,7 +119,7 @@ func (l *Ledger) Book(write func(eval.Booking) error) {
 	}
 }
 
-// Spent is what was spent so far.
+// Spent is the cost of all calls so far.
 func (l *Ledger) Spent() eval.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +159,7 @@ func (l *Ledger) metersOf(to peer) []*meter {
 	return append(out, m)
 }
 
-// price is what a call with a usage costs: one token at least, since no call is for nothing.
+// price is the cost of a call with a usage: at least one token, since no call is free.
 func (l *Ledger) price(model string, u *eval.Usage) amount {
 	return amount{max(1, u.TotalTokens, u.PromptTokens+u.OutputTokens), l.cfg.Prices.Of(model, u)}
 }
@@ -284,7 +284,7 @@ func (l *Ledger) enter(ctx context.Context, slots chan struct{}) bool {
 	return false
 }
 
-// room is what a caller waits for until its call has room.
+// room says what a call waits for until it has room.
 type room struct {
 	wait    time.Duration // at least; 0: until something is settled
 	changed <-chan struct{}

@@ -29,7 +29,7 @@ type Comparing struct {
 	HeadArm string
 	// Rules are the metrics that get a verdict, by suite; of a suite without any there are estimates only.
 	Rules func(suite string) *eval.BaselineRule
-	// Base and Head are what the user called them.
+	// Base and Head are the names that the user gave for the runs.
 	Base, Head string
 
 	// Choose compares the answers of an arm by a judge; nil without.
@@ -39,7 +39,7 @@ type Comparing struct {
 // leastMaxErrors is the share of errors that a comparison always accepts.
 const leastMaxErrors = 0.01
 
-// comparisonSeed is that of the tests that draw samples: the same data have the same verdict.
+// comparisonSeed seeds the tests that draw samples, so that the same data have the same verdict.
 const comparisonSeed = 1
 
 // RunSides is a run with its arms as a comparison reads them.
@@ -126,7 +126,7 @@ func readBoth(base, head *journal.Document) (before, after *RunSides, err error)
 	return before, after, errors.Join(failed, err)
 }
 
-// compareArm compares an arm with that of the baseline.
+// compareArm compares an arm with its counterpart in the baseline.
 func compareArm(p armPair, base, head *journal.Document, what Comparing, c *compare.Comparison) compare.ArmComparison {
 	if p.base == nil {
 		return compare.ArmComparison{
