@@ -45,7 +45,7 @@ func (d *Document) Export(out io.Writer) error {
 	return w.out.Flush()
 }
 
-// withhold removes from a result what an export must not have. A comparison wants the named scores, without their
+// withhold removes the parts of a result that an export must not have. Comparisons need the named scores, but not their
 // reasons.
 func withhold(r *eval.Result) {
 	r.Withhold()

@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Facts are a trial without its prompt and its answers: what comparing and counting want of it. Its slices are good until
-// the next one is read, its texts stay.
+// Facts are the parts of a trial that comparing and counting need: everything but the prompt and the answers. The slices
+// are valid until the next trial is read; the texts stay valid.
 type Facts struct {
 	N, Repeat                               int
 	At                                      int64 // where its line is in the file, for TrialAt
@@ -28,7 +28,7 @@ type Facts struct {
 	LatencyMs                               float64
 	Ratings                                 []eval.SafetyRating // of the answer, or of a blocked prompt
 	Scores                                  []NamedScore        // the scores with names and values
-	// Class is what a classification made of the answer, nil without one.
+	// Class is the expected and the actual class, nil without a classification.
 	Class *classification.Pair
 }
 
