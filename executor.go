@@ -11,8 +11,8 @@ import (
 // is safe for concurrent use.
 type Executor interface {
 	// Enter waits until there is room for a call, and returns the context to make it with. Calls with such a context share
-	// its room, as all calls of one trial do. leave gives the room back; it is called once the answer of the trial is
-	// written down. Enter returns at once when stop is closed or ctx is done.
+	// its room, as all calls of one trial do. Call leave
+	// to give the room back once the answer of the trial is written down. Enter returns at once when stop is closed or ctx is done.
 	Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
 	// Generate calls the model call.Model of the service call.Service, or the application call.Target. It fills in
 	// call.Timing.

@@ -247,7 +247,7 @@ type RunPlan struct {
 	Shard *ShardOf `json:"shard,omitempty"`
 }
 
-// ShardOf says which shard of which plan a run is.
+// ShardOf identifies a shard and the plan that it belongs to.
 type ShardOf struct {
 	Index  int    `json:"index"` // from 1
 	Of     int    `json:"of"`

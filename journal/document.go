@@ -32,7 +32,7 @@ type Document struct {
 	Gate *eval.Gate
 	// Comparison compares the run with the gate's baseline, and is filled in with Gate; nil when there is no baseline.
 	Comparison *compare.Comparison
-	// Ranking orders the arms of suites whose gate asks for the best arm. It is filled in with Gate.
+	// Ranking orders the arms of suites whose gate is about the best arm. It is filled in with Gate.
 	Ranking []ranking.Ranking
 
 	Summary Summary

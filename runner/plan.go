@@ -4,8 +4,8 @@
 // It decides nothing about the run: whatever happens to a trial is data in its result, and the consumer of the results
 // says when to stop.
 //
-// The usual order: NewPlan, then Run. A Plan also looks up its models (CheckModels), shows what its judges would be sent (JudgePrompts), and
-// sends pairs of answers to a judge that chooses (Choose).
+// The usual order: NewPlan, then Run. A Plan also looks up its models (CheckModels), shows what its judges would be sent
+// (JudgePrompts), and sends pairs of answers to a judge that chooses (Choose).
 package runner
 
 import (

@@ -45,7 +45,7 @@ type Config struct {
 	// Hold may delay a trial before it is sent. It returns when stop or done is closed.
 	Hold func(t *Planned, stop, done <-chan struct{})
 	// Enter waits until there is room for another trial, or until stop is closed, and returns the context for the trial's
-	// calls. leave is called once the result is taken or the answer is written down.
+	// calls. Call leave once the result is taken or the answer is written down.
 	Enter func(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
 
 	// Earlier answers, of a run that is resumed or rescored.

@@ -87,7 +87,8 @@ func (todo *Todo) calls() (n int) {
 }
 
 // kept returns what the run has of an unsettled trial: an answer that only has to be judged, or the calls of a
-// trial that broke off. ok says that the trial is among the recorded ones.
+// trial that broke off. The trial is among the
+// recorded ones if ok.
 func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 	if todo.of.Flags.NoContent { // what is kept is without its texts
 		return runner.Recorded{}

@@ -133,7 +133,7 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 // unequal is why arms are not ranked after a race, except by the race itself.
 const unequal = "the arms raced, and were not sent the same cases"
 
-// Unrankable says why a run cannot say which arm of a suite is the best, whatever its arms did: it is a part of a run, its cases were
+// Unrankable says why a run cannot rank the arms of a suite, whatever their results. It is a part of a run, its cases were
 // chosen by their outcomes, or some arms were sent fewer of them. "" when it can.
 func Unrankable(d *journal.Document, suite string) string {
 	if shard := d.Run.Plan.Shard; shard != nil {
