@@ -34,37 +34,37 @@ import (
 type Options struct {
 	// Dir is the folder in which relative paths begin and which has .evalrun, with runs, history and cache. "" is the working directory.
 	Dir string
-	// Suites are files. With Sources.Rescore they may be left out: then they are those of that run. With ProjectFile they
-	// are those of it.
+	// Suites are suite files. They may be left out with Sources.Rescore, which takes the suites of that run, and with
+	// ProjectFile, which takes the suites that it names.
 	Suites []string
-	// ProjectFile is a project file, whose settings hold where neither the options nor the environment nor the suites say
-	// anything. "" is none, and untrusted suites take none. What it says of reports, the run directory, and recorded
-	// answers is for the command alone.
+	// ProjectFile names a project file. Its settings apply where the options, the environment and the suites set nothing.
+	// "" is none, and untrusted suites take none. Its settings of reports, the run directory and recorded answers are for
+	// the command alone.
 	ProjectFile string
-	// Name and Labels are those of the run, by which it is found again. A label that is a word has the value "".
+	// Name and Labels of the run help to find it later. A label without a value has the value "".
 	Name   string
 	Labels map[string]string
-	// Emulator answers from a script instead of a service: eval.DemoScript, or a file. It is short for Service.Emulator.
+	// Emulator is short for Service.Emulator: a script that answers instead of a service, eval.DemoScript or a file.
 	Emulator string
 
 	Service eval.ServiceOptions
 	Limits  eval.LimitOptions
 	Ledger  LedgerOptions
-	// Executor makes the attempts of calls, such as one that hands them to other processes; nil: this process makes them.
+	// Executor makes the attempts of calls, for example in other processes. nil: this process makes them.
 	Executor Executor
-	// Selection selects trials. Those at Selection.Selected, places of Trials, are a part that says nothing about the
-	// whole: it is not compared with a baseline, and Result.Open applies no gate to it.
+	// Selection selects trials. Selection.Selected lists places of Trials. Such a part says nothing about the whole: it is
+	// not compared with a baseline, and Result.Open applies no gate to it.
 	Selection eval.SelectionOptions
 	Sources   eval.SourceOptions
 	Gate      eval.GateOptions
 
 	// Vars replace variables of every case.
 	Vars map[string]string
-	// Seed is that of the sample and of what the emulator draws.
+	// Seed makes the sample and the emulator reproducible.
 	Seed uint64
-	// Out is the run directory; "" is one below .evalrun/runs.
+	// Out is the run directory; "" makes a new one below .evalrun/runs.
 	Out string
-	// Reports are written when the run has ended, each as FORMAT=PATH, or FORMAT for Stdout.
+	// Reports are written when the run has ended. Each is FORMAT=PATH, or FORMAT to write it to Stdout.
 	Reports []string
 	// Stdout takes the reports without a path. nil discards them.
 	Stdout io.Writer
@@ -72,7 +72,7 @@ type Options struct {
 	Layout reports.Options
 	// Untrusted suites can neither choose the service, nor read the environment, nor start programs, nor call other hosts.
 	Untrusted bool
-	// Allow lifts a part of that, as --allow does: `program`, `http=HOST`, `services=HOST`.
+	// Allow lifts single restrictions of Untrusted, as --allow does: `program`, `http=HOST`, `services=HOST`.
 	Allow []string
 	// Trust allows a run that somebody else made to name the service and start programs, when it is resumed or rescored.
 	Trust bool
@@ -93,22 +93,22 @@ type Options struct {
 	Getenv func(name string) string
 	// Version is recorded in the run file and sent as user agent.
 	Version string
-	// Progress receives each Event, from one goroutine at a time but for notices.
+	// Progress receives each Event, from one goroutine at a time except for notices.
 	Progress func(Event)
-	// Interrupt ends a run early: after the first value no new call is made and those under way may finish, the second abandons them.
-	// Canceling the context abandons them at once. Either way Resume continues the run.
+	// Interrupt ends a run early. After the first value no new call is made, and calls in progress may finish; the second
+	// value abandons them. Canceling the context abandons them at once. Either way Resume continues the run.
 	Interrupt <-chan os.Signal
 }
 
-// LedgerOptions name the ledger whose limits a process keeps together with others, that of `evalrun ledger`. They are never part of a
-// run file. Its token is in EVALRUN_LEDGER_TOKEN.
+// LedgerOptions name the server (`evalrun ledger`) whose limits this process shares with others. They are never part of
+// a run file. The token of the ledger is in EVALRUN_LEDGER_TOKEN.
 type LedgerOptions struct {
-	URL  string        // "" for that in EVALRUN_LEDGER, or none
+	URL  string        // "" takes the address in EVALRUN_LEDGER, if any
 	CA   string        // a file with certificates to trust in addition
-	Wait time.Duration // how long it may be away before the run ends; 0 for ten minutes
+	Wait time.Duration // how long the ledger may be away before the run ends; 0 for ten minutes
 
-	// Lost is for an Executor, which has no run to end. It is called once, when the ledger was away for Wait or grants nothing to this
-	// process. Calls fail from then on, with an error that is Lost and Unsent. Optional.
+	// Lost is for an Executor, which has no run to end. It is called once, when the ledger was away for Wait or grants
+	// nothing to this process. From then on calls fail with an error that is Lost and Unsent. Optional.
 	Lost func(reason string)
 }
 
@@ -116,12 +116,29 @@ type LedgerOptions struct {
 func (o *Options) flags() job.Flags {
 	f := job.Flags{
 		Options: eval.Options{
-			ServiceOptions: o.Service, LimitOptions: o.Limits, SelectionOptions: o.Selection, SourceOptions: o.Sources,
-			GateOptions: o.Gate, Out: o.Out, Reports: o.Reports, Vars: o.Vars, Seed: o.Seed, Untrusted: o.Untrusted,
-			Allow: o.Allow, NoContent: o.NoContent, Name: o.Name, Labels: maps.Clone(o.Labels),
+			ServiceOptions:   o.Service,
+			LimitOptions:     o.Limits,
+			SelectionOptions: o.Selection,
+			SourceOptions:    o.Sources,
+			GateOptions:      o.Gate,
+			Name:             o.Name,
+			Labels:           maps.Clone(o.Labels),
+			Vars:             o.Vars,
+			Seed:             o.Seed,
+			Out:              o.Out,
+			Reports:          o.Reports,
+			Untrusted:        o.Untrusted,
+			Allow:            o.Allow,
+			NoContent:        o.NoContent,
 		},
-		Ledger: job.LedgerOptions(o.Ledger), Executor: o.Executor,
-		Dir: rundir.At(o.Dir), Scorers: o.Scorers, Trust: o.Trust, NoHistory: o.NoHistory, Reading: o.Reading, Listing: o.Listing,
+		Dir:       rundir.At(o.Dir),
+		Ledger:    job.LedgerOptions(o.Ledger),
+		Executor:  o.Executor,
+		Scorers:   o.Scorers,
+		Trust:     o.Trust,
+		NoHistory: o.NoHistory,
+		Reading:   o.Reading,
+		Listing:   o.Listing,
 	}
 	if o.Emulator != "" {
 		f.Emulator = o.Emulator
@@ -153,11 +170,11 @@ type Job struct {
 	options Options
 	outputs []output.Output
 	job     *job.Job
-	part    bool // of what the suites have
+	part    bool // Options.Selection.Selected names single trials
 }
 
-// Load reads and checks suites, and settles where they are sent and within which limits: options win over the environment, the environment
-// over the suites. It sends nothing. The error lists every problem with file, line, column and a hint.
+// Load reads and checks suites, and settles the service and the limits: options win over the environment, the
+// environment over the suites. It sends nothing. The error lists every problem with file, line, column and a hint.
 func Load(_ context.Context, o Options) (*Job, error) {
 	outputs, err := output.Parse(rundir.At(o.Dir), o.Reports)
 	if err != nil {
@@ -210,8 +227,8 @@ func (j *Job) Trials(yield func(*eval.Trial) bool) {
 	}
 }
 
-// Empty is nil, unless the options select no trial: then it wraps ErrNothing and says which of them selects nothing, and what it could have
-// meant.
+// Empty is nil if there are trials to run. Otherwise it wraps ErrNothing, and says which option selects nothing and what
+// it could have meant.
 func (j *Job) Empty() error {
 	if j.job.Plan().Size() > 0 {
 		return nil
@@ -221,7 +238,7 @@ func (j *Job) Empty() error {
 
 func (j *Job) nothing() error { return exit.Incomplete("%w%s", ErrNothing, j.job.Hint()) }
 
-// Service is where the job sends to, as far as that is known before it runs. Its address is "" when there is none.
+// Service is the service that the job calls, as far as it is known before the run. Its address is "" when there is none.
 func (j *Job) Service() eval.RunService { return j.job.Settings.Service }
 
 // NeedsService reports whether the job calls models. One that tests applications alone, without judges, does not.
@@ -229,22 +246,22 @@ func (j *Job) NeedsService() bool { return j.job.NeedsService() }
 
 // Result is how a run ended.
 type Result struct {
-	// Dir is the run directory, absolute, and Name the same as it was named or chosen, for commands.
+	// Dir is the absolute path of the run directory. Name is its path as it was given or chosen, for commands.
 	Dir, Name string
 	// Exit is the exit code of the command: 0 the gate holds, 1 it does not, 3 it cannot be decided. 4 means that the
-	// run is incomplete, 130 or 143 that a signal ended it. Failed trials without a gate are 1, errors 4.
+	// run is incomplete, 130 or 143 that a signal ended it. Without a gate, failed trials give 1 and errors 4.
 	Exit int
-	// Verdict is that in words, on one line.
+	// Verdict says in one line what Exit means.
 	Verdict string
 	// Counts are the outcomes of the trials.
 	Counts eval.Counts
-	// End is why the run ended; nil when that could not be written.
+	// End is the last line of the run file; nil when it could not be written.
 	End *eval.End
-	// Reports are those written, as FORMAT: PATH.
+	// Reports are the reports that were written, each as FORMAT: PATH.
 	Reports []string
 
-	part bool
-	in   rundir.Dir // with the history
+	part bool       // as in Job
+	in   rundir.Dir // has the history
 }
 
 // Open opens the run, with its gate applied. The caller closes the document.
@@ -256,7 +273,7 @@ func (r *Result) Open() (*journal.Document, error) {
 	return doc, err
 }
 
-// WriteError writes an error of this package as the command does: problems of files with their source lines and hints.
+// WriteError writes an error of this package as the command does: problems in files appear with source lines and hints.
 func WriteError(w io.Writer, err error, color bool) error {
 	var bad *job.BadFiles
 	if errors.As(err, &bad) {
@@ -286,7 +303,7 @@ func Report(_ context.Context, w io.Writer, dir, format string) error {
 
 // CompareOptions say how two runs are compared. All are optional.
 type CompareOptions struct {
-	// Dir is as in Options.
+	// Dir is the folder in which relative paths begin, as in Options.
 	Dir string
 	// Rule gives metrics a verdict; without a margin there are estimates only.
 	Rule eval.RuleOptions
@@ -294,7 +311,8 @@ type CompareOptions struct {
 	Suite string
 }
 
-// Comparison is the outcome of Compare. Runs that cannot be compared, such as one with itself, are eval.Invalid, with the reason.
+// Comparison is the outcome of Compare. Its verdict is eval.Invalid, with the reason, when runs cannot be compared, such
+// as a run with itself.
 type Comparison = compare.Comparison
 
 // Compare compares two runs arm by arm. base and head are run directories, ids, `latest`, names of baselines or exported files.
@@ -317,7 +335,11 @@ func Compare(_ context.Context, base, head string, o CompareOptions) (*Compariso
 	if before.Run.ID == after.Run.ID {
 		side := compare.Compared{Run: before.Run.ID, StartedAt: before.Run.StartedAt}
 		return &Comparison{
-			Base: side, Head: side, Verdict: eval.Invalid, Why: "a run cannot be compared with itself", Arms: []compare.ArmComparison{},
+			Base:    side,
+			Head:    side,
+			Verdict: eval.Invalid,
+			Why:     "a run cannot be compared with itself",
+			Arms:    []compare.ArmComparison{},
 		}, nil
 	}
 	return verdict.Compare(before, after, verdict.Comparing{

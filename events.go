@@ -2,8 +2,8 @@ package evalrun
 
 import "github.com/evalrun/evalrun/eval"
 
-// Event is something that happens while a run is in progress: one of the types of this file, in the order of a run. Notice,
-// RetryPlanned and Problem may come at any time.
+// Event is something that happens while a run is in progress: one of the types in this file. They come in the order of
+// the file; Notice, RetryPlanned and Problem may come at any time.
 type Event interface{ event() }
 
 // RunOpened says that a run file was opened to resume it.
@@ -14,8 +14,8 @@ type RunResumed struct{ Todo Todo }
 
 // Started says that the first trial is about to run.
 type Started struct {
-	Trials int // that are about to run
-	// Waiting says what the run waits for now, "" when for nothing. It may be called until Finished.
+	Trials int // how many are about to run
+	// Waiting says what the run waits for at the moment, "" when for nothing. It may be called until Finished.
 	Waiting func() string
 }
 
@@ -28,7 +28,8 @@ type TrialDone struct {
 // Finished says that no more results come.
 type Finished struct{}
 
-// RunWritten says that the run file is as complete as it gets. Recording answers and reports follow, and signals are the caller's again.
+// RunWritten says that the run file is as complete as it will be. Recording answers and reports follow. From here on the
+// caller handles signals again.
 type RunWritten struct{}
 
 // RunEnded says that the run file is about to be read for the reports.
@@ -39,10 +40,10 @@ type RunRead struct{}
 
 // ReportsDue says that the reports are about to be written.
 type ReportsDue struct {
-	Run *Result // what is known of the run by then
+	Run *Result // what is known so far: Reports is empty
 }
 
-// Notice is what a person should know.
+// Notice is a message for the person who runs the suites.
 type Notice struct{ Text string }
 
 // RetryPlanned says that an attempt failed, and that there will be another.
@@ -64,11 +65,11 @@ func (Notice) event()       {}
 func (RetryPlanned) event() {}
 func (Problem) event()      {}
 
-// Todo is what is left of a run that is resumed.
+// Todo is the work left in a run that is resumed.
 type Todo struct {
 	Send    int      // trials to send
 	Judge   int      // recorded answers that only have to be judged again
 	Settled int      // trials that stay as they are
-	Twice   int      // calls that were under way when the run was killed: at most these may be made twice
+	Twice   int      // calls in progress when the run was killed: they may be made twice
 	Dropped []string // recorded trials, by case and arm, that the suites do not have any more
 }

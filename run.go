@@ -17,11 +17,11 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// ErrNothing is wrapped by the error of a job whose options select no trial. Selection.AllowEmpty makes that no error.
+// ErrNothing is wrapped by the error of a job whose options select no trial. Selection.AllowEmpty allows such a job.
 var ErrNothing = errors.New("no trial is selected")
 
-// Run runs a job. A gate that does not hold is a Result. An error says that nothing was sent, or that the run broke
-// off; then there is a Result too if there is a run file.
+// Run runs a job. A gate that does not hold is no error: Result.Exit says so. An error means that nothing was sent, or
+// that the run broke off. In the second case there is a Result as well, if there is a run file.
 func Run(ctx context.Context, j *Job) (*Result, error) {
 	o := &j.options
 	if err := j.job.Flags.Dir.Check(o.Out); err != nil {
@@ -46,8 +46,8 @@ func Run(ctx context.Context, j *Job) (*Result, error) {
 	return j.end(session, dir, err)
 }
 
-// Resume continues a run: it sends what is missing, never what was judged. Suites, service and settings are those of the run; limits of the
-// options win. A run that is complete sends nothing and has the Result of its gate.
+// Resume continues a run. It sends the missing trials and never repeats a judged one. Suites, service and settings come
+// from the run; limits in the options win. For a complete run it sends nothing and applies the gate again.
 func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	flags := o.flags()
 	outputs, err := output.Parse(flags.Dir, o.Reports)
@@ -72,7 +72,7 @@ func Resume(ctx context.Context, dir string, o Options) (*Result, error) {
 	return j.resume(ctx, r)
 }
 
-// reload reads the suites of a run again and settles where they are sent.
+// reload reads the suites of a run again and settles their service and limits.
 func (j *Job) reload(r *job.Resumption) error {
 	l, err := r.Load(j.options.getenv())
 	if err == nil {
@@ -81,7 +81,7 @@ func (j *Job) reload(r *job.Resumption) error {
 	return err
 }
 
-// resume sends what is missing of a run, and closes it.
+// resume sends the missing trials of a run, and closes r.
 func (j *Job) resume(ctx context.Context, r *job.Resumption) (*Result, error) {
 	o := &j.options
 	session, err := j.connect()
@@ -116,7 +116,8 @@ func (j *Job) connect() (*harness.Session, error) {
 	return session, err
 }
 
-// plan calls the service about its models; an interruption meanwhile ends the run before it begins.
+// plan makes the plan, for which it requests the metadata of models. An interrupt during that ends the run before it
+// begins.
 func (o *Options) plan(ctx context.Context, session *harness.Session) (*runner.Plan, error) {
 	ctx, end := exit.Until(ctx, o.Interrupt)
 	plan, err := session.Plan(ctx)
@@ -126,26 +127,26 @@ func (o *Options) plan(ctx context.Context, session *harness.Session) (*runner.P
 	return plan, err
 }
 
-// watch passes what a run says on.
+// watch turns the progress of a run into events.
 type watch struct {
 	options *Options
 	session *harness.Session
 }
 
-// Start says how many trials there are.
+// Start emits Started.
 func (w *watch) Start(trials int) {
 	w.options.emit(Started{trials, w.session.Waiting})
 }
 
-// Done passes a result on.
+// Done emits TrialDone.
 func (w *watch) Done(r *eval.Result, spent eval.Spent) {
 	w.options.emit(TrialDone{r, spent})
 }
 
-// Finish says that no more results come.
+// Finish emits Finished.
 func (w *watch) Finish() { w.options.emit(Finished{}) }
 
-// end records answers, and reports a run that has just ended; broken is why it broke off, if it did.
+// end records answers, and reports a run that has just ended. broken is the error that broke it off, if any.
 func (j *Job) end(session *harness.Session, dir string, broken error) (*Result, error) {
 	o := &j.options
 	o.emit(RunWritten{})
@@ -176,8 +177,14 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 		stdout = io.Discard
 	}
 	result := &Result{
-		Dir: rundir.At("").Abs(doc.Dir), Name: doc.Dir, Exit: doc.Gate.Exit, Verdict: overview.HeadlineOf(doc).String(),
-		Counts: doc.Summary.Counts, End: doc.End, part: j.part, in: in,
+		Dir:     rundir.At("").Abs(doc.Dir),
+		Name:    doc.Dir,
+		Exit:    doc.Gate.Exit,
+		Verdict: overview.HeadlineOf(doc).String(),
+		Counts:  doc.Summary.Counts,
+		End:     doc.End,
+		part:    j.part,
+		in:      in,
 	}
 	o.emit(ReportsDue{result})
 	layout := o.Layout

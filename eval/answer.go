@@ -15,11 +15,11 @@ type PaidAnswer struct {
 	// Results are what the suite answered to the calls of the model, as in Turn. An answer whose calls start programs has a line before
 	// these run, and another one when they are there.
 	Results []tool.Result `json:"results,omitempty"`
-	// Turns are those of a whole answer.
+	// Turns are the turns of a whole answer.
 	Turns  []Turn  `json:"turns,omitempty"`
 	Usage  *Usage  `json:"usage,omitempty"`
 	Timing *Timing `json:"timing,omitempty"`
-	// TraceID is that of the trial, as in Result.
+	// TraceID is the trace of the trial, as in Result.
 	TraceID string `json:"traceId,omitempty"`
 }
 
@@ -27,6 +27,9 @@ type PaidAnswer struct {
 func (a *PaidAnswer) Withhold() {
 	r := Result{Request: a.Request, Response: a.Response, Turns: a.Turns, Usage: a.Usage}
 	r.Withhold()
-	a.Request, a.Response, a.Turns, a.Usage = r.Request, r.Response, r.Turns, r.Usage
+	a.Request = r.Request
+	a.Response = r.Response
+	a.Turns = r.Turns
+	a.Usage = r.Usage
 	a.Results = withheldResults(a.Results)
 }

@@ -27,12 +27,12 @@ type Request struct {
 	ToolResults string `json:"toolResults,omitempty"`
 	// Extra are fields of the suite that are sent at the top level as they are.
 	Extra Extra `json:"extra,omitempty"`
-	// App is what an application is sent instead of a model, without secrets; nil for a model.
+	// App is the request to an application, without secrets; nil for a model.
 	App *app.Request `json:"app,omitempty"`
 	// Live marks a chat that has the model's own replies in it. In a plan the contents are the user's turns alone, and
 	// each takes a call; After makes the requests of these.
 	Live bool `json:"live,omitempty"`
-	// Service is the name of the service that is called, "" for the unnamed one, and Protocol is what a named one speaks.
+	// Service is the name of the called service, "" for the unnamed one. Protocol is the protocol of a named service.
 	Service  string `json:"service,omitempty"`
 	Protocol string `json:"protocol,omitempty"`
 }
@@ -62,7 +62,7 @@ type Call struct {
 	Results []tool.Result
 	// Repeat says that an earlier answer does not count, as long as there is a service to call.
 	Repeat bool
-	// Recorded says that only an answer from before does.
+	// Recorded says that only an earlier answer will do.
 	Recorded bool
 	Timing   Timing
 }
@@ -185,7 +185,7 @@ type StreamTiming struct {
 // Milliseconds converts a duration for Timing.
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Usage is what a trial cost in tokens.
+// Usage counts the tokens of a trial.
 type Usage struct {
 	PromptTokens int `json:"promptTokens"` // cached ones included
 	OutputTokens int `json:"outputTokens"` // thoughts included

@@ -38,13 +38,13 @@ type Part struct {
 	Data *Image `json:"data,omitempty"`
 	// Raw is a part in the words of the protocol, sent as it is: one of the suite, or one of the model's own turn that goes back.
 	Raw json.RawMessage `json:"raw,omitempty"`
-	// Result is what a call of the model came to.
+	// Result is the result of a tool call.
 	Result *tool.Result `json:"result,omitempty"`
 	// Withheld stands for a text that is kept out of files.
 	Withheld *Withheld `json:"withheld,omitempty"`
 }
 
-// Withheld is what is kept of a text that itself is kept out of files.
+// Withheld is what files keep instead of a text that is withheld from them.
 type Withheld struct {
 	SHA256 string `json:"sha256"` // hex
 	Bytes  int    `json:"bytes"`
@@ -63,7 +63,7 @@ type Image struct {
 	SHA256   string `json:"sha256"` // hex, of the bytes as sent
 	Bytes    int    `json:"bytes"`
 	Data     []byte `json:"-"`
-	// SourceSHA256 is that of the file, when what is sent was made of it by resizing.
+	// SourceSHA256 is the hash of the file, when the sent image was made from it by resizing.
 	SourceSHA256 string `json:"sourceSha256,omitempty"`
 }
 

@@ -56,7 +56,7 @@ type BestRule struct {
 	Alpha  float64 `json:"alpha"` // error rate of the set
 }
 
-// RaceBy is the metric on which the arms of a suite race, and the error rate of the race: those of the rule about the best, where
+// RaceBy is the metric on which the arms of a suite race, and the error rate of the race. Both are those of the rule about the best, where
 // there is one and no option says otherwise, so that the arms that stay are its set. Without a race the metric is "". A suite without a
 // gate has a nil one.
 func (g *GateConfig) RaceBy(o *Options) (metric string, alpha float64) {
@@ -122,12 +122,12 @@ func (b *BaselineRule) IsBase(arm string) bool {
 	return b.OfVersion(arm) || b.Arm != "" && arm == b.Arm
 }
 
-// OfVersion reports whether an arm is that of the earlier version that runs next to the suite.
+// OfVersion reports whether an arm belongs to the earlier version that runs next to the suite.
 func (b *BaselineRule) OfVersion(arm string) bool {
 	return b.Suffix != "" && strings.HasSuffix(arm, b.Suffix)
 }
 
-// Name is what is compared with, as its user called it.
+// Name is the baseline as the user named it.
 func (b *BaselineRule) Name() string {
 	switch {
 	case b.Suffix != "":
@@ -146,7 +146,7 @@ func (b *BaselineRule) Within() bool { return b.Arm != "" || b.Suffix != "" }
 type MetricMargin struct {
 	Name   string  `json:"name"`
 	Margin float64 `json:"margin"`
-	// Cap is what a case counts at most, of latency in milliseconds and of tokens; 0: five times the baseline's median.
+	// Cap bounds the value of a case, in milliseconds or tokens; 0: five times the baseline's median.
 	Cap float64 `json:"cap,omitempty"`
 	// Strict says of a ratio that too few cases to tell are not borne.
 	Strict bool `json:"strict,omitempty"`
@@ -197,7 +197,7 @@ const (
 // IsRatio reports whether a metric is compared as a ratio, head to base.
 func IsRatio(metric string) bool { return metric == MetricLatency || metric == MetricTokens }
 
-// Gate is what the rules of the suites made of a run.
+// Gate is the verdict on a run by the rules of its suites.
 type Gate struct {
 	Exit  int        `json:"exit"`
 	Rules []GateRule `json:"rules"`

@@ -2,14 +2,14 @@ package eval
 
 import "slices"
 
-// Judgement is what a judge replied to one question about an answer. It is kept with the trial in the run file, so
+// Judgement is a judge's reply to one question about an answer. It is kept with the trial in the run file, so
 // that a resumed run does not pay for it again.
 type Judgement struct {
 	ID     string `json:"id"`    // hash of the question to the judge
 	Judge  string `json:"judge"` // its name in the suite
 	Model  string `json:"model"`
 	Repeat int    `json:"repeat"` // of the judge, from 1
-	// Prompt is what the judge was sent last, as text. It is "" where an earlier judgement of the trial has the same one,
+	// Prompt is the judge's last prompt, as text. It is "" where an earlier judgement of the trial has the same one,
 	// and in runs of evalrun 0.1.
 	Prompt string `json:"prompt,omitempty"`
 	Reply  string `json:"reply"` // as it came, but for its length
@@ -31,7 +31,7 @@ type Judgement struct {
 // maxJudgeReply bounds what is kept of a reply, in bytes. Nothing that long is a ruling.
 const maxJudgeReply = 64 << 10
 
-// Take takes over what came.
+// Take copies the reply from a response.
 func (j *Judgement) Take(r *Response) {
 	j.Usage = r.Usage
 	j.BlockReason = r.PromptBlock()
@@ -60,7 +60,10 @@ func (j *Judgement) Blocked() string { return j.Response().Blocked() }
 
 // Withhold takes the reply out of the record. Hash, length and cost stay.
 func (j *Judgement) Withhold() {
-	j.Withheld, j.Reply, j.Usage, j.Prompt = withhold(j.Reply), "", j.Usage.withheld(), ""
+	j.Withheld = withhold(j.Reply)
+	j.Reply = ""
+	j.Usage = j.Usage.withheld()
+	j.Prompt = ""
 	j.FinishReason, j.BlockReason = word(j.FinishReason), word(j.BlockReason)
 	if j.Error != nil {
 		j.Error = &Error{Kind: j.Error.Kind, Status: j.Error.Status, Code: word(j.Error.Code), Message: withoutContent}
@@ -70,19 +73,19 @@ func (j *Judgement) Withhold() {
 // Judged is how a judge came to the value of a score, or several judges that are a panel.
 type Judged struct {
 	Judge string `json:"judge"` // of a panel the names of its judges: a, b, c
-	// Choice is what the rulings come to: a choice, or, of numbers, pass or fail.
+	// Choice is the result of the rulings: a choice or, for numbers, pass or fail.
 	Choice  string   `json:"choice"`
 	Rulings []Ruling `json:"rulings"` // one for each repeat, of a panel judge by judge
 	// Agreement is the share of pairs of repeats, or of judges of a panel, that say the same. For choices that is the
 	// choice, for numbers whether the answer passes. nil: there was one.
 	Agreement *float64 `json:"agreement,omitempty"`
-	// Panel is what each judge of a panel comes to over its repeats; nil for one judge.
+	// Panel has the result of each judge of a panel over its repeats; nil for one judge.
 	Panel []Ruling `json:"panel,omitempty"`
 	// Choices are the words among which a judge with a template chose; nil for choices that evalrun knows.
 	Choices []string `json:"choices,omitempty"`
 }
 
-// Ruling is what a judge says of an answer once.
+// Ruling is one judge's ruling on an answer, in one repeat.
 type Ruling struct {
 	// Judge is its name in a panel, "" for the only judge.
 	Judge string `json:"judge,omitempty"`

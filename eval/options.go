@@ -27,7 +27,7 @@ type Options struct {
 	Allow     []string          `json:"allow,omitempty"`     // what they may do nevertheless: program, http=HOST
 	NoContent bool              `json:"noContent,omitempty"` // prompts and answers stay out of all files
 
-	// Name and Labels are those of the run, which has them in its header.
+	// Name and Labels of the run are in its header.
 	Name   string            `json:"-"`
 	Labels map[string]string `json:"-"`
 	// Defaults are what a project file says. They hold where neither these options nor variables nor suites say anything.
@@ -48,7 +48,7 @@ type ServiceOptions struct {
 	Project      string `json:"project,omitempty"`
 	ScopeBase    string `json:"authScopeBase,omitempty"`
 	Emulator     string `json:"emulator,omitempty"` // the file of a script, or DemoScript
-	// Services are base URLs of named services, by their names, that replace those of the suites.
+	// Services are base URLs of named services, by name. They replace the suites' URLs.
 	Services map[string]string `json:"services,omitempty"`
 	// AllowEnv are variables of the environment that may hold keys although their names are neither EVALRUN_* nor
 	// *_API_KEY.
@@ -82,7 +82,7 @@ type SelectionOptions struct {
 	FailedIn     string   `json:"failedIn,omitempty"`     // a run: only trials that failed in it
 	ChangedSince string   `json:"changedSince,omitempty"` // a run: only trials that are not in it in their current form
 	Sample       int      `json:"sample,omitempty"`       // cases of each suite
-	Selected     *Places  `json:"selected,omitempty"`     // the result of those three
+	Selected     *Places  `json:"selected,omitempty"`     // the trials that FailedIn, ChangedSince and Sample select
 	Shard        Shard    `json:"shard,omitzero"`
 	AllowEmpty   bool     `json:"allowEmpty,omitempty"`
 }
@@ -98,7 +98,7 @@ type SourceOptions struct {
 	AskJudges bool   `json:"askJudges,omitempty"` // with Rescore: judges are called where the run has no reply
 }
 
-// GateOptions are rules of the gate that replace those of the suites.
+// GateOptions are rules of the gate that replace the suites' rules.
 type GateOptions struct {
 	Baseline    string      `json:"baseline,omitempty"` // a name, a run, or an exported file
 	NoBaseline  bool        `json:"noBaseline,omitempty"`

@@ -76,7 +76,7 @@ var Probabilities = []string{"NEGLIGIBLE", "LOW", "MEDIUM", "HIGH"}
 // among them.
 func (r SafetyRating) Level() int { return slices.Index(Probabilities, r.Probability) }
 
-// PromptFeedback is what the service says of the prompt.
+// PromptFeedback is the service's feedback on the prompt.
 type PromptFeedback struct {
 	BlockReason   string         `json:"blockReason,omitempty"`
 	SafetyRatings []SafetyRating `json:"safetyRatings,omitempty"`

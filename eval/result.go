@@ -12,8 +12,9 @@ import (
 // Trial is one run of one case on one arm. Together with Request it is fixed by the suite; nothing in it depends on
 // what the service answers.
 type Trial struct {
-	N           int      `json:"n"`  // place in the plan, from 0
-	ID          string   `json:"id"` // hash of the request
+	N int `json:"n"` // place in the plan, from 0
+	// ID is a hash of the request, the trial's place among equal requests, and the repeat.
+	ID          string   `json:"id"`
 	CaseID      string   `json:"caseId"`
 	ScorersHash string   `json:"scorersHash"`
 	Suite       string   `json:"suite"`
@@ -28,10 +29,10 @@ type Trial struct {
 	Threshold   *float64 `json:"threshold"` // nil: every scorer must pass
 	// Quarantine keeps the case out of the gate; nil for most.
 	Quarantine *Quarantine `json:"quarantine,omitempty"`
-	// At is the place of the case, as file:line:col or file:line; older run files do not say.
+	// At is the position of the case, as file:line:col or file:line. Older run files have none.
 	At string `json:"at,omitempty"`
-	// VarsHash is of the variables and images of the case, RequestHash of what is sent, rendered: the same for cases that ask the same.
-	// Older run files do not say.
+	// VarsHash is a hash of the variables and images of the case. RequestHash is a hash of the rendered request: cases that
+	// send the same have the same hash. Older run files have neither.
 	VarsHash    string `json:"varsHash,omitempty"`
 	RequestHash string `json:"requestHash,omitempty"`
 }
@@ -59,7 +60,7 @@ const (
 	Skip Outcome = "skip"  // did not run
 )
 
-// Score is what a scorer says of an answer.
+// Score is the result of one scorer for one answer.
 type Score struct {
 	Scorer   string   `json:"scorer"`
 	Name     string   `json:"name"`
@@ -68,27 +69,27 @@ type Score struct {
 	Weight   float64  `json:"weight"`
 	Required bool     `json:"required"`
 	Reason   string   `json:"reason"`
-	// Unscored says why the scorer could not tell; "" when it could.
+	// Unscored says why the scorer could not score the answer; "" when it did.
 	Unscored string `json:"unscored,omitempty"`
 	// Diff shows expected against actual over several lines. Optional.
 	Diff string `json:"diff,omitempty"`
-	// Judged says how a judge came to the value; nil for other scorers.
+	// Judged has the rulings of a judge; nil for other scorers.
 	Judged *Judged `json:"judged,omitempty"`
-	// Class is what a classification made of the answer; nil for other scorers.
+	// Class is the expected and the actual class in a classification; nil for other scorers.
 	Class *classification.Pair `json:"class,omitempty"`
 }
 
-// Result is a trial with all that became of it: one line of the run file.
+// Result is a trial with its answer, scores and outcome: one line of the run file.
 type Result struct {
 	Trial
-	// Vars are the beginnings of the variables of the case, by name, as texts. They are absent from older runs and from --no-content.
+	// Vars has the beginnings of the case's variables, as texts, by name. Older runs and runs with --no-content have none.
 	Vars     map[string]string `json:"vars,omitempty"`
 	Outcome  Outcome           `json:"outcome"`
 	Scores   []Score           `json:"scores"`
 	Request  *Request          `json:"request,omitempty"`
 	Response *Response         `json:"response,omitempty"`
-	// Turns are the answered calls of a live chat, and of any trial of several. The response is then that of the last one, usage and timing
-	// are those of all, and the request is the last that was sent.
+	// Turns are the answered calls of a trial that takes several, such as a live chat. Request and Response are then those
+	// of the last call; Usage and Timing cover all calls.
 	Turns      []Turn  `json:"turns,omitempty"`
 	Usage      *Usage  `json:"usage,omitempty"`
 	Timing     *Timing `json:"timing,omitempty"`
@@ -96,13 +97,13 @@ type Result struct {
 	SkipReason string  `json:"skipReason,omitempty"`
 	// TraceID is the W3C trace id, in hex, of the calls to an application.
 	TraceID string `json:"traceId,omitempty"`
-	// Workspace is the folder of a program that was kept, "" where there is none.
+	// Workspace is the folder that a program worked in, if it was kept; "" otherwise.
 	Workspace string `json:"workspace,omitempty"`
-	// Judgements are what judges replied for the scores, in the order of the questions.
+	// Judgements are the replies of judges, in the order of the questions.
 	Judgements []Judgement `json:"judgements,omitempty"`
-	// Trouble is why there is no reply from a judge, when the reason may affect other questions as well.
+	// Trouble is the error of a call to a judge, when the reason may affect other questions as well.
 	Trouble *Error `json:"-"`
-	// OverBudget says which budget is spent, where that is why the trial was skipped or its answer not judged.
+	// OverBudget names the spent budget for which the trial was skipped or its answer was not judged.
 	OverBudget string `json:"-"`
 
 	// Metrics are the derived metrics that could be computed, by name.
@@ -141,29 +142,29 @@ func (c Counts) Ran() int { return c.Pass + c.Fail + c.Error }
 type Run struct {
 	Version   int        `json:"version"`
 	ID        string     `json:"id"`
-	Name      string     `json:"name,omitempty"` // that the user gave it
+	Name      string     `json:"name,omitempty"` // given by the user
 	StartedAt string     `json:"startedAt"`      // RFC 3339, UTC
 	Suites    []RunSuite `json:"suites"`
 	Service   RunService `json:"service"`
 	// Services are the named services that the run was going to call.
 	Services map[string]RunService `json:"services,omitempty"`
 	Emulator bool                  `json:"emulator"`
-	// Replay is the folder of recorded answers that were used instead of the service's, "" when none were.
+	// Replay is the folder of recorded answers that replaced the service, "" when none did.
 	Replay string `json:"replay,omitempty"`
-	// RescoredFrom is the run that got the answers when these were judged again, "" when this run got them.
+	// RescoredFrom is the id of the run whose answers were judged again, "" when this run sent for its own.
 	RescoredFrom string `json:"rescoredFrom,omitempty"`
-	// Cache says that answers of earlier runs may be among these.
+	// Cache says that some answers may come from the cache of earlier runs.
 	Cache  bool    `json:"cache,omitempty"`
 	Models []Model `json:"models"`
 	// Prices is the price list of the run, as package pricing writes it; nil without one.
 	Prices json.RawMessage `json:"prices,omitempty"`
-	// Flags are what the command chose; nil in an export. Options never is.
+	// Flags are the options of the command; nil in an export. Options returns zero options then.
 	Flags      *Options          `json:"flags,omitempty"`
 	RandomSeed uint64            `json:"randomSeed"`
-	Labels     map[string]string `json:"labels"` // a label that is a word has the value ""
+	Labels     map[string]string `json:"labels"` // a label without a value has the value ""
 	Plan       RunPlan           `json:"plan"`
 	Tool       string            `json:"tool,omitempty"` // the version of evalrun
-	// Commit and Branch are what the git repository of the suites had checked out; "" where there is none.
+	// Commit and Branch were checked out in the git repository of the suites; "" without one.
 	Commit string `json:"commit,omitempty"`
 	Branch string `json:"branch,omitempty"`
 	// ProjectFile is the project file of the run, absolute, and ProjectHash its SHA-256 digest; "" without one.
@@ -171,11 +172,11 @@ type Run struct {
 	ProjectHash string `json:"projectHash,omitempty"`
 	// Copies are the SHA-256 digests of the copies of the suites' files, by their paths inside the run directory.
 	Copies map[string]string `json:"copies,omitempty"`
-	// Signature says who wrote the header, as package internal/trust has it. Older runs have none.
+	// Signature proves who wrote the header; see package internal/trust. Older runs have none.
 	Signature string `json:"signature,omitempty"`
 }
 
-// Options are what the command chose for the run; of an export, which keeps none, they are zero.
+// Options are the options of the command. They are zero in an export, which keeps none.
 func (r *Run) Options() *Options {
 	if r.Flags == nil {
 		return &Options{}
@@ -188,19 +189,19 @@ func (r *Run) AnswersOf() string { return cmp.Or(r.RescoredFrom, r.ID) }
 
 // Marks are the name, the branch and the labels of a run, for lists of runs.
 func (r *Run) Marks() []string {
-	out := []string{}
+	marks := []string{}
 	for _, text := range []string{r.Name, r.Branch} {
 		if text != "" {
-			out = append(out, text)
+			marks = append(marks, text)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
 		if value := r.Labels[key]; value != "" {
 			key += "=" + value
 		}
-		out = append(out, key)
+		marks = append(marks, key)
 	}
-	return out
+	return marks
 }
 
 // RunSuite names a suite of a run and the copy of it next to the run file.
@@ -213,9 +214,10 @@ type RunSuite struct {
 	Dir string `json:"dir,omitempty"`
 	// Gate are the suite's rules; nil when it has none.
 	Gate *GateConfig `json:"gate,omitempty"`
-	// Classes are those of the suite's classification, in its order; nil when it has none.
+	// Classes are the classes of the suite's classification, in its order; nil when it has none.
 	Classes []string `json:"classes,omitempty"`
-	// EarlierCommit is that of the earlier version that ran next to the suite, and EarlierHash is the version's Hash; "" without one.
+	// EarlierCommit is the commit of the earlier version that ran next to the suite, and EarlierHash the hash of that
+	// version; "" without one.
 	EarlierCommit string `json:"earlierCommit,omitempty"`
 	EarlierHash   string `json:"earlierHash,omitempty"`
 }
@@ -226,16 +228,16 @@ type RunService struct {
 	APIVersion   string `json:"apiVersion"`
 	HeaderPrefix string `json:"headerPrefix"`
 	Auth         string `json:"auth"`
-	// Project is the cloud project in whose name requests are made, with OAuth.
+	// Project is the cloud project that requests with OAuth belong to.
 	Project       string `json:"project,omitempty"`
 	AuthScopeBase string `json:"authScopeBase,omitempty"`
-	// Protocol is what a named service speaks, and KeyEnv the variable of the environment that holds its key; "" for the
-	// unnamed one.
+	// Protocol is the protocol of a named service, and KeyEnv the environment variable with its key; "" for the unnamed
+	// service.
 	Protocol string `json:"protocol,omitempty"`
 	KeyEnv   string `json:"keyEnv,omitempty"`
 }
 
-// RunPlan is how much a run was going to ask.
+// RunPlan is the size of a run's plan.
 type RunPlan struct {
 	Trials int      `json:"trials"`
 	Arms   []string `json:"arms"` // in the order of the suite
@@ -245,7 +247,7 @@ type RunPlan struct {
 	Shard *ShardOf `json:"shard,omitempty"`
 }
 
-// ShardOf names the whole that a run is a shard of.
+// ShardOf identifies a shard and the plan that it belongs to.
 type ShardOf struct {
 	Index  int    `json:"index"` // from 1
 	Of     int    `json:"of"`
@@ -275,7 +277,7 @@ type End struct {
 	Spent      *Spent    `json:"spent,omitempty"`
 }
 
-// Completed reports whether every trial had its turn. A run without an end did not complete.
+// Completed reports whether no trial is left to run. A run without an end did not complete.
 func (e *End) Completed() bool { return e != nil && e.Reason == EndCompleted }
 
 // StopReason is why the run ended itself early; "" when it did not.
@@ -286,13 +288,13 @@ func (e *End) StopReason() string {
 	return e.Message
 }
 
-// Spent is what a run has cost against its budget. A zero budget is none.
+// Spent is the cost of a run, next to its budgets. A budget of 0 means none.
 type Spent struct {
-	Calls        int `json:"calls"` // HTTP attempts, those for metadata left out
+	Calls        int `json:"calls"` // HTTP attempts, except those for metadata
 	Tokens       int `json:"tokens"`
 	BudgetCalls  int `json:"budgetCalls,omitempty"`
 	BudgetTokens int `json:"budgetTokens,omitempty"`
-	// Money is by the price list, in its currency; 0 without one.
+	// Money is the cost by the price list, in its currency; 0 without a price list.
 	Money       float64 `json:"money,omitempty"`
 	BudgetMoney float64 `json:"budgetMoney,omitempty"`
 	Currency    string  `json:"currency,omitempty"`

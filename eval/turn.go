@@ -23,7 +23,7 @@ type Turn struct {
 	Timing  Timing        `json:"timing"`
 }
 
-// Calls are what the model calls in the turn, in the reply of its first candidate.
+// Calls are the tool calls of the turn's first candidate.
 func (t *Turn) Calls() []tool.Call {
 	if len(t.Candidates) == 0 {
 		return nil
@@ -186,7 +186,7 @@ func TurnID(trialID string, answered []Turn) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// Add adds the usage of another call; the source is that of the least sure part.
+// Add adds the usage of another call. Source becomes the less certain of the two sources.
 func (u *Usage) Add(other *Usage) {
 	u.PromptTokens += other.PromptTokens
 	u.OutputTokens += other.OutputTokens

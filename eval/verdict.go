@@ -1,6 +1,6 @@
 package eval
 
-// Verdict is what a comparison says of a metric. The zero Verdict is no verdict: the suite has no margin.
+// Verdict is the result of comparing a metric. The zero Verdict is none: the suite has no margin.
 type Verdict string
 
 // The verdicts.

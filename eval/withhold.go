@@ -24,7 +24,9 @@ func (r *Result) Withhold() {
 	r.Turns = slices.Clone(r.Turns)
 	for i := range r.Turns {
 		t := &r.Turns[i]
-		t.Response, t.Usage.Extra, t.Results = t.withheld(), nil, withheldResults(t.Results)
+		t.Response = t.withheld()
+		t.Usage.Extra = nil
+		t.Results = withheldResults(t.Results)
 	}
 	r.Scores = slices.Clone(r.Scores)
 	for i := range r.Scores {
@@ -53,7 +55,9 @@ func (r *Result) ranProgram() bool {
 // withheld is the request without prompts, declarations, and what is sent to an application.
 func (r *Request) withheld() Request {
 	out := *r
-	out.Contents, out.Tools, out.Extra = nil, nil, nil
+	out.Contents = nil
+	out.Tools = nil
+	out.Extra = nil
 	if out.System != "" {
 		out.System = withoutContent
 	}
@@ -88,7 +92,9 @@ func withheldResults(results []tool.Result) []tool.Result {
 	results = slices.Clone(results)
 	for i := range results {
 		one := &results[i]
-		one.ID, one.Name, one.Text = word(one.ID), word(one.Name), withoutContent
+		one.ID = word(one.ID)
+		one.Name = word(one.Name)
+		one.Text = withoutContent
 	}
 	return results
 }
@@ -110,8 +116,14 @@ func (r *Response) withheld() Response {
 	out.Candidates, out.Extra = slices.Clone(r.Candidates), nil
 	for i := range out.Candidates {
 		c := &out.Candidates[i]
-		c.Withheld, c.Text, c.Extra, c.Raw, c.Parts = withhold(c.Text), "", nil, nil, withheldPieces(c.Parts)
-		c.FinishReason, c.VendorReason, c.SafetyRatings = word(c.FinishReason), word(c.VendorReason), words(c.SafetyRatings)
+		c.Withheld = withhold(c.Text)
+		c.Text = ""
+		c.Extra = nil
+		c.Raw = nil
+		c.Parts = withheldPieces(c.Parts)
+		c.FinishReason = word(c.FinishReason)
+		c.VendorReason = word(c.VendorReason)
+		c.SafetyRatings = words(c.SafetyRatings)
 	}
 	out.ModelVersion = word(out.ModelVersion)
 	if f := r.PromptFeedback; f != nil {
@@ -120,7 +132,7 @@ func (r *Response) withheld() Response {
 	return out
 }
 
-// identifier is what the service's own words look like: what it sends in their place may quote a prompt.
+// identifier matches the service's own words. Any other text in their place may quote a prompt.
 const identifier lazy.Pattern = `^[A-Za-z0-9_.-]{0,64}$`
 
 func word(s string) string {
@@ -133,7 +145,9 @@ func word(s string) string {
 func words(ratings []SafetyRating) []SafetyRating {
 	ratings = slices.Clone(ratings)
 	for i := range ratings {
-		ratings[i].Category, ratings[i].Probability, ratings[i].Extra = word(ratings[i].Category), word(ratings[i].Probability), nil
+		ratings[i].Category = word(ratings[i].Category)
+		ratings[i].Probability = word(ratings[i].Probability)
+		ratings[i].Extra = nil
 	}
 	return ratings
 }

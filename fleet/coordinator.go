@@ -1,6 +1,6 @@
-// Package fleet runs suites on several machines. A Coordinator plans, writes and judges, as a single process does; workers make the calls,
-// with keys of their own. They talk over NATS: a call is a request, and its answer the reply, so that nothing but the run file has a
-// state that could be lost.
+// Package fleet runs suites on several machines. A Coordinator plans, writes results and judges, as a single process
+// does; workers make the calls, with their own keys. They communicate over NATS: a call is a request, and its answer is
+// the reply. So the run file is the only state that could be lost.
 package fleet
 
 import (
@@ -25,11 +25,11 @@ const (
 	probeEvery = 300 * time.Millisecond
 	probeTime  = 2 * time.Second
 	silentFor  = 6 * time.Second // without an answer to a probe
-	absentFor  = time.Second     // without anybody who hears
+	absentFor  = time.Second     // while probes have no subscriber
 )
 
-// Coordinator makes the attempts of a run at its workers: it is an evalrun.Executor. Each worker has places; a trial keeps its place until
-// its result is written down, so that a process that dies costs at most the calls that had one.
+// Coordinator is an evalrun.Executor that has workers make the attempts. Each worker has places. A trial keeps its place
+// until its result is written down, so a process that dies costs at most the calls that had a place.
 type Coordinator struct {
 	creds   *Creds
 	conn    *nats.Conn
@@ -59,7 +59,7 @@ type member struct {
 	gone         func()
 }
 
-// hello is what a worker says of itself.
+// hello is the message by which a worker joins, reports and leaves.
 type hello struct {
 	Worker   string `json:"worker"`
 	Version  string `json:"version"`
@@ -72,10 +72,10 @@ type hello struct {
 
 // welcome answers a hello.
 type welcome struct {
-	Refused string `json:"refused,omitempty"` // why the worker is of no use
+	Refused string `json:"refused,omitempty"` // why the worker cannot join
 	Done    bool   `json:"done,omitempty"`    // the run is complete
 	Hash    string `json:"hash,omitempty"`    // of the pack to load
-	Size    int    `json:"size,omitempty"`    // of it, in bytes
+	Size    int    `json:"size,omitempty"`    // of the pack, in bytes
 	Joined  bool   `json:"joined,omitempty"`  // the worker gets calls from now on
 }
 
@@ -89,7 +89,9 @@ func newCoordinator(creds *Creds, version string) *Coordinator {
 
 // begin admits workers, who have to load a pack.
 func (c *Coordinator) begin(conn *nats.Conn, pack []byte) error {
-	c.conn, c.hash, c.size = conn, hashOf(pack), len(pack)
+	c.conn = conn
+	c.hash = hashOf(pack)
+	c.size = len(pack)
 	c.shelf.keep("pack", pack)
 	for name, handle := range map[string]nats.MsgHandler{"hello": c.hello, "piece": c.shelf.serve} {
 		if _, err := conn.Subscribe(c.creds.up(name), handle); err != nil {
@@ -103,7 +105,7 @@ func (c *Coordinator) begin(conn *nats.Conn, pack []byte) error {
 func (c *Coordinator) hello(m *nats.Msg) {
 	var h hello
 	if err := json.Unmarshal(m.Data, &h); err != nil || h.Worker == "" {
-		return // it is none of ours
+		return // not a message of evalrun
 	}
 	text, err := encode(c.admit(&h))
 	if err == nil {
@@ -185,8 +187,8 @@ func (c *Coordinator) drop(w *member) {
 	}
 }
 
-// part takes a worker out that has answered all its calls. The last answers come by another way than its farewell, and may be later.
-// c.mu is held.
+// part removes a worker once it has answered all its calls. Its last answers may arrive after its farewell, since they
+// take another way. c.mu is held.
 func (c *Coordinator) part(w *member) {
 	if w == nil {
 		return
@@ -208,7 +210,7 @@ func (c *Coordinator) Generate(ctx context.Context, call *eval.Call) (*eval.Resp
 	return a.response(), a.Error.err()
 }
 
-// CountTokens has a worker count those of a prompt.
+// CountTokens has a worker count the tokens of a prompt.
 func (c *Coordinator) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	a, err := c.attempt(ctx, methodCount, call)
 	if err != nil {
@@ -242,7 +244,7 @@ func (c *Coordinator) Embed(ctx context.Context, e *eval.EmbedCall) ([][]float64
 	return a.Vectors, a.Error.err()
 }
 
-// Model has a worker request what a service says of a model.
+// Model has a worker request the metadata of a model.
 func (c *Coordinator) Model(ctx context.Context, service, apiVersion, id string) (*eval.Model, error) {
 	a, err := c.send(ctx, &call{Method: methodModel, Service: service, APIVersion: apiVersion, Model: id})
 	if err != nil {
@@ -251,7 +253,7 @@ func (c *Coordinator) Model(ctx context.Context, service, apiVersion, id string)
 	return a.Model, a.Error.err()
 }
 
-// Models has a worker request what a service says of its models.
+// Models has a worker request the models of a service.
 func (c *Coordinator) Models(ctx context.Context, service, apiVersion string) ([]eval.Model, error) {
 	a, err := c.send(ctx, &call{Method: methodModels, Service: service, APIVersion: apiVersion})
 	if err != nil {

@@ -20,12 +20,13 @@ import (
 // CredsName is the name of the file with credentials in a run directory.
 const CredsName = "fleet.creds"
 
-// Creds is what opens a fleet: its address, its name in subjects, and the keys of those who take part. The file is for the owner alone.
+// Creds are the credentials of a fleet: the server's address, the fleet's name and the keys of its members. Only the
+// owner may read the file.
 type Creds struct {
 	URL    string `json:"url"`             // of the server
 	Fleet  string `json:"fleet"`           // a random name; subjects begin with it
-	Worker string `json:"worker"`          // seed of the workers' NKey; "" on a cluster of somebody else
-	CA     string `json:"ca,omitempty"`    // PEM of the certificates to trust; "" for those of the system
+	Worker string `json:"worker"`          // seed of the workers' NKey; "" on an external cluster
+	CA     string `json:"ca,omitempty"`    // PEM of the certificates to trust; "" for the system's
 	Login  string `json:"login,omitempty"` // a credentials file of NATS, for a cluster
 	Master string `json:"-"`               // seed of the NKey of the coordinator
 }
@@ -94,7 +95,7 @@ func publicKey(seed string) (string, error) {
 	return pair.PublicKey()
 }
 
-// Subjects of a fleet. Workers send to those of up, and hear those of down.
+// Subjects of a fleet. Workers publish to the subjects of up, and subscribe to the subjects of down.
 func (c *Creds) up(name string) string { return "evr." + c.Fleet + ".up." + name }
 
 func (c *Creds) down(worker, name string) string {

@@ -38,9 +38,9 @@ const ledgerVariable = "EVALRUN_LEDGER"
 // maxPack bounds a pack in bytes, and what it holds.
 const maxPack = 4 << 30
 
-// head is what a worker has to know of a run next to its files.
+// head has the settings of a run that workers need in addition to its files.
 type head struct {
-	Suites   []string          `json:"suites"` // file names, each in a folder of its own
+	Suites   []string          `json:"suites"` // file names; each suite has its own folder
 	Project  bool              `json:"project,omitempty"`
 	Emulator string            `json:"emulator,omitempty"` // eval.DemoScript, or scriptName
 	Seed     uint64            `json:"seed,omitempty"`

@@ -21,28 +21,34 @@ import (
 
 // ServeConfig says how a coordinator works.
 type ServeConfig struct {
-	Listen  string // address of the embedded server; "": the one that it had, or any of this machine
-	TLSCert string // files of a certificate and its key, beyond loopback
-	TLSKey  string
-	NATS    string // address of a server of somebody else, instead of the embedded one
-	Login   string // file of NATS credentials for that
-	TLSCA   string // file with the certificates that workers shall trust; "": those of their systems
-	Host    string // by which workers know the embedded server; "": that of Listen
-	// Options are those of the run. Out is the run directory.
+	// The embedded server.
+
+	Listen  string // its address; "": the address of an earlier start, or a free port of this machine
+	Host    string // the name by which workers reach it; "": the host of Listen
+	TLSCert string // file with its certificate, required beyond loopback
+	TLSKey  string // file with the key of the certificate
+
+	// An external server, instead of the embedded one.
+
+	NATS  string // its address
+	Login string // file with NATS credentials for it
+
+	TLSCA string // file with the certificates that workers trust; "": those of their systems
+	// Options are the options of the run. Options.Out is the run directory.
 	Options evalrun.Options
-	// Print shows the address for workers.
+	// Print receives the address for workers.
 	Print  func(url string)
 	Notice func(string)
 }
 
-// masterName is the file with the coordinator's own key, and what it listens on.
+// masterName is the file with the coordinator's own key and address.
 const masterName = "fleet.key"
 
-// master is what only the coordinator knows.
+// master is the content of the file named masterName, which only the coordinator reads.
 type master struct {
 	Seed   string `json:"seed"`
 	Listen string `json:"listen"`
-	Hash   string `json:"hash"` // of what workers have to load
+	Hash   string `json:"hash"` // of the files that workers load
 }
 
 // Serve runs suites with workers, or continues a run that was interrupted.
@@ -110,7 +116,7 @@ func (f *serving) readMaster() error {
 	return nil
 }
 
-// start starts the server, or connects to one of somebody else, and shows the address.
+// start starts the embedded server, or connects to an external one, and shows the address.
 func (f *serving) start(ctx context.Context) error {
 	pack, err := f.pack(ctx)
 	if err != nil {
@@ -215,7 +221,7 @@ func (f *serving) connect(seed string, pack []byte) error {
 	return f.coordinator.begin(conn, pack)
 }
 
-// pack is what workers have to load: the suites as they were when the run began.
+// pack makes the pack that workers load: the suites as they were when the run began.
 func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
 	if f.resumed {

@@ -47,7 +47,7 @@ type call struct {
 	Texts []string `json:"texts,omitempty"`
 }
 
-// answer is what came of a call.
+// answer is the result of a call: a response or an error.
 type answer struct {
 	Response *eval.Response `json:"response,omitempty"`
 	Usage    *eval.Usage    `json:"usage,omitempty"` // of the response
@@ -60,7 +60,7 @@ type answer struct {
 	Emulated bool           `json:"emulated,omitempty"` // an emulator answered
 }
 
-// failure is an error with all that a run decides by.
+// failure is an eval.Error with the fields that its JSON leaves out.
 type failure struct {
 	eval.Error
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"`
@@ -70,7 +70,7 @@ type failure struct {
 	Unsent     bool           `json:"unsent,omitempty"`
 	Lost       bool           `json:"lost,omitempty"` // another worker has to make it
 	Answer     *eval.Response `json:"answer,omitempty"`
-	Usage      *eval.Usage    `json:"usage,omitempty"` // of that answer
+	Usage      *eval.Usage    `json:"usage,omitempty"` // of Answer
 }
 
 // newCall makes the message of a call to a model or an application.
@@ -80,9 +80,18 @@ func newCall(method string, c *eval.Call) (*call, error) {
 		return nil, err
 	}
 	out := &call{
-		Method: method, Service: c.Service, Model: c.Model, APIVersion: c.APIVersion, Request: &c.Request, Target: c.Target,
-		TrialID: c.TrialID, Session: c.Session, Judge: c.Judge, PromptTokens: c.PromptTokens, OutputLimit: c.OutputLimit,
-		Attempt: c.Timing.Attempts,
+		Method:       method,
+		Service:      c.Service,
+		Model:        c.Model,
+		APIVersion:   c.APIVersion,
+		Request:      &c.Request,
+		Target:       c.Target,
+		TrialID:      c.TrialID,
+		Session:      c.Session,
+		Judge:        c.Judge,
+		PromptTokens: c.PromptTokens,
+		OutputLimit:  c.OutputLimit,
+		Attempt:      c.Timing.Attempts,
 	}
 	if len(c.Vars) > 0 {
 		out.Vars = vars
@@ -111,13 +120,20 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 // of makes a call of the message again.
 func (c *call) of() (*eval.Call, error) {
 	out := &eval.Call{
-		TrialID: c.TrialID, Target: c.Target, Session: c.Session, Judge: c.Judge, PromptTokens: c.PromptTokens, OutputLimit: c.OutputLimit,
-		Timing: eval.Timing{Attempts: c.Attempt},
+		TrialID:      c.TrialID,
+		Target:       c.Target,
+		Session:      c.Session,
+		Judge:        c.Judge,
+		PromptTokens: c.PromptTokens,
+		OutputLimit:  c.OutputLimit,
+		Timing:       eval.Timing{Attempts: c.Attempt},
 	}
 	if c.Request != nil {
 		out.Request = *c.Request
 	}
-	out.Model, out.APIVersion, out.Service = c.Model, c.APIVersion, c.Service
+	out.Model = c.Model
+	out.APIVersion = c.APIVersion
+	out.Service = c.Service
 	data := c.Data
 	for image := range images(&out.Request) {
 		if len(data) > 0 {
@@ -154,8 +170,14 @@ func failed(err error) *failure {
 		return nil
 	}
 	out := &failure{
-		Error: *e, RetryAfter: e.RetryAfter, Permanent: e.Permanent, Renewed: e.Renewed, OfLogin: e.OfLogin, Unsent: e.Unsent, Lost: e.Lost,
-		Answer: e.Answer,
+		Error:      *e,
+		RetryAfter: e.RetryAfter,
+		Permanent:  e.Permanent,
+		Renewed:    e.Renewed,
+		OfLogin:    e.OfLogin,
+		Unsent:     e.Unsent,
+		Lost:       e.Lost,
+		Answer:     e.Answer,
 	}
 	if e.Answer != nil {
 		out.Usage = e.Answer.Usage
@@ -169,7 +191,11 @@ func (f *failure) err() error {
 		return nil
 	}
 	e := f.Error
-	e.RetryAfter, e.Permanent, e.Renewed, e.OfLogin, e.Answer = f.RetryAfter, f.Permanent, f.Renewed, f.OfLogin, f.Answer
+	e.RetryAfter = f.RetryAfter
+	e.Permanent = f.Permanent
+	e.Renewed = f.Renewed
+	e.OfLogin = f.OfLogin
+	e.Answer = f.Answer
 	e.Unsent, e.Lost = f.Unsent, f.Lost
 	if e.Answer != nil {
 		e.Answer.Usage = f.Usage

@@ -64,7 +64,7 @@ func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, 
 	}
 }
 
-// options are those of every connection to the server: it is tried again for ever.
+// options are the options of every connection. A lost connection is retried for ever.
 func (c *Creds) options(seed string, failed func(error)) ([]nats.Option, error) {
 	out := []nats.Option{
 		nats.MaxReconnects(-1), nats.ReconnectWait(reconnected), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),

@@ -47,7 +47,7 @@ type WorkerConfig struct {
 	URL     string // of the server
 	Places  int    // calls at once
 	Version string
-	// Options are those of the worker's machine: addresses, and what suites may do. What the run says is added.
+	// Options are the options of this machine: addresses, and what suites may do. The coordinator adds those of the run.
 	Options evalrun.Options
 	Notice  func(string)
 	// Leave lets the worker end its calls and go.
@@ -69,8 +69,13 @@ var errDone = errors.New("the run is complete")
 // Work works until the run is complete: nil, or until the worker is let go. It waits while the coordinator is away.
 func Work(ctx context.Context, cfg WorkerConfig) error {
 	w := &Worker{
-		creds: cfg.Creds, config: &cfg, id: newID(), shelf: newShelf(), done: make(chan struct{}), lost: make(chan string, 1),
-		calls: map[uint64]context.CancelFunc{},
+		creds:  cfg.Creds,
+		config: &cfg,
+		id:     newID(),
+		shelf:  newShelf(),
+		done:   make(chan struct{}),
+		lost:   make(chan string, 1),
+		calls:  map[uint64]context.CancelFunc{},
 	}
 	if err := w.connect(ctx); err != nil {
 		return err
@@ -193,12 +198,14 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 	return w.listen(ctx)
 }
 
-// apply adds what a run says to the options of a worker.
+// apply adds the settings of a run to the options of a worker.
 func (h *head) apply(o *evalrun.Options, dir string) {
 	for i, name := range h.Suites {
 		o.Suites = append(o.Suites, filepath.Join(dir, strconv.Itoa(i), name))
 	}
-	o.Vars, o.Seed, o.Selection.Repeats = h.Vars, h.Seed, h.Repeats
+	o.Vars = h.Vars
+	o.Seed = h.Seed
+	o.Selection.Repeats = h.Repeats
 	o.NoHistory = true
 	if h.Ledger { // the coordinator has each call granted
 		o.Ledger = evalrun.LedgerOptions{}
@@ -292,12 +299,14 @@ func (w *Worker) call(ctx context.Context, message []byte) *answer {
 	return a
 }
 
-// made is what comes of an attempt. A panic costs the call, and not the worker.
+// made makes an attempt and returns its result. A panic costs the call, and not the worker.
 func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = answered(nil, eval.Timing{}, &eval.Error{
-				Kind: eval.KindTransport, Permanent: true, Message: fmt.Sprintf("this is a bug in evalrun, not in what you did: %v", p),
+				Kind:      eval.KindTransport,
+				Permanent: true,
+				Message:   fmt.Sprintf("this is a bug in evalrun, not in what you did: %v", p),
 			})
 		}
 	}()

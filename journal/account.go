@@ -9,16 +9,15 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Failing is what says why a trial did not pass. It is read without the request and the answer, which are most of a
-// line.
+// Failing says why a trial did not pass. It is read without the request and the answer, which make up most of a line.
 type Failing struct {
-	Place   int // of the trial in the order of the plan, for Document.Trial
+	Place   int // place of the trial in the order of the plan, for Document.Trial
 	Arm     string
 	Outcome eval.Outcome
 	Repeat  int
 	Scores  []eval.Score // the scores that did not pass
 	Error   *eval.Error
-	Judged  bool // there are replies of judges
+	Judged  bool // whether there are replies of judges
 }
 
 // Accounts yields why trials of a row failed or could not be judged.
@@ -67,7 +66,7 @@ func (a *Failing) scan(data []byte) (err error) {
 	return err
 }
 
-// Measure is what a trial took.
+// Measure is the time and the cost of a trial.
 type Measure struct {
 	Place     int // in the order of the plan
 	Outcome   eval.Outcome
@@ -75,7 +74,7 @@ type Measure struct {
 	Tokens    int
 }
 
-// Measures yields what the trials took, in the order of the plan, from the index.
+// Measures yields the time and the cost of the trials, in the order of the plan, from the index.
 func (d *Document) Measures(yield func(Measure) bool) {
 	for i := range d.index.entries {
 		e := &d.index.entries[i]

@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Release lets go of what locates trials, which is most of the memory that a run of a million takes. Trials, Facts, Find and all
-// that looks at trials finds none from then on; the header, the summary, TrialAt and IDAt remain.
+// Release frees the index, which takes most of the memory of a large run. From then on Trials, Facts, Find and all other
+// methods that look at trials find none; the header, the summary, TrialAt and IDAt remain.
 func (d *Document) Release() {
 	large := len(d.index.entries) >= largeIndex
 	d.index = index{finding: &sync.Mutex{}}
@@ -22,7 +22,7 @@ func (d *Document) Release() {
 	}
 }
 
-// largeIndex is from how many trials on an index is worth a collection of garbage.
+// largeIndex is the number of trials from which freeing an index is worth a garbage collection.
 const largeIndex = 1 << 18
 
 // TrialAt reads the trial at Facts.At.

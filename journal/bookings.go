@@ -13,7 +13,8 @@ func (w *Writer) Booked(b eval.Booking) error { return w.write("call", b) }
 // rateWindow is how long a call counts for limits per minute.
 const rateWindow = time.Minute
 
-// booked takes in the line of a call. Its totals say more than the trials: they have what was under way too.
+// booked takes in the line of a call. Its totals are more complete than those of the trials: they include calls in
+// progress.
 func (d *Document) booked(data []byte) error {
 	var b eval.Booking
 	if err := json.Unmarshal(data, &b); err != nil {
@@ -23,7 +24,9 @@ func (d *Document) booked(data []byte) error {
 	d.Spent.Calls, d.Spent.Tokens = max(d.Spent.Calls, b.Spent.Calls), max(d.Spent.Tokens, b.Spent.Tokens)
 	if b.Spent.Currency != "" {
 		d.priced = true
-		d.Spent.Money, d.Spent.Currency, d.Unpriced = max(d.Spent.Money, b.Spent.Money), b.Spent.Currency, nil
+		d.Spent.Money = max(d.Spent.Money, b.Spent.Money)
+		d.Spent.Currency = b.Spent.Currency
+		d.Unpriced = nil
 	}
 	at := parseTime(b.At)
 	for len(d.calls) > 0 && at.Sub(parseTime(d.calls[0].At)) > rateWindow {
@@ -33,12 +36,12 @@ func (d *Document) booked(data []byte) error {
 	return nil
 }
 
-// Booked reports whether the calls of the last session were written down before they were sent. Spent then has the
-// calls that were under way when it was killed.
+// Booked reports whether the calls of the last session were written down before they were sent. Spent then includes the
+// calls that were in progress when it was killed.
 func (d *Document) Booked() bool { return d.books }
 
-// Workers is how many calls could be under way in the last session, 0 when the file does not say so.
+// Workers is how many calls the last session allowed at once, 0 when the file does not say.
 func (d *Document) Workers() int { return d.workers }
 
-// LastCalls are the calls of the last minute in which some were booked, the oldest first.
+// LastCalls are the calls of the minute before the last booking, oldest first.
 func (d *Document) LastCalls() []eval.Booking { return d.calls }

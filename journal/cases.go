@@ -13,8 +13,8 @@ type Cell struct {
 	Rated            eval.Counts // of the trials that count for a gate: not in quarantine, and sent before the verdict was known
 	LatencyMs        float64     // of the trials that were judged, added up
 	Tokens           Tokens
-	Metered          int         // trials that tell tokens
-	Metrics          []MetricSum // in the order in which they come first
+	Metered          int         // trials that report tokens
+	Metrics          []MetricSum // in the order of their first trials
 }
 
 // MetricSum adds up a named score over the trials of a cell that have it.

@@ -8,13 +8,13 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// classes are the different classifications of the trials, each once: they are few, however many trials there are.
+// classes holds each distinct classification once: there are few of them, however many trials there are.
 type classes struct {
 	all []classification.Pair
 	at  map[classification.Pair]uint32 // places from 1
 }
 
-// place is that of a classification, from 1; 0 is none.
+// place is the place of a classification, from 1; 0 is none.
 func (c *classes) place(p classification.Pair) uint32 {
 	if p.Label == "" {
 		return 0
@@ -49,7 +49,7 @@ func classesOf(run *eval.Run, suite string) []string {
 	return run.Suites[at].Classes
 }
 
-// Classified is what came of the suite's classification, with all that follows from it; nil without one.
+// Classified is the report of the suite's classification; nil without one.
 func (a *ArmSummary) Classified() *classification.Report {
 	if a.Classification == nil {
 		return nil
@@ -62,7 +62,7 @@ func (a *ArmSummary) Classified() *classification.Report {
 // classTally adds up the classifications of an arm: a case counts once, in equal parts for its judged repeats.
 type classTally struct {
 	matrix *classification.Matrix // nil: there is no classification
-	repeat []classification.Pair  // of the case that is being added up
+	repeat []classification.Pair  // the repeats of the current case
 	errors int
 }
 

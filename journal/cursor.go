@@ -10,17 +10,17 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// cursor goes through a line once, as this package writes lines: JSON without blanks. It checks all that it passes. What it does not
-// expect makes it strange, and the line is for the decoders of any JSON.
+// cursor reads a line in one pass, in the form that this package writes: JSON without blanks. It checks everything it
+// passes. Unexpected input makes it strange; the line is then left to general JSON decoders.
 type cursor struct {
 	data    []byte
 	at      int
 	strange bool
 	depth   int
-	cut     bool // a finish reason that was passed is that of the limit of tokens
+	cut     bool // a finish reason so far was the limit of tokens
 }
 
-// deepest is how many values inside each other a cursor follows.
+// deepest bounds the nesting that a cursor follows.
 const deepest = 100
 
 // give up makes the cursor strange, at the end of its line.
@@ -82,7 +82,7 @@ func (c *cursor) elements(yield func() bool) {
 	}
 }
 
-// text passes a string without escapes, and gives it.
+// text passes a string without escapes, and returns it.
 func (c *cursor) text() []byte {
 	if !c.is('"') {
 		c.giveUp()
@@ -167,7 +167,7 @@ func isHex(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// number passes a number, and gives it.
+// number passes a number, and returns its text.
 func (c *cursor) number() []byte {
 	from := c.at
 	c.is('-')
@@ -201,7 +201,7 @@ func (c *cursor) digits() (n int) {
 	return n
 }
 
-// count passes a number that is whole, not negative and not large, and gives it.
+// count passes a whole number that is neither negative nor large, and returns it.
 func (c *cursor) count() (n int) {
 	digits := c.number()
 	if len(digits) > len("999999999999999") {
@@ -276,7 +276,7 @@ func (c *cursor) skipArray() {
 	}
 }
 
-// skipObject passes an object, with an eye on what says how an answer ended.
+// skipObject passes an object, and checks the finish reasons in it.
 func (c *cursor) skipObject() {
 	for key := range c.members {
 		switch string(key) {
@@ -298,7 +298,7 @@ func (c *cursor) skipObject() {
 // startedAt is the key of the one time that the line of a trial has.
 const startedAt = "startedAt"
 
-// time passes a time as Append writes it: decoders differ in what else they take for one.
+// time passes a time as Append writes it. Decoders differ in the other forms that they accept.
 func (c *cursor) time() {
 	text := c.text()
 	var t time.Time

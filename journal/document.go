@@ -26,43 +26,55 @@ type Document struct {
 	Dir string
 	Run eval.Run
 	End *eval.End // nil: the run was killed, or is still running
-	// Gate is what the rules of the suites made of the run, filled in by the caller that applied them, as evalrun.Report and
-	// Result.Open do. Nil means that no gate was applied: there is no verdict, and reports say so.
-	Gate *eval.Gate
-	// Comparison is with the baseline of the gate, by the same; nil when there is none.
-	Comparison *compare.Comparison
-	// Ranking orders the arms of suites whose gate is about the best, by the same.
-	Ranking []ranking.Ranking
-	Summary Summary
-	Damaged []string // what was found damaged and left out
-	Running bool     // somebody still writes to it
 
-	// EarlyVerdicts are the verdicts that were known early.
+	// Gate is the verdict of the suites' rules. The caller that applies the rules fills it in, as evalrun.Report and
+	// Result.Open do. nil means that no gate was applied: there is no verdict, and reports say so.
+	Gate *eval.Gate
+	// Comparison compares the run with the gate's baseline, and is filled in with Gate; nil when there is no baseline.
+	Comparison *compare.Comparison
+	// Ranking orders the arms of suites whose gate is about the best arm. It is filled in with Gate.
+	Ranking []ranking.Ranking
+
+	Summary Summary
+	Damaged []string // the damaged lines, which were left out
+	Running bool     // a process still writes to the run
+
+	// EarlyVerdicts are the verdicts that were known before all trials had run.
 	EarlyVerdicts []eval.EarlyVerdict
-	// Spent is what the run has cost so far, as far as its file says.
+	// Spent is the cost of the run so far, as recorded in its file.
 	Spent eval.Spent
-	// Unpriced are the tokens by model that Spent.Money does not cover: those since the run ended last.
+	// Unpriced are the tokens, by model, that Spent.Money does not include: those used since the run last ended.
 	Unpriced map[string]eval.Usage
 
-	file     *os.File
-	index    index
-	pending  map[trialID]*pending // what the file has of trials that are not settled
-	counted  map[trialID]paid     // what is counted of trials that may get another line
-	calls    []eval.Booking       // of the last minute in which some were booked
-	books    bool                 // the calls of this session are booked, so that trials do not count again
-	workers  int                  // of the last session that says so
-	priced   bool                 // the same for what they cost in money
-	scratch  indexed
-	unhealed bool  // something was damaged, and the run has not been resumed since
-	next     int   // the number of the line after the last
-	whole    int64 // length of the file without a torn last line
-	size     int64 // when it was opened
-	unended  bool  // the last line is whole but for its line break
-	lines    int   // that were taken up
-	sessions sessions
-	over     bool // what follows in the file does not count
+	// The file and how far it is read.
 
-	clustered bool // some trial belongs to a cluster
+	file     *os.File
+	size     int64 // of the file when it was opened or last followed
+	whole    int64 // length of the file without a torn last line
+	unended  bool  // the last line lacks only its line break
+	lines    int   // how many lines were read
+	next     int   // number of the next line to be written
+	over     bool  // the rest of the file does not count
+	unhealed bool  // something was damaged, and the run has not been resumed since
+
+	// Trials that have a result.
+
+	index     index
+	scratch   indexed // reused for every line
+	clustered bool    // some trial belongs to a cluster
+
+	// Trials that have no final result.
+
+	pending map[trialID]*pending // answers, turns and replies of unsettled trials
+	counted map[trialID]paid     // costs already counted, of trials that may get another line
+
+	// Calls and their costs.
+
+	sessions sessions
+	calls    []eval.Booking // booked in the minute before the last booking
+	workers  int            // how many calls the last session allowed at once; 0 when the file does not say
+	books    bool           // calls of this session are booked, so the tokens of trials are not counted again
+	priced   bool           // bookings of this session include money, so its tokens are not added to Unpriced
 }
 
 // Clustered reports whether some cases belong to clusters.
@@ -75,7 +87,7 @@ func (d *Document) Partial() bool {
 	return d.End == nil || d.End.Reason != eval.EndCompleted || c.Skip > d.Summary.SkippedEarly || c.Total() < d.Run.Plan.Trials || d.unhealed
 }
 
-// DecidedEarly reports whether the verdict on an arm was known early.
+// DecidedEarly reports whether the verdict on an arm was known before all its trials had run.
 func (d *Document) DecidedEarly(suite, arm string) bool {
 	return slices.ContainsFunc(d.EarlyVerdicts, func(s eval.EarlyVerdict) bool { return s.Suite == suite && s.Arm == arm })
 }
@@ -99,7 +111,7 @@ func Open(path string) (*Document, error) {
 	return d, nil
 }
 
-// openRun opens the run file of a run directory, or at a path, and gives the path of the file.
+// openRun opens the run file in a run directory, or at a path, and returns its path as well.
 func openRun(path string) (*os.File, string, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
@@ -131,14 +143,14 @@ func locked(path string) bool {
 // Close releases the run file.
 func (d *Document) Close() error { return d.file.Close() }
 
-// Known is what the index says of a trial.
+// Known is the part of a trial that the index keeps.
 type Known struct {
 	N                    int
 	ID, Suite, Case, Arm string
 	Outcome              eval.Outcome
 }
 
-// Known is what is known of a trial, by its place in the order of the plan.
+// Known looks up a trial by its place in the order of the plan, without reading the file.
 func (d *Document) Known(place int) Known {
 	e := &d.index.entries[place]
 	s := &d.index.shapes[e.shape]
@@ -178,7 +190,7 @@ func (d *Document) Lines() iter.Seq2[[]byte, error] {
 	}
 }
 
-// json is a trial as JSON, as it is in the file without what frames it.
+// json is the JSON of a trial, without the type, number and checksum of its line.
 func (d *Document) json(e entry) ([]byte, error) {
 	data, err := d.lineAt(e)
 	if err != nil {

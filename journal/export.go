@@ -16,7 +16,9 @@ func (d *Document) Path() string { return d.file.Name() }
 func (d *Document) Export(out io.Writer) error {
 	w := &lineWriter{out: bufio.NewWriterSize(out, 1<<16)}
 	run := d.Run
-	run.Flags, run.Copies, run.Signature = selectedBy(&run), nil, ""
+	run.Flags = selectedBy(&run)
+	run.Copies = nil
+	run.Signature = ""
 	run.ProjectFile = "" // of the machine that exports, as the folders below
 	run.Suites = slices.Clone(run.Suites)
 	for i := range run.Suites {
@@ -43,7 +45,7 @@ func (d *Document) Export(out io.Writer) error {
 	return w.out.Flush()
 }
 
-// withhold removes from a result what an export must not have. A comparison wants the named scores, without their
+// withhold removes the parts of a result that an export must not have. Comparisons need the named scores, but not their
 // reasons.
 func withhold(r *eval.Result) {
 	r.Withhold()

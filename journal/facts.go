@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Facts are a trial without its prompt and its answers: what comparing and counting want of it. Its slices are good until
-// the next one is read, its texts stay.
+// Facts are the parts of a trial that comparing and counting need: everything but the prompt and the answers. The slices
+// are valid until the next trial is read; the texts stay valid.
 type Facts struct {
 	N, Repeat                               int
 	At                                      int64 // where its line is in the file, for TrialAt
@@ -28,7 +28,7 @@ type Facts struct {
 	LatencyMs                               float64
 	Ratings                                 []eval.SafetyRating // of the answer, or of a blocked prompt
 	Scores                                  []NamedScore        // the scores with names and values
-	// Class is what a classification made of the answer, nil without one.
+	// Class is the expected and the actual class, nil without a classification.
 	Class *classification.Pair
 }
 
@@ -56,7 +56,11 @@ func (d *Document) Facts() iter.Seq2[*Facts, error] {
 				f.scan(data)
 			}
 			k := d.Known(i)
-			f.N, f.Suite, f.Case, f.Arm, f.Outcome = k.N, k.Suite, k.Case, k.Arm, k.Outcome
+			f.N = k.N
+			f.Suite = k.Suite
+			f.Case = k.Case
+			f.Arm = k.Arm
+			f.Outcome = k.Outcome
 			f.Tokens, f.LatencyMs = int(e.total), float64(e.latencyMs)
 			f.Quarantined, f.SkippedEarly = e.flags&isQuarantined != 0, e.flags&isSkippedEarly != 0
 			f.Extra, f.At = e.flags&isExtra != 0, e.offset
@@ -128,8 +132,9 @@ func (f *Facts) candidate(key, v gjson.Result) bool {
 
 func (f *Facts) rating(_, v gjson.Result) bool {
 	f.Ratings = append(f.Ratings, eval.SafetyRating{
-		Category: strings.Clone(v.Get("category").String()), Probability: strings.Clone(v.Get("probability").String()),
-		Blocked: v.Get("blocked").Bool(),
+		Category:    strings.Clone(v.Get("category").String()),
+		Probability: strings.Clone(v.Get("probability").String()),
+		Blocked:     v.Get("blocked").Bool(),
 	})
 	return true
 }

@@ -28,10 +28,10 @@ func (f *Facts) scanFast(data []byte) bool {
 	return !c.strange && c.at == len(data)
 }
 
-// empty forgets the last trial, but for room.
+// empty forgets the last trial, but keeps the room of its slices.
 func (f *Facts) empty() { *f = Facts{Tags: f.Tags[:0], Ratings: f.Ratings[:0], Scores: f.Scores[:0]} }
 
-// text is where a text of the line is kept, and what the last one was like; nil for what is none.
+// text is the field for a text of the line, and its value in the last trial; nil for a key that has no text.
 func (f *Facts) text(key string, before *Facts) (text *string, was string) {
 	switch key {
 	case "id":

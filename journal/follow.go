@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Mark is the place of a trial in the run file. It is good as long as the document is open, whatever Follow finds.
+// Mark is the place of a trial in the run file. It is valid as long as the document is open, whatever Follow finds.
 type Mark struct {
 	offset int64
 	length uint32
@@ -19,7 +19,7 @@ type Mark struct {
 // Bytes is the length of the trial's line.
 func (m Mark) Bytes() int { return int(m.length) }
 
-// Marks yields where the trials stand, in the order of the plan.
+// Marks yields the places of the trials, in the order of the plan.
 func (d *Document) Marks() iter.Seq[Mark] {
 	return func(yield func(Mark) bool) {
 		for i := range d.index.entries {
@@ -40,14 +40,14 @@ var ErrReplaced = errors.New("the run file was replaced")
 
 // News is what Follow found.
 type News struct {
-	Trials []Mark // in the order of the file; one may take the place of another with its N
-	// Resumed says that the run was gone on with, so that trials may have gone.
+	Trials []Mark // in the order of the file; a trial may replace an earlier one with the same N
+	// Resumed says that the run was resumed, so that trials may have been dropped.
 	Resumed bool
 	Ended   bool // no process writes any more
 }
 
-// Follow takes up what was written to the run file since it was opened, or followed last. A line that is not yet
-// written to its end is left for the next time. The caller keeps others from using the document meanwhile.
+// Follow reads the lines that were written to the run file since it was opened or last followed. An incomplete line is
+// left for the next time. The document must not be used by others meanwhile.
 func (d *Document) Follow() (News, error) {
 	var news News
 	info, err := d.file.Stat()
@@ -57,7 +57,9 @@ func (d *Document) Follow() (News, error) {
 	if d.size = info.Size(); d.size < d.whole {
 		return news, ErrReplaced
 	}
-	before, damaged, lines := len(d.index.entries), len(d.Damaged), d.lines
+	before := len(d.index.entries)
+	damaged := len(d.Damaged)
+	lines := d.lines
 	if news.Resumed, err = d.readOn(); err != nil {
 		return news, err
 	}
@@ -76,7 +78,7 @@ func (d *Document) Follow() (News, error) {
 	return news, nil
 }
 
-// marks are where the trials are that were taken in from a place on.
+// marks are the places of the trials from a place in the index on.
 func (x *index) marks(from int) (out []Mark) {
 	for _, e := range x.entries[from:] {
 		out = append(out, Mark{e.offset, e.length})

@@ -25,9 +25,9 @@ type index struct {
 	shape   uint32 // of the last trial
 	metrics []metric
 	more    []more
-	judging []JudgeRequests // of the trials with questions to judges
+	judging []JudgeRequests // for trials with questions to judges
 	classes classes
-	odd     map[trialID]string // ids that evalrun did not write
+	odd     map[trialID]string // full ids that are not in evalrun's form
 	finding *sync.Mutex
 	byID    []uint32 // places of entries in the order of their ids, once one was looked for; guarded by finding
 }
@@ -45,24 +45,24 @@ type entry struct {
 	flags                 flags
 }
 
-// shape is what is the same over many trials.
+// shape is a combination of values that many trials share.
 type shape struct{ suite, arm, outcome, errorKind string }
 
-// more is what some trials have.
+// more holds values that only some trials have.
 type more struct {
 	firstMetric, metrics uint32
 	judging              uint32 // place in judging, from 1; 0: no questions to judges
 	class                uint32 // place in classes, from 1; 0: no classification
 }
 
-// flags are the yes and no of an entry.
+// flags are the booleans of an entry.
 type flags uint8
 
 const (
 	isQuarantined flags = 1 << iota
 	isBlocked
 	isSkippedEarly // not sent, since the verdict was known
-	isExtra        // answered, and not used, since the verdict was known
+	isExtra        // answered, but not used, since the verdict was known
 	isPartlyBlocked
 	isCut // by the limit of tokens
 )
@@ -105,7 +105,7 @@ func (x *index) idOf(e *entry) string {
 	return fmt.Sprintf("%016x", uint64(e.id))
 }
 
-// digest is what a summary needs of a result.
+// digest is the part of a result that a summary needs.
 type digest struct {
 	suite, caseName, arm string
 	outcome              eval.Outcome
@@ -214,17 +214,21 @@ func (x *index) outcomeOf(e *entry) eval.Outcome { return eval.Outcome(x.shapes[
 // caseOf is the name of a trial's case.
 func (x *index) caseOf(e *entry) string { return x.names.at(e.caseName) }
 
-// digest is what is kept of a trial.
+// digest puts together what the index keeps of a trial.
 func (x *index) digest(e *entry) digest {
 	s := &x.shapes[e.shape]
 	return digest{
-		suite: s.suite, caseName: x.caseOf(e), arm: s.arm, outcome: eval.Outcome(s.outcome), errorKind: eval.ErrorKind(s.errorKind),
+		suite:     s.suite,
+		caseName:  x.caseOf(e),
+		arm:       s.arm,
+		outcome:   eval.Outcome(s.outcome),
+		errorKind: eval.ErrorKind(s.errorKind),
 		usage:     eval.Usage{PromptTokens: int(e.prompt), OutputTokens: int(e.output), TotalTokens: int(e.total)},
 		latencyMs: float64(e.latencyMs), metrics: x.metricsOf(e), class: x.classOf(e), flags: e.flags,
 	}
 }
 
-// drop takes trials out that a resumed run does not have.
+// drop removes trials that a resumed run no longer has.
 func (x *index) drop(ids []string) {
 	if len(ids) == 0 {
 		return
@@ -252,7 +256,7 @@ func (x *index) unuse(ids []string) {
 	}
 }
 
-// sampled is how many lines tell how long lines are, so that room for all can be made at once.
+// sampled is how many lines are read before the size of the index is estimated from their average length.
 const sampled = 1000
 
 // reserve makes room for the trials of a file of the given size, once some of it has been read.

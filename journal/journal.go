@@ -42,11 +42,11 @@ const syncEvery = 100 * time.Millisecond
 // Writer appends to a run file; safe for concurrent use.
 type Writer struct {
 	dir  string
-	path string // of the file that is written
+	path string // of the run file
 	open opener
 	file file
 	lock *flock.Flock
-	held *flock.Flock // of the run file itself; nil where that would keep readers out
+	held *flock.Flock // lock of the run file itself; nil where it would keep readers out
 
 	mu    sync.Mutex
 	seq   int
@@ -60,7 +60,7 @@ type Writer struct {
 	done chan struct{}
 }
 
-// file is what a Writer needs of the run file; tests have ones that fail.
+// file is the part of os.File that a Writer uses. Tests replace it with files that fail.
 type file interface {
 	io.Writer
 	Sync() error
@@ -88,11 +88,11 @@ func Create(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, er
 	return create(dir, run, snapshots, openFile, "")
 }
 
-// partSuffix is what a run file is called by while it is written as a whole.
+// partSuffix ends the name of a run file that CreateWhole is writing.
 const partSuffix = ".part"
 
-// CreateWhole is Create for a run file that is there as a whole or not at all: until Finish it has another name. What a killed process
-// has left is written over.
+// CreateWhole is Create for a run file that must be complete or absent: until Finish it has another name. The remains of a
+// killed process are overwritten.
 func CreateWhole(dir string, run *eval.Run, snapshots map[string][]byte) (*Writer, error) {
 	return create(dir, run, snapshots, openFile, partSuffix)
 }
@@ -150,7 +150,7 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 	return nil
 }
 
-// clean removes what a killed process has left of a run that never came to be, and refuses a directory that holds one.
+// clean removes the remains of a process that was killed before the run began. It refuses a directory with a run.
 func (w *Writer) clean() error {
 	path := filepath.Join(w.dir, FileName)
 	if _, err := os.Lstat(path); err == nil {
@@ -171,7 +171,7 @@ func (w *Writer) clean() error {
 	return os.RemoveAll(filepath.Join(w.dir, copiesDir))
 }
 
-// newSuffix is what a run file is called by until its header is in it.
+// newSuffix ends the name of a run file until it has its header.
 const newSuffix = ".new"
 
 // place puts the header and its copy where they belong: there is no moment in which a run file has no header, since the lock
@@ -219,7 +219,7 @@ func (w *Writer) letGo() error {
 	return w.held.Unlock()
 }
 
-// put writes a whole file.
+// put writes a file in one go.
 func (w *Writer) put(path string, data []byte) error {
 	file, err := w.open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
@@ -353,7 +353,7 @@ func (w *Writer) write(kind string, record any) error {
 	return nil
 }
 
-// maxKept is how large a buffer may be to be used again.
+// maxKept bounds the size of a buffer that is reused.
 const maxKept = 1 << 20
 
 // syncLoop brings written lines to the disk from time to time.
@@ -383,7 +383,7 @@ func (w *Writer) syncLoop() {
 	}
 }
 
-// stillThere says when the file was taken away: what is written to it now is lost.
+// stillThere returns an error when the file was moved or deleted, since further lines would be lost.
 func (w *Writer) stillThere() error {
 	mine, err := w.file.Stat()
 	if err != nil {

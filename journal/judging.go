@@ -8,7 +8,7 @@ import (
 
 // JudgeRequests counts requests to judges, apart from requests to the models under test.
 type JudgeRequests struct {
-	Replies int    `json:"replies"` // that scores rest on
+	Replies int    `json:"replies"` // on which scores are based
 	Calls   int    `json:"calls"`   // HTTP attempts: fewer than replies where several answers share a question
 	Tokens  Tokens `json:"tokens"`
 }
@@ -21,12 +21,12 @@ func (j *JudgeRequests) add(other JudgeRequests) {
 	j.Tokens.Total += other.Tokens.Total
 }
 
-// judgeUsage is what one call to a judge has cost.
+// judgeUsage is the cost of one call to a judge.
 type judgeUsage struct {
 	model    string
 	attempts int
 	usage    eval.Usage
-	noted    bool // it is counted by a line of its own
+	noted    bool // a separate line counts it
 }
 
 // judgement adds what a judge replied. A reply that another trial requested has cost nothing.

@@ -69,8 +69,8 @@ func frame(body []byte) (l line, ok bool) {
 	return line{string(rest[:end]), &seq}, true
 }
 
-// content is a trial's line as JSON of its own, without what frames it; nil when the line was written
-// otherwise.
+// content is the JSON of a trial, without the type, number and checksum of its line; nil when this package did not write
+// the line.
 func content(data []byte) []byte {
 	const begin = `{"type":"trial",`
 	if len(data) <= crcTail || !bytes.HasPrefix(data, []byte(begin)) {
@@ -88,7 +88,7 @@ func content(data []byte) []byte {
 	return append(out, '}')
 }
 
-// checksum is that of a line's body.
+// checksum is the checksum of a line's body.
 func checksum(body []byte) uint32 { return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) }
 
 // appendChecksum appends the end of a line whose body is given.

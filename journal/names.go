@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// names are texts, each once: of a run with a million cases, their names. A map would take twice as much, and an object for each text
-// makes every collection of garbage slow.
+// names holds each text once, such as the names of a million cases. A map would take twice the memory, and one object for
+// each text would slow down every garbage collection.
 type names struct {
 	texts  []string // of many names each; the last one grows
 	room   *strings.Builder

@@ -23,8 +23,7 @@ func (w *Writer) KeptJudgement(trialID string, j *eval.Judgement) error {
 	return w.write("judgement", judgementLine{trialID, *j})
 }
 
-// pending is what the run file has of a trial that is not settled: the line of its answer, or those of its calls so far, and
-// those of judges.
+// pending locates the lines of an unsettled trial: its answer or its calls so far, and the replies of judges.
 type pending struct {
 	answer     place
 	turns      []place
@@ -39,7 +38,7 @@ type place struct {
 	length uint32
 }
 
-// paid is what the calls of a trial have cost so far.
+// paid is the cost of a trial's calls so far.
 type paid struct {
 	began    uint64 // a hash of when the first of them was made
 	model    string
@@ -47,7 +46,8 @@ type paid struct {
 	usage    eval.Usage
 }
 
-// since is what is left of a cost that may include an earlier one. Both are of the same calls when these began at the same time.
+// since subtracts an earlier cost that p includes. It does so only if both began at the same time: they are of the same
+// calls then.
 func (p paid) since(before paid) paid {
 	if before.began == 0 || before.began != p.began {
 		return p
@@ -60,9 +60,13 @@ func (p paid) since(before paid) paid {
 func minus(a, b eval.Usage) eval.Usage {
 	less := func(a, b int) int { return max(0, a-b) }
 	return eval.Usage{
-		PromptTokens: less(a.PromptTokens, b.PromptTokens), OutputTokens: less(a.OutputTokens, b.OutputTokens),
-		TotalTokens: less(a.TotalTokens, b.TotalTokens), ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
-		CachedTokens: less(a.CachedTokens, b.CachedTokens), ToolUseTokens: less(a.ToolUseTokens, b.ToolUseTokens), Source: a.Source,
+		PromptTokens:    less(a.PromptTokens, b.PromptTokens),
+		OutputTokens:    less(a.OutputTokens, b.OutputTokens),
+		TotalTokens:     less(a.TotalTokens, b.TotalTokens),
+		ReasoningTokens: less(a.ReasoningTokens, b.ReasoningTokens),
+		CachedTokens:    less(a.CachedTokens, b.CachedTokens),
+		ToolUseTokens:   less(a.ToolUseTokens, b.ToolUseTokens),
+		Source:          a.Source,
 	}
 }
 
@@ -115,7 +119,8 @@ func (d *Document) keptAnswer(data []byte, at int64) {
 	p.paid = now
 }
 
-// keptJudgement takes in the line of a judge's reply. Its cost counts here: the trial that follows marks the reply as noted.
+// keptJudgement takes in the line of a judge's reply. Its cost is counted here; the line of the trial marks the reply as
+// noted.
 func (d *Document) keptJudgement(data []byte, at int64) {
 	var one indexed
 	one.judgement(gjson.Result{}, gjson.ParseBytes(data))
@@ -126,7 +131,7 @@ func (d *Document) keptJudgement(data []byte, at int64) {
 	p.judgements = append(p.judgements, place{at, clip(len(data))})
 }
 
-// settled takes account of a trial's line, and gives what it has cost beyond what was counted before.
+// settled records that a trial has its line, and returns the cost that was not counted before.
 func (d *Document) settled(r *indexed, answered bool) paid {
 	id := r.id
 	delete(d.pending, id)
@@ -139,7 +144,7 @@ func (d *Document) settled(r *indexed, answered bool) paid {
 	return rest
 }
 
-// count notes what a trial has cost that may get another line.
+// count notes the cost of a trial that may get another line.
 func (d *Document) count(id trialID, p paid) {
 	if d.counted == nil {
 		d.counted = map[trialID]paid{}
@@ -148,7 +153,7 @@ func (d *Document) count(id trialID, p paid) {
 	d.counted[id] = p
 }
 
-// spendPending adds what answers have cost whose trials are not settled.
+// spendPending adds the cost of answers whose trials are not settled.
 func (d *Document) spendPending() {
 	for id, p := range d.pending {
 		rest := p.paid.since(d.counted[id])
@@ -159,8 +164,8 @@ func (d *Document) spendPending() {
 	}
 }
 
-// Pending is what the run file has of a trial that is not settled: its answer, if it is whole, or its calls so far, and
-// replies of judges. It is nil when there is nothing, or when it cannot be read.
+// Pending reads what the run file has of an unsettled trial: its complete answer or its calls so far, and the replies of
+// judges. It is nil when there is nothing, or when it cannot be read.
 func (d *Document) Pending(id string) *eval.Result {
 	p := d.pending[newTrialID(id)]
 	if p == nil {
@@ -172,7 +177,11 @@ func (d *Document) Pending(id string) *eval.Result {
 		if d.decode(p.answer, &a) != nil {
 			return nil
 		}
-		out.Response, out.Turns, out.Usage, out.Timing, out.Request = a.Response, a.Turns, a.Usage, a.Timing, a.Request
+		out.Response = a.Response
+		out.Turns = a.Turns
+		out.Usage = a.Usage
+		out.Timing = a.Timing
+		out.Request = a.Request
 		out.TraceID = a.TraceID
 	}
 	out.Turns = append(out.Turns, d.pendingTurns(p)...)
@@ -198,7 +207,7 @@ func (d *Document) pendingTurns(p *pending) (out []eval.Turn) {
 	return out
 }
 
-// PendingCalls is how many calls the file has of trials that are not settled.
+// PendingCalls is how many calls of unsettled trials the file has.
 func (d *Document) PendingCalls() int {
 	n := 0
 	for _, p := range d.pending {
@@ -207,7 +216,7 @@ func (d *Document) PendingCalls() int {
 	return n
 }
 
-// PendingJudgements yields what judges replied about answers whose trials are not settled.
+// PendingJudgements yields the replies of judges about answers of unsettled trials.
 func (d *Document) PendingJudgements(yield func(eval.Judgement) bool) {
 	for _, p := range d.pending {
 		for _, line := range p.judgements {

@@ -57,7 +57,7 @@ func (d *Document) readLines() error {
 // errNoHeader says that a file has lines, and none of them is a header.
 var errNoHeader = errors.New("the run file has no header")
 
-// errRest says that what follows in the file does not count.
+// errRest says that the rest of the file does not count.
 var errRest = errors.New("the rest is left out")
 
 // line takes in one line, with its line break if it has one.
@@ -96,7 +96,7 @@ func (d *Document) line(number int, data []byte) error {
 	return nil
 }
 
-// check verifies a line. That of a trial is scanned in the same pass, if it is as most are.
+// check verifies a line. The line of a trial is scanned in the same pass, if it has the usual form.
 func (d *Document) check(data []byte) (l line, scanned bool, problem error) {
 	body, err := summed(data)
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *Document) check(data []byte) (l line, scanned bool, problem error) {
 	return l, false, err
 }
 
-// damagedLine notes a line that cannot be used. Without a header there is no run, so that its copy is read instead.
+// damagedLine notes a line that cannot be used. If it is the header, its copy is read instead.
 func (d *Document) damagedLine(number int, ended bool, problem error) error {
 	switch {
 	case !ended && number > 1:
@@ -167,7 +167,7 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	return long, err
 }
 
-// take takes in the record of a line. Kinds that it does not know are those of later versions.
+// take takes in the record of a line. Unknown kinds are of later versions, and ignored.
 func (d *Document) take(kind string, data []byte, at int64) error {
 	switch kind {
 	case "run":
@@ -252,7 +252,7 @@ func (d *Document) trial(length int, at int64) {
 	d.index.reserve(at, d.size)
 }
 
-// spendOn adds what a trial and its judges have cost, but for what was counted before.
+// spendOn adds the cost of a trial and its judges that was not counted before.
 func (d *Document) spendOn(r *indexed) {
 	cost := d.settled(r, r.answered)
 	d.spend(cost.model, cost.attempts, cost.usage)
@@ -263,7 +263,7 @@ func (d *Document) spendOn(r *indexed) {
 	}
 }
 
-// spend adds a call to what the run has cost.
+// spend adds calls to the cost of the run.
 func (d *Document) spend(model string, attempts int, usage eval.Usage) {
 	if !d.books {
 		d.Spent.Calls += attempts

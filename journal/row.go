@@ -13,8 +13,8 @@ type Row struct {
 	Suite, Case string
 	Counts      eval.Counts
 	index       *index
-	from, to    int      // its trials in the index
-	places      []uint32 // of the trials that count, nil for all of them: a case may have very many
+	from, to    int      // range of the index with the trials
+	places      []uint32 // places of the trials that count; nil for the whole range
 }
 
 // each yields the trials of the row.

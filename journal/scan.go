@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/blank"
 )
 
-// indexed is what the index reads of a trial's line. Its strings are parts of a copy of the line: what is kept of
-// them has to be cloned.
+// indexed is the part of a trial's line that the index reads. Its strings are parts of a copy of the line, so they must be
+// cloned to be kept.
 type indexed struct {
 	n                           int
 	id                          trialID
@@ -20,22 +20,22 @@ type indexed struct {
 	oddID                       string // the id, if it is odd: evalrun did not write it
 	suite, caseName, arm, model string
 	outcome, errorKind          string
-	until                       string // of the quarantine
+	until                       string // last day of the quarantine
 	blocked                     bool   // the answer, or its prompt
 	partlyBlocked, cut          bool   // after some text; by the limit of tokens
-	answered                    bool   // there is an answer, or a turn of a chat
+	answered                    bool   // whether there is an answer, or a turn of a chat
 	stopped                     bool   // not sent, since the verdict was known
 	clustered                   bool   // it belongs to a cluster
 	usage                       eval.Usage
 	attempts                    int
 	latencyMs                   float64
 	startedAt                   []byte    // when the first attempt was made
-	started                     time.Time // the same, zero when it is no time
+	started                     time.Time // startedAt, zero when it is no valid time
 	metrics                     []metric
 	class                       classification.Pair // without a label: there is no classification
 	judging                     JudgeRequests
-	judges                      []judgeUsage // of the calls to judges
-	last                        texts        // of the last line
+	judges                      []judgeUsage // costs of the calls to judges
+	last                        texts        // texts of the last line, to share them
 }
 
 // scan reads a line without decoding what is between, the prompts and answers, which are most of it. That the
@@ -71,10 +71,12 @@ func (r *indexed) scan(data []byte) {
 // setID takes up the id of the trial.
 func (r *indexed) setID(s string) {
 	_, hex := hexID(s)
-	r.id, r.odd, r.oddID = newTrialID(s), !hex, s
+	r.id = newTrialID(s)
+	r.odd = !hex
+	r.oddID = s
 }
 
-// text is where a text of the line is kept, nil for what is none.
+// text is the field for a text of the line, nil for a key that has no text.
 func (r *indexed) text(key string) *string {
 	switch key {
 	case "suite":

@@ -43,10 +43,10 @@ func (r *indexed) scanFast(data []byte) bool {
 	return !c.strange && c.at == len(data) && named
 }
 
-// texts are those of a line that mostly are the same in the next one.
+// texts are the texts of a line that the next line mostly repeats.
 type texts struct{ suite, caseName, arm, model, outcome, label, answer string }
 
-// empty forgets the last line, but for room and texts.
+// empty forgets the last line, but keeps the room of slices and the texts.
 func (r *indexed) empty() {
 	*r = indexed{metrics: r.metrics[:0], judges: r.judges[:0], startedAt: r.startedAt[:0], last: r.last}
 }
@@ -176,7 +176,7 @@ func (c *cursor) first(once *[3]bool, at int) {
 	once[at] = true
 }
 
-// float passes a number, and gives it.
+// float passes a number, and returns it.
 func (c *cursor) float() float64 {
 	text := c.number()
 	if len(text) > 24 { // longer than Append writes one

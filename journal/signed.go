@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// Signable is the header of a run as it is signed: all that its line will hold but for the signature itself.
+// Signable is the header of a run as it is signed: all of its line except the signature.
 func Signable(run *eval.Run) ([]byte, error) {
 	unsigned := *run
 	unsigned.Version, unsigned.Signature = Version, ""
@@ -59,7 +59,7 @@ func readHeader(file io.ReaderAt) ([]byte, error) {
 	return line, nil
 }
 
-// CopiesOf are the digests of the copies of suites' files, for the header.
+// CopiesOf computes the digests of the copies of suites' files, for the header.
 func CopiesOf(snapshots map[string][]byte) map[string]string {
 	if len(snapshots) == 0 {
 		return nil

@@ -24,7 +24,7 @@ type Summary struct {
 	Suites       []SuiteSummary // in the order of the plan
 }
 
-// Tokens add up what the trials cost.
+// Tokens add up the usage of trials.
 type Tokens struct {
 	Prompt int `json:"prompt"`
 	Output int `json:"output"`
@@ -74,10 +74,10 @@ type SuiteSummary struct {
 	Arms   []ArmSummary // in the order of the plan
 	// Gated are the counts without cases in quarantine and without trials that did not have to run.
 	Gated       eval.Counts
-	Blocked     int // of the trials that count for the gate
+	Blocked     int // among the trials that count for the gate
 	Quarantined int // cases
 	Cases       int // including cases that only an earlier version of the suite has
-	Earlier     int // those
+	Earlier     int // cases that only an earlier version of the suite has
 }
 
 // OwnCases are the cases of the suite without the ones that only an earlier version has.
@@ -95,11 +95,11 @@ type ArmSummary struct {
 	// verdict was known.
 
 	Judged  int     // cases with at least one pass or fail
-	passSum float64 // of their pass rates
+	passSum float64 // sum of their pass rates
 	// MeanLatencyMs is over the trials that were judged.
 	MeanLatencyMs float64
 	Metrics       []Metric // by name
-	// Classification is what came of the suite's classification, nil without one.
+	// Classification is the confusion matrix of the suite's classification, nil without one.
 	Classification *classification.Matrix
 	Unclassified   int // trials that could not be judged, and are not in the matrix
 }
@@ -132,7 +132,7 @@ func (a *ArmSummary) PassRate() (float64, bool) {
 	return a.passSum / float64(a.Judged), true
 }
 
-// Mean is that of a named metric; false when no case could tell.
+// Mean is the mean of a named metric; false when no case has it.
 func (a *ArmSummary) Mean(metric string) (float64, bool) {
 	for i := range a.Metrics {
 		if a.Metrics[i].Name == metric {
@@ -142,7 +142,8 @@ func (a *ArmSummary) Mean(metric string) (float64, bool) {
 	return 0, false
 }
 
-// PassRate is that of all arms together, each case counting once for each of its arms; false when nothing was judged.
+// PassRate is the pass rate of all arms together, in which each case counts once for each of its arms; false when nothing
+// was judged.
 func (s *Summary) PassRate() (float64, bool) {
 	sum, judged := 0.0, 0
 	for i := range s.Suites {
@@ -235,7 +236,7 @@ type tally struct {
 
 type armTally struct {
 	arm             ArmSummary
-	suite, caseName string // the case that is being added up
+	suite, caseName string // the current case
 	counts          eval.Counts
 	rated           eval.Counts // of the case's trials that count for the gate
 	quarantined     bool
@@ -286,7 +287,9 @@ func (t *tally) ofArm(name string) *armTally {
 func (a *armTally) add(r *digest) {
 	if a.suite != r.suite || a.caseName != r.caseName {
 		a.closeCase()
-		a.suite, a.caseName, a.quarantined = r.suite, r.caseName, r.flags&isQuarantined != 0
+		a.suite = r.suite
+		a.caseName = r.caseName
+		a.quarantined = r.flags&isQuarantined != 0
 	}
 	a.arm.Counts.Add(r.outcome)
 	a.counts.Add(r.outcome)

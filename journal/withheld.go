@@ -18,7 +18,9 @@ func (d *Document) WriteWithheld(out io.Writer) error {
 	run := d.Run
 	options := *run.Options()
 	options.NoContent, options.Vars = true, nil
-	run.Flags, run.Copies, run.Signature = &options, nil, ""
+	run.Flags = &options
+	run.Copies = nil
+	run.Signature = ""
 	if err := w.write("run", &run); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// following is what comes after the calls of a trial that were answered.
+// following is the next step of a trial after its last answer.
 type following int
 
 const (
@@ -21,8 +21,9 @@ const (
 	calling                    // the model is called, with the results or the next turn of the user
 )
 
-// converse makes the calls of a trial of several: for each turn of a live chat, and for each step in which the suite answers what the
-// model calls. What was answered is in the result whatever happens: it was paid. The error is an *eval.Error.
+// converse makes the calls of a trial that takes several: one for each turn of a live chat, and one for each step in
+// which the suite answers tool calls. The result keeps all answers even after an error, since they were paid for. The
+// error is an *eval.Error.
 func (r *run) converse(ctx context.Context, a *scoring) error {
 	next, err := a.resume()
 	for err == nil && next != done {
@@ -50,12 +51,15 @@ func (a *scoring) restarts(err error) bool {
 	if e == nil || e.Kind != eval.KindReplayMiss || a.afresh || !a.trial.KeepsSessions() || len(a.result.Turns) == 0 {
 		return false
 	}
-	a.result.Turns, a.result.Usage, a.result.Timing, a.afresh = nil, nil, &eval.Timing{}, true
+	a.result.Turns = nil
+	a.result.Usage = nil
+	a.result.Timing = &eval.Timing{}
+	a.afresh = true
 	return true
 }
 
-// inSession says of a call which answers from before do, in a chat that an application keeps by itself: it has to hear all of it, or
-// nothing.
+// inSession marks which earlier answers a call may use when an application keeps the chat itself: such an application
+// must hear either the whole chat or nothing of it.
 func (a *scoring) inSession(call *eval.Call) {
 	if !a.trial.KeepsSessions() {
 		return
@@ -112,7 +116,8 @@ func (r *run) step(ctx context.Context, a *scoring) (following, error) {
 	return next, err
 }
 
-// keepStep writes down the last answer. What is answered by texts is written together with them, and what takes programs before these run.
+// keepStep writes down the last answer: together with the results of its tool calls if these are texts, and before they
+// run if they are programs.
 func (r *run) keepStep(ctx context.Context, a *scoring, next following) (following, error) {
 	switch {
 	case next == done:
@@ -176,12 +181,19 @@ func (r *run) keepTurn(a *scoring) {
 		return
 	}
 	r.Keeper.KeepAnswer(&eval.PaidAnswer{
-		ID: t.ID, N: t.N, Model: t.Model, Turn: n, Request: t.Request, Response: &one.Response, Results: one.Results, Usage: &one.Usage,
-		Timing: &one.Timing,
+		ID:       t.ID,
+		N:        t.N,
+		Model:    t.Model,
+		Turn:     n,
+		Request:  t.Request,
+		Response: &one.Response,
+		Results:  one.Results,
+		Usage:    &one.Usage,
+		Timing:   &one.Timing,
 	})
 }
 
-// turn makes one call. Its timing is there with an error too. Results are those of a recorded answer.
+// turn makes one call. The timing is filled in even after an error. A recorded answer brings its tool results.
 func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, err error) {
 	// The replies make it grow: the rest was checked with the suite.
 	if size := payload.Size(t.Request.Contents) + len(t.Request.System); size > service.MaxPromptBytes {
@@ -192,12 +204,14 @@ func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, 
 	resp, err := r.generate(ctx, t, call, &one.Timing)
 	a.trace(call.Session, &one.Timing)
 	if err == nil {
-		one.Response, one.Usage, one.Results = *resp, *resp.Usage, call.Results
+		one.Response = *resp
+		one.Usage = *resp.Usage
+		one.Results = call.Results
 	}
 	return one, err
 }
 
-// turn is the trial as the call that follows the answered ones is made.
+// turn is the trial with the request of its next call, after the answered ones.
 func (t *Planned) turn(answered []eval.Turn) *Planned {
 	next := *t
 	next.Request, next.ID = t.Request.After(answered), eval.TurnID(t.ID, answered)
@@ -216,7 +230,7 @@ func (t *Planned) render() {
 	}
 }
 
-// whole makes the answer of the trial of the last call.
+// whole makes the last call's answer the answer of the trial.
 func (a *scoring) whole() {
 	if out := &a.result; len(out.Turns) > 0 {
 		out.Response = new(out.Turns[len(out.Turns)-1].Response)
@@ -225,7 +239,7 @@ func (a *scoring) whole() {
 	a.answered()
 }
 
-// asOne makes a trial that took a single call, and is no chat, what it would be without tools.
+// asOne gives a trial that took a single call, and is no chat, the same form as a trial without tools.
 func (a *scoring) asOne() {
 	out := &a.result
 	if len(out.Turns) == 1 && !a.trial.Request.Live && out.Turns[0].Results == nil {
@@ -233,8 +247,8 @@ func (a *scoring) asOne() {
 	}
 }
 
-// during is an error that says in which call it was, nil for nil. A budget that is spent in the middle makes no skip of a trial that has
-// cost something.
+// during adds to an error the call in which it happened; nil stays nil. A trial that runs out of budget after its first
+// call is no skip, since it has cost something.
 func (a *scoring) during(k int, err error) error {
 	if err == nil {
 		return nil
@@ -271,7 +285,7 @@ func (a *scoring) at(k int) string {
 	return fmt.Sprintf("step %d", step)
 }
 
-// recordedTurns takes the answered calls of a trial that are known from before.
+// recordedTurns takes over the answered calls of an earlier run.
 func (a *scoring) recordedTurns(turns []eval.Turn) {
 	a.result.Turns = turns
 	a.result.Request = &a.trial.turn(turns[:max(0, len(turns)-1)]).Request

@@ -16,9 +16,9 @@ func (p *Plan) CheckJudge(ctx context.Context, j *suite.Judge, source ModelSourc
 	return (&modelCheck{p, source, diags, notice}).judge(ctx, j)
 }
 
-// Chosen is what came of a pair of answers.
+// Chosen is a judge's choice between the answers of a pair.
 type Chosen struct {
-	Place int // of the pair, from 0
+	Place int // place of the pair, from 0
 	scorers.PairRuling
 	// Judgements are the judge's replies, in the order of the requests.
 	Judgements []eval.Judgement
@@ -26,8 +26,9 @@ type Chosen struct {
 	Err *eval.Error
 }
 
-// Choose has a judge choose between the answers of each pair. What comes of them is yielded in any order; after a stop the rest is
-// yielded with an error. Canceling ctx, or leaving the loop, abandons what is under way; no goroutine outlives the loop.
+// Choose has a judge choose between the answers of each pair. The choices are yielded in any order; after a stop the rest
+// are yielded with an error. Canceling ctx, or leaving the loop, abandons calls in progress. No goroutine outlives the
+// loop.
 func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pairs iter.Seq[scorers.Pair]) iter.Seq[Chosen] {
 	return func(yield func(Chosen) bool) {
 		ctx, cancel := context.WithCancel(ctx)

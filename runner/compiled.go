@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// maxCompiled bounds the compiled scorers that a walk remembers, and the ways in which one list of scorers judges.
+// maxCompiled bounds the compiled scorers that a walk remembers, and the variants of one list of scorers.
 const maxCompiled = 512
 
 // known is a scorer, compiled, with what it adds to the hash of the scorers of a case.
@@ -30,7 +30,7 @@ type judging struct {
 
 type judgingKey struct {
 	arm       suite.Arm
-	given     bool // a threshold
+	given     bool // whether there is a threshold
 	threshold float64
 }
 

@@ -105,15 +105,18 @@ func (c *counts) of(ctx context.Context, counter TokenCounter, t *Planned) (int,
 	}
 }
 
-// countedPart is what of a request is sent to be counted. For contents alone that is all; otherwise the request goes as a whole, and
-// the generation config with it.
+// countedPart is the part of a request that is sent to be counted: the contents if there is nothing else, and otherwise
+// the whole request with its generation config.
 func countedPart(r *eval.Request) eval.Request {
 	only := eval.Request{
 		Model: r.Model, APIVersion: r.APIVersion, Service: r.Service, Protocol: r.Protocol,
 		Contents: r.Contents,
 	}
 	if !payload.IsPlain(r) {
-		only.System, only.Tools, only.ToolChoice, only.GenerationConfig = r.System, r.Tools, r.ToolChoice, r.GenerationConfig
+		only.System = r.System
+		only.Tools = r.Tools
+		only.ToolChoice = r.ToolChoice
+		only.GenerationConfig = r.GenerationConfig
 	}
 	return only
 }

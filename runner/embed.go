@@ -40,7 +40,7 @@ const (
 	// maxVectors bounds the vectors that are remembered. What many answers are compared with is used
 	// all the time and stays.
 	maxVectors = 4096
-	// maxNumbers bounds the numbers in them: 64 MB.
+	// maxNumbers bounds the numbers in the vectors, at 8 bytes each: 64 MB.
 	maxNumbers = 8 << 20
 )
 
@@ -56,12 +56,12 @@ type vectors struct {
 	calls    sync.WaitGroup
 
 	mu    sync.Mutex
-	known map[vectorKey]*list.Element // of *vector
-	order *list.List                  // the last used first
+	known map[vectorKey]*list.Element // elements hold a *vector
+	order *list.List                  // most recently used first
 	open  map[EmbeddingModel]*batch
 	idle  bool
 
-	numbers int // in the vectors that are known
+	numbers int // how many numbers the known vectors have
 }
 
 type vectorKey struct {
@@ -221,7 +221,7 @@ func dividing(err error) bool {
 		(e.Kind == eval.KindStatus && e.Status >= 400 && e.Status < 500 || e.Kind == eval.KindMalformed || e.Kind == eval.KindTooLarge)
 }
 
-// settle takes account of what a batch brought. Texts that failed may be requested again, and the oldest vectors go
+// settle records the vectors of a batch. Texts that failed may be requested again, and the oldest vectors are dropped
 // when there are too many numbers.
 func (v *vectors) settle(b *batch) {
 	v.mu.Lock()
@@ -267,7 +267,7 @@ func (v *vectors) hurry(ctx context.Context) {
 // compare scores an answer whose scorers want judges or vectors. Scorers without them leave the score open; the others
 // keep their scores.
 func (r *run) compare(ctx context.Context, a *scoring) eval.Result {
-	var lost *eval.Error // why there are no vectors
+	var lost *eval.Error // why vectors are missing
 	for range maxRounds {
 		_ = r.consult(ctx, a) // what has no reply is noted with the answer
 		if err := r.embed(ctx, a); err != nil {
@@ -309,8 +309,8 @@ func (r *run) embed(ctx context.Context, a *scoring) (lost *eval.Error) {
 	return lost
 }
 
-// maxRounds is how often an answer is scored at most; each time all that is wanted is got. A judge gets a question
-// twice at most, and both once more when its earlier replies do not count.
+// maxRounds bounds how often an answer is scored; before each round, missing replies and vectors are requested. A judge
+// gets a question at most twice, and both requests are made once more when its earlier replies do not count.
 const maxRounds = 6
 
 // unembedded is the error of an answer that could not be judged since there are no vectors.

@@ -17,7 +17,9 @@ import (
 func (r *run) newCall(t *Planned) *eval.Call {
 	call := &eval.Call{Request: t.Request, TrialID: t.ID, OutputLimit: t.OutputLimit(), Attempts: t.attempts}
 	if t.to != nil {
-		call.To, call.Vars, call.Session = t.to, t.vars, TrialSession(r.Session, t.N)
+		call.To = t.to
+		call.Vars = t.vars
+		call.Session = TrialSession(r.Session, t.N)
 	}
 	return call
 }
@@ -30,7 +32,7 @@ func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing 
 		return nil, err
 	}
 	resp, err := r.Generator.Generate(ctx, call)
-	if err == nil && call.Timing.Attempts == 0 { // an answer from before
+	if err == nil && call.Timing.Attempts == 0 { // an earlier answer
 		resp, err = r.read(t, resp)
 	}
 	if err != nil {
@@ -40,7 +42,7 @@ func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing 
 	return resp, nil
 }
 
-// read reads an answer of an application from before as the suite says today.
+// read reads an earlier answer of an application as the current suite says.
 func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
 	if t.to == nil || r.Read == nil {
 		return resp, nil
@@ -48,7 +50,7 @@ func (r *run) read(t *Planned, resp *eval.Response) (*eval.Response, error) {
 	return r.Read(t.to, resp)
 }
 
-// reread is read for the whole of what is known of a trial.
+// reread is read for all earlier answers of a trial.
 func (r *run) reread(t *Planned, known *eval.Result) (*eval.Result, error) {
 	out := *known
 	resp, err := r.read(t, known.Response)

@@ -58,13 +58,13 @@ func marshaled(r *eval.Request) []byte {
 	return data
 }
 
-// rest is what follows after the contents in the JSON of a request: it is mostly the same for all cases of an arm.
+// rest is the JSON of a request after its contents. It is mostly the same for all cases of an arm.
 type rest struct {
-	system, results string // that it has
+	system, results string // of the request that json was made from
 	json            []byte
 }
 
-// identity is that of a request of an arm.
+// identity is identity of a request, faster for requests of texts alone.
 func (w *walk) identity(a suite.Arm, r *eval.Request) [16]byte {
 	data, plain := appendTexts(make([]byte, 0, 512), r)
 	if !plain {
@@ -83,7 +83,7 @@ func (w *walk) identity(a suite.Arm, r *eval.Request) [16]byte {
 // contentsKey is how the JSON of a request begins.
 const contentsKey = `{"contents":`
 
-// appendTexts appends the JSON of a request up to its contents; false where these are not texts alone.
+// appendTexts appends the JSON of a request up to the end of its contents. plain is false if these are not texts alone.
 func appendTexts(dst []byte, r *eval.Request) (out []byte, plain bool) {
 	if r.App != nil || r.Contents == nil {
 		return nil, false

@@ -16,8 +16,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// replies gets what judges reply. A question is sent once in a run, however many answers need it; the others wait
-// while it is under way.
+// replies holds the replies of judges. A question is sent once in a run, however many answers need it: the others wait
+// for the reply.
 type replies struct {
 	mu    sync.Mutex
 	known map[string]*reply
@@ -49,7 +49,9 @@ func newReplies(before iter.Seq[eval.Judgement]) *replies {
 			continue
 		}
 		if one, first := r.take(j.ID); first {
-			one.value, one.err, one.before = j, nil, true
+			one.value = j
+			one.err = nil
+			one.before = true
 			close(one.done)
 		}
 	}
@@ -103,7 +105,7 @@ func (r *replies) forget(id string) {
 	}
 }
 
-// keep takes over what judges replied before.
+// keep takes over earlier replies of judges.
 func (a *scoring) keep(before []eval.Judgement) {
 	a.kept = map[string]eval.Judgement{}
 	for _, j := range before {
@@ -113,8 +115,8 @@ func (a *scoring) keep(before []eval.Judgement) {
 	}
 }
 
-// consult sends the questions of scorers to judges, and returns the first reason why one has no reply. A reply that
-// was not recorded may concern one question only. After any other failure, consult takes only replies from before.
+// consult sends the questions of scorers to judges, and returns the first error. If it is a reply missing from the
+// records, other questions may still have one. After any other failure, consult uses earlier replies only.
 func (r *run) consult(ctx context.Context, a *scoring) (first *eval.Error) {
 	for _, q := range a.answer.Context.Judgements.Wanted {
 		if a.answer.Context.Judgements.Known[q.Key] != nil { // two scorers put the same question
@@ -157,7 +159,7 @@ func (a *scoring) refuse(q *scorers.Question, e *eval.Error) {
 	a.answer.Context.Judgements.Refused[q.Key] = why
 }
 
-// unasked is why a judge did not reply, in words.
+// unasked says why a judge did not reply.
 func unasked(e *eval.Error) string {
 	if e.Kind == eval.KindCanceled {
 		return "the run was stopped before the judge replied"
@@ -192,7 +194,10 @@ func (r *run) ruling(ctx context.Context, a *scoring, q *scorers.Question) (eval
 		a.known(q, t.ID)
 	}
 	j := one.value
-	j.Judge, j.Cached, j.Attempts, j.LatencyMs = q.Judge.Name, true, 0, 0
+	j.Judge = q.Judge.Name
+	j.Cached = true
+	j.Attempts = 0
+	j.LatencyMs = 0
 	return j, nil
 }
 
@@ -255,7 +260,7 @@ func (r *run) callJudge(ctx context.Context, t *Planned, call *eval.Call, j *eva
 	return nil
 }
 
-// judgeRequest is what the suite says of a request to a judge.
+// judgeRequest makes the request to a judge from the suite's settings.
 func judgeRequest(j *suite.Judge, apiVersion string, contents []eval.Content) *eval.Request {
 	name, protocol := j.Service.Identity()
 	return &eval.Request{
@@ -339,8 +344,8 @@ func (a *scoring) known(q *scorers.Question, id string) {
 	a.before[q.Key] = id
 }
 
-// doubt forgets replies from before that do not count, and the scores that want them, so that the questions are sent
-// again. It reports whether there were any.
+// doubt forgets earlier replies that do not count, and the scores that used them, so that the questions are sent again.
+// It reports whether there were any.
 func (r *run) doubt(a *scoring) bool {
 	found := false
 	for _, key := range a.answer.Context.Judgements.Useless {

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/estimate"
 )
 
-// JudgeCost is what judging the answer to a trial takes with one judge, malformed replies aside.
+// JudgeCost is the cost of judging one answer with one judge, if no reply is malformed.
 type JudgeCost struct {
 	ModelRef
 	Calls int
@@ -48,7 +48,7 @@ func (p *Plan) Judging(t *Planned) []JudgeCost {
 	return out
 }
 
-// JudgePrompt is what judges are sent about the answer to a trial, before there is one: AnswerPlace holds its place.
+// JudgePrompt is a judge's prompt before the trial has an answer: AnswerPlace takes the answer's place.
 type JudgePrompt struct {
 	Judge            string                 `json:"judge"`
 	Service          string                 `json:"service,omitempty"` // "" for the unnamed one
@@ -62,7 +62,7 @@ type JudgePrompt struct {
 // AnswerPlace is the text used instead of an answer that is not there yet.
 const AnswerPlace = "(the answer)"
 
-// JudgePrompts are what judges are sent about the answer, those of repeats once.
+// JudgePrompts are the prompts of the judges of a trial. Repeats have one prompt.
 func (p *Plan) JudgePrompts(t *Planned) []JudgePrompt {
 	var out []JudgePrompt
 	for _, use := range t.Judges() {

@@ -32,7 +32,7 @@ type feeder struct {
 	lanes    map[modelKey]*lane
 	admit    func(*Planned) (job, bool)
 	hungry   chan struct{}  // gets a token when a worker finds its lane empty
-	own      sync.WaitGroup // walks of lanes that fell behind
+	own      sync.WaitGroup // separate walks of lanes that fell behind
 }
 
 func laneOf(t *Planned) modelKey {
@@ -129,7 +129,7 @@ func (f *feeder) starving() bool {
 	return false
 }
 
-// walk feeds one lane: a job, and what follows that from its place in the schedule on.
+// walk feeds one lane: the first job, then the lane's trials after place from of the schedule.
 func (f *feeder) walk(ctx context.Context, l *lane, first job, from int) {
 	defer close(l.jobs)
 	give := func(j job) bool {

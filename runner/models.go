@@ -41,10 +41,10 @@ func (k modelKey) named() *eval.Model {
 	return service.NamedModel(k.id)
 }
 
-// served says that it is the service that does or has something, by its name.
+// served is Served of the model's service.
 func (k modelKey) served() string { return Served(k.service) }
 
-// Served is a service for people, by its name, which is "" for the unnamed one.
+// Served is the name of a service in messages; "" is the unnamed service.
 func Served(name string) string {
 	if name == "" {
 		return "the service"
@@ -84,7 +84,7 @@ func (p *Plan) Targets() []eval.RunTarget {
 	return out
 }
 
-// describe is an application in a few words, "" of a model.
+// describe describes an application in a few words; it is "" for a model.
 func describe(a *suite.Application) string {
 	if a == nil {
 		return ""
@@ -194,7 +194,7 @@ func (c *modelCheck) sourceOf(name string) ModelSource {
 	return c.source
 }
 
-// without reports whether the plan makes sense without a service that does not answer, e being why.
+// without reports whether the plan can run without a service that failed with e.
 func (c *modelCheck) without(name string, e *eval.Error) bool {
 	all, ok := c.source.(ModelSources)
 	return ok && e.Kind != eval.KindCanceled && all.Lost(name, e)
@@ -237,7 +237,7 @@ func (c *modelCheck) keep(key modelKey, m *eval.Model) {
 	}
 }
 
-// MissingModel is what the service says of a model that it does not know.
+// MissingModel is the service's response about a model that it does not know.
 type MissingModel struct {
 	// Unlisted says that the service has no list of models either, so that nothing is known of the model.
 	Unlisted bool
@@ -253,7 +253,7 @@ func (m *MissingModel) Words() string {
 	return ": " + m.Message
 }
 
-// ModelUse is a model and, if any, the method that it is wanted for.
+// ModelUse is a model and the method it is needed for, "" if none.
 type ModelUse struct{ APIVersion, ID, Method string }
 
 // Missing looks for a model that the service says it does not have, err being what it said.

@@ -24,7 +24,7 @@ func (t *Planned) OutputLimit() int {
 	return limit * t.candidates()
 }
 
-// candidates is how many answers a call is to bring.
+// candidates is how many answers a call requests.
 func (t *Planned) candidates() int {
 	if c := t.Request.GenerationConfig; c != nil {
 		if n, err := strconv.Atoi(string(c.Extra["candidateCount"])); err == nil && n > 1 {

@@ -4,8 +4,8 @@
 // It decides nothing about the run: whatever happens to a trial is data in its result, and the consumer of the results
 // says when to stop.
 //
-// The usual order: NewPlan, then Run. A Plan also looks up its models (CheckModels), shows what its judges would be sent (JudgePrompts), and
-// sends pairs of answers to a judge that chooses (Choose).
+// The usual order: NewPlan, then Run. A Plan also looks up its models (CheckModels), shows what its judges would be sent
+// (JudgePrompts), and sends pairs of answers to a judge that chooses (Choose).
 package runner
 
 import (
@@ -30,7 +30,7 @@ type Filter struct {
 	Cases glob.Patterns
 	Tags  glob.Patterns
 	Arms  glob.Patterns
-	// Places are those of the only trials to take, a case of an arm with all of its repeats; nil takes all.
+	// Places are the places of the only trials to take, a case of an arm with all of its repeats; nil takes all.
 	Places *eval.Places
 	Shard  Shard // the zero Shard is everything
 }
@@ -52,9 +52,9 @@ func (f Filter) takesAt(a suite.Arm, place int) bool {
 // trials when the caller iterates over them.
 type Plan struct {
 	Suites     []*suite.Suite
-	Models     []eval.Model // metadata of the models of the plan, as known
-	APIVersion string       // for targets that name none
-	// Uncounted are the names of services that cannot count tokens.
+	Models     []eval.Model // metadata of the plan's models, as far as known
+	APIVersion string       // for targets that set none
+	// Uncounted has the names of services that cannot count tokens.
 	Uncounted map[string]bool
 
 	filter     Filter
@@ -193,9 +193,9 @@ type Planned struct {
 	derived []*suite.Metric
 	vars    variable.Dict
 	guessed bool               // its tokens cannot be counted
-	tools   *suite.ToolResults // nil: the suite answers no calls of the model
-	to      *suite.Application // nil: a model
-	// attempts of a call at most; 0: those of the run
+	tools   *suite.ToolResults // nil: the suite answers no tool calls
+	to      *suite.Application // nil: the target is a model
+	// attempts bounds the attempts of a call; 0: the limit of the run
 	attempts int
 }
 
@@ -221,8 +221,11 @@ func (p *Plan) Trials() iter.Seq[*Planned] {
 
 func (p *Plan) walk() *walk {
 	return &walk{
-		plan: p, compiled: map[*suite.Scorer]*known{}, rests: map[suite.Arm]rest{}, models: map[*suite.Target]*eval.Model{},
-		seen: map[[16]byte]int{},
+		plan:     p,
+		compiled: map[*suite.Scorer]*known{},
+		rests:    map[suite.Arm]rest{},
+		models:   map[*suite.Target]*eval.Model{},
+		seen:     map[[16]byte]int{},
 	}
 }
 
@@ -243,7 +246,7 @@ type walk struct {
 	n        int
 	compiled map[*suite.Scorer]*known // scorers that are the same for every case
 	judging  judging
-	rests    map[suite.Arm]rest // of the requests of arms
+	rests    map[suite.Arm]rest // ends of the JSON of requests, by arm
 	models   map[*suite.Target]*eval.Model
 	seen     map[[16]byte]int  // how many trials so far have the same request, repeats aside
 	whole    func(*eval.Trial) // called with every trial, those of other shards too; optional
@@ -260,7 +263,9 @@ func (w *walk) metadata(t *suite.Target) *eval.Model {
 
 // visit yields the trials of a case on an arm, under the name of the suite that runs.
 func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bool {
-	s, c, a := cell.Suite, cell.Case, cell.Arm
+	s := cell.Suite
+	c := cell.Case
+	a := cell.Arm
 	request, problem := w.plan.request(cell)
 	base := w.identity(a, &request)
 	equal := w.seen[base]
@@ -276,11 +281,24 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 	for r := range c.Repeats {
 		t := &Planned{
 			Trial: eval.Trial{
-				N: first + r, ID: trialID(base, equal, r+1), CaseID: c.ID, ScorersHash: hash,
-				VarsHash: c.VarsHash, RequestHash: hex.EncodeToString(base[:8]),
-				Suite: name, Case: c.Name, Arm: a.Name(), Target: a.Target.Name, Prompt: a.Prompt.Name,
-				Model: a.Target.Model, Repeat: r + 1, Tags: c.Tags, Cluster: c.Cluster, Threshold: c.Threshold, Quarantine: c.Quarantine,
-				At: at,
+				N:           first + r,
+				ID:          trialID(base, equal, r+1),
+				CaseID:      c.ID,
+				ScorersHash: hash,
+				VarsHash:    c.VarsHash,
+				RequestHash: hex.EncodeToString(base[:8]),
+				Suite:       name,
+				Case:        c.Name,
+				Arm:         a.Name(),
+				Target:      a.Target.Name,
+				Prompt:      a.Prompt.Name,
+				Model:       a.Target.Model,
+				Repeat:      r + 1,
+				Tags:        c.Tags,
+				Cluster:     c.Cluster,
+				Threshold:   c.Threshold,
+				Quarantine:  c.Quarantine,
+				At:          at,
 			},
 			Request: request, Metadata: metadata, Embedding: w.plan.embeddings[s], Problem: problem, scorers: compiled,
 			derived: s.Derived(), vars: c.Vars(), tools: a.Prompt.Results, to: a.Target.App, attempts: a.Target.Attempts,
@@ -299,17 +317,28 @@ func (w *walk) visit(name string, cell suite.Cell, yield func(*Planned) bool) bo
 	return true
 }
 
-// request is what an arm is sent for a case. The error says why it cannot be sent any more.
+// request makes the request of a case on an arm. The error says why it cannot be sent any more.
 func (p *Plan) request(cell suite.Cell) (eval.Request, error) {
-	s, c, a := cell.Suite, cell.Case, cell.Arm
+	s := cell.Suite
+	c := cell.Case
+	a := cell.Arm
 	prompt, problem := s.Render(c, a)
 	name, protocol := a.Target.Service.Identity()
 	r := eval.Request{
-		Service: name, Protocol: protocol,
-		Model: a.Target.Model, APIVersion: p.key(a.Target).apiVersion, Contents: prompt.Contents, System: prompt.System,
-		GenerationConfig: a.Target.GenerationConfig, SafetySettings: a.Target.SafetySettings, Stream: a.Target.Stream, Live: a.Prompt.Live,
-		Extra: a.Target.Extra,
-		Tools: a.Prompt.Tools, ToolChoice: a.Prompt.ToolChoice, ToolResults: a.Prompt.Results.Hash(c),
+		Service:          name,
+		Protocol:         protocol,
+		Model:            a.Target.Model,
+		APIVersion:       p.key(a.Target).apiVersion,
+		Contents:         prompt.Contents,
+		System:           prompt.System,
+		GenerationConfig: a.Target.GenerationConfig,
+		SafetySettings:   a.Target.SafetySettings,
+		Stream:           a.Target.Stream,
+		Live:             a.Prompt.Live,
+		Extra:            a.Target.Extra,
+		Tools:            a.Prompt.Tools,
+		ToolChoice:       a.Prompt.ToolChoice,
+		ToolResults:      a.Prompt.Results.Hash(c),
 	}
 	if a.Target.App == nil || problem != nil {
 		return r, problem

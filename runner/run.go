@@ -13,77 +13,96 @@ import (
 	"github.com/evalrun/evalrun/pricing"
 )
 
-// Config says how a plan is carried out.
+// Config says how a plan is carried out. Fields from Schedule on are optional.
 type Config struct {
-	Generator   Generator
-	Counter     TokenCounter
-	Embedder    Embedder
-	Concurrency int // trials of one model under way at once; at least 1
-	// Services are how many trials of one model of a named service are under way at once, where that is not Concurrency.
-	Services    map[string]int
-	CountTokens string // suite.CountAlways, CountAuto or CountNever
-	// TokensMatter says that a limit or a budget of tokens is set, so that prompts are
-	// counted rather than estimated.
+	// Services, and how many trials they run at once.
+
+	Generator Generator
+	Counter   TokenCounter
+	Embedder  Embedder
+	// Concurrency is how many trials of one model run at once; at least 1.
+	Concurrency int
+	// Services overrides Concurrency for the models of named services, by name.
+	Services map[string]int
+
+	// Counting and prices.
+
+	// CountTokens is suite.CountAlways, CountAuto or CountNever.
+	CountTokens string
+	// TokensMatter is set when tokens have a limit or a budget: prompts are counted then rather than estimated.
 	TokensMatter bool
-	Stop         *Stop
-	Prices       *pricing.List // of scorers that judge costs; nil: nothing has a price
-	// Labels are what people say of answers, by the names of suites whose scorers take that. Optional.
-	Labels map[string]*labels.File
-	// Schedule are the trials of the plan in the order in which they are sent. Optional: that of the plan.
+	// Prices are for scorers that judge costs. nil: nothing has a price.
+	Prices *pricing.List
+
+	// The order of trials, and when they run.
+
+	// Stop ends the run early.
+	Stop *Stop
+	// Schedule yields the trials of the plan in the order to send them. Without it they are sent in the plan's order.
 	Schedule iter.Seq[*Planned]
-	// Skip says why a trial need not run any more, "" when it must. Optional.
+	// Skip returns why a trial need not run any more, "" when it must.
 	Skip func(*Planned) string
-	// Hold waits before a trial is sent, until one of the channels is closed at the latest. Optional.
+	// Hold may delay a trial before it is sent. It returns when stop or done is closed.
 	Hold func(t *Planned, stop, done <-chan struct{})
-	// Enter waits until there is room for another trial, or until stop is closed. It gives the context of the trial's calls. leave is
-	// called once its result is taken or its answer is written down. Optional.
+	// Enter waits until there is room for another trial, or until stop is closed, and returns the context for the trial's
+	// calls. Call leave once the result is taken or the answer is written down.
 	Enter func(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func())
-	// Recorded says what is known of a trial from before. Optional.
+
+	// Earlier answers, of a run that is resumed or rescored.
+
+	// Recorded returns what earlier runs have of a trial.
 	Recorded func(*Planned) Recorded
-	// Replies are earlier replies of judges: their questions are not sent again. Optional.
+	// Replies are earlier replies of judges. Their questions are not sent again.
 	Replies iter.Seq[eval.Judgement]
-	// RepeatUseless repeats questions to judges whose earlier replies do not count.
+	// RepeatUseless sends a question again when its earlier reply could not be used.
 	RepeatUseless bool
-	// Keeper writes down answers that wait to be scored, turns of unfinished chats, and replies of judges. Optional.
-	Keeper Keeper
-	// Folder finds the folder in which the program of a trial works, by the trial's session, "" for none. Optional.
-	Folder func(session string) string
-	// Writing lets the call that is made with the context count as under way until written is called, once its answer is written down.
-	// Optional.
-	Writing func(ctx context.Context) (calling context.Context, written func())
-	// Keys are names of variables of the environment that hold keys, which programs do not get.
-	Keys []string
-	// Session makes the names of trials for applications: those of another process are others.
-	Session string
-	// Read reads an answer of an application that was not sent for now, since the suite may read it in another way today. The error is an
-	// *eval.Error. Optional.
+	// Read reads an earlier answer of an application again, since the suite may have changed how. The error is an
+	// *eval.Error.
 	Read func(to app.Target, resp *eval.Response) (*eval.Response, error)
+
+	// What is written down before a trial has its result.
+
+	// Keeper writes down answers that wait to be scored, turns of unfinished chats, and replies of judges.
+	Keeper Keeper
+	// Writing marks a call as in progress until written is called, once its answer is written down.
+	Writing func(ctx context.Context) (calling context.Context, written func())
+
+	// For scorers, programs and applications.
+
+	// Labels are people's labels of answers, by suite.
+	Labels map[string]*labels.File
+	// Keys names environment variables that hold keys. Programs do not get them.
+	Keys []string
+	// Session distinguishes the trial names that applications see from those of other processes.
+	Session string
+	// Folder returns the folder in which the program of a trial works, by the trial's session; "" for none.
+	Folder func(session string) string
 }
 
-// Recorded is what is known of a trial from before.
+// Recorded is what earlier runs have of a trial.
 type Recorded struct {
 	// Settled trials are neither sent nor yielded.
 	Settled bool
-	// Result, if any, holds an answer that only has to be judged. Its workspace is an absolute path.
+	// Result, if any, has an answer that only has to be judged. Its workspace is an absolute path.
 	Result *eval.Result
-	// Kept, if any, is what became of the trial, as it stays.
+	// Kept, if any, is the final result, which is yielded as it is.
 	Kept *eval.Result
-	// Turns, if any, are those of a live chat that were answered before the run broke off.
+	// Turns, if any, are the turns of a live chat that were answered before the run broke off.
 	Turns []eval.Turn
 }
 
-// Stop keeps a run from beginning new trials. Trials that were not begun are skipped, with the reason; what is under
-// way is finished.
+// Stop keeps a run from beginning new trials. Trials that have not begun are skipped, with the reason; trials in progress
+// finish.
 type Stop struct {
 	once   sync.Once
 	closed chan struct{}
 	reason string
 }
 
-// NewStop makes a signal that was not given yet.
+// NewStop returns a Stop that has not been given.
 func NewStop() *Stop { return &Stop{closed: make(chan struct{})} }
 
-// Now gives the signal. Only the first reason counts.
+// Now stops the run. Only the first reason counts.
 func (s *Stop) Now(reason string) {
 	s.once.Do(func() {
 		s.reason = reason
@@ -91,10 +110,10 @@ func (s *Stop) Now(reason string) {
 	})
 }
 
-// Done is closed once the signal was given.
+// Done is closed once the run is stopped.
 func (s *Stop) Done() <-chan struct{} { return s.closed }
 
-// Reason is why the signal was given, "" while it was not.
+// Reason is why the run was stopped, "" while it is not.
 func (s *Stop) Reason() string {
 	select {
 	case <-s.closed:
@@ -104,19 +123,24 @@ func (s *Stop) Reason() string {
 	}
 }
 
-// Run sends every trial of the plan and yields the results as they come. Each model has Concurrency workers, so that
-// one that has to wait holds up no other. A worker continues when its result was taken, or its answer was kept to wait
-// for judges or embeddings; MaxWaiting answers may wait for each. Canceling ctx, or leaving the loop, abandons what is
-// under way; no goroutine outlives the loop.
+// Run sends every trial of the plan and yields the results as they come. Each model has Concurrency workers, so that a
+// model that has to wait holds up no other. A worker continues once its result is taken, or once its answer is kept to
+// wait for judges or embeddings; at most MaxWaiting answers wait for each of them. Canceling ctx, or leaving the loop,
+// abandons calls in progress. No goroutine outlives the loop.
 func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 	return func(yield func(eval.Result) bool) {
 		ctx, cancel := context.WithCancel(ctx)
+		cpus := runtime.GOMAXPROCS(0)
 		r := &run{
-			Config: cfg, plan: plan, counts: newCounts(), vectors: newVectors(cfg.Embedder), replies: newReplies(cfg.Replies),
-			pools: map[ModelRef]chan struct{}{},
-			scoring: make(
-				chan struct{}, runtime.GOMAXPROCS(0),
-			), programs: make(chan struct{}, programsPerCPU*runtime.GOMAXPROCS(0)), results: make(chan delivery, cfg.Concurrency),
+			Config:   cfg,
+			plan:     plan,
+			counts:   newCounts(),
+			results:  make(chan delivery, cfg.Concurrency),
+			scoring:  make(chan struct{}, cpus),
+			programs: make(chan struct{}, programsPerCPU*cpus),
+			vectors:  newVectors(cfg.Embedder),
+			replies:  newReplies(cfg.Replies),
+			pools:    map[ModelRef]chan struct{}{},
 		}
 		finished := r.start(ctx)
 		defer func() {
@@ -138,30 +162,33 @@ func Run(ctx context.Context, plan *Plan, cfg Config) iter.Seq[eval.Result] {
 
 type run struct {
 	Config
-	plan     *Plan
-	counts   *counts
-	results  chan delivery // from everybody to the consumer
-	scoring  chan struct{} // holds a token for each answer that is being scored: more at once would only keep calls from being read
-	programs chan struct{} // the same for answers that are scored by programs
+	plan    *Plan
+	counts  *counts
+	results chan delivery // to the consumer
+
+	// scoring holds a token for each answer that is being scored. More at once would only delay reading answers.
+	scoring chan struct{}
+	// programs holds a token for each answer that a program scores.
+	programs chan struct{}
 
 	vectors   *vectors
-	comparing sync.WaitGroup
+	comparing sync.WaitGroup // answers that wait for judges or vectors
 
 	replies *replies // of judges
 	pooling sync.Mutex
-	// hold a token for each answer that waits for a judge, or for vectors, by their models
+	// pools hold a token for each answer that waits for a judge or for vectors, by the model of the judge or the vectors.
 	pools map[ModelRef]chan struct{}
 }
 
-// job is a trial to ask, or to judge when its answer is known from before.
+// job is a trial to send, or only to judge when there is an earlier answer.
 type job struct {
 	trial *Planned
-	known *eval.Result
-	turns []eval.Turn // of a live chat that are known
+	known *eval.Result // has the earlier answer; nil when there is none
+	turns []eval.Turn  // of a live chat, answered earlier
 }
 
-// delivery is a result on its way to the consumer. taken, if any, gets a value once the consumer has decided about the
-// result; it has room for that.
+// delivery is a result on its way to the consumer. taken, if not nil, gets a value once the consumer has dealt with the
+// result; sending to it never blocks.
 type delivery struct {
 	result eval.Result
 	taken  chan struct{}
@@ -173,8 +200,8 @@ func (d *delivery) release() {
 	}
 }
 
-// start launches the feeder and the workers. The channel it returns is closed when all have ended; results is closed
-// just before.
+// start launches the feeder and the workers. The returned channel is closed when all of them have ended; results is
+// closed just before.
 func (r *run) start(ctx context.Context) <-chan struct{} {
 	var working sync.WaitGroup
 	schedule := r.Schedule
@@ -205,7 +232,7 @@ func (r *run) start(ctx context.Context) <-chan struct{} {
 	return finished
 }
 
-// admit makes a job of a trial; false when there is nothing to do for it, or no more.
+// admit makes the job of a trial. ok is false when nothing is left to do for it.
 func (r *run) admit(t *Planned) (j job, ok bool) {
 	j.trial = t
 	if r.Recorded == nil {
@@ -227,10 +254,17 @@ func (r *run) skip(t *Planned) string {
 	return r.Skip(t)
 }
 
-// work brings a trial to its result, and waits until that is taken. The result may be an error that ends the run, such
-// as a refused key.
+// work runs a trial and waits until the consumer has taken the result, which may end the run: a refused key, say.
 func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
-	a := &scoring{trial: j.trial, result: eval.Result{Trial: j.trial.Trial, Vars: j.trial.shownVars(), Scores: []eval.Score{}, Turns: j.turns}}
+	a := &scoring{
+		trial: j.trial,
+		result: eval.Result{
+			Trial:  j.trial.Trial,
+			Vars:   j.trial.shownVars(),
+			Scores: []eval.Score{},
+			Turns:  j.turns,
+		},
+	}
 	if scored := a.guarded(func() bool { return r.score(ctx, a, j.known) }); scored {
 		r.deliver(a.result, taken)
 		a.leave()
@@ -260,19 +294,28 @@ func (r *run) work(ctx context.Context, j job, taken chan struct{}) {
 
 // keepAnswer writes down an answer that waits to be scored.
 func (r *run) keepAnswer(a *scoring) {
-	one := &a.result
-	if r.Keeper == nil || a.noted || one.Response == nil ||
-		one.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
+	result := &a.result
+	if r.Keeper == nil || a.noted || result.Response == nil {
+		return
+	}
+	if result.Timing.Attempts == 0 { // recorded and cached answers are somewhere else already
 		return
 	}
 	a.noted = true
 	r.Keeper.KeepAnswer(&eval.PaidAnswer{
-		ID: one.ID, N: one.N, Model: one.Model, Request: one.Request, Response: one.Response, Turns: one.Turns, Usage: one.Usage,
-		Timing: one.Timing, TraceID: one.TraceID,
+		ID:       result.ID,
+		N:        result.N,
+		Model:    result.Model,
+		Request:  result.Request,
+		Response: result.Response,
+		Turns:    result.Turns,
+		Usage:    result.Usage,
+		Timing:   result.Timing,
+		TraceID:  result.TraceID,
 	})
 }
 
-// score gets an answer and scores it. It is false when embeddings or judges are wanted first.
+// score gets an answer and scores it. It returns false when embeddings or judges are needed first.
 func (r *run) score(ctx context.Context, a *scoring, known *eval.Result) bool {
 	if known != nil {
 		known, err := r.reread(a.trial, known)
@@ -287,16 +330,19 @@ func (r *run) score(ctx context.Context, a *scoring, known *eval.Result) bool {
 	} else if !r.ask(ctx, a) {
 		return true
 	}
-	a.answer.Context.Prices, a.answer.Context.Abandoned = r.Prices, ctx.Done()
-	a.answer.Context.Keys, a.answer.Context.Labels = r.Keys, r.Labels[a.trial.Suite]
-	a.answer.Context.Workspace = r.folder(a.trial, known)
+	given := a.answer.Context
+	given.Prices = r.Prices
+	given.Labels = r.Labels[a.trial.Suite]
+	given.Keys = r.Keys
+	given.Abandoned = ctx.Done()
+	given.Workspace = r.folder(a.trial, known)
 	slots := r.slots(a)
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	return a.score()
 }
 
-// guarded makes a panic an error of the trial: one trial with which evalrun cannot cope costs none of the others.
+// guarded turns a panic into an error of the trial, so that the others continue.
 func (a *scoring) guarded(judge func() bool) (scored bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -307,8 +353,8 @@ func (a *scoring) guarded(judge func() bool) (scored bool) {
 	return judge()
 }
 
-// deliver sends a result and waits until it is taken. That does not last for ever: the consumer reads until all have
-// ended, and when it leaves early, the remaining results are thrown away.
+// deliver sends a result and waits until it is taken. The wait ends: the consumer reads until all workers have ended,
+// and Run discards the remaining results when the consumer leaves early.
 func (r *run) deliver(result eval.Result, taken chan struct{}) {
 	r.results <- delivery{result, taken}
 	<-taken
@@ -321,7 +367,7 @@ func skipped(t *Planned, reason string) eval.Result {
 	return eval.Result{Trial: t.Trial, Outcome: eval.Skip, SkipReason: reason, Scores: []eval.Score{}}
 }
 
-// ask makes the call of a trial. Without an answer the result is settled, and ask is false.
+// ask makes the call of a trial. It returns false when there is no answer; the result says why then.
 func (r *run) ask(ctx context.Context, a *scoring) bool {
 	if r.Hold != nil {
 		r.Hold(a.trial, r.Stop.Done(), ctx.Done())
@@ -352,7 +398,7 @@ func (r *run) ask(ctx context.Context, a *scoring) bool {
 	return false
 }
 
-// unsent skips a trial that makes no sense any more.
+// unsent reports whether a trial need not run any more, and makes its result a skip then.
 func (r *run) unsent(ctx context.Context, a *scoring) bool {
 	reason := cmp.Or(r.Stop.Reason(), r.skip(a.trial))
 	if reason == "" && ctx.Err() == nil {
@@ -369,7 +415,7 @@ func (r *run) call(ctx context.Context, a *scoring) error {
 	if t.Problem != nil {
 		return eval.Errorf(eval.KindScorer, "the trial cannot run any more: %s", t.Problem)
 	}
-	for _, text := range t.References() { // an answer that could not be judged is money lost
+	for _, text := range t.References() { // before paying for an answer that could not be judged
 		if err := t.Embedding.check(text); err != nil {
 			return err
 		}
@@ -389,7 +435,7 @@ func (r *run) call(ctx context.Context, a *scoring) error {
 	return err
 }
 
-// answer gets the answer of a trial that is one request.
+// answer gets the answer of a trial that takes a single call.
 func (r *run) answer(ctx context.Context, a *scoring) error {
 	call := r.newCall(a.trial)
 	resp, err := r.generate(ctx, a.trial, call, a.result.Timing)
@@ -405,7 +451,7 @@ func (r *run) answer(ctx context.Context, a *scoring) error {
 	return nil
 }
 
-// writing lets a call count as under way until its answer is written down.
+// writing calls Config.Writing, if there is one.
 func (r *run) writing(ctx context.Context) (context.Context, func()) {
 	if r.Writing == nil {
 		return ctx, func() {}

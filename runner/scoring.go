@@ -12,13 +12,13 @@ type scoring struct {
 	result  eval.Result
 	scores  []eval.Score              // one for each scorer
 	settled []bool                    // whether the score is final, and does not wait for embeddings or judges
-	kept    map[string]eval.Judgement // what judges replied before, by id
-	before  map[string]string         // ids of questions that were answered before, by their keys
+	kept    map[string]eval.Judgement // earlier replies of judges, by id
+	before  map[string]string         // ids of questions with an earlier reply, by key
 	resent  map[string]bool           // ids of questions that are sent again
 	noted   bool                      // the answer is written down
-	afresh  bool                      // a chat that an application keeps begins again, since its answers from before are not all there
+	afresh  bool                      // a chat in an application's session restarts: earlier answers are missing
 	denied  *eval.Error               // why judges get no more questions about the answer; nil while they do
-	room    func()                    // gives room for calls back; nil: the trial has none
+	room    func()                    // gives back the room for calls; nil: the trial has none
 }
 
 // leave gives back the room that the trial has.
@@ -29,9 +29,11 @@ func (a *scoring) leave() {
 	}
 }
 
-// recorded takes an answer that is known from before.
+// recorded takes over an earlier answer.
 func (a *scoring) recorded(known *eval.Result) {
-	a.result.Request, a.result.Response, a.result.TraceID = &a.trial.Request, known.Response, known.TraceID
+	a.result.Request = &a.trial.Request
+	a.result.Response = known.Response
+	a.result.TraceID = known.TraceID
 	if a.trial.Request.Live || len(known.Turns) > 0 {
 		a.recordedTurns(known.Turns)
 	}
@@ -48,12 +50,17 @@ func (a *scoring) recorded(known *eval.Result) {
 // needsReplies reports whether the answer has to wait for judges or embeddings.
 func (a *scoring) needsReplies() bool { return len(a.trial.Judges())+len(a.trial.References()) > 0 }
 
-// answered makes what scorers look at of the answer that came.
+// answered prepares the answer for scorers.
 func (a *scoring) answered() {
 	r := &a.result
 	a.answer = scorers.Answer{
-		Response: r.Response, Usage: *r.Usage, Timing: *r.Timing, Request: r.Request, Turns: r.Turns, Vars: a.trial.vars,
-		Context: &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
+		Response: r.Response,
+		Usage:    *r.Usage,
+		Timing:   *r.Timing,
+		Request:  r.Request,
+		Turns:    r.Turns,
+		Vars:     a.trial.vars,
+		Context:  &scorers.Context{Trial: a.trial.Trial, Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}},
 	}
 }
 

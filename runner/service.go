@@ -38,10 +38,10 @@ type Embedder interface {
 	Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error)
 }
 
-// Keeper writes down what was paid for before its trial is settled. Its methods are called by several workers at once;
+// Keeper writes down answers and replies before their trial is settled. Several workers call its methods at once;
 // each worker continues when they return.
 type Keeper interface {
 	KeepAnswer(a *eval.PaidAnswer)
-	// KeepJudgement takes what a judge replied about the answer of a trial.
+	// KeepJudgement takes a judge's reply about the answer of a trial.
 	KeepJudgement(trialID string, j *eval.Judgement)
 }

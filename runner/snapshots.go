@@ -12,7 +12,7 @@ func (t *Planned) KeepsSnapshots() bool {
 	return slices.ContainsFunc(t.scorers, func(s *scorers.Compiled) bool { return len(s.Snapshots()) > 0 })
 }
 
-// Snapshots is what the snapshot scorers look at in a recorded answer.
+// Snapshots are the parts of a recorded answer that snapshot scorers compare.
 func (t *Planned) Snapshots(known *eval.Result) ([]scorers.Snapshot, error) {
 	a := &scoring{trial: t, result: eval.Result{Trial: t.Trial}}
 	a.recorded(known)

@@ -44,7 +44,7 @@ func (a *scoring) startsPrograms() bool {
 	return slices.ContainsFunc(a.lastCalls(), func(c tool.Call) bool { return a.trial.tools.Of(c.Name).Command != nil })
 }
 
-// maxCallsOfStep bounds the calls of one answer that are answered.
+// maxCallsOfStep bounds the tool calls that one answer may make.
 const maxCallsOfStep = 128
 
 // answerCalls answers the last calls, and writes the results down. A call that cannot be carried out has a result that says so. The error
@@ -91,7 +91,7 @@ func (r *run) answerCall(ctx context.Context, a *scoring, call *tool.Call) (stri
 	return r.runTool(ctx, answer, call.Args)
 }
 
-// arguments are those of a call for templates.
+// arguments are the arguments of a call, as templates use them.
 func arguments(raw json.RawMessage) (variable.Object, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -128,8 +128,14 @@ func (r *run) runTool(ctx context.Context, answer *suite.ToolAnswer, args json.R
 		args = json.RawMessage("{}")
 	}
 	command := program.Command{
-		Path: c.Path, Args: c.Words[1:], Dir: c.Dir, Input: append(bytes.Clone(args), '\n'), Timeout: answer.Timeout, Stop: ctx.Done(),
-		Pass: answer.Env, Keys: r.Keys,
+		Path:    c.Path,
+		Args:    c.Words[1:],
+		Dir:     c.Dir,
+		Input:   append(bytes.Clone(args), '\n'),
+		Timeout: answer.Timeout,
+		Stop:    ctx.Done(),
+		Pass:    answer.Env,
+		Keys:    r.Keys,
 	}
 	out, err := command.Output()
 	hidden := secret.OfVariables(answer.Env)

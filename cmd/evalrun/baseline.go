@@ -57,7 +57,10 @@ func (a *app) baselineCommand() *cobra.Command {
 
 func (a *app) setCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "set NAME RUN", Short: "Name a complete run, or an exported file", Args: exactly(2), ValidArgsFunction: flags.CompleteRuns,
+		Use:               "set NAME RUN",
+		Short:             "Name a complete run, or an exported file",
+		Args:              exactly(2),
+		ValidArgsFunction: flags.CompleteRuns,
 		RunE: func(_ *cobra.Command, args []string) error {
 			before, err := a.runs.Baselines()
 			if err != nil {

@@ -135,7 +135,9 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.Choose, o.Judge.Getenv, o.Judge.Connect = o.choose != "", a.getenv, a.caller().Connect
+	o.Choose = o.choose != ""
+	o.Judge.Getenv = a.getenv
+	o.Judge.Connect = a.caller().Connect
 	if o.choose != anyJudge {
 		o.Judge.Judge = o.choose
 	}
@@ -164,7 +166,7 @@ func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 	return a.compared(p, o.json)
 }
 
-// compared shows what came of comparing, and ends with its exit code.
+// compared writes the comparison, and ends with its exit code.
 func (a *app) compared(c interface {
 	Write(screen term.Screen) error
 	WriteJSON(w io.Writer) error

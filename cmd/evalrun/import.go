@@ -42,7 +42,9 @@ func (a *app) importCommand() *cobra.Command {
 func (a *app) importPromptfooCommand() *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
-		Use: "promptfoo [promptfooconfig.yaml]", Short: "Turn a promptfoo configuration into a suite", Args: atMost(1),
+		Use:   "promptfoo [promptfooconfig.yaml]",
+		Short: "Turn a promptfoo configuration into a suite",
+		Args:  atMost(1),
 		Long: "Writes suite.yaml, its data files and import-report.md, which has a line for each key of the configuration:\n" +
 			"imported, imported with a difference, not expressible, or ignored by promptfoo itself. TODO comments in the\n" +
 			"suite mark what it cannot express.",

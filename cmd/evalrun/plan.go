@@ -207,7 +207,7 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 	p.Printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
 }
 
-// trialsOf are the trials of an arm, and the calls where these are more.
+// trialsOf is the number of an arm's trials, with the number of calls when a trial may take several.
 func trialsOf(arm *forecast.ArmForecast) string {
 	trials := diag.Count(arm.Trials, "trial")
 	switch {
@@ -224,7 +224,7 @@ func differ(arms []forecast.ArmForecast, of func(*forecast.ArmForecast) string) 
 	return slices.ContainsFunc(arms, func(a forecast.ArmForecast) bool { return of(&a) != of(&arms[0]) })
 }
 
-// models are the arms that are no applications.
+// models returns the arms that test models, not applications.
 func models(arms []forecast.ArmForecast) []forecast.ArmForecast {
 	return slices.DeleteFunc(slices.Clone(arms), func(a forecast.ArmForecast) bool { return a.App != "" })
 }

@@ -18,7 +18,8 @@ type selfTestOptions struct {
 func (a *app) selfTestCommand() *cobra.Command {
 	var o selfTestOptions
 	cmd := &cobra.Command{
-		Use: "selftest SUITE --against RUN", Short: "Measure how often the suite's gate is wrong, and what it can detect",
+		Use:   "selftest SUITE --against RUN",
+		Short: "Measure how often the suite's gate is wrong, and what it can detect",
 		Long: "Compares a run with itself many times: one recorded repeat of each case is the baseline, another one the\n" +
 			"candidate. The two differ by chance alone.",
 		Example: "  evalrun run suite.yaml --repeats 5 --no-baseline\n  evalrun selftest suite.yaml --against latest",

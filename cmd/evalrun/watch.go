@@ -21,7 +21,7 @@ const pollEvery = 200 * time.Millisecond
 type watching struct {
 	watched
 	only []string // the suites that the next run needs; nil: all
-	ran  []string // those of the last one
+	ran  []string // suites of the last run
 	// before is what suites of the last run read in the run before it.
 	before map[string]*read
 	runs   int

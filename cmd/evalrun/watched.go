@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// watched is what suites read, as it was when they read it. What every suite reads is under "".
+// watched has the files that suites read, as they were when read. Files that every suite reads are under "".
 type watched struct {
 	mu sync.Mutex
 	by map[string]*read
 }
 
-// read is what one suite reads.
+// read has the files and globs that one suite reads.
 type read struct {
 	files map[string]stamp
 	globs map[string]*listing
@@ -64,7 +64,7 @@ func stampOf(path string) stamp {
 	return stamp{modified: info.ModTime().UnixNano(), size: info.Size()}
 }
 
-// of is what a suite reads, so far.
+// of returns what a suite has read so far, for adding to it.
 func (w *watched) of(suite string) *read {
 	if w.by[suite] == nil {
 		w.by[suite] = &read{map[string]stamp{}, map[string]*listing{}}

@@ -27,7 +27,7 @@ import (
 // ByJudge says which judge chooses between answers, by what, and how it is reached.
 type ByJudge struct {
 	Judge    string // "" where there is only one to choose
-	Criteria string // "" for those of the judge
+	Criteria string // "" for the judge's own
 	Suite    string // the file with the judge; "" for the suites of the run
 	Flags    job.Flags
 
@@ -169,7 +169,7 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 	return out, r.err
 }
 
-// take takes up what came of a pair.
+// take records the choice between a pair.
 func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairReader) {
 	at := &r.places[one.Place]
 	if one.Same {
@@ -200,7 +200,7 @@ func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairRe
 	}
 }
 
-// worth is what a pair counts for head.
+// worth is how much the choice between a pair counts for head.
 var worth = map[scorers.Preferred]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
 
 // record keeps a reply for --record.

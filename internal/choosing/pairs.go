@@ -110,7 +110,7 @@ func (r *pairReader) pairs() iter.Seq[scorers.Pair] {
 	}
 }
 
-// answer is that of a side of a pair.
+// answer is the answer of one side of a pair.
 func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorers.Exchange, error) {
 	if exchange, ok := r.known[side][p.at[side]]; ok {
 		return exchange, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// rankingSeed is that of the draws: the same choices give the same ranking.
+// rankingSeed seeds the draws, so that the same choices give the same ranking.
 const rankingSeed = 1
 
 // Ranked says what is ranked.
@@ -67,7 +67,12 @@ func (c *Chooser) Rank(ctx context.Context, what Ranked) (*compare.Preferences, 
 	}
 	t := &c.total
 	out.Judge = compare.PreferenceJudge{
-		Name: t.Judge, Model: t.Model, Criteria: t.Criteria, Emulator: c.session.Emulated(), Calls: t.Calls, Tokens: t.Tokens,
+		Name:       t.Judge,
+		Model:      t.Model,
+		Criteria:   t.Criteria,
+		Emulator:   c.session.Emulated(),
+		Calls:      t.Calls,
+		Tokens:     t.Tokens,
 		Incomplete: t.Incomplete,
 	}
 	return out, c.session.FinishReplies(c.plan.Models)
@@ -333,7 +338,9 @@ func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.ChosenPair
 	for i := range out {
 		one := &out[i]
 		repeats := one.Wins + one.Losses + one.Ties
-		one.Wins, one.Losses, one.Ties = one.Wins/repeats, one.Losses/repeats, one.Ties/repeats
+		one.Wins /= repeats
+		one.Losses /= repeats
+		one.Ties /= repeats
 	}
 	return out
 }

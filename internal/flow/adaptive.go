@@ -138,7 +138,9 @@ func (a *Adaptive) leave(g *gate, e *eval.Error, began time.Time) {
 func (g *gate) overloaded(e *eval.Error, began time.Time) {
 	now := time.Now()
 	if began.After(g.halved) {
-		g.limit, g.successes, g.halved = max(1, g.limit/2), 0, now
+		g.limit = max(1, g.limit/2)
+		g.successes = 0
+		g.halved = now
 	}
 	if until := now.Add(e.RetryAfter); e.RetryAfter > 0 && !e.Permanent && until.After(g.paused) {
 		g.paused = until

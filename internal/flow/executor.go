@@ -23,7 +23,7 @@ type Executor interface {
 	Emulated() bool
 }
 
-// By is a service whose attempts are made by an executor. name is that of the service, "" for the unnamed one and for applications.
+// By is the service with a name whose attempts an executor makes; "" is the unnamed service, and applications.
 func By(executor Executor, name string) Service { return by{executor, name} }
 
 type by struct {

@@ -22,7 +22,7 @@ type Service interface {
 	Models(ctx context.Context, apiVersion string) ([]eval.Model, error)
 }
 
-// Deadline bounds each attempt, body included. With 0 the bound is that of Allow, none without it.
+// Deadline bounds each attempt, body included. With 0 the bound set by Allow applies, if any.
 func Deadline(next Service, timeout time.Duration) Service { return deadline{next, timeout} }
 
 type allowedKey struct{}

@@ -13,29 +13,28 @@ import (
 // LedgerConfig are the limits that a Ledger keeps. Zero is unlimited.
 type LedgerConfig struct {
 	Rates
-	Concurrency  int              // calls in progress at once, those of all models and kinds together
-	Models       map[string]Rates // by model, in addition to those of all calls; the same for each service that has it
-	Services     map[string]Share // by the names of services, "" being the unnamed one and applications
-	BudgetCalls  int              // HTTP attempts, those for metadata left out
+	Concurrency  int              // calls in progress at once, of all models and kinds together
+	Models       map[string]Rates // additional rates by model; each service with the model has them separately
+	Services     map[string]Share // by service; "" is the unnamed service, with applications
+	BudgetCalls  int              // HTTP attempts, except those for metadata
 	BudgetTokens int
 	BudgetMoney  float64       // in the currency of Prices
-	Prices       *pricing.List // Optional
-	// CountOutput requests the number of tokens of an answer when it does not say so itself and a limit on tokens is
-	// set.
+	Prices       *pricing.List // optional
+	// CountOutput has the service count the tokens of an answer that reports no usage, if tokens are limited.
 	CountOutput bool
 	// Stop ends waiting and forbids further calls once it is closed. Optional.
 	Stop <-chan struct{}
-	// Waits shows who waits. Optional.
+	// Waits shows which calls wait. Optional.
 	Waits *Waits
-	// Spent is what was spent before, by a run that is resumed.
+	// Spent is what a resumed run spent earlier.
 	Spent eval.Spent
 	// Shared is the ledger of several processes. Optional.
 	Shared Shared
-	// Before are the last calls of a run that is resumed: those of the last minute count for the rates.
+	// Before are the last calls of a resumed run. Those of the last minute count towards the rates.
 	Before []eval.Booking
 }
 
-// Share is what one service may take of the limits of all.
+// Share limits the calls to one service, in addition to the limits on all calls.
 type Share struct {
 	Rates
 	Concurrency int // calls in progress at once
@@ -53,29 +52,29 @@ func (c *LedgerConfig) limited() bool {
 	return limited
 }
 
-// Ledger keeps rates and budgets over all calls of a run. It reserves what a call may cost before it is sent, and
-// settles it when the call is over. A budget of calls is never overrun, one of tokens only by what a reservation fell
-// short of.
+// Ledger keeps rates and budgets over all calls of a run. It reserves the highest cost of a call before it is sent, and
+// settles the actual cost when the call is over. A budget of calls is never exceeded; a budget of tokens only when a call
+// costs more than was reserved for it.
 type Ledger struct {
 	cfg    LedgerConfig
-	slots  chan struct{}            // holds a token for each call under way; nil: unlimited
-	shares map[string]chan struct{} // the same for each service that has a limit of its own
-	book   func(eval.Booking) error
-	meter  *meter          // of all calls
-	meters map[peer]*meter // of the calls to a service, and to a model of it
+	slots  chan struct{}            // holds a token for each call in progress; nil: unlimited
+	shares map[string]chan struct{} // slots of each service with its own limit
+	book   func(eval.Booking) error // writes down a call before it is sent; nil: nothing does
+	meter  *meter                   // rates of all calls
+	meters map[peer]*meter          // rates of services and of their models
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced when something was settled
-	waiters  int           // for that
-	calls    int
-	spent    amount // settled
-	reserved amount // of calls in progress
+	changed  chan struct{} // closed and replaced whenever a call is settled
+	waiters  int           // how many calls wait for changed
+	calls    int           // attempts so far
+	spent    amount        // by settled calls
+	reserved amount        // for calls in progress
 }
 
-// peer is a model of a service, or, without a model, all of them.
+// peer is a model of a service, or the whole service if model is "".
 type peer struct{ service, model string }
 
-// amount is what a call costs, or may cost.
+// amount is the cost of calls.
 type amount struct {
 	tokens int
 	money  float64
@@ -86,8 +85,11 @@ func (a *amount) sub(b amount) { a.tokens -= b.tokens; a.money -= b.money }
 
 // NewLedger makes a ledger.
 func NewLedger(cfg LedgerConfig) *Ledger {
-	l := &Ledger{cfg: cfg, calls: cfg.Spent.Calls, spent: amount{cfg.Spent.Tokens, cfg.Spent.Money}, changed: make(chan struct{})}
-	l.meter, l.meters, l.shares = newMeter(cfg.Rates), map[peer]*meter{}, map[string]chan struct{}{}
+	l := &Ledger{
+		cfg: cfg, calls: cfg.Spent.Calls, spent: amount{cfg.Spent.Tokens, cfg.Spent.Money},
+		shares: map[string]chan struct{}{}, meter: newMeter(cfg.Rates), meters: map[peer]*meter{},
+		changed: make(chan struct{}),
+	}
 	for name, share := range cfg.Services {
 		if share.Rates != (Rates{}) {
 			l.meters[peer{service: name}] = newMeter(share.Rates)
@@ -109,21 +111,23 @@ func NewLedger(cfg LedgerConfig) *Ledger {
 	return l
 }
 
-// Book has every call written down before it is sent, where limits are set. A call that cannot be is not sent. It is called before the
-// first call.
+// Book makes the ledger write down every call before it is sent, if limits are set. When that fails the call is not
+// sent. Book must be called before the first call.
 func (l *Ledger) Book(write func(eval.Booking) error) {
 	if l.cfg.limited() {
 		l.book = write
 	}
 }
 
-// Spent is what was spent so far.
+// Spent is the cost of all calls so far.
 func (l *Ledger) Spent() eval.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := eval.Spent{Calls: l.calls, Tokens: l.spent.tokens, BudgetCalls: l.cfg.BudgetCalls, BudgetTokens: l.cfg.BudgetTokens}
 	if p := l.cfg.Prices; p != nil {
-		out.Money, out.BudgetMoney, out.Currency = l.spent.money, l.cfg.BudgetMoney, p.Currency
+		out.Money = l.spent.money
+		out.BudgetMoney = l.cfg.BudgetMoney
+		out.Currency = p.Currency
 	}
 	return out
 }
@@ -155,7 +159,7 @@ func (l *Ledger) metersOf(to peer) []*meter {
 	return append(out, m)
 }
 
-// price is what a call with a usage costs: one token at least, since no call is for nothing.
+// price is the cost of a call with a usage: at least one token, since no call is free.
 func (l *Ledger) price(model string, u *eval.Usage) amount {
 	return amount{max(1, u.TotalTokens, u.PromptTokens+u.OutputTokens), l.cfg.Prices.Of(model, u)}
 }
@@ -280,7 +284,7 @@ func (l *Ledger) enter(ctx context.Context, slots chan struct{}) bool {
 	return false
 }
 
-// room is what a caller waits for until its call has room.
+// room says what a call waits for until it has room.
 type room struct {
 	wait    time.Duration // at least; 0: until something is settled
 	changed <-chan struct{}

@@ -90,7 +90,7 @@ func Writing(ctx context.Context) (calling context.Context, written func()) {
 	}
 }
 
-// costOf is what a failed attempt is taken to have cost: nothing when the service
+// costOf is the assumed cost of a failed attempt: nothing when the service
 // refused or was not reached, all of the reservation when it may have answered.
 func costOf(e *eval.Error, reserved amount) amount {
 	switch e.Kind {

@@ -74,7 +74,7 @@ func (r *replay) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 	return out, nil
 }
 
-// recorded is what the records call a model: two services may know two models by one name.
+// recorded is the name of a model in records: two services may have different models of one name.
 func (r *replay) recorded(model string) string {
 	if r.of == "" {
 		return model

@@ -31,7 +31,7 @@ type Forecast struct {
 	JudgeCalls        int           `json:"judgeCalls"`         // at most, malformed replies aside: equal questions are sent once
 	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers as long as they may be; 0: not known, or none
 	MaxCalls          int           `json:"maxCalls"`           // every attempt of every call
-	PromptTokens      int           `json:"promptTokens"`       // those of applications estimated
+	PromptTokens      int           `json:"promptTokens"`       // estimated for applications
 	ReplyTokens       int           `json:"replyTokens"`        // at most: what later calls are sent again, with the replies
 	EmbedTokens       int           `json:"embedTokens"`        // at most: the texts compared with, and answers as long as they may be
 	MaxOutputTokens   int           `json:"maxOutputTokens"`    // of models; 0: not known
@@ -44,7 +44,7 @@ type Forecast struct {
 	MostTime          time.Duration `json:"mostTimeNs"`  // with all possible calls, and answers as long as they may be; 0: does not differ
 	Problems          []string      `json:"problems"`
 	Gates             []GateOutlook `json:"gates,omitempty"` // of suites that compare with a baseline
-	// Races are those of suites whose arms race: then the numbers above are what a run takes at most.
+	// Races are the races of arms. With a race, the numbers above are upper bounds.
 	Races []verdict.RaceOutlook `json:"races,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type ArmForecast struct {
 	Calls           int    `json:"calls"`     // to generate, or of the application; at least
 	MostCalls       int    `json:"mostCalls"` // at most: with all steps of tool loops
 	PromptTokens    int    `json:"promptTokens"`
-	ReplyTokens     int    `json:"replyTokens"` // as those of the whole
+	ReplyTokens     int    `json:"replyTokens"` // as in Forecast
 	MaxOutputTokens int    `json:"maxOutputTokens"`
 }
 
@@ -78,7 +78,7 @@ type PromptCount struct {
 	Name      string `json:"-"` // of the trial, for people
 }
 
-// GateOutlook is what the gate of an arm can be expected to show, and what that takes.
+// GateOutlook is the expected result of an arm's gate, and the number of cases that it takes.
 type GateOutlook struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
@@ -193,7 +193,9 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 	for i := range t.Request.Contents {
 		one := t.Request
 		if one.Contents = t.Request.Contents[i : i+1]; i > 0 { // what goes with every call is counted with the first turn
-			one.System, one.Tools, one.ToolChoice = "", nil, nil
+			one.System = ""
+			one.Tools = nil
+			one.ToolChoice = nil
 		}
 		n, err := count(one)
 		if err != nil {
@@ -234,7 +236,7 @@ type sums struct {
 	unjudged bool // what judging some answer may take
 }
 
-// embedded is what one model embeds.
+// embedded are the texts that one model embeds.
 type embedded struct {
 	texts   map[string]bool // that answers are compared with
 	answers int
@@ -249,7 +251,7 @@ func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	s.counting(t, first)
 	s.judging(s.plan.Judging(t))
 	s.embedding(t)
-	if t.Request.Live { // that of its last turn at least
+	if t.Request.Live { // at least the last turn's
 		tokens = estimate.Request(&t.Request)
 	}
 	if limit := t.InputLimit(); t.First && limit > 0 && tokens > limit {
@@ -288,7 +290,7 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 	s.take(modelOf(t), load{turns, most, tokens, tokens + replies + output})
 }
 
-// modelOf is what is under test in a trial; both names are "" for an application.
+// modelOf is the model under test in a trial; both names are "" for an application.
 func modelOf(t *runner.Planned) runner.ModelRef {
 	return runner.ModelRef{Service: t.Request.Service, Model: t.Model}
 }

@@ -18,11 +18,11 @@ type request struct {
 	APIVersion string        `json:"apiVersion,omitempty"`
 	Repeats    int           `json:"repeats"`
 	Request    *eval.Request `json:"request"`
-	// Judges are what judges will be sent about the answer.
+	// Judges are the prompts of judges about the answer.
 	Judges []runner.JudgePrompt `json:"judges,omitempty"`
 }
 
-// WriteRequests writes the requests of a plan as JSON lines, those of repeats once. Values that are secret are not in them.
+// WriteRequests writes the requests of a plan as JSON lines. Repeats have one line, and secrets are left out.
 func WriteRequests(w io.Writer, plan *runner.Plan) error {
 	var last *request
 	show := func() error {

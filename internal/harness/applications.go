@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// routed sends calls to applications their own way, and all others to the service of the models.
+// routed sends calls of applications to their own services, and all others to the service of the models.
 type routed struct {
 	flow.Service
 	applications map[app.Target]flow.Service
@@ -75,7 +75,7 @@ func (s *Session) checkPlace(dir string) error {
 	return nil
 }
 
-// wayToTarget is an application with its decorators. A program keeps its own time, and runs where no service has to be
+// wayToTarget wires an application with its decorators. A program keeps its own time, and runs where no service has to be
 // spared: only budgets apply to it.
 func (s *Session) wayToTarget(t *suite.Target) flow.Service {
 	limits := &s.Settings.Limits
@@ -89,17 +89,21 @@ func (s *Session) wayToTarget(t *suite.Target) flow.Service {
 	return s.decorated(to)
 }
 
-// endpoint is what calls an endpoint.
+// endpoint makes the client of an HTTP endpoint.
 func (s *Session) endpoint(t *suite.Target) attempter {
 	one := client.NewHTTP(client.HTTPConfig{
-		Name: t.Name, Reading: t.App.HTTP.Reading, TLS: t.App.HTTP.TLS, Secrets: s.secrets(), UserAgent: "evalrun/" + s.Version,
+		Name:        t.Name,
+		Reading:     t.App.HTTP.Reading,
+		TLS:         t.App.HTTP.TLS,
+		Secrets:     s.secrets(),
+		UserAgent:   "evalrun/" + s.Version,
 		Connections: s.Settings.Limits.Concurrency,
 	})
 	s.endpoints = append(s.endpoints, one)
 	return one
 }
 
-// program is what runs a program.
+// program makes the client that runs a program.
 func (s *Session) program(p *suite.Program) attempter {
 	return client.NewProgram(client.ProgramConfig{
 		Shown: p.String(), Path: p.Path, Args: p.Args, Env: p.Env, Keys: s.KeyVariables(), Timeout: p.Timeout,
@@ -126,7 +130,7 @@ func (s *Session) reader() func(app.Target, *eval.Response) (*eval.Response, err
 	}
 }
 
-// secrets are those of all applications: one may have heard of another's.
+// secrets are the secrets of all applications, since an answer of one may contain another's.
 func (s *Session) secrets() []string {
 	var out []string
 	for t := range s.Targets {

@@ -12,14 +12,14 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// closings are services, and models of services, that nothing more is sent to in this run, each with the reason.
+// closings are the services and models that are called no more in this run, each with the reason.
 type closings struct {
 	mu      sync.Mutex
 	reasons map[closing]string
 	order   []string
 }
 
-// closing is a model of a service, or, without a model, all of them.
+// closing is a model of a service, or the whole service if model is "".
 type closing struct{ service, model string }
 
 // add closes a service or a model for a reason; only the first reason counts.
@@ -37,7 +37,7 @@ func (c *closings) add(what closing, reason string) (first bool) {
 	return true
 }
 
-// of is why a model of a service is called no more, "" while it is.
+// of returns why a model of a service is called no more, "" while it is open.
 func (c *closings) of(service, model string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Session) allClosed() bool {
 		!slices.ContainsFunc(slices.Collect(s.Targets), func(t *suite.Target) bool { return t.App != nil })
 }
 
-// unreachable says why a trial makes no sense any more, since a service that it needs refuses; "" when it does.
+// unreachable returns why a trial cannot succeed: a service that it needs refuses. It is "" otherwise.
 func (s *Session) unreachable(t *runner.Planned) string {
 	if s.closed.none() {
 		return ""
@@ -116,7 +116,7 @@ func (s *Session) unreachable(t *runner.Planned) string {
 	return ""
 }
 
-// closes closes a service, or a model of it, after an error that all calls that follow would share. It reports whether
+// closes closes a service, or a model of it, after an error that would repeat with every further call. It reports whether
 // the run continues with the others. to is the application that was called, nil for a service.
 func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 	if to != nil || !s.hasOthers() {

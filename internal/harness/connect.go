@@ -21,37 +21,43 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Session is a way to the service with everything wired. Close it. What a session does without has a stand-in that does
-// nothing: no field is nil once Connect has returned.
+// Session is a job with everything wired that its calls need. Close it. A part that a session does not need has a
+// stand-in that does nothing, so no field is nil once Connect has returned.
 type Session struct {
 	*job.Job
 	Version string       // of evalrun
-	Notice  func(string) // what people should know during a run
+	Notice  func(string) // reports messages for people during a run
 	retries retries
 
-	link     link            // what is sent by to the unnamed service
-	links    map[string]link // the same for the named ones
-	emulator standIn         // of the session's own
-	executor flow.Executor   // makes the attempts
-	service  *routes         // the executor and all that is around it
-	closed   closings        // of services that refuse
-	calls    []string        // the services that the plan calls
-	ledger   *flow.Ledger
-	shared   sharing // of a ledger with other processes
-	waits    *flow.Waits
-	stop     *runner.Stop
-	recorder recorder   // of answers
-	answers  source     // of answers that need not be sent for
-	origin   provenance // of answers that are judged again
+	// The way of a call.
+	calls    []string        // names of the services that the plan calls
+	link     link            // to the unnamed service
+	links    map[string]link // to the named services, by name
+	emulator standIn         // answers instead of services, if there is one
+	executor flow.Executor   // makes one attempt of a call
+	service  *routes         // executor with retries, limits, caches and records around it
+	closed   closings        // services and models that are called no more in this run
 
-	id         string                 // makes the names of trials for applications
-	workspaces *trialdir.Folders      // of programs
-	endpoints  []interface{ Close() } // clients of applications
+	// Limits and waiting.
+	ledger *flow.Ledger
+	shared sharing // limits shared with other processes
+	waits  *flow.Waits
+	stop   *runner.Stop
+
+	// Answers that are there already, and those to keep.
+	recorder recorder   // keeps answers for a replay
+	answers  source     // has answers that need no call
+	origin   provenance // the run that got the answers
+
+	// Applications.
+	id         string                 // part of the names of their sessions
+	workspaces *trialdir.Folders      // in which programs work
+	endpoints  []interface{ Close() } // their clients
 }
 
 // Connect wires a session: the emulator if the flags name one, the client and its decorators. It makes no call.
 func Connect(j *job.Job, version string, notice func(string)) (*Session, error) {
-	own := *j // with the address of its own emulator
+	own := *j // a copy, since an embedded emulator changes the address
 	s := newSession(&own, version, notice)
 	if err := s.connect(); err != nil {
 		s.Close()
@@ -60,26 +66,42 @@ func Connect(j *job.Job, version string, notice func(string)) (*Session, error) 
 	return s, nil
 }
 
-// ConnectTo is Connect for one service by its name, "" being the unnamed one: nothing of the others has to be there.
+// ConnectTo is Connect for a single service; name is "" for the unnamed one. The other services may lack keys and
+// addresses.
 func ConnectTo(j *job.Job, name, version string, notice func(string)) (*Session, error) {
 	only := *j
 	only.Only = &name
 	return Connect(&only, version, notice)
 }
 
-// newSession is a session that is not connected.
+// newSession makes a session that is not connected: every part is its stand-in.
 func newSession(j *job.Job, version string, notice func(string)) *Session {
 	s := &Session{
-		Job: j, Version: version, Notice: notice,
-		link: offline{}, links: map[string]link{}, emulator: unemulated{}, ledger: flow.NewLedger(flow.LedgerConfig{}), shared: alone{},
-		waits: flow.NewWaits(), stop: runner.NewStop(), recorder: unrecorded{}, answers: unanswered{}, origin: ownAnswers{},
-		id: rand.Text(), workspaces: trialdir.New(!j.Flags.NoContent),
+		Job:     j,
+		Version: version,
+		Notice:  notice,
+
+		link:     offline{},
+		links:    map[string]link{},
+		emulator: unemulated{},
+
+		ledger: flow.NewLedger(flow.LedgerConfig{}),
+		shared: alone{},
+		waits:  flow.NewWaits(),
+		stop:   runner.NewStop(),
+
+		recorder: unrecorded{},
+		answers:  unanswered{},
+		origin:   ownAnswers{},
+
+		id:         rand.Text(),
+		workspaces: trialdir.New(!j.Flags.NoContent),
 	}
 	s.executor = &here{session: s}
 	return s
 }
 
-// connect opens all that the session needs. After an error the caller closes what is open by then.
+// connect opens everything that the session needs. After an error the caller closes what was opened.
 func (s *Session) connect() (err error) {
 	s.calls = s.Called()
 	if err = s.checkVariables(false); err != nil {
@@ -109,13 +131,13 @@ func (s *Session) connect() (err error) {
 	return s.reach()
 }
 
-// answerFrom has records answer, and nothing else.
+// answerFrom answers every call from records, and sends nothing.
 func (s *Session) answerFrom(store *record.Store, err error) error {
 	s.service = s.through(func(of string) flow.Service { return flow.Replay(store, nil, of) })
 	return err
 }
 
-// reach opens the way to the services, and puts around it what every call passes.
+// reach opens the links to the services, and wires the decorators that every call passes.
 func (s *Session) reach() (err error) {
 	if given := s.Flags.Executor; given != nil {
 		s.executor, s.link = given, elsewhere{given}
@@ -129,27 +151,27 @@ func (s *Session) reach() (err error) {
 	return nil
 }
 
-// warned reports whether a suite of its own names the address, and was warned of.
+// warned reports whether a suite names the address: loading the suite has warned of it then.
 func (s *Session) warned(url string) bool {
-	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return one.Service.BaseURL == url })
+	return slices.ContainsFunc(s.Suites, func(each *suite.Suite) bool { return each.Service.BaseURL == url })
 }
 
 // Emulated reports whether the session talks to an emulator: the embedded one, or one that said so
 // in an answer.
 func (s *Session) Emulated() bool {
-	for _, one := range s.links {
-		if one.Emulated() {
+	for _, named := range s.links {
+		if named.Emulated() {
 			return true
 		}
 	}
 	return s.link.Emulated()
 }
 
-// Counter counts tokens.
+// Counter counts the tokens of prompts.
 func (s *Session) Counter() runner.TokenCounter { return s.service }
 
 // wire puts the decorators around the executor: retry → breaker → adaptive concurrency → room → ledger → deadline → one
-// attempt. So every attempt is limited, counted and bounded by itself.
+// attempt. Since retries are outermost, every attempt is limited, counted and timed on its own.
 func (s *Session) wire() {
 	settings := s.Settings
 	limits := settings.Limits
@@ -159,11 +181,19 @@ func (s *Session) wire() {
 	}
 	s.waits = flow.NewWaits()
 	config := flow.LedgerConfig{
-		Rates: flow.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute}, Models: models,
-		Concurrency: limits.Concurrency, Before: settings.Before,
-		BudgetCalls: limits.BudgetCalls, BudgetTokens: limits.BudgetTokens, BudgetMoney: limits.BudgetMoney, Prices: settings.Prices,
-		CountOutput: limits.CountTokens != suite.CountNever, Stop: s.stop.Done(), Waits: s.waits, Spent: settings.Spent,
-		Shared: s.shared.grants(),
+		Rates:        flow.Rates{RequestsPerMinute: limits.RequestsPerMinute, TokensPerMinute: limits.TokensPerMinute},
+		Models:       models,
+		Concurrency:  limits.Concurrency,
+		BudgetCalls:  limits.BudgetCalls,
+		BudgetTokens: limits.BudgetTokens,
+		BudgetMoney:  limits.BudgetMoney,
+		Prices:       settings.Prices,
+		CountOutput:  limits.CountTokens != suite.CountNever,
+		Before:       settings.Before,
+		Spent:        settings.Spent,
+		Shared:       s.shared.grants(),
+		Stop:         s.stop.Done(),
+		Waits:        s.waits,
 	}
 	divide(&settings, &config)
 	s.ledger = flow.NewLedger(config)
@@ -176,22 +206,26 @@ func (s *Session) wire() {
 	})
 }
 
-// wayTo is a service by its name, with its decorators, and its address.
+// wayTo wires the service with a name, and returns it with its address.
 func (s *Session) wayTo(name string) (next flow.Service, address string) {
 	limits := &s.Settings.Limits
 	if name == "" {
 		to := way{peer: theService, timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
 		return routed{s.decorated(to), s.applications()}, s.Settings.Service.BaseURL
 	}
-	one := s.Settings.Services[name]
+	named := s.Settings.Services[name]
 	to := way{
-		peer: runner.Served(name), timeout: limits.Timeout, concurrency: limits.Services[name].Concurrency,
-		counts: dialect.Can(one.Protocol, service.MethodCountTokens), address: one.URL, name: name,
+		peer:        runner.Served(name),
+		timeout:     limits.Timeout,
+		concurrency: limits.Services[name].Concurrency,
+		counts:      dialect.Can(named.Protocol, service.MethodCountTokens),
+		address:     named.URL,
+		name:        name,
 	}
-	return s.decorated(to), one.URL
+	return s.decorated(to), named.URL
 }
 
-// cached keeps the answers of a service over runs, and those of an emulator until its script changes.
+// cached keeps the answers of a service across runs. Answers of an emulator are kept until its script or seed changes.
 func (s *Session) cached(next flow.Service, who string) flow.Service {
 	if s.Flags.Emulator != "" {
 		who = "emulator " + s.emulator.script() + " " + strconv.FormatUint(s.Flags.Seed, 10)
@@ -199,8 +233,7 @@ func (s *Session) cached(next flow.Service, who string) flow.Service {
 	return flow.Cache(record.Cache{Dir: s.Flags.Dir.Cache(), Service: who}, next, func(text string) { s.Notice(text) })
 }
 
-// divide gives each service a share of what calls may take. Without named ones, the limits of all are those of the
-// service.
+// divide gives each service its share of the limits. Without named services, all limits belong to the only one.
 func divide(s *job.Settings, c *flow.LedgerConfig) {
 	if len(s.Services) == 0 {
 		return
@@ -212,25 +245,25 @@ func divide(s *job.Settings, c *flow.LedgerConfig) {
 			Concurrency: own.Concurrency,
 		}
 	}
-	if !s.Capped { // each service has the usual concurrency to itself, so that a slow one takes nothing from the others
+	if !s.Capped { // each service has its own concurrency, so that a slow one does not hold up the others
 		c.Concurrency = 0
 	}
 }
 
-// way is how calls to one peer go.
+// way describes the peer of calls: the service, a named service or an application.
 type way struct {
-	peer        string // as people know it
+	peer        string // its name in messages
 	timeout     time.Duration
 	concurrency int
-	counts      bool   // it can count tokens
-	address     string // of a named service
-	name        string // of a named service
+	counts      bool   // whether it can count tokens
+	address     string // of a named service, "" otherwise
+	name        string // of a named service, "" otherwise
 }
 
-// theService is the peer of the models.
+// theService is the peer name of the unnamed service.
 const theService = "the service"
 
-// prefix begins a notice about another peer than the service.
+// prefix begins a notice about a peer other than the unnamed service.
 func (w way) prefix() string {
 	if w.peer == theService {
 		return ""
@@ -238,14 +271,17 @@ func (w way) prefix() string {
 	return w.peer + ": "
 }
 
-// decorated puts the decorators of calls around the executor.
+// decorated puts the decorators of one peer around the executor.
 func (s *Session) decorated(to way) flow.Service {
 	limit := s.ledger.Limit
 	if !to.counts {
 		limit = s.ledger.LimitUncounted
 	}
 	breaker := flow.NewBreaker(flow.BreakerConfig{
-		Peer: to.peer, Stop: s.stop.Done(), Waits: s.waits, Notice: func(text string) { s.Notice(to.prefix() + text) },
+		Peer:   to.peer,
+		Stop:   s.stop.Done(),
+		Waits:  s.waits,
+		Notice: func(text string) { s.Notice(to.prefix() + text) },
 	})
 	adaptive := flow.NewAdaptive(to.concurrency, s.stop.Done(), s.waits)
 	attempt := flow.Deadline(flow.By(s.executor, to.name), to.timeout)
@@ -256,25 +292,29 @@ func (s *Session) decorated(to way) flow.Service {
 	return flow.Retry(breaker.Protect(adaptive.Bound(s.placed(limited))), s.retryPolicy(to))
 }
 
-// placed has every attempt wait for room.
+// placed makes every attempt wait until the executor has room for it.
 func (s *Session) placed(next flow.Service) flow.Service {
 	return flow.Placed(next, s.executor, s.stop.Done())
 }
 
-// retryPolicy is how often calls are repeated, with a quota of their own.
+// retryPolicy makes the retry policy of one peer, with its own quota.
 func (s *Session) retryPolicy(to way) flow.RetryPolicy {
 	return flow.RetryPolicy{
-		Attempts: s.Settings.Limits.Attempts, Stop: s.stop.Done(), Notice: s.retrying(to), Quota: flow.NewRetryQuota(), Waits: s.waits,
+		Attempts: s.Settings.Limits.Attempts,
+		Quota:    flow.NewRetryQuota(),
+		Stop:     s.stop.Done(),
+		Notice:   s.retrying(to),
+		Waits:    s.waits,
 	}
 }
 
-// Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
+// Skew is how far the service's clock is ahead of this machine's; ok is false when the service gave no time.
 func (s *Session) Skew() (skew time.Duration, ok bool) { return s.link.Skew() }
 
-// Waiting says who waits for what, "" when there are no waits.
+// Waiting says which calls wait for what, "" when none waits.
 func (s *Session) Waiting() string { return s.waits.String() }
 
-// retrying says of an attempt that it failed, and whose answer it was where that is another peer than the service.
+// retrying reports failed attempts that will be repeated. It names the peer unless that is the unnamed service.
 func (s *Session) retrying(to way) func(err *eval.Error, attempt, most int, wait time.Duration) {
 	return func(err *eval.Error, attempt, most int, wait time.Duration) {
 		if s.retries.first(to.peer) {
@@ -291,8 +331,8 @@ func (s *Session) retrying(to way) func(err *eval.Error, attempt, most int, wait
 // Close ends connections and the emulator.
 func (s *Session) Close() {
 	s.link.Close()
-	for _, one := range s.endpoints {
-		one.Close()
+	for _, client := range s.endpoints {
+		client.Close()
 	}
 	s.shared.Close()
 	s.emulator.Close()
@@ -330,13 +370,14 @@ func (s *Session) Plan(ctx context.Context) (*runner.Plan, error) {
 	return p, s.priced(p)
 }
 
-// callsTargets reports whether calls go to the models under test: answers that are there already have no limits.
+// callsTargets reports whether the models under test are called. Answers that are there already need no limits.
 func (s *Session) callsTargets() bool {
 	_, none := s.link.(offline)
 	return !none && s.Flags.Rescore == ""
 }
 
-// priced wants a price for every model that a scorer of costs judges, and for all when there is a budget of money.
+// priced reports models without a price: those whose costs a scorer judges, and all models when there is a budget of
+// money.
 func (s *Session) priced(p *runner.Plan) error {
 	for _, arm := range p.Arms() {
 		i := slices.IndexFunc(p.Suites, func(one *suite.Suite) bool { return one.Name == arm.Suite })
@@ -349,7 +390,10 @@ func (s *Session) priced(p *runner.Plan) error {
 				"what the target `%s` costs is not known: it is an application (%s)", arm.Target.Name, arm.Target.App,
 			)
 		case s.Settings.Prices == nil:
-			s.Diags.Errorf(at, "`prices: FILE` in the suite, or --prices FILE", "what answers cost cannot be judged without a price list")
+			s.Diags.Errorf(
+				at, "`prices: FILE` in the suite, or --prices FILE",
+				"what answers cost cannot be judged without a price list",
+			)
 			return s.Bad()
 		default:
 			s.Diags.Errorf(
@@ -372,7 +416,7 @@ func (s *Session) priced(p *runner.Plan) error {
 	return nil
 }
 
-// Refused says what an error before the first trial means.
+// Refused makes an error before the first trial one that says what it means and what to do.
 func (s *Session) Refused(err error) error {
 	e := eval.AsError(err)
 	switch {

@@ -128,7 +128,7 @@ func (s *Session) described() (source runner.ModelSource, apiVersion string) {
 	return s.service.Of(*s.Only), apiVersion
 }
 
-// noModel is the error of a model that the service does not have; method, if any, is what it was wanted for. The
+// noModel is the error for a model that the service does not have; method, if any, is the method it was needed for. The
 // result unlisted says that nothing is known of it, since the service lists no models.
 func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error) (err error, unlisted bool) {
 	source, version := s.described()

@@ -17,13 +17,13 @@ import (
 // emulatorKey is the key with which a session talks to its own emulator.
 const emulatorKey = "the-embedded-emulator"
 
-// standIn is what answers instead of services: the *embedded emulator, or unemulated where they answer themselves.
+// standIn answers instead of services: the *embedded emulator, or unemulated when the services answer.
 type standIn interface {
-	// answersFor has it answer for the service of a contact. It reports false where that answers itself.
+	// answersFor redirects a contact to the emulator. It returns false when the service answers itself.
 	answersFor(c *dialect.Contact) bool
-	// script is the sum of what it answers from.
+	// script is the hash of the emulator's script.
 	script() string
-	// Echoed is how many prompts it had no reply for.
+	// Echoed is how many prompts the script had no reply for.
 	Echoed() int64
 	Close()
 }
@@ -36,7 +36,7 @@ func (unemulated) script() string                   { return "" }
 func (unemulated) Echoed() int64                    { return 0 }
 func (unemulated) Close()                           {}
 
-// embedded is an emulator of the session's own.
+// embedded is an emulator that the session runs.
 type embedded struct {
 	*emulator.Server
 	sum, headerPrefix string
@@ -44,8 +44,13 @@ type embedded struct {
 
 func (e *embedded) answersFor(c *dialect.Contact) bool {
 	own := *c.NamedService
-	own.Headers, own.Path, own.HeaderPrefix = nil, "", e.headerPrefix
-	c.NamedService, c.URL, c.Key, c.ToEmulator = &own, e.URL+dialect.EmulatorPath(own.Protocol), emulatorKey, true
+	own.Headers = nil
+	own.Path = ""
+	own.HeaderPrefix = e.headerPrefix
+	c.NamedService = &own
+	c.URL = e.URL + dialect.EmulatorPath(own.Protocol)
+	c.Key = emulatorKey
+	c.ToEmulator = true
 	return true
 }
 

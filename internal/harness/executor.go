@@ -101,7 +101,7 @@ func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 	return c.attempter.Generate(ctx, call)
 }
 
-// attempterFor is what calls an application.
+// attempterFor makes the client of an application.
 func (s *Session) attempterFor(t *suite.Target) attempter {
 	switch {
 	case t.App.Program != nil:

@@ -19,12 +19,19 @@ func (s *Session) CheckJudge(ctx context.Context, p *runner.Plan, j *suite.Judge
 	return s.priced(p)
 }
 
-// Judging is how questions are put to a judge.
+// Judging is the configuration for sending questions to a judge.
 func (s *Session) Judging() runner.Config {
 	limits := s.Settings.Limits
 	return runner.Config{
-		Generator: s.service, Counter: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Stop: s.stop, RepeatUseless: true, Services: s.shares(), Keys: s.KeyVariables(),
+		Generator:     s.service,
+		Counter:       s.service,
+		Concurrency:   limits.Concurrency,
+		CountTokens:   limits.CountTokens,
+		TokensMatter:  limits.TokensMatter(),
+		Stop:          s.stop,
+		RepeatUseless: true,
+		Services:      s.shares(),
+		Keys:          s.KeyVariables(),
 	}
 }
 

@@ -14,12 +14,12 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// link is what a session sends by: one of offline, byKey, byLogin and byEmulator.
+// link is the connection of a session to one service.
 type link interface {
 	Emulated() bool
-	// Skew is by how much the clock of the service is ahead of this machine's; ok says that the service gave its time.
+	// Skew is how far the service's clock is ahead of this machine's; ok is false when the service gave no time.
 	Skew() (skew time.Duration, ok bool)
-	// refusal says what it means that the service, or the way to it, refuses the caller.
+	// refusal explains an error by which the service, or the login, refuses the caller.
 	refusal(at *eval.RunService, e *eval.Error) string
 	Close()
 }
@@ -70,16 +70,16 @@ func (l byLogin) Close() {
 
 // Statuses of HTTP that refuse a caller.
 const (
-	unauthorized = 401 // a login that is not good, or no more
+	unauthorized = 401 // the login is invalid or has expired
 	forbidden    = 403
 )
 
-// byEmulator is the link of a session with an emulator of its own.
+// byEmulator is the link of a session to its embedded emulator.
 type byEmulator struct{ byKey }
 
 func (byEmulator) Emulated() bool { return true }
 
-// dial settles how the service is reached: its address, and what opens it.
+// dial makes the link to the unnamed service from its address and its key, login or emulator.
 func (s *Session) dial() (dialed, error) {
 	switch {
 	case len(s.Suites) > 0 && !slices.Contains(s.calls, ""):
@@ -90,21 +90,21 @@ func (s *Session) dial() (dialed, error) {
 		return byEmulator{byKey{generative.New(config)}}, nil
 	case s.Settings.Service.BaseURL == "":
 		return nil, exit.BadInput(
-			"no service is configured: set --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; see `evalrun " +
-				"help suite#the-service-block`",
+			"no service is configured: set --base-url, EVALRUN_BASE_URL or service.baseUrl, or try it out with --emulator; " +
+				"see `evalrun help suite#the-service-block`",
 		)
 	case s.oauth():
 		return s.useLogin()
 	case s.Settings.Key() == "":
 		return nil, exit.BadInput(
-			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), or log in and use --auth oauth; " +
-				"`evalrun doctor` checks the whole set-up",
+			"no API key: set the environment variable EVALRUN_API_KEY (never a flag or a file: it would show), " +
+				"or log in and use --auth oauth; `evalrun doctor` checks the whole set-up",
 		)
 	}
 	return byKey{generative.New(s.clientConfig())}, nil
 }
 
-// clientConfig is how a client talks to the service of the settings.
+// clientConfig configures a client of the unnamed service.
 func (s *Session) clientConfig() generative.Config {
 	service := &s.Settings.Service
 	return generative.Config{
@@ -114,10 +114,10 @@ func (s *Session) clientConfig() generative.Config {
 	}
 }
 
-// oauth reports whether the service is opened by a login. The embedded emulator needs none.
+// oauth reports whether the service wants a login. The embedded emulator needs none.
 func (s *Session) oauth() bool { return s.Settings.Service.Auth == suite.AuthOAuth }
 
-// useLogin makes the session go with the login that is kept in the user's folder.
+// useLogin makes a link that uses the login kept in the user's folder.
 func (s *Session) useLogin() (dialed, error) {
 	store, err := oauth.UserStore()
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *Session) useLogin() (dialed, error) {
 	}
 	if service.Project == "" {
 		return nil, exit.BadInput(
-			"no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; the client secrets " +
-				"file names none; see `evalrun help oauth#using-it`",
+			"no cloud project: name the one in which the API is enabled by --project, EVALRUN_PROJECT or service.project; " +
+				"the client secrets file names none; see `evalrun help oauth#using-it`",
 		)
 	}
 	if base := service.AuthScopeBase; base != "" &&
@@ -142,7 +142,8 @@ func (s *Session) useLogin() (dialed, error) {
 		s.Notice(fmt.Sprintf("warning: none of the scopes of the login begins with %s: %s", base, strings.Join(login.Scopes, " ")))
 	}
 	s.Settings.UseKey("")
-	tokens, config := oauth.NewTokens(store, s.Notice), s.clientConfig()
+	tokens := oauth.NewTokens(store, s.Notice)
+	config := s.clientConfig()
 	config.Tokens = tokens
 	return byLogin{generative.New(config), tokens}, nil
 }

@@ -33,7 +33,7 @@ func (s *Session) runServices() map[string]eval.RunService {
 	return out
 }
 
-// emulated is where a run was sent that went to the emulator.
+// emulated replaces the address of the service in the header of a run that an emulator answered.
 const emulated = "emulator"
 
 // checkServices wants the keys and the addresses of the named services that are called.
@@ -68,7 +68,7 @@ type named struct {
 	of *job.Named
 }
 
-// refusal says what it means that the service refuses.
+// refusal explains an error by which the service refuses the caller.
 func (n named) refusal(_ *eval.RunService, e *eval.Error) string {
 	who := runner.Served(n.of.Name)
 	switch {
@@ -112,7 +112,7 @@ func (s *Session) warnUncounted(p *runner.Plan) {
 	}
 }
 
-// shares are how many trials of one model may be under way at once, by the names of services.
+// shares are how many trials of one model may run at once, by service.
 func (s *Session) shares() map[string]int {
 	out := map[string]int{}
 	for name, own := range s.Settings.Limits.Services {

@@ -15,11 +15,11 @@ import (
 
 // recorder keeps answers for a replay: a *recording, or unrecorded for a session that keeps none.
 type recorder interface {
-	// around answers from what is recorded, and calls next, which is the service of a name, for the rest.
+	// around answers from records, and calls next, the service with the name, for the rest.
 	around(next flow.Service, of string) flow.Service
 	// keepRun keeps the answers of a run.
 	keepRun(dir string) error
-	// keepReply keeps what a judge replied that chose, until finish writes it.
+	// keepReply keeps the reply of a judge that chose between answers, until finish writes it.
 	keepReply(r *eval.Result)
 	finish(models []eval.Model) error
 }
@@ -70,7 +70,7 @@ func openStore(dir string) (*record.Store, error) {
 	return store, nil
 }
 
-// recordedAnswers are those of a folder.
+// recordedAnswers opens the folder of --replay.
 func (s *Session) recordedAnswers() (*record.Store, error) {
 	f := &s.Flags
 	if err := checkRecorded(f); err != nil {

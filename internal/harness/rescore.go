@@ -26,7 +26,7 @@ type origin struct {
 	doc     *journal.Document
 	trusted bool
 	notice  func(string)
-	remedy  string // the command that runs what has no answer
+	remedy  string // the command that runs the trials without an answer
 }
 
 // openOrigin opens the run whose answers are judged again.
@@ -77,7 +77,7 @@ func (s *Session) admit(o *origin) error {
 // embeds reports whether the scorers of a suite want embeddings.
 func (s *Session) embeds() bool { return s.anyVersion((*suite.Suite).Embeds) }
 
-// anyVersion reports whether something holds for a suite, or for the earlier version next to it.
+// anyVersion reports whether a condition holds for any suite, or for its earlier version.
 func (s *Session) anyVersion(holds func(*suite.Suite) bool) bool {
 	return slices.ContainsFunc(s.Suites, func(one *suite.Suite) bool { return slices.ContainsFunc(one.Versions(), holds) })
 }
@@ -91,7 +91,9 @@ func (s *Session) callsJudges() bool {
 func (o *origin) recordOrigin(run *eval.Run, askJudges bool) {
 	was := &o.doc.Run
 	run.Emulator = was.Emulator || askJudges && run.Emulator // what an emulated judge says is from a script too
-	run.RescoredFrom, run.Replay, run.Cache = was.AnswersOf(), was.Replay, was.Cache
+	run.RescoredFrom = was.AnswersOf()
+	run.Replay = was.Replay
+	run.Cache = was.Cache
 }
 
 func (o *origin) id() string  { return o.doc.Run.AnswersOf() }
@@ -105,7 +107,7 @@ func (o *origin) around(next flow.Service, askJudges bool, of string) flow.Servi
 // Check reports trials without an answer, and answers without a trial.
 func (o *origin) Check(plan *runner.Plan) error {
 	var there map[selection.ArmCase]bool // made when it is wanted: mostly every trial has an answer
-	found, changed, added := 0, 0, 0
+	var found, changed, added int
 	for t := range plan.Trials() {
 		if _, ok := selection.FindTrial(o.doc, &t.Trial); ok {
 			found++
@@ -143,7 +145,7 @@ func (o *origin) Check(plan *runner.Plan) error {
 
 func (o *origin) known(t *runner.Planned) (runner.Recorded, bool) { return o.answer(t), true }
 
-// answer is the one to judge again. Without one, the trial stays what it was, and a trial that the run does not have
+// answer returns the answer to judge again. A trial without one keeps its result, and a trial that the run does not have
 // is a skip.
 func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	never := func(why string) runner.Recorded {
@@ -187,11 +189,11 @@ func (o *origin) workspace(r *eval.Result) string {
 type rescoring struct {
 	flow.Service
 	models []eval.Model // as the service described them then
-	judges bool         // may get requests
-	of     string       // the service, by name
+	judges bool         // whether judges may be called
+	of     string       // name of the service
 }
 
-// judgeOffline is what a session without a service judges by.
+// judgeOffline makes the services of a session that sends nothing.
 func (o *origin) judgeOffline() (func(of string) flow.Service, error) {
 	store, err := record.Open("")
 	return func(of string) flow.Service { return o.around(flow.Replay(store, nil, of), false, of) }, err

@@ -23,7 +23,7 @@ type recorded struct {
 	place int // among the document's trials
 }
 
-// find is the recorded trial that a trial of the plan is, and not one of another case with the same request.
+// find returns the record of a trial of the plan, never the record of another case with the same request.
 func (todo *Todo) find(t *runner.Planned) (k recorded, ok bool) {
 	place, ok := selection.FindTrial(todo.doc, &t.Trial)
 	if ok {
@@ -32,7 +32,7 @@ func (todo *Todo) find(t *runner.Planned) (k recorded, ok bool) {
 	return k, ok
 }
 
-// replies are what judges replied so far, nil when there are none.
+// replies yields the recorded replies of judges; nil when there are none.
 func (todo *Todo) replies() iter.Seq[eval.Judgement] {
 	return func(yield func(eval.Judgement) bool) {
 		more := true
@@ -115,7 +115,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	return c.carryOut(ctx, progress, signals)
 }
 
-// resumedProgress shows what is spent since the run was resumed, as its trials are those since then.
+// resumedProgress shows the spend since the run was resumed, to match the trials that it counts.
 type resumedProgress struct {
 	Progress
 	before eval.Spent

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// retries are what people hear of attempts that failed. The zero retries are silent.
+// retries decides which failed attempts are reported. The zero value reports none.
 type retries struct {
 	mu     sync.Mutex
 	phase  phase
 	report func(string) // takes each retry
-	early  bool         // also those before the run
+	early  bool         // whether retries before the run are reported too
 	named  []string     // peers that let a run wait before it begins
 }
 
@@ -30,7 +30,7 @@ func (r *retries) enter(p phase) {
 	r.phase = p
 }
 
-// each is what takes every retry now, nil where they are not reported one by one.
+// each returns the function that receives every retry, nil in phases that do not report them one by one.
 func (r *retries) each() func(string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,7 +15,7 @@ type routes struct {
 	lost         func(service string, e *eval.Error) bool
 }
 
-// through makes the routes of a session from what makes the way to a service of a name.
+// through makes the routes of a session; way wires the service with a name.
 func (s *Session) through(way func(of string) flow.Service) *routes {
 	r := &routes{Service: way(""), named: map[string]flow.Service{}, lost: s.lost}
 	for name := range s.Settings.Services {
@@ -24,7 +24,7 @@ func (s *Session) through(way func(of string) flow.Service) *routes {
 	return r
 }
 
-// of is the service of a name. Every name was checked with the suites.
+// of returns the service with a name. All names were checked when the suites were loaded.
 func (r *routes) of(name string) flow.Service {
 	if name == "" {
 		return r.Service

@@ -133,7 +133,7 @@ func (c *consumer) carryOut(ctx context.Context, progress Progress, signals <-ch
 	return c.finish()
 }
 
-// stopping is what the first signal means: no more calls. The second, or thirty seconds, abandons what is in progress.
+// stopping handles the first signal: no more calls. A second signal, or drainTime, abandons calls in progress.
 func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel context.CancelFunc) {
 	s.stop.Now("interrupted")
 	s.Notice("stopping: no new calls, and up to " + drainTime.String() + " for calls in progress; once more to abandon them")
@@ -159,11 +159,19 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.ByProject().Rule.Alpha)
 	}
 	if chosen := s.Settings.Selection; chosen != nil {
-		kept.FailedIn, kept.ChangedSince, kept.Sample, kept.Selected = chosen.FailedIn, chosen.ChangedSince, chosen.Sample, chosen.Places
+		kept.FailedIn = chosen.FailedIn
+		kept.ChangedSince = chosen.ChangedSince
+		kept.Sample = chosen.Sample
+		kept.Selected = chosen.Places
 	}
 	run := &eval.Run{
-		ID: rundir.NewID(now), StartedAt: now.Format(time.RFC3339Nano), Service: s.Settings.Service, Emulator: s.Emulated(),
-		Models: plan.Models, Flags: &kept.Options, RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()),
+		ID:         rundir.NewID(now),
+		StartedAt:  now.Format(time.RFC3339Nano),
+		Service:    s.Settings.Service,
+		Emulator:   s.Emulated(),
+		Models:     plan.Models,
+		Flags:      &kept.Options,
+		RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()),
 		Plan: eval.RunPlan{
 			Trials:  plan.Size(),
 			Arms:    plan.ArmNames(),
@@ -197,7 +205,7 @@ func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run 
 	return run
 }
 
-// randomSeed orders the schedule of a run that was given no seed: the same cases should not be the first ones every night.
+// randomSeed orders the schedule of a run without a seed, so that nightly runs do not always begin with the same cases.
 func randomSeed() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])                        // it never fails
@@ -209,13 +217,13 @@ type consumer struct {
 	session       *Session
 	journal       *journal.Writer
 	plan          *runner.Plan
-	targets       []eval.RunTarget                      // of the plan
-	recorded      func(*runner.Planned) runner.Recorded // what is known of a trial
-	replies       iter.Seq[eval.Judgement]              // of judges, in a resumed run; nil otherwise
-	repeatUseless bool                                  // replies of judges that do not count are requested again
-	early         *verdict.Early                        // of gates that stop early; nil without
+	targets       []eval.RunTarget                      // targets of the plan
+	recorded      func(*runner.Planned) runner.Recorded // earlier results and answers
+	replies       iter.Seq[eval.Judgement]              // earlier replies of judges, in a resumed run; nil otherwise
+	repeatUseless bool                                  // as in runner.Config
+	early         *verdict.Early                        // stops arms whose verdict is known; nil when no gate does
 	last          func(*runner.Planned) bool            // trials that are sent after all others; nil: none
-	unsent        []eval.Result                         // of arms that left a race by earlier scores, in a rescore
+	unsent        []eval.Result                         // results that deferUnsent keeps for the end of a race
 	end           eval.End
 	halting       sync.Mutex // held while the run is being stopped
 	failures      int
@@ -227,12 +235,18 @@ func (c *consumer) consume(ctx context.Context, progress Progress) {
 	limits := s.Settings.Limits
 	c.targets = c.plan.Targets()
 	config := runner.Config{
-		Generator: s.service, Counter: s.service, Embedder: s.service, Concurrency: limits.Concurrency, CountTokens: limits.CountTokens,
-		TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices, Labels: s.Settings.Labels, Stop: s.stop,
-		Recorded: c.recorded, Replies: c.replies, RepeatUseless: c.repeatUseless,
-		Keeper: c, Writing: flow.Writing, Session: s.id, Read: s.reader(), Folder: s.workspaces.Folder,
-		Services: s.shares(), Keys: s.KeyVariables(), Skip: s.unreachable,
-		Enter: s.executor.Enter,
+		Generator: s.service, Counter: s.service, Embedder: s.service,
+		Concurrency: limits.Concurrency, Services: s.shares(),
+
+		CountTokens: limits.CountTokens, TokensMatter: limits.TokensMatter(), Prices: s.Settings.Prices,
+
+		Stop: s.stop, Skip: s.unreachable, Enter: s.executor.Enter,
+
+		Recorded: c.recorded, Replies: c.replies, RepeatUseless: c.repeatUseless, Read: s.reader(),
+
+		Keeper: c, Writing: flow.Writing,
+
+		Labels: s.Settings.Labels, Keys: s.KeyVariables(), Session: s.id, Folder: s.workspaces.Folder,
 	}
 	s.ledger.Book(c.journal.Booked)
 	if c.early != nil {
@@ -275,7 +289,7 @@ func (c *consumer) done(r *eval.Result, progress Progress) {
 	c.decide(r)
 }
 
-// append writes a result down. What its program has worked in goes when that is done, unless it is kept.
+// append writes a result down. Then it removes the folder that the trial's program worked in, unless it is kept.
 func (c *consumer) append(r *eval.Result) error {
 	kept, release := c.session.workspaces.Settle(c.session.id, r)
 	r.Workspace = kept
@@ -331,7 +345,7 @@ func (c *consumer) kept(err error) {
 	}
 }
 
-// decide stops the run when further calls make no sense.
+// decide stops the run when further calls are pointless.
 func (c *consumer) decide(r *eval.Result) {
 	s := c.session
 	switch r.Outcome {
@@ -361,7 +375,7 @@ func tooMany(limit int) string {
 	return fmt.Sprintf("%d trials failed (--max-failures)", limit)
 }
 
-// applicationOf is the application whose trouble an error is, nil when it is that of the service.
+// applicationOf is the application that caused an error, nil when a service did.
 func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
 	if r.Trouble != nil { // of a judge
 		return nil
@@ -373,7 +387,8 @@ func (c *consumer) applicationOf(r *eval.Result) *eval.RunTarget {
 	return &c.targets[i]
 }
 
-// decideOnError stops the run after an error that all that follow would share. to is the application that was called, nil for the service.
+// decideOnError stops the run after an error that would repeat with every further call. to is the application that was
+// called, nil for a service.
 func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 	switch {
 	case e.Kind == eval.KindAuth && to != nil:

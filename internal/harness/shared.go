@@ -21,7 +21,7 @@ const ledgerWait = 10 * time.Minute
 
 // sharing is how a session shares limits with other processes: by the ledger of a *shared, or alone.
 type sharing interface {
-	// grants has calls granted; nil: they need not be.
+	// grants returns the ledger that grants calls; nil: calls need no grant.
 	grants() flow.Shared
 	// check finds out whether the ledger has limits for every model that the plan calls, before anything is sent.
 	check(ctx context.Context, p *runner.Plan) error
@@ -45,13 +45,13 @@ func (alone) Close()                                          {}
 type shared struct {
 	*ledger.Client
 	session *Session
-	tokens  bool // it limits them
+	tokens  bool // whether it limits tokens
 
 	ending sync.Once
 	ended  string // why it ended the run, "" while it has not
 }
 
-// openLedger makes the way to the ledger that is named, if one is.
+// openLedger opens the ledger that the flags name, if any.
 func (s *Session) openLedger() error {
 	o := s.Flags.Ledger
 	url := cmp.Or(o.URL, strings.TrimSpace(s.Getenv("EVALRUN_LEDGER")))
@@ -64,8 +64,12 @@ func (s *Session) openLedger() error {
 	out := &shared{session: s}
 	var err error
 	out.Client, err = ledger.Dial(ledger.Options{
-		URL: url, Token: strings.TrimSpace(s.Getenv("EVALRUN_LEDGER_TOKEN")), CA: o.CA, Wait: cmp.Or(o.Wait, ledgerWait),
-		Notice: func(text string) { s.Notice(text) }, Lost: out.end,
+		URL:    url,
+		Token:  strings.TrimSpace(s.Getenv("EVALRUN_LEDGER_TOKEN")),
+		CA:     o.CA,
+		Wait:   cmp.Or(o.Wait, ledgerWait),
+		Notice: func(text string) { s.Notice(text) },
+		Lost:   out.end,
 	})
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 type source interface {
 	// Check compares the answers with the plan before anything is written.
 	Check(plan *runner.Plan) error
-	// known is what there is of a trial; false says that it must be sent.
+	// known returns the answer or result of a trial; false says that the trial must be sent.
 	known(t *runner.Planned) (runner.Recorded, bool)
 }
 
@@ -39,7 +39,7 @@ func (s *Session) readAnswers() (*record.Store, error) {
 
 // provenance is which run got the answers: ownAnswers, or an *origin.
 type provenance interface {
-	// id is that of the run; "" for the one that is begun.
+	// id is the id of the run; "" for the run that is beginning.
 	id() string
 	// signs reports whether the user stands for the answers, so that a run with them is signed.
 	signs() bool

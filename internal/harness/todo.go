@@ -22,7 +22,7 @@ type Todo struct {
 	of     *job.Resumption
 	doc    *journal.Document // the run so far
 	plan   *runner.Plan
-	ids    []string // of the dropped ones
+	ids    []string // ids of the dropped trials
 	counts eval.Counts
 }
 
@@ -86,8 +86,9 @@ func (todo *Todo) calls() (n int) {
 	return n
 }
 
-// kept is what the run has of a trial that is not settled. That is an answer that only has to be judged, or calls of a
-// trial that broke off. ok says that the trial is among the recorded ones.
+// kept returns what the run has of an unsettled trial: an answer that only has to be judged, or the calls of a
+// trial that broke off. The trial is among the
+// recorded ones if ok.
 func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 	if todo.of.Flags.NoContent { // what is kept is without its texts
 		return runner.Recorded{}
@@ -123,7 +124,7 @@ func answered(turns []eval.Turn) []eval.Turn {
 	return turns
 }
 
-// ended is how many turns of the user have their answer. The calls of an application are behind it.
+// ended is how many turns of the user have an answer.
 func ended(t *runner.Planned, turns []eval.Turn) int {
 	n := 0
 	for i := range turns {
@@ -150,7 +151,8 @@ func isUnscored(t *eval.Result) bool {
 	return slices.ContainsFunc(t.Scores, func(s eval.Score) bool { return s.Unscored != "" })
 }
 
-// answer is what a recorded trial has of its answer: the whole of it, which only has to be judged again, or calls of a trial of several.
+// answer returns the answer of a recorded trial, which only has to be judged again, or the answered calls of a trial that
+// takes several.
 func (todo *Todo) answer(k recorded) (out runner.Recorded) {
 	if k.Outcome != eval.Err {
 		return out

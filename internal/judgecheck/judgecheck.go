@@ -81,7 +81,7 @@ type labelled struct {
 	people, said string
 }
 
-// checkKey is what is measured by itself.
+// checkKey identifies what is measured separately.
 type checkKey struct {
 	suite, scorer, judge string
 	panel                bool
@@ -255,7 +255,7 @@ func (c *labelCheck) pair(k checkKey, p labelled, choice bool) {
 	c.pairs[k] = append(c.pairs[k], p)
 }
 
-// said is what a judge says in the words of the labels.
+// said translates a judge's ruling into the words of the labels.
 func said(choice bool, word string, passed bool) string {
 	switch {
 	case choice:

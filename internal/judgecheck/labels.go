@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// label is what people say of an answer. All but Case and Label are optional.
+// label is a person's label of an answer. All fields but Case and Label are optional.
 type label struct {
 	Suite  string `json:"suite"`
 	Case   string `json:"case"`

@@ -19,12 +19,12 @@ type account struct {
 	Balance
 	limits   *Limits
 	reserved Amount    // of open grants
-	open     int       // number of them that count for the concurrency
+	open     int       // how many open grants count for the concurrency
 	next     time.Time // when the next request may be sent
 	held     time.Time // the service wants no call before
 	window   []spent   // tokens of calls that are over, of the last minute, oldest first
 	inWindow int       // their sum
-	queue    []*Ask    // who waits for tokens, in the order of coming
+	queue    []*Ask    // requests that wait for tokens, in order of arrival
 }
 
 // spent are tokens of a call that is over.
@@ -63,10 +63,10 @@ func (a *account) refusal(cost Amount) string {
 	return ""
 }
 
-// dust is what adding up fractions may leave.
+// dust is the rounding error that sums of fractions may have.
 const dust = 1e-9
 
-// room is what a call waits for: a time, or, when that is zero, for a grant to be settled. why is "" when it has room.
+// room says what a call waits for: a time or, if that is zero, the end of another grant. why is "" when there is room.
 type room struct {
 	why string
 	at  time.Time
@@ -116,7 +116,7 @@ func (a *account) tokenRoom(tokens int, now time.Time) room {
 	return room{"tokens per minute", a.window[len(a.window)-1].at.Add(minute + windowGuard)}
 }
 
-// forget drops what the last minute has no more.
+// forget drops tokens that are older than a minute.
 func (a *account) forget(now time.Time) {
 	for len(a.window) > 0 && now.Sub(a.window[0].at) >= minute+windowGuard {
 		a.inWindow -= a.window[0].tokens

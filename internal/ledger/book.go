@@ -53,8 +53,13 @@ const (
 
 func newBook(limits []Limits) *book {
 	return &book{
-		limits: limits, now: time.Now, changed: make(chan struct{}), accounts: map[Account]*account{}, grants: map[string]*grant{},
-		heard: map[string]time.Time{}, left: map[string]time.Time{},
+		limits:   limits,
+		now:      time.Now,
+		changed:  make(chan struct{}),
+		accounts: map[Account]*account{},
+		grants:   map[string]*grant{},
+		heard:    map[string]time.Time{},
+		left:     map[string]time.Time{},
 	}
 }
 
@@ -130,7 +135,7 @@ func (b *book) wake() {
 	b.changed = make(chan struct{})
 }
 
-// refusal is why a call is not granted and never will be.
+// refusal says why a call will never be granted.
 type refusal struct {
 	Budget  bool    // the account has limits, and they are spent
 	Account Account // whose call it is
@@ -318,7 +323,7 @@ func (b *book) balances() []Balance {
 	return out
 }
 
-// events are the book in as few events as say the same.
+// events are the fewest events that rebuild the book.
 func (b *book) events(now time.Time) (out []*event) {
 	for _, a := range b.accounts {
 		whole := a.Balance

@@ -27,11 +27,11 @@ type Options struct {
 	Token  string        // "" for none
 	CA     string        // file with certificates to trust in addition; "" for none
 	Wait   time.Duration // how long the ledger may be away before the process gives up
-	Notice func(string)  // what the people who watch the process should know
+	Notice func(string)  // reports messages for people
 	Lost   func(reason string)
 }
 
-// Client is the way of a process to a ledger; safe for concurrent use.
+// Client is the connection of a process to a ledger; safe for concurrent use.
 type Client struct {
 	options Options
 	owner   string
@@ -65,8 +65,10 @@ func Dial(o Options) (*Client, error) {
 	c := &Client{options: o, owner: rand.Text(), stop: make(chan struct{}), work: make(chan struct{}, 1)}
 	c.http = &http.Client{
 		Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 64,
-			DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext, IdleConnTimeout: time.Minute,
+			TLSClientConfig:     &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12},
+			MaxIdleConnsPerHost: 64,
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+			IdleConnTimeout:     time.Minute,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -75,10 +77,10 @@ func Dial(o Options) (*Client, error) {
 	return c, nil
 }
 
-// trust are the certificates of the system and those of a file; nil for those of the system alone.
+// trust returns the system's certificates and those in a file; nil means the system's alone.
 func trust(file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil //nolint:nilnil // those of the system
+		return nil, nil //nolint:nilnil // the system's certificates
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -97,7 +99,7 @@ func trust(file string) (*x509.CertPool, error) {
 // ErrLost is returned when the ledger was away for too long, and when the process ends.
 var ErrLost = errors.New("the ledger does not answer")
 
-// Refused is the error of a call that is not granted and never will be.
+// Refused is the error of a call that will never be granted.
 type Refused struct {
 	Budget bool // a budget of the ledger is spent; otherwise no entry of it matches the account, or it refuses the process
 	Reason string

@@ -62,8 +62,15 @@ func openFile(dir string, b *book, notice func(string)) (*file, error) {
 		return nil, exit.BadInput("--state: another ledger uses the folder %s: end it, or name another folder", dir)
 	}
 	f := &file{
-		notice: notice, lock: lock, path: filepath.Join(dir, FileName), book: b, least: smallest,
-		moved: make(chan struct{}), work: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		notice:  notice,
+		lock:    lock,
+		path:    filepath.Join(dir, FileName),
+		book:    b,
+		least:   smallest,
+		moved:   make(chan struct{}),
+		work:    make(chan struct{}, 1),
+		closing: make(chan struct{}),
+		done:    make(chan struct{}),
 	}
 	if err := f.open(); err != nil {
 		_ = lock.Unlock() // the first error is the one to report

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Account is what limits are about: a key at a service, and a model. It is never a run, so that several runs share it.
+// Account is a key at a service, and a model: limits apply to it. It does not depend on the run, so several runs share it.
 type Account struct {
 	Service string `json:"service"` // its address
 	Key     string `json:"key"`     // the fingerprint of the key; "" without one
@@ -41,19 +41,23 @@ func Fingerprint(key string) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// Amount is what calls cost, or may cost.
+// Amount is the cost of calls.
 type Amount struct {
-	Calls  int     `json:"calls"` // HTTP attempts, those for metadata left out
+	Calls  int     `json:"calls"` // HTTP attempts, except those for metadata
 	Tokens int     `json:"tokens"`
 	Money  float64 `json:"money"` // in the currency of the price lists
 }
 
 func (a *Amount) add(b Amount) {
-	a.Calls, a.Tokens, a.Money = a.Calls+b.Calls, a.Tokens+b.Tokens, a.Money+b.Money
+	a.Calls += b.Calls
+	a.Tokens += b.Tokens
+	a.Money += b.Money
 }
 
 func (a *Amount) sub(b Amount) {
-	a.Calls, a.Tokens, a.Money = a.Calls-b.Calls, a.Tokens-b.Tokens, a.Money-b.Money
+	a.Calls -= b.Calls
+	a.Tokens -= b.Tokens
+	a.Money -= b.Money
 }
 
 // Balance is the state of an account.

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Limits are those of the accounts that an entry of the file of limits matches. Each of those accounts has them for
+// Limits are the limits of the accounts that an entry of the limits file matches. Each of the accounts has them for
 // itself. Zero is unlimited.
 type Limits struct {
 	RequestsPerMinute int

@@ -28,7 +28,9 @@ func (s *Store) readJudgements(all []eval.Judgement) {
 func judgements(all []eval.Judgement) []eval.Judgement {
 	out := slices.DeleteFunc(slices.Clone(all), func(j eval.Judgement) bool { return j.Error != nil })
 	for i := range out {
-		out[i].Cached, out[i].Attempts, out[i].Prompt = false, 0, "" // the id is a hash of the question
+		out[i].Cached = false // the id is a hash of the question
+		out[i].Attempts = 0
+		out[i].Prompt = ""
 	}
 	return out
 }

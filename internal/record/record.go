@@ -48,7 +48,7 @@ type StoredAnswer struct {
 	Timing   *Timing        `json:"timing,omitempty"`
 	// Turns are the calls of a trial of several, each an answer of its own.
 	Turns []Turn `json:"turns,omitempty"`
-	// Judgements are what judges replied about the answer.
+	// Judgements are the replies of judges about the answer.
 	Judgements []eval.Judgement `json:"judgements,omitempty"`
 
 	results []tool.Result // of an answer that is a turn
@@ -63,7 +63,7 @@ type Turn struct {
 	Timing  Timing        `json:"timing"`
 }
 
-// Timing is what scorers look at.
+// Timing is the part of an answer's timing that scorers use.
 type Timing struct {
 	LatencyMs float64 `json:"latencyMs"`
 	eval.StreamTiming
@@ -327,7 +327,7 @@ const unsafe lazy.Pattern = `[^A-Za-z0-9]+`
 // plainSuite matches the names of suites that are good as names of folders.
 const plainSuite lazy.Pattern = `^[A-Za-z0-9_-]+$`
 
-// fileName is where the answers of a case stand: readable, and unlike that of any other case.
+// fileName is the name of the file with the answers of a case: readable, and unique to the case.
 func fileName(suite, name string) string {
 	if !plainSuite.Matches(suite) { // such as `..`
 		sum := sha256.Sum256([]byte(suite))

@@ -129,7 +129,7 @@ func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
 	return d.Open(path)
 }
 
-// FindBaseline is where a baseline is: that of a name, a run by its id or directory, or a file that was exported.
+// FindBaseline finds a baseline: by its name, as a run by id or directory, or as an exported file.
 func (d Dir) FindBaseline(name string) (path string, err error) {
 	named, err := d.Baselines()
 	if err != nil {
@@ -174,7 +174,7 @@ func (d Dir) baselineHint(name string, named map[string]Baseline) string {
 	return "; " + cmp.Or(diag.DidYouMean(name, slices.Collect(maps.Keys(named))), "`evalrun baseline list` lists them")
 }
 
-// baselineName is what names of baselines may be.
+// baselineName matches valid names of baselines.
 const baselineName lazy.Pattern = `^[A-Za-z0-9._-]+$`
 
 // maxFile bounds the small files of a folder, in bytes.

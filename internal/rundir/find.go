@@ -110,7 +110,7 @@ func (d Dir) remembered() (out []string) {
 	return out
 }
 
-// NamedRun is where the one run is that is named, as FindRuns lists it; "" when there are several, or a folder is named.
+// NamedRun is the path of the only named run, as FindRuns lists it; "" when there are several, or a folder is named.
 func (d Dir) NamedRun(named []string) string {
 	if len(named) != 1 {
 		return ""

@@ -16,7 +16,7 @@ const (
 	maxLabel = 200
 )
 
-// labelKey is what a label, or the key of one with a value, looks like.
+// labelKey matches a label without a value, or the key of one with a value.
 const labelKey lazy.Pattern = `^[A-Za-z0-9][A-Za-z0-9._/-]*$`
 
 // CheckName says why a run cannot have a name; nil when it can.

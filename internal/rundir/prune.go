@@ -24,7 +24,7 @@ type Pruning struct {
 	Now    time.Time
 }
 
-// Pruned is what became of the runs.
+// Pruned lists the runs by what Prune did with them.
 type Pruned struct {
 	DryRun  bool        `json:"dryRun"`
 	Deleted []PrunedRun `json:"deleted"`
@@ -277,7 +277,7 @@ func sizeOf(dir string) (total int64) {
 	return total
 }
 
-// Write says what became of the runs, one line each.
+// Write writes one line for each run.
 func (p *Pruned) Write(line func(format string, args ...any)) {
 	verb := "deleted"
 	if p.DryRun {

@@ -115,7 +115,7 @@ func (d Dir) Check(named string) error {
 	return nil
 }
 
-// nearest is what there is of a path: itself, or the lowest folder above it.
+// nearest is the path itself if it exists, or else the lowest existing folder above it.
 func nearest(path string) (at string, info os.FileInfo, err error) {
 	for at = filepath.Clean(path); ; at = filepath.Dir(at) {
 		if info, err = os.Stat(at); err == nil || filepath.Dir(at) == at {

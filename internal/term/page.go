@@ -112,7 +112,9 @@ func (p *pageWriter) flush() {
 			p.out.WriteString(part + "\n")
 		}
 	}
-	p.prefix, p.text, p.rows = "", nil, nil
+	p.prefix = ""
+	p.text = nil
+	p.rows = nil
 }
 
 func (p *pageWriter) paint(text, code string) string {

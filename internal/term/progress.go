@@ -166,7 +166,7 @@ func (p *Progress) line() string {
 	return strings.Join(parts, "; ")
 }
 
-// cost is what was spent so far.
+// cost is the spend so far, in words.
 func (p *Progress) cost() string {
 	text := fmt.Sprintf("%d tokens", p.spent.Tokens)
 	if p.spent.Currency != "" {

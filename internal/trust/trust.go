@@ -29,7 +29,7 @@ const maxKey = 1 << 10
 // minShared is the least length of a shared key: a shorter one can be guessed.
 const minShared = 16
 
-// Keys are those with which runs are signed here. The zero Keys sign nothing and verify nothing.
+// Keys sign and verify the runs of this user. The zero Keys sign nothing and verify nothing.
 type Keys struct {
 	shared []byte // of Variable; runs that it signed may be moved
 	path   string // of the user's own key

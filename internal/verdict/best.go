@@ -133,7 +133,7 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 // unequal is why arms are not ranked after a race, except by the race itself.
 const unequal = "the arms raced, and were not sent the same cases"
 
-// Unrankable says why a run cannot say which arm of a suite is the best, whatever its arms did: it is a part of a run, its cases were
+// Unrankable says why a run cannot rank the arms of a suite, whatever their results. It is a part of a run, its cases were
 // chosen by their outcomes, or some arms were sent fewer of them. "" when it can.
 func Unrankable(d *journal.Document, suite string) string {
 	if shard := d.Run.Plan.Shard; shard != nil {
@@ -194,7 +194,9 @@ func (r *rulings) best(rule *eval.BestRule) {
 		g.Verdict, code = eval.Inconclusive, exit.CodeInconclusive
 		g.Why = fmt.Sprintf("it is one of %d arms that may be the best: %s", len(all[0].Best), few(all[0].Best))
 	default:
-		g.Verdict, g.Holds, code = eval.NotWorse, true, exit.CodeOK
+		g.Verdict = eval.NotWorse
+		g.Holds = true
+		code = exit.CodeOK
 		g.Why = "the best is " + oneOf(all[0].Best)
 	}
 	r.rules, r.codes = append(r.rules, g), append(r.codes, code)

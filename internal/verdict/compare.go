@@ -29,7 +29,7 @@ type Comparing struct {
 	HeadArm string
 	// Rules are the metrics that get a verdict, by suite; of a suite without any there are estimates only.
 	Rules func(suite string) *eval.BaselineRule
-	// Base and Head are what the user called them.
+	// Base and Head are the names that the user gave for the runs.
 	Base, Head string
 
 	// Choose compares the answers of an arm by a judge; nil without.
@@ -39,7 +39,7 @@ type Comparing struct {
 // leastMaxErrors is the share of errors that a comparison always accepts.
 const leastMaxErrors = 0.01
 
-// comparisonSeed is that of the tests that draw samples: the same data have the same verdict.
+// comparisonSeed seeds the tests that draw samples, so that the same data have the same verdict.
 const comparisonSeed = 1
 
 // RunSides is a run with its arms as a comparison reads them.
@@ -65,10 +65,14 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 
 // CompareRead is Compare of runs that have been read; both documents may have been released, unless a judge chooses.
 func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
-	base, head, before, after := baseRead.Document, headRead.Document, baseRead.sides, headRead.sides
+	base := baseRead.Document
+	head := headRead.Document
+	before := baseRead.sides
+	after := headRead.sides
 	c := &compare.Comparison{
 		Base: compare.Compared{Run: base.Run.ID, Name: what.Base, StartedAt: base.Run.StartedAt},
-		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt}, Arms: []compare.ArmComparison{},
+		Head: compare.Compared{Run: head.Run.ID, Name: what.Head, StartedAt: head.Run.StartedAt},
+		Arms: []compare.ArmComparison{},
 	}
 	var err error
 	c.Warnings = driftOf(base, head)
@@ -122,7 +126,7 @@ func readBoth(base, head *journal.Document) (before, after *RunSides, err error)
 	return before, after, errors.Join(failed, err)
 }
 
-// compareArm compares an arm with that of the baseline.
+// compareArm compares an arm with its counterpart in the baseline.
 func compareArm(p armPair, base, head *journal.Document, what Comparing, c *compare.Comparison) compare.ArmComparison {
 	if p.base == nil {
 		return compare.ArmComparison{
@@ -210,7 +214,9 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 		o.MaxErrors = max(o.MaxErrors, g.MostErrors())
 	}
 	if rule != nil {
-		o.Gated, o.Alpha, o.MinPaired = rule.Metrics, rule.Alpha, rule.LeastPaired()
+		o.Gated = rule.Metrics
+		o.Alpha = rule.Alpha
+		o.MinPaired = rule.LeastPaired()
 		if rule.StopEarly { // what is left for the end
 			o.Alpha -= rule.Alpha * compare.EarlyShare
 		}

@@ -153,7 +153,9 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
 		u := a.units[a.next]
 		stop := a.test.Feed(compare.Unit{
-			Differences: u.differences(w.rule.Metrics, false), Worst: u.differences(w.rule.Metrics, true), Weight: u.weight,
+			Differences: u.differences(w.rule.Metrics, false),
+			Worst:       u.differences(w.rule.Metrics, true),
+			Weight:      u.weight,
 		})
 		mu.Lock()
 		a.next++
@@ -164,7 +166,9 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict
 		if stop == nil {
 			continue
 		}
-		stop.Suite, stop.Arm, stop.Of = a.suite, a.arm, len(a.units)
+		stop.Suite = a.suite
+		stop.Arm = a.arm
+		stop.Of = len(a.units)
 		stop.Base, stop.Metrics = cmp.Or(w.rule.BaseOf(a.arm), w.rule.RunID), w.rule.Metrics
 		for _, later := range a.units[a.next:] {
 			stop.Extra = append(stop.Extra, later.trials...)

@@ -45,9 +45,9 @@ func (w *watchedSuite) sides(planned map[string]*compare.Side, order []string) (
 	return heads, bases
 }
 
-// partners are the places of the cases of head with which those of base are compared, by the places of those.
+// partners maps the place of each case of base to the place of the case of head that it is compared with.
 func partners(base, head *compare.Side) map[int]int {
-	out := map[int]int{}
+	pairs := map[int]int{}
 	m := compare.NewMatcher(base)
 	for i, h := range head.Cases.All() {
 		b := m.Match(h.ID, h.Name)
@@ -55,10 +55,10 @@ func partners(base, head *compare.Side) map[int]int {
 			continue
 		}
 		if c := base.Cases.At(b); c.SameAs(h.Scorers, h.Vars, h.Quarantined) {
-			out[b] = i
+			pairs[b] = i
 		}
 	}
-	return out
+	return pairs
 }
 
 // caseKey names the case of a trial: of an earlier version, that with which it is compared.

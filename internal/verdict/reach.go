@@ -369,8 +369,14 @@ func plannedSides(plan *runner.Plan, suite, at string) (sides map[string]*compar
 		}
 		if !s.Cases.EndsWith(t.Case, t.CaseID) {
 			s.Cases.Add(&compare.Case{
-				Name: t.Case, ID: t.CaseID, Scorers: t.ScorersHash, Cluster: t.Cluster, Vars: t.VarsHash, Request: t.RequestHash,
-				Tags: t.Tags, Quarantined: t.Quarantine.Holds(at),
+				Name:        t.Case,
+				ID:          t.CaseID,
+				Scorers:     t.ScorersHash,
+				Cluster:     t.Cluster,
+				Vars:        t.VarsHash,
+				Request:     t.RequestHash,
+				Tags:        t.Tags,
+				Quarantined: t.Quarantine.Holds(at),
 			})
 		}
 		s.Cases.Update(s.Cases.Len()-1, func(c *compare.Case) { c.Ran++ })

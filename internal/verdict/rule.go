@@ -29,7 +29,9 @@ func Effective(s *suite.Suite, o *eval.Options) (*eval.BaselineRule, error) {
 	}
 	switch {
 	case ref != "":
-		rule.Run, rule.Arm, rule.Suffix = "", "", "@"+ref
+		rule.Run = ""
+		rule.Arm = ""
+		rule.Suffix = "@" + ref
 	case o.Baseline != "":
 		rule.Run, rule.Arm = o.Baseline, ""
 	case rule.Run == "" && rule.Arm == "":
@@ -113,9 +115,13 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 
 // metricMargin reads a value of --metric: NAME, with the given margin, or NAME=MARGIN.
 func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
-	name, value, own := text, "", false
+	name := text
+	value := ""
+	own := false
 	if at := strings.LastIndexByte(text, '='); at >= 0 { // the name of a class may have one
-		name, value, own = text[:at], text[at+1:], true
+		name = text[:at]
+		value = text[at+1:]
+		own = true
 	}
 	one := eval.MetricMargin{Name: name, Margin: margin}
 	ratio := eval.IsRatio(name)
@@ -190,7 +196,11 @@ func compareSuite(d *journal.Document, suite string, rule *eval.BaselineRule, no
 				c.Arms = append(
 					c.Arms,
 					compare.ArmComparison{
-						Suite: suite, HeadArm: s.Arms[i].Name, Verdict: eval.Invalid, Why: err.Error(), Metrics: []compare.MetricComparison{},
+						Suite:   suite,
+						HeadArm: s.Arms[i].Name,
+						Verdict: eval.Invalid,
+						Why:     err.Error(),
+						Metrics: []compare.MetricComparison{},
 					},
 				)
 			}

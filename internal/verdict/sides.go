@@ -63,8 +63,16 @@ func (r *sideReader) add(f *journal.Facts) {
 	if s.trials == 0 || s.last.Name != f.Case || s.last.ID != f.CaseID {
 		s.close()
 		s.last = compare.Case{
-			Name: f.Case, ID: f.CaseID, Scorers: f.ScorersHash, Cluster: f.Cluster, Vars: f.VarsHash, Request: f.RequestHash,
-			Tags: append(s.last.Tags[:0], f.Tags...), Quarantined: f.Quarantined, Metrics: s.last.Metrics[:0], Classes: s.last.Classes[:0],
+			Name:        f.Case,
+			ID:          f.CaseID,
+			Scorers:     f.ScorersHash,
+			Cluster:     f.Cluster,
+			Vars:        f.VarsHash,
+			Request:     f.RequestHash,
+			Tags:        append(s.last.Tags[:0], f.Tags...),
+			Quarantined: f.Quarantined,
+			Metrics:     s.last.Metrics[:0],
+			Classes:     s.last.Classes[:0],
 		}
 	}
 	s.trials++
