@@ -98,7 +98,9 @@ func (m *measure) differences(c *MetricComparison, u units, margin float64, bett
 // binary compares questions that passed or failed once, by counts. Gated metrics use exact tests where these are
 // feasible.
 func (m *measure) binary(c *MetricComparison, margin float64, better direction) {
-	n, gained, regressed := c.N, c.Gained, c.Regressed
+	n := c.N
+	gained := c.Gained
+	regressed := c.Regressed
 	i := stats.Tango(n, gained, regressed, c.Level)
 	p := asymptotically(n, gained, regressed, margin)
 	c.Test = "Tango score interval, McNemar mid-p"

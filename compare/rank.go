@@ -33,7 +33,13 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 		byMean(&r)
 		return r
 	}
-	k := ranker{RankOptions: o, arms: arms, level: ranking.Level(len(arms), o.Alpha), better: moreIsBetter, exact: map[[3]int]stats.Interval{}}
+	k := ranker{
+		RankOptions: o,
+		arms:        arms,
+		level:       ranking.Level(len(arms), o.Alpha),
+		better:      moreIsBetter,
+		exact:       map[[3]int]stats.Interval{},
+	}
 	if o.Metric == eval.MetricBlocked {
 		k.better = lessIsBetter
 	}
@@ -170,7 +176,9 @@ func (k *ranker) atLeast(u units, sign float64) float64 {
 	if !u.binary {
 		return lowerBound(scaledBy(sign, u.d), u.weights, k.level)
 	}
-	n, gained, regressed := len(u.d), u.gained, u.regressed
+	n := len(u.d)
+	gained := u.gained
+	regressed := u.regressed
 	if sign < 0 {
 		gained, regressed = regressed, gained
 	}
@@ -203,7 +211,13 @@ func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
 // after which each did. The set of best arms are those that stayed; the race itself bounds the error. There are no
 // intervals, since arms were not sent the same cases. The options are those of the race.
 func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking {
-	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Best: []string{}, Race: &ranking.Raced{}, Why: Unrankable(arms, o.MaxErrors)}
+	r := ranking.Ranking{
+		Metric: o.Metric,
+		Alpha:  o.Alpha,
+		Best:   []string{},
+		Race:   &ranking.Raced{},
+		Why:    Unrankable(arms, o.MaxErrors),
+	}
 	for _, s := range arms {
 		r.Suite = s.Suite
 		a := place(s, o.Metric)

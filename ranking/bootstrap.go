@@ -152,7 +152,9 @@ func (b *bootstrap) best(alpha float64) []bool {
 func (b *bootstrap) errors(of func(x []float64) float64) (drawn, err float64) {
 	n, center := float64(b.units), of(b.center)
 	drawn = b.deviation(func(draw int) float64 { return of(b.drawn[draw]) - center })
-	mean, sum, parts := 0.0, 0.0, float64(len(b.less))
+	mean := 0.0
+	sum := 0.0
+	parts := float64(len(b.less))
 	for _, x := range b.less {
 		mean += of(x) / parts
 	}

@@ -130,7 +130,7 @@ func (p *Preference) Widen(by Preference) {
 	}
 }
 
-// NoRanking withdraws the set of the best and the intervals, and says why.
+// NoRanking removes the set of the best and the intervals, and says why.
 func (p *Preference) NoRanking(why string) {
 	p.Why, p.Best = why, []string{}
 	for i := range p.Arms {

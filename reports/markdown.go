@@ -92,7 +92,9 @@ func (m *markdown) head(links []Link) {
 	for i := range d.Run.Suites {
 		names = append(names, d.Run.Suites[i].Name)
 	}
-	cases, quarantined, note := 0, 0, ""
+	cases := 0
+	quarantined := 0
+	note := ""
 	for _, s := range d.Summary.Suites {
 		cases += s.Cases
 		quarantined += s.Quarantined
@@ -170,7 +172,7 @@ func (m *markdown) gate() {
 	if len(rules) == 0 {
 		return
 	}
-	held, shown, left := 0, 0, 0
+	var held, shown, left int
 	for _, r := range rules {
 		if r.Holds && !r.Warned {
 			held++

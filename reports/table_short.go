@@ -141,7 +141,8 @@ func (t *table) isRanked(suite string) bool {
 // scoreOf is the line of an arm.
 func scoreOf(name string, a *journal.ArmSummary) score {
 	c := a.Counts
-	passed, interval, rest := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()-c.Skip), "", ""
+	passed := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()-c.Skip)
+	var interval, rest string
 	if p, ok := a.PassRate(); ok && c.Fail > 0 {
 		lo, hi := overview.Interval(p, a.Judged)
 		passed += fmt.Sprintf(", %.1f %%", 100*p)

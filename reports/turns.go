@@ -18,7 +18,9 @@ func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return
 	}
-	names, heading, indent := overview.TurnNames(r), "turns", plainIndent
+	names := overview.TurnNames(r)
+	heading := "turns"
+	indent := plainIndent
 	steps := overview.HasSteps(r)
 	if steps {
 		heading, indent = "steps", stepIndent

@@ -78,7 +78,7 @@ func exactBound(n, gained, regressed int, near, alpha float64) float64 {
 	return out
 }
 
-// tangoTails are the tables on which Tango's statistic for a difference d is at or above that of the one seen.
+// tangoTails are the tables where Tango's statistic for a difference d is at least its value in the table seen.
 func tangoTails(n, gained, regressed int, d float64) tails {
 	return tangoTailsFrom(n, d, tangoZ(float64(n), float64(gained), float64(regressed), d))
 }
@@ -145,7 +145,8 @@ func (t tails) most(n int, d, perDeviation float64) float64 {
 	return probability(best)
 }
 
-// probability is that of the tables when a share psi of the cases flips and the difference is d, the sum over the number of flips.
+// probability is the probability of the tables when a share psi of the cases flips and the difference is d, summed
+// over the number of flips.
 func (t tails) probability(n int, d, psi float64) float64 {
 	if psi <= 0 {
 		return indicator(t[0] == 0)
