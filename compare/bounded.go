@@ -13,8 +13,9 @@ import (
 // atMostZero is the p value of the hypothesis that the mean is 0 or less, where no value is below floor, which is
 // negative. It uses Student's test when the units are many and even enough (stats.UseT), and Gaffke's bound
 // otherwise. Student's test knows only the losses in the data. So it must also be unlikely that the data missed
-// losses of size floor that are frequent enough to make the mean 0. room is scratch space of len(x): samples may
-// have a million units, and a bound runs fifty tests.
+// losses of size floor that are frequent enough to make the mean 0.
+//
+// The slice room is scratch space of len(x): samples may have a million units, and a bound runs fifty tests.
 func atMostZero(x, weights []float64, floor float64, room []float64) float64 {
 	mean := weightedMean(x, weights)
 	e := residuals(room, x, weights, mean)

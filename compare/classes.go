@@ -272,7 +272,7 @@ func right(all []cell) (share float64) {
 const curvature = 6
 
 // pseudoUnits are the differences of the pseudo-values of both sides, shifted so that their mean is the difference
-// of the metrics. ok is false when leaving out a unit makes the metric undefined.
+// of the metrics. The result is false when leaving out a unit makes the metric undefined.
 func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (u units, ok bool) {
 	u.reserve(len(all))
 	size := both.head.Total / float64(len(all))

@@ -97,8 +97,7 @@ type Options struct {
 	Seed      uint64              // of the resampling tests
 	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
 	EarlyVerdict *eval.EarlyVerdict
-	// MinPaired is the least share of the baseline's cases, out of those that head has to cover, that must be
-	// compared; 0 means no minimum.
+	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.
 	MinPaired float64
 	// Selected reports whether head has to cover a case of the baseline, by its name and tags there; nil means all.
 	Selected func(*Case) bool

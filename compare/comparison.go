@@ -58,7 +58,7 @@ type ArmComparison struct {
 	Points *Points `json:"-"`
 }
 
-// Pairing counts the cases that are compared, and lists those that are not.
+// Pairing counts the compared cases, and lists the others.
 type Pairing struct {
 	Paired int `json:"paired"`
 	Units  int `json:"units"` // independent units: clusters where cases have them, else cases

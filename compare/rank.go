@@ -20,9 +20,10 @@ type RankOptions struct {
 	Seed      uint64
 }
 
-// Rank orders the arms of a suite by a metric. Each pair of arms is compared on the cases that both have, as Compare does: repeats are
-// averaged, cases of a cluster are one unit, and the bounds are exact where cases are few. Errors of an arm count as the worst value
-// where the arm would look better, so that they never rule out another one.
+// Rank orders the arms of a suite by a metric. Each pair of arms is compared on the cases that both have, as in
+// Compare: repeats are averaged, and cases of a cluster are one unit. The bounds are exact when there are few
+// cases. Errors of an arm count as the worst value where the arm would otherwise look better, so that they never
+// rule out another arm.
 func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Needs: ranking.Needs(len(arms), o.Alpha), Best: []string{}}
 	for _, s := range arms {
@@ -95,8 +96,8 @@ func place(s *Side, metric string) ranking.RankedArm {
 	return a
 }
 
-// Unrankable explains why arms cannot be ranked at all, "" when they can: there is only one, the run is
-// incomplete, or the share of errors on an arm is above maxErrors.
+// Unrankable explains why arms cannot be ranked at all, "" when they can. There must be several arms, the run must
+// be complete, and no arm may have a share of errors above maxErrors.
 func Unrankable(arms []*Side, maxErrors float64) string {
 	if len(arms) < 2 {
 		return "a ranking takes two arms or more"
@@ -207,9 +208,9 @@ func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
 	return i
 }
 
-// RankRaced ranks the arms of a suite after a race. left has the arms that dropped out, with the number of units
-// after which each did. The set of best arms are those that stayed; the race itself bounds the error. There are no
-// intervals, since arms were not sent the same cases. The options are those of the race.
+// RankRaced ranks the arms of a suite after a race. The arms in left dropped out, each after that number of units.
+// The arms that stayed are the set of the best; the race itself bounds the error. There are no intervals, since
+// arms were not sent the same cases. The options are those of the race.
 func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking {
 	r := ranking.Ranking{
 		Metric: o.Metric,

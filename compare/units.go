@@ -95,7 +95,7 @@ func (p *pairs) joinRequests(u *union, question []uint32) {
 }
 
 // Question identifies the pair of requests of a case, "" where one is unknown. Cases with the same request on only
-// one side are different questions that depend on each other: a prompt that drops a variable must not turn a
+// one side are different questions that depend on each other. A prompt that drops a variable must not turn a
 // hundred cases into one.
 func Question(base, head string) string {
 	if base == "" || head == "" {

@@ -57,8 +57,9 @@ type Taken struct {
 	LatencyP95Ms *float64 `json:"latencyP95Ms"`
 }
 
-// Needs is the number of independent units below which no arm can be ruled out at all: even if another one did better on every unit, the
-// chance of that is 2^-n or more for two equal arms, and one of k-1 arms may have it.
+// Needs is the number of independent units below which no arm can be ruled out at all. Suppose that another arm
+// did better on every unit: for two equal arms that has a chance of 2^-n or more, and it may happen to any of k-1
+// arms.
 func Needs(arms int, alpha float64) int {
 	if arms < 2 {
 		return 1
@@ -66,8 +67,8 @@ func Needs(arms int, alpha float64) int {
 	return int(math.Ceil(math.Log2(float64(arms-1) / alpha)))
 }
 
-// Level is the one-sided error rate of each comparison of an arm with each of the others, so that all k-1 of them hold together with an
-// error of alpha: Bonferroni's.
+// Level is the one-sided error rate of each comparison of an arm with another. By Bonferroni, all k-1 comparisons
+// of an arm hold together with an error of alpha.
 func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms-1)) }
 
 // NoRanking removes the set of the best and the intervals, and says why.

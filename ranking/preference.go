@@ -71,8 +71,8 @@ type PreferredPair struct {
 	Ties   float64 `json:"ties"`
 }
 
-// LeastUnits is from how many independent units on arms are ranked: with fewer, not even a worst arm that lost every comparison to the
-// best could be ruled out by a sign test at alpha over the other arms.
+// LeastUnits is the least number of independent units for a ranking of arms. With fewer, a sign test at alpha over
+// the other arms could not rule out even an arm that lost every comparison to the best.
 func LeastUnits(arms int, alpha float64) int {
 	return max(5, int(math.Ceil(math.Log2(float64(max(1, arms-1))/alpha))))
 }
@@ -114,8 +114,8 @@ func Preferences(arms []string, judged []ChosenPair, o PreferenceOptions) Prefer
 	return out
 }
 
-// Widen takes up a ranking of the same arms by other data that cannot be told from the true ones: an arm that is the best by either
-// cannot be ruled out, and an interval holds by both.
+// Widen adds a ranking of the same arms by other data that may be the true ones. An arm that is the best in either
+// ranking cannot be ruled out, and an interval covers both.
 func (p *Preference) Widen(by Preference) {
 	p.Best = []string{}
 	for i := range p.Arms {

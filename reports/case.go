@@ -14,8 +14,8 @@ import (
 )
 
 // Cases writes the wanted trials in full: the request as it was sent, answers, scores, safety ratings and timing.
-// o.Verbose adds harmless safety ratings, the tools that a model may call, and raw answers. It reports whether it
-// found any trial.
+// With o.Verbose it adds harmless safety ratings, the tools that a model may call, and raw answers. It reports
+// whether it found any trial.
 func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {

@@ -117,7 +117,7 @@ func (g *github) gate() {
 	}
 }
 
-// rules are the rules that do not hold, and those that hold with a warning.
+// rules are the broken rules, and the rules that hold with a warning.
 func (g *github) rules() (broken, warned []string) {
 	if g.d.Partial() && g.d.Gate.Exit != 0 {
 		broken = append(broken, "not every trial of the plan was judged")

@@ -8,7 +8,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// standIns replaces cells that the table writer would measure wrongly: it adds up characters, so an emoji of a
+// standIns replaces cells that the table writer would measure wrongly. It adds up characters, so an emoji of a
 // family is as wide as its members, and it depends on the locale. It gets as many marks as the cell has columns.
 type standIns []string
 

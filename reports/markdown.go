@@ -266,8 +266,8 @@ func (m *markdown) cases() error {
 	return nil
 }
 
-// casesOf shows the cases with an outcome and a standing, and counts the trials that do not fit. full says that
-// earlier cases did not fit; then these are only counted, so that the report shows the beginning.
+// casesOf shows the cases with an outcome and a standing, and counts the trials that do not fit. If earlier cases
+// did not fit (full), it only counts, so that the report shows the beginning.
 func (m *markdown) casesOf(outcome eval.Outcome, standing standing.Standing, full bool) (left int, err error) {
 	title := "### " + failedTitles[standing] + "\n\n" // cleared once written
 	if outcome == eval.Err {

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// fewSuites is the most suites that each have a line. With more, only those that did not pass have one.
+// fewSuites is the most suites that each have a line. With more, only suites that did not pass have one.
 const fewSuites = 30
 
 // short writes the run with one line per suite when it passes, and each failure once when it does not.

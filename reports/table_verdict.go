@@ -121,7 +121,7 @@ func (t *table) tally(outcome eval.Outcome, n int) string {
 	return t.paint(outcome, text)
 }
 
-// gate shows that no gate was applied, or the rules that do not hold and those that hold with a warning.
+// gate shows that no gate was applied, or the broken rules and the rules that hold with a warning.
 func (t *table) gate() {
 	if t.d.Gate == nil {
 		t.line("gate: no verdict: %s", overview.NotApplied)
@@ -158,7 +158,7 @@ func (t *table) held() {
 	}
 }
 
-// rules counts the rules of the gate, and those that hold.
+// rules counts the rules of the gate, and how many of them hold.
 func (t *table) rules() (held, of int) {
 	rules := overview.Rules(t.d)
 	for _, r := range rules {

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Choosing asks a judge which of two answers is better, once in each order.
+// Choosing has a judge choose the better of two answers, once in each order.
 type Choosing struct {
 	judging
 	criteria string

@@ -113,7 +113,7 @@ func reasons(n yamlnode.Node) []string {
 
 // Score compares the ratings with the bounds. The finding that says most wins.
 func (c safetyCheck) Score(a *Answer) Finding {
-	ratings, whose := c.ratings(a)
+	ratings, subject := c.ratings(a)
 	var chosen []eval.SafetyRating
 	for _, r := range ratings {
 		if len(c.categories) == 0 || slices.Contains(c.categories, r.Category) {
@@ -121,7 +121,7 @@ func (c safetyCheck) Score(a *Answer) Finding {
 		}
 	}
 	var worst Finding
-	for i, f := range append(c.missing(chosen, whose), c.rated(chosen, whose)...) {
+	for i, f := range append(c.missing(chosen, subject), c.rated(chosen, subject)...) {
 		if i == 0 || rank(f) < rank(worst) {
 			worst = f
 		}

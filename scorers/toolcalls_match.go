@@ -200,8 +200,8 @@ func (b bitset) fill(n int) {
 	}
 }
 
-// next is the least number that both sets have, -1 when there is none. The search starts at from; the caller knows
-// that there is none below.
+// next is the least number that both sets have, -1 when there is none. The search starts at from, below which they
+// share none.
 func (b bitset) next(other bitset, from int) int {
 	for i := from / 64; i < len(b); i++ {
 		if both := b[i] & other[i]; both != 0 {
