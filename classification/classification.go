@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// Pair is an answer and what it should have been.
+// Pair is the class of an answer, and the correct one.
 type Pair struct {
 	Label string `json:"label"`
 	// Answer is a class, or "" for an answer outside of the classes.
@@ -29,7 +29,7 @@ type Matrix struct {
 	Counts [][]float64 `json:"counts"`
 }
 
-// New is an empty matrix of classes.
+// New makes an empty matrix.
 func New(classes []string) *Matrix {
 	m := &Matrix{Classes: slices.Clone(classes), Counts: make([][]float64, len(classes))}
 	for i := range m.Counts {
@@ -52,7 +52,7 @@ func (m *Matrix) Add(p Pair, weight float64) {
 	row[answer] += weight
 }
 
-// place is the row of a class, which is added when there is none.
+// place is the row of a class. It adds a missing class.
 func (m *Matrix) place(class string) int {
 	if i := slices.Index(m.Classes, class); i >= 0 {
 		return i
@@ -65,7 +65,7 @@ func (m *Matrix) place(class string) int {
 	return len(m.Classes) - 1
 }
 
-// Total is how much was added.
+// Total is the sum of all weights.
 func (m *Matrix) Total() (sum float64) {
 	for _, row := range m.Counts {
 		for _, n := range row {
@@ -75,7 +75,7 @@ func (m *Matrix) Total() (sum float64) {
 	return sum
 }
 
-// Margins are what all metrics follow from.
+// Margins are the sums from which all metrics are computed.
 func (m *Matrix) Margins() Margins {
 	out := NewMargins(len(m.Classes))
 	for label, row := range m.Counts {
@@ -86,8 +86,8 @@ func (m *Matrix) Margins() Margins {
 	return out
 }
 
-// Value is a metric by its name, such as macroF1 or recall.refund. ok is false when there is no such metric, or when it
-// is undefined.
+// Value is a metric by name, such as macroF1 or recall.refund. ok is false when the metric does not exist or is
+// undefined.
 func (m *Matrix) Value(name string) (value float64, ok bool) {
 	metric, known := Parse(name, m.Classes)
 	if !known {
@@ -97,7 +97,7 @@ func (m *Matrix) Value(name string) (value float64, ok bool) {
 	return g.Value(metric)
 }
 
-// Confusion is a wrong answer with how often it was given.
+// Confusion is a label with a wrong answer, and how often it was given.
 type Confusion struct {
 	Pair
 	Count float64 `json:"count"`

@@ -9,13 +9,13 @@ import (
 	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
-// Fold brings a text into the form in which classes are compared: Unicode form NFC, without differences of case, and
-// with white space around it taken away and other white space as single spaces.
+// Fold normalizes a text for comparison with classes: Unicode form NFC, case folded, white space trimmed and collapsed
+// to single spaces.
 func Fold(text string) string {
 	return norm.NFC.String(textmetric.FoldCase(norm.NFC.String(strings.Join(strings.Fields(text), " "))))
 }
 
-// Find is the place of the class that a text names as a whole, -1 when it names none.
+// Find is the index of the class that equals the text, folded; -1 when none does.
 func Find(classes []string, text string) int {
 	folded := Fold(text)
 	return slices.IndexFunc(classes, func(class string) bool { return Fold(class) == folded })

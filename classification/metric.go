@@ -30,7 +30,7 @@ func Overall() []string {
 	return []string{Accuracy, MacroF1, WeightedF1, Kappa, MacroPrecision, MacroRecall, WeightedPrecision, WeightedRecall}
 }
 
-// Names are those of all metrics of some classes.
+// Names are the names of all metrics for these classes.
 func Names(classes []string) []string {
 	out := Overall()
 	for _, of := range []string{Precision, Recall, F1} {
@@ -41,13 +41,13 @@ func Names(classes []string) []string {
 	return out
 }
 
-// OtherAnswers is what reports call answers outside of the classes.
+// OtherAnswers is the name in reports of answers outside of the classes.
 const OtherAnswers = "(other)"
 
-// Metric is a metric of a matrix.
+// Metric names a metric of a confusion matrix.
 type Metric struct {
 	Name  string // of Overall, or Precision, Recall or F1
-	Class int    // the place of the class that it is of, -1 for all
+	Class int    // index of its class, -1 for a metric over all classes
 }
 
 // Parse reads the name of a metric. ok is false when there is no such metric, or no such class.
@@ -60,7 +60,7 @@ func Parse(name string, classes []string) (m Metric, ok bool) {
 	return m, m.Class >= 0 && (of == Precision || of == Recall || of == F1)
 }
 
-// Margins are sums of a matrix: enough for every metric, and quick to change.
+// Margins are the sums of a matrix that all metrics need. They are cheap to update.
 type Margins struct {
 	Right    []float64 // by class: answers that are the label
 	Support  []float64 // by class: cases with this label
@@ -74,8 +74,8 @@ func NewMargins(n int) Margins {
 	return Margins{Right: all[:n:n], Support: all[n : 2*n : 2*n], Answered: all[2*n:]}
 }
 
-// Add counts an answer, by the places of its label and its class. Any other place is outside of the classes. A negative
-// weight takes answers out.
+// Add counts an answer, by the indexes of its label and its class. Any other index is outside of the classes. A
+// negative weight removes answers.
 func (g *Margins) Add(label, answer int, weight float64) {
 	g.Total += weight
 	g.Support[label] += weight
@@ -88,17 +88,17 @@ func (g *Margins) Add(label, answer int, weight float64) {
 	}
 }
 
-// none is below what a count can be: sums of fractions are not exact.
-const none = 1e-9
+// noWeight is below the weight of any answer. Sums of fractions are not exact, so a sum below it counts as 0.
+const noWeight = 1e-9
 
-// Value is a metric. ok is false where it is undefined: without cases; of a class without cases and without answers;
-// the recall of a class without cases; kappa when labels and answers are all of one class. The precision of a class with
-// cases that is never answered is 0.
+// Value computes a metric. The result is false when it is undefined: without cases; for a class with neither cases
+// nor answers; the recall of a class without cases; kappa when all labels and answers are one class. The precision
+// of a class that has cases but no answers is 0.
 func (g *Margins) Value(m Metric) (value float64, ok bool) {
 	if m.Class >= 0 {
 		return g.ofClass(m)
 	}
-	if g.Total < none {
+	if g.Total < noWeight {
 		return 0, false
 	}
 	switch m.Name {
@@ -120,17 +120,19 @@ func (g *Margins) Value(m Metric) (value float64, ok bool) {
 	return 0, false
 }
 
-// ofClass is a metric of one class.
+// ofClass is a metric of one class, false when it is undefined.
 func (g *Margins) ofClass(m Metric) (value float64, ok bool) {
-	if g.Support[m.Class] < none && (m.Name == Recall || g.Answered[m.Class] < none) {
+	if g.Support[m.Class] < noWeight && (m.Name == Recall || g.Answered[m.Class] < noWeight) {
 		return 0, false
 	}
 	return g.of(m.Name, m.Class), true
 }
 
-// of is a metric of one class, 0 where it would divide by 0.
+// of is a metric of one class, 0 for a division by 0.
 func (g *Margins) of(name string, class int) float64 {
-	right, support, answered := g.Right[class], g.Support[class], g.Answered[class]
+	right := g.Right[class]
+	support := g.Support[class]
+	answered := g.Answered[class]
 	switch name {
 	case Precision:
 		return ratio(right, answered)
@@ -140,11 +142,11 @@ func (g *Margins) of(name string, class int) float64 {
 	return ratio(2*right, support+answered)
 }
 
-// average is that of a metric over the classes that some case has as its label, each once or by its cases.
+// average is the mean of a metric over the classes that are the label of some case. weighted weighs them by cases.
 func (g *Margins) average(name string, weighted bool) float64 {
 	var total, weights float64
 	for class, support := range g.Support {
-		if support < none {
+		if support < noWeight {
 			continue
 		}
 		weight := 1.0
@@ -157,20 +159,20 @@ func (g *Margins) average(name string, weighted bool) float64 {
 	return ratio(total, weights)
 }
 
-// kappa is how far labels and answers agree beyond chance. Answers outside of the classes agree with nothing.
+// kappa is the agreement of labels and answers beyond chance. Answers outside of the classes agree with nothing.
 func (g *Margins) kappa() (value float64, ok bool) {
 	chance := 0.0
 	for class := range g.Support {
 		chance += g.Support[class] / g.Total * g.Answered[class] / g.Total
 	}
-	if 1-chance < none {
+	if 1-chance < noWeight {
 		return 0, false
 	}
 	return (sum(g.Right)/g.Total - chance) / (1 - chance), true
 }
 
 func ratio(part, whole float64) float64 {
-	if whole < none {
+	if whole < noWeight {
 		return 0
 	}
 	return part / whole

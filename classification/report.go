@@ -1,13 +1,13 @@
 package classification
 
-// Report is a matrix with all that follows from it, as programs read it.
+// Report is a matrix with all its metrics, for programs.
 type Report struct {
-	// Cases are how many cases are in the matrix, each once however often it was repeated.
+	// Cases counts the cases in the matrix; repeats of a case count once.
 	Cases float64 `json:"cases"`
-	// Other are the answers outside of the classes.
+	// Other counts the answers outside of the classes.
 	Other    float64 `json:"other"`
 	Accuracy float64 `json:"accuracy"`
-	// Kappa is nil where it is undefined: all labels and answers are of one class.
+	// Kappa is nil when it is undefined: all labels and answers are one class.
 	Kappa    *float64 `json:"kappa"`
 	Macro    Average  `json:"macro"`
 	Weighted Average  `json:"weighted"`
@@ -15,18 +15,18 @@ type Report struct {
 	// Matrix has a row for each label and a column for each answer, in the order of Classes; its last column are the
 	// answers outside of the classes.
 	Matrix [][]float64 `json:"matrix"`
-	// Errors are the trials that could not be judged, which are not in the matrix, as the caller counts them.
+	// Errors counts trials that could not be judged. The caller sets it: they are not in the matrix.
 	Errors int `json:"errors"`
 }
 
-// Average is a mean over the classes that some case has as its label.
+// Average has the means over the classes that are the label of some case.
 type Average struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
 }
 
-// Class is one class in numbers.
+// Class has the metrics of one class.
 type Class struct {
 	Class     string  `json:"class"`
 	Support   float64 `json:"support"`  // cases with this label
@@ -34,7 +34,7 @@ type Class struct {
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	F1        float64 `json:"f1"`
-	// Undefined are the metrics that are 0 because they would divide by 0.
+	// Undefined names metrics that are 0 because of a division by 0.
 	Undefined []string `json:"undefined,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func (m *Matrix) Report() Report {
 		Macro:    Average{g.average(Precision, false), g.average(Recall, false), g.average(F1, false)},
 		Weighted: Average{g.average(Precision, true), g.average(Recall, true), g.average(F1, true)},
 	}
-	if out.Other < none {
+	if out.Other < noWeight {
 		out.Other = 0
 	}
 	out.Accuracy, _ = g.Value(Metric{Accuracy, -1})
@@ -59,16 +59,16 @@ func (m *Matrix) Report() Report {
 	return out
 }
 
-// class is one class in numbers.
+// class computes the metrics of one class.
 func (g *Margins) class(i int, name string) Class {
 	out := Class{
 		Class: name, Support: g.Support[i], Answered: g.Answered[i],
 		Precision: g.of(Precision, i), Recall: g.of(Recall, i), F1: g.of(F1, i),
 	}
-	if out.Answered < none {
+	if out.Answered < noWeight {
 		out.Undefined = append(out.Undefined, Precision)
 	}
-	if out.Support < none {
+	if out.Support < noWeight {
 		out.Undefined = append(out.Undefined, Recall)
 	}
 	if len(out.Undefined) == 2 {

@@ -7,15 +7,15 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Tests of a weighted mean of independent units whose values are bounded below. Weights are those of clusters, with the mean 1; the tests
-// hold for the sizes that the clusters have.
+// Tests of a weighted mean of independent units whose values are bounded below. Weights are cluster sizes, scaled
+// to the mean 1. The tests hold given the cluster sizes.
 
-// atMostZero is the p of the hypothesis that the mean is 0 or less, where no value lies below floor, which is
-// negative. It is Student's where the units are many and even enough (stats.UseT), and Gaffke's bound elsewhere.
-// Student's test knows only the losses in the data. So it must also be unlikely that the data missed a loss of the
-// size of floor that is frequent enough to make the mean 0.
+// atMostZero is the p value of the hypothesis that the mean is 0 or less, where no value is below floor, which is
+// negative. It uses Student's test when the units are many and even enough (stats.UseT), and Gaffke's bound
+// otherwise. Student's test knows only the losses in the data. So it must also be unlikely that the data missed
+// losses of size floor that are frequent enough to make the mean 0.
 //
-// room is for as many numbers as x has: samples may have a million units, and a bound takes fifty tests.
+// The slice room is scratch space of len(x): samples may have a million units, and a bound runs fifty tests.
 func atMostZero(x, weights []float64, floor float64, room []float64) float64 {
 	mean := weightedMean(x, weights)
 	e := residuals(room, x, weights, mean)
@@ -27,14 +27,15 @@ func atMostZero(x, weights []float64, floor float64, room []float64) float64 {
 		return p
 	}
 	largest := slices.Max(weights)
-	scaled := e // whose room is free
+	scaled := e // e is no longer needed
 	for i := range x {
 		scaled[i] = weights[i] / largest * x[i]
 	}
 	return stats.GaffkeNonInferiority(roundedIn(scaled, scaled, floor), floor, 0)
 }
 
-// lowerBound is the largest number that atMostZero says, with error alpha, the mean of d in [-1,1] lies above.
+// lowerBound is the largest number that the mean of d, in [-1,1], is above according to atMostZero, with error
+// alpha.
 func lowerBound(d, weights []float64, alpha float64) float64 {
 	mean := weightedMean(d, weights)
 	room := make([]float64, len(d))
@@ -50,7 +51,8 @@ func lowerBound(d, weights []float64, alpha float64) float64 {
 	})
 }
 
-// bisect finds where holds, true at lo or below and false at hi, turns, to 1e-5 of the distance; it returns the side that holds.
+// bisect finds where holds changes from false at hi to true at lo, to 1e-5 of the distance. It returns the side on
+// which it holds.
 func bisect(lo, hi float64, holds func(float64) bool) float64 {
 	for tolerance := 1e-5 * (hi - lo); hi-lo > tolerance; {
 		if mid := (lo + hi) / 2; holds(mid) {
@@ -62,10 +64,11 @@ func bisect(lo, hi float64, holds func(float64) bool) float64 {
 	return lo
 }
 
-// manyUnits is from how many units on Gaffke's bound, whose cost grows with the number of different values, takes them rounded down.
+// manyUnits is the number of units from which on values are rounded down for Gaffke's bound: its cost grows with
+// the number of different values.
 const manyUnits = 2000
 
-// rounded makes many values few, on the safe side.
+// rounded rounds x so that few different values remain. It errs on the safe side.
 func rounded(x []float64, floor float64) []float64 {
 	if len(x) < manyUnits {
 		return x
@@ -73,7 +76,7 @@ func rounded(x []float64, floor float64) []float64 {
 	return roundedIn(make([]float64, len(x)), x, floor)
 }
 
-// roundedIn is rounded in the room of out, which may be that of x.
+// roundedIn is rounded, writing to out, which may be x.
 func roundedIn(out, x []float64, floor float64) []float64 {
 	if len(x) < manyUnits {
 		return x
@@ -85,7 +88,7 @@ func roundedIn(out, x []float64, floor float64) []float64 {
 	return out
 }
 
-// effective is the number of units that counts when none may hide a loss: one over the largest one's share.
+// effective is the effective number of units when the largest may hide a loss: one over its share of the weight.
 func effective(weights []float64) float64 {
 	if len(weights) == 0 {
 		return 0
@@ -101,8 +104,8 @@ func weightedMean(x, weights []float64) float64 {
 	return total / float64(max(1, len(x)))
 }
 
-// residuals are weighted deviations from the mean, around the mean, in the room given:
-// their standard error is that of a mean over cases in clusters.
+// residuals are weighted deviations from the mean, shifted by the mean, written to room: their standard error is
+// the one of a mean over clustered cases.
 //
 // Source: Miller 2024, arXiv 2411.00640, with G/(G-1); docs/explanation/verdicts.md.
 func residuals(room, x, weights []float64, mean float64) []float64 {
@@ -113,7 +116,7 @@ func residuals(room, x, weights []float64, mean float64) []float64 {
 	return out
 }
 
-// scaledBy is x by a factor.
+// scaledBy multiplies x by a factor.
 func scaledBy(factor float64, x []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
@@ -122,7 +125,7 @@ func scaledBy(factor float64, x []float64) []float64 {
 	return out
 }
 
-// weighted is x with the weights of its units: sums of clusters, but for a factor.
+// weighted multiplies x by the weights of its units: cluster sums, up to a constant factor.
 func weighted(x, weights []float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {

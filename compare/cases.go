@@ -8,35 +8,35 @@ import (
 	"strconv"
 )
 
-// Cases are cases in the order of the plan, by their places from 0. The zero value has none. They are kept in columns,
-// since a run may have a million: what many cases have in common is kept once, and the rest takes about fifty bytes a case.
+// Cases holds the cases of an arm in plan order, indexed from 0. The zero value is empty. Values are stored in
+// columns, since a run may have a million cases: what cases share is stored once, and the rest takes about fifty
+// bytes a case.
 type Cases struct {
 	n                   int
-	kindAt              counts // of each case, in kinds
+	kindAt              counts // index into kinds, by case
 	kinds               kinds
 	ids, vars, requests keys
-	trials              counts // where the run file has them
+	trials              counts // offset in the run file, by case
 	names, clusters     texts
 	latency, tokens     numbers
-	metrics             []numbers // in the order of Side.Metrics
+	metrics             []numbers // by metric, in the order of Side.Metrics
 }
 
-// kinds are what cases have in common, each once: a Case without its names and hashes, and without the totals of what differs
-// from case to case.
+// kinds holds the distinct parts that cases share: a Case without names, hashes and varying totals.
 type kinds struct {
 	all   []kind
 	at    map[string]int
-	known []byte // room for a kind as text
+	known []byte // scratch space for appendKind
 	last  int
 }
 
 type kind struct {
 	Case
-	varsOfID bool // the hash of the variables is the id, as it is of most cases
+	varsOfID bool // the id of the case is the hash of its variables, as is usual
 	text     string
 }
 
-// CasesOf are the given cases.
+// CasesOf collects the given cases.
 func CasesOf(all ...Case) Cases {
 	var c Cases
 	for i := range all {
@@ -56,13 +56,13 @@ func (c *Cases) Grow(n int) {
 	c.latency.narrow, c.tokens.narrow = grown(c.latency.narrow, n), grown(c.tokens.narrow, n)
 }
 
-// Add puts a case behind the last.
+// Add appends a case.
 func (c *Cases) Add(one *Case) {
 	c.n++
 	c.set(c.n-1, one)
 }
 
-// Update changes a case.
+// Update changes case i in place.
 func (c *Cases) Update(i int, change func(*Case)) {
 	one := c.At(i)
 	change(&one)
@@ -74,7 +74,7 @@ func (c *Cases) EndsWith(name, id string) bool {
 	return c.n > 0 && c.names.at(c.n-1) == name && c.ids.at(c.n-1) == keyOf(id)
 }
 
-// set replaces a case.
+// set writes case i.
 func (c *Cases) set(i int, one *Case) {
 	k := c.kinds.place(one)
 	c.kindAt.set(i, uint64(k)) //nolint:gosec // a place
@@ -98,7 +98,7 @@ func (c *Cases) set(i int, one *Case) {
 	}
 }
 
-// At is a copy of a case.
+// At returns a copy of case i.
 func (c *Cases) At(i int) Case {
 	r := caseReader{of: c}
 	out := *r.at(i)
@@ -113,7 +113,7 @@ func (c *Cases) named(i int, out *Case) {
 	out.Vars, out.Request, out.TrialAt = c.varsAt(i).String(), c.requests.at(i).String(), c.trialAt(i)
 }
 
-// varsAt is the hash of the variables of a case.
+// varsAt is the hash of the variables of case i.
 func (c *Cases) varsAt(i int) key {
 	if c.common(i).varsOfID {
 		return c.ids.at(i)
@@ -121,13 +121,13 @@ func (c *Cases) varsAt(i int) key {
 	return c.vars.at(i)
 }
 
-// trialAt is where the run file has a trial of a case.
-func (c *Cases) trialAt(i int) int64 { return int64(c.trials.at(i)) } //nolint:gosec // it was one
+// trialAt is the offset in the run file of a trial of case i.
+func (c *Cases) trialAt(i int) int64 { return int64(c.trials.at(i)) } //nolint:gosec // it was written as an int64
 
-// common is what a case has in common with others. It is only read.
+// common is the shared part of case i, read-only.
 func (c *Cases) common(i int) *kind { return &c.kinds.all[c.kindAt.at(i)] }
 
-// All yields the cases with their places. A case is good until the next one comes.
+// All yields the cases with their indexes. A case is valid until the next one is yielded.
 func (c *Cases) All() iter.Seq2[int, *Case] {
 	return func(yield func(int, *Case) bool) {
 		r := caseReader{of: c}
@@ -141,7 +141,7 @@ func (c *Cases) All() iter.Seq2[int, *Case] {
 	}
 }
 
-// AllUnnamed yields what All does, in a fraction of the time: the cases lack their names, clusters and hashes.
+// AllUnnamed is All without names, clusters and hashes, which makes it several times faster.
 func (c *Cases) AllUnnamed() iter.Seq2[int, *Case] {
 	return func(yield func(int, *Case) bool) {
 		r := caseReader{of: c}
@@ -153,7 +153,7 @@ func (c *Cases) AllUnnamed() iter.Seq2[int, *Case] {
 	}
 }
 
-// AnyScorers forgets what judged the cases.
+// AnyScorers clears the scorer hashes, so that cases pair whatever judged them.
 func (c *Cases) AnyScorers() {
 	for i := range c.kinds.all {
 		c.kinds.all[i].Scorers = ""
@@ -164,10 +164,10 @@ func (c *Cases) AnyScorers() {
 	}
 }
 
-// caseReader reads cases into one place, without their names, clusters and hashes.
+// caseReader decodes cases into one reused Case, without names, clusters and hashes.
 type caseReader struct {
 	of   *Cases
-	kind *kind // of one; nil at first
+	kind *kind // of the current case; nil before the first
 	one  Case
 }
 
@@ -185,7 +185,7 @@ func (r *caseReader) at(i int) *Case {
 	return &r.one
 }
 
-// place is that of a case's kind, which mostly is that of the last case.
+// place is the index of the case's kind. Most cases have the kind of the case before.
 func (k *kinds) place(c *Case) int {
 	varsOfID := c.Vars == c.ID
 	k.known = appendKind(k.known[:0], c, varsOfID)
@@ -209,7 +209,7 @@ func (k *kinds) place(c *Case) int {
 	return at
 }
 
-// note makes a kind known.
+// note adds kind at to the finder.
 func (k *kinds) note(at int) {
 	if k.at == nil {
 		k.at = map[string]int{}
@@ -219,7 +219,7 @@ func (k *kinds) note(at int) {
 	k.at[one.text] = at
 }
 
-// appendKind writes what a case has in common with others.
+// appendKind encodes the part of a case that it shares with others.
 func appendKind(b []byte, c *Case, varsOfID bool) []byte {
 	number := func(n int) { b = binary.AppendVarint(b, int64(n)) }
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }

@@ -1,54 +1,55 @@
 package compare
 
-// PairwiseJudging is what a judge chose between the answers of both sides of a comparison.
+// PairwiseJudging holds a judge's choices between the answers of both sides of a comparison.
 type PairwiseJudging struct {
 	Judge    string `json:"judge"`
 	Model    string `json:"model"`
 	Criteria string `json:"criteria,omitempty"`
 	Emulator bool   `json:"emulator"` // the judge is evalrun's emulator
-	// Counts are those of all arms together.
+	// PairCounts are totals over all arms.
 	PairCounts
-	Calls  int `json:"calls"`  // to the judge, retries included, without choices that were known before
-	Tokens int `json:"tokens"` // of those
+	Calls  int `json:"calls"`  // calls to the judge, with retries, without choices known from before
+	Tokens int `json:"tokens"` // tokens of these calls
 	// Incomplete says why pairs were not put to the judge, "" when all were.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// PairCounts count pairs of answers: repeats of cases.
+// PairCounts counts pairs of answers, one for each repeat of a case.
 type PairCounts struct {
 	Pairs    int `json:"pairs"`
 	Wins     int `json:"wins"`
 	Losses   int `json:"losses"`
-	Ties     int `json:"ties"` // those of the same answers included
+	Ties     int `json:"ties"` // includes pairs of identical answers
 	Unjudged int `json:"unjudged"`
-	// Same are pairs of one and the same answer, for which no call is made.
+	// Same counts pairs of identical answers, for which no call is made.
 	Same int `json:"same"`
-	// Contradicted are ties of different answers where the judge chose another answer in each order.
+	// Contradicted counts ties of different answers where the judge's choice changed with their order.
 	Contradicted int `json:"contradicted"`
-	// FirstPlace is how often the answer that stood first was chosen, among all rulings for one of them.
+	// FirstPlace is how often the judge chose the first answer, among all rulings for one of the two.
 	FirstPlace FirstPlace `json:"firstPlace"`
-	// Why says of unjudged pairs why, and of how many.
+	// Why lists why pairs are unjudged, with the number of pairs for each reason.
 	Why []PairProblem `json:"why,omitempty"`
 }
 
-// FirstPlace measures whether a judge prefers what it reads first: half of the rulings are for that when it does not.
+// FirstPlace measures position bias: an unbiased judge chooses the first answer in half of its rulings.
 type FirstPlace struct {
 	Chosen int `json:"chosen"`
 	Of     int `json:"of"`
-	// Interval is that of the share, of cases, their repeats averaged, and clusters as one; nil over all arms.
+	// Interval is of the share over cases: repeats are averaged and a cluster counts as one case. It is nil over all
+	// arms.
 	Interval *[2]float64 `json:"interval,omitempty"`
 }
 
-// PairProblem is a reason for which pairs were not judged.
+// PairProblem is a reason why pairs were not judged, with their number.
 type PairProblem struct {
 	Problem string `json:"problem"`
 	Pairs   int    `json:"pairs"`
 }
 
-// maxProblems bounds the reasons that are kept apart.
+// maxProblems bounds the number of different reasons that are listed.
 const maxProblems = 20
 
-// AddJudged takes up a pair by what it counts for head: 1 when head was preferred, 0 when base was, and half of a tie.
+// AddJudged counts a judged pair by its value for head: 1 when head was preferred, 0 when base was, 0.5 for a tie.
 func (c *PairCounts) AddJudged(worth float64) {
 	c.Pairs++
 	switch worth {
@@ -61,7 +62,7 @@ func (c *PairCounts) AddJudged(worth float64) {
 	}
 }
 
-// AddPlaces takes up how often the judge chose the first and the second of the answers to a case.
+// AddPlaces counts how often the judge chose the first and the second answer to a case.
 func (c *PairCounts) AddPlaces(to *Case, firsts, seconds int) {
 	c.FirstPlace.Chosen += firsts
 	c.FirstPlace.Of += firsts + seconds
@@ -69,7 +70,8 @@ func (c *PairCounts) AddPlaces(to *Case, firsts, seconds int) {
 	to.First.N += firsts + seconds
 }
 
-// AddTurned takes up a pair of different answers to a case, with whether the judge contradicted itself when their order was turned.
+// AddTurned counts a pair of different answers to a case. contradicted says that the choice changed with their
+// order.
 func (c *PairCounts) AddTurned(to *Case, contradicted bool) {
 	if contradicted {
 		c.Contradicted++
@@ -79,7 +81,7 @@ func (c *PairCounts) AddTurned(to *Case, contradicted bool) {
 	}
 }
 
-// AddUnjudged takes up a pair that was not judged, with the problem.
+// AddUnjudged counts a pair that was not judged, and why.
 func (c *PairCounts) AddUnjudged(problem string) {
 	c.Pairs++
 	c.Unjudged++
@@ -98,7 +100,7 @@ func (c *PairCounts) problem(problem string, pairs int) {
 	}
 }
 
-// Join adds the counts of other pairs.
+// Join adds the counts of o.
 func (c *PairCounts) Join(o *PairCounts) {
 	c.Pairs += o.Pairs
 	c.Wins += o.Wins
@@ -114,13 +116,14 @@ func (c *PairCounts) Join(o *PairCounts) {
 	}
 }
 
-// ArmPreference is the choice between an arm and that of the baseline.
+// ArmPreference is a judge's preference between an arm and its baseline arm.
 type ArmPreference struct {
 	PairCounts
-	// Preference is the share for head, ties counting half: of cases, their repeats averaged, and clusters as one. nil: nothing was judged.
+	// Preference is head's share of the choices, ties counting half. Repeats are averaged, and a cluster counts as
+	// one case. It is nil when no pair was judged.
 	Preference *float64    `json:"preference"`
 	Interval   *[2]float64 `json:"interval"`
 	Level      float64     `json:"level"` // of the intervals
-	// Unreliable says why the choices say nothing about the answers, "" when they do.
+	// Unreliable says why the choices are no evidence about the answers, "" when they are.
 	Unreliable string `json:"unreliable,omitempty"`
 }

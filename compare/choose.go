@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Pairs are the places of the cases that Compare compares: each of base with that of head.
+// Pairs are the index pairs {base, head} of the cases that Compare compares.
 func Pairs(base, head *Side) (out [][2]int) {
 	for _, at := range judgedPairs(base, head).at {
 		out = append(out, [2]int{int(at.base), int(at.head)})
@@ -14,16 +14,16 @@ func Pairs(base, head *Side) (out [][2]int) {
 	return out
 }
 
-// chosen reports whether a judge chose between the answers of some pair.
+// chosen reports whether a judge chose between the answers of any pair.
 func (m *measure) chosen() bool {
 	return slices.ContainsFunc(m.pairs.at, func(at places) bool { return m.pairs.head.common(int(at.head)).Chosen.N > 0 })
 }
 
-// indifferent is what a case is worth when neither of its answers is preferred.
+// indifferent is the value of a case when neither answer is preferred.
 const indifferent = 0.5
 
-// choice compares how far head is preferred, 1 for all of a case's repeats and 0 for none, with indifference. The differences
-// lie within half of where those of other metrics do, so that they are doubled for the tests, and the margin with them.
+// choice compares the share of choices for head, 1 for all repeats of a case and 0 for none, with indifference.
+// The differences span half the range of other metrics, so differences and margin are doubled for the tests.
 func (m *measure) choice(c *MetricComparison, margin float64) {
 	u := m.units(eval.MetricChoose, nil, nil)
 	c.N, c.Base, c.Estimate = u.n, indifferent, u.mean(u.d)

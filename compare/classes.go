@@ -8,13 +8,13 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// ClassCount is how often a judged repeat of a case had one classification.
+// ClassCount is how often judged repeats of a case had one classification.
 type ClassCount struct {
-	Pair int // its place in Side.Pairs
+	Pair int // index in Side.Pairs
 	N    int
 }
 
-// classMetrics are the metrics over all classes that every comparison of two classifications shows, after the accuracy.
+// classMetrics are the metrics over all classes that comparisons of two classifications show, after the accuracy.
 func classMetrics() []string {
 	return []string{classification.MacroF1, classification.WeightedF1, classification.Kappa}
 }
@@ -26,8 +26,8 @@ func gatedNames(all []eval.MetricMargin) (out []string) {
 	return out
 }
 
-// isClassMetric reports whether a metric follows from the confusion matrices of both sides. The accuracy does not: it is
-// a mean over cases, as any named metric is.
+// isClassMetric reports whether a metric is computed from the confusion matrices of both sides. The accuracy is
+// not: like named metrics, it is a mean over cases.
 func isClassMetric(metric string, base, head *Side) bool {
 	if base == nil || head == nil || len(base.Pairs) == 0 || len(head.Pairs) == 0 || metric == classification.Accuracy {
 		return false
@@ -36,7 +36,7 @@ func isClassMetric(metric string, base, head *Side) bool {
 	return ok
 }
 
-// classesOf are the classes of two sides, which mostly are the same.
+// classesOf is the union of the classes of two sides, which are usually equal.
 func classesOf(base, head *Side) []string {
 	out := slices.Clone(head.Classes)
 	for _, class := range base.Classes {
@@ -47,7 +47,7 @@ func classesOf(base, head *Side) []string {
 	return out
 }
 
-// classified compares a metric of the confusion matrices.
+// classified compares a metric of confusion matrices.
 func (m *measure) classified(c *MetricComparison, base, head *Side, margin float64) {
 	k := newClassing(base, head)
 	metric, _ := classification.Parse(c.Name, k.classes)
@@ -63,7 +63,7 @@ func (m *measure) classified(c *MetricComparison, base, head *Side, margin float
 	}
 }
 
-// labelled is the measure over the cases with one label. Their recall is their accuracy.
+// labelled is the measure restricted to cases with one label. Their accuracy is the recall of the label.
 func (m *measure) labelled(k *classing, class int) *measure {
 	var at []places
 	for i, p := range m.pairs.each {
@@ -78,14 +78,14 @@ func (m *measure) labelled(k *classing, class int) *measure {
 
 // cell is a share of a case in a confusion matrix.
 type cell struct {
-	label, answer int // an answer outside of the classes has the place behind the last class
+	label, answer int // answers outside of the classes have the index after the last class
 	mass          float64
 }
 
-// classing reads the cells of cases.
+// classing reads the confusion cells of cases.
 type classing struct {
 	classes    []string
-	base, head []cell // by Side.Pairs, without a mass
+	base, head []cell // by index in Side.Pairs, without a mass
 }
 
 func newClassing(base, head *Side) *classing {
@@ -105,7 +105,7 @@ func (k *classing) places(s *Side) (out []cell) {
 	return out
 }
 
-// label is the label of a case; false when it has none.
+// label is the label of a pair, false without one.
 func (k *classing) label(p pair) (int, bool) {
 	switch {
 	case len(p.head.Classes) > 0:
@@ -116,7 +116,7 @@ func (k *classing) label(p pair) (int, bool) {
 	return 0, false
 }
 
-// cells are the shares of a case, which add up to mass.
+// cells are the shares of a case in the matrix; they add up to mass.
 func cells(c *Case, places []cell, mass float64) (out []cell) {
 	n := 0
 	for _, one := range c.Classes {
@@ -133,11 +133,12 @@ func cells(c *Case, places []cell, mass float64) (out []cell) {
 // classUnit is an independent unit of a comparison of two matrices.
 type classUnit struct {
 	base, head []cell
-	mass       float64 // questions
+	mass       float64 // number of questions
 }
 
-// classUnits are the units of a measure with a classification on both sides. A question counts once, however many cases
-// ask it. turned says what answer is the worst for a label in head; errors count as it where the worst is measured.
+// classUnits are the units of a measure with a classification on both sides. A question counts once, however many
+// cases send it. turned is the worst answer to a label in head; errors count as that answer when the worst case is
+// measured.
 func (m *measure) classUnits(k *classing, turned func(label int) int) []classUnit {
 	cases := m.classifiedCases()
 	units := make([]classUnit, m.groups.requests())
@@ -181,7 +182,7 @@ func (m *measure) isClassified(p pair) bool {
 	return len(p.head.Classes) > 0 || m.worst && p.head.Errors > 0 && p.head.Errors == p.head.Ran
 }
 
-// matrices are the margins of both sides.
+// matrices are the confusion margins of both sides.
 type matrices struct{ base, head classification.Margins }
 
 func newMatrices(k *classing, units []classUnit) matrices {
@@ -193,22 +194,22 @@ func newMatrices(k *classing, units []classUnit) matrices {
 	return out
 }
 
-// shift adds cells to a matrix, or takes them out.
+// shift adds cells to a matrix with sign 1, and removes them with sign -1.
 func shift(g *classification.Margins, all []cell, sign float64) {
 	for _, one := range all {
 		g.Add(one.label, one.answer, sign*one.mass)
 	}
 }
 
-// undefinedMetric is the advice where a metric has no value on some side.
+// undefinedMetric is the advice when a metric is undefined on one side.
 const undefinedMetric = "undefined on one side: a class is never answered, has no case, or is the only one"
 
-// jackknife begins the names of tests of pseudo-values.
+// jackknife is the prefix of the names of tests on pseudo-values.
 const jackknife = "jackknife over cases, "
 
-// pseudo compares a metric that is no mean by the pseudo-values of its units: what the metric would be if all units were
-// like this one, to first order. Their mean is the metric, and they are independent of each other nearly enough, so that
-// the tests of means apply, in the range that the metric can change by a single unit.
+// pseudo compares a metric that is not a mean, by the pseudo-values of its units. A pseudo-value is, to first order,
+// the metric if all units were like this one. Their mean is the metric, and they are nearly independent, so the tests
+// of means apply, in the range over which one unit can change the metric.
 //
 // Source: Miller, The jackknife: a review, Biometrika 61, 1974; units of unequal size as in Busing, Meijer and van der
 // Leeden, Delete-m jackknife for unequal m, Statistics and Computing 9, 1999.
@@ -246,8 +247,8 @@ func (m *measure) pseudo(c *MetricComparison, k *classing, metric classification
 	}
 }
 
-// defined is a metric of a matrix. That of a class needs answers of the class: the precision of none is 0 by convention
-// only, and says nothing of how a class would do that is answered.
+// defined is a metric of a matrix, false where it is undefined. A metric of one class needs answers of the class:
+// precision without answers is 0 only by convention, and says nothing of future answers.
 func defined(g *classification.Margins, metric classification.Metric) (float64, bool) {
 	v, ok := g.Value(metric)
 	if metric.Name == classification.Precision && g.Answered[metric.Class] < 1e-9 {
@@ -256,7 +257,7 @@ func defined(g *classification.Margins, metric classification.Metric) (float64, 
 	return v, ok
 }
 
-// right is the share of a unit's answers that are right.
+// right is the share of a unit's answers that are correct.
 func right(all []cell) (share float64) {
 	for _, one := range all {
 		if one.label == one.answer {
@@ -266,12 +267,12 @@ func right(all []cell) (share float64) {
 	return share
 }
 
-// curvature makes the deviations of n pseudo-values larger by curvature/n: of few units, they say too little of how far a
-// metric bends. Without it, kappa of 40 cases in 10 classes is falsely "not worse" in 7.4 % (TestClassRates).
+// curvature widens the deviations of n pseudo-values by curvature/n: few units underestimate how much a metric
+// curves. Without it, kappa of 40 cases in 10 classes is falsely "not worse" in 7.4 % (TestClassRates).
 const curvature = 6
 
-// pseudoUnits are the differences of the pseudo-values of both sides. They are moved so that their mean is the
-// difference of the metrics. ok is false when the metric is undefined without some unit.
+// pseudoUnits are the differences of the pseudo-values of both sides, shifted so that their mean is the difference
+// of the metrics. The result is false when leaving out a unit makes the metric undefined.
 func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (u units, ok bool) {
 	u.reserve(len(all))
 	size := both.head.Total / float64(len(all))
@@ -294,8 +295,8 @@ func pseudoUnits(all []classUnit, both matrices, metric classification.Metric) (
 	return u, true
 }
 
-// pseudoValue is that of a unit: h times the metric less h-1 times the metric without the unit, where the unit is one of
-// h as large as it.
+// pseudoValue is h times the metric minus h-1 times the metric without the unit, where h is the number of units of
+// this size in the total.
 func pseudoValue(g *classification.Margins, unit []cell, metric classification.Metric) (float64, bool) {
 	size := 0.0
 	for _, one := range unit {
@@ -309,10 +310,10 @@ func pseudoValue(g *classification.Margins, unit []cell, metric classification.M
 	return h*whole - (h-1)*without, ok
 }
 
-// small is how much of a matrix is moved to see how a metric changes.
+// small is the share of a matrix that is moved to differentiate a metric numerically.
 const small = 1e-6
 
-// slope is how a metric changes by more cases with a label and an answer: what such a case adds to it, over its share.
+// slope is the derivative of a metric by the share of cases with this label and answer.
 func slope(g *classification.Margins, metric classification.Metric, label, answer int) float64 {
 	before, _ := g.Value(metric)
 	step := small * g.Total
@@ -322,7 +323,7 @@ func slope(g *classification.Margins, metric classification.Metric, label, answe
 	return (after - before) / small
 }
 
-// spread is how far a unit could change the difference of a metric at most: by the best answer on one side and the worst
+// spread bounds how far one unit can change the difference of a metric: the best answer on one side and the worst
 // on the other.
 func spread(both matrices, metric classification.Metric) (most float64) {
 	for label, support := range both.head.Support {
@@ -335,7 +336,7 @@ func spread(both matrices, metric classification.Metric) (most float64) {
 	return most
 }
 
-// slopes are those of each answer to a label.
+// slopes are the slopes of all answers to a label.
 func slopes(g *classification.Margins, metric classification.Metric, label int) (out []float64) {
 	for answer := range len(g.Support) + 1 {
 		out = append(out, slope(g, metric, label, answer))
@@ -343,7 +344,7 @@ func slopes(g *classification.Margins, metric classification.Metric, label int) 
 	return out
 }
 
-// worstAnswers finds the answer to a label that lowers a metric of head most.
+// worstAnswers finds, for each label, the answer that lowers a metric of head most.
 func (m *measure) worstAnswers(k *classing, metric classification.Metric) func(label int) int {
 	if !m.worst {
 		return nil

@@ -9,13 +9,12 @@ import (
 	"strings"
 )
 
-// Columns hold one value of each case. A value that is missing at the end of a column is the zero value, so that a column that no case
-// uses takes no room.
+// Columns hold one value per case. Values past the end of a column are zero, so an unused column takes no memory.
 
-// numbers are a column of numbers, in half of the room as long as that loses nothing.
+// numbers is a column of float64, stored as float32 while that loses nothing.
 type numbers struct {
 	narrow []float32
-	wide   []float64 // instead of narrow
+	wide   []float64 // replaces narrow
 }
 
 func (n *numbers) at(i int) float64 {
@@ -43,11 +42,11 @@ func (n *numbers) set(i int, v float64) {
 	n.wide = put(n.wide, i, v)
 }
 
-// counts are a column of whole numbers from 0, each in as few bytes as the largest takes.
+// counts is a column of unsigned integers, each stored in as many bytes as the largest needs.
 type counts struct {
-	bytes []byte // of each, the lowest first
-	width int    // of each
-	room  int    // numbers that are expected
+	bytes []byte // little-endian
+	width int    // bytes per number
+	room  int    // expected length, in numbers
 }
 
 func (c *counts) at(i int) uint64 {
@@ -71,7 +70,7 @@ func (c *counts) set(i int, v uint64) {
 	}
 }
 
-// write sets a number that fits.
+// write stores a number that fits into width bytes.
 func (c *counts) write(i int, v uint64) {
 	if short := (i+1)*c.width - len(c.bytes); short > 0 {
 		c.bytes = append(c.bytes, make([]byte, short)...)
@@ -79,7 +78,7 @@ func (c *counts) write(i int, v uint64) {
 	copy(c.bytes[i*c.width:], binary.LittleEndian.AppendUint64(nil, v)[:c.width])
 }
 
-// put sets a value of a column that may be too short. Zeros behind its end are left out.
+// put sets value i, extending the column if necessary. Trailing zeros are not stored.
 func put[T comparable](column []T, i int, v T) []T {
 	var zero T
 	if i < len(column) {
@@ -95,9 +94,9 @@ func put[T comparable](column []T, i int, v T) []T {
 	return append(column, v)
 }
 
-// key is a hash or a name, in a form that is quick to compare. "" is the zero key.
+// key is a hash or a name in a form that compares quickly. The zero key is "".
 type key struct {
-	bits uint64 // of sixteen hexadecimal digits, as evalrun writes hashes
+	bits uint64 // value of sixteen hexadecimal digits, the form in which evalrun writes hashes
 	text string // any other text; bits is 0
 }
 
@@ -117,7 +116,7 @@ func (k key) String() string {
 	return fmt.Sprintf("%016x", k.bits)
 }
 
-// keys are a column of keys.
+// keys is a column of keys.
 type keys struct {
 	bits  []uint64
 	other texts
@@ -135,12 +134,12 @@ func (k *keys) set(i int, v key) {
 	k.other.set(i, v.text)
 }
 
-// texts are a column of texts, each with its length before it, in blocks. One object for each text would take more room than most texts
-// do, and would slow down the collection of garbage.
+// texts is a column of strings, stored in blocks with a length before each. One object per string would take more
+// memory than most strings, and slow down garbage collection.
 type texts struct {
-	blocks []string // of inBlock texts each; one may lack texts at its end
-	last   []byte   // the block that still grows, if it is not empty
-	n      int      // texts up to the end of last
+	blocks []string // of inBlock strings each; trailing ones may be missing
+	last   []byte   // the block that is being filled
+	n      int      // number of strings, including those in last
 }
 
 const inBlock = 64
@@ -162,14 +161,14 @@ func (t *texts) at(i int) string {
 	return text
 }
 
-// cutText takes the first text of a block; "" where the block has no more.
+// cutText splits off the first string of a block; "" at the end of the block.
 func cutText(block string) (text, rest string) {
 	var head [binary.MaxVarintLen64]byte
 	length, n := binary.Uvarint(head[:copy(head[:], block)])
 	if n <= 0 {
 		return "", ""
 	}
-	end := n + int(length) //nolint:gosec // it was an int
+	end := n + int(length) //nolint:gosec // it was encoded from an int
 	return block[n:end], block[end:]
 }
 
@@ -190,7 +189,7 @@ func (t *texts) set(i int, s string) {
 	t.n++
 }
 
-// add puts a text behind the last.
+// add appends a string.
 func (t *texts) add(s string) {
 	t.last = append(binary.AppendUvarint(t.last, uint64(len(s))), s...)
 	if t.n%inBlock == inBlock-1 {
@@ -198,7 +197,7 @@ func (t *texts) add(s string) {
 	}
 }
 
-// replace writes a block again.
+// replace rewrites the block that holds string i.
 func (t *texts) replace(i int, s string) {
 	from := i - i%inBlock
 	var all []string
@@ -217,5 +216,5 @@ func (t *texts) replace(i int, s string) {
 	}
 }
 
-// grown makes room for n values.
+// grown makes room for n values in all.
 func grown[T any](column []T, n int) []T { return slices.Grow(column, max(0, n-len(column))) }

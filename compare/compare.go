@@ -19,36 +19,37 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Side is an arm of a suite in a run, as far as a comparison needs it.
+// Side is what a comparison needs of an arm of a suite in a run.
 type Side struct {
 	Run, Suite, Arm string
 	Partial         bool // the run is not complete
 	Metrics         []string
 	Cases           Cases // in the order of the plan
 	Categories      []Category
-	Versions        []string // of the models that answered, as they report them
-	// Classes are those of the suite's classification, and Pairs the different ones that its cases have; nil without one.
+	Versions        []string // of the models that answered, as the service reports them
+	// Classes are the classes of the suite's classification, and Pairs the distinct classifications of its cases;
+	// both are nil without one.
 	Classes []string
 	Pairs   []classification.Pair
 }
 
-// Case is a case on an arm, its repeats added up.
+// Case is a case on an arm, summed over its repeats.
 type Case struct {
 	Name, ID, Scorers, Cluster string
-	Vars                       string // hash of its variables, and
-	Request                    string // of what is sent, rendered; both "" where a run does not record it
+	Vars                       string // hash of its variables; "" when the run does not record it
+	Request                    string // hash of the rendered request; "" when the run does not record it
 	Tags                       []string
 	Quarantined                bool
 	Passed, Failed, Errors     int
 	Ran, Blocked               int
-	Unused                     int // trials that did not run, or were not used, since the verdict was known
+	Unused                     int // trials that did not run, or were left out, because the verdict was known early
 	LatencyMs, Tokens          Sum
 	Metrics                    []Sum // in the order of Side.Metrics
-	Chosen                     Sum   // of its answers by a judge, against those of the other side: 1, 0, or a half for a tie
-	Contradicted               Sum   // of its pairs of different answers: 1 where the judge chose another one in each order
-	First                      Sum   // of the judge's rulings for one answer: 1 where that was the first
+	Chosen                     Sum   // a judge's choices against the other side: 1 won, 0.5 tie, 0 lost
+	Contradicted               Sum   // over pairs of different answers: 1 where the choice changed with their order
+	First                      Sum   // over the judge's rulings for one answer: 1 where it chose the first
 	Classes                    []ClassCount
-	TrialAt                    int64 // where the run file has a trial that failed, or else the first; 0: not known
+	TrialAt                    int64 // offset in the run file of a failed trial, else of the first; 0: not known
 }
 
 // Sum is a total over N trials.
@@ -57,13 +58,13 @@ type Sum struct {
 	N     int
 }
 
-// Add takes up one more.
+// Add adds one trial.
 func (s *Sum) Add(x float64) {
 	s.Total += x
 	s.N++
 }
 
-// Mean is false when there is nothing.
+// Mean is the average, false when N is 0.
 func (s Sum) Mean() (float64, bool) {
 	if s.N == 0 {
 		return 0, false
@@ -71,39 +72,38 @@ func (s Sum) Mean() (float64, bool) {
 	return s.Total / float64(s.N), true
 }
 
-// PassRate is the share of the judged repeats that passed, false when none was judged.
+// PassRate is the share of judged repeats that passed, false when none was judged.
 func (c *Case) PassRate() (float64, bool) {
 	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
 }
 
-// answered are the repeats that got an answer, or were blocked.
+// answered is the number of repeats with an answer, or blocked.
 func (c *Case) answered() int { return c.Ran - c.Errors }
 
-// blockRate is the share of the answered repeats that were blocked.
+// blockRate is the share of answered repeats that were blocked.
 func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
 
-// Category counts the answers of an arm by how a safety category was rated.
+// Category counts the answers of an arm by their rating in a safety category.
 type Category struct {
 	Name                 string
 	Rated, High, Blocked int
 }
 
-// Options say what is to be decided.
+// Options configure a comparison.
 type Options struct {
 	Alpha     float64             // one-sided error rate of a decision; the interval has the level 1-2*Alpha
 	Gated     []eval.MetricMargin // the metrics that get a verdict; none: estimates only
 	MaxErrors float64             // share of errors above which a side is not comparable
 	Seed      uint64              // of the resampling tests
-	// EarlyVerdict is the early stop of head's arm that this comparison is to answer; nil for most.
+	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
 	EarlyVerdict *eval.EarlyVerdict
-	// MinPaired is the least share of the baseline's cases that must be compared, among the cases that head has to
-	// cover; 0 is none.
+	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.
 	MinPaired float64
-	// Selected says which cases of the baseline head has to cover, by their names and tags there; nil: all.
+	// Selected reports whether head has to cover a case of the baseline, by its name and tags there; nil means all.
 	Selected func(*Case) bool
 }
 
-// Compare compares an arm with that of a baseline. Verdicts are left to Decide.
+// Compare compares an arm with its baseline. Decide adds the verdicts.
 func Compare(base, head *Side, o Options) ArmComparison {
 	p := pairUp(base, head, o.Selected)
 	p.MinPaired = o.MinPaired
@@ -131,7 +131,7 @@ func Compare(base, head *Side, o Options) ArmComparison {
 			c.Metrics = append(c.Metrics, one)
 		}
 	}
-	for i, g := range o.Gated { // a metric that is nowhere is not one that did not get worse
+	for i, g := range o.Gated { // a missing metric must not count as "not worse"
 		if !slices.ContainsFunc(c.Metrics, func(m MetricComparison) bool { return m.Name == g.Name }) {
 			c.Metrics = append(c.Metrics, MetricComparison{
 				Name:   g.Name,
@@ -150,8 +150,8 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	return c
 }
 
-// withErrors tests a metric again with each error of head at the worst value that it can have: what could not be judged must not be why
-// nothing got worse.
+// withErrors tests a metric again with each error of head at its worst possible value: errors must not be the
+// reason why nothing got worse.
 func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Side) {
 	ofBase, ofHead := m.values(c.Name, base, head)
 	all := paired.pairs(paired.judged, paired.errored)
@@ -159,7 +159,7 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 		c.HeadErrors += p.head.Errors
 		_, before := ofBase(p.base)
 		if _, now := ofHead(p.head); before && !now && p.head.Errors == 0 && !eval.IsRatio(c.Name) && c.Name != eval.MetricChoose {
-			c.HeadErrors++ // judged, and without a value of this metric
+			c.HeadErrors++ // judged, but without a value of this metric
 		}
 	}
 	if c.HeadErrors == 0 || c.PNonInferior == nil {
@@ -171,7 +171,7 @@ func (m *measure) withErrors(c *MetricComparison, paired *paired, base, head *Si
 	c.PWithErrors = &[2]float64{orOne(w.PNonInferior), orOne(w.PBetter)}
 }
 
-// costs is what a case costs on average: calls and tokens.
+// costs are the mean number of calls and tokens per case.
 func costs(pairs *pairs) (calls, tokens float64) {
 	for _, p := range pairs.each {
 		calls += float64(p.head.Ran)
@@ -199,7 +199,7 @@ func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
 	return append(out, eval.MetricBlocked, eval.MetricLatency, eval.MetricTokens)
 }
 
-// incomparable says why two sides cannot be compared, "" when they can.
+// incomparable explains why two sides cannot be compared, "" when they can.
 func incomparable(base, head *Side, p paired, o Options) string {
 	switch {
 	case base.Run == head.Run && base.Arm == head.Arm:
@@ -218,7 +218,8 @@ func incomparable(base, head *Side, p paired, o Options) string {
 	return cmp.Or(tooFew(&p.Pairing, o.MinPaired), tooManyErrors(base, head, o.MaxErrors))
 }
 
-// tooManyErrors says that a side has more errors than a comparison accepts, or far more than the other; "" when neither has.
+// tooManyErrors explains that a side has more errors than accepted, or far more than the other; "" when neither
+// has.
 func tooManyErrors(base, head *Side, most float64) string {
 	before, after := errorsOf(base), errorsOf(head)
 	for _, side := range []struct {
@@ -235,7 +236,8 @@ func tooManyErrors(base, head *Side, most float64) string {
 	return ""
 }
 
-// tooFew says that too few cases of the baseline are compared, and which flag accepts it; "" when they are enough.
+// tooFew explains that too few cases of the baseline are compared, and which flag accepts that; "" when there are
+// enough.
 func tooFew(p *Pairing, minPaired float64) string {
 	share, ok := Sum{float64(p.Compared), p.Of}.Mean()
 	switch {
@@ -260,7 +262,7 @@ func errorsOf(s *Side) (out Sum) {
 	return out
 }
 
-// safety pairs the categories of both sides.
+// safety pairs the safety categories of both sides.
 func safety(base, head []Category) []CategoryComparison {
 	var out []CategoryComparison
 	at := func(name string) *CategoryComparison {

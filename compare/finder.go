@@ -2,15 +2,15 @@ package compare
 
 import "hash/maphash"
 
-// finder finds the item with some content in a list that is kept elsewhere. It takes six to twelve bytes an item, where a map takes the
-// content as well.
+// finder is a hash index of items that are stored elsewhere. It takes six to twelve bytes an item: a map would
+// also store the content.
 type finder[T comparable] struct {
-	slots []uint32 // places, from 1; 0 is none
+	slots []uint32 // indexes from 1; 0 is empty
 	seed  maphash.Seed
-	at    func(place int) T // the content of an item, by its place from 0
+	at    func(place int) T // content of the item with this index, from 0
 }
 
-// newFinder has room for n items.
+// newFinder makes room for n items.
 func newFinder[T comparable](n int, at func(place int) T) finder[T] {
 	size := 16
 	for size < n+n/2 {
@@ -19,7 +19,8 @@ func newFinder[T comparable](n int, at func(place int) T) finder[T] {
 	return finder[T]{make([]uint32, size), maphash.MakeSeed(), at}
 }
 
-// slot is where the place of the item with the content is written, from 1. It is 0 when there is none, and the caller may fill it in.
+// slot returns the slot of an item with this content. It holds the item's index from 1, or 0 when there is no such
+// item; the caller may then fill it in.
 func (f *finder[T]) slot(content T) *uint32 {
 	mask := len(f.slots) - 1
 	at := int(maphash.Comparable(f.seed, content)>>1) & mask
@@ -29,5 +30,6 @@ func (f *finder[T]) slot(content T) *uint32 {
 	return &f.slots[at]
 }
 
-// fromOne is a place as finders keep it. Runs have less than 2^32 trials, since the index of a run file counts them so.
+// fromOne is an index as slots hold it. Runs have less than 2^32 trials: the index of a run file is limited to
+// that.
 func fromOne(place int) uint32 { return uint32(place + 1) } //nolint:gosec // see above

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Lean measures how far the place of the answers decided, over the cases of an arm. It gives the interval of the
-// judge's preference for the first place, and whether the judge contradicts itself in most pairs.
+// Lean measures position bias over the cases of an arm: the interval of the judge's preference for the first
+// place, and whether it contradicts itself in most pairs.
 func (c *ArmPreference) Lean(base, head *Side, o Options) {
 	m := newMeasure(o, judgedPairs(base, head))
 	c.Level = 1 - 2*o.Alpha
@@ -27,15 +27,16 @@ func (c *ArmPreference) Lean(base, head *Side, o Options) {
 	}
 }
 
-// shares are values between 0 and 1 of the units of a measure.
+// shares are values between 0 and 1, one for each unit of a measure.
 type shares struct{ units }
 
-// shares reads a share from the cases of head.
+// shares reads a share from each case of head.
 func (m *measure) shares(of value) shares {
 	return shares{m.unitsOf(func(*Case) (float64, bool) { return 0, true }, of, bothSides)}
 }
 
-// atLeast is the lower bound of the mean share with the one-sided error alpha: exact (Clopper and Pearson) where each unit is 0 or 1.
+// atLeast is the lower bound of the mean share with one-sided error alpha. It is exact (Clopper and Pearson) when
+// each unit is 0 or 1.
 func (s shares) atLeast(alpha float64) float64 {
 	switch {
 	case len(s.head) == 0:
@@ -50,7 +51,7 @@ func (s shares) atLeast(alpha float64) float64 {
 	return (1 + lowerBound(doubled, s.weights, alpha)) / 2
 }
 
-// atMost is the upper bound.
+// atMost is the upper bound of the mean share.
 func (s shares) atMost(alpha float64) float64 {
 	turned := shares{units{head: scaledBy(-1, s.head), weights: s.weights}}
 	for i := range turned.head {

@@ -14,17 +14,17 @@ type measure struct {
 	Options
 	pairs     pairs
 	groups    groups
-	worst     bool // errors of head count as the worst value
-	advisory  bool // one of many, and no rule decides by it
-	smooth    bool // units are pseudo-values, which hardly ever are 0
-	testsOnly bool // the intervals, which take most of the time, are not looked at
+	worst     bool // errors of head count as their worst value
+	advisory  bool // one of many results, which no rule uses
+	smooth    bool // units are pseudo-values, which are hardly ever 0
+	testsOnly bool // skip the intervals, which take most of the time
 }
 
 func newMeasure(o Options, pairs pairs) *measure {
 	return &measure{Options: o, pairs: pairs, groups: groupsOf(&pairs)}
 }
 
-// gatedAs is how a metric is gated; false when it is not.
+// gatedAs is the gate's margin for a metric, false when it is not gated.
 func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
 	i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric })
 	if i < 0 {
@@ -59,8 +59,8 @@ func (m *measure) metric(name string, base, head *Side) MetricComparison {
 	return c
 }
 
-// anytime gives a metric of an arm that stopped early the interval of the betting process, which holds whenever a run stops. The estimate
-// is biased away from zero: a run stops where luck has added to what is there.
+// anytime replaces the interval of a metric, on an arm that stopped early, with the betting interval, which is
+// valid at any stopping time. The estimate is biased away from zero: runs stop where luck exaggerates the effect.
 func (m *measure) anytime(c *MetricComparison, base, head *Side) {
 	u := m.units(c.Name, base, head)
 	weights := scaledBy(1/slices.Max(u.weights), u.weights)
@@ -95,10 +95,12 @@ func (m *measure) differences(c *MetricComparison, u units, margin float64, bett
 	}
 }
 
-// binary compares questions that passed or failed once, by counts. Gated ones use exact tests, where these can be
-// computed.
+// binary compares questions that passed or failed once, by counts. Gated metrics use exact tests where these are
+// feasible.
 func (m *measure) binary(c *MetricComparison, margin float64, better direction) {
-	n, gained, regressed := c.N, c.Gained, c.Regressed
+	n := c.N
+	gained := c.Gained
+	regressed := c.Regressed
 	i := stats.Tango(n, gained, regressed, c.Level)
 	p := asymptotically(n, gained, regressed, margin)
 	c.Test = "Tango score interval, McNemar mid-p"
@@ -126,7 +128,7 @@ func (m *measure) binary(c *MetricComparison, margin float64, better direction) 
 	c.Interval = oriented(agreed(c, i.Lo, i.Hi, m.Alpha, limits{0, -margin}), better)
 }
 
-// testCounts tests cases that passed or failed once as a gate does.
+// testCounts runs the tests of a gate on cases that passed or failed once.
 func testCounts(n, gained, regressed int, margin float64) tested {
 	p := asymptotically(n, gained, regressed, margin)
 	if stats.Exact(n, margin) {
@@ -137,7 +139,7 @@ func testCounts(n, gained, regressed int, margin float64) tested {
 	return p
 }
 
-// asymptotically are Tango's test and McNemar's mid-p, which keep to their level where cases are many.
+// asymptotically runs Tango's test and McNemar's mid-p, which hold their level for many cases.
 func asymptotically(n, gained, regressed int, margin float64) tested {
 	mid := stats.NewMcNemar(regressed, gained)
 	_, notInferior := stats.TangoNonInferiority(n, gained, regressed, margin)
@@ -185,7 +187,7 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 	c.Interval = oriented(agreed(c, lo, hi, m.Alpha, limits{0, -margin}), better)
 }
 
-// flipping is how many units differ at all.
+// flipping counts the units that differ.
 func flipping(d []float64) (n int) {
 	for _, x := range d {
 		if x != 0 {
@@ -195,11 +197,11 @@ func flipping(d []float64) (n int) {
 	return n
 }
 
-// mostFlipping is the number of units above which the t test replaces drawing signs, which would take long and say
-// the same.
+// mostFlipping is the number of differing units above which the t test replaces the sign-flip test, which would be
+// slow and agree.
 func (m *measure) mostFlipping() int {
 	switch {
-	case m.smooth: // their signs say little, and drawing them takes long
+	case m.smooth: // their signs are uninformative, and sign flips are slow
 		return 0
 	case m.advisory:
 		return 100
@@ -207,12 +209,11 @@ func (m *measure) mostFlipping() int {
 	return 1000
 }
 
-// limits are where a verdict changes: at no change, and at the margin.
+// limits are the differences at which a verdict changes: no change, and the margin.
 type limits struct{ none, margin float64 }
 
-// agreed is an interval that agrees with the deciding tests, for a quantity where more is better. Its bounds are
-// computed by tests that order the data in another way, or less finely, and could lie on the other side of a limit by
-// a hair.
+// agreed adjusts an interval to the deciding tests, for a quantity where more is better. Its bounds come from
+// tests that order the data differently, or more coarsely, so they can be on the other side of a limit by a hair.
 func agreed(c *MetricComparison, lo, hi, alpha float64, l limits) [2]float64 {
 	side := func(p *float64, bound, limit float64, above bool) float64 {
 		switch {
@@ -224,12 +225,12 @@ func agreed(c *MetricComparison, lo, hi, alpha float64, l limits) [2]float64 {
 		return min(bound, limit)
 	}
 	lo = side(c.PBetter, lo, l.none, true)
-	lo = side(c.PNonInferior, lo, l.margin, true) // of too few cases, no improvement is shown either
+	lo = side(c.PNonInferior, lo, l.margin, true) // with too few cases no improvement is shown either
 	hi = side(c.PWorse, hi, l.none, false)
 	return [2]float64{lo, max(lo, hi)}
 }
 
-// oriented is an interval of how much better, as one of the difference.
+// oriented turns an interval of improvement into one of the difference.
 func oriented(i [2]float64, better direction) *[2]float64 {
 	if better == lessIsBetter {
 		return &[2]float64{-i[1], -i[0]}
@@ -237,10 +238,10 @@ func oriented(i [2]float64, better direction) *[2]float64 {
 	return &i
 }
 
-// fdr is the share of false discoveries among the significant slices.
+// fdr is the false discovery rate of significant slices.
 const fdr = 0.1
 
-// fewestInSlice is how many cases a slice needs to be shown.
+// fewestInSlice is the least number of cases for which a slice is shown.
 const fewestInSlice = 5
 
 // slices compares the pass rate among the cases with each tag. They are many and were not planned: what is
@@ -273,13 +274,13 @@ func (m *measure) slices() []Slice {
 	return out
 }
 
-// mostRepeats is how many repeats of a case are worth a thought.
+// mostRepeats is the largest number of repeats per case that is worth suggesting.
 const mostRepeats = 100
 
-// repeatsNeeded is how many repeats of each case, on both sides, would show with a power of 80 % that an unchanged
-// pass rate is not worse. It depends on how much the cases differ among each other and how much their repeats do:
-// var_d = w^2 + sA^2/K + sB^2/K. -1 says that no number would, 0 that it is not known, since the cases ran once or
-// belong to clusters.
+// repeatsNeeded is the number of repeats per case, on both sides, that would show with a power of 80 % that an
+// unchanged pass rate is not worse. It depends on the variance between cases and between repeats: var_d = w^2 +
+// sA^2/K + sB^2/K. -1 means that no number is enough; 0 means unknown, because cases ran once or belong to
+// clusters.
 //
 // Source: Miller 2024, arXiv 2411.00640; docs/explanation/verdicts.md.
 func (m *measure) repeatsNeeded(margin float64) int {
@@ -306,11 +307,11 @@ func (m *measure) repeatsNeeded(margin float64) int {
 		d = append(d, sides[1]-sides[0])
 	}
 	n := float64(len(m.pairs.at))
-	within /= n // of both sides together
+	within /= n // summed over both sides
 	s := stats.NewSample(d)
 	between := max(0, s.SD*s.SD-within/(repeats/(2*n)))
 	z := stats.NormalQuantile(1-m.Alpha) + stats.NormalQuantile(power)
-	most := margin * margin * n / (z * z) // the variance that the margin allows
+	most := margin * margin * n / (z * z) // the variance that the margin leaves for repeats
 	if between >= most {
 		return -1
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// places are where a case is on both sides.
+// places are the indexes of a case on both sides.
 type places struct{ base, head uint32 }
 
-// pairs are cases on both sides.
+// pairs are cases that both sides have.
 type pairs struct {
 	base, head *Cases
 	at         []places
 }
 
-// pair is a case on both sides, without its names, clusters and hashes. It is good until the next one comes.
+// pair is a case on both sides, without names, clusters and hashes. It is valid until the next one is yielded.
 type pair struct{ base, head *Case }
 
 // each yields the pairs.
@@ -35,19 +35,19 @@ func (p *pairs) clustered(i int) bool {
 	return p.base.clusters.at(int(p.at[i].base)) != "" || p.head.clusters.at(int(p.at[i].head)) != ""
 }
 
-// of are the same cases at other places.
+// of is the same sides with other places.
 func (p *pairs) of(at []places) pairs { return pairs{p.base, p.head, at} }
 
-// paired is which cases are on both sides.
+// paired sorts the cases of both sides by what can be compared.
 type paired struct {
 	Pairing
 	base, head *Cases
-	judged     []places // cases that mean the same, and can be compared
-	others     []places // cases that mean the same, and cannot
-	errored    []places // of those: judged in base, and nothing but errors in head
+	judged     []places // same meaning, and comparable
+	others     []places // same meaning, but not comparable
+	errored    []places // subset of others: judged in base, only errors in head
 }
 
-// pairs are those at the places.
+// pairs concatenates lists of places.
 func (p *paired) pairs(at ...[]places) pairs {
 	if len(at) == 1 {
 		return pairs{p.base, p.head, at[0]}
@@ -55,23 +55,23 @@ func (p *paired) pairs(at ...[]places) pairs {
 	return pairs{p.base, p.head, slices.Concat(at...)}
 }
 
-// all are the cases that mean the same, in the order of head.
+// all are the cases with the same meaning, in head's order.
 func (p *paired) all() pairs {
 	all := p.pairs(p.judged, p.others)
 	slices.SortFunc(all.at, func(a, b places) int { return cmp.Compare(a.head, b.head) })
 	return all
 }
 
-// Matcher finds the cases of a side that are the same as those of another, each once. Of several with the same
-// request, those of one name belong together, then the first ones.
+// Matcher finds the cases of a side that equal cases of another, each at most once. Cases with the same request
+// are matched by name first, then in order.
 type Matcher struct {
 	cases *Cases
-	first finder[key] // the first case of an id
-	next  []uint32    // the next one with the id of a case, from 1; nil while there is none
+	first finder[key] // first case with an id
+	next  []uint32    // next case with the same id, from 1; 0 at the end
 	taken []bool
 }
 
-// NewMatcher finds cases of base.
+// NewMatcher indexes the cases of base.
 func NewMatcher(base *Side) *Matcher {
 	c := &base.Cases
 	m := &Matcher{cases: c, first: newFinder(c.Len(), c.ids.at), taken: make([]bool, c.Len())}
@@ -88,7 +88,7 @@ func NewMatcher(base *Side) *Matcher {
 	return m
 }
 
-// Match takes the case with the same request and gives its place; -1 when there is none left.
+// Match takes a case with the same request and returns its index; -1 when none is left.
 func (m *Matcher) Match(id, name string) int {
 	return m.match(keyOf(id), func() string { return name })
 }
@@ -114,7 +114,7 @@ func (m *Matcher) match(id key, name func() string) int {
 	return found
 }
 
-// after is the place of the next case of the same id, 0 for none.
+// after is the next case with the same id, 0 at the end.
 func (m *Matcher) after(at uint32) uint32 {
 	if m.next == nil {
 		return 0
@@ -122,8 +122,8 @@ func (m *Matcher) after(at uint32) uint32 {
 	return m.next[at-1]
 }
 
-// SameAs reports whether a case of a baseline is compared with one that has these scorers and variables: neither is
-// in quarantine, and both mean the same. What a run does not record counts as the same.
+// SameAs reports whether a baseline case can be compared with a case that has these scorers and variables: neither
+// is in quarantine, and both mean the same. Values that a run does not record count as equal.
 func (c *Case) SameAs(scorers, vars string, quarantined bool) bool {
 	return !c.Quarantined && !quarantined && alike(c.Scorers, scorers) && alike(c.Vars, vars)
 }
@@ -133,13 +133,13 @@ func alike[T comparable](a, b T) bool {
 	return a == b || a == unknown || b == unknown
 }
 
-// sameCase is SameAs for cases at their places.
+// sameCase is SameAs by index.
 func (p *paired) sameCase(at places) bool {
 	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
 	return b.SameAs(h.Scorers, "", h.Quarantined) && alike(p.base.varsAt(int(at.base)), p.head.varsAt(int(at.head)))
 }
 
-// pairUp pairs cases by their requests. selected says which of base head has to cover; nil is all.
+// pairUp pairs cases by their requests. selected reports whether head has to cover a case of base; nil means all.
 func pairUp(base, head *Side, selected func(*Case) bool) paired {
 	p := paired{base: &base.Cases, head: &head.Cases}
 	expected := p.expected(selected)
@@ -150,7 +150,7 @@ func pairUp(base, head *Side, selected func(*Case) bool) paired {
 		}
 	}
 	p.judged = make([]places, 0, p.head.Len())
-	byName := sync.OnceValue(p.base.byName) // mostly all are found
+	byName := sync.OnceValue(p.base.byName) // rarely needed: most cases match
 	changed := map[string]bool{}
 	for i := range p.head.Len() {
 		name := func() string { return p.head.names.at(i) }
@@ -175,13 +175,13 @@ func pairUp(base, head *Side, selected func(*Case) bool) paired {
 	return p
 }
 
-// judgedPairs are the cases that can be compared, if head has to cover all of them.
+// judgedPairs are the comparable cases, if head has to cover all.
 func judgedPairs(base, head *Side) pairs {
 	p := pairUp(base, head, nil)
 	return p.pairs(p.judged)
 }
 
-// expected says which cases of base head has to cover.
+// expected reports whether head has to cover the case of base at an index.
 func (p *paired) expected(selected func(*Case) bool) func(i int) bool {
 	return func(i int) bool {
 		if p.base.common(i).Quarantined || selected == nil {
@@ -192,7 +192,7 @@ func (p *paired) expected(selected func(*Case) bool) func(i int) bool {
 	}
 }
 
-// byName finds cases by their names, of several the last.
+// byName indexes cases by name; the last of several wins.
 func (c *Cases) byName() map[string]int {
 	out := make(map[string]int, c.Len())
 	for i := range c.Len() {
@@ -201,7 +201,7 @@ func (c *Cases) byName() map[string]int {
 	return out
 }
 
-// lose lists a case of base that cannot be compared any more.
+// lose lists a case of base that can no longer be compared.
 func (p *paired) lose(list *[]string, b int) {
 	name, common := p.base.names.at(b), p.base.common(b)
 	*list = append(*list, name)
@@ -210,7 +210,7 @@ func (p *paired) lose(list *[]string, b int) {
 	}
 }
 
-// change lists a case that means something else on both sides.
+// change lists a case whose meaning differs between the sides.
 func (p *paired) change(at places, before, after string) {
 	p.lose(&p.Changed, int(at.base))
 	if alike(p.base.varsAt(int(at.base)), p.head.varsAt(int(at.head))) {
@@ -218,7 +218,7 @@ func (p *paired) change(at places, before, after string) {
 	}
 }
 
-// add takes up a case with the same request on both sides. expected says that it counts for the share that is
+// add records a case with the same request on both sides. expected says that it counts towards the share that is
 // compared.
 func (p *paired) add(at places, expected bool) {
 	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
@@ -229,17 +229,17 @@ func (p *paired) add(at places, expected bool) {
 	case h.Quarantined || b.Quarantined:
 		p.Quarantined = append(p.Quarantined, p.head.names.at(int(at.head)))
 		return
-	case !p.sameCase(at): // passing means something else
+	case !p.sameCase(at): // a pass means something else
 		p.change(at, b.Scorers, h.Scorers)
 		return
-	case !expected: // the filters of the run take names and tags in the baseline
+	case !expected: // filters apply to the names and tags of the baseline
 		p.Unselected++
 		return
 	}
 	p.pair(at)
 }
 
-// pair takes up a case that counts on both sides.
+// pair records a case that counts on both sides.
 func (p *paired) pair(at places) {
 	b, h := p.base.common(int(at.base)), p.head.common(int(at.head))
 	_, judgedBefore := b.PassRate()
@@ -262,7 +262,8 @@ func (p *paired) pair(at places) {
 	}
 }
 
-// PairedByIDAlone is how many cases of head have an id that is not the hash of their variables, where base does not record that hash.
+// PairedByIDAlone counts cases of head whose id is not the hash of their variables, when base does not record that
+// hash.
 func PairedByIDAlone(base, head *Side) (n int) {
 	unknown := map[key]bool{}
 	for i := range base.Cases.Len() {
@@ -279,10 +280,10 @@ func PairedByIDAlone(base, head *Side) (n int) {
 	return n
 }
 
-// enoughRepeats is from how many repeats on a case says something for itself.
+// enoughRepeats is the number of repeats from which on a case is tested on its own.
 const enoughRepeats = 5
 
-// flips lists the cases whose outcome, that of most of their repeats, is another one, the worse ones first.
+// flips lists the cases whose outcome, by the majority of their repeats, changed: worse ones first.
 func flips(pairs pairs) []Flip {
 	var out []Flip
 	var ps []float64

@@ -8,38 +8,38 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Outlook is what a gate can be expected to do with a number of units, before a request is sent. Flips are cases
-// whose outcome differs although nothing changed: models draw their answers.
+// Outlook is what to expect of a gate with a number of units, before a request is sent. Flips are cases whose
+// outcome differs although nothing changed, because models sample their answers.
 type Outlook struct {
-	Units  int     `json:"units"`  // independent ones
+	Units  int     `json:"units"`  // independent units
 	Margin float64 `json:"margin"` // of the pass rate
 	Alpha  float64 `json:"alpha"`
-	// Reach is how many units it takes if not one of them flips; fewer can never show that nothing got worse.
+	// Reach is the number of units needed if none flips; fewer can never show that nothing got worse.
 	Reach int `json:"reach"`
-	// Rows are by the share of flips.
+	// Rows has one row for each assumed share of flips.
 	Rows []OutlookRow `json:"rows"`
 }
 
-// OutlookRow is the outlook at one share of flips.
+// OutlookRow is the outlook for one share of flips.
 type OutlookRow struct {
 	Flips float64 `json:"flips"`
-	// Needed is how many units a verdict of "not worse" takes with a power of 80 % when nothing changed.
+	// Needed is the number of units for a power of 80 % to show "not worse" when nothing changed.
 	Needed int `json:"needed"`
-	// Holds is the probability with which the gate holds on the arm when nothing changed.
+	// Holds is the probability that the gate passes the arm when nothing changed.
 	Holds float64 `json:"holds"`
-	// Smallest is the smallest loss that is seen with a power of 80 % in the units there are.
+	// Smallest is the smallest loss that this number of units detects with a power of 80 %.
 	Smallest float64 `json:"smallest"`
-	// Share is the share of the units that a run with an early stop needs when nothing changed; 1 without.
+	// Share is the expected share of units that run with an early stop when nothing changed; 1 without.
 	Share float64 `json:"asked"`
 }
 
-// paths is how many runs are drawn for an expectation.
+// paths is the number of runs that are simulated for an expectation.
 const paths = 40
 
-// NewOutlook says what a gate with a margin of the pass rate can do. single says that each case runs once and none
-// belongs to a cluster.
+// NewOutlook computes the outlook of a gate with a margin of the pass rate. single says that each case runs once
+// and none is in a cluster.
 func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early bool) Outlook {
-	// outlookFlips are from a model that hardly varies to one that varies much.
+	// outlookFlips range from a model that hardly varies to one that varies a lot.
 	outlookFlips := []float64{0.05, 0.1, 0.2}
 
 	end := alpha
@@ -68,7 +68,8 @@ func NewOutlook(units int, m eval.MetricMargin, alpha float64, single, early boo
 	return o
 }
 
-// expectedShare draws runs in which nothing changed and says which share of the units they run until they stop.
+// expectedShare simulates runs in which nothing changed. It returns the mean share of units that they run before
+// they stop.
 func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64 {
 	rng := rand.New(rand.NewPCG(1, math.Float64bits(flips))) //nolint:gosec // a simulation
 	run := 0
@@ -91,23 +92,23 @@ func expectedShare(units int, m eval.MetricMargin, alpha, flips float64) float64
 	return float64(run) / float64(max(1, paths*units))
 }
 
-// SelfTest is what a gate says when nothing changed, drawn from repeats that were recorded.
+// SelfTest is what a gate decides when nothing changed, resampled from recorded repeats.
 type SelfTest struct {
 	Draws       int                      `json:"draws"`
 	Units       int                      `json:"units"`
-	Verdicts    map[eval.Verdict]float64 `json:"verdicts"`    // shares
+	Verdicts    map[eval.Verdict]float64 `json:"verdicts"`    // share of draws
 	Flips       float64                  `json:"flips"`       // share of cases whose outcome differs between two repeats
-	Smallest    float64                  `json:"smallest"`    // loss that is seen with a power of 80 %
-	FalseAlarms float64                  `json:"falseAlarms"` // share of `regressed`
+	Smallest    float64                  `json:"smallest"`    // loss detected with a power of 80 %
+	FalseAlarms float64                  `json:"falseAlarms"` // share of draws with `regressed`
 }
 
-// NewSelfTest compares an arm with itself. Each draw samples the cases again. Of each case's recorded repeats, one is
-// the baseline and another the candidate. outcomes are the repeats of each case that passed.
+// NewSelfTest compares an arm with itself. Each draw resamples the cases and takes two recorded repeats of each:
+// one as baseline, one as candidate. outcomes are the repeats of each case, true where passed.
 func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws int, seed uint64) SelfTest {
 	rng := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a simulation
 	t := SelfTest{Draws: draws, Units: len(outcomes), Verdicts: map[eval.Verdict]float64{}}
 	flipped := 0
-	verdicts := map[[2]int]eval.Verdict{} // exact tests take a moment, and few tables come up
+	verdicts := map[[2]int]eval.Verdict{} // exact tests are slow, and few tables occur
 	for range draws {
 		gained, regressed := drawnFlips(outcomes, rng)
 		flipped += gained + regressed
@@ -124,7 +125,7 @@ func NewSelfTest(outcomes [][]bool, m eval.MetricMargin, alpha float64, draws in
 	return t
 }
 
-// drawnFlips draws as many cases as there are, and two repeats of each, and counts those that differ.
+// drawnFlips resamples the cases, with two repeats of each, and counts the differences.
 func drawnFlips(outcomes [][]bool, rng *rand.Rand) (gained, regressed int) {
 	for range outcomes {
 		repeats := outcomes[rng.IntN(len(outcomes))]
@@ -140,7 +141,7 @@ func drawnFlips(outcomes [][]bool, rng *rand.Rand) (gained, regressed int) {
 	return gained, regressed
 }
 
-// binaryVerdict is the verdict on a pass rate by counts alone.
+// binaryVerdict is the verdict on a pass rate from counts alone.
 func binaryVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict {
 	p := testCounts(n, gained, regressed, margin)
 	one := MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}

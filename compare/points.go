@@ -6,23 +6,23 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// mostPoints is how many cases are kept one by one: of more, a plot shows no single one.
+// mostPoints is the largest number of cases kept for plots: with more, single cases are not visible.
 const mostPoints = 20_000
 
-// Points are the cases that are compared, one by one, for plots.
+// Points are the compared cases, for plots.
 type Points struct {
-	Cases   []string // their names in head
+	Cases   []string // names in head
 	Metrics []PointMetric
 }
 
-// PointMetric has the means over repeats of each case, NaN where a side has none: milliseconds of latency, and shares of
-// metrics that are shares.
+// PointMetric has the mean over repeats of each case, NaN where a side has none: milliseconds for latency,
+// otherwise shares.
 type PointMetric struct {
 	Name       string
 	Base, Head []float64
 }
 
-// points are those of the metrics of the comparison that each case has for itself; nil where there are too many.
+// points collects the metrics that each case has on its own; nil when there are too many cases.
 func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
 	if len(m.pairs.at) == 0 || len(m.pairs.at) > mostPoints {
 		return nil
@@ -46,7 +46,7 @@ func (m *measure) points(metrics []MetricComparison, base, head *Side) *Points {
 	return out
 }
 
-// pointValues are where a metric comes from: of ratios the amounts, as they are.
+// pointValues are the values of a metric on both sides; ratios are shown as raw amounts.
 func (m *measure) pointValues(metric string, base, head *Side) (ofBase, ofHead value) {
 	var amount value
 	switch metric {

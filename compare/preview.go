@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Preview is what a comparison will pair, before its run has any answers.
+// Preview is the pairing of a comparison before its run has answers.
 type Preview struct {
 	Pairing
-	// Effective is how many independent units count: one over the largest one's share of the cases.
+	// Effective is the effective number of independent units: one over the largest unit's share of the cases.
 	Effective int
 	Single    bool // each case runs once, and is a unit
 	Clustered bool // some units are clusters
 }
 
-// NewPreview pairs the cases of a plan with those of a baseline. selected says which of base are in the run; nil is
-// all.
+// NewPreview pairs the planned cases with those of a baseline. selected reports whether a case of base is in the
+// run; nil means all.
 func NewPreview(base, head *Side, selected func(*Case) bool) Preview {
 	p := pairUp(base, head, selected)
 	all := p.all()
@@ -41,15 +41,14 @@ func NewPreview(base, head *Side, selected func(*Case) bool) Preview {
 	return out
 }
 
-// Why says that too few cases of the baseline are among them, "" when they are enough.
+// Why explains that too few cases of the baseline are paired, "" when there are enough.
 func (p *Preview) Why(minPaired float64) string { return tooFew(&p.Pairing, minPaired) }
 
-// Key names a case of a suite.
+// Key identifies a case within a suite.
 func (c *Case) Key() string { return c.ID + "\x00" + c.Name }
 
-// Units says which cases belong to one independent unit, by the Key of each and that of the unit's first case. Cases
-// with the same request on some arm of head are one unit, and so are cases that share a cluster on either side. Cases
-// alone in their unit are left out.
+// Units maps the Key of each case to the Key of the first case of its independent unit. Cases that share a request
+// on any arm of head, or a cluster on either side, are one unit. Cases alone in their unit are left out.
 func Units(heads, bases []*Side) map[string]string {
 	var keys []string
 	var names [][]string

@@ -12,17 +12,18 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// RankOptions say how arms are ranked.
+// RankOptions configure a ranking.
 type RankOptions struct {
 	Metric    string  // pass, blocked, or a named metric with values in [0,1]
-	Alpha     float64 // error rate of the set of the best, and of all intervals together
+	Alpha     float64 // error rate of the set of best arms, and of all intervals together
 	MaxErrors float64 // share of errors above which an arm cannot be ranked
 	Seed      uint64
 }
 
-// Rank orders the arms of a suite by a metric. Each pair of arms is compared on the cases that both have, as Compare does: repeats are
-// averaged, cases of a cluster are one unit, and the bounds are exact where cases are few. Errors of an arm count as the worst value
-// where the arm would look better, so that they never rule out another one.
+// Rank orders the arms of a suite by a metric. Each pair of arms is compared on the cases that both have, as in
+// Compare: repeats are averaged, and cases of a cluster are one unit. The bounds are exact when there are few
+// cases. Errors of an arm count as the worst value where the arm would otherwise look better, so that they never
+// rule out another arm.
 func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Needs: ranking.Needs(len(arms), o.Alpha), Best: []string{}}
 	for _, s := range arms {
@@ -33,7 +34,13 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 		byMean(&r)
 		return r
 	}
-	k := ranker{RankOptions: o, arms: arms, level: ranking.Level(len(arms), o.Alpha), better: moreIsBetter, exact: map[[3]int]stats.Interval{}}
+	k := ranker{
+		RankOptions: o,
+		arms:        arms,
+		level:       ranking.Level(len(arms), o.Alpha),
+		better:      moreIsBetter,
+		exact:       map[[3]int]stats.Interval{},
+	}
 	if o.Metric == eval.MetricBlocked {
 		k.better = lessIsBetter
 	}
@@ -54,7 +61,7 @@ func Rank(arms []*Side, o RankOptions) ranking.Ranking {
 	return r
 }
 
-// byMean puts arms that have no ranking in the order of what was seen, since readers take the first one for the best.
+// byMean orders arms without a ranking by their observed mean, since readers take the first one for the best.
 func byMean(r *ranking.Ranking) {
 	sign := -1.0
 	if r.Metric == eval.MetricBlocked {
@@ -69,7 +76,7 @@ func byMean(r *ranking.Ranking) {
 	slices.SortStableFunc(r.Arms, func(a, b ranking.RankedArm) int { return cmp.Compare(mean(&a), mean(&b)) })
 }
 
-// place is an arm without its intervals.
+// place is the entry of an arm, without intervals.
 func place(s *Side, metric string) ranking.RankedArm {
 	a := ranking.RankedArm{Arm: s.Arm}
 	var mean Sum
@@ -89,8 +96,8 @@ func place(s *Side, metric string) ranking.RankedArm {
 	return a
 }
 
-// Unrankable says why arms cannot be ranked at all, "" when they can: there is one alone, the run is not complete, or the share of errors
-// on some arm is above maxErrors.
+// Unrankable explains why arms cannot be ranked at all, "" when they can. There must be several arms, the run must
+// be complete, and no arm may have a share of errors above maxErrors.
 func Unrankable(arms []*Side, maxErrors float64) string {
 	if len(arms) < 2 {
 		return "a ranking takes two arms or more"
@@ -116,10 +123,10 @@ type ranker struct {
 	arms   []*Side
 	level  float64
 	better direction
-	exact  map[[3]int]stats.Interval // by cases, gained and regressed ones
+	exact  map[[3]int]stats.Interval // by number of cases, gained and regressed
 }
 
-// bounds are the lower bounds of the mean of arm i less that of arm j, and counts what they rest on.
+// bounds are lower bounds of the mean of arm i minus the mean of arm j. It also records in r what they rest on.
 func (k *ranker) bounds(r *ranking.Ranking) [][]float64 {
 	out := make([][]float64, len(k.arms))
 	for i := range out {
@@ -139,7 +146,7 @@ func (k *ranker) bounds(r *ranking.Ranking) [][]float64 {
 	return out
 }
 
-// withErrors bounds head less base from below with each error of head at its worst; 1 when head has none.
+// withErrors is a lower bound of head minus base with each error of head at its worst; 1 when head has no errors.
 func (k *ranker) withErrors(base, head *Side) float64 {
 	if errorsOf(head).Total == 0 {
 		return 1
@@ -148,7 +155,7 @@ func (k *ranker) withErrors(base, head *Side) float64 {
 	return k.atLeast(k.units(p.pairs(p.judged, p.errored), base, head, true), 1)
 }
 
-// units are those of two arms, with each error of head at its worst when that is wanted. More is better.
+// units are the units of two arms, where more is better. worst puts each error of head at its worst.
 func (k *ranker) units(pairs pairs, base, head *Side, worst bool) units {
 	m := newMeasure(Options{Alpha: k.level, Seed: k.Seed}, pairs)
 	m.worst = worst
@@ -159,10 +166,10 @@ func (k *ranker) units(pairs pairs, base, head *Side, worst bool) units {
 	return u
 }
 
-// fewUnits is up to how many units the exact interval is used, which takes milliseconds a pair.
+// fewUnits is the largest number of units for the exact interval, which takes milliseconds a pair.
 const fewUnits = 100
 
-// atLeast bounds the mean difference, times the sign, from below with the error of the level.
+// atLeast is a lower bound of sign times the mean difference, with the error of the level.
 func (k *ranker) atLeast(u units, sign float64) float64 {
 	if len(u.d) == 0 {
 		return -1
@@ -170,7 +177,9 @@ func (k *ranker) atLeast(u units, sign float64) float64 {
 	if !u.binary {
 		return lowerBound(scaledBy(sign, u.d), u.weights, k.level)
 	}
-	n, gained, regressed := len(u.d), u.gained, u.regressed
+	n := len(u.d)
+	gained := u.gained
+	regressed := u.regressed
 	if sign < 0 {
 		gained, regressed = regressed, gained
 	}
@@ -179,12 +188,12 @@ func (k *ranker) atLeast(u units, sign float64) float64 {
 	}
 	lo := stats.Tango(n, gained, regressed, 1-2*k.level).Lo
 	if lo > 0 && stats.NewMcNemar(regressed, gained).Better > k.level {
-		return 0 // the exact test of the flips does not agree
+		return 0 // the exact test of the flips disagrees
 	}
 	return lo
 }
 
-// exactInterval computes an interval once: small suites have the same counts on many pairs.
+// exactInterval caches intervals: in small suites many pairs of arms have the same counts.
 func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
 	if gained < regressed {
 		i := k.exactInterval(n, regressed, gained)
@@ -199,11 +208,17 @@ func (k *ranker) exactInterval(n, gained, regressed int) stats.Interval {
 	return i
 }
 
-// RankRaced is how a race between the arms of a suite ended: left are the arms that left it, with the number of units after which
-// each did. The set of the best are the arms that stayed. The race's own bound on the error holds. There are no intervals, since its arms
-// were not sent the same cases. The options are those of the race.
+// RankRaced ranks the arms of a suite after a race. The arms in left dropped out, each after that number of units.
+// The arms that stayed are the set of the best; the race itself bounds the error. There are no intervals, since
+// arms were not sent the same cases. The options are those of the race.
 func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking {
-	r := ranking.Ranking{Metric: o.Metric, Alpha: o.Alpha, Best: []string{}, Race: &ranking.Raced{}, Why: Unrankable(arms, o.MaxErrors)}
+	r := ranking.Ranking{
+		Metric: o.Metric,
+		Alpha:  o.Alpha,
+		Best:   []string{},
+		Race:   &ranking.Raced{},
+		Why:    Unrankable(arms, o.MaxErrors),
+	}
 	for _, s := range arms {
 		r.Suite = s.Suite
 		a := place(s, o.Metric)

@@ -9,11 +9,11 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// capFactor makes the default cap of a ratio from the baseline's median. What lies above counts as the cap: a mean without a bound can hide
-// any loss in answers that were not seen.
+// capFactor times the baseline's median is the default cap of a ratio. Larger values count as the cap: an
+// unbounded mean can hide any loss in answers that were not seen.
 const capFactor = 5
 
-// amount is what a case costs: milliseconds or tokens.
+// amount is the milliseconds or tokens of a case.
 func amount(metric string, c *Case) Sum {
 	if metric == eval.MetricLatency {
 		return c.LatencyMs
@@ -37,7 +37,8 @@ func DefaultCap(metric string, base *Side) float64 {
 	return capFactor * (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
 
-// ratio compares the means of amounts, each case's at the cap at most, by their ratio: the mean of head - limit x base is to be 0 or less.
+// ratio compares the ratio of mean amounts, each case capped. It tests that the mean of head - limit x base is 0
+// or less.
 func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	most := g.Cap
 	if most == 0 {
@@ -47,7 +48,7 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	u := m.unitsOf(ofBase, ofHead, bothSides)
 	c.N, c.Test = u.n, "means of capped amounts, bounded"
 	c.Base, c.Head = u.means()
-	if c.N == 0 || c.Base == 0 || c.Head == 0 { // what took nothing was not measured
+	if c.N == 0 || c.Base == 0 || c.Head == 0 { // 0 means that nothing was measured
 		c.N = 0
 		return
 	}
@@ -74,10 +75,11 @@ func (m *measure) ratio(c *MetricComparison, g eval.MetricMargin, base *Side) {
 	c.Interval = oriented(agreed(c, -i[1], -i[0], m.Alpha, limits{-1, -g.Margin}), lessIsBetter)
 }
 
-// mostHidden is which share of the baseline's amounts a cap may hide: beyond, most of what a rise could be about is not seen.
+// mostHidden is the largest share of the baseline's amounts that a cap may hide: above it, the cap hides most of
+// what a rise could affect.
 const mostHidden = 0.25
 
-// hidden is which share of the baseline's amounts lies above the cap.
+// hidden is the share of the baseline's amounts above the cap.
 func (m *measure) hidden(metric string, most float64) float64 {
 	var whole, seen float64
 	for _, p := range m.pairs.each {
@@ -92,7 +94,8 @@ func (m *measure) hidden(metric string, most float64) float64 {
 	return 1 - seen/whole
 }
 
-// capped are the amounts of both sides, as shares of the cap. Errors of head count as the cap where the worst is measured.
+// capped are the amounts of both sides as shares of the cap. Errors of head count as the cap when the worst case
+// is measured.
 func (m *measure) capped(metric string, most float64) (ofBase, ofHead value) {
 	ofBase = func(c *Case) (float64, bool) {
 		v, ok := amount(metric, c).Mean()
@@ -108,26 +111,28 @@ func (m *measure) capped(metric string, most float64) (ofBase, ofHead value) {
 	}
 }
 
-// gain is by how much head - limit x base lies below 0 when nothing changed, as a share of the distance to its worst value.
+// gain is the distance of head - limit x base below 0 when nothing changed, as a share of the distance to its
+// worst value.
 func gain(base, most, limit float64) float64 {
 	room := (limit - 1) * base
 	return room / (room + most)
 }
 
-// RatioNeeds is how many units it takes to show a ratio within limit when nothing changed and all cases cost the same.
+// RatioNeeds is the number of units that shows a ratio within limit when nothing changed and all cases cost the
+// same.
 func RatioNeeds(base, most, limit, alpha float64) int {
 	return stats.MinCasesConstant(alpha, gain(base, most, limit))
 }
 
-// RatioOutlook is what a limit of latency or tokens takes, before a request is sent.
+// RatioOutlook is what a limit of latency or tokens needs, before a request is sent.
 type RatioOutlook struct {
 	Metric string  `json:"metric"`
 	Limit  float64 `json:"limit"`
-	Cap    float64 `json:"cap"`    // what a case counts at most
+	Cap    float64 `json:"cap"`    // largest value that counts for a case
 	Needed int     `json:"needed"` // units, when nothing changes and all cases cost the same
 }
 
-// NewRatioOutlook is false when the baseline has no value of the metric.
+// NewRatioOutlook returns false when the baseline has no value of the metric.
 func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlook, bool) {
 	out := RatioOutlook{Metric: g.Name, Limit: g.Margin, Cap: g.Cap}
 	if out.Cap == 0 {
@@ -147,15 +152,15 @@ func NewRatioOutlook(g eval.MetricMargin, base *Side, alpha float64) (RatioOutlo
 	return out, true
 }
 
-// ratioTest tests the ratio of the means of units, none above most.
+// ratioTest tests the ratio of the means of units, whose values are at most most.
 type ratioTest struct {
 	units
 	most float64
-	x    []float64 // room for what is tested
-	room []float64 // for the test
+	x    []float64 // scratch space for the tested values
+	room []float64 // scratch space for the test
 }
 
-// below is the p of the hypothesis that the ratio is limit or more.
+// below is the p value of the hypothesis that the ratio is limit or more.
 func (t ratioTest) below(limit float64) float64 {
 	for i := range t.x {
 		t.x[i] = (limit*t.base[i] - t.head[i]) / t.most
@@ -163,7 +168,7 @@ func (t ratioTest) below(limit float64) float64 {
 	return atMostZero(t.x, t.weights, -1, t.room)
 }
 
-// above is the p of the hypothesis that the ratio is limit or less.
+// above is the p value of the hypothesis that the ratio is limit or less.
 func (t ratioTest) above(limit float64) float64 {
 	for i := range t.x {
 		t.x[i] = (t.head[i] - limit*t.base[i]) / t.most
@@ -171,7 +176,7 @@ func (t ratioTest) above(limit float64) float64 {
 	return atMostZero(t.x, t.weights, -max(limit, 1e-9), t.room)
 }
 
-// interval is every ratio that neither test rejects.
+// interval holds every ratio that neither test rejects.
 func (t ratioTest) interval(estimate, alpha float64) [2]float64 {
 	top := 2 * (estimate + 1)
 	for ; t.below(top) > alpha && top < 1e6; top *= 2 {
@@ -181,6 +186,6 @@ func (t ratioTest) interval(estimate, alpha float64) [2]float64 {
 	return [2]float64{lo, hi}
 }
 
-// reach is the probability that all units of a sample miss a loss of the whole range that a share of all units has.
-// Below it nothing is ever "not worse", on any route.
+// reach is the probability that a sample misses every unit with a loss of the whole range, when a share of all
+// units has one. Above alpha, no test can show "not worse".
 func reach(share, units float64) float64 { return math.Pow(1-min(share, 1), units) }

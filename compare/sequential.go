@@ -8,30 +8,30 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// EarlyShare is the share of alpha that is spent on looking early. The rest is for the tests at the end, so that both
-// together err no more often than alpha.
+// EarlyShare is the share of alpha that is spent on looking early. The rest is for the final tests, so that
+// together they err at most as often as alpha.
 const EarlyShare = 0.2
 
-// Parameters of the e-processes (docs/explanation/verdicts.md): bets in a mixture, and the part of the margin that a
-// loss must exceed to be reported early.
+// Parameters of the e-processes (docs/explanation/verdicts.md): the bets that are mixed, and the share of the
+// margin that a loss must exceed to be reported early.
 const (
 	bets     = 24
 	failPart = 0.5
 )
 
-// Sequential watches an arm while its units come in the order of the schedule, and says when the verdict is known. It is
-// a function of what it was fed, and of nothing else.
+// Sequential watches an arm while its units come in the order of the schedule, and reports when the verdict is
+// known. It depends only on the units that it was fed.
 //
 // Source: betting e-processes, Waudby-Smith and Ramdas 2024; docs/explanation/verdicts.md.
 type Sequential struct {
 	metrics  []eval.MetricMargin
 	bets     []*stats.Betting
-	alpha    float64 // for looking early
-	verdicts int     // of all arms and metrics, over which alpha is divided for "regressed"
+	alpha    float64 // error spent on looking early
+	verdicts int     // number over all arms and metrics, which divides alpha for "regressed"
 	fed      int
 }
 
-// NewSequential watches the metrics of an arm; alpha is that of the gate, verdicts the number of metrics over all arms.
+// NewSequential watches the metrics of an arm. alpha is the gate's, verdicts the number of metrics over all arms.
 func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Sequential {
 	s := &Sequential{metrics: metrics, alpha: alpha * EarlyShare, verdicts: verdicts}
 	for _, m := range metrics {
@@ -40,20 +40,19 @@ func NewSequential(metrics []eval.MetricMargin, alpha float64, verdicts int) *Se
 	return s
 }
 
-// Unit is what an independent unit says, by metric: the difference, head minus base, NaN when there is none. It also
-// has the difference with each error of head at the worst value of its metric. The weight is, of clusters, the size
-// over that of the largest.
+// Unit holds, by metric, the difference head minus base of an independent unit, NaN when there is none, and the
+// same with each error of head at its worst value. The weight of a cluster is its size over the largest size.
 type Unit struct {
 	Differences, Worst []float64
 	Weight             float64
 }
 
-// Feed takes the next unit. It returns a stop when the verdict is known, nil otherwise.
+// Feed adds the next unit. It returns a stop when the verdict is known, else nil.
 func (s *Sequential) Feed(u Unit) *eval.EarlyVerdict {
 	s.fed++
 	for i := range s.metrics {
 		d, worst := u.Differences[i], u.Worst[i]
-		if s.metrics[i].Name == eval.MetricBlocked { // more of them is worse
+		if s.metrics[i].Name == eval.MetricBlocked { // more blocked answers is worse
 			d, worst = -d, -worst
 		}
 		s.bets[i].Add(d, worst, u.Weight)
@@ -77,7 +76,7 @@ func (s *Sequential) Feed(u Unit) *eval.EarlyVerdict {
 	return stop
 }
 
-// Of adds up what the case says of a metric.
+// Of is the case's total for a metric.
 func (c *Case) Of(s *Side, metric string) Sum {
 	switch metric {
 	case eval.MetricPass:

@@ -6,21 +6,22 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// value is what a case says of a metric, false when it says nothing.
+// value is a metric of a case, false when the case has none.
 type value func(*Case) (float64, bool)
 
-// groups says which pairs belong together. Cases of one request are one question with several repeats. The questions
-// of one cluster depend on each other, so a cluster is one independent unit, with the weight of its questions.
+// groups maps pairs to requests, and requests to units. Cases with one request are one question with several
+// repeats. The questions of a cluster depend on each other, so a cluster is one independent unit, weighted by its
+// number of questions.
 type groups struct {
 	pairs   int
-	request []uint32 // of each pair, the number of its request; nil where each pair is a unit
-	unit    []uint32 // of each request, the number of its unit; the same
+	request []uint32 // request number by pair; nil where each pair is a unit
+	unit    []uint32 // unit number by request; nil where each pair is a unit
 }
 
 // apart reports whether each pair is a unit.
 func (g *groups) apart() bool { return g.unit == nil }
 
-// requests is how many there are.
+// requests is the number of different requests.
 func (g *groups) requests() int {
 	if g.apart() {
 		return g.pairs
@@ -28,7 +29,7 @@ func (g *groups) requests() int {
 	return len(g.unit)
 }
 
-// requestOf is the request of a pair.
+// requestOf is the request number of a pair.
 func (g *groups) requestOf(pair int) int {
 	if g.apart() {
 		return pair
@@ -36,7 +37,7 @@ func (g *groups) requestOf(pair int) int {
 	return int(g.request[pair])
 }
 
-// unitOf is the unit of a request.
+// unitOf is the unit number of a request.
 func (g *groups) unitOf(request int) int {
 	if g.apart() {
 		return request
@@ -44,15 +45,15 @@ func (g *groups) unitOf(request int) int {
 	return int(g.unit[request])
 }
 
-// groupsOf numbers the requests and units of pairs in the order in which they come. Clusters are those of either side.
+// groupsOf numbers requests and units in order of appearance. A cluster on either side counts.
 func groupsOf(p *pairs) groups {
 	g := groups{pairs: len(p.at), request: make([]uint32, len(p.at))}
 	sent := func(i int) [2]key {
 		return [2]key{p.base.requests.at(int(p.at[i].base)), p.head.requests.at(int(p.at[i].head))}
 	}
-	requests := newFinder(len(p.at), sent) // by what they are on both sides
+	requests := newFinder(len(p.at), sent) // by the requests of both sides
 	u := newUnion(len(p.at))
-	turned := false // a request of one side is not that of the other
+	turned := false // whether the requests of some pair differ
 	for i, at := range p.at {
 		both := sent(i)
 		if both[0] == (key{}) || both[1] == (key{}) {
@@ -76,7 +77,7 @@ func groupsOf(p *pairs) groups {
 	return g
 }
 
-// joinRequests joins the questions with the same request on the side of head.
+// joinRequests joins questions that have the same request on head's side.
 func (p *pairs) joinRequests(u *union, question []uint32) {
 	sent := func(i int) key { return p.head.requests.at(int(p.at[i].head)) }
 	first := newFinder(len(p.at), sent)
@@ -93,8 +94,8 @@ func (p *pairs) joinRequests(u *union, question []uint32) {
 	}
 }
 
-// Question names the request of a case on both sides, "" where one is not known. Cases with the same request on one
-// side alone are different questions that depend on each other. A prompt that drops a variable must not turn a
+// Question identifies the pair of requests of a case, "" where one is unknown. Cases with the same request on only
+// one side are different questions that depend on each other. A prompt that drops a variable must not turn a
 // hundred cases into one.
 func Question(base, head string) string {
 	if base == "" || head == "" {
@@ -103,7 +104,7 @@ func Question(base, head string) string {
 	return base + "\x00" + head
 }
 
-// cluster and request are names of units, which must not be taken for each other.
+// cluster and request make unit names in separate namespaces.
 func cluster(name string) string { return named("cluster", name) }
 func request(hash string) string { return named("request", hash) }
 
@@ -114,7 +115,7 @@ func named(what, name string) string {
 	return what + "\x00" + name
 }
 
-// connected numbers the sets of items that share a name, directly or through others.
+// connected numbers the sets of items that share a name, directly or through other items.
 func connected(names [][]string) (out []int) {
 	u := newUnion(len(names))
 	for i := range names {
@@ -129,24 +130,24 @@ func connected(names [][]string) (out []int) {
 	return out
 }
 
-// union finds the sets of items that share a name.
+// union is a union-find of items that share a name.
 type union struct {
 	parent []uint32
-	first  map[string]uint32 // the item that had a name first
-	joined int               // items that are in the set of another one
+	first  map[string]uint32 // first item with a name
+	joined int               // number of items joined to an earlier one
 }
 
-// newUnion has room for n items.
+// newUnion makes room for n items.
 func newUnion(n int) union { return union{parent: make([]uint32, 0, n)} }
 
-// add is one more item.
+// add adds an item and returns its number.
 func (u *union) add() uint32 {
 	item := fromOne(len(u.parent)) - 1
 	u.parent = append(u.parent, item)
 	return item
 }
 
-// root is the item by which a set is known: its first.
+// root is the first item of the set, which identifies it.
 func (u *union) root(i uint32) uint32 {
 	for u.parent[i] != i {
 		u.parent[i] = u.parent[u.parent[i]]
@@ -155,7 +156,7 @@ func (u *union) root(i uint32) uint32 {
 	return i
 }
 
-// join gives an item a name; "" is none.
+// join gives an item a name; "" is ignored.
 func (u *union) join(i uint32, name string) {
 	if name == "" {
 		return
@@ -171,7 +172,7 @@ func (u *union) join(i uint32, name string) {
 	u.unite(at, i)
 }
 
-// unite puts two items into one set.
+// unite merges the sets of two items.
 func (u *union) unite(one, other uint32) {
 	if a, b := u.root(one), u.root(other); a != b {
 		u.parent[max(a, b)] = min(a, b)
@@ -179,7 +180,7 @@ func (u *union) unite(one, other uint32) {
 	}
 }
 
-// numbers gives each item the number of its set, in the order in which sets come.
+// numbers gives each item the number of its set, in order of appearance.
 func (u *union) numbers() []uint32 {
 	out := make([]uint32, len(u.parent))
 	sets := uint32(0)
@@ -194,7 +195,7 @@ func (u *union) numbers() []uint32 {
 	return out
 }
 
-// duplicates lists the names of cases with the same request, where there are several.
+// duplicates lists the names of cases that share a request.
 func (g *groups) duplicates(pairs *pairs) (out [][]string) {
 	if g.requests() == g.pairs {
 		return nil
@@ -217,17 +218,17 @@ func (g *groups) duplicates(pairs *pairs) (out [][]string) {
 // units are the independent units of a metric: a question, or a cluster of them.
 type units struct {
 	n                  int
-	base, head         []float64 // means of the unit's questions, where keep says so
-	d                  []float64 // head minus base, where it says otherwise
-	weights            []float64 // questions of the unit, over their mean number; the mean weight is 1
+	base, head         []float64 // means of the unit's questions, if kept
+	d                  []float64 // head minus base, if kept
+	weights            []float64 // number of questions of the unit, scaled to the mean 1
 	keep               kept
 	total              sums // weighted, of all units
 	clustered, repeats bool
-	binary             bool // every unit is one question, and says 0 or 1
-	gained, regressed  int  // questions
+	binary             bool // every unit is one question with the value 0 or 1
+	gained, regressed  int  // number of questions
 }
 
-// kept is what a test needs of units: of a million, each number of theirs takes 8 MB.
+// kept selects which numbers of units are stored: for a million units, each takes 8 MB.
 type kept bool
 
 const (
@@ -271,13 +272,13 @@ func (m *measure) unitsOf(ofBase, ofHead value, keep kept) units {
 	return u
 }
 
-// units are those of a metric, to test their differences.
+// units are the units of a metric, for tests of differences.
 func (m *measure) units(metric string, base, head *Side) units {
 	ofBase, ofHead := m.values(metric, base, head)
 	return m.unitsOf(ofBase, ofHead, differences)
 }
 
-// sums are those of a question, or of a unit.
+// sums are totals of a question, or of a unit.
 type sums struct{ base, head Sum }
 
 func (s *sums) means() (base, head float64) {
@@ -286,13 +287,13 @@ func (s *sums) means() (base, head float64) {
 	return base, head
 }
 
-// both adds up the two sides of questions, or of units.
+// both sums the two sides of questions, or of units.
 type both struct {
 	of    []sums
-	order []int // those with values, as they come
+	order []int // indexes with values, in order of appearance
 }
 
-// add takes up values, and gives how many there are now of the same question.
+// add adds values, and returns how many that question now has.
 func (a *both) add(at int, base, head float64) int {
 	s := &a.of[at]
 	if s.base.N == 0 {
@@ -313,7 +314,7 @@ func (u *units) reserve(n int) {
 	}
 }
 
-// add takes up a unit.
+// add appends a unit.
 func (u *units) add(base, head, weight float64) {
 	if u.keep == bothSides {
 		u.base, u.head = append(u.base, base), append(u.head, head)
@@ -326,13 +327,13 @@ func (u *units) add(base, head, weight float64) {
 	u.total.head.Total += weight * head
 }
 
-// means are those of the questions of both sides.
+// means are the means of both sides over questions.
 func (u *units) means() (base, head float64) {
 	n := float64(max(1, u.n))
 	return u.total.base.Total / n, u.total.head.Total / n
 }
 
-// count takes up a question.
+// count counts a question.
 func (u *units) count(b, h float64) {
 	u.binary = u.binary && (b == 0 || b == 1) && (h == 0 || h == 1)
 	switch {
@@ -343,11 +344,11 @@ func (u *units) count(b, h float64) {
 	}
 }
 
-// mean is that of the questions.
+// mean is the mean of x over questions.
 func (u *units) mean(x []float64) float64 { return weightedMean(x, u.weights) }
 
-// values are where a metric of both sides comes from. An error of head counts as the worst value of its metric in the measure of the
-// worst, and nowhere in the other; errors of base count nowhere.
+// values are the values of a metric on both sides. An error of head counts as the metric's worst value when
+// m.worst is set; other errors do not count.
 func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value) {
 	errors := func(c *Case) int {
 		if m.worst {
@@ -375,14 +376,14 @@ func (m *measure) values(metric string, base, head *Side) (ofBase, ofHead value)
 	atBase, atHead := slices.Index(base.Metrics, metric), slices.Index(head.Metrics, metric)
 	return func(c *Case) (float64, bool) { return c.named(atBase).Mean() }, func(c *Case) (float64, bool) {
 		s := c.named(atHead)
-		if m.worst && s.N == 0 { // it was judged, and the metric has no value
+		if m.worst && s.N == 0 { // judged, but without a value of the metric
 			return 0, true
 		}
 		return Sum{s.Total, s.N + errors(c)}.Mean()
 	}
 }
 
-// named is what the case says of the named metric at this place.
+// named is the case's total of the named metric with this index.
 func (c *Case) named(at int) Sum {
 	if at < 0 || at >= len(c.Metrics) {
 		return Sum{}

@@ -13,7 +13,7 @@ import (
 
 // Flags of a metric's verdict.
 const (
-	worseWithinMargin = "worse_within_margin" // not worse by the margin, and worse all the same
+	worseWithinMargin = "worse_within_margin" // worse, but not by more than the margin
 	beyondMargin      = "beyond_margin"       // worse by more than the margin
 )
 
@@ -109,7 +109,7 @@ func orOne(p *float64) float64 {
 	return *p
 }
 
-// withErrors is a p value that holds with the worst value for each error, too.
+// withErrors combines p with the p value that has each error at its worst.
 func withErrors(m *MetricComparison, p float64, which int) float64 {
 	if m.PWithErrors == nil {
 		return p
@@ -117,14 +117,14 @@ func withErrors(m *MetricComparison, p float64, which int) float64 {
 	return max(p, m.PWithErrors[which])
 }
 
-// tested are the p values of a metric: not inferior, with each error at its worst, and worse and better, each
-// corrected for the number of tests.
+// tested are the p values of a metric: not inferior, the same with each error at its worst, and worse and better,
+// both corrected for the number of tests.
 type tested struct {
 	notInferior, worse, better float64
 	tests                      int
 }
 
-// decide is the rule for one metric: by tests that each err in one of 1/alpha cases at most.
+// decide is the rule for one metric. Each of its tests has error rate alpha.
 func decide(m *MetricComparison, p tested, alpha float64) {
 	flags := m.Flags
 	m.Flags = nil
@@ -173,10 +173,10 @@ func (m *MetricComparison) adviseBetter(p, alpha float64) {
 	)
 }
 
-// order is from the best verdict to the worst.
+// order sorts verdicts from best to worst.
 var order = []eval.Verdict{"", eval.Improved, eval.NotWorse, eval.Inconclusive, eval.Regressed, eval.Invalid}
 
-// Worse is the worse of two verdicts.
+// Worse returns the worse of two verdicts.
 func Worse(a, b eval.Verdict) eval.Verdict {
 	if slices.Index(order, a) > slices.Index(order, b) {
 		return a
@@ -184,10 +184,10 @@ func Worse(a, b eval.Verdict) eval.Verdict {
 	return b
 }
 
-// power is the probability that an equal candidate is called not worse, for which suites are sized.
+// power is the probability, for which suites are sized, that an equal candidate is called not worse.
 const power = 0.8
 
-// Advise says what it would take to know, for each metric that Decide left open.
+// Advise adds to each metric that Decide left open what a decision would take.
 func Advise(arms []ArmComparison, o Options) {
 	for i := range arms {
 		a := &arms[i]
@@ -199,7 +199,7 @@ func Advise(arms []ArmComparison, o Options) {
 	}
 }
 
-// advise says what it would take to know, for a metric that is not decided.
+// advise says what a decision on an open metric would take.
 func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	switch {
 	case m.Verdict != eval.Inconclusive || m.Margin == nil || a.EarlyVerdict != nil || m.Advice != "":
@@ -214,8 +214,8 @@ func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 }
 
-// adviseCases says how many more cases are needed, always with the condition. Where the loss that was seen uses up
-// the margin, no number can be named.
+// adviseCases says how many more cases are needed, always with the condition. When the observed loss uses up the
+// margin, it names no number.
 func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	loss := -m.Estimate
 	if m.Name == eval.MetricBlocked {
@@ -231,7 +231,7 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 		return
 	}
 	more, of := float64(m.MoreCases), ""
-	if a.BaseArm != a.HeadArm { // the other arm takes its own
+	if a.BaseArm != a.HeadArm { // the arms may cost different amounts, so name the one meant
 		of = " of " + a.HeadArm
 	}
 	m.Advice = fmt.Sprintf(
@@ -247,10 +247,12 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 }
 
-// needed is how many cases it takes to show a difference of d, given how much the cases of m differ. It uses the
-// exact power of the tests where cases passed or failed once, and that of a t test elsewhere.
+// needed is the number of cases that shows a difference of d, given the variance of m. It uses the exact power of
+// the tests where cases passed or failed once, otherwise the power of a t test.
 func needed(m *MetricComparison, d, alpha float64) int {
-	variance, scale, test := stats.Discordance(m.N, m.Gained, m.Regressed), cmp.Or(m.scale, 1), strings.TrimPrefix(m.Test, jackknife)
+	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
+	scale := cmp.Or(m.scale, 1)
+	test := strings.TrimPrefix(m.Test, jackknife)
 	variance *= scale * scale
 	if m.Asymptotic != nil || strings.HasPrefix(m.Test, "Tango") {
 		return stats.CasesForPower(variance, d, alpha, power)
@@ -259,7 +261,7 @@ func needed(m *MetricComparison, d, alpha float64) int {
 		t := stats.StudentTQuantile(1-alpha, float64(m.N-1))
 		sd := (m.Interval[1] - m.Interval[0]) / 2 / t * math.Sqrt(float64(m.N))
 		variance = sd * sd
-	} else if m.Name == eval.MetricChoose { // whose differences are halves
+	} else if m.Name == eval.MetricChoose { // its differences are halves
 		variance /= 4
 	}
 	return max(stats.CasesNeeded(variance, d, alpha, power), stats.MinCasesConstant(alpha, d/scale))

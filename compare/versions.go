@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ScorerVersion is a kind of scorer whose meaning has another version on each side, which is all that changed in some cases.
+// ScorerVersion is a kind of scorer whose version differs between the sides, and that is all that changed in some
+// cases.
 type ScorerVersion struct {
 	Kind  string `json:"kind"`
 	Base  int    `json:"base"`
@@ -16,7 +17,7 @@ type ScorerVersion struct {
 	Cases int    `json:"cases"`
 }
 
-// addVersions notes that a case changed in nothing but the versions of its scorers' kinds, if so.
+// addVersions records a case that changed only in the versions of its scorers' kinds.
 func (p *Pairing) addVersions(base, head string) {
 	for _, one := range versionsApart(base, head) {
 		at := slices.IndexFunc(p.ScorerVersions, func(v ScorerVersion) bool { v.Cases = 0; return v == one })
@@ -28,7 +29,7 @@ func (p *Pairing) addVersions(base, head string) {
 	}
 }
 
-// versionsApart are the kinds whose versions differ between two hashes of scorers; none when more than that differs.
+// versionsApart are the kinds whose versions differ between two hashes of scorers; none when more differs.
 func versionsApart(base, head string) (out []ScorerVersion) {
 	before, was := splitVersions(base)
 	after, is := splitVersions(head)
@@ -45,12 +46,13 @@ func versionsApart(base, head string) (out []ScorerVersion) {
 	return out
 }
 
-// splitVersions takes a hash of scorers apart: 0123456789abcdef+choice.2. Kinds with their first meaning are not named.
+// splitVersions splits a hash of scorers such as 0123456789abcdef+choice.2. Kinds at their first version are not
+// listed.
 func splitVersions(scorers string) (hash string, versions map[string]int) {
 	hash, rest, _ := strings.Cut(scorers, "+")
 	versions = map[string]int{}
 	for part := range strings.SplitSeq(rest, "+") {
-		kind, version, _ := strings.Cut(part, ".") // no name of a kind has a dot
+		kind, version, _ := strings.Cut(part, ".") // names of kinds have no dot
 		if n, err := strconv.Atoi(version); err == nil {
 			versions[kind] = n
 		}
@@ -58,8 +60,8 @@ func splitVersions(scorers string) (hash string, versions map[string]int) {
 	return hash, versions
 }
 
-// Rescore says which scorers mean something else on both sides, and how to judge the answers of the older one again;
-// "" when none does. It takes the ids of both runs; that of head is "" before there is one.
+// Rescore says which scorers changed their meaning, and how to judge the older answers again; "" when none did. It
+// takes the ids of both runs; head's is "" before there is one.
 func (p *Pairing) Rescore(base, head string) string {
 	if len(p.ScorerVersions) == 0 {
 		return ""

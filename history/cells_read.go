@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// inCells adds the points of one case in the runs whose cells are many to a row to those of other runs. The newest come first.
+// inCells adds the points of a case, newest first, from runs whose cells are too many for one row.
 func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed bool) ([]coursePoint, error) {
 	if version, err := versionOf(s.db); err != nil || version < withBuckets {
 		return found, err
@@ -43,7 +43,7 @@ func (s *Store) wordOf(text string) (id int64, err error) {
 	return id, err
 }
 
-// bucketsOf is the statement for the buckets that a case would be in, those of the newest run first.
+// bucketsOf is the SQL statement for the buckets that may hold a case, newest run first.
 func bucketsOf(q *Query) (statement string, args []any) {
 	const word = "(SELECT id FROM word WHERE text = ?)"
 	return "SELECT r.id, r.startedAt, r.emulator, r.started, c.data FROM run r CROSS JOIN cells c ON c.run = r.n AND c.suite = " + word +
@@ -51,7 +51,7 @@ func bucketsOf(q *Query) (statement string, args []any) {
 		[]any{q.Suite, q.Arm, hashOf(q.Case)}
 }
 
-// runsWith yields the runs that have a case, the newest first, each with the cells of that name: mostly one.
+// runsWith yields the runs with a case, newest first, each with the cells of that name: mostly one.
 func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
 	statement, args := bucketsOf(q)
 	rows, err := s.db.Query(statement, args...)
@@ -106,7 +106,7 @@ func (c *courseRow) add(one *cell, metric int64, named bool) {
 	c.sum, c.n, c.units = float64(c.pass), c.pass+c.fail, c.pass+c.fail+c.error
 }
 
-// casesInCells adds the cases of the runs whose cells are many to a row to those of other runs.
+// casesInCells adds the cases of runs whose cells are too many for one row.
 func (s *Store) casesInCells(names []string, suite, arm string, limit int) ([]string, error) {
 	if version, err := versionOf(s.db); err != nil || version < withBuckets {
 		return names, err

@@ -12,8 +12,8 @@ type Ranking struct {
 	Metric string `json:"metric"`
 	// Alpha bounds the error of Best, and of all intervals together.
 	Alpha float64 `json:"alpha"`
-	Cases int     `json:"cases"` // on which some two arms were compared, at most
-	Units int     `json:"units"` // independent units among them, at least
+	Cases int     `json:"cases"` // most cases on which any two arms were compared
+	Units int     `json:"units"` // fewest independent units among them
 	// Needs is the number of units below which no arm could ever be ruled out. With fewer there is no ranking.
 	Needs int `json:"needs"`
 	// Why says why there is no ranking; "" when there is one.
@@ -26,13 +26,13 @@ type Ranking struct {
 	Race *Raced `json:"race,omitempty"`
 }
 
-// Raced is how a race ended: arms left it when it was known that they are not the best.
+// Raced is the result of a race: arms leave it once they cannot be the best.
 type Raced struct {
 	Planned int `json:"planned"` // trials of all arms
 	Saved   int `json:"saved"`   // trials that were not needed
 }
 
-// RankedArm is an arm in its place.
+// RankedArm is an arm of a ranking.
 type RankedArm struct {
 	Arm  string   `json:"arm"`
 	Mean *float64 `json:"mean"` // of the metric over the arm's judged cases; nil when none was judged
@@ -43,13 +43,13 @@ type RankedArm struct {
 	Best     bool        `json:"best"` // it is in the set of the best
 	Cases    int         `json:"cases"`
 	Errors   int         `json:"errors"`
-	// Left is how many cases an arm had been sent when it left a race; 0: it stayed.
+	// Left is how many cases an arm had run when it left a race; 0: it stayed.
 	Left int `json:"left,omitempty"`
 
 	Taken
 }
 
-// Taken is what a trial of an arm takes on average, nil where it is unknown.
+// Taken is the average cost of a trial of an arm, nil where unknown.
 type Taken struct {
 	Cost         *float64 `json:"cost"` // money by a price list, in its currency
 	Tokens       *float64 `json:"tokens"`
@@ -57,8 +57,9 @@ type Taken struct {
 	LatencyP95Ms *float64 `json:"latencyP95Ms"`
 }
 
-// Needs is the number of independent units below which no arm can be ruled out at all: even if another one did better on every unit, the
-// chance of that is 2^-n or more for two equal arms, and one of k-1 arms may have it.
+// Needs is the number of independent units below which no arm can be ruled out at all. Suppose that another arm
+// did better on every unit: for two equal arms that has a chance of 2^-n or more, and it may happen to any of k-1
+// arms.
 func Needs(arms int, alpha float64) int {
 	if arms < 2 {
 		return 1
@@ -66,11 +67,11 @@ func Needs(arms int, alpha float64) int {
 	return int(math.Ceil(math.Log2(float64(arms-1) / alpha)))
 }
 
-// Level is the one-sided error rate of each comparison of an arm with each of the others, so that all k-1 of them hold together with an
-// error of alpha: Bonferroni's.
+// Level is the one-sided error rate of each comparison of an arm with another. By Bonferroni, all k-1 comparisons
+// of an arm hold together with an error of alpha.
 func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms-1)) }
 
-// NoRanking takes the set of the best and the intervals back, and says why.
+// NoRanking removes the set of the best and the intervals, and says why.
 func (r *Ranking) NoRanking(why string) {
 	r.Why, r.Best = why, []string{}
 	for i := range r.Arms {
@@ -119,7 +120,7 @@ func (r *Ranking) Order(lower func(i, j int) float64) {
 	}
 }
 
-// value puts what is unknown behind everything else.
+// value sorts unknown values last.
 func value(x *float64) float64 {
 	if x == nil {
 		return math.Inf(-1)

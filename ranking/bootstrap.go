@@ -14,14 +14,14 @@ const draws = 2000
 // drawnHalf is the mean of a half of the prior in a draw.
 const drawnHalf = 3 * priorHalf
 
-// mostParts is the number of parts of the units, at most, that are left out in turn.
+// mostParts is the most parts of the units for the jackknife.
 const mostParts = 400
 
-// bootstrap are the preferences that samples of the units give.
+// bootstrap holds the preferences in resamples of the units.
 type bootstrap struct {
 	center []float64   // angles of the preferences over the others
-	drawn  [][]float64 // the same, by draw
-	less   [][]float64 // the same, each without a part of the units (jackknife)
+	drawn  [][]float64 // angles by draw
+	less   [][]float64 // angles by left-out part of the units (jackknife)
 	units  int
 }
 
@@ -49,7 +49,7 @@ func (t *tally) bootstrap(f *davidson, seed uint64) *bootstrap {
 	return b
 }
 
-// leavingOut fits the strengths without a part of the units, for each part: single units while these are few.
+// leavingOut refits the strengths without each part of the units: without single units while these are few.
 func (t *tally) leavingOut(f *davidson) (out [][]float64) {
 	pairs, even := slices.Clone(t.pairs), evenPrior(len(t.members))
 	parts := min(len(t.units), mostParts)
@@ -60,7 +60,7 @@ func (t *tally) leavingOut(f *davidson) (out [][]float64) {
 				pairs[t.units[u][i].pair].add(&t.units[u][i].counts, -1)
 			}
 		}
-		for i := range pairs { // what is 0 but for rounding
+		for i := range pairs { // 0 except for rounding
 			pairs[i].w, pairs[i].l, pairs[i].t = atLeast0(pairs[i].w), atLeast0(pairs[i].l), atLeast0(pairs[i].t)
 		}
 		out = append(out, angles(newton(pairs, even, f).field()))
@@ -85,7 +85,7 @@ func angles(p []float64) []float64 {
 	return out
 }
 
-// shareOf is the preference of an angle.
+// shareOf is the preference for an angle.
 func shareOf(angle float64) float64 {
 	s := math.Sin(min(max(angle, 0), math.Pi/2))
 	return s * s
@@ -152,7 +152,9 @@ func (b *bootstrap) best(alpha float64) []bool {
 func (b *bootstrap) errors(of func(x []float64) float64) (drawn, err float64) {
 	n, center := float64(b.units), of(b.center)
 	drawn = b.deviation(func(draw int) float64 { return of(b.drawn[draw]) - center })
-	mean, sum, parts := 0.0, 0.0, float64(len(b.less))
+	mean := 0.0
+	sum := 0.0
+	parts := float64(len(b.less))
 	for _, x := range b.less {
 		mean += of(x) / parts
 	}

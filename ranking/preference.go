@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// ChosenPair is what a judge chose between the answers of two arms to one case.
+// ChosenPair is a judge's choice between the answers of two arms to one case.
 type ChosenPair struct {
-	First, Second int // the arms, by their places
+	First, Second int // indexes of the arms
 	// Unit is the independent unit of the case, from 0: cases that depend on each other share one.
 	Unit int
-	// Wins, Losses and Ties are shares of the case's repeats, as First did: together they are 1.
+	// Wins, Losses and Ties are shares of the case's repeats from First's point of view; they add up to 1.
 	Wins, Losses, Ties float64
 }
 
-// PreferenceOptions say how arms are ranked by preferences. The zero value has the defaults.
+// PreferenceOptions configure a ranking by preferences. The zero value has the defaults.
 type PreferenceOptions struct {
 	Alpha float64 // error rate of the set of the best and of all intervals together; 0 is 0.05
-	Seed  uint64  // of the draws: the same data have the same ranking
+	Seed  uint64  // seed of the draws: equal data give an equal ranking
 }
 
 const defaultAlpha = 0.05
@@ -50,11 +50,11 @@ type PreferredArm struct {
 	// Preference is how far the judge prefers the arm to the others of its group, by the model: the mean over them of
 	// P(preferred) + P(tie)/2, between 0 and 1.
 	Preference *float64 `json:"preference"`
-	// Interval is that of Preference; nil below the least number of units.
+	// Interval is the interval of Preference; nil with too few units.
 	Interval *[2]float64 `json:"interval"`
 	Best     bool        `json:"best"`
 	Group    int         `json:"group"` // from 1; arms of different groups cannot be ranked against each other
-	// Wins, Losses and Ties are those of the arm over all pairs, in cases.
+	// Wins, Losses and Ties are the arm's totals over all pairs, in cases.
 	Wins   float64 `json:"wins"`
 	Losses float64 `json:"losses"`
 	Ties   float64 `json:"ties"`
@@ -62,17 +62,17 @@ type PreferredArm struct {
 	Taken
 }
 
-// PreferredPair is what was judged between two arms, in cases: repeats are averaged.
+// PreferredPair is the result between two arms, in cases with averaged repeats.
 type PreferredPair struct {
 	First  string  `json:"first"`
 	Second string  `json:"second"`
-	Wins   float64 `json:"wins"` // of First
+	Wins   float64 `json:"wins"` // for First
 	Losses float64 `json:"losses"`
 	Ties   float64 `json:"ties"`
 }
 
-// LeastUnits is from how many independent units on arms are ranked: with fewer, not even a worst arm that lost every comparison to the
-// best could be ruled out by a sign test at alpha over the other arms.
+// LeastUnits is the least number of independent units for a ranking of arms. With fewer, a sign test at alpha over
+// the other arms could not rule out even an arm that lost every comparison to the best.
 func LeastUnits(arms int, alpha float64) int {
 	return max(5, int(math.Ceil(math.Log2(float64(max(1, arms-1))/alpha))))
 }
@@ -114,8 +114,8 @@ func Preferences(arms []string, judged []ChosenPair, o PreferenceOptions) Prefer
 	return out
 }
 
-// Widen takes up a ranking of the same arms by other data that cannot be told from the true ones: an arm that is the best by either
-// cannot be ruled out, and an interval holds by both.
+// Widen adds a ranking of the same arms by other data that may be the true ones. An arm that is the best in either
+// ranking cannot be ruled out, and an interval covers both.
 func (p *Preference) Widen(by Preference) {
 	p.Best = []string{}
 	for i := range p.Arms {
@@ -130,7 +130,7 @@ func (p *Preference) Widen(by Preference) {
 	}
 }
 
-// NoRanking withdraws the set of the best and the intervals, and says why.
+// NoRanking removes the set of the best and the intervals, and says why.
 func (p *Preference) NoRanking(why string) {
 	p.Why, p.Best = why, []string{}
 	for i := range p.Arms {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// counts are those of a pair of arms, i before j.
+// counts are the results of a pair of arms, i before j.
 type counts struct {
 	i, j    int
 	w, l, t float64
@@ -15,20 +15,20 @@ func (c *counts) add(o *counts, weight float64) {
 	c.w, c.l, c.t = c.w+weight*o.w, c.l+weight*o.l, c.t+weight*o.t
 }
 
-// tally are the judged pairs of arms, and what each unit adds to them.
+// tally has the judged pairs of arms, and the contribution of each unit.
 type tally struct {
-	members []int // the arms, by their places among all
+	members []int // the arms, by their indexes among all
 	pairs   []counts
-	units   [][]share // in the order of their numbers
+	units   [][]share // by unit number
 }
 
-// share is what a unit adds to a pair.
+// share is the contribution of a unit to a pair.
 type share struct {
 	pair int
 	counts
 }
 
-// newTally adds up what was judged of k arms.
+// newTally sums the choices between k arms.
 func newTally(k int, judged []ChosenPair) *tally {
 	t := &tally{}
 	for i := range k {
@@ -71,7 +71,7 @@ func inOrder(judged []ChosenPair) []ChosenPair {
 	return out
 }
 
-// named are the pairs with the names of their arms, in the order of the arms.
+// named lists the pairs with the names of their arms, in the order of the arms.
 func (t *tally) named(arms []string) []PreferredPair {
 	out := []PreferredPair{}
 	ordered := slices.Clone(t.pairs)

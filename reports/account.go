@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 )
 
-// tally words the outcomes of a case's repeats: "2 of 3 passed, 1 failed".
+// tally describes the outcomes of a case's repeats: "2 of 3 passed, 1 failed".
 func tally(c eval.Counts) string {
 	out := fmt.Sprintf("%d of %d passed", c.Pass, c.Total())
 	for _, part := range []struct {
@@ -23,7 +23,7 @@ func tally(c eval.Counts) string {
 	return out
 }
 
-// account says what became of one trial, with the answer.
+// account describes one trial with its answer.
 func account(b *strings.Builder, r *eval.Result, repeats int) {
 	if repeats > 1 {
 		fmt.Fprintf(b, "repeat %d\n", r.Repeat)
@@ -38,7 +38,7 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 		accountScore(b, &r.Scores[i])
 	}
 	earlier := r.Turns
-	if r.Response != nil { // it is that of the last
+	if r.Response != nil { // the response of the last turn
 		earlier = earlier[:max(0, len(earlier)-1)]
 	}
 	names := overview.TurnNames(r)
@@ -51,7 +51,7 @@ func account(b *strings.Builder, r *eval.Result, repeats int) {
 	b.WriteString("\n")
 }
 
-// accountTurn says what was answered in a turn of a chat, or in a step with what came back.
+// accountTurn describes the answer of a turn of a chat, or of a step with its tool results.
 func accountTurn(b *strings.Builder, name string, t *eval.Turn) {
 	fmt.Fprintf(b, "answer in %s:\n%s\n", name, overview.Answer(&t.Response))
 	for i := range t.Results {
@@ -64,7 +64,7 @@ func accountTurn(b *strings.Builder, name string, t *eval.Turn) {
 	}
 }
 
-// maxResult bounds what a call came to, in code points.
+// maxResult bounds the result of a tool call, in code points.
 const maxResult = 300
 
 func accountScore(b *strings.Builder, s *eval.Score) {
@@ -90,7 +90,7 @@ func accountAnswer(b *strings.Builder, r *eval.Response) {
 	}
 }
 
-// shorten cuts a text to n code points and says so.
+// shorten cuts a text to n code points, with a note.
 func shorten(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s

@@ -8,22 +8,22 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 )
 
-// Columns of the labels of texts: of texts alone, and where there are pieces of other kinds.
+// Columns for the labels of texts: without and with pieces of other types.
 const (
 	plainLabel = 5
 	pieceLabel = len("reasoning")
 )
 
-// Indents of what is in a section, and in a step.
+// Indents inside a section, and inside a step.
 const (
 	plainIndent = "    "
 	stepIndent  = "       "
 )
 
-// mostArgs is how many bytes of the arguments of a call are shown.
+// mostArgs bounds the arguments of a call that are shown, in bytes.
 const mostArgs = 2000
 
-// tested says what a trial tests.
+// tested names what a trial tests.
 func tested(model string, t *eval.RunTarget) string {
 	if t != nil && t.App != "" {
 		return "application " + t.App
@@ -31,7 +31,7 @@ func tested(model string, t *eval.RunTarget) string {
 	return "model " + overview.Tested(model, t)
 }
 
-// leads say where else a trial can be looked up.
+// leads lists other places where a trial can be looked up.
 func leads(r *eval.Result) []string {
 	var out []string
 	if r.TraceID != "" {
@@ -43,7 +43,7 @@ func leads(r *eval.Result) []string {
 	return out
 }
 
-// cost writes time and tokens, where they are known.
+// cost writes the time and tokens that are known.
 func (c *caseReport) cost(r *eval.Result) {
 	t, u := r.Timing, r.Usage
 	if t != nil {
@@ -57,12 +57,12 @@ func (c *caseReport) cost(r *eval.Result) {
 	}
 }
 
-// took is how long the answer took: the service, or the application.
+// took is the time that the service or the application took to answer.
 func took(t *eval.Timing, r *eval.Request) string {
 	switch {
 	case r == nil || r.App == nil:
 		return fmt.Sprintf("%.0f ms service", t.LatencyMs)
-	case t.LatencyMs == 0: // an echo takes none
+	case t.LatencyMs == 0: // an echo takes no time
 		return "not measured"
 	}
 	return fmt.Sprintf("%.0f ms application", t.LatencyMs)
@@ -82,7 +82,7 @@ func (c *caseReport) response(r *eval.Response) {
 	}
 	for i := range r.Candidates {
 		one := &r.Candidates[i]
-		if one.Text == "" && len(one.Parts) == 0 && one.FinishReason == "" && len(one.Raw) > 0 { // it could not be read
+		if one.Text == "" && len(one.Parts) == 0 && one.FinishReason == "" && len(one.Raw) > 0 { // the response was unreadable
 			c.block("as it came", string(one.Raw))
 			continue
 		}
@@ -98,7 +98,7 @@ func (c *caseReport) response(r *eval.Response) {
 	}
 }
 
-// candidate writes the text of a candidate under a label; of one that is more than text, each piece in order.
+// candidate writes the text of a candidate under a label or, if it has other pieces, each piece in order.
 func (c *caseReport) candidate(label string, one *eval.Candidate) {
 	if len(one.Parts) == 0 {
 		c.block(label, shownText(one.Text, one.Withheld))
@@ -114,7 +114,7 @@ func (c *caseReport) candidate(label string, one *eval.Candidate) {
 	}
 }
 
-// piece writes a part of an answer. What the model thought is dim.
+// piece writes a part of an answer, with the model's thoughts dimmed.
 func (c *caseReport) piece(label string, p *eval.Piece) {
 	switch {
 	case p.Call != nil:

@@ -13,9 +13,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Cases writes the trials that are wanted in full. That is the request as it was sent, answers, scores, safety ratings and
-// timing. o.Verbose adds harmless safety ratings, the tools that a model may call, and answers as they came. It reports whether it
-// found any.
+// Cases writes the wanted trials in full: the request as it was sent, answers, scores, safety ratings and timing.
+// With o.Verbose it adds harmless safety ratings, the tools that a model may call, and raw answers. It reports
+// whether it found any trial.
 func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, error) {
 	found := false
 	for row := range d.Rows() {
@@ -40,16 +40,16 @@ func Cases(w io.Writer, d *journal.Document, wanted Wanted, o Options) (bool, er
 	return found, nil
 }
 
-// caseReport writes one trial with its whole texts.
+// caseReport writes one trial with its full texts.
 type caseReport struct {
 	screen
-	indent string // of texts and facts
-	label  int    // columns of the label of a text
+	indent string // for texts and facts
+	label  int    // columns for the label of a text
 }
 
 func (c *caseReport) printf(format string, args ...any) { fmt.Fprintf(&c.out, format, args...) }
 
-// note writes a sentence. In a terminal it is folded, and the lines after its first one are set in.
+// note writes a sentence. In a terminal it is wrapped, with later lines indented.
 func (c *caseReport) note(indent, format string, args ...any) {
 	lines := []string{diag.CleanLine(fmt.Sprintf(format, args...))}
 	if c.o.Width > 0 {
@@ -63,7 +63,7 @@ func (c *caseReport) note(indent, format string, args ...any) {
 	}
 }
 
-// noteLines are the lines that a sentence may take; the last one has what is left.
+// noteLines is the most lines for a sentence; the last one holds the rest.
 const noteLines = 100
 
 func (c *caseReport) trial(r *eval.Result) {
@@ -96,7 +96,7 @@ func (c *caseReport) trial(r *eval.Result) {
 	c.printf("\n")
 }
 
-// shownText is a text, or what is kept of one that is withheld.
+// shownText is a text, or a description of a withheld one.
 func shownText(text string, w *eval.Withheld) string {
 	if w == nil {
 		return text

@@ -9,13 +9,12 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// maxListed is how many cases of a suite a list has.
+// maxListed bounds the cases that are listed for a suite.
 const maxListed = 200
 
-// CaseList writes the outcome and the name of each case with a trial that is wanted, those first that did not pass; of very many
-// the first.
+// CaseList writes outcome and name of each case with a wanted trial, failed cases first, up to a limit.
 func CaseList(w io.Writer, d *journal.Document, wanted Wanted, o Options) error {
-	o.Verbose = true // passed cases too
+	o.Verbose = true // include passed cases
 	if o.Width <= 0 {
 		o.Width = defaultWidth
 	}
@@ -41,7 +40,7 @@ func CaseList(w io.Writer, d *journal.Document, wanted Wanted, o Options) error 
 	return err
 }
 
-// caseNames lists the first cases that are wanted, and counts the others.
+// caseNames lists the first wanted cases, and counts the rest.
 func (t *screen) caseNames(rows []journal.Row, wanted Wanted) {
 	var left eval.Counts
 	n := 0

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// choice shows what a judge chose between the answers of two arms.
+// choice shows a judge's choices between the answers of two arms.
 func (t *screen) choice(a *compare.ArmComparison) {
 	c := a.Choice
 	if c == nil {
@@ -29,13 +29,13 @@ func (t *screen) choice(a *compare.ArmComparison) {
 	if c.Contradicted > 0 {
 		t.wrapped("  ", orderDecided(c.Contradicted, c.Pairs-c.Same-c.Unjudged))
 	}
-	if c.Unreliable != "" && c.Unreliable != a.Why { // no verdict rests on the choice
+	if c.Unreliable != "" && c.Unreliable != a.Why { // the verdict does not depend on the choice
 		t.wrapped("  ", "warning: "+c.Unreliable)
 	}
 	t.unjudged(c.Why)
 }
 
-// firstPlace says how often the answer that stood first was chosen.
+// firstPlace says how often the judge chose the first answer.
 func firstPlace(f *compare.FirstPlace, level float64) string {
 	return fmt.Sprintf(
 		"the answer that stood first was chosen in %d of %s (%.0f %%)%s", f.Chosen, diag.Count(f.Of, "ruling"),
@@ -43,19 +43,19 @@ func firstPlace(f *compare.FirstPlace, level float64) string {
 	)
 }
 
-// orderDecided says of how many pairs of different answers the order decided.
+// orderDecided says for how many pairs of different answers the order decided the choice.
 func orderDecided(contradicted, of int) string {
 	return fmt.Sprintf("the order decided in %d of %s of different answers, which are ties", contradicted, diag.Count(of, "pair"))
 }
 
-// unjudged says why pairs were not judged.
+// unjudged shows why pairs were not judged.
 func (t *screen) unjudged(why []compare.PairProblem) {
 	for _, p := range why {
 		t.wrapped("  ", fmt.Sprintf("unjudged, %s: %s", diag.Count(p.Pairs, "pair"), p.Problem))
 	}
 }
 
-// overCases is the interval of a share as words that follow it, "" without one.
+// overCases is the interval of a share, as words to append; "" without an interval.
 func overCases(interval *[2]float64, level float64) string {
 	if interval == nil {
 		return ""
@@ -63,7 +63,7 @@ func overCases(interval *[2]float64, level float64) string {
 	return fmt.Sprintf(", %.0f %% interval over cases %.1f to %.1f", 100*level, 100*interval[0], 100*interval[1])
 }
 
-// judgeOfChoice shows which judge chose, and what that cost.
+// judgeOfChoice shows the judge and the cost of its choices.
 func (t *screen) judgeOfChoice(c *compare.PairwiseJudging) {
 	if c == nil {
 		return

@@ -13,16 +13,16 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much of a classification a table shows; JSON and HTML have all of it.
+// Limits for a classification in a table; JSON and HTML have all of it.
 const (
-	fewMatrices    = 2  // arms whose matrix a short table shows; of more, it shows a line each
-	matrixClasses  = 12 // classes of a matrix that is drawn
-	maxClassRows   = 40 // classes that are listed
+	fewMatrices    = 2  // arms whose matrix a short table shows; with more, it has one line each
+	matrixClasses  = 12 // most classes of a matrix that is drawn
+	maxClassRows   = 40 // most classes that are listed
 	maxConfusions  = 10
-	maxClassColumn = 24 // columns for the name of a class
+	maxClassColumn = 24 // columns for a class name
 )
 
-// classified is an arm with a classification.
+// classified is an arm with its classification.
 type classified struct {
 	suite, arm string
 	*classification.Report
@@ -42,7 +42,7 @@ func classifiedArms(d *journal.Document) (out []classified) {
 	return out
 }
 
-// figures are the metrics over all classes, in a line.
+// figures are the metrics over all classes, on one line.
 func (c *classified) figures() string {
 	kappa := "kappa undefined: one class alone"
 	if c.Kappa != nil {
@@ -60,7 +60,7 @@ func (c *classified) figures() string {
 	return text + c.unjudged()
 }
 
-// unjudged counts the trials that are not in the matrix.
+// unjudged says how many trials are not in the matrix.
 func (c *classified) unjudged() string {
 	if c.Errors == 0 {
 		return ""
@@ -68,8 +68,8 @@ func (c *classified) unjudged() string {
 	return fmt.Sprintf("; without %s that could not be judged", diag.Count(c.Errors, "trial"))
 }
 
-// matrixRows are the confusion matrix: a row a label, a column an answer, by the headings of the classes. figures adds
-// what follows for the class of each row.
+// matrixRows is the confusion matrix: rows are labels, columns answers under the headings. figures appends the
+// metrics of each row's class.
 func (c *classified) matrixRows(headings, names []string, figures bool) (header []string, rows [][]string) {
 	header = append([]string{"label"}, headings...)
 	if c.Other > 0 {
@@ -99,7 +99,7 @@ func classFigures(c *classification.Class) []string {
 	}
 }
 
-// classRows are the classes in numbers: all of them, or those with the lowest F1.
+// classRows has a row per class: all, or those with the lowest F1.
 func (c *classified) classRows(name func(string) string) (rows [][]string, left int) {
 	classes := slices.Clone(c.Classes)
 	if left = max(0, len(classes)-maxClassRows); left > 0 {
@@ -117,7 +117,7 @@ func classHeader() []string {
 	return []string{"class", "cases", "answered", "precision", "recall", "F1"}
 }
 
-// caseCount is a number of cases; repeats make fractions.
+// caseCount formats a number of cases, which repeats can make fractional.
 func caseCount(n float64) string {
 	if whole := math.Round(n); math.Abs(n-whole) < 1e-6 {
 		return fmt.Sprintf("%.0f", whole)
@@ -125,7 +125,7 @@ func caseCount(n float64) string {
 	return fmt.Sprintf("%.1f", n)
 }
 
-// share is a metric of a class, marked where it is 0 because it would divide by 0.
+// share formats a metric of a class, with a mark when it is 0 because of a division by 0.
 func share(v float64, of *classification.Class, metric string) string {
 	if slices.Contains(of.Undefined, metric) {
 		return "0*"
@@ -133,7 +133,7 @@ func share(v float64, of *classification.Class, metric string) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// marked explains the mark of share, "" where nothing is marked.
+// marked explains the mark of share, "" when there is none.
 func (c *classified) marked() string {
 	if slices.ContainsFunc(c.Classes, func(one classification.Class) bool { return len(one.Undefined) > 0 }) {
 		return "* undefined: the class has no cases, or was never answered"
@@ -141,7 +141,7 @@ func (c *classified) marked() string {
 	return ""
 }
 
-// confusionWords is a wrong answer in words.
+// confusionWords describes a wrong answer.
 func confusionWords(c classification.Confusion, name func(string) string) string {
 	answer := classification.OtherAnswers
 	if c.Answer != "" {
@@ -150,7 +150,7 @@ func confusionWords(c classification.Confusion, name func(string) string) string
 	return fmt.Sprintf("%s x %s answered as %s", caseCount(c.Count), name(c.Label), answer)
 }
 
-// classifications draws the classification of each arm: the matrix of up to most arms, of more a line each.
+// classifications draws the classification of each arm: its matrix if there are at most most arms, else one line.
 func (t *screen) classifications(most int) {
 	all := classifiedArms(t.d)
 	for i := range all {
@@ -168,8 +168,8 @@ func (t *screen) classifications(most int) {
 	}
 }
 
-// classification draws the matrix of an arm. Where its figures do not fit next to it, its classes and its largest
-// confusions follow; where it does not fit at all, they are instead of it.
+// classification draws the matrix of an arm. If the metrics do not fit next to it, the classes and largest
+// confusions follow; if it does not fit at all, they replace it.
 func (t *screen) classification(c *classified) {
 	header, rows, whole := t.fitting(c)
 	if rows != nil {
@@ -188,7 +188,7 @@ func (t *screen) classification(c *classified) {
 	}
 }
 
-// classList draws a line per class.
+// classList draws one line per class.
 func (t *screen) classList(c *classified) {
 	rows, left := c.classRows(func(class string) string {
 		return displaywidth.TruncateString(diag.CleanLine(class), 2*maxClassColumn, "...")
@@ -199,8 +199,8 @@ func (t *screen) classList(c *classified) {
 	}
 }
 
-// fitting are the rows of a matrix that fits, nil when none does: with the names of the classes as headings, or with
-// letters for them. whole says that they have the figures of each class.
+// fitting is a matrix that fits, nil when none does: headed by class names or, failing that, by letters. whole
+// says that it includes the metrics of each class.
 func (t *screen) fitting(c *classified) (header []string, rows [][]string, whole bool) {
 	if len(c.Classes) > matrixClasses {
 		return nil, nil, false

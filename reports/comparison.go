@@ -16,10 +16,10 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// How much of a comparison is shown; the rest is counted.
+// Limits of a comparison; the rest is counted.
 const (
 	maxFlips = 10
-	maxNames = 5 // of arms
+	maxNames = 5 // names of arms
 )
 
 // Comparison writes a comparison of two runs for people: the verdicts, a line per metric, and the cases that changed.
@@ -58,7 +58,7 @@ func (t *screen) comparison(c *compare.Comparison) {
 		return
 	}
 	head := compared(c)
-	if t.d != nil && c.Verdict != "" { // of a run
+	if t.d != nil && c.Verdict != "" { // in the report of a run
 		head += ": " + verdictWords[c.Verdict]
 	}
 	t.wrapped("", head)
@@ -82,7 +82,7 @@ func (t *screen) comparison(c *compare.Comparison) {
 	}
 }
 
-// twoArms are the arms of one run that are compared, with ok false for any other comparison.
+// twoArms are the two arms of one run that are compared; ok is false for any other comparison.
 func twoArms(c *compare.Comparison) (base, head string, ok bool) {
 	if c.Base.Run == "" || c.Base.Run != c.Head.Run || len(c.Arms) == 0 {
 		return "", "", false
@@ -92,7 +92,7 @@ func twoArms(c *compare.Comparison) (base, head string, ok bool) {
 	return base, head, same && base != "" && base != head
 }
 
-// compared names both sides: two runs, or two arms of one.
+// compared names both sides: two runs, or two arms of one run.
 func compared(c *compare.Comparison) string {
 	if base, head, ok := twoArms(c); ok {
 		return fmt.Sprintf("%s compared with %s, both in %s", head, base, sideName(&c.Head))
@@ -124,7 +124,7 @@ func (t *screen) armComparison(a *compare.ArmComparison) {
 	t.safety(a.Safety)
 }
 
-// armVerdict names what is compared, with the verdict and why.
+// armVerdict names what is compared, with the verdict and its reason.
 func (t *screen) armVerdict(a *compare.ArmComparison) {
 	name := a.HeadArm
 	if a.BaseArm != a.HeadArm && a.BaseArm != "" {
@@ -164,7 +164,7 @@ func (t *screen) metricTable(metrics []compare.MetricComparison) {
 	}
 }
 
-// levelsOf are the levels of the intervals, each with its metrics.
+// levelsOf lists the levels of the intervals, each with its metrics.
 func levelsOf(metrics []compare.MetricComparison) (out []string) {
 	var order []string
 	names := map[string][]string{}
@@ -181,9 +181,9 @@ func levelsOf(metrics []compare.MetricComparison) (out []string) {
 	return out
 }
 
-// fold leaves columns out until the rest fits.
+// fold removes columns until the rest fits.
 func (t *screen) fold(header []string, rows [][]string) ([]string, [][]string) {
-	// foldable are the columns of a comparison that go when there is no room, in this order: n, head, base.
+	// foldable are the columns that may be removed, in this order: n, head, base.
 	foldable := []int{5, 2, 1}
 
 	for _, column := range foldable {
@@ -208,7 +208,7 @@ func (t *screen) fold(header []string, rows [][]string) ([]string, [][]string) {
 
 func some(names []string) string { return typeset.SomeNames(names, maxNames) }
 
-// metricWords says what a verdict rests on, and what it would take to have one.
+// metricWords explains what a verdict rests on, and what it would take to get one.
 func (t *screen) metricWords(m *compare.MetricComparison) {
 	if words := overview.MetricWords(m); words != "" {
 		t.paragraph(words)
@@ -218,8 +218,8 @@ func (t *screen) metricWords(m *compare.MetricComparison) {
 	}
 }
 
-// flips counts the cases whose outcome changed, and shows them with both answers. In the report of a run the failing
-// ones are above, among its failures.
+// flips counts the cases whose outcome changed, and shows them with both answers. The report of a run already
+// lists the failing ones among its failures.
 func (t *screen) flips(flips []compare.Flip, changes string) {
 	if changes != "" {
 		t.paragraph(changes)
@@ -253,13 +253,13 @@ func (t *screen) flips(flips []compare.Flip, changes string) {
 	}
 }
 
-// answers shows what changed between two answers, line by line.
+// answers shows a line diff of two answers.
 func (t *screen) answers(base, head string) {
 	switch {
 	case base == head:
 		t.line("      the same answer: %s", diag.CleanLine(head))
 		return
-	case base == "" || head == "": // of an exported baseline there is none
+	case base == "" || head == "": // exported baselines have no answers
 		t.line("      the answer: %s", diag.CleanLine(base+head))
 		return
 	}
@@ -280,7 +280,7 @@ func (t *screen) slices(all []compare.Slice) {
 	}
 }
 
-// safety shows the categories that were rated or blocked otherwise.
+// safety shows the categories whose ratings or blocks changed.
 func (t *screen) safety(all []compare.CategoryComparison) {
 	for _, c := range all {
 		if c.BaseHigh != c.HeadHigh || c.BaseBlocked != c.HeadBlocked {

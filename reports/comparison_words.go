@@ -7,13 +7,13 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// verdictWords are the verdicts as people say them.
+// verdictWords are the verdicts in plain words.
 var verdictWords = map[eval.Verdict]string{
 	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL YET",
 	eval.Invalid: "NOT COMPARABLE",
 }
 
-// sideName is what the user called a run, with its id.
+// sideName is the user's name for a run, with its id.
 func sideName(c *compare.Compared) string {
 	switch {
 	case c.Name == "":
@@ -24,7 +24,7 @@ func sideName(c *compare.Compared) string {
 	return c.Name + " (" + c.Run + ")"
 }
 
-// flipNote says how much a case that changed proves by itself.
+// flipNote says how much evidence one changed case is.
 func flipNote(f *compare.Flip) string {
 	switch {
 	case f.SingleSample:

@@ -16,7 +16,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// maxCell is the longest text that spreadsheets take in a cell, in UTF-16 code units.
+// maxCell is the longest text in a spreadsheet cell, in UTF-16 code units.
 const maxCell = 32_767
 
 // byteOrderMark makes spreadsheets read the file as UTF-8.
@@ -51,7 +51,7 @@ func CSV(w io.Writer, d *journal.Document, _ Options) error {
 	return out.Error()
 }
 
-// metricNames are the named scorers of a run, in the order of the alphabet.
+// metricNames are the named scorers of a run, in alphabetical order.
 func metricNames(d *journal.Document) []string {
 	var out []string
 	for _, s := range d.Summary.Suites {
@@ -65,7 +65,7 @@ func metricNames(d *journal.Document) []string {
 	return slices.Compact(out)
 }
 
-// csvColumns are the columns before those of the metrics, as csvRow fills them.
+// csvColumns are the columns before the metrics, in the order of csvRow.
 var csvColumns = []string{
 	"suite", "case", "arm", "target", "prompt", "model", "repeat", "outcome", "reason", "answer", "finishReason", "blocked",
 	"promptTokens", "outputTokens", "totalTokens", "tokensSource", "latencyMs", "firstTokenMs", "attempts", "errorKind", "errorStatus",
@@ -107,7 +107,7 @@ func csvMetric(r *eval.Result, name string) string {
 	return value
 }
 
-// csvAnswer is the text of the first candidate with its calls, its finish reason, and the reason of a block.
+// csvAnswer is the text of the first candidate with its calls, its finish reason, and the block reason.
 func csvAnswer(r *eval.Response) []string {
 	switch {
 	case r == nil:
@@ -123,7 +123,7 @@ func csvAnswer(r *eval.Response) []string {
 	return []string{cell(text), cell(first.FinishReason), cell(r.Blocked())}
 }
 
-// csvCost is tokens, time and trouble; what is not known is empty.
+// csvCost has tokens, time and errors; unknown values are empty.
 func csvCost(r *eval.Result) []string {
 	row := make([]string, 9)
 	if u := r.Usage; u != nil {
@@ -144,23 +144,23 @@ func csvCost(r *eval.Result) []string {
 	return row
 }
 
-// decimal writes a number in the way that every spreadsheet reads.
+// decimal formats a number so that every spreadsheet can read it.
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// formulaStarts are the characters with which a formula may begin, the wide forms that some spreadsheets take for them too.
+// formulaStarts are characters that may begin a formula, including full-width forms that some spreadsheets accept.
 const formulaStarts = "=+-@＝＋－＠"
 
-// cell makes a text safe for a cell: no control characters, nothing that is taken for a formula, no longer than a cell may be.
+// cell makes a text safe for a cell: no control characters, no formula, no more characters than a cell can hold.
 func cell(s string) string {
 	cut := 0
-	if len(s) > 4*maxCell { // more than can be kept, whatever the characters are
+	if len(s) > 4*maxCell { // too long whatever the characters are
 		s, cut = s[:4*maxCell], utf8.RuneCountInString(s[4*maxCell:])
 	}
 	s = diag.Clean(strings.ReplaceAll(s, "\r\n", "\n"))
 	if isFormula(s) {
 		s = "'" + s
 	}
-	const room = 40 // for the mark
+	const room = 40 // for the note on the cut
 	units, end := 0, 0
 	for i, r := range s {
 		if units += utf16.RuneLen(r); units <= maxCell-room {
@@ -173,7 +173,7 @@ func cell(s string) string {
 	return s[:end] + "... " + strconv.Itoa(utf8.RuneCountInString(s[end:])+cut) + " more characters"
 }
 
-// isFormula reports whether a spreadsheet may take a text for a formula.
+// isFormula reports whether a spreadsheet may read a text as a formula.
 func isFormula(s string) bool {
 	rest := strings.TrimLeft(s, " \t\n\u00a0\u3000")
 	return strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\n") || rest != "" && strings.ContainsRune(formulaStarts, firstRune(rest))

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// diagnosticsVersion is the version of DiagnosticsJSON's document.
+// diagnosticsVersion is the version of the document that DiagnosticsJSON writes.
 const diagnosticsVersion = 1
 
 type jsonDiagnostics struct {
@@ -19,7 +19,8 @@ type jsonDiagnostics struct {
 	Diagnostics []jsonDiagnostic `json:"diagnostics"`
 }
 
-// jsonDiagnostic is an error or a warning. Lines and columns count from 1, columns in code points; unknown ones are left out.
+// jsonDiagnostic is an error or a warning. Lines and columns count from 1, columns in code points; unknown ones
+// are omitted.
 type jsonDiagnostic struct {
 	Severity     string      `json:"severity"`
 	File         string      `json:"file,omitempty"`
@@ -36,7 +37,7 @@ type jsonPlace struct {
 	Col  int    `json:"col,omitempty"`
 }
 
-// DiagnosticsJSON writes what is said about files as one JSON document, for editors.
+// DiagnosticsJSON writes the problems in files as one JSON document, for editors.
 func DiagnosticsJSON(w io.Writer, files []string, l *diag.List) error {
 	out := jsonDiagnostics{Version: diagnosticsVersion, Files: files, Diagnostics: []jsonDiagnostic{}}
 	for _, d := range l.Sorted() {
@@ -54,7 +55,8 @@ func DiagnosticsJSON(w io.Writer, files []string, l *diag.List) error {
 	return enc.Encode(out)
 }
 
-// DiagnosticsGitHub writes what is said about files as workflow commands for GitHub Actions, as many of each level as GitHub shows.
+// DiagnosticsGitHub writes problems as workflow commands for GitHub Actions, at most as many per level as GitHub
+// shows.
 func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
 	out := bufio.NewWriter(w)
 	counts := map[string]int{}
@@ -72,7 +74,7 @@ func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
 		}
 		_, _ = fmt.Fprintln(
 			out, command(level, "evalrun validate", d.Pos.String(), strings.Join(lines, "\n")),
-		) // errors stay with the writer until Flush
+		) // write errors surface in Flush
 	}
 	for _, level := range []string{"error", "warning"} {
 		if more := counts[level] - (maxAnnotations - 1); more > 0 {

@@ -8,12 +8,12 @@ import (
 	"github.com/evalrun/evalrun/internal/typeset"
 )
 
-// maxDiffLines is how much of two answers is shown.
+// maxDiffLines is the most lines of a diff of two answers.
 const maxDiffLines = 8
 
-// answerDiff shows what changed between two texts, line by line: - before, + after.
+// answerDiff is a line diff of two texts: - before, + after.
 func answerDiff(base, head string) []string {
-	const most = 1 << 16 // no reader needs more, and comparing takes long
+	const most = 1 << 16 // no reader needs more, and comparing is slow
 	base, head = typeset.CutText(base, most), typeset.CutText(head, most)
 	diff := udiff.Unified("", "", base+"\n", head+"\n")
 	var out []string
@@ -29,7 +29,7 @@ func answerDiff(base, head string) []string {
 	return out
 }
 
-// isChange reports whether a line of a unified diff is an added or a removed one.
+// isChange reports whether a line of a unified diff is an added or removed one.
 func isChange(line string) bool {
 	heading := strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++")
 	return !heading && (strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-"))

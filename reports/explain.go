@@ -10,13 +10,13 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// maxExplained bounds what is said of one case, in code points.
+// maxExplained bounds the text for one case, in code points.
 const maxExplained = 6_000
 
-// Explain says what became of a case on an arm, its repeats folded. It writes the outcome and, unless that is a pass,
-// why in one line, then where the case is written. The scores, differences and answers of each repeat with that outcome
-// follow. Each of those lines begins with a bar, so that no answer can look like a line of the caller; control
-// characters are escaped, and long texts are cut.
+// Explain describes a case on an arm, with its repeats combined. It gives the outcome and, unless it passed, the
+// reason on one line, then the position of the case in the suite. The scores, diffs and answers of each repeat
+// with that outcome follow. Each of these lines begins with a bar, so that no answer can look like the caller's
+// output; control characters are escaped, and long texts are cut.
 func Explain(repeats []*eval.Result) (eval.Outcome, string) {
 	var counts eval.Counts
 	for _, r := range repeats {
@@ -43,7 +43,7 @@ func Explain(repeats []*eval.Result) (eval.Outcome, string) {
 	return outcome, out.String()
 }
 
-// explained is why repeats have an outcome: the reason of the first, and what became of each.
+// explained says why repeats have an outcome: the first one's reason, then a description of each.
 func explained(repeats []*eval.Result, outcome eval.Outcome) (message, rest string) {
 	var text strings.Builder
 	for _, r := range repeats {

@@ -15,12 +15,12 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// maxArmsListed is how many arms of a case an annotation names.
+// maxArmsListed is the most arms of a case that an annotation names.
 const maxArmsListed = 5
 
-// GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged, each
-// at its line of the suite. They are errors unless the gate was applied and holds, else warnings. Cases in quarantine are
-// warnings at most. Against a baseline only new failures are marked, and the others counted.
+// GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged,
+// each at its line of the suite. They are errors unless the gate was applied and holds, then warnings. Quarantined
+// cases are at most warnings. Against a baseline only new failures are annotated; the others are counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	g := github{d: d, problem: "warning", failures: standing.New(d)}
 	if !overview.HasPassed(d) {
@@ -39,7 +39,7 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	}
 	for _, list := range []*annotations{&g.errors, &g.warnings} {
 		for _, one := range list.shown {
-			_, _ = fmt.Fprintln(out, one) // errors stay with the writer until Flush
+			_, _ = fmt.Fprintln(out, one) // write errors surface in Flush
 		}
 		if line := list.rest(); line != "" {
 			_, _ = fmt.Fprintln(out, line)
@@ -52,24 +52,24 @@ func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 }
 
 type github struct {
-	old              int // cases that failed in the baseline too: no change here broke them
+	old              int // cases that failed in the baseline too: this change did not break them
 	d                *journal.Document
-	problem          string // the level of cases that count
+	problem          string // level for cases that count
 	errors, warnings annotations
 	failures         standing.Failures
 }
 
-// annotations are those of one level, the first of them and how many more there are.
+// annotations are the first annotations of a level, and counts of the rest.
 type annotations struct {
 	level string
 	shown []string
 	left  eval.Counts // cases
 }
 
-// full reports whether only the line that counts the rest still has room.
+// full reports whether there is only room for the line that counts the rest.
 func (a *annotations) full() bool { return len(a.shown) >= maxAnnotations-1 }
 
-// rest says what was left out, "" when nothing was.
+// rest says what was left out, "" for nothing.
 func (a *annotations) rest() string {
 	if a.left.Total() == 0 {
 		return ""
@@ -92,7 +92,7 @@ func (g *github) list(level string) *annotations {
 	return list
 }
 
-// gate adds what does not hold as one annotation, at the suite.
+// gate adds one annotation at the suite with the rules that do not hold.
 func (g *github) gate() {
 	where := ""
 	if len(g.d.Run.Suites) == 1 {
@@ -117,7 +117,7 @@ func (g *github) gate() {
 	}
 }
 
-// rules are the rules that do not hold, and the rules that hold with a warning.
+// rules are the broken rules, and the rules that hold with a warning.
 func (g *github) rules() (broken, warned []string) {
 	if g.d.Partial() && g.d.Gate.Exit != 0 {
 		broken = append(broken, "not every trial of the plan was judged")
@@ -133,7 +133,7 @@ func (g *github) rules() (broken, warned []string) {
 	return broken, append(warned, overview.Unjudged(g.d)...)
 }
 
-// cases adds an annotation for each case that failed, new failures first, then for each that could not be judged.
+// cases annotates each failed case, new failures first, then each case that could not be judged.
 func (g *github) cases() error {
 	for rank := range standing.Ranks {
 		if err := g.casesOf(eval.Fail, rank); err != nil {
@@ -143,7 +143,7 @@ func (g *github) cases() error {
 	return g.casesOf(eval.Err, standing.Standing("").Rank())
 }
 
-// casesOf adds an annotation for each case of an outcome and a standing.
+// casesOf annotates the cases with an outcome and a standing.
 func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 	for row := range g.d.Rows() {
 		if journal.Fold(row.Counts) != wanted || wanted == eval.Fail && g.standing(row).Rank() != rank {
@@ -171,12 +171,12 @@ func (g *github) casesOf(wanted eval.Outcome, rank int) error {
 	return nil
 }
 
-// standing is how a case that failed did in the baseline.
+// standing is how a failed case did in the baseline.
 func (g *github) standing(row journal.Row) standing.Standing {
 	return g.failures.OfRow(row, g.arms(row.Suite))
 }
 
-// caseName is the annotation of a case, with a line for each arm.
+// caseName is the annotation of a case, with one line per arm.
 func (g *github) caseName(row journal.Row, level string) (string, error) {
 	var lines []string
 	at, more := "", 0
@@ -211,7 +211,7 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 	), nil
 }
 
-// failedWords say that a case failed, and how it did in the baseline.
+// failedWords says that a case failed, and how it did in the baseline.
 func failedWords(s standing.Standing) string {
 	switch s {
 	case standing.NewlyFailing, standing.AlsoFailed:
@@ -222,7 +222,7 @@ func failedWords(s standing.Standing) string {
 	return "failed"
 }
 
-// unpassed yields a case on the arms where it failed or could not be judged, and their names.
+// unpassed yields a case on each arm where it did not pass, with the name of the arm.
 func (g *github) unpassed(row journal.Row) iter.Seq2[journal.Row, string] {
 	return func(yield func(journal.Row, string) bool) {
 		for _, arm := range g.arms(row.Suite) {
@@ -235,7 +235,7 @@ func (g *github) unpassed(row journal.Row) iter.Seq2[journal.Row, string] {
 	}
 }
 
-// first is the first trial of a cell with an outcome that it has.
+// first is the first trial of a cell with the given outcome.
 func (g *github) first(cell journal.Row, outcome eval.Outcome) (*eval.Result, error) {
 	for r, err := range g.d.Read(cell) {
 		if err != nil || r.Outcome == outcome {

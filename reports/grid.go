@@ -14,14 +14,14 @@ import (
 // gridColumn is a column of a table.
 type gridColumn struct {
 	Header string
-	// Optional columns are left out when there is no room: the highest number first. 0 stays.
+	// Optional columns are dropped when space runs out, highest number first. 0 is never dropped.
 	Optional int
-	// Least is how narrow the column may get; longer texts are cut. Optional: it is not cut.
+	// Least is the narrowest width of a column whose texts may be cut. 0: never cut.
 	Least int
 }
 
-// drawGrid draws a table in the style of the reports, in at most width columns of a terminal (0: 100): first wide columns are cut,
-// then optional ones go. Texts are made safe to show.
+// drawGrid draws a table in the style of the reports, at most width terminal columns wide (0: 100). It first cuts
+// wide columns, then drops optional ones. Texts are cleaned for display.
 func drawGrid(width int, columns []gridColumn, rows [][]string) []byte {
 	if width <= 0 {
 		width = defaultWidth
@@ -43,7 +43,7 @@ func drawGrid(width int, columns []gridColumn, rows [][]string) []byte {
 	return trimLines(bytes.TrimRight(t.out.Bytes(), "\n"))
 }
 
-// cleanTable is the header and the cells as they may be shown.
+// cleanTable is the header and the cells, cleaned for display.
 func cleanTable(columns []gridColumn, rows [][]string) (header []string, cells [][]string) {
 	header = make([]string, 0, len(columns))
 	for _, c := range columns {
@@ -58,7 +58,7 @@ func cleanTable(columns []gridColumn, rows [][]string) (header []string, cells [
 	return header, cells
 }
 
-// tooWide is how wide the table gets.
+// tooWide is the width of the table.
 func tooWide(header []string, rows [][]string) int {
 	total := 0
 	for _, w := range columnWidths(header, rows) {
@@ -67,7 +67,7 @@ func tooWide(header []string, rows [][]string) int {
 	return total
 }
 
-// saving is by how much cutting can make the table narrower.
+// saving is how much narrower the table can get by cutting.
 func saving(columns []gridColumn, widths []int) int {
 	total := 0
 	for i, c := range columns {
@@ -78,7 +78,7 @@ func saving(columns []gridColumn, widths []int) int {
 	return total
 }
 
-// expendable is the place of the column that goes first, -1 when all stay.
+// expendable is the index of the column to drop next, -1 when all must stay.
 func expendable(columns []gridColumn) int {
 	at := -1
 	for i, c := range columns {
@@ -89,12 +89,12 @@ func expendable(columns []gridColumn) int {
 	return at
 }
 
-// without is a copy of a list without one of its items.
+// without is a copy of a list without one item.
 func without[T any](list []T, at int) []T {
 	return append(append([]T(nil), list[:at]...), list[at+1:]...)
 }
 
-// cut makes the table narrower by cutting the texts of columns that may be cut.
+// cut cuts texts in columns that allow it, until the table is narrower by extra.
 func cut(columns []gridColumn, header []string, rows [][]string, extra int) {
 	widths := columnWidths(header, rows)
 	for ; extra > 0; extra-- {
@@ -113,7 +113,7 @@ func cut(columns []gridColumn, header []string, rows [][]string, extra int) {
 	}
 }
 
-// widest is the place of the widest column that may be cut, -1 when none may.
+// widest is the index of the widest column that may be cut, -1 for none.
 func widest(columns []gridColumn, widths []int) int {
 	at := -1
 	for i, c := range columns {
@@ -124,7 +124,7 @@ func widest(columns []gridColumn, widths []int) int {
 	return at
 }
 
-// grid makes a table in the style of the report.
+// grid makes an empty table in the style of the reports.
 func (t *screen) grid() *tablewriter.Table {
 	return tablewriter.NewTable(&t.out,
 		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
@@ -149,7 +149,7 @@ func (t *screen) render(g *tablewriter.Table, header []string, rows [][]string) 
 			panic(err)
 		}
 	}
-	if err := g.Render(); err != nil { // it goes into a buffer
+	if err := g.Render(); err != nil { // it writes to a buffer
 		panic(err)
 	}
 	if len(in) > 0 {

@@ -8,18 +8,17 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// standIns are the cells of a table that the table writer would measure wrongly. It adds up characters, so that a
-// family of emoji gets as many columns as it has members, and it goes by the locale. In their place it gets as many
-// marks as they have columns.
+// standIns replaces cells that the table writer would measure wrongly. It adds up characters, so an emoji of a
+// family is as wide as its members, and it depends on the locale. It gets as many marks as the cell has columns.
 type standIns []string
 
-// Marks are characters that are assigned to nothing, and that no cleaned text holds therefore.
+// Marks are unassigned characters, so no cleaned text contains them.
 const (
 	firstMark = 0x40000
 	lastMark  = 0xdfffd
 )
 
-// hide puts marks instead of the cells that are not plain ASCII.
+// hide replaces cells that are not plain ASCII with marks.
 func (in *standIns) hide(cells []string) []string {
 	out := make([]string, len(cells))
 	for i, cell := range cells {
@@ -36,7 +35,7 @@ func (in *standIns) hide(cells []string) []string {
 	return out
 }
 
-// show writes a table with the cells instead of their marks.
+// show writes a table with marks replaced by their cells.
 func (in *standIns) show(w *bytes.Buffer, drawn string) {
 	last := rune(0)
 	for _, r := range drawn {

@@ -15,13 +15,13 @@ import (
 	"github.com/evalrun/evalrun/history"
 )
 
-// How much of the history the table shows; JSON shows all.
+// Limits of the history table; JSON shows all.
 const (
-	maxCourses = 20 // arms, or cases on arms
-	idWidth    = 26 // of a run; it begins with the time
+	maxCourses = 20 // of arms, or of cases on arms
+	idWidth    = 26 // of a run id, which begins with the time
 )
 
-// History writes a part of the history for people: a line for each run, and the course of each metric.
+// History writes an excerpt of the history for people: a line per run, and the course of each metric.
 func History(w io.Writer, e *history.Excerpt, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -53,7 +53,7 @@ func (h *historyTable) draw() {
 	h.notes(max(0, len(groups)-maxCourses))
 }
 
-// notes say what the tables do not, with how many courses they leave out.
+// notes adds what the tables do not show; more is the number of courses left out.
 func (h *historyTable) notes(more int) {
 	var notes []string
 	if len(h.e.Courses) == 0 && len(h.e.Cases) > 0 {
@@ -84,7 +84,7 @@ func (h *historyTable) notes(more int) {
 func (h *historyTable) runs() {
 	columns := []gridColumn{
 		{Header: "run", Least: idWidth},
-		{Header: "when (UTC)", Optional: 4}, // the run's name has it too
+		{Header: "when (UTC)", Optional: 4}, // the run's name contains it too
 		{Header: "suites", Optional: 1, Least: 8},
 		{Header: "trials", Least: 10},
 		{Header: "pass rate"},
@@ -134,7 +134,7 @@ func suitesOf(run *history.RunRecord) string {
 	return strings.Join(names, ", ")
 }
 
-// noteOf says in what a run is unlike others.
+// noteOf says what is special about a run.
 func noteOf(run *history.RunRecord) string {
 	notes := (&eval.Run{Name: run.Name, Branch: run.Branch, Labels: run.Labels}).Marks()
 	if run.Emulator {
@@ -145,7 +145,7 @@ func noteOf(run *history.RunRecord) string {
 	}
 	switch run.Reason {
 	case eval.EndCompleted:
-		if n := run.Counts().Skip; n > 0 { // of a complete run, trials that did not have to run
+		if n := run.Counts().Skip; n > 0 { // in a complete run, trials that did not have to run
 			notes = append(notes, fmt.Sprintf("early stop, %d not run", n))
 		}
 	case "":
@@ -156,7 +156,7 @@ func noteOf(run *history.RunRecord) string {
 	return strings.Join(notes, ", ")
 }
 
-// when is a time of a run file in minutes.
+// when formats a time of a run file, to the minute.
 func when(at string) string {
 	t, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil {
@@ -167,14 +167,14 @@ func when(at string) string {
 
 func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
 
-// courseGroup are the courses of one arm, or of one case on it.
+// courseGroup has the courses of one arm, or of one case on an arm.
 type courseGroup struct {
 	title   string
-	single  bool // of one case
+	single  bool // it is one case
 	courses []*history.ArmCourse
 }
 
-// courseGroups puts the courses of an arm, or of a case on it, together.
+// courseGroups groups courses by arm, or by case and arm.
 func courseGroups(courses []history.ArmCourse) []courseGroup {
 	var out []courseGroup
 	for i := range courses {
@@ -193,7 +193,7 @@ func courseGroups(courses []history.ArmCourse) []courseGroup {
 	return out
 }
 
-// group writes a line a metric, and of a single case a line a run.
+// group writes a line per metric and, for a single case, a line per run.
 func (h *historyTable) group(g courseGroup) {
 	if h.out.Len() > 0 {
 		h.out.WriteString("\n")
@@ -253,13 +253,13 @@ func (h *historyTable) points(c *history.ArmCourse) {
 	h.out.WriteString("\n")
 }
 
-// courseValue is a value in the unit of its metric.
+// courseValue formats a value in the unit of its metric.
 func courseValue(metric string, v float64) string {
 	switch metric {
 	case history.MetricPass, history.MetricErrors:
 		return percent(v)
 	case history.MetricLatency:
-		if v == 0 { // it was not measured
+		if v == 0 { // not measured
 			return "-"
 		}
 		return fmt.Sprintf("%.0f ms", v)
@@ -269,7 +269,7 @@ func courseValue(metric string, v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// boundsOf is the interval of a value with its n; latency and tokens have nothing else.
+// boundsOf is the interval of a value and its n; latency and tokens have neither.
 func boundsOf(metric string, p *history.CoursePoint) string {
 	switch {
 	case p.Interval == nil:
@@ -283,8 +283,8 @@ func boundsOf(metric string, p *history.CoursePoint) string {
 // blocks are the levels of a sparkline.
 var blocks = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws a course in at most room characters, from its least to its greatest value; where there are more points than
-// that, neighbours are averaged.
+// sparkline draws a course between its minimum and maximum in at most room characters. It averages neighbours when
+// there are more points.
 func sparkline(points []history.CoursePoint, room int) string {
 	n := min(len(points), room)
 	values := make([]float64, n)

@@ -9,14 +9,14 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// JSON writes the whole run as one JSON object, one trial a line.
+// JSON writes the whole run as one JSON object, with one trial per line.
 func JSON(w io.Writer, d *journal.Document, _ Options) error {
 	head, err := wirejson.Marshal(overview.New(d))
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	_, _ = out.Write(head[:len(head)-1]) // errors stay with the writer until Flush
+	_, _ = out.Write(head[:len(head)-1]) // write errors surface in Flush
 	_, _ = out.WriteString(",\"trials\":[")
 	first := true
 	for line, err := range d.Lines() {

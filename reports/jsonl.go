@@ -10,7 +10,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// isOfModel reports whether the answer in a line of the run file is that of a model. Applications answer next to an emulator too.
+// isOfModel reports whether the answer in a line of the run file comes from a model. Applications run next to an
+// emulator too.
 func isOfModel(run *eval.Run, line []byte) bool {
 	if !overview.HasApps(run) {
 		return true
@@ -19,7 +20,7 @@ func isOfModel(run *eval.Run, line []byte) bool {
 	return json.Unmarshal(line, &of) != nil || overview.AppOf(run, of.Suite, of.Target) == ""
 }
 
-// JSONLines writes one trial a line, in the order of the plan. Each line says when its answer comes from the emulator.
+// JSONLines writes one trial per line, in plan order. Each line says whether its answer comes from the emulator.
 func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	for line, err := range d.Lines() {
@@ -29,7 +30,7 @@ func JSONLines(w io.Writer, d *journal.Document, _ Options) error {
 		if d.Run.Emulator && isOfModel(&d.Run, line) {
 			line = append(line[:len(line)-1], `,"emulator":true}`...)
 		}
-		_, _ = out.Write(line) // errors stay with the writer until Flush
+		_, _ = out.Write(line) // write errors surface in Flush
 		_ = out.WriteByte('\n')
 	}
 	return out.Flush()

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 )
 
-// judging shows what judges cost, and how far they agree with themselves and with each other.
+// judging shows the cost of judges, and how far they agree with themselves and with each other.
 func (t *screen) judging() {
 	j := overview.JudgingOf(t.d)
 	if j == nil {
@@ -32,13 +32,13 @@ func (t *screen) judging() {
 			text = a.Suite + ": " + text
 		}
 		if a.Kappa != nil {
-			text += fmt.Sprintf(", kappa %.3f", math.Round(1000**a.Kappa)/1000+0) // and not -0.000
+			text += fmt.Sprintf(", kappa %.3f", math.Round(1000**a.Kappa)/1000+0) // adding 0 avoids -0.000
 		}
 		t.wrapped("", text)
 	}
 }
 
-// rulings shows each ruling of a judge that ruled several times, and of a panel.
+// rulings shows each ruling of a panel, or of a judge with several repeats.
 func (c *caseReport) rulings(j *eval.Judged) {
 	if j == nil || len(j.Rulings) < 2 {
 		return
@@ -51,7 +51,7 @@ func (c *caseReport) rulings(j *eval.Judged) {
 	}
 }
 
-// judgePrompts shows what judges were sent, each text once.
+// judgePrompts shows the prompts to judges, each text once.
 func (c *caseReport) judgePrompts(all []eval.Judgement) {
 	for _, j := range all {
 		if j.Prompt == "" {

@@ -9,13 +9,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// JUnitGate writes what JUnit writes, as the gate counts it. On an arm whose rules all hold, a case that failed or could not be judged is
-// skipped, and says so. Readers of JUnit files turn red for one failed case, and a gate may accept some.
+// JUnitGate writes what JUnit writes, with the gate's verdict. On an arm whose rules all hold, a case that failed
+// or could not be judged is marked as skipped. CI systems turn red for one failed case, but a gate may accept
+// some.
 func JUnitGate(w io.Writer, d *journal.Document, o Options) error {
 	return writeJUnit(w, d, o, func(suite, arm string) bool { return accepted(d, suite, arm) })
 }
 
-// accepted reports whether a suite states a gate, and all of its rules that are about an arm hold. Of an unfinished run nothing holds.
+// accepted reports whether a suite states a gate whose rules for an arm all hold. In an unfinished run no rule
+// holds.
 func accepted(d *journal.Document, suite, arm string) bool {
 	if d.Running || d.Partial() || d.Run.Plan.Shard != nil {
 		return false

@@ -51,7 +51,7 @@ type junitProperty struct {
 // maxJUnitText bounds the text of one case, in code points.
 const maxJUnitText = 20_000
 
-// writeJUnit writes a JUnit file. Where accepts says so, cases that did not pass are skipped.
+// writeJUnit writes a JUnit file. Cases that did not pass are skipped when accepts returns true.
 func writeJUnit(w io.Writer, d *journal.Document, _ Options, accepts func(suite, arm string) bool) error {
 	j := junit{d: d, gate: overview.NewGateCases(d), failures: standing.New(d), accepts: accepts, out: bufio.NewWriter(w)}
 	j.enc = xml.NewEncoder(j.out)
@@ -68,7 +68,7 @@ func writeJUnit(w io.Writer, d *journal.Document, _ Options, accepts func(suite,
 			id++
 		}
 	}
-	if id > 0 { // xunit-viewer cannot read white space where it expects a suite
+	if id > 0 { // xunit-viewer cannot parse white space where it expects a suite
 		j.print("\n")
 	}
 	j.print("</testsuites>\n")
@@ -85,7 +85,7 @@ type junit struct {
 	accepts  func(suite, arm string) bool
 }
 
-// print writes a piece of XML; an error stays with the writer until Flush.
+// print writes a piece of XML; write errors surface in Flush.
 func (j *junit) print(format string, args ...any) { _, _ = fmt.Fprintf(j.out, format, args...) }
 
 func (j *junit) element(v any) error {
@@ -101,11 +101,11 @@ func (j *junit) element(v any) error {
 
 func attr(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(visible(s))) // a strings.Builder takes everything
+	_ = xml.EscapeText(&b, []byte(visible(s))) // a strings.Builder never fails
 	return b.String()
 }
 
-// visible is the case with its control characters as escapes.
+// visible is the case with control characters escaped.
 func (c junitCase) visible() junitCase {
 	c.Name, c.Classname = visible(c.Name), visible(c.Classname)
 	for _, p := range []**junitProblem{&c.Error, &c.Failure} {
@@ -119,8 +119,8 @@ func (c junitCase) visible() junitCase {
 	return c
 }
 
-// visible makes escapes of what XML cannot hold or what no reader shows: control characters but line breaks and tabs, and
-// bytes that are no text.
+// visible escapes what XML cannot hold or readers do not show: control characters except line breaks and tabs, and
+// invalid UTF-8.
 func visible(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -141,7 +141,9 @@ func visible(s string) string {
 }
 
 func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
-	name, rules, counts := suite+" "+arm.Name, j.gate.Of(suite, arm.Name), arm.Cases
+	name := suite + " " + arm.Name
+	rules := j.gate.Of(suite, arm.Name)
+	counts := arm.Cases
 	if j.accepts(suite, arm.Name) {
 		counts = borne(counts)
 	}
@@ -187,7 +189,8 @@ func (j *junit) cases(suite, arm string) error {
 	return nil
 }
 
-// rules writes rules of the gate as cases that failed, or a case that could not be judged when no gate was applied.
+// rules writes rules of the gate as failed cases, or as one case that could not be judged when no gate was
+// applied.
 func (j *junit) rules(rules []eval.GateRule, class string) error {
 	for i := range rules {
 		if j.gate.Unapplied {
@@ -233,7 +236,7 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 	return out
 }
 
-// answering are the properties that say what answered on an arm: the service of the models, or an application.
+// answering are properties that say what answered on an arm: the models' service, or an application.
 func (j *junit) answering(suite string, arm *journal.ArmSummary) []junitProperty {
 	target, _, _ := strings.Cut(arm.Name, "/")
 	if app := overview.AppOf(&j.d.Run, suite, target); app != "" {
@@ -250,7 +253,7 @@ func (j *junit) answering(suite string, arm *journal.ArmSummary) []junitProperty
 	return out
 }
 
-// timestamp is an RFC 3339 time without zone and fraction, as the schema wants it.
+// timestamp is an RFC 3339 time without zone and fraction, as the schema requires.
 func timestamp(rfc3339 string) string {
 	t, err := time.Parse(time.RFC3339Nano, rfc3339)
 	if err != nil {
@@ -301,7 +304,7 @@ func (j *junit) caseName(cell journal.Row, suite, arm string) error {
 	return j.element(c)
 }
 
-// problem is why trials of a case have an outcome.
+// problem explains why trials of a case have an outcome.
 func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, error) {
 	var p junitProblem
 	var text strings.Builder
@@ -327,7 +330,7 @@ func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, 
 	return &p, nil
 }
 
-// quarantined writes a case that does not count, with what became of it all the same.
+// quarantined writes a case that does not count, with its result.
 func (j *junit) quarantined(cell journal.Row, c junitCase) error {
 	for r, err := range j.d.Read(cell) {
 		if err != nil {
@@ -343,7 +346,7 @@ func (j *junit) quarantined(cell journal.Row, c junitCase) error {
 	return j.element(c)
 }
 
-// typeOf names the scorer that failed, or the kind of the error.
+// typeOf names the failed scorer, or the kind of error.
 func typeOf(r *eval.Result) string {
 	if r.Error != nil {
 		return string(r.Error.Kind)
@@ -356,14 +359,14 @@ func typeOf(r *eval.Result) string {
 	return "threshold"
 }
 
-// borne are the counts of an arm whose failures and errors the gate accepts.
+// borne are the counts of an arm whose gate accepts its failures and errors.
 func borne(c journal.CaseCounts) journal.CaseCounts {
 	c.Skipped += c.Failures + c.Errors
 	c.Failures, c.Errors = 0, 0
 	return c
 }
 
-// acceptedCase is a case that did not pass on an arm whose gate holds.
+// acceptedCase is the element for a case that did not pass, on an arm whose gate holds.
 func acceptedCase(outcome eval.Outcome, p *junitProblem) *junitSkipped {
 	word := map[eval.Outcome]string{eval.Fail: "failed", eval.Err: "could not be judged"}[outcome]
 	return &junitSkipped{Message: shorten(fmt.Sprintf("%s; the gate accepts it: %s", word, p.Message), 500), Text: p.Text}

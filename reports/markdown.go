@@ -16,10 +16,10 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much of a run a comment takes. It is counted in bytes: so it is no more in characters, whatever they are.
+// Limits of a comment, in bytes: then it has at most as many characters, whatever they are.
 const (
 	maxMarkdown   = 60_000
-	markdownSpare = 400 // for what was left out
+	markdownSpare = 400 // reserved for the note on what was left out
 	maxMdArms     = 40
 	maxMdRules    = 20
 	maxMdNames    = 10
@@ -28,12 +28,12 @@ const (
 	maxMdBlock    = 2500
 )
 
-// Markdown writes the run for a pull request or a step summary: the verdict, the gate, a line per arm, and what got
-// worse against the baseline. The cases that failed follow, each folded up with its reasons and answers. It has 60,000
-// characters at most, and says what is left out.
+// Markdown writes the run for a pull request or a step summary: the verdict, the gate, a line per arm, and what
+// got worse against the baseline. The failed cases follow, each folded with its reasons and answers. It has at
+// most 60,000 characters, and says what it leaves out.
 //
-// Every text of the run is in code: there nothing is a link, a mention, an emoji or HTML for any reader of Markdown.
-// It begins with Marker, so that the next run finds its comment.
+// Every text of the run is in code, so that no Markdown renderer finds a link, a mention, an emoji or HTML in it.
+// The report begins with Marker, by which the next run finds its comment.
 func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m := markdown{d: d, failures: standing.New(d), listed: map[armCase]bool{}}
 	m.add("%s\n", Marker(&d.Run))
@@ -61,13 +61,13 @@ func Markdown(w io.Writer, d *journal.Document, o Options) error {
 type markdown struct {
 	d    *journal.Document
 	out  strings.Builder
-	left []string // what there was no room for
+	left []string // what did not fit
 
 	failures standing.Failures
-	listed   map[armCase]bool // as newly failing
+	listed   map[armCase]bool // cases already listed as newly failing
 }
 
-// add writes a whole piece; false when there is no room for it.
+// add writes a whole piece; false when it does not fit.
 func (m *markdown) add(format string, args ...any) bool {
 	text := fmt.Sprintf(format, args...)
 	if m.out.Len()+len(text) > maxMarkdown-markdownSpare {
@@ -77,7 +77,7 @@ func (m *markdown) add(format string, args ...any) bool {
 	return true
 }
 
-// missing takes down how many of something were left out.
+// missing records how many items were left out.
 func (m *markdown) missing(n int, noun string) {
 	if n > 0 {
 		m.left = append(m.left, diag.Count(n, noun))
@@ -92,7 +92,9 @@ func (m *markdown) head(links []Link) {
 	for i := range d.Run.Suites {
 		names = append(names, d.Run.Suites[i].Name)
 	}
-	cases, quarantined, note := 0, 0, ""
+	cases := 0
+	quarantined := 0
+	note := ""
 	for _, s := range d.Summary.Suites {
 		cases += s.Cases
 		quarantined += s.Quarantined
@@ -115,7 +117,7 @@ func (m *markdown) head(links []Link) {
 	}
 }
 
-// mdVerdict is the verdict on a run in the headline.
+// mdVerdict is the verdict in the headline.
 func mdVerdict(d *journal.Document) string {
 	words := map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
 	if d.Gate == nil || d.Gate.Exit == 0 && d.Run.Plan.Shard != nil {
@@ -124,7 +126,7 @@ func mdVerdict(d *journal.Document) string {
 	return cmp.Or(words[d.Gate.Exit], "failed")
 }
 
-// links are where there is more to read, in one line.
+// links writes the links to further reading on one line.
 func (m *markdown) links(all []Link) {
 	var shown []string
 	for _, l := range all {
@@ -135,7 +137,7 @@ func (m *markdown) links(all []Link) {
 	}
 }
 
-// origins says where answers come from when it is not a model that this run called.
+// origins says where answers come from, other than models that this run called.
 func (m *markdown) origins() {
 	run := &m.d.Run
 	if run.Emulator {
@@ -149,18 +151,18 @@ func (m *markdown) origins() {
 	}
 }
 
-// progress says how far a run is that is not complete.
+// progress says how far an incomplete run is.
 func (m *markdown) progress() {
 	switch line := overview.Progress(m.d); {
 	case line == "":
 	case m.d.Running || m.d.End == nil:
 		m.add("%s.\n\n", typeset.Sentence(line))
-	default: // with the words of a service
+	default: // the reason may contain words of a service
 		m.add("The run is not complete: %s\n\n", code(line))
 	}
 }
 
-// gate lists the rules that do not hold, and counts the others.
+// gate lists the rules that do not hold, and counts the rest.
 func (m *markdown) gate() {
 	if m.d.Gate == nil {
 		m.add("%s.\n\n", typeset.Sentence(overview.NotApplied))
@@ -170,7 +172,7 @@ func (m *markdown) gate() {
 	if len(rules) == 0 {
 		return
 	}
-	held, shown, left := 0, 0, 0
+	var held, shown, left int
 	for _, r := range rules {
 		if r.Holds && !r.Warned {
 			held++
@@ -198,7 +200,7 @@ func (m *markdown) gate() {
 	m.missing(left, "rule")
 }
 
-// race says what a race saved, and which arms stay. Who left is in the ranking.
+// race says what a race saved, and which arms stayed. The ranking shows who left.
 func (m *markdown) race() {
 	r := overview.RaceOf(m.d)
 	if r == nil {
@@ -214,7 +216,7 @@ func (m *markdown) race() {
 	m.add("\n")
 }
 
-// arms is the table of arms.
+// arms writes the table of arms.
 func (m *markdown) arms() {
 	several := len(m.d.Summary.Suites) > 1
 	table := m.add(
@@ -239,7 +241,7 @@ func (m *markdown) arms() {
 	m.missing(left, "arm")
 }
 
-// failedTitles are the titles of failures by how they did in the baseline.
+// failedTitles are the headings of failures, by how they did in the baseline.
 var failedTitles = map[standing.Standing]string{
 	standing.NewlyFailing: "Newly failing", standing.NotInBaseline: "Failed, not in the baseline",
 	standing.Changed: "Failed, changed since the baseline", "": "Failed", standing.AlsoFailed: "Also failed in the baseline",
@@ -264,10 +266,10 @@ func (m *markdown) cases() error {
 	return nil
 }
 
-// casesOf shows the cases of an outcome and a standing, and counts the trials that do not fit. full says that earlier
-// ones did not fit. Then these are not shown either, so that the page shows the beginning.
+// casesOf shows the cases with an outcome and a standing, and counts the trials that do not fit. If earlier cases
+// did not fit (full), it only counts, so that the report shows the beginning.
 func (m *markdown) casesOf(outcome eval.Outcome, standing standing.Standing, full bool) (left int, err error) {
-	title := "### " + failedTitles[standing] + "\n\n" // until it is written
+	title := "### " + failedTitles[standing] + "\n\n" // cleared once written
 	if outcome == eval.Err {
 		title = "### Could not be judged\n\n"
 	}
@@ -296,7 +298,7 @@ func (m *markdown) casesOf(outcome eval.Outcome, standing standing.Standing, ful
 	return left, nil
 }
 
-// isListedAs reports whether a failed case has a standing and is not listed yet.
+// isListedAs reports whether a failed case has this standing and is not listed yet.
 func (m *markdown) isListedAs(standing standing.Standing, cell armCell) bool {
 	return m.failures.Of(cell.row.Suite, cell.arm, cell.row.Case) == standing &&
 		!m.listed[armCase{cell.row.Suite, cell.arm, cell.row.Case}]
@@ -308,7 +310,7 @@ type armCell struct {
 	arm string
 }
 
-// cells yields the cases on arms that have an outcome and count.
+// cells yields the cases on arms that have this outcome and count.
 func (m *markdown) cells(outcome eval.Outcome) func(func(armCell) bool) {
 	arms := map[string][]journal.ArmSummary{}
 	for _, s := range m.d.Summary.Suites {
@@ -329,7 +331,7 @@ func (m *markdown) cells(outcome eval.Outcome) func(func(armCell) bool) {
 	}
 }
 
-// caseName is a case on an arm, folded up.
+// caseName is a case on an arm, folded.
 func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (string, error) {
 	reason := ""
 	var text strings.Builder
@@ -344,7 +346,7 @@ func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (
 			reason = overview.Why(r)
 		}
 		if account(&text, r, row.Counts.Total()); text.Len() > maxMdBlock*utf8.UTFMax {
-			break // more is not shown
+			break // nothing further is shown
 		}
 	}
 	summary := htmlCode(row.Case) + " on " + htmlCode(arm)
@@ -361,12 +363,12 @@ func (m *markdown) closing() {
 	}
 }
 
-// details is a block that is folded up; the summary is HTML, the body Markdown.
+// details is a folded block; the summary is HTML, the body Markdown.
 func details(summary, body string) string {
 	return "<details><summary>" + summary + "</summary>\n\n" + body + "\n</details>\n\n"
 }
 
-// inline cuts a text to what a line takes, without anything that is not shown.
+// inline cuts a text to one line, without invisible characters.
 func inline(s string, most int) string {
 	s = strings.TrimSpace(diag.CleanLine(typeset.CutText(s, (most+1)*utf8.UTFMax)))
 	if runes := []rune(s); len(runes) > most {
@@ -375,7 +377,7 @@ func inline(s string, most int) string {
 	return cmp.Or(s, "(empty)")
 }
 
-// code is a code span that holds a text of the run, whatever backticks are in it.
+// code is a code span with a text of the run, whatever backticks it contains.
 func code(s string) string { return codeOf(s, maxMdInline) }
 
 func codeOf(s string, most int) string {
@@ -387,7 +389,7 @@ func codeOf(s string, most int) string {
 	return mark + s + mark
 }
 
-// cellCode is code in a table, where a bar would end the cell even in code.
+// cellCode is code in a table, where a bar ends the cell even inside code.
 func cellCode(s string) string { return code(strings.ReplaceAll(s, "|", "¦")) }
 
 // htmlCode is code in HTML.
@@ -395,7 +397,7 @@ func htmlCode(s string) string {
 	return "<code>" + html.EscapeString(inline(s, maxMdInline)) + "</code>"
 }
 
-// someCode lists the first of some names.
+// someCode lists the first names as code.
 func someCode(names []string) string {
 	var out []string
 	for i, name := range names {
@@ -408,7 +410,7 @@ func someCode(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// fenced is a code block that nothing in the text ends.
+// fenced is a code block that no content can end.
 func fenced(language, text string) string {
 	text = shorten(diag.Clean(strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\r\n", "\n")), maxMdBlock)
 	mark := strings.Repeat("`", max(3, longestRun(text)+1))

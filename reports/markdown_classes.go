@@ -22,7 +22,7 @@ func (m *markdown) classifications() {
 	m.missing(left, "classification")
 }
 
-// markdown is the matrix of an arm, or its classes and its largest confusions.
+// markdown is the matrix of an arm, or its classes and largest confusions.
 func (c *classified) markdown() string {
 	var names []string
 	for i := range c.Classes {

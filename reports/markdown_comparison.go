@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 )
 
-// comparison says how the run compares with its baseline.
+// comparison shows how the run compares with its baseline.
 func (m *markdown) comparison(c *compare.Comparison) error {
 	if c.NotCompared {
 		m.add("Not compared with the baseline (`--no-baseline`).\n\n")
@@ -36,7 +36,7 @@ func (m *markdown) comparison(c *compare.Comparison) error {
 	return m.flips(c)
 }
 
-// metrics is the table of compared metrics.
+// metrics writes the table of compared metrics.
 func (m *markdown) metrics(c *compare.Comparison) {
 	shown, left := 0, 0
 	table := m.add("| arm | metric | n | base | head | difference | interval | margin | p not worse | p worse | verdict |\n" +
@@ -64,7 +64,7 @@ func metricCells(a *compare.ArmComparison, metric *compare.MetricComparison) str
 	return strings.Join(cells, " | ")
 }
 
-// levelNote is the level of an interval, behind it.
+// levelNote is the level of an interval, to append to it.
 func levelNote(m *compare.MetricComparison) string {
 	if m.Interval == nil {
 		return ""
@@ -72,7 +72,7 @@ func levelNote(m *compare.MetricComparison) string {
 	return " (" + overview.Level(m) + ")"
 }
 
-// probability is a p value in a cell.
+// probability formats a p value for a cell.
 func probability(p *float64) string {
 	if p == nil {
 		return "-"
@@ -80,7 +80,8 @@ func probability(p *float64) string {
 	return fmt.Sprintf("%.3g", *p)
 }
 
-// readings say for each arm next to its verdict which cases are compared, and what the verdicts rest on; then how many cases changed.
+// readings explains each arm's verdict: which cases are compared, what the verdicts rest on, and how many cases
+// changed.
 func (m *markdown) readings(c *compare.Comparison) {
 	left := 0
 	for i := range c.Arms {
@@ -105,10 +106,11 @@ func (m *markdown) readings(c *compare.Comparison) {
 	m.missing(left, "compared arm")
 }
 
-// maxMdReading is how many code points a line about the cases of a comparison has.
+// maxMdReading bounds a line about the compared cases, in code points.
 const maxMdReading = 2000
 
-// readingLines say why an arm cannot be compared, how many cases changed, which are compared, and what each verdict rests on.
+// readingLines say why an arm cannot be compared, how many cases changed, which are compared, and what each
+// verdict rests on.
 func readingLines(a *compare.ArmComparison) []string {
 	var out []string
 	if a.Why != "" {
@@ -127,7 +129,8 @@ func readingLines(a *compare.ArmComparison) []string {
 	return out
 }
 
-// flips shows the cases that got worse, with the reason and what changed in their answers. They are not shown again among the failures.
+// flips shows the cases that got worse, with the reason and a diff of their answers. The list of failures leaves
+// them out.
 func (m *markdown) flips(c *compare.Comparison) error {
 	title, left := "### Newly failing\n\n", 0
 	for i := range c.Arms {
@@ -156,7 +159,7 @@ func (m *markdown) flips(c *compare.Comparison) error {
 // armCase names a case on an arm.
 type armCase struct{ suite, arm, name string }
 
-// reason is why a case fails that passed before, "" where the run does not say.
+// reason is why a case that passed before now fails, "" when the run does not say.
 func (m *markdown) reason(f *compare.Flip) (string, error) {
 	at, ok := m.d.Find(f.HeadTrial)
 	if !ok {
@@ -176,7 +179,7 @@ func flipSummary(f *compare.Flip, arm string) string {
 	)
 }
 
-// flipBody is the difference of two answers.
+// flipBody is a diff of the two answers.
 func flipBody(f *compare.Flip) string {
 	switch {
 	case f.BaseAnswer == "" && f.HeadAnswer == "":

@@ -9,18 +9,18 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Texts and addresses of links stay what they are, whatever is in them.
+// Escapes for link texts, addresses and notes, so that Markdown shows them literally.
 var (
 	escapeText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", "&lt;", "`", "\\`", "*", `\*`, "_", `\_`, "@", "&#64;")
 	escapeURL  = strings.NewReplacer("<", "%3C", ">", "%3E", "\n", "%0A", "\r", "%0D", " ", "%20")
 	escapeNote = strings.NewReplacer("<", "&lt;", ">", "&gt;")
 )
 
-// maxMarker is the most bytes of suites' names in a marker; longer ones end with a hash of all.
+// maxMarker bounds the suite names in a marker, in bytes; longer ones end with a hash of all.
 const maxMarker = 400
 
-// Marker is the comment with which the Markdown report of a run begins: `<!-- evalrun: SUITE -->`, with the names of its
-// suites. Runs of the same suites have the same one.
+// Marker is the comment at the beginning of a run's Markdown report: `<!-- evalrun: SUITE -->`, with the names of
+// its suites. Runs of the same suites share a marker.
 func Marker(run *eval.Run) string {
 	var names []string
 	for i := range run.Suites {

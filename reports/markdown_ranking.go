@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// ranking is the Markdown of a ranking: the arms in order.
+// ranking writes the arms in their order.
 func (m *markdown) ranking(r *ranking.Ranking) {
 	title := "### Ranked by " + code(r.Metric)
 	if len(m.d.Summary.Suites) > 1 {

@@ -6,13 +6,14 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much of a run a list shows; the rest is counted.
+// Limits of a list of cases; the rest is counted.
 const (
-	fewCases = 30 // of a suite: they are all listed
+	fewCases = 30 // suites up to this size are listed in full
 	maxRows  = 40 // cases that did not pass
 )
 
-// order gives the rows of a suite that are shown: failing and erring, and skipped and passing where there are few. What is left is counted.
+// order selects the rows of a suite to show: failed cases and errors and, in small suites, skipped and passed
+// ones. left counts the rest.
 func (t *screen) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.Counts) {
 	most, all := maxRows, t.o.Verbose || s.Cases <= fewCases
 	if all {
@@ -40,7 +41,7 @@ func (t *screen) order(s *journal.SuiteSummary) (rows []journal.Row, left eval.C
 	return rows, left
 }
 
-// places are those of a list, from its top.
+// places are the positions of a list, from the top.
 func places() (out []place) {
 	for _, outcome := range []eval.Outcome{eval.Fail, eval.Err, eval.Skip, eval.Pass} {
 		for rank := range standing.Ranks {
@@ -50,7 +51,7 @@ func places() (out []place) {
 	return out
 }
 
-// place is where a case is listed: by its outcome, and then by how it did in the baseline.
+// place is the position of a case in a list: by outcome, then by how it did in the baseline.
 type place struct {
 	outcome eval.Outcome
 	rank    int

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// Preferences writes for people how a judge's choices rank the arms of a run: one table for each suite.
+// Preferences writes for people how a judge's choices rank the arms of a run, with a table per suite.
 func Preferences(w io.Writer, p *compare.Preferences, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -59,7 +59,7 @@ func (t *screen) preferences(s *compare.SuitePreferences) {
 	}
 }
 
-// ranked shows arms in their order, and what was chosen between each two.
+// ranked shows the arms in order, and the choices between each two.
 func (t *screen) ranked(p *ranking.Preference) {
 	t.out.Write(drawGrid(t.o.Width, preferenceColumns(p), preferenceRows(p)))
 	t.out.WriteString("\n")
@@ -117,7 +117,7 @@ func preferenceRows(p *ranking.Preference) (rows [][]string) {
 	return rows
 }
 
-// amountOfCases is a number of cases; shares of their repeats make it a fraction.
+// amountOfCases formats a number of cases, which shares of repeats can make fractional.
 func amountOfCases(x float64) string {
 	if math.Abs(x-math.Round(x)) < 1e-9 {
 		return fmt.Sprintf("%.0f", x)
@@ -125,7 +125,8 @@ func amountOfCases(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// preferenceMatrix shows for each two arms how far that of the row is preferred, as far as there is room for a column of each arm.
+// preferenceMatrix shows for each pair of arms how far the row's arm is preferred, if there is room for a column
+// per arm.
 func (t *screen) preferenceMatrix(p *ranking.Preference) {
 	k := len(p.Arms)
 	const label, cell = 4, 4

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// Rankings writes rankings of a run for people: one table for each suite.
+// Rankings writes rankings of a run for people, with a table per suite.
 func Rankings(w io.Writer, all []ranking.Ranking, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -37,7 +37,7 @@ func RankingsJSON(w io.Writer, run string, all []ranking.Ranking) error {
 	return err
 }
 
-// rankings are those of the run, where a gate or a race is about the best arm.
+// rankings shows the run's rankings, when a gate or a race is about the best arm.
 func (t *screen) rankings() {
 	for i := range t.d.Ranking {
 		t.out.WriteString("\n")
@@ -45,7 +45,7 @@ func (t *screen) rankings() {
 	}
 }
 
-// ranking shows the arms of a suite in their order, and which of them may be the best.
+// ranking shows the arms of a suite in order, and which of them may be the best.
 func (t *screen) ranking(r *ranking.Ranking) {
 	head := fmt.Sprintf("%s ranked by %s", r.Suite, r.Metric)
 	if r.Why != "" {
@@ -90,7 +90,7 @@ func rankingColumns(r *ranking.Ranking) []gridColumn {
 	return columns
 }
 
-// withErrors reports whether some arm has trials that could not be judged.
+// withErrors reports whether any arm has trials that could not be judged.
 func withErrors(r *ranking.Ranking) bool {
 	return slices.ContainsFunc(r.Arms, func(a ranking.RankedArm) bool { return a.Errors > 0 })
 }

@@ -1,9 +1,9 @@
-// Package reports draws runs, comparisons, rankings and diagnostics: pure functions of an io.Writer and what they draw.
-// Formats lists those of a run; help, `-o` and the documentation come from it. Three names draw nothing. Wanted selects the trials of Cases
-// and CaseList. Marker is the line by which a Markdown report is found again. Explain words one case for a Go test.
+// Package reports draws runs, comparisons, rankings and diagnostics with pure functions of an io.Writer and their
+// data. Formats lists the formats of a run, for help, `-o` and the documentation. Three names draw nothing: Wanted
+// selects the trials of Cases and CaseList, Marker identifies a Markdown report, and Explain describes one case
+// for a Go test.
 //
-// It reads trials through the document's cursor and keeps none. It never changes what it
-// reports.
+// It reads trials through the document's cursor and keeps none. It never changes what it reports.
 package reports
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Options are about the place where a report is shown.
+// Options describe where a report is shown.
 type Options struct {
 	Width   int  // columns of the terminal; 0: 100
-	Color   bool // ANSI colours, where the format has any
-	Verbose bool // a table with the arms, every case, and the settings
-	Quiet   bool // a table of one line, the verdict
+	Color   bool // use ANSI colours, if the format has any
+	Verbose bool // add arms, all cases and settings to a table
+	Quiet   bool // reduce a table to one line, the verdict
 
-	Folder string   // the working folder, absolute; a table names files below it from there on
+	Folder string   // absolute working folder; a table shows files below it as relative
 	Latest bool     // `latest` names the run, so that a table need not give its id
-	Links  []Link   // where there is more to read; a markdown report has them in its head
-	Files  []string // the reports that were written to files, each as FORMAT: PATH; a table names them
+	Links  []Link   // further reading, for the head of a Markdown report
+	Files  []string // reports written to files, each as FORMAT: PATH, for a table
 }
 
-// Link is a place where there is more to read of a run: an http or https address.
+// Link is an http or https address with more about a run.
 type Link struct{ Text, URL string }
 
 // Format is a way to draw a run.
@@ -34,11 +34,11 @@ type Format struct {
 	Name    string
 	Summary string // one line
 	Write   func(w io.Writer, d *journal.Document, o Options) error
-	Ending  string // of files that have the format, where that is not its name
-	Guard   bool   // whether texts of answers begin lines, where a log may take them for commands
+	Ending  string // file extension, if it differs from the name
+	Guard   bool   // whether answers can begin a line, where a CI log may run them as commands
 }
 
-// Formats lists the formats there are.
+// Formats lists all formats.
 func Formats() []Format {
 	return []Format{
 		{"table", "for people: suites, failures by reason, what to run next, verdict; with -v arms and cases", Table, "", false},
@@ -53,7 +53,7 @@ func Formats() []Format {
 	}
 }
 
-// Lookup finds a format, nil when there is none of that name.
+// Lookup finds a format by name, nil when there is none.
 func Lookup(name string) *Format {
 	all := Formats()
 	if i := slices.IndexFunc(all, func(f Format) bool { return f.Name == name }); i >= 0 {
@@ -62,7 +62,7 @@ func Lookup(name string) *Format {
 	return nil
 }
 
-// Names lists the names of the formats.
+// Names lists the names of all formats.
 func Names() []string {
 	var out []string
 	for _, f := range Formats() {

@@ -15,10 +15,10 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// secret is shown in place of a value that is no one's business.
+// secret replaces a value that must not be shown.
 const secret = "***"
 
-// request writes what a trial sent: to a model, or to an application.
+// request writes what a trial sent to a model or an application.
 func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
 	sent := r.Request
 	if sent == nil {
@@ -39,7 +39,7 @@ func (c *caseReport) request(r *eval.Result, target *eval.RunTarget) {
 	}
 }
 
-// configuration writes what else a model is sent.
+// configuration writes the other settings of a request to a model.
 func (c *caseReport) configuration(r *eval.Request) {
 	if r.GenerationConfig != nil {
 		c.object("generationConfig", r.GenerationConfig)
@@ -66,8 +66,8 @@ func (c *caseReport) prompt(r *eval.Result) {
 	}
 }
 
-// conversation are the contents of a request without the steps, which are shown by themselves. The model's own turns in
-// a chat are included, as they came.
+// conversation is the contents of a request without steps, which are shown separately. It includes the model's own
+// turns in a chat, as they came.
 func conversation(r *eval.Result) []eval.Content {
 	if overview.HasSteps(r) {
 		return overview.SuiteContents(r)
@@ -84,7 +84,7 @@ func conversation(r *eval.Result) []eval.Content {
 	return contents
 }
 
-// tools writes what the model may call: names, and whole declarations where all is wanted.
+// tools writes the tools that the model may call: names or, if verbose, whole declarations.
 func (c *caseReport) tools(r *eval.Request) {
 	if len(r.Tools) > 0 {
 		names := make([]string, 0, len(r.Tools))
@@ -153,7 +153,7 @@ func (c *caseReport) program(r *app.Program) {
 		words = append(words, shellWord(word))
 	}
 	c.block("ran", strings.Join(words, " "))
-	if len(r.Input) > 0 && string(r.Input) != "null" { // it is not kept
+	if len(r.Input) > 0 && string(r.Input) != "null" { // not stored
 		c.block("input", string(r.Input))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
@@ -164,7 +164,7 @@ func (c *caseReport) program(r *app.Program) {
 	}
 }
 
-// partText is a text, or what is known of a part that is none.
+// partText is the text of a part, or a description of another part.
 func partText(p *eval.Part) string {
 	switch {
 	case p.Image != nil:
@@ -179,7 +179,7 @@ func partText(p *eval.Part) string {
 	return shownText(p.Text, p.Withheld)
 }
 
-// fileText is what is known of a file that was sent.
+// fileText describes a file that was sent.
 func fileText(what string, f *eval.Image) string {
 	resized := ""
 	if f.SourceSHA256 != "" {
@@ -197,18 +197,18 @@ func resultText(r *tool.Result) string {
 
 func (c *caseReport) object(name string, v any) {
 	text, err := wirejson.Marshal(v)
-	if err != nil { // it came out of a run file
+	if err != nil { // it comes from a run file
 		panic(err)
 	}
 	c.fact(name, string(text))
 }
 
-// fact writes a short text of one line.
+// fact writes a short text on one line.
 func (c *caseReport) fact(name, text string) {
 	c.note(c.indent, "%s %s", name, text)
 }
 
-// block writes a text that may have several lines under a label.
+// block writes a text of any length under a label.
 func (c *caseReport) block(label, text string) {
 	c.painted(label, text, func(s string) string { return s })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// armRow is an arm in cells: its name, how many trials had each outcome, pass rate, interval, tokens and latency.
+// armRow has the cells of an arm: name, number of trials by outcome, pass rate, interval, tokens and latency.
 func armRow(a *journal.ArmSummary) []string {
 	rate, bounds := "-", "-"
 	if p, ok := a.PassRate(); ok {
@@ -28,7 +28,7 @@ func armRow(a *journal.ArmSummary) []string {
 	}
 }
 
-// metricRow is a compared metric in cells: its name, base, head, difference, interval, n and verdict.
+// metricRow has the cells of a compared metric: name, base, head, difference, interval, n and verdict.
 func metricRow(m *compare.MetricComparison) []string {
 	row := []string{diag.CleanLine(m.Name), amount(m, m.Base), amount(m, m.Head)}
 	if eval.IsRatio(m.Name) {

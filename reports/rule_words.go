@@ -8,9 +8,9 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// ruleWords are a rule that was applied, with what was found.
+// ruleWords describes a rule that was applied, and its result.
 func ruleWords(r eval.GateRule) string {
-	// bestWords are the verdicts on an arm that has to be among the best.
+	// bestWords are verdicts on an arm that has to be among the best.
 	bestWords := map[eval.Verdict]string{
 		eval.NotWorse: "among the best", eval.Regressed: "NOT THE BEST", eval.Inconclusive: "CANNOT TELL YET whether it is the best",
 	}

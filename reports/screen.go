@@ -15,16 +15,16 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// defaultWidth is the width of tables where none is stated, in columns.
+// defaultWidth is the default width of tables, in columns.
 const defaultWidth = 100
 
-// screen is what is written for people: of runs, comparisons, rankings and preferences.
+// screen writes for people: runs, comparisons, rankings and preferences.
 type screen struct {
 	d   *journal.Document
 	o   Options
 	out bytes.Buffer
 
-	failures standing.Failures // how those of the run did in the baseline
+	failures standing.Failures // how the run's failures did in the baseline
 }
 
 func (t *screen) line(format string, args ...any) {
@@ -41,7 +41,7 @@ func (t *screen) paint(outcome eval.Outcome, s string) string {
 	return typeset.Paint(t.o.Color, outcome, s)
 }
 
-// trimLines takes the spaces at the ends of lines away.
+// trimLines removes trailing spaces from lines.
 func trimLines(b []byte) []byte {
 	lines := bytes.Split(b, []byte("\n"))
 	for i := range lines {
@@ -64,17 +64,17 @@ func outcomes(c eval.Counts) string {
 	return strings.Join(out, ", ")
 }
 
-// notListed says what became of the cases that are not listed.
+// notListed counts the outcomes of cases that are not listed.
 func (t *screen) notListed(c eval.Counts) {
 	if words := outcomes(c); words != "" {
 		t.line(" %s not listed: %s", diag.Count(c.Total(), "case"), words)
 	}
 }
 
-// wrapped writes a text over up to three lines.
+// wrapped writes a text over at most three lines.
 func (t *screen) wrapped(indent, text string) { t.folded(indent, text, 3) }
 
-// paragraph writes a text over as many lines as the names of cases take.
+// paragraph writes a text over at most 30 lines, enough for lists of case names.
 func (t *screen) paragraph(text string) { t.folded("  ", text, 30) }
 
 func (t *screen) folded(indent, text string, most int) {
@@ -83,7 +83,7 @@ func (t *screen) folded(indent, text string, most int) {
 	}
 }
 
-// foldedLines are a text in lines of a width. The last one that may be has all that is left.
+// foldedLines wraps a text to a width. The last allowed line holds the rest.
 func foldedLines(text string, width, most int) []string {
 	var lines []string
 	for rest := diag.CleanLine(text); rest != ""; {

@@ -2,7 +2,7 @@ package reports
 
 import "strings"
 
-// shellWord quotes an argument for a shell where that is needed.
+// shellWord quotes an argument for a shell if necessary.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)

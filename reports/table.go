@@ -14,20 +14,20 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// minCell is the least columns of an arm.
+// minCell is the least width of an arm's column.
 const minCell = 7
 
-// table is a run that is written for people.
+// table writes a run for people.
 type table struct {
 	screen
-	show string // the case that the reader will want to see first, "" when all passed
+	show string // the case that the reader wants to see first, "" when all passed
 	help remedies
 }
 
-// Table writes the run for people. It begins with what a reader must know before believing a number, and a line per
-// suite. What failed and what could not be judged follow, grouped by reason, then what decided against the run. It ends
-// with where the run is, what to run next, and the verdict as the last line. A verbose table also has the arms, the
-// cases, what took longest, what it cost, and the settings. A quiet one is its last line.
+// Table writes the run for people. It begins with what a reader must know before trusting a number, and a line per
+// suite. Then come failures and errors, grouped by reason, and what decided against the run. It ends with the
+// run's location, the next command, and the verdict as the last line. A verbose table adds arms, cases, slow and
+// costly trials, cost and settings. A quiet one is only the last line.
 func Table(w io.Writer, d *journal.Document, o Options) error {
 	if o.Width <= 0 {
 		o.Width = defaultWidth
@@ -50,7 +50,7 @@ func Table(w io.Writer, d *journal.Document, o Options) error {
 	return err
 }
 
-// full writes everything but the end of a table.
+// full writes all of a table except its end.
 func (t *table) full() error {
 	t.names()
 	t.notices()
@@ -76,7 +76,7 @@ func (t *table) full() error {
 func (t *table) suites() {
 	for i := range t.d.Summary.Suites {
 		s := &t.d.Summary.Suites[i]
-		if s.Cases > 1 || len(s.Arms) > 1 || s.Counts.Skip > 0 { // else its one case is shown above
+		if s.Cases > 1 || len(s.Arms) > 1 || s.Counts.Skip > 0 { // otherwise its one case is shown above
 			t.suite(s)
 		}
 	}
@@ -97,8 +97,7 @@ func (t *table) suite(s *journal.SuiteSummary) {
 	t.out.WriteString("\n")
 }
 
-// matrix draws the arms as columns; false when they do not fit, or when the only arm needs a column
-// for reasons.
+// matrix draws the arms as columns; false when they do not fit, or when the only arm needs a column for reasons.
 func (t *table) matrix(rows []journal.Row, arms []journal.ArmSummary) bool {
 	if len(arms) == 1 && arms[0].Counts.Pass < arms[0].Counts.Total() {
 		return false
@@ -131,7 +130,7 @@ func (t *table) matrix(rows []journal.Row, arms []journal.ArmSummary) bool {
 	return true
 }
 
-// column is what an arm's column says of each row, and how wide that is.
+// column has an arm's cell in each row, and the width of the column.
 func (t *table) column(rows []journal.Row, arm string) (cells []string, width int) {
 	width = max(displaywidth.String(diag.CleanLine(arm)), minCell)
 	for _, r := range rows {
@@ -147,12 +146,12 @@ func (t *table) column(rows []journal.Row, arm string) (cells []string, width in
 	return cells, width
 }
 
-// standingMarks are standings in a cell.
+// standingMarks are the marks of standings in a cell.
 var standingMarks = map[standing.Standing]string{
 	standing.NewlyFailing: " (new)", standing.NotInBaseline: " (added)", standing.Changed: " (changed)", standing.AlsoFailed: " (as before)",
 }
 
-// word is a cell: the outcome, of several repeats how many passed, and how a failure did in the baseline.
+// word is a cell: the outcome, how many of several repeats passed, and how a failure did in the baseline.
 func (t *table) word(cell journal.Row, arm string, width int) string {
 	outcome := journal.Fold(cell.Counts)
 	text := string(outcome)
@@ -171,7 +170,7 @@ func (t *table) word(cell journal.Row, arm string, width int) string {
 	return text
 }
 
-// notes are what a reader should know of the answers in a cell.
+// notes are remarks on the answers in a cell.
 func notes(cell journal.Row) string {
 	out := ""
 	if cell.PartlyBlocked() > 0 {
@@ -186,7 +185,7 @@ func notes(cell journal.Row) string {
 	return out
 }
 
-// list draws one line per case and arm, with the reason in what room there is.
+// list draws one line per case and arm, with as much of the reason as fits.
 func (t *table) list(rows []journal.Row, arms []journal.ArmSummary) {
 	var body []listLine
 	widths := [3]int{4, 3, 7}
@@ -225,14 +224,14 @@ func (t *table) list(rows []journal.Row, arms []journal.ArmSummary) {
 	t.render(t.grid(), pick([]string{"case", "arm", "outcome", "reason"}, several, reason >= 12), shown)
 }
 
-// listLine is a case on an arm: case, arm, outcome in words.
+// listLine is a line about a case on an arm: case, arm, outcome.
 type listLine struct {
 	cells   [3]string
 	reason  string
 	outcome eval.Outcome
 }
 
-// pick leaves out the arm when there is one only, and the reason when there is no room.
+// pick removes the arm if there is only one, and the reason if it does not fit.
 func pick(cells []string, arm, reason bool) []string {
 	out := []string{cells[0]}
 	if arm {

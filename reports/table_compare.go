@@ -14,15 +14,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// What is advised after a run that can be compared, or is too small for it.
+// When to advise a comparison, or more cases.
 const (
 	adviceMargin  = 0.05
 	adviceRepeats = 5
-	mostCounted   = 100_000 // trials; of more, no cluster is so large that a comparison could not tell
+	mostCounted   = 100_000 // trials; in larger runs no cluster is large enough to matter
 )
 
-// comparing are the commands that compare arms, or the run with the next one, unless it was compared already. A comparison with a margin is
-// advised only where the cases are enough: of fewer it could only end in "cannot tell".
+// comparing suggests commands that compare arms, or the run with the next one, unless it was compared already. A
+// comparison with a margin is suggested only when there are enough cases: otherwise it could only be inconclusive.
 func (t *table) comparing(run string) []step {
 	if t.d.Comparison != nil {
 		return t.changedAnswers(run)
@@ -44,9 +44,9 @@ func (t *table) comparing(run string) []step {
 	if passed {
 		base, next := run, latest
 		switch run {
-		case t.d.Dir: // made with --out, and so may be the next one, which latest does not find
+		case t.d.Dir: // made with --out, so the next run may be too, and latest does not find it
 			next = "NEXT-RUN"
-		case latest: // not any more then
+		case latest: // latest will be the next run
 			base = filepath.Base(t.d.Dir)
 		}
 		all = append(all, step{[]string{"compare", base, next, "--margin", "0.05"}, "after the next run: is it worse?"})
@@ -58,7 +58,8 @@ func whichIsBest(run string) step {
 	return step{[]string{"compare", run, "--rank"}, "which arm is best?"}
 }
 
-// changedAnswers shows what changed in the answers of cases that newly fail: the report of the run has only the reasons.
+// changedAnswers suggests a diff of the answers of newly failing cases: the report of the run has only the
+// reasons.
 func (t *table) changedAnswers(run string) []step {
 	c := t.d.Comparison
 	at := slices.IndexFunc(c.Arms, func(a compare.ArmComparison) bool {
@@ -68,7 +69,7 @@ func (t *table) changedAnswers(run string) []step {
 	switch {
 	case at < 0:
 		return nil
-	case c.Base.Run == c.Head.Run: // arms of this run
+	case c.Base.Run == c.Head.Run: // both are arms of this run
 		return []step{{[]string{"compare", run, "--arms", c.Arms[at].BaseArm, c.Arms[at].HeadArm}, why}}
 	case c.Base.Name == "":
 		return nil
@@ -76,7 +77,7 @@ func (t *table) changedAnswers(run string) []step {
 	return []step{{[]string{"compare", c.Base.Name, run}, why}}
 }
 
-// sinceBaseline shows what changed in the answer of a case that newly fails.
+// sinceBaseline shows a diff of the answer of a newly failing case.
 func (t *table) sinceBaseline(e *example) {
 	if e.group.standing != standing.NewlyFailing {
 		return
@@ -97,7 +98,7 @@ func (t *table) sinceBaseline(e *example) {
 	}
 }
 
-// fewCases is what suits a run of so few independent cases.
+// fewCases suggests what to do in a run with too few independent cases.
 func (t *table) fewCases(run string, units, need int) []step {
 	var all []step
 	if arms := t.twoArms(); arms != nil {
@@ -136,8 +137,8 @@ func (t *table) ungated() bool {
 	return true
 }
 
-// units is the number of independent cases that a comparison would have, on the arm with the fewest, as far as it is below enough. Cases
-// in quarantine do not count, a cluster counts as one, and so do cases that ask the same.
+// units is the number of independent cases of a comparison, on the arm with the fewest; it stops counting at
+// enough. Quarantined cases do not count. A cluster counts once, and so do cases with the same request.
 func (t *table) units(enough int) int {
 	if t.d.Len() > mostCounted {
 		return mostCounted
@@ -159,7 +160,8 @@ func (t *table) units(enough int) int {
 	return least
 }
 
-// questions is units of a run without clusters: every question is one, so that no more trials are read than there have to be.
+// questions is units for a run without clusters, where every question is a unit. It reads no more trials than
+// necessary.
 func (t *table) questions(enough int) int {
 	arms, reached := t.armQuestions(), 0
 	for f, err := range t.d.Facts() {
@@ -180,14 +182,14 @@ func (t *table) questions(enough int) int {
 	return least
 }
 
-// armQuestions are the questions of an arm.
+// armQuestions counts the questions of an arm.
 type armQuestions struct {
 	n        int
 	hashes   map[string]bool
 	name, id string // of the last case
 }
 
-// armQuestions are empty counts for the arms of all suites.
+// armQuestions returns zero counts for the arms of all suites.
 func (t *table) armQuestions() map[[2]string]*armQuestions {
 	arms := map[[2]string]*armQuestions{}
 	for i := range t.d.Summary.Suites {
@@ -199,20 +201,20 @@ func (t *table) armQuestions() map[[2]string]*armQuestions {
 	return arms
 }
 
-// add takes up the case of a trial, and gives the number of questions if it is another one than before, else 0.
+// add counts the case of a trial. It returns the number of questions if the case is a new one, else 0.
 func (a *armQuestions) add(f *journal.Facts) int {
 	if f.Case == a.name && f.CaseID == a.id && a.n > 0 || f.Quarantined || a.hashes[f.RequestHash] {
 		return 0
 	}
 	a.name, a.id = f.Case, f.CaseID
-	if f.RequestHash != "" { // else it is unknown which cases are equal
+	if f.RequestHash != "" { // otherwise equal cases are unknown
 		a.hashes[f.RequestHash] = true
 	}
 	a.n++
 	return a.n
 }
 
-// addUnit takes up the case of a trial.
+// addUnit counts the case of a trial.
 func addUnit(sides map[[2]string]*compare.Side, f *journal.Facts) {
 	key := [2]string{f.Suite, f.Arm}
 	s := sides[key]

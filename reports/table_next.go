@@ -14,15 +14,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// When it is worth a line that some trials took much more than others.
+// When some trials stand out enough for a line about them.
 const (
 	fewMeasures = 10
-	outstanding = 2   // times the median
+	outstanding = 2   // multiple of the median
 	slowEnough  = 100 // milliseconds: less is noise
 	maxExtremes = 3
 )
 
-// extremes names the slowest and the costliest trials, where they differ much from the rest.
+// extremes names the slowest and the costliest trials, if they differ much from the rest.
 func (t *table) extremes() {
 	before := t.out.Len()
 	t.extreme("slowest", slowEnough, "%.0f ms", func(m journal.Measure) float64 { return m.LatencyMs })
@@ -32,7 +32,7 @@ func (t *table) extremes() {
 	}
 }
 
-// extreme names the judged trials with the largest values, when these are well above the median and at least so large.
+// extreme names the judged trials with the largest values that are at least least and well above the median.
 func (t *table) extreme(word string, least float64, format string, value func(journal.Measure) float64) {
 	all := make([]float32, 0, t.d.Len()) // a run may have a million
 	top := largest{value: value}
@@ -60,7 +60,7 @@ func (t *table) extreme(word string, least float64, format string, value func(jo
 	}
 }
 
-// largest are the measures with the largest values, the largest first.
+// largest keeps the measures with the largest values, in descending order.
 type largest struct {
 	value func(journal.Measure) float64
 	all   []journal.Measure
@@ -77,13 +77,13 @@ func (l *largest) add(m journal.Measure) {
 	}
 }
 
-// step is a command that makes sense now, and what it is for; without a command it is advice.
+// step is a suggested command with its purpose; without a command it is advice.
 type step struct {
 	args []string
 	why  string
 }
 
-// next gives the command that makes most sense now, or all of them.
+// next writes the most useful command or, if verbose, all suggestions.
 func (t *table) next() {
 	steps := t.steps()
 	if !t.o.Verbose {
@@ -108,7 +108,7 @@ func (t *table) next() {
 	}
 }
 
-// nextStep gives the first command that fits in a line.
+// nextStep writes the first command that fits on a line.
 func (t *table) nextStep(steps []step) {
 	const label = "next: "
 	for _, s := range steps {
@@ -127,8 +127,8 @@ func (t *table) nextStep(steps []step) {
 	}
 }
 
-// rescoreComments are comments on a command that sends requests again, the longest first: judging again sends none. There are none where
-// that is no choice.
+// rescoreComments are comments on a command that sends requests again, longest first: they point to rescore, which
+// sends none. There are none when rescore is not an option.
 func rescoreComments(s step, steps []step) []string {
 	at := slices.IndexFunc(steps, func(o step) bool { return len(o.args) > 0 && o.args[0] == "rescore" })
 	if at < 0 || s.args[0] != "run" {
@@ -138,7 +138,7 @@ func rescoreComments(s step, steps []step) []string {
 	return []string{"  # changed scorers only? " + other, "  # scorers only? " + other, "  # or " + other}
 }
 
-// text is the command as a shell takes it.
+// text is the command, quoted for a shell.
 func (s *step) text() string {
 	words := []string{"evalrun"}
 	for _, arg := range s.args {
@@ -147,7 +147,7 @@ func (s *step) text() string {
 	return strings.Join(words, " ")
 }
 
-// step writes a command so that it can be copied: what it is for behind it where there is room, else before it.
+// step writes a command that can be copied, with its purpose after it if there is room, else before it.
 func (t *table) step(s step, column int) {
 	if len(s.args) == 0 {
 		t.wrapped("  # ", s.why)
@@ -155,7 +155,7 @@ func (t *table) step(s step, column int) {
 	}
 	lines, comment := s.lines(t.o.Width), "# "+s.why
 	if slices.ContainsFunc(lines, func(line string) bool { return displaywidth.String(line) > t.o.Width }) {
-		return // half a command is of no use
+		return // a truncated command is useless
 	}
 	behind := max(0, column-displaywidth.String(lines[0])) + 2
 	if len(lines) == 1 && displaywidth.String(lines[0]+comment)+behind <= t.o.Width {
@@ -166,7 +166,7 @@ func (t *table) step(s step, column int) {
 	t.out.WriteString(strings.Join(lines, "\n") + "\n")
 }
 
-// lines are the command as a shell takes it, in lines of a width where its words allow that.
+// lines is the command, quoted for a shell and wrapped to a width where its words allow that.
 func (s *step) lines(width int) (lines []string) {
 	text := "  evalrun"
 	for _, arg := range s.args {
@@ -180,14 +180,14 @@ func (s *step) lines(width int) (lines []string) {
 	return append(lines, text)
 }
 
-// copyable reports whether an argument can be shown as it is.
+// copyable reports whether all arguments can be shown verbatim.
 func copyable(args []string) bool {
 	return !slices.ContainsFunc(args, func(s string) bool {
 		return diag.CleanLine(s) != s || strings.HasPrefix(s, "-") && !strings.HasPrefix(s, "--")
 	})
 }
 
-// steps are the commands that make sense now and can be shown as they are.
+// steps are the useful commands that can be shown verbatim.
 func (t *table) steps() []step {
 	run := t.runName()
 	if run == "" || t.d.Running || t.d.Run.Plan.Shard != nil || t.d.Summary.Counts.Total() == 0 && t.d.End != nil {
@@ -197,14 +197,14 @@ func (t *table) steps() []step {
 	switch {
 	case t.o.Verbose:
 		all = append(all, t.comparing(run)...)
-	case len(all) == 0 && (t.d.Comparison != nil || t.twoArms() != nil): // else it is for a later run
+	case len(all) == 0 && (t.d.Comparison != nil || t.twoArms() != nil): // without these it is for a later run
 		all = t.comparing(run)
 		all = all[:min(1, len(all))]
 	}
 	return slices.DeleteFunc(all, func(s step) bool { return !copyable(s.args) })
 }
 
-// completing are the commands that get what the run does not have.
+// completing are commands that get what the run lacks.
 func (t *table) completing(run string) []step {
 	var all []step
 	switch {
@@ -222,7 +222,7 @@ func (t *table) completing(run string) []step {
 	return all
 }
 
-// improving are the commands that show what failed, and run it again after a change.
+// improving are commands that show what failed, and run it again after a change.
 func (t *table) improving(run string) []step {
 	var all []step
 	failed := t.d.Summary.Counts.Fail > 0
@@ -238,7 +238,7 @@ func (t *table) improving(run string) []step {
 	return all
 }
 
-// unfinished reports whether the run ended before its plan did.
+// unfinished reports whether the run ended before its plan.
 func (t *table) unfinished() bool {
 	return t.d.End == nil || t.d.End.Reason != eval.EndCompleted || t.d.Summary.Counts.Total() < t.d.Run.Plan.Trials
 }
@@ -246,7 +246,7 @@ func (t *table) unfinished() bool {
 // latest names the newest run on the command line.
 const latest = "latest"
 
-// runName is what the run is called on the command line.
+// runName is the name of the run on the command line.
 func (t *table) runName() string {
 	if id := filepath.Base(t.d.Dir); t.d.Dir == filepath.Join(".evalrun", "runs", id) {
 		if t.o.Latest {
@@ -266,8 +266,8 @@ func (t *table) twoArms() []string {
 	return []string{arms[0].Name, arms[1].Name}
 }
 
-// rerun is the command that runs what failed once more, against the same service; nil when the run sent no requests.
-// The suites and their selection are those of the run.
+// rerun is the command that runs the failed cases again, on the same service; nil when the run sent no requests.
+// The suites and their selection come from the run.
 func (t *table) rerun(run string) []string {
 	if t.sentNothing() {
 		return nil
@@ -275,12 +275,12 @@ func (t *table) rerun(run string) []string {
 	return append([]string{"run", "--failed-in", run}, t.serviceFlags()...)
 }
 
-// sentNothing reports whether the answers come from files, or another program wrote the run.
+// sentNothing reports whether the answers come from files or another run, or another program wrote the run.
 func (t *table) sentNothing() bool {
 	return t.d.Run.Replay != "" || t.d.Run.RescoredFrom != "" || t.d.Run.Options().Unreadable != nil
 }
 
-// repeatArgs is the command that runs the suites once more, against the same service; nil when the run sent no requests.
+// repeatArgs is the command that runs the suites again, on the same service; nil when the run sent no requests.
 func (t *table) repeatArgs(flags []string, repeats int) []string {
 	f := t.d.Run.Options()
 	if t.sentNothing() {
@@ -307,7 +307,7 @@ func (t *table) repeatArgs(flags []string, repeats int) []string {
 	return args
 }
 
-// serviceFlags are the flags of a run that name its services. An emulator that was reached by its address has that address.
+// serviceFlags are the flags of a run that name its services. An emulator that was given by its address keeps it.
 func (t *table) serviceFlags() []string {
 	var args []string
 	f := t.d.Run.Options()
@@ -339,7 +339,7 @@ func (t *table) serviceFlags() []string {
 	return args
 }
 
-// local is a path as it is written in the working folder: run files have absolute ones.
+// local is a path relative to the working folder, if it is inside: run files have absolute paths.
 func (t *table) local(path string) string {
 	if t.o.Folder == "" || path == "" {
 		return path

@@ -17,40 +17,40 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much of what failed is shown; the rest is counted.
+// Limits for failures; the rest is counted.
 const (
-	maxGroups   = 8    // of failures, and of errors
-	maxExamples = 4    // of a group: the shortest, one fewer where others are counted
-	maxKnown    = 1000 // groups that are kept apart: texts that are all different add up to nothing
-	maxSingles  = 3    // groups of one case with the same scorers, before they become one
+	maxGroups   = 8    // for failures, and for errors
+	maxExamples = 4    // per group: the shortest, one fewer if others are counted
+	maxKnown    = 1000 // groups kept in memory: reasons that are all different never merge
+	maxSingles  = 3    // groups of one case with the same scorers that are not yet merged into one
 	maxDiff     = 6    // lines
 )
 
-// group is what failed, or could not be judged, for one reason.
+// group collects trials that failed, or could not be judged, for the same reason.
 type group struct {
 	trouble
 	reason        string // of its first trial
-	varies        []bool // which of its particular parts are others in other trials
-	many          bool   // no two say it alike
+	varies        []bool // which particular parts differ between its trials
+	many          bool   // all reasons differ
 	trials, cases int
-	place         int // of the first trial
+	place         int // of its first trial
 	lastCase      string
-	examples      []example // the shortest, in the order of the plan
+	examples      []example // the shortest, in plan order
 }
 
-// example is a case that failed for one reason in the same words, on one or several arms.
+// example is a case that failed for the same reason in the same words, on one or several arms.
 type example struct {
 	group  *group
-	label  string // of the case
-	name   string // of the case
+	label  string // label of the case
+	name   string // name of the case
 	arms   []string
-	times  int // trials
+	times  int // number of trials
 	repeat int // of the first trial
 	place  int // of the first trial
 	reason string
 }
 
-// reasons shows why trials failed, one group after the other, and apart from them why others could not be judged.
+// reasons shows why trials failed, group by group, and then why others could not be judged.
 func (t *table) reasons() error {
 	t.help = newRemedies(&t.d.Run)
 	g := grouping{t: t, known: map[string]*group{}, left: map[eval.Outcome]int{}}
@@ -67,7 +67,7 @@ func (t *table) reasons() error {
 	return nil
 }
 
-// groups shows the first groups of an outcome, and counts the trials of the others and the trials in no group.
+// groups shows the first groups of an outcome, and counts the trials of the rest and of no group.
 func (t *table) groups(all []*group, outcome eval.Outcome, left int) error {
 	shown := min(len(all), maxGroups)
 	for _, one := range all[:shown] {
@@ -88,15 +88,15 @@ func (t *table) groups(all []*group, outcome eval.Outcome, left int) error {
 	return nil
 }
 
-// grouping sorts trials by what they say.
+// grouping groups trials by their reasons.
 type grouping struct {
 	t     *table
 	known map[string]*group
 	all   []*group
-	left  map[eval.Outcome]int // trials that are in no group
+	left  map[eval.Outcome]int // trials in no group
 }
 
-// row takes in the trials of a case. Trials with the same words are one example.
+// row adds the trials of a case. Trials with the same words are one example.
 func (g *grouping) row(row journal.Row) error {
 	if row.Counts.Fail+row.Counts.Error == 0 {
 		return nil
@@ -137,7 +137,7 @@ func (e *example) count(arm string) {
 	}
 }
 
-// standing is how a case did in the baseline, of a trial that failed.
+// standing is how the case of a failed trial did in the baseline.
 func (t *table) standing(row journal.Row, a *journal.Failing) standing.Standing {
 	if a.Outcome != eval.Fail {
 		return ""
@@ -145,15 +145,15 @@ func (t *table) standing(row journal.Row, a *journal.Failing) standing.Standing 
 	return t.failures.Of(row.Suite, a.Arm, row.Case)
 }
 
-// trouble is what the trials of a group have in common, but for the reason.
+// trouble is what the trials of a group share, apart from the reason.
 type trouble struct {
 	outcome     eval.Outcome
 	quarantined bool
 	standing    standing.Standing
-	who         string // the scorers that failed, or the kind of error
+	who         string // failed scorers, or the kind of error
 }
 
-// group is the one to which a trial belongs, nil when there are too many.
+// group is the group of a trial, nil when there are too many.
 func (g *grouping) group(a *journal.Failing, k trouble, reason string) *group {
 	key := fmt.Sprintf("%v\x00%s", k, general(reason))
 	one := g.known[key]
@@ -169,7 +169,7 @@ func (g *grouping) group(a *journal.Failing, k trouble, reason string) *group {
 func (o *group) add(e *example) {
 	if e.reason != o.reason {
 		mine := particular.Regexp().FindAllString(o.reason, -1)
-		for i, part := range particular.Regexp().FindAllString(e.reason, -1) { // as many: what is between them is the same
+		for i, part := range particular.Regexp().FindAllString(e.reason, -1) { // as many, since the text between them is equal
 			o.varies[i] = o.varies[i] || part != mine[i]
 		}
 	}
@@ -181,7 +181,7 @@ func (o *group) add(e *example) {
 	o.keep(*e)
 }
 
-// keep keeps the shortest examples, and the earlier ones of the same length.
+// keep keeps the shortest examples; of equal lengths, the earlier ones.
 func (o *group) keep(e example) {
 	o.examples = append(o.examples, e)
 	if len(o.examples) > maxExamples {
@@ -199,7 +199,7 @@ func (o *group) dropLongest() {
 	o.examples = slices.Delete(o.examples, longest, longest+1)
 }
 
-// of lists the groups of an outcome: what is new first, then those of most trials; those in quarantine last.
+// of lists the groups of an outcome: new failures first, then by number of trials, with quarantined ones last.
 func (g *grouping) of(outcome eval.Outcome) []*group {
 	singles := map[trouble]int{}
 	for _, one := range g.all {
@@ -227,7 +227,7 @@ func (g *grouping) of(outcome eval.Outcome) []*group {
 	return out
 }
 
-// merge takes in a group of one case.
+// merge adds a group of one case.
 func (o *group) merge(one *group) {
 	o.trials += one.trials
 	if o.lastCase != one.lastCase {
@@ -238,7 +238,7 @@ func (o *group) merge(one *group) {
 	}
 }
 
-// inOrder compares groups by how early they are shown.
+// inOrder compares groups by their order in the report.
 func inOrder(a, b *group) int {
 	if a.quarantined != b.quarantined {
 		return map[bool]int{true: 1, false: -1}[a.quarantined]
@@ -246,7 +246,7 @@ func inOrder(a, b *group) int {
 	return cmp.Or(cmp.Compare(a.standing.Rank(), b.standing.Rank()), cmp.Compare(b.trials, a.trials), cmp.Compare(a.place, b.place))
 }
 
-// said is who found what wanting in a trial, and in which words.
+// said is who failed a trial, and the reason given.
 func said(a *journal.Failing) (who, reason string) {
 	if a.Outcome == eval.Err {
 		r := eval.Result{Outcome: eval.Err, Error: a.Error}
@@ -262,13 +262,13 @@ func said(a *journal.Failing) (who, reason string) {
 	return strings.Join(names, ", "), typeset.CutText(overview.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
 }
 
-// maxSaid is how many bytes of a reason are looked at.
+// maxSaid bounds the part of a reason that is compared, in bytes.
 const maxSaid = 2000
 
-// particular are the parts of a reason that differ from case to case: quoted texts, cut or not, and numbers.
+// particular matches the parts of a reason that vary between cases: quoted texts, cut or not, and numbers.
 const particular lazy.Pattern = `"(?:[^"\\]|\\.)*"(?:\.\.\.)?|[0-9]+(?:\.[0-9]+)?`
 
-// general is a reason without what is particular to a case.
+// general is a reason without its particular parts.
 func general(reason string) string {
 	return particular.Regexp().ReplaceAllStringFunc(reason, func(part string) string {
 		if strings.HasPrefix(part, `"`) {
@@ -278,7 +278,7 @@ func general(reason string) string {
 	})
 }
 
-// label names a case, with its suite where there are several.
+// label names a case, with its suite if there are several.
 func (t *table) label(row journal.Row) string {
 	if len(t.d.Summary.Suites) > 1 {
 		return diag.CleanLine(row.Suite + ": " + row.Case)
@@ -311,7 +311,7 @@ func (t *table) group(o *group) error {
 	if t.show == "" && (o.outcome == eval.Fail || !o.quarantined) {
 		t.show = o.examples[0].name
 	}
-	if o.trials == o.examples[0].times { // the only one
+	if o.trials == o.examples[0].times { // it is the only one
 		t.line("%s %s on %s%s", word, o.examples[0].label, o.examples[0].on(), note)
 		err := t.inFull(&o.examples[0])
 		t.sinceBaseline(&o.examples[0])
@@ -326,7 +326,7 @@ func (t *table) group(o *group) error {
 // examples lists the examples of a group, and counts its other cases.
 func (t *table) examples(o *group) {
 	shown := o.labels()
-	if len(shown) < o.cases && len(o.examples) == maxExamples { // the line that counts the others takes the room of one
+	if len(shown) < o.cases && len(o.examples) == maxExamples { // the line that counts the others takes the place of one
 		o.dropLongest()
 		shown = o.labels()
 	}
@@ -353,7 +353,7 @@ func (o *group) labels() map[string]bool {
 	return labels
 }
 
-// words are the reason of a group, without what is particular to single trials.
+// words is the reason of a group without the parts that vary.
 func (o *group) words() string {
 	if o.many {
 		return o.who + ": a reason of its own for each"
@@ -367,8 +367,8 @@ func (o *group) words() string {
 	})
 }
 
-// own is what an example says beyond the words of its group: the parts that differ or, if several parts of one scorer
-// differ, all that it said.
+// own is what an example adds to the words of its group: the parts that vary or, if several parts of one scorer
+// vary, its whole reason.
 func (o *group) own(e *example) string {
 	if o.many {
 		return e.reason
@@ -385,7 +385,8 @@ func (o *group) own(e *example) string {
 	return strings.Join(parts, ", ")
 }
 
-// inFull shows what was wrong with one answer: each score with its reason, what differs, and the answer when no reason quotes it.
+// inFull shows what was wrong with one answer: each score with its reason, the diff, and the answer unless a
+// reason quotes it.
 func (t *table) inFull(e *example) error {
 	r, err := t.d.Trial(e.place)
 	if err != nil {
@@ -410,7 +411,7 @@ func (t *table) inFull(e *example) error {
 	return nil
 }
 
-// failure shows a score that failed, and reports whether that quotes the answer.
+// failure shows a failed score, and reports whether it quotes the answer.
 func (t *table) failure(s *eval.Score) (quotes bool) {
 	t.wrapped("     ", overview.ScoreName(*s)+": "+s.Reason)
 	if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
@@ -419,7 +420,7 @@ func (t *table) failure(s *eval.Score) (quotes bool) {
 	return s.Diff != "" || strings.Contains(s.Reason, `"`)
 }
 
-// differences shows the beginning of a diff: of texts over several lines only the lines that differ.
+// differences shows the beginning of a diff; for texts of several lines, only lines that differ.
 func (t *table) differences(diff string) {
 	lines := strings.Split(typeset.CutText(diff, 1<<16), "\n")
 	if want, got, ok := strings.Cut(diff, "\nactual:   "); ok && strings.HasPrefix(want, "expected: ") {

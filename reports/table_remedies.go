@@ -8,14 +8,14 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// remedies are what helps against the errors of a run: each is a command that would change something.
+// remedies are the commands that would help against a run's errors.
 type remedies struct {
-	retry     bool // retrying
-	accept    bool // accepting answers
-	askJudges bool // calling judges that were not called
-	mend      bool // a change of the suite's scorers
+	retry     bool // retry the errors
+	accept    bool // accept new answers
+	askJudges bool // call judges that were not called
+	mend      bool // change the suite's scorers
 
-	elsewhere bool // the answers come from another run: no retry changes them
+	elsewhere bool // answers come from another run, so retrying does not change them
 	judging   bool // judges may be called again
 }
 
@@ -24,35 +24,35 @@ func newRemedies(run *eval.Run) remedies {
 	return remedies{elsewhere: elsewhere, judging: !elsewhere || run.Options().AskJudges}
 }
 
-// unreadByJQ begins the error of a response in which an expression of the target finds nothing.
+// unreadByJQ is how the error begins when the target's expression finds nothing in a response.
 const unreadByJQ = "the jq of `"
 
-// passing are the kinds of errors that another attempt may not have.
+// passing are kinds of errors that may disappear on retry.
 var passing = []eval.ErrorKind{
 	eval.KindTransport, eval.KindTimeout, eval.KindStatus, eval.KindAuth, eval.KindQuota,
 	eval.KindMalformed, eval.KindTruncated, eval.KindTooLarge, eval.KindNoCandidates,
 	eval.KindProgram, eval.KindApp,
 }
 
-// note looks for what helps against the error of a trial.
+// note records what helps against the error of a trial.
 func (r *remedies) note(a *journal.Failing) {
 	if a.Error == nil {
 		return
 	}
 	switch kind := a.Error.Kind; {
-	case kind == eval.KindMalformed && strings.HasPrefix(a.Error.Message, unreadByJQ): // the response is kept
+	case kind == eval.KindMalformed && strings.HasPrefix(a.Error.Message, unreadByJQ): // the response is stored
 		r.mend = true
 	case slices.Contains(passing, kind):
-		// When there is an answer, its embedding failed.
+		// The trial has an answer, so its embedding failed.
 		r.retry = r.retry || !r.elsewhere || slices.ContainsFunc(a.Scores, isUnscored)
 	case kind == eval.KindUnscored || kind == eval.KindScorer:
 		r.unscored(a)
 	}
 }
 
-// unscored looks for what helps a trial whose answer could not be scored.
+// unscored records what helps a trial whose answer could not be scored.
 func (r *remedies) unscored(a *journal.Failing) {
-	// consulting are the scorers that call judges: by themselves, or through scorers inside.
+	// consulting are the scorers that call judges, directly or through nested scorers.
 	consulting := []string{"judge", "any", "all", "not"}
 
 	words := a.Error.Message
@@ -76,7 +76,7 @@ func (r *remedies) unscored(a *journal.Failing) {
 
 func isUnscored(s eval.Score) bool { return s.Unscored != "" }
 
-// rescoring is what judging again is for, "" when it would change nothing.
+// rescoring is the purpose of rescoring, "" when it would change nothing.
 func (r *remedies) rescoring(failed bool) string {
 	switch {
 	case r.accept:

@@ -14,10 +14,10 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// fewSuites is how many suites have a line each, whatever became of them. Of more, only those do that did not pass as a whole.
+// fewSuites is the most suites that each have a line. With more, only suites that did not pass have one.
 const fewSuites = 30
 
-// short writes the run so that a green one takes a line per suite, and one that is not shows each failure once.
+// short writes the run with one line per suite when it passes, and each failure once when it does not.
 func (t *table) short() error {
 	t.notices()
 	t.scores()
@@ -39,7 +39,7 @@ func (t *table) short() error {
 	return nil
 }
 
-// against is what a comparison says: in short where it does not decide against the run.
+// against shows a comparison, in short unless it decides against the run.
 func (t *table) against() {
 	c := t.d.Comparison
 	if c == nil {
@@ -57,7 +57,7 @@ func (t *table) against() {
 	t.out.WriteString("\n")
 }
 
-// figures are the verdicts on the first arms with the numbers on which they rest.
+// figures shows the verdicts on the first arms, with their numbers.
 func (t *table) figures() {
 	arms := t.d.Comparison.Arms
 	for i := range arms[:min(len(arms), maxBriefs)] {
@@ -74,11 +74,11 @@ func (t *table) figures() {
 // score is a line about a suite or an arm.
 type score struct {
 	name, text string
-	brief      string // the text where there is less room
+	brief      string // shorter text for narrow terminals
 	outcome    eval.Outcome
 }
 
-// scores draws a line per suite, and one per arm where a suite with several did not pass as a whole.
+// scores draws a line per suite and, for failing suites with several arms, one per arm.
 func (t *table) scores() {
 	all, passed := t.scored()
 	widest := 0
@@ -102,7 +102,7 @@ func (t *table) scores() {
 	}
 }
 
-// scored lists the lines, and counts the suites that have none.
+// scored lists the lines, and counts the passed suites without one.
 func (t *table) scored() (all []score, passed int) {
 	several := len(t.d.Summary.Suites) > fewSuites
 	for i := range t.d.Summary.Suites {
@@ -133,7 +133,7 @@ func (t *table) scored() (all []score, passed int) {
 	return all, passed
 }
 
-// isRanked reports whether a table of its arms comes after the line of a suite.
+// isRanked reports whether a table of arms follows the suite's line.
 func (t *table) isRanked(suite string) bool {
 	return slices.ContainsFunc(t.d.Ranking, func(r ranking.Ranking) bool { return r.Suite == suite && r.Why == "" })
 }
@@ -141,7 +141,8 @@ func (t *table) isRanked(suite string) bool {
 // scoreOf is the line of an arm.
 func scoreOf(name string, a *journal.ArmSummary) score {
 	c := a.Counts
-	passed, interval, rest := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()-c.Skip), "", ""
+	passed := fmt.Sprintf("%d of %d pass", c.Pass, c.Total()-c.Skip)
+	var interval, rest string
 	if p, ok := a.PassRate(); ok && c.Fail > 0 {
 		lo, hi := overview.Interval(p, a.Judged)
 		passed += fmt.Sprintf(", %.1f %%", 100*p)
@@ -156,7 +157,7 @@ func scoreOf(name string, a *journal.ArmSummary) score {
 	return score{name: name, text: passed + interval + rest, brief: passed + rest, outcome: journal.Fold(c)}
 }
 
-// where says where the run is, and the reports that were written with it. A path is never cut: it is there to be copied.
+// where shows the location of the run and of its reports. Paths are never cut, since they are there to be copied.
 func (t *table) where() {
 	if t.d.Dir != "" {
 		t.out.WriteString("run:  " + diag.CleanLine(t.d.Dir) + "\n")
@@ -175,7 +176,7 @@ func (t *table) where() {
 	t.out.WriteString(strings.Join(files, separator) + "\n")
 }
 
-// summary is the verdict on the run in one line, with as much of what was run as there is room for.
+// summary is the verdict on one line, with as many details as fit.
 func (t *table) summary() {
 	f := overview.HeadlineOf(t.d)
 	end := ""
@@ -195,7 +196,7 @@ func (t *table) summary() {
 // part is one thing that a summary says.
 type part struct{ what, text string }
 
-// What a summary says where there is room.
+// Parts of a summary that are dropped when space runs out.
 const (
 	partSuites = "suites"
 	partRules  = "rules"
@@ -215,7 +216,7 @@ func joined(parts []part) string {
 	return text
 }
 
-// parts are what the summary of the run says.
+// parts are the parts of the summary.
 func (t *table) parts() []part {
 	all := []part{{"", t.counted()}, {partSuites, diag.Count(len(t.d.Run.Suites), "suite")}}
 	switch held, of := t.rules(); {
@@ -239,7 +240,7 @@ func (t *table) parts() []part {
 	return all
 }
 
-// sources are where answers came from that no model gave to this run.
+// sources are the origins of answers other than models of this run.
 func (t *table) sources() (all []string) {
 	run := &t.d.Run
 	for _, one := range []struct {
@@ -253,7 +254,7 @@ func (t *table) sources() (all []string) {
 	return all
 }
 
-// counted is how many trials there are, and what became of them unless all passed.
+// counted is the number of trials, with outcomes unless all passed.
 func (t *table) counted() string {
 	c := t.d.Summary.Counts
 	if c.Pass == c.Total() {
@@ -271,7 +272,7 @@ func (t *table) counted() string {
 	return text
 }
 
-// trials counts the trials, of all that were planned.
+// trials counts the trials, out of those planned.
 func (t *table) trials() string {
 	has := t.d.Summary.Counts.Total()
 	if planned := t.d.Run.Plan.Trials; planned > has {

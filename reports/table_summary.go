@@ -29,7 +29,7 @@ func (t *table) arms() {
 	t.out.WriteString("\n")
 }
 
-// narrow makes the rows of arms narrower until they fit: columns go from the right, then names are cut.
+// narrow narrows the rows of arms until they fit: it drops columns from the right, then cuts names.
 func (t *table) narrow(header []string, rows [][]string) []string {
 	const optional = 5
 	n := len(header)
@@ -61,8 +61,8 @@ func (t *table) metrics() {
 	}
 }
 
-// targets shows the model and the sampling of each target, or what the application is. A target that is the same in an earlier version of
-// the suite is shown once.
+// targets shows the model and sampling of each target, or the application. A target that an earlier version of the
+// suite shares is shown once.
 func (t *table) targets() {
 	shown := map[string]bool{}
 	for i := range t.d.Run.Plan.Targets {
@@ -100,7 +100,7 @@ func (t *table) saved() {
 	}
 }
 
-// race says what a race saved, and which arms stay. Who left, and when, is in the ranking.
+// race says what a race saved, and which arms stayed. The ranking shows who left, and when.
 func (t *table) race(r *overview.Race) {
 	t.line("%s", r.Words())
 	for i := range r.Suites {
@@ -111,7 +111,7 @@ func (t *table) race(r *overview.Race) {
 	}
 }
 
-// closing shows what the run took, how steady its cases are, and what its targets are.
+// closing shows the cost of the run, how steady its cases are, and its targets.
 func (t *table) closing() {
 	t.saved()
 	t.line("%d tokens%s", t.d.Summary.Tokens.Total, t.duration())
@@ -127,7 +127,7 @@ func (t *table) closing() {
 	t.targets()
 }
 
-// manyQuarantined is the share of cases in quarantine from which on it is worth a warning.
+// manyQuarantined is the share of quarantined cases that is worth a warning.
 const manyQuarantined = 0.05
 
 // repeats shows how steady repeated cases are.
@@ -180,7 +180,7 @@ func (t *table) tokensNote(s *eval.Spent) string {
 	return ""
 }
 
-// duration is how long the run was worked on.
+// duration is how long the run took.
 func (t *table) duration() string {
 	if took := t.took(); took != "" {
 		return " in " + took
@@ -188,7 +188,7 @@ func (t *table) duration() string {
 	return ""
 }
 
-// took is how long the run was worked on, in as many digits as matter; "" when that is not known.
+// took is how long the run took, in significant digits; "" when unknown.
 func (t *table) took() string {
 	d := t.d.Worked()
 	switch {

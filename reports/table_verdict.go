@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 )
 
-// names lists what was run.
+// names lists the suites and targets.
 func (t *table) names() {
 	var names []string
 	for _, s := range t.d.Run.Suites {
@@ -20,7 +20,7 @@ func (t *table) names() {
 	t.line("%s", diag.CleanLine(strings.Join(names, ", ")))
 }
 
-// notices say what a reader must know before believing a number.
+// notices are what a reader must know before trusting a number.
 func (t *table) notices() {
 	if t.d.Run.Emulator {
 		t.wrapped("", overview.FromEmulator(&t.d.Run))
@@ -48,7 +48,7 @@ func (t *table) notices() {
 	}
 }
 
-// findings are the counts of a run, the rules that do not hold, and what a comparison says.
+// findings shows the counts of a run, broken rules, and the comparison.
 func (t *table) findings() {
 	c := t.d.Summary.Counts
 	t.line("%s: %s, %s, %s, %s", t.trials(),
@@ -61,14 +61,14 @@ func (t *table) findings() {
 	t.out.WriteString("\n")
 }
 
-// cutAnswers counts the answers that are not whole.
+// cutAnswers counts truncated answers.
 func (t *table) cutAnswers() {
 	if words := overview.CutAnswers(&t.d.Summary); words != "" {
 		t.wrapped("", words)
 	}
 }
 
-// compared is what a comparison says, in short.
+// compared shows a comparison in short.
 func (t *table) compared() {
 	switch c := t.d.Comparison; {
 	case c == nil:
@@ -82,7 +82,8 @@ func (t *table) compared() {
 	}
 }
 
-// briefs say next to the verdict of a comparison how many cases it rests on, each once: arms of a suite have the same cases.
+// briefs say next to a comparison's verdict how many cases it rests on. Each text occurs once: arms of a suite
+// share cases.
 func briefs(c *compare.Comparison) []string {
 	var out []string
 	for i := range c.Arms {
@@ -100,10 +101,10 @@ func briefs(c *compare.Comparison) []string {
 	return out
 }
 
-// maxBriefs is how many arms are shown next to the verdict; all of them are below.
+// maxBriefs is the most arms next to the verdict; all of them are listed below.
 const maxBriefs = 3
 
-// strong is paint in bold.
+// strong colours a text in bold.
 func (t *table) strong(outcome eval.Outcome, s string) string {
 	if !t.o.Color {
 		return s
@@ -111,7 +112,7 @@ func (t *table) strong(outcome eval.Outcome, s string) string {
 	return "\x1b[1m" + t.paint(outcome, s)
 }
 
-// tally is a number of outcomes, in colour when there are any.
+// tally is the number of an outcome, coloured unless 0.
 func (t *table) tally(outcome eval.Outcome, n int) string {
 	text := fmt.Sprintf("%d %s", n, outcome)
 	if n == 0 {
@@ -120,7 +121,7 @@ func (t *table) tally(outcome eval.Outcome, n int) string {
 	return t.paint(outcome, text)
 }
 
-// gate shows that no gate was applied, or the rules that do not hold, and the rules that count as holding with a warning.
+// gate shows that no gate was applied, or the broken rules and the rules that hold with a warning.
 func (t *table) gate() {
 	if t.d.Gate == nil {
 		t.line("gate: no verdict: %s", overview.NotApplied)

@@ -8,9 +8,9 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// takenTable shows what a trial of each arm takes.
+// takenTable shows what a trial of each arm costs.
 type takenTable struct {
-	priced bool // some arm has a cost, and tokens are not shown
+	priced bool // an arm has a price, so tokens are not shown
 }
 
 func newTakenTable(arms []ranking.Priced) takenTable {
@@ -33,7 +33,7 @@ func (t takenTable) cells(a *ranking.Taken) []string {
 	return []string{amount, millis(a.LatencyP50Ms), millis(a.LatencyP95Ms)}
 }
 
-// cheapestWords say which of the arms that may be the best costs least.
+// cheapestWords say which of the arms that may be the best is cheapest.
 func cheapestWords(c *ranking.Cheap) string {
 	return diag.CleanLine(fmt.Sprintf("cheapest of the best: %s (%.2g of the %s of %s)", c.Arm, c.Ratio, c.By, c.Against))
 }

@@ -11,13 +11,16 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// turns writes how each turn of a live chat, or each step of a trial whose calls the suite answered, ended. Of a chat the texts are in
-// the request, but for the last, which is the answer; of steps they stand here, with what the model called and got back.
+// turns writes how each turn of a live chat ended, or each step of a trial whose tool calls the suite answered.
+// The texts of a chat are in the request, except the last, which is the answer. The texts of steps are written
+// here, with the calls and their results.
 func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return
 	}
-	names, heading, indent := overview.TurnNames(r), "turns", plainIndent
+	names := overview.TurnNames(r)
+	heading := "turns"
+	indent := plainIndent
 	steps := overview.HasSteps(r)
 	if steps {
 		heading, indent = "steps", stepIndent
@@ -26,7 +29,7 @@ func (c *caseReport) turns(r *eval.Result) {
 	for i := range r.Turns {
 		t, last := &r.Turns[i], i == len(r.Turns)-1
 		c.printf("    %s: %s\n", numberOf(names[i]), turnWords(t, r.Request))
-		if !last || r.Response == nil { // else it is the answer
+		if !last || r.Response == nil { // otherwise it is the answer
 			c.said(t, steps)
 		}
 		if !last && len(t.Candidates) > 0 { // the ratings of the last are with the answer
@@ -37,7 +40,8 @@ func (c *caseReport) turns(r *eval.Result) {
 	}
 }
 
-// numberOf is the number in the name of a turn or of a step; the heading says which it is. A step of a chat has two.
+// numberOf is the number in the name of a turn or step; the heading names the type. A step of a chat has two
+// numbers.
 func numberOf(name string) string {
 	if !strings.Contains(name, ", ") {
 		_, name, _ = strings.Cut(name, " ")
@@ -45,7 +49,7 @@ func numberOf(name string) string {
 	return name
 }
 
-// turnWords say how a turn ended, and what it cost.
+// turnWords say how a turn ended, and its cost.
 func turnWords(t *eval.Turn, r *eval.Request) string {
 	how := "no answer"
 	if reason := t.PromptBlock(); reason != "" {
@@ -60,7 +64,7 @@ func turnWords(t *eval.Turn, r *eval.Request) string {
 	)
 }
 
-// said writes the pieces of a turn, with its text when the request does not have that, and what the suite answered to its calls.
+// said writes the pieces of a turn, its text if the request lacks it, and the suite's results for its calls.
 func (c *caseReport) said(t *eval.Turn, text bool) {
 	defer func(indent string, width int) { c.indent, c.label = indent, width }(c.indent, c.label)
 	c.indent, c.label = stepIndent, pieceLabel
@@ -86,7 +90,7 @@ func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
 	}
 }
 
-// result writes what the suite answered to a call. One that failed is marked: the model got it as an error.
+// result writes the suite's result for a call. A failed one is marked, since the model got it as an error.
 func (c *caseReport) result(r *tool.Result) {
 	if r.Failed {
 		c.painted("FAILED", resultText(r), func(s string) string { return c.paint(eval.Fail, s) })

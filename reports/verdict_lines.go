@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// verdictLines are what a reader must know next to the verdict of a rule about a baseline: which cases are compared, and the figures of
-// each metric. Other rules have none.
+// verdictLines are what a reader must know next to the verdict of a rule about a baseline: the compared cases, and
+// the figures of each metric. Other rules have none.
 func verdictLines(d *journal.Document, r *eval.GateRule) []string {
 	if r.Verdict == "" || d.Comparison == nil {
 		return nil
@@ -35,7 +35,7 @@ func verdictLines(d *journal.Document, r *eval.GateRule) []string {
 	return out
 }
 
-// metricFigures are base, head and difference of a metric in a line.
+// metricFigures are base, head and difference of a metric on one line.
 func metricFigures(m *compare.MetricComparison) string {
 	row := metricRow(m) // metric, base, head, difference, interval, n, verdict
 	return fmt.Sprintf(

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Wanted selects trials of a run. Its zero value selects those of cases without a name.
+// Wanted selects trials of a run. The zero value selects trials of cases without a name.
 type Wanted struct {
 	Case     glob.Pattern
 	Arms     glob.Patterns  // none: all
@@ -20,7 +20,7 @@ func (w Wanted) Match(r *eval.Result) bool {
 	return w.Case.Match(r.Case) && w.Arms.Match(r.Arm) && (len(w.Outcomes) == 0 || slices.Contains(w.Outcomes, r.Outcome))
 }
 
-// Row counts the trials of a case on the arms that are selected; false when none of them is selected.
+// Row counts the selected trials of a case; false when there are none.
 func (w Wanted) Row(d *journal.Document, row journal.Row) (c eval.Counts, ok bool) {
 	if !w.Case.Match(row.Case) {
 		return c, false
@@ -33,7 +33,7 @@ func (w Wanted) Row(d *journal.Document, row journal.Row) (c eval.Counts, ok boo
 	return c, c.Total() > 0 && (len(w.Outcomes) == 0 || slices.ContainsFunc(w.Outcomes, has))
 }
 
-// countsOn are the outcomes of a case on the arms that are selected.
+// countsOn counts the outcomes of a case on the selected arms.
 func (w Wanted) countsOn(d *journal.Document, row journal.Row) (c eval.Counts) {
 	at := slices.IndexFunc(d.Summary.Suites, func(s journal.SuiteSummary) bool { return s.Name == row.Suite })
 	if at < 0 {
@@ -52,7 +52,7 @@ func sum(a, b eval.Counts) eval.Counts {
 	return eval.Counts{Pass: a.Pass + b.Pass, Fail: a.Fail + b.Fail, Error: a.Error + b.Error, Skip: a.Skip + b.Skip}
 }
 
-// tallied is the number of an outcome.
+// tallied is the count of an outcome.
 func tallied(c eval.Counts, o eval.Outcome) int {
 	return map[eval.Outcome]int{eval.Pass: c.Pass, eval.Fail: c.Fail, eval.Err: c.Error, eval.Skip: c.Skip}[o]
 }

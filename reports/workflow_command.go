@@ -8,16 +8,16 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// GitHub shows ten errors and ten warnings of a step; what is more is counted.
+// GitHub shows ten errors and ten warnings per step; further ones are counted.
 const (
 	maxAnnotations    = 10
 	maxAnnotationText = 2000 // code points
 )
 
-// position takes file:line:col and file:line apart.
+// position splits file:line:col and file:line.
 const position lazy.Pattern = `^(.*?):(\d{1,9})(?::(\d{1,9}))?$`
 
-// command is a workflow command. Nothing in a text ends it or begins another.
+// command is a workflow command. No text in it can end it or begin another.
 func command(level, title, at, message string) string {
 	var properties []string
 	if at != "" {

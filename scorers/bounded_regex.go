@@ -6,11 +6,11 @@ import (
 	"regexp/syntax"
 )
 
-// Bounds of regular expressions. RE2 takes time in proportion to the size of the program times that of the text, about ten
-// nanoseconds for each instruction and byte, so both are bounded together.
+// Bounds of regular expressions. RE2 takes time in proportion to program size times text size, about ten
+// nanoseconds per instruction and byte, so the product is bounded.
 const (
-	maxProgram   = 20_000      // instructions of one expression
-	maxRegexWork = 100_000_000 // instructions times bytes of one search: a second or two
+	maxProgram   = 20_000      // instructions per expression
+	maxRegexWork = 100_000_000 // instructions times bytes per search: one to two seconds
 )
 
 // pattern is a regular expression of bounded size.
@@ -19,7 +19,7 @@ type pattern struct {
 	size int // instructions
 }
 
-// compilePattern compiles an expression. The error of one that is too large says so.
+// compilePattern compiles an expression, with a clear error when it is too large.
 func compilePattern(source string) (*pattern, error) {
 	parsed, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
@@ -36,7 +36,7 @@ func compilePattern(source string) (*pattern, error) {
 	return &pattern{re, size}, nil
 }
 
-// programSize is about how many instructions an expression is compiled to, or more than the limit.
+// programSize estimates the number of instructions, stopping once above the limit.
 func programSize(re *syntax.Regexp, limit int) int {
 	size := 1
 	switch re.Op {
@@ -59,7 +59,8 @@ func programSize(re *syntax.Regexp, limit int) int {
 	return size
 }
 
-// tooMuch says that a search in a text would take too long, "" when it would not. Groups are copied along in every step.
+// tooMuch explains that a search would take too long, "" when it would not. Matching groups costs more: they are
+// copied in every step.
 func (p *pattern) tooMuch(text string, groups bool) string {
 	size := p.size
 	if groups {

@@ -9,11 +9,11 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// stepCount is how many calls of the model the answer took.
+// stepCount is the number of model calls behind the answer.
 func (a *Answer) stepCount() int { return max(1, len(a.Turns)) }
 
-// calls are the tool calls of all steps and turns, in their order. A conversation continues with the first candidate of each; of the last
-// it is the one that was chosen.
+// calls are the tool calls of all steps and turns, in order. A conversation continues with the first candidate of
+// each step; the last step counts with its chosen candidate.
 func (a *Answer) calls() []tool.Call {
 	var out []tool.Call
 	for i := range len(a.Turns) - 1 {
@@ -27,7 +27,7 @@ func (a *Answer) calls() []tool.Call {
 	return out
 }
 
-// cutShort is the finding where it is not known what else would have been called: nothing came, or a block ended the answer.
+// cutShort is the finding when further calls may be missing: nothing came, or a block ended the answer.
 func cutShort(a *Answer) (Finding, bool) {
 	if a.Candidate == nil {
 		return noText(a)
@@ -41,7 +41,7 @@ func cutShort(a *Answer) (Finding, bool) {
 // readCall is a tool call with its arguments as a JSON value, numbers as written.
 type readCall struct {
 	name string
-	args any // no object: malformed
+	args any // not an object: malformed
 }
 
 func readCalls(calls []tool.Call) []readCall {
@@ -52,7 +52,7 @@ func readCalls(calls []tool.Call) []readCall {
 	return out
 }
 
-// readArgs are the arguments of a call: no arguments are an empty object, and what is no JSON is the text itself.
+// readArgs reads the arguments of a call. No arguments are an empty object, and invalid JSON stays a text.
 func readArgs(raw json.RawMessage) any {
 	if len(raw) == 0 {
 		return map[string]any{}
@@ -72,17 +72,17 @@ func (c readCall) malformed() bool {
 	return !ok
 }
 
-// callView is how a call is shown.
+// callView says how to show a call.
 type callView struct {
-	bytes  int  // of the arguments, at most
-	noArgs bool // the name alone
+	bytes  int  // limit for the arguments
+	noArgs bool // show only the name
 	open   bool // other arguments are allowed
 }
 
-// inReason is for reasons, which are one line.
+// inReason is for reasons, which have one line.
 var inReason = callView{bytes: maxQuoted}
 
-// call is a call as it would be written: get_order({"id":"7"}).
+// call shows a call as code: get_order({"id":"7"}).
 func (s callView) call(c readCall) string {
 	name := visibleText(c.name)
 	if s.noArgs {
@@ -101,10 +101,10 @@ func (s callView) call(c readCall) string {
 	return name + "(" + args + ")"
 }
 
-// json is the beginning of a value on one line, without characters that a terminal would obey.
+// json shows the beginning of a value on one line, without control characters.
 func (s callView) json(v any) string {
 	text, err := wirejson.Marshal(v)
-	if err != nil { // a value that came as JSON always encodes
+	if err != nil { // a value decoded from JSON always encodes
 		return "..."
 	}
 	cut := string(text)
@@ -115,7 +115,7 @@ func (s callView) json(v any) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted[1 : len(quoted)-1])
 }
 
-// lines shows calls one by one, the first of many.
+// lines shows one call per line, at most most of them.
 func (s callView) lines(calls []readCall, most int) []string {
 	var out []string
 	for i, c := range calls {

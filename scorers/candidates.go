@@ -78,7 +78,7 @@ func candidateCount(s span) Func {
 	}
 }
 
-// agree finds the text that most candidates have.
+// agree passes when enough candidates have the same text.
 func agree(a *Answer, least float64, by string) Finding {
 	all := a.Response.Candidates
 	switch len(all) {
@@ -99,7 +99,7 @@ func agree(a *Answer, least float64, by string) Finding {
 	)
 }
 
-// mostGiven is the text that most candidates have, and how many have it: 0 when all are empty.
+// mostGiven is the most frequent text of the candidates, and how often it occurs: 0 when all are empty.
 func mostGiven(all []eval.Candidate, by string) (most int, text string) {
 	votes := map[string]int{}
 	for i := range all {
@@ -117,7 +117,7 @@ func mostGiven(all []eval.Candidate, by string) (most int, text string) {
 	return most, text
 }
 
-// loose is a text without what does not matter to whether two say the same: case, white space, and punctuation at its end.
+// loose normalizes a text for comparison: it ignores case, white space and trailing punctuation.
 func loose(s string) string {
 	s = strings.Join(strings.Fields(fold{ignoreCase: true}.text(s)), " ")
 	return strings.TrimRight(s, ".!?;:,。！？؟۔")

@@ -101,10 +101,10 @@ func labelsOf(n yamlnode.Node) []string {
 	return of
 }
 
-// unspaced reports characters of scripts that put no space between words.
+// unspaced reports characters of scripts without spaces between words.
 func unspaced(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
 
-// foldedIndex is where a label is in a list, whatever its case: -1 if it is not.
+// foldedIndex is the index of a label in a list, ignoring case; -1 when missing.
 func foldedIndex(labels []string, label string) int {
 	return slices.IndexFunc(labels, func(l string) bool { return textmetric.FoldCase(l) == textmetric.FoldCase(label) })
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Choosing sends two answers to a judge, which says which is better, twice: each of them comes first once.
+// Choosing has a judge choose the better of two answers, once in each order.
 type Choosing struct {
 	judging
 	criteria string
 }
 
-// NewChoosing makes the question. Criteria are optional.
+// NewChoosing compiles the question. Criteria are optional.
 func NewChoosing(j *suite.Judge, criteria string) *Choosing {
 	return &Choosing{judging{form: choosing(), judges: []*suite.Judge{j}}, criteria}
 }
@@ -22,7 +22,7 @@ func NewChoosing(j *suite.Judge, criteria string) *Choosing {
 // Judge is the judge that chooses.
 func (c *Choosing) Judge() *suite.Judge { return c.judges[0] }
 
-// Criteria is by what the judge chooses, "" for nothing in particular.
+// Criteria are the judge's criteria, "" for none.
 func (c *Choosing) Criteria() string { return c.criteria }
 
 func choosing() form {
@@ -41,13 +41,13 @@ func choosing() form {
 
 const wordA, wordB, wordTie = "A", "B", "tie"
 
-// Pair are two answers to one case.
+// Pair holds two answers to one case.
 type Pair struct{ Base, Head Exchange }
 
 // Exchange is an answer with its question.
 type Exchange struct{ Question, Answer string }
 
-// NewExchange reads a recorded trial: the conversation that was sent, and what came.
+// NewExchange extracts question and answer from a recorded trial.
 func NewExchange(r *eval.Result) Exchange {
 	t := Exchange{Answer: r.Response.Text()}
 	if r.Request != nil {
@@ -56,31 +56,31 @@ func NewExchange(r *eval.Result) Exchange {
 	return t
 }
 
-// Preferred is which of two answers a judge chose. The zero Preferred is none: the judge gave no ruling that counts.
+// Preferred is a judge's choice between two answers. The zero Preferred means that no ruling counts.
 type Preferred string
 
-// What a judge can come to over both orders of two answers.
+// Results of a judge over both orders of two answers.
 const (
-	Win  Preferred = "win"  // the answer of head
-	Loss Preferred = "loss" // that of base
-	Tie  Preferred = "tie"  // neither, or in each order another one
+	Win  Preferred = "win"  // head's answer is better
+	Loss Preferred = "loss" // base's answer is better
+	Tie  Preferred = "tie"  // neither, or a different one in each order
 )
 
-// PairRuling is what a judge comes to.
+// PairRuling is a judge's ruling on a pair.
 type PairRuling struct {
-	// Preferred is which answer is: Win for head, Loss for base, Tie, "" for none: then Why says why.
+	// Preferred is the preferred answer; "" when there is none, and then Why says why.
 	Preferred Preferred
 	Why       string
-	// Firsts and Seconds are how often the answer that stood first, or second, was chosen.
+	// Firsts and Seconds count how often the judge chose the answer in that position.
 	Firsts, Seconds int
-	// Same says that the answers are one and the same, and no call was made.
+	// Same says that the answers are identical, so no call was made.
 	Same bool
 }
 
-// Contradicts reports whether the judge chose one answer in one order and the other answer in the other: the place decided.
+// Contradicts reports whether the judge's choice followed the position, not the answer.
 func (c *PairRuling) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
 
-// Choose says what a pair comes to, by the available replies. While some are wanted, there is no choice yet.
+// Choose rules on a pair from the available replies. While replies are missing, there is no choice yet.
 func (c *Choosing) Choose(p Pair, replies *Judgements) PairRuling {
 	switch {
 	case blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer):
@@ -102,7 +102,7 @@ func (c *Choosing) Choose(p Pair, replies *Judgements) PairRuling {
 	return out
 }
 
-// preferred is how head does by the rulings of both orders, where it is second and then first; "" without both.
+// preferred combines the rulings of both orders for head, which is second and then first; "" when one is missing.
 func preferred(first, second string) Preferred {
 	switch {
 	case first == "" || second == "":
@@ -115,7 +115,7 @@ func preferred(first, second string) Preferred {
 	return Tie
 }
 
-// order sends the question with one order of the answers. It is "" while there is no reply that counts.
+// order reads the ruling on one order of the answers. It is "" while no reply counts.
 func (c *Choosing) order(a, b Exchange, replies *Judgements) (word, problem string) {
 	var parts []part
 	if c.criteria != "" {

@@ -8,44 +8,45 @@ import (
 	"github.com/evalrun/evalrun/internal/entry"
 )
 
-// classificationKind is what a suite's block `classification` becomes.
+// classificationKind is the kind that a suite's `classification` block compiles to.
 func classificationKind() Kind {
 	return Kind{
 		Name:    entry.ClassificationKind,
-		Example: `classification: {label: "{{.intent}}", classes: [refund, order]}`, textless: true, // it selects by `answer`
+		Example: `classification: {label: "{{.intent}}", classes: [refund, order]}`, textless: true, // it reads the selection of `answer`
 		compile: compileClassification,
 	}
 }
 
 func compileClassification(a args) Scorer {
 	m := a.Args.Map(entry.Classification.Names()...)
-	label, c := m.Need("label"), classCheck{}
+	label := m.Need("label")
+	var check classCheck
 	for _, item := range m.Get("classes").Seq() {
-		c.classes = append(c.classes, item.Written())
+		check.classes = append(check.classes, item.Written())
 	}
 	steps := a.stepsOf(m.Get("answer"), "answer")
 	text := textOf(label)
-	at := classification.Find(c.classes, text)
+	at := classification.Find(check.classes, text)
 	switch {
 	case at >= 0:
-		c.label = c.classes[at]
+		check.label = check.classes[at]
 	case strings.TrimSpace(text) == "":
 		label.Errorf("`inheritScorers: false` takes a case out of the classification", "the label is empty")
 		return nil
 	default:
-		label.Errorf(diag.DidYouMean(text, c.classes), "`%s` is not one of the classes", diag.CleanLine(text))
+		label.Errorf(diag.DidYouMean(text, check.classes), "`%s` is not one of the classes", diag.CleanLine(text))
 		return nil
 	}
-	return c.over(selecting(steps, onText(fold{normalize: "none"}, c.check)))
+	return check.over(selecting(steps, onText(fold{normalize: "none"}, check.check)))
 }
 
-// classCheck finds out which class an answer names.
+// classCheck determines the class that an answer names.
 type classCheck struct {
 	label   string
 	classes []string
 }
 
-// over counts whatever has no class as an answer outside of the classes: it is an answer, and a wrong one.
+// over counts an answer that names no class as wrong, outside of all classes.
 func (c classCheck) over(s Scorer) Scorer {
 	return Func(func(a *Answer) Finding {
 		f := s.Score(a)

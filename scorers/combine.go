@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// The combinators follow Kleene's three-valued logic: what could not be determined
-// leaves the whole unscored only when it could have changed the result.
+// The combinators follow Kleene's three-valued logic: an unscored part leaves the whole unscored only when its
+// score could have changed the result.
 
 func combinators() []Kind {
 	return []Kind{
@@ -38,7 +38,7 @@ func combinators() []Kind {
 	}
 }
 
-// aNested is a scorer inside another.
+// aNested is the shape of a scorer inside another.
 func aNested() shape.Shape { return shape.Ref("nestedScorer") }
 
 // nested compiles a scorer inside another.
@@ -49,7 +49,7 @@ func (a args) nested(n yamlnode.Node) Scorer {
 	}
 	spec.Suite = a.Suite
 	s, inner := a.table.build(spec, &a)
-	a.needs.add(inner, a.Kind != "any") // in which another may have a score
+	a.needs.add(inner, a.Kind != "any") // with any, another scorer may still have a score
 	if s == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func compileAll(a args) Scorer {
 	return Func(func(a *Answer) Finding {
 		var reasons []string
 		out := Finding{state: passed}
-		least := 1.0 // over what could be determined
+		least := 1.0 // of the scored parts
 		noText := false
 		for _, s := range inner {
 			f := s.Score(a)
@@ -126,7 +126,7 @@ func compileAny(a args) Scorer {
 	return Func(func(a *Answer) Finding {
 		var reasons []string
 		var doubt, good *Finding
-		most, noText := 0.0, false // over what could be determined
+		most, noText := 0.0, false // of the scored parts
 		for _, s := range inner {
 			f := s.Score(a)
 			switch {

@@ -6,29 +6,29 @@ import (
 	"github.com/evalrun/evalrun/pricing"
 )
 
-// Context is what scorers get from a run, and what they leave for it.
+// Context is what a run provides to scorers, and what they record for it.
 type Context struct {
 	Trial      eval.Trial
 	Prices     *pricing.List // nil without a price list
 	Vectors    Vectors
 	Judgements Judgements
-	Labels     *labels.File // of the suite; nil where no scorer needs them
-	// Workspace is the folder in which a program under test has worked, absolute; "" where there is none, or none any more.
+	Labels     *labels.File // of the suite; nil when no scorer needs them
+	// Workspace is the absolute path of the folder of the program under test; "" when there is none or it is gone.
 	Workspace string
-	// Keys are names of variables of the environment that hold keys, which programs do not get.
+	// Keys are environment variables that hold keys; programs do not get them.
 	Keys []string
-	// Snapshots are what snapshot scorers looked at.
+	// Snapshots are recorded by snapshot scorers.
 	Snapshots []Snapshot
-	// Abandoned is closed when the run no longer waits for the score; nil when it always waits.
+	// Abandoned is closed when the run stops waiting for the score; nil when it always waits.
 	Abandoned <-chan struct{}
 }
 
-// Snapshot is an answer that a snapshot scorer looked at. Answers without text, and blocked ones, are none.
+// Snapshot is an answer that a snapshot scorer compared. Blocked answers and those without text are left out.
 type Snapshot struct {
-	File   string // in the suite's folder
-	Want   string // what is expected
-	Exists bool   // whether something is expected at all
+	File   string // relative to the suite's folder
+	Want   string // expected text
+	Exists bool   // whether there is an expected text
 	Got    string
-	Folded string // Got as it is compared
-	Same   bool   // as expected
+	Folded string // Got in the form that is compared
+	Same   bool   // whether Got equals Want
 }

@@ -20,7 +20,7 @@ func costKind() Kind {
 	}
 }
 
-// amountsOf reads min and max, which need not be whole.
+// amountsOf reads min and max as decimal numbers.
 func amountsOf(m yamlnode.Map) span {
 	var s span
 	for key, end := range map[string]**float64{"min": &s.min, "max": &s.max} {
@@ -34,10 +34,10 @@ func amountsOf(m yamlnode.Map) span {
 	return s
 }
 
-// amount shows six digits, however small the amount is.
+// amount shows a value with six digits, however small.
 func amount(v float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
-	if err != nil { // it was a number a moment ago
+	if err != nil { // it was a number before
 		rounded = v
 	}
 	return strconv.FormatFloat(rounded, 'f', -1, 64)

@@ -47,10 +47,11 @@ func execKind() Kind {
 	}
 }
 
-// maxReason bounds what a program may say of an answer, in bytes.
+// maxReason bounds the reason that a program gives, in bytes.
 const maxReason = 4 << 10
 
-// execInput is what a program reads. Fields are only ever added, and the first two stay the first: a line of sed finds the answer.
+// execInput is the input of a program. Fields are only ever added, and the first two stay first: a line of sed
+// finds the answer.
 type execInput struct {
 	Version        int                  `json:"version"`
 	Answer         string               `json:"answer"`
@@ -75,7 +76,7 @@ type execInput struct {
 	Workspace      string               `json:"workspace,omitempty"`
 }
 
-// execCall is a tool call as a program reads it: there always are arguments.
+// execCall is a tool call in a program's input; arguments are always present.
 type execCall struct {
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
@@ -92,12 +93,12 @@ func execCalls(calls []tool.Call) []execCall {
 	return out
 }
 
-// exec runs a program for each answer.
+// execScorer runs a program for each answer.
 type execScorer struct {
-	path, shown string // shown: as the suite names it
-	gone        error  // why the program is not there any more, nil when it is
+	path, shown string // shown is the path as the suite writes it
+	gone        error  // why the program has disappeared since it was compiled, else nil
 	command     program.Command
-	hidden      *secret.Set // what it gets and must not show
+	hidden      *secret.Set // values that the program gets and reasons must not show
 	args        json.RawMessage
 }
 
@@ -144,7 +145,7 @@ func compileExec(a args) Scorer {
 	return x
 }
 
-// read takes the options that go with a command.
+// read reads the options next to the command.
 func (x *execScorer) read(m yamlnode.Map, s *suite.Suite) {
 	if v := m.Get("args"); !v.IsZero() {
 		x.args = v.JSON(nil)
@@ -182,7 +183,7 @@ func (x execScorer) Score(a *Answer) Finding {
 		return unscored("the program %s cannot be run: the suite does not come from a folder", quote(x.shown))
 	}
 	input, err := wirejson.Marshal(x.input(a))
-	if err != nil { // what came as JSON
+	if err != nil { // it was decoded from JSON
 		return broken("%s", err)
 	}
 	command := x.command
@@ -231,7 +232,7 @@ func (x execScorer) input(a *Answer) *execInput {
 	return in
 }
 
-// readFinding reads what a program wrote.
+// readFinding reads the output of a program.
 func readFinding(out []byte) (Finding, error) {
 	reply, err := readReport(out)
 	if err != nil {
@@ -257,7 +258,7 @@ func readFinding(out []byte) (Finding, error) {
 	return f, err
 }
 
-// report is what a program writes: an object, or the score alone.
+// report is the output of a program: an object, or a bare score.
 type report struct {
 	Score  json.RawMessage `json:"score"`
 	Passed *bool           `json:"passed"`
@@ -287,7 +288,7 @@ func readReport(out []byte) (result report, err error) {
 	return result, nil
 }
 
-// readScore reads true, false or a number from 0 to 1; the number 1 passes.
+// readScore reads true, false or a number from 0 to 1; only 1 passes.
 func readScore(raw json.RawMessage) (Finding, error) {
 	var score any
 	if err := json.Unmarshal(raw, &score); err != nil {
@@ -312,7 +313,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// shortened is what a program says of an answer, bounded.
+// shortened bounds the reason that a program gives.
 func shortened(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) <= maxReason {

@@ -77,7 +77,7 @@ func compileExpr(a args) Scorer {
 	return check
 }
 
-// readsOf takes down what an expression needs for a value that it reads.
+// readsOf records what a value that the expression reads needs.
 func (a args) readsOf(r expression.Read) {
 	switch {
 	case r.Path[0] == "vars" && len(r.Path) == 1:
@@ -91,8 +91,8 @@ func (a args) readsOf(r expression.Read) {
 	}
 }
 
-// try evaluates the expression for the variables of a case and an empty answer, and reports types that do not go
-// together: that is wrong for any answer.
+// try evaluates the expression with the variables of a case and an empty answer. It reports type errors, which
+// every answer would cause.
 func (c exprCheck) try(vars variable.Dict) error {
 	r := &eval.Response{Candidates: []eval.Candidate{{FinishReason: "STOP"}}}
 	_, err := c.program.Run(newExprEnv(&Answer{Response: r, Candidate: &r.Candidates[0], Vars: vars}, c.program.Uses))
@@ -105,7 +105,7 @@ func (c exprCheck) try(vars variable.Dict) error {
 
 type exprCheck struct{ program *expression.Expression }
 
-// Score evaluates the expression, once all that it names is there.
+// Score evaluates the expression, provided that all values it reads exist.
 func (c exprCheck) Score(a *Answer) Finding {
 	env := newExprEnv(a, c.program.Uses)
 	if f, missing := c.missing(a, env); missing {
@@ -128,7 +128,7 @@ func (c exprCheck) Score(a *Answer) Finding {
 	return no("%s is false%s", text, c.seen(env))
 }
 
-// ofTexts reminds of what variables are, where one was taken for a number.
+// ofTexts adds a hint that variables are texts to a type error.
 func (c exprCheck) ofTexts(err error) string {
 	var e *expression.RunError
 	if !c.program.Uses("vars") || !errors.As(err, &e) || !e.OfTexts {
@@ -137,7 +137,7 @@ func (c exprCheck) ofTexts(err error) string {
 	return "; variables are texts: int(vars.x) or float(vars.x) makes numbers of them"
 }
 
-// missing reports what the expression names and the answer does not have.
+// missing reports values that the expression reads and the answer lacks.
 func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 	uses := c.program.Uses
 	if f, none := c.unanswered(a); none {
@@ -157,7 +157,7 @@ func (c exprCheck) missing(a *Answer, env exprEnv) (Finding, bool) {
 	return Finding{}, false
 }
 
-// unanswered is for an answer without a text, or one that was cut short, where the expression looks at what it lacks.
+// unanswered is the finding for an answer without text, or cut short, when the expression reads the missing part.
 func (c exprCheck) unanswered(a *Answer) (Finding, bool) {
 	if f, none := noText(a); none && c.needsAnswer(a) {
 		return f, true
@@ -166,7 +166,7 @@ func (c exprCheck) unanswered(a *Answer) (Finding, bool) {
 	return f, short && (c.program.Uses("calls") || c.program.Uses("parts"))
 }
 
-// missingRead is for a rating or a variable that is not there.
+// missingRead is the finding for a missing rating or variable.
 func missingRead(r expression.Read, env exprEnv) (Finding, bool) {
 	if _, ok := r.Value(env); ok || r.Optional || len(r.Path) == 1 {
 		return Finding{}, false
@@ -180,16 +180,16 @@ func missingRead(r expression.Read, env exprEnv) (Finding, bool) {
 	return Finding{}, false
 }
 
-// needsAnswer reports whether the expression looks at what an answer without a text lacks.
+// needsAnswer reports whether the expression reads what an answer without text lacks.
 func (c exprCheck) needsAnswer(a *Answer) bool {
 	uses := c.program.Uses
 	return uses("answer") || a.Candidate == nil && uses("finishReason") || len(a.Response.Candidates) == 0 && uses("candidates")
 }
 
-// maxSeen is how many values a reason shows.
+// maxSeen is the number of values that a reason shows.
 const maxSeen = 5
 
-// seen shows the values that an expression took, the short ones.
+// seen shows the short ones of the values that the expression read.
 func (c exprCheck) seen(env exprEnv) string {
 	var out []string
 	for _, r := range c.program.Reads() {
@@ -211,7 +211,7 @@ func (c exprCheck) seen(env exprEnv) string {
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-// shownValue is a value for a reason, "" for one that is too large to show.
+// shownValue shows a value in a reason, "" when it is too large.
 func shownValue(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// exprEnv is what an expression can name.
+// exprEnv are the names that an expression can use.
 type exprEnv struct {
 	Answer       string            `expr:"answer"`
 	Candidates   []exprCandidate   `expr:"candidates"`
@@ -50,13 +50,13 @@ type exprTiming struct {
 	Attempts     int     `expr:"attempts"`
 }
 
-// exprCall is a tool call. Args is nil where the arguments are no JSON object.
+// exprCall is a tool call. Args is nil when the arguments are not a JSON object.
 type exprCall struct {
 	Name string         `expr:"name" json:"name"`
 	Args map[string]any `expr:"args" json:"args"`
 }
 
-// exprPart is a piece of an answer: what it is not is "" or nil.
+// exprPart is a piece of an answer; the fields of other types are "" or nil.
 type exprPart struct {
 	Text      string `expr:"text"`
 	Reasoning string `expr:"reasoning"`
@@ -64,7 +64,7 @@ type exprPart struct {
 	Other     any    `expr:"other"`
 }
 
-// newExprEnv makes what the expression uses of what takes longer to make.
+// newExprEnv builds the environment. It computes expensive values only when the expression uses them.
 func newExprEnv(a *Answer, uses func(path ...string) bool) exprEnv {
 	u := &a.Usage
 	env := exprEnv{
@@ -101,19 +101,19 @@ func newExprEnv(a *Answer, uses func(path ...string) bool) exprEnv {
 	return env
 }
 
-// exprArgs are the arguments of a call with plain numbers, with which expressions calculate.
+// exprArgs are the arguments of a call, with numbers that expressions can calculate with.
 func exprArgs(raw json.RawMessage) map[string]any {
 	out := map[string]any{}
 	if len(raw) > 0 && json.Unmarshal(raw, &out) != nil {
 		return nil
 	}
-	if out == nil { // null: there are none
+	if out == nil { // null means no arguments
 		out = map[string]any{}
 	}
 	return out
 }
 
-// exprParts are the pieces of a candidate; those of a plain one are its text.
+// exprParts are the pieces of a candidate; a plain candidate has one, its text.
 func exprParts(c *eval.Candidate) []exprPart {
 	switch {
 	case c == nil:

@@ -59,7 +59,7 @@ func compilePromptFeedback(a args) Scorer {
 	})
 }
 
-// together is the worst of the findings, with the reasons of all that are as bad.
+// together is the worst finding, with the reasons of all that are equally bad.
 func together(findings []Finding) Finding {
 	worst := slices.MinFunc(findings, func(a, b Finding) int { return rank(a) - rank(b) })
 	var reasons []string
@@ -75,7 +75,7 @@ func together(findings []Finding) Finding {
 	return worst
 }
 
-// feedbackChecks are the bounds of the ratings: of every rating, and of single categories.
+// feedbackChecks are the bounds on ratings: of all categories, and of single ones.
 func feedbackChecks(m yamlnode.Map) []safetyCheck {
 	b := feedbackBounds{absent: m.Get("absent").Bool()}
 	b.read("max", m.Get("max"))
@@ -83,13 +83,13 @@ func feedbackChecks(m yamlnode.Map) []safetyCheck {
 	return b.checks
 }
 
-// feedbackBounds gathers the checks, one for each category.
+// feedbackBounds collects the checks, one per category.
 type feedbackBounds struct {
 	absent bool
 	checks []safetyCheck
 }
 
-// of is the check of a category, or of every rating.
+// of is the check of a category, or of all.
 func (b *feedbackBounds) of(category ...string) *safetyCheck {
 	i := slices.IndexFunc(b.checks, func(c safetyCheck) bool { return slices.Equal(c.categories, category) })
 	if i < 0 {
@@ -99,7 +99,7 @@ func (b *feedbackBounds) of(category ...string) *safetyCheck {
 	return &b.checks[i]
 }
 
-// read takes a bound of every rating, or bounds by category.
+// read reads one bound for all ratings, or bounds by category.
 func (b *feedbackBounds) read(bound string, n yamlnode.Node) {
 	switch {
 	case n.IsZero():
@@ -127,7 +127,7 @@ func (c *safetyCheck) set(bound string, n yamlnode.Node) {
 	}
 }
 
-// compileBlockReason reads which blocks of the prompt are wanted, nil when it does not matter.
+// compileBlockReason reads which block reasons pass, nil when any does.
 func compileBlockReason(n yamlnode.Node) func(got string) Finding {
 	if n.IsZero() {
 		return nil

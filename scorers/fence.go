@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// fencedBlock is the first fenced block of a text whose info string begins with the word (in whatever case), without
-// the line break before the closing fence. An empty word takes any block. Fences are CommonMark's (spec 0.31, 4.5),
-// but may be indented as far as they like, as inside lists; a block without an end goes to the end of the text.
+// fencedBlock is the first fenced block of a text whose info string begins with the word, ignoring case, without
+// its last line break. An empty word accepts any block. Fences follow CommonMark (spec 0.31, 4.5), but may have
+// any indentation, as inside lists; an unclosed block extends to the end of the text.
 func fencedBlock(text, word string) (string, bool) {
 	var block []string
 	var fence string
@@ -37,7 +37,7 @@ func fencedBlock(text, word string) (string, bool) {
 	return strings.Join(block, "\n"), open && wanted
 }
 
-// openFence reads a line that opens a block: its indentation, the fence, and the info string behind that.
+// openFence parses an opening fence: its indentation, the fence, and the info string after it.
 func openFence(line string) (indent int, fence, info string, ok bool) {
 	rest := strings.TrimLeft(line, " \t")
 	if !strings.HasPrefix(rest, "```") && !strings.HasPrefix(rest, "~~~") {
@@ -48,19 +48,19 @@ func openFence(line string) (indent int, fence, info string, ok bool) {
 	return len(line) - len(rest), fence, strings.Trim(info, " \t"), fence[0] == '~' || !strings.Contains(info, "`")
 }
 
-// isClosing: a closing fence is at least as long as the one that it closes, and alone in its line.
+// isClosing reports a closing fence: at least as long as the opening one, and alone on its line.
 func isClosing(line, fence string) bool {
 	line = strings.Trim(line, " \t")
 	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }
 
-// unindented is the line without so much white space before it, or as much of it as there is.
+// unindented removes up to n characters of leading white space.
 func unindented(line string, n int) string {
 	blank := len(line) - len(strings.TrimLeft(line, " \t"))
 	return line[min(n, blank):]
 }
 
-// unfenced is the first fenced block of a text, or the text when there is none.
+// unfenced is the first fenced block of a text, or the whole text without one.
 func unfenced(text string) string {
 	if block, ok := fencedBlock(text, ""); ok {
 		return block

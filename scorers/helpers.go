@@ -8,12 +8,12 @@ import (
 // maxNesting bounds the depth of structured answers.
 const maxNesting = 500
 
-// wordLetter is a letter of a script that separates words from numbers.
+// wordLetter reports a letter of a script that separates words from numbers by spaces.
 func wordLetter(r rune) bool {
 	return unicode.IsLetter(r) && unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)
 }
 
-// pointer is a JSON Pointer for showing.
+// pointer formats a path as a JSON Pointer.
 func pointer(path []string) string {
 	if len(path) == 0 {
 		return "(root)"

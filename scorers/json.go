@@ -64,7 +64,7 @@ func compileJSON(a args) Scorer {
 		return jsonValid()
 	}
 	value, problem := parseJSON(string(want.JSON(nil)))
-	if problem != "" { // the node reported it
+	if problem != "" { // already reported at the node
 		return nil
 	}
 	return jsonEquals(value, jsondiff.Rules{
@@ -73,7 +73,7 @@ func compileJSON(a args) Scorer {
 	}, m.Get("partial").Bool())
 }
 
-// checkValid reports the keys that have no use without `equals`.
+// checkValid reports keys that need `equals`.
 func (a args) checkValid(m yamlnode.Map) {
 	for _, key := range []string{"ignore", "tolerance", "order", "partial"} {
 		if m.Has(key) {
@@ -91,7 +91,7 @@ func jsonValid() Scorer {
 		if failed == nil {
 			return yes("the answer is valid JSON")
 		}
-		failed.NoText = false // the scorer checks whether it can be read
+		failed.NoText = false // whether the answer is readable JSON is what the scorer checks
 		return *failed
 	})
 }

@@ -10,7 +10,7 @@ import (
 // maxFields bounds the fields of an answer that is compared with a value.
 const maxFields = 100_000
 
-// differenceLines is a line for each difference that is kept.
+// differenceLines has a line for each recorded difference.
 func differenceLines(d *jsondiff.Diff) []string {
 	var lines []string
 	for _, one := range d.Differences {
@@ -25,7 +25,7 @@ func differenceLines(d *jsondiff.Diff) []string {
 	return lines
 }
 
-// showJSON is the beginning of a value as JSON.
+// showJSON shows the beginning of a value as JSON.
 func showJSON(v any) string {
 	if _, missing := v.(jsondiff.Missing); missing {
 		return "nothing"

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// passMark is the value from which an answer passes.
+// passMark is the value from which on an answer passes.
 func (a args) passMark(m yamlnode.Map) float64 {
 	switch {
 	case m.Has("min") && a.Threshold != nil:
@@ -24,10 +24,10 @@ func (a args) passMark(m yamlnode.Map) float64 {
 	return passMark
 }
 
-// readQuestion reads the question to the judges: a question of evalrun, or that of their own templates.
+// readQuestion reads the question to the judges: one of evalrun's, or that of the judges' templates.
 func (j *judging) readQuestion(a args, m yamlnode.Map) (ok bool) {
 	conversation := m.Get("sees").Word("answer", "conversation") == "conversation"
-	if len(j.judges) == 0 && len(formsIn(m)) == 0 { // the judge that was meant may have a template
+	if len(j.judges) == 0 && len(formsIn(m)) == 0 { // the missing judge may have had a template
 		return false
 	}
 	if len(j.judges) == 0 || j.judges[0].Own == nil {
@@ -40,7 +40,7 @@ func (j *judging) readQuestion(a args, m yamlnode.Map) (ok bool) {
 	return ok && j.ownConversation(m)
 }
 
-// need takes down each call to a judge.
+// need records each call to a judge.
 func (j *judging) need(needs *needs) {
 	for _, judge := range j.judges {
 		use := suite.JudgeUse{
@@ -57,7 +57,7 @@ func (j *judging) need(needs *needs) {
 	}
 }
 
-// preview is what a judge is sent about an answer, "" when that cannot be made.
+// preview is the prompt to a judge about an answer, "" when it cannot be built.
 func (j *judging) preview(judge *suite.Judge, r *eval.Request, vars variable.Dict, answer string) string {
 	p, problem := j.pose(&Answer{
 		Response: &eval.Response{}, Candidate: &eval.Candidate{Text: answer}, Request: r,
@@ -95,7 +95,7 @@ func (a args) judges(m yamlnode.Map) []*suite.Judge {
 	return judges
 }
 
-// judge is the judge that a scorer names.
+// judge is the single judge that a scorer names.
 func (a args) judge(n yamlnode.Node) *suite.Judge {
 	j, problem, hint := a.Suite.FindJudge(n.Str())
 	if problem == "" {
@@ -108,7 +108,7 @@ func (a args) judge(n yamlnode.Node) *suite.Judge {
 	return nil
 }
 
-// warnOfRepeats: a judge at temperature 0 mostly says the same again.
+// warnOfRepeats warns that a judge at temperature 0 mostly repeats itself.
 func (j *judging) warnOfRepeats(m yamlnode.Map) {
 	if j.repeats < 2 {
 		return
@@ -131,7 +131,7 @@ func deref(s *string) string {
 	return *s
 }
 
-// readForm reads which question the scorer has.
+// readForm reads which question the scorer uses.
 func readForm(m yamlnode.Map) (f form, ok bool) {
 	if m.Has("with") {
 		m.Key("with").Errorf("set `template: FILE` of the judge", "`with` is for a judge with its own template")
@@ -175,7 +175,7 @@ type fillIn struct {
 	ok bool
 }
 
-// arguments reads what is written under the name of the form.
+// arguments reads the value under the form's name.
 func (r *fillIn) arguments(name string) {
 	if name == "rubric" {
 		r.part(name, r.at)
@@ -192,7 +192,7 @@ func (r *fillIn) arguments(name string) {
 	if v := m.Get("similarity"); !v.IsZero() {
 		r.similarity = v.Float(0, 1)
 	}
-	// else the contexts are for the answer
+	// without a reference, contexts are judged by how they support the answer
 	r.noAnswer = r.noAnswer || r.tally != nil && r.tally.eachOne && m.Has("reference")
 	r.values(m.Get("values"))
 }
@@ -212,7 +212,7 @@ func (r *fillIn) given(name string, m yamlnode.Map) {
 	}
 }
 
-// texts reads a text, or several where the key takes them.
+// texts reads one text, or several if the key allows it.
 func (r *fillIn) texts(name string, n yamlnode.Node) {
 	if !slices.Contains(r.lists, name) {
 		r.part(name, n)
@@ -231,7 +231,7 @@ func (r *fillIn) texts(name string, n yamlnode.Node) {
 		r.parts = append(r.parts, numbered(name, texts)...)
 		return
 	}
-	for i := range texts { // steps
+	for i := range texts { // numbered evaluation steps
 		texts[i] = strconv.Itoa(i+1) + ". " + texts[i]
 	}
 	r.parts = append(r.parts, part{name, strings.Join(texts, "\n")})
@@ -239,7 +239,7 @@ func (r *fillIn) texts(name string, n yamlnode.Node) {
 
 func (r *fillIn) part(name string, n yamlnode.Node) { r.parts = append(r.parts, part{name, r.text(n)}) }
 
-// text reads a text that must not be empty. A judge reads lists and mappings as JSON.
+// text reads a non-empty text. Lists and mappings become JSON.
 func (r *fillIn) text(n yamlnode.Node) string {
 	if printed, ok := n.Printed(); ok {
 		return printed
@@ -252,7 +252,7 @@ func (r *fillIn) text(n yamlnode.Node) string {
 	return s
 }
 
-// values replaces what choices are worth.
+// values overrides the values of choices.
 func (r *fillIn) values(n yamlnode.Node) {
 	words := r.worth()
 	for e := range n.Map(words.Names()...).Entries() {
@@ -262,7 +262,7 @@ func (r *fillIn) values(n yamlnode.Node) {
 	}
 }
 
-// scale reads the range of the numbers.
+// scale reads the range of scores.
 func (r *fillIn) scale(m yamlnode.Map) {
 	if r.low == r.high {
 		r.high = r.low + 1

@@ -9,20 +9,20 @@ import (
 	"github.com/evalrun/evalrun/internal/blank"
 )
 
-// givenConversation says what a judge is shown that sees the conversation.
+// givenConversation introduces the material for a judge that sees the conversation.
 const givenConversation = "Another system had a conversation and gave an answer, which you judge. " + shownConversation
 
 const shownConversation = "The texts named system, user, model, " +
 	"call and result are what was said and done before the answer, in this order: what the system was instructed to do, what the user said, " +
 	"what the system replied, the tools that it called with their arguments, and what they returned."
 
-// onlyCalls reports whether an answer consists of tool calls, so that a judge of the conversation has something to look at.
+// onlyCalls reports whether an answer consists of tool calls, which a judge of the conversation can still judge.
 func onlyCalls(c *eval.Candidate) bool {
 	return c != nil && blank.Is(c.Text) && c.Block() == "" && len(c.Calls()) > 0
 }
 
-// conversationParts are all that was said and called before the answer, and what the answer itself calls, each a text in a fence of its
-// own.
+// conversationParts are the messages and calls before the answer, and the answer's own calls, each in its own
+// fence.
 func conversationParts(a *Answer) []part {
 	var out []part
 	if a.Request != nil {
@@ -39,12 +39,13 @@ func conversationParts(a *Answer) []part {
 	return out
 }
 
-// answeredBefore are the calls of the model before the last one, those of earlier turns included.
+// answeredBefore are the model's calls before the last one, including those of earlier turns.
 func (a *Answer) answeredBefore() []eval.Turn {
 	return slices.Concat(a.earlier, a.Turns[:max(0, len(a.Turns)-1)])
 }
 
-// turnParts are the turns that were sent. The last of the model's are its own replies, and those before them are the suite's.
+// turnParts shows the turns that were sent. The last model turns are the model's own replies; those before come
+// from the suite.
 func turnParts(contents []eval.Content, replies []eval.Turn) []part {
 	ofModel := 0
 	for _, c := range contents {
@@ -68,7 +69,7 @@ func turnParts(contents []eval.Content, replies []eval.Turn) []part {
 	return out
 }
 
-// sentParts are the parts of a turn of the suite. Files are named and not shown.
+// sentParts shows a turn of the suite. Files are named, not shown.
 func sentParts(name string, c eval.Content) []part {
 	var out []part
 	for _, p := range c.Parts {
@@ -92,7 +93,7 @@ func sentParts(name string, c eval.Content) []part {
 	return out
 }
 
-// pieceParts are the pieces of a reply without what the model thought.
+// pieceParts shows a reply without the model's thoughts.
 func pieceParts(c *eval.Candidate) []part {
 	if len(c.Parts) == 0 {
 		return []part{{"model", c.Text}}

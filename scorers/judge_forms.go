@@ -98,7 +98,7 @@ func stepwise() form {
 	}
 }
 
-// JudgeChoices are the words that judges choose among, over all questions.
+// JudgeChoices are the words that judges can choose, over all questions.
 func JudgeChoices() []string {
 	var out []string
 	for _, name := range formNames() {

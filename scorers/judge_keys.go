@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
-// judgeKeys are the keys of the kind judge.
+// judgeKeys are the keys of `judge`.
 func judgeKeys() shape.Block {
 	b := shape.Block{Keys: []shape.Key{
 		{Name: "judge", Is: shape.Text, Doc: "The judge to use, where the suite has several."},
@@ -42,7 +42,7 @@ func judgeKeys() shape.Block {
 	return b
 }
 
-// judgeShape is that of the kind: one question, or none for judges with templates.
+// judgeShape is the shape of `judge`: one question, or none when judges have templates.
 func judgeShape() shape.Shape {
 	return func(templates bool) shape.Schema {
 		out := judgeKeys().Shape()(templates)
@@ -52,7 +52,7 @@ func judgeShape() shape.Shape {
 	}
 }
 
-// keys are the keys below the name of a form.
+// keys are the keys below the form's name.
 func (f *form) keys() shape.Block {
 	b := shape.Block{
 		Some: f.needs,
@@ -77,7 +77,7 @@ func (f *form) keys() shape.Block {
 	return b
 }
 
-// worth are the choices, each with what it is worth.
+// worth are the choices with their values.
 func (f *form) worth() shape.Block {
 	var b shape.Block
 	for _, c := range f.choices {

@@ -13,10 +13,10 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// givenOwn is said before a template of the suite.
+// givenOwn precedes a template of the suite.
 const givenOwn = "You are a judge. " + givenAnswer + " The rest of this text says how.\n\n"
 
-// ownForm is the form of judges with templates: what the scorer gives them, and the labels of the suite.
+// ownForm is the form of judges with templates: the scorer's inputs and the suite's labels.
 func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f form, ok bool) {
 	f.own = true
 	if given := formsIn(m); len(given) > 0 {
@@ -43,7 +43,7 @@ func (a args) ownForm(m yamlnode.Map, judges []*suite.Judge) (f form, ok bool) {
 	return f, read.ok
 }
 
-// with reads a text for the templates of judges.
+// with reads an input of the judges' templates.
 func (r *fillIn) with(e yamlnode.Entry, judges []*suite.Judge) {
 	var known []string
 	for _, j := range judges {
@@ -52,7 +52,7 @@ func (r *fillIn) with(e yamlnode.Entry, judges []*suite.Judge) {
 	switch name := e.Name(); {
 	case name == entry.JudgeAnswer || name == entry.JudgeConversation:
 		e.Key.Errorf("choose another name, in the template too", "`%s` is what the judge judges, and is not given", name)
-	case len(known) == 0: // what is wrong with the template was reported
+	case len(known) == 0: // the broken template was already reported
 	case !slices.Contains(known, name):
 		e.Key.Errorf("", "the template of the judge `%s` does not use `%s`", judges[0].Name, name)
 	case name == entry.JudgeQuestion:
@@ -65,7 +65,7 @@ func (r *fillIn) with(e yamlnode.Entry, judges []*suite.Judge) {
 	r.ok = false
 }
 
-// ownConversation reports whether judges are shown the conversation that their templates name.
+// ownConversation reports whether the judges' templates show the conversation.
 func (j *judging) ownConversation(m yamlnode.Map) bool {
 	for _, one := range j.judges {
 		if names := slices.Contains(one.Own.Names(), entry.JudgeConversation); names != j.conversation {
@@ -85,7 +85,7 @@ func (j *judging) ownConversation(m yamlnode.Map) bool {
 	return true
 }
 
-// ownText fills in the template of a judge. Data in it is inside fences, as in the prompts of evalrun.
+// ownText renders a judge's template. Data is inside fences, as in evalrun's own prompts.
 func (f *form) ownText(a *Answer, j *suite.Judge) (text, problem string) {
 	vars := variable.Dict{}
 	maps.Copy(vars, a.Vars)
@@ -118,17 +118,17 @@ func (f *form) ownText(a *Answer, j *suite.Judge) (text, problem string) {
 		"\n\n" + f.how(0), ""
 }
 
-// insert puts fences where a template has marks for them, each on lines of its own. The template itself has no mark:
-// the suite refuses NUL in it.
+// insert replaces marks in a template by fences, each on its own lines. The template itself contains no mark:
+// suites must not contain NUL.
 func insert(text string, fences [][]part, code string) string {
 	var out strings.Builder
-	begun := true // a line
+	begun := true // at the start of a line
 	for i, piece := range strings.Split(text, "\x00") {
 		if i%2 == 1 {
 			n, _ := strconv.Atoi(piece)
 			piece = fencedAll(fences[n], code)
 		}
-		if piece == "" { // between two fences, or a conversation of nothing
+		if piece == "" { // between two fences, or an empty conversation
 			continue
 		}
 		if i > 0 && !begun && !strings.HasPrefix(piece, "\n") {
@@ -148,13 +148,13 @@ func fencedAll(parts []part, code string) string {
 	return strings.Join(all, "\n\n")
 }
 
-// reference is the text that answers are compared with.
+// reference is the reference text.
 func (f *form) reference() string {
 	return f.parts[slices.IndexFunc(f.parts, func(p part) bool { return p.name == "reference" })].text
 }
 
-// cosineOf is the cosine of answer and reference, nil where it does not count; a finding says why there is none yet, or
-// never.
+// cosineOf is the cosine of answer and reference, nil when it does not count. lost says why it is missing, for now
+// or for good.
 func (f *form) cosineOf(a *Answer) (alike *float64, lost *Finding) {
 	if f.similarity == 0 {
 		return nil, nil

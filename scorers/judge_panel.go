@@ -9,13 +9,13 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// What a panel comes to.
+// Ways to combine the rulings of a panel.
 const (
 	combineMajority = "majority"
 	combineMean     = "mean"
 )
 
-// readCombine reads what a panel comes to.
+// readCombine reads how to combine a panel.
 func (j *judging) readCombine(m yamlnode.Map) {
 	n := m.Get("combine")
 	j.combine = n.Word(combineMajority, combineMean)
@@ -30,7 +30,7 @@ func (j *judging) readCombine(m yamlnode.Map) {
 	}
 }
 
-// ofPanel makes a finding of what each judge of a panel comes to.
+// ofPanel makes a finding from the rulings of each judge.
 func (j *judging) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding {
 	out.Judge, out.Rulings = j.names(), nil
 	for i, some := range rulings {
@@ -56,7 +56,7 @@ func (j *judging) ofPanel(out *eval.Judged, rulings [][]eval.Ruling) Finding {
 	return f
 }
 
-// names are those of the judges.
+// names are the judges' names.
 func (j *judging) names() string {
 	names := make([]string, len(j.judges))
 	for i, one := range j.judges {
@@ -65,7 +65,7 @@ func (j *judging) names() string {
 	return strings.Join(names, ", ")
 }
 
-// combined is what a panel comes to, as a value and in a word.
+// combined is the panel's result, as a value and as a word.
 func (j *judging) combined(votes []eval.Ruling) (value float64, word string) {
 	if len(j.choices) == 0 {
 		if value = meanOf(votes); j.combine == combineMajority {
@@ -79,7 +79,8 @@ func (j *judging) combined(votes []eval.Ruling) (value float64, word string) {
 	return meanOf(votes), word
 }
 
-// lowerMedian is the value that more than half of the votes reach: it passes if and only if more than half of them do.
+// lowerMedian is the largest value that more than half of the votes reach: it passes if and only if more than half
+// of them do.
 func lowerMedian(votes []eval.Ruling) float64 {
 	values := make([]float64, len(votes))
 	for i, v := range votes {
@@ -89,7 +90,7 @@ func lowerMedian(votes []eval.Ruling) float64 {
 	return values[(len(values)-1)/2]
 }
 
-// panelSaid shows what a panel says, with the vote of each judge.
+// panelSaid shows the panel's result with each judge's vote.
 func (j *judging) panelSaid(value float64, out *eval.Judged) string {
 	votes := make([]string, len(out.Panel))
 	for i, v := range out.Panel {
@@ -104,7 +105,7 @@ func (j *judging) panelSaid(value float64, out *eval.Judged) string {
 	return fmt.Sprintf("%s by %s (%s)", said, j.combine, strings.Join(votes, ", "))
 }
 
-// spokesman is the place of a ruling that says what the panel says, else of the first.
+// spokesman is the index of a ruling that agrees with the panel, else of the first.
 func (j *judging) spokesman(out *eval.Judged) int {
 	return max(0, slices.IndexFunc(out.Rulings, func(r eval.Ruling) bool { return r.Choice == out.Choice }))
 }

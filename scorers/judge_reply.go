@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// badReply says what is wrong with a reply: it is no JSON object, which is malformed, or one of another shape.
+// badReply describes an unusable reply: malformed when it is not a JSON object, otherwise of the wrong shape.
 type badReply struct {
 	malformed bool
 	why       string
@@ -26,11 +26,10 @@ func notWanted(format string, args ...any) *badReply {
 	return &badReply{false, fmt.Sprintf(format, args...)}
 }
 
-// wholeFence is a reply that is one fenced block.
+// wholeFence matches a reply that is one fenced block.
 const wholeFence lazy.Pattern = "(?s)^```[A-Za-z]*[ \t]*\r?\n(.*)\r?\n```$"
 
-// parse reads a reply: one JSON object with a reason and what else the form needs, and nothing next to it but a
-// fence.
+// parse reads a reply: one JSON object with a reason and the form's keys, perhaps in a fence, and nothing else.
 func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 	if reply.TooLong() {
 		return nil, malformed(fmt.Sprintf("it has %d bytes or more", len(reply.Reply)))
@@ -60,7 +59,7 @@ func (p *posed) parse(reply *eval.Judgement) (*eval.Ruling, *badReply) {
 	return r, read(fields, r)
 }
 
-// reader is what reads a reply, and the keys that it reads.
+// reader is the function that reads a reply, with the keys that it reads.
 func (p *posed) reader() (read func(jsonObject, *eval.Ruling) *badReply, keys []string) {
 	switch {
 	case p.tally != nil:
@@ -71,7 +70,7 @@ func (p *posed) reader() (read func(jsonObject, *eval.Ruling) *badReply, keys []
 	return p.measure, []string{"score"}
 }
 
-// choose reads a choice. Case does not matter.
+// choose reads a choice, ignoring case.
 func (f *form) choose(fields jsonObject, r *eval.Ruling) *badReply {
 	var word string
 	if bad := fields.text("choice", &word); bad != nil {
@@ -85,24 +84,24 @@ func (f *form) choose(fields jsonObject, r *eval.Ruling) *badReply {
 	return nil
 }
 
-// measure reads a number.
+// measure reads a score.
 func (f *form) measure(fields jsonObject, r *eval.Ruling) *badReply {
 	raw, ok := fields["score"]
 	if !ok {
 		return notWanted("it has no `score`")
 	}
-	score, err := strconv.ParseFloat(string(raw), 64) // of JSON only numbers are read so
+	score, err := strconv.ParseFloat(string(raw), 64) // in JSON only a number parses
 	if err != nil {
 		return notWanted("its score is %s, which is no number", quote(string(raw)))
 	}
 	if score < f.low || score > f.high {
 		return notWanted("its score %g is not between %g and %g", score, f.low, f.high)
 	}
-	r.Score, r.Value = &score, max(0, (score-f.low)/(f.high-f.low)) // and not -0
+	r.Score, r.Value = &score, max(0, (score-f.low)/(f.high-f.low)) // max avoids -0
 	return nil
 }
 
-// jsonObject is a JSON object whose values are not read yet.
+// jsonObject is a JSON object with raw values.
 type jsonObject map[string]json.RawMessage
 
 func (o jsonObject) text(key string, to *string) *badReply {
@@ -116,7 +115,8 @@ func (o jsonObject) text(key string, to *string) *badReply {
 	return nil
 }
 
-// readObject reads a text that is one JSON object. A key that comes twice is not wanted: readers differ in which they take.
+// readObject parses a text that is one JSON object. It refuses duplicate keys: parsers differ in which one they
+// take.
 func readObject(text string) (jsonObject, *badReply) {
 	if text == "" {
 		return nil, malformed("it is empty")
@@ -142,14 +142,14 @@ func readObject(text string) (jsonObject, *badReply) {
 	return out, nil
 }
 
-// read takes the keys with their values up to the end of an object; twice is one that comes again.
+// read reads the keys and values of an object; twice is a duplicate key.
 func (o jsonObject) read(dec *json.Decoder) (twice string, err error) {
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
 			return "", err
 		}
-		name := key.(string) // of an object every other token is
+		name := key.(string) // inside an object, keys are strings
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return "", err
@@ -162,7 +162,7 @@ func (o jsonObject) read(dec *json.Decoder) (twice string, err error) {
 	return twice, nil
 }
 
-// quoteLong is quote for a judge's reason, with a larger limit.
+// quoteLong is quote with a larger limit, for a judge's reason.
 func quoteLong(s string) string {
 	const most = 400
 	if len(s) > most {

@@ -10,17 +10,17 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// tally is a question whose reply is a list of findings. The value is counted here: models miscount.
+// tally is a question whose reply is a list of findings. evalrun computes the value, because models miscount.
 type tally struct {
-	keys     []string // of the reply, next to the reason
-	reply    string   // how they look
-	contexts bool     // it is about contexts, which are those of the answer where the suite gives none
-	eachOne  bool     // every context has a finding
-	// read makes a ruling of the reply: its value, and in its reason what was counted.
+	keys     []string // in the reply, in addition to the reason
+	reply    string   // format of these keys
+	contexts bool     // it judges contexts, by default those of the answer
+	eachOne  bool     // there is one finding for each context
+	// read turns a reply into a ruling: its value, and the counts in its reason.
 	read func(p *posed, fields jsonObject, r *eval.Ruling) *badReply
 }
 
-// rest says how many findings are wanted.
+// rest says how many findings the reply must have.
 func (t *tally) rest(listed int) string {
 	if !t.eachOne {
 		return ""
@@ -28,7 +28,7 @@ func (t *tally) rest(listed int) string {
 	return fmt.Sprintf(" There is one entry for each context, from 1 to %d.", listed)
 }
 
-// contextPart is the name of a text that was found for a question; several are numbered.
+// contextPart is the name of a retrieved text; several are numbered.
 const contextPart = "context"
 
 func numbered(name string, texts []string) []part {
@@ -39,7 +39,7 @@ func numbered(name string, texts []string) []part {
 	return out
 }
 
-// retrieves reports whether the contexts are those of the answer.
+// retrieves reports whether the contexts come from the answer.
 func (f *form) retrieves() bool {
 	if f.tally == nil || !f.tally.contexts {
 		return false
@@ -52,7 +52,7 @@ func (f *form) retrieves() bool {
 	return true
 }
 
-// retrieved are the contexts in a selected part of an answer: the items of a JSON array, or the text as one.
+// retrieved are the contexts in a selected part of an answer: the items of a JSON array, or the whole text.
 func retrieved(text string) []string {
 	var items []json.RawMessage
 	if json.Unmarshal([]byte(text), &items) != nil || items == nil {
@@ -75,7 +75,7 @@ func supportedTally() *tally {
 	}
 }
 
-// supported is the share of statements that are supported.
+// supported is the share of supported statements.
 func (p *posed) supported(fields jsonObject, r *eval.Ruling) *badReply {
 	all, bad := fields.objects("statements", "statement", "supported")
 	switch {
@@ -114,7 +114,7 @@ func usefulTally() *tally {
 	}
 }
 
-// useful is the average precision of the contexts in their order.
+// useful is the average precision of the contexts in order.
 func (p *posed) useful(fields jsonObject, r *eval.Ruling) *badReply {
 	inOrder, bad := p.verdicts(fields)
 	if bad != nil {
@@ -130,7 +130,7 @@ func (p *posed) useful(fields jsonObject, r *eval.Ruling) *badReply {
 	return nil
 }
 
-// verdicts are those on all contexts in their order.
+// verdicts are the verdicts on all contexts in order.
 func (p *posed) verdicts(fields jsonObject) ([]bool, *badReply) {
 	all, bad := fields.objects("verdicts", contextPart, "useful")
 	if bad != nil {
@@ -156,8 +156,7 @@ func (p *posed) verdicts(fields jsonObject) ([]bool, *badReply) {
 	return inOrder, nil
 }
 
-// averagePrecision is the mean, over the useful ones, of the share of useful ones up to each; places are theirs, from
-// 1.
+// averagePrecision is the mean precision at each useful context; places are their positions, from 1.
 func averagePrecision(useful []bool) (value float64, places []string) {
 	sum := 0.0
 	for i, yes := range useful {
@@ -180,7 +179,7 @@ func correctTally() *tally {
 	}
 }
 
-// correct is the F1 of the statements, with the cosine of both texts where that has a weight.
+// correct is the F1 of the statements, combined with the weighted cosine of both texts.
 func (p *posed) correct(fields jsonObject, r *eval.Ruling) *badReply {
 	var n [3]int
 	var lists [3][]string
@@ -222,7 +221,7 @@ func firstBad(all ...*badReply) *badReply {
 	return nil
 }
 
-// objects is a list of objects that have these keys and no others.
+// objects reads a list of objects with exactly these keys.
 func (o jsonObject) objects(key string, want ...string) ([]jsonObject, *badReply) {
 	items, bad := o.list(key)
 	if bad != nil {
@@ -240,7 +239,7 @@ func (o jsonObject) objects(key string, want ...string) ([]jsonObject, *badReply
 	return out, nil
 }
 
-// texts is a list of texts.
+// texts reads a list of strings.
 func (o jsonObject) texts(key string) ([]string, *badReply) {
 	items, bad := o.list(key)
 	if bad != nil {

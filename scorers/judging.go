@@ -11,18 +11,18 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Judgements are the available replies of judges while an answer is scored. Replies that are needed and not there are
-// wanted: the caller gets them and scores again.
+// Judgements are the replies of judges that are available while an answer is scored. Missing replies are recorded
+// as wanted: the caller fetches them and scores again.
 type Judgements struct {
 	Known  map[string]*eval.Judgement // by Question.Key
 	Wanted []Question
-	// Refused says by Question.Key why a reply cannot be had.
+	// Refused says, by Question.Key, why a reply is unavailable.
 	Refused map[string]string
-	// Useless are the keys of questions to which the replies, taken together, do not count.
+	// Useless are the keys of questions whose replies, even after the correction, do not count.
 	Useless []string
 }
 
-// of is the reply to a question, nil when it is not available.
+// of is the reply to a question, nil when unavailable.
 func (j *Judgements) of(q Question) *eval.Judgement {
 	known := j.Known[q.Key]
 	if known == nil && j.Refused[q.Key] == "" {
@@ -31,22 +31,22 @@ func (j *Judgements) of(q Question) *eval.Judgement {
 	return known
 }
 
-// passMark is the value from which an answer passes when nothing else is said.
+// passMark is the default value from which on an answer passes.
 const passMark = 0.5
 
-// maxJudgeRepeats bounds how often one answer is judged.
+// maxJudgeRepeats bounds how often a judge judges one answer.
 const maxJudgeRepeats = 100
 
-// judging is a compiled scorer: a form to be filled in, by whom, and how often.
+// judging is a compiled judge scorer: the form, its judges and their repeats.
 type judging struct {
 	form
-	judges  []*suite.Judge // of a panel several
-	combine string         // what a panel comes to
+	judges  []*suite.Judge // several for a panel
+	combine string         // how to combine a panel
 	repeats int
 	least   float64
 }
 
-// score reads the judges' replies, or says which it needs, and makes one finding of their rulings.
+// score makes a finding of the judges' rulings, or records which replies it still needs.
 func (j *judging) score(a *Answer) Finding {
 	if f, none := noText(a); none && (!j.conversation || !onlyCalls(a.Candidate)) {
 		return f
@@ -59,14 +59,14 @@ func (j *judging) score(a *Answer) Finding {
 	}
 	vectors := len(a.Context.Vectors.Wanted)
 	cosine, lost := j.cosineOf(a)
-	if lost != nil && len(a.Context.Vectors.Wanted) == vectors { // none will come
+	if lost != nil && len(a.Context.Vectors.Wanted) == vectors { // the vector will never come
 		return *lost
 	}
 	replies := &a.Context.Judgements
 	wanted := len(replies.Wanted)
 	answers := j.ask(a, cosine)
 	switch {
-	case answers.problem != "": // nothing more can change that
+	case answers.problem != "": // further replies cannot change that
 		replies.Wanted = replies.Wanted[:wanted]
 		return unscored("%s", answers.problem)
 	case answers.pending != "":
@@ -77,11 +77,11 @@ func (j *judging) score(a *Answer) Finding {
 	return j.finding(answers.rulings)
 }
 
-// asking is the progress of the judges of a scorer.
+// asking is the progress of a scorer's judges.
 type asking struct {
-	rulings [][]eval.Ruling // of each judge
-	pending string          // a judge that has not replied, "" for none
-	problem string          // why there will be no finding, "" for none
+	rulings [][]eval.Ruling // by judge
+	pending string          // a judge without a reply yet, "" for none
+	problem string          // why there can be no finding, "" for none
 }
 
 // ask puts the question to each judge.
@@ -101,7 +101,7 @@ func (j *judging) ask(a *Answer, cosine *float64) (out asking) {
 	return out
 }
 
-// rulings are those of all repeats that are there, with a problem when one does not count.
+// rulings are the available rulings of all repeats, with a problem when one does not count.
 func (j *judging) rulings(replies *Judgements, p *posed) (out []eval.Ruling, problem string) {
 	for repeat := range j.repeats {
 		ruling, why := j.ruling(replies, p, repeat+1)
@@ -113,7 +113,7 @@ func (j *judging) rulings(replies *Judgements, p *posed) (out []eval.Ruling, pro
 	return out, problem
 }
 
-// ruling is what the judge says once: nil when there is no reply yet, with a problem when the reply does not count.
+// ruling is one ruling of the judge: nil when there is no reply yet, with a problem when the reply does not count.
 func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eval.Ruling, problem string) {
 	var unusable []string
 	defer func() {
@@ -126,7 +126,7 @@ func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eva
 		q := newQuestion(p.judge, asking.contents, repeat)
 		reply := replies.of(q)
 		if reply == nil {
-			unusable = nil // it is not for what was replied before
+			unusable = nil // the replies before are not to blame
 			return nil, replies.Refused[q.Key]
 		}
 		unusable = append(unusable, q.Key)
@@ -148,7 +148,7 @@ func (j *judging) ruling(replies *Judgements, p *posed, repeat int) (ruling *eva
 	return nil, ""
 }
 
-// words say what is wrong with a reply.
+// words describes what is wrong with a reply.
 func (b *badReply) words(reply string) string {
 	if b.malformed {
 		return noObject + ": " + b.why + ": " + quote(reply)
@@ -158,7 +158,7 @@ func (b *badReply) words(reply string) string {
 
 const noObject = "no JSON object"
 
-// twice says that the second reply does not count either. first is what was wrong with the first one.
+// twice says that the second reply does not count either; first is the problem of the first one.
 func (b *badReply) twice(judge, reply, first string) string {
 	second := b.words(reply)
 	words := fmt.Sprintf("the reply of the judge %s does not count, nor did the one before: %s", judge, second)
@@ -171,7 +171,7 @@ func (b *badReply) twice(judge, reply, first string) string {
 	return words
 }
 
-// passes has a tolerance for means that come out a little below.
+// passes tolerates rounding errors of means.
 func (j *judging) passes(value float64) bool { return value >= j.least-1e-9 }
 
 func (j *judging) passOrFail(value float64) string {
@@ -181,7 +181,7 @@ func (j *judging) passOrFail(value float64) string {
 	return "fail"
 }
 
-// finding makes one of the rulings of all judges.
+// finding makes a finding from the rulings of all judges.
 func (j *judging) finding(rulings [][]eval.Ruling) Finding {
 	out := &eval.Judged{Judge: j.judges[0].Name, Rulings: rulings[0]}
 	if j.own {
@@ -209,7 +209,7 @@ func (j *judging) finding(rulings [][]eval.Ruling) Finding {
 	return f
 }
 
-// overall is the value of the choice that was made most often or, of numbers, their mean.
+// overall is the value of the most frequent choice or, for scores, the mean.
 func (j *judging) overall(rulings []eval.Ruling) (value float64, most string) {
 	if len(j.choices) > 0 {
 		most = majority(rulings)
@@ -226,7 +226,7 @@ func meanOf(rulings []eval.Ruling) (mean float64) {
 	return min(1, mean)
 }
 
-// said shows what the judge says, in the words of its form.
+// said shows the judge's result in the form's terms.
 func (j *judging) said(rulings []eval.Ruling, value float64, most string, shown eval.Ruling) string {
 	switch {
 	case len(j.choices) > 0:
@@ -243,12 +243,12 @@ func (j *judging) said(rulings []eval.Ruling, value float64, most string, shown 
 	return fmt.Sprintf("%.4g", value)
 }
 
-// valueOf is what a choice is worth.
+// valueOf is the value of a choice.
 func (f *form) valueOf(word string) float64 {
 	return f.choices[slices.IndexFunc(f.choices, func(c choice) bool { return c.word == word })].value
 }
 
-// majority is the choice that was made most often; of several the one that is worth least.
+// majority is the most frequent choice; of several, the one with the least value.
 func majority(rulings []eval.Ruling) string {
 	counts := map[string]int{}
 	for _, r := range rulings {
@@ -259,7 +259,7 @@ func majority(rulings []eval.Ruling) string {
 	}).Choice
 }
 
-// agreement is the share of pairs of rulings with the same choice, nil when there are none.
+// agreement is the share of pairs of rulings with the same choice, nil when there are no pairs.
 func agreement(rulings []eval.Ruling) *float64 {
 	n := len(rulings)
 	if n < 2 {

@@ -2,8 +2,8 @@ package scorers
 
 import "slices"
 
-// Builtin is the table of the built-in kinds. A kind is a file and a line here; the kinds that read texts, look at the service's answer, or
-// combine others are families in one file each.
+// Builtin is the table of built-in kinds. A new kind takes a file and a line here. Kinds that read texts, check
+// the service's answer, or combine others share one file per family.
 func Builtin() Table {
 	return withLimits(slices.Concat(
 		textKinds(),
@@ -46,7 +46,7 @@ func Builtin() Table {
 	))
 }
 
-// unlisted are the kinds that lists of scorers cannot name: blocks of a suite become them.
+// unlisted are kinds that cannot be in lists of scorers: blocks of a suite compile to them.
 func unlisted() Table {
 	return Table{
 		classificationKind(),

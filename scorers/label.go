@@ -35,12 +35,12 @@ func labelKeys() shape.Block {
 	}
 }
 
-// maxLabellers bounds the people that a suite may want for an answer.
+// maxLabellers bounds how many people a suite may require per answer.
 const maxLabellers = 100
 
 // labelCheck is a label scorer.
 type labelCheck struct {
-	by     []string // nil: everybody
+	by     []string // nil: any person
 	people int
 }
 
@@ -57,7 +57,7 @@ func compileLabel(a args) Scorer {
 	return Func(c.score)
 }
 
-// read takes the keys.
+// read reads the keys.
 func (c *labelCheck) read(m yamlnode.Map, a args) {
 	by := m.Get("by")
 	for _, n := range by.Items() {
@@ -121,10 +121,10 @@ func peopleCount(n int) string {
 	return fmt.Sprintf("%d people", n)
 }
 
-// mostOpinions is how many labels a reason quotes.
+// mostOpinions is the number of labels that a reason quotes.
 const mostOpinions = 10
 
-// opinionsOf says who says what of an answer.
+// opinionsOf lists who gave which label.
 func opinionsOf(said []labels.Label) string {
 	var out []string
 	for _, l := range said[:min(len(said), mostOpinions)] {

@@ -96,7 +96,7 @@ func (a args) lengthSpans() map[string]span {
 	return spans
 }
 
-// unitSpan reads the bounds of a unit, or the number that is wanted.
+// unitSpan reads the bounds of a unit, or its exact number.
 func unitSpan(n yamlnode.Node, unit string) span {
 	if n.IsNumber() {
 		exact := float64(n.Int(0, math.MaxInt32))

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// limits.txt says of each kind how it was measured and what it does not do. TestLimits measures all figures again, and
-// `make golden` writes them, so that help and documentation cannot say anything else.
+// limits.txt says how each kind was measured and what it does not do. TestLimits measures all figures again, and
+// `make golden` writes them, so help and documentation cannot disagree.
 //
 //go:embed limits.txt
 var limitsFile string
 
-// limits are the sections of limits.txt by kind.
+// limits are the sections of limits.txt, by kind.
 var limits = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for section := range strings.SplitSeq(limitsFile, "## ") {
@@ -22,7 +22,7 @@ var limits = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// withLimits adds what is known of each kind.
+// withLimits adds the sections of limits.txt to the kinds.
 func withLimits(t Table) Table {
 	for i := range t {
 		t[i].Limits = limits()[t[i].Name]

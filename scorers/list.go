@@ -35,16 +35,16 @@ func listKind() Kind {
 	}
 }
 
-// maxItems bounds the items of a list.
+// maxItems bounds the length of a list.
 const maxItems = 1000
 
 // listCheck is a list scorer.
 type listCheck struct {
 	fold    fold
 	items   []string
-	place   map[string]int // of an item, folded, in items
+	place   map[string]int // index in items, by folded item
 	ordered bool
-	recall  float64 // NaN: the lists must be equal
+	recall  float64 // required share of the items; NaN: the lists must be equal
 }
 
 func listKeys() shape.Block {
@@ -76,7 +76,7 @@ func compileList(a args) Scorer {
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding { return c.check(got) })
 }
 
-// read takes the items that are wanted.
+// read reads the expected items.
 func (c *listCheck) read(items yamlnode.Node) {
 	for _, n := range items.Items() {
 		text := textOf(n)
@@ -98,7 +98,7 @@ func (c *listCheck) read(items yamlnode.Node) {
 	}
 }
 
-// key is the form in which items are compared.
+// key normalizes an item for comparison.
 func (c *listCheck) key(item string) string { return bareItem(c.fold.text(item)) }
 
 func (c *listCheck) check(got string) Finding {
@@ -119,7 +119,7 @@ func (c *listCheck) check(got string) Finding {
 	return graded(float64(found)/float64(union), found == union, "%s: %s", reason, quote(got))
 }
 
-// compare finds the places of the wanted items, in the order of the answer, the missing ones, and the others.
+// compare finds the indexes of the expected items in the answer's order, the missing items, and the others.
 func (c *listCheck) compare(items []string) (places []int, missing, others []string) {
 	seen := map[string]bool{}
 	for _, item := range items {
@@ -153,9 +153,9 @@ func (c *listCheck) reason(present, inOrder int, missing []string) string {
 	return reason
 }
 
-// longestRising is the length of the longest rising subsequence of different numbers.
+// longestRising is the length of the longest increasing subsequence of distinct numbers.
 func longestRising(places []int) int {
-	var ends []int // the least end of a sequence of each length
+	var ends []int // least last element of an increasing subsequence, by length
 	for _, p := range places {
 		i, _ := slices.BinarySearch(ends, p)
 		if i == len(ends) {
@@ -173,7 +173,7 @@ const (
 	lastTwo  lazy.Pattern = `(?i)\s+(?:and|or|&|und|oder|et|ou|y|e|en|и)\s+`
 )
 
-// listedItems are the items of an answer.
+// listedItems extracts the items of an answer.
 func listedItems(text string) []string {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	if items, ok := jsonItems(text); ok {
@@ -199,13 +199,13 @@ func listedItems(text string) []string {
 	return plain
 }
 
-// leadsIn: a line that announces the list.
+// leadsIn reports a line that announces the list.
 func leadsIn(line string) bool {
 	line = strings.TrimRight(line, "*_ ")
 	return strings.HasSuffix(line, ":") || strings.HasSuffix(line, "：")
 }
 
-// jsonItems are the items of an array of texts and numbers.
+// jsonItems are the items of a JSON array of texts and numbers.
 func jsonItems(text string) ([]string, bool) {
 	if !strings.HasPrefix(text, "[") {
 		return nil, false
@@ -229,7 +229,7 @@ func jsonItems(text string) ([]string, bool) {
 	return out, true
 }
 
-// inlineItems are the items of one line, such as: The colours are: red, green and blue.
+// inlineItems are the items of a single line, such as: The colours are: red, green and blue.
 func inlineItems(line string) []string {
 	if _, rest, ok := strings.Cut(line, ": "); ok {
 		line = rest
@@ -253,7 +253,7 @@ func inlineItems(line string) []string {
 	return parts
 }
 
-// bareItem is an item without emphasis, quotes, stops and invisible characters around it.
+// bareItem strips emphasis, quotes, full stops and invisible characters around an item.
 func bareItem(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || blank.Hidden(r) || strings.ContainsRune("*_`\"'“”„«»‘’.,;。，、،", r)

@@ -49,7 +49,9 @@ func numberKeys() shape.Block {
 }
 
 func compileNumber(a args) Scorer {
-	is, tolerance, comma := a.Args, 0.0, false
+	is := a.Args
+	tolerance := 0.0
+	comma := false
 	if a.Args.IsMapping() {
 		m := a.Args.Map(numberKeys().Names()...)
 		is = m.Need("is")
@@ -82,7 +84,7 @@ func compileNumber(a args) Scorer {
 	})
 }
 
-// toleranceOf is how far off a number may be: absolutely, or as a share of the wanted one.
+// toleranceOf is the allowed deviation: absolute, or a share of the expected number.
 func toleranceOf(m yamlnode.Map, is yamlnode.Node) float64 {
 	tolerance := m.Get("tolerance").Float(0, math.MaxFloat64)
 	share := m.Get("relative").Float(0, math.MaxInt32)
@@ -93,11 +95,11 @@ func toleranceOf(m yamlnode.Map, is yamlnode.Node) float64 {
 	return max(tolerance, share*of)
 }
 
-// numberTail is how much of the end of an answer is searched before the whole of it is.
+// numberTail is the length of the end of an answer that is searched first.
 const numberTail = 16 << 10
 
-// lastNumber is the last number in a text, as JSON writes it, and as the text does. hugeNumber and its like are for
-// numbers that are too long to read.
+// lastNumber is the last number in a text: as JSON, and as written. Numbers that are too long to parse become
+// hugeNumber, fineNumber or oddNumber.
 func lastNumber(text string, comma bool) (value json.Number, written string, ok bool) {
 	if cut := len(text) - numberTail; cut > 0 {
 		for !utf8.RuneStart(text[cut]) {
@@ -147,7 +149,7 @@ func lastNumberIn(text string, comma bool) (value json.Number, written string, a
 	return value, written, at
 }
 
-// exponentIn is the last of the groups of exponents in a match of numeral.
+// exponentIn is the exponent in a match of numeral, from whichever group matched.
 func exponentIn(text string, m []int) string {
 	exponent := ""
 	for _, group := range []int{2, 6, 8, 10} {
@@ -160,18 +162,18 @@ func exponentIn(text string, m []int) string {
 
 const longDigits lazy.Pattern = `[0-9.,']+`
 
-// maxDigits is how many characters of digits and separators in a row are read.
+// maxDigits is the longest run of digits and separators that is parsed.
 const maxDigits = 400
 
-// What is in front of the end of a number that is too long to read. No text has these code points once its hidden
-// characters are gone.
+// Marks in front of the end of a number that is too long to parse. No text contains these code points after its
+// hidden characters are removed.
 const (
-	hugeNumber json.Number = "\uffff" // larger than any that a suite can want
-	fineNumber json.Number = "\ufffe" // with more decimals than a suite wants
+	hugeNumber json.Number = "\uffff" // larger than any number that a suite can expect
+	fineNumber json.Number = "\ufffe" // with more decimals than a suite expects
 	oddNumber  json.Number = "\ufdd0" // either, with an exponent
 )
 
-// longMark is the mark with which a text ends, "" when there is none.
+// longMark is the mark that a text ends with, "" without one.
 func longMark(text string) json.Number {
 	for _, mark := range []json.Number{hugeNumber, fineNumber} {
 		if strings.HasSuffix(text, string(mark)) {
@@ -181,8 +183,8 @@ func longMark(text string) json.Number {
 	return ""
 }
 
-// shorterDigits shortens very many digits. Of a list it keeps the last numbers. Of one number that long it leaves out
-// zeros that mean nothing or, where that is not enough, keeps the end behind a mark.
+// shorterDigits shortens a very long run of digits. Of a list it keeps the last numbers. Of one long number it
+// removes insignificant zeros or, if that is not enough, keeps the end behind a mark.
 func shorterDigits(s string) string {
 	if len(s) <= maxDigits {
 		return s
@@ -196,7 +198,7 @@ func shorterDigits(s string) string {
 	switch {
 	case len(whole)+len(decimals) < maxDigits:
 		return whole + "." + decimals
-	case len(whole) > maxDigits*4/5: // no float64 is as large
+	case len(whole) > maxDigits*4/5: // larger than any float64
 		return string(hugeNumber) + end
 	}
 	return string(fineNumber) + end
@@ -229,7 +231,7 @@ var superscripts = strings.NewReplacer(
 	"-",
 )
 
-// plainDigits writes digits of every script as those of ASCII, likewise signs and separators.
+// plainDigits converts digits, signs and separators of every script to ASCII.
 func plainDigits(text string, comma bool) string {
 	decimal, thousands := '.', ','
 	if comma {
@@ -254,7 +256,7 @@ func plainDigits(text string, comma bool) string {
 	}, text)
 }
 
-// digitValue is the value of a decimal digit: in Unicode they are in runs of ten.
+// digitValue is the value of a decimal digit: Unicode has them in runs of ten.
 func digitValue(r rune) rune {
 	for _, span := range unicode.Nd.R16 {
 		if lo := rune(span.Lo); r >= lo && r <= rune(span.Hi) {
@@ -297,8 +299,8 @@ func currencies() []string {
 	}
 }
 
-// signBefore reads what is right before digits: a sign, perhaps with a currency next to it. Digits that are glued to
-// a word are no number of their own.
+// signBefore reads what is directly before digits: a sign, perhaps with a currency next to it. glued says that the
+// digits belong to a word.
 func signBefore(text string, start int) (sign string, begins int, glued bool) {
 	begins, glued = currencyBefore(text, start)
 	if glued {
@@ -318,7 +320,8 @@ func signBefore(text string, start int) (sign string, begins int, glued bool) {
 	return sign, begins - n, false
 }
 
-// currencyBefore is where a sign or a code of a currency begins, or start. Any other letter is glued to the number.
+// currencyBefore is the start of a currency sign or code that ends at start, or start itself. glued reports any
+// other letter there.
 func currencyBefore(text string, start int) (begins int, glued bool) {
 	r, n := utf8.DecodeLastRuneInString(text[:start])
 	if unicode.Is(unicode.Sc, r) {
@@ -336,13 +339,13 @@ var swapSeparator = strings.NewReplacer(".", ",", ",", ".")
 
 const (
 	plainDecimal lazy.Pattern = `^[0-9]*(\.[0-9]+)?$`
-	groupedComma lazy.Pattern = `^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$` // in India also by two
+	groupedComma lazy.Pattern = `^[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3}(\.[0-9]+)?$` // in India also groups of two
 	groupedMark  lazy.Pattern = `^[0-9]{1,3}('[0-9]{3})+(\.[0-9]+)?$`
-	groupedPoint lazy.Pattern = `^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$` // not to be mistaken
+	groupedPoint lazy.Pattern = `^[0-9]{1,3}(\.[0-9]{3})+,[0-9]+$|^[0-9]{1,3}(\.[0-9]{3}){2,}$` // cannot be mistaken for a decimal point
 	pointAnyhow  lazy.Pattern = `^[0-9]+\.([0-9]{1,2}|[0-9]{4,})$`
 )
 
-// plainNumber reads digits with separators. Of several numbers joined by commas the last counts.
+// plainNumber parses digits with separators. Of several numbers joined by commas the last one counts.
 func plainNumber(s string, comma bool) (string, bool) {
 	s = strings.TrimRight(s, ".,'")
 	if comma && !pointAnyhow.Matches(s) {

@@ -1,7 +1,7 @@
 package scorers
 
-// onError is what becomes of a score that a scorer cannot determine, and of a scorer that fails itself. "" leaves the
-// one unscored, and makes the other an error of kind scorer.
+// onError says what a score that cannot be determined, or a scorer that itself fails, becomes. "" leaves the
+// former unscored, and makes the latter an error of kind scorer.
 type onError string
 
 const (
@@ -9,7 +9,7 @@ const (
 	errorsUnscored onError = "unscored" // both are unscored, so that other scorers around and next to it still count
 )
 
-// errorsOf reads the key. A scorer inside another takes over what is written next to the outer one.
+// errorsOf reads the key. A nested scorer inherits the value next to the outer one.
 func (a args) errorsOf(outer *args) onError {
 	if n := a.Entry.Get("onError"); !n.IsZero() {
 		return onError(n.Word(string(errorsFail), string(errorsUnscored)))
@@ -20,7 +20,7 @@ func (a args) errorsOf(outer *args) onError {
 	return ""
 }
 
-// settling is the scorer with its errors turned into what the suite says.
+// settling wraps the scorer so that its errors become what the suite says.
 func (o onError) settling(s Scorer) Scorer {
 	if o == "" || s == nil {
 		return s
@@ -31,7 +31,7 @@ func (o onError) settling(s Scorer) Scorer {
 				f = o.settle(broken("it failed: %v", p))
 			}
 		}()
-		if f = s.Score(a); a.abandoned() { // the program was stopped with the run, which says nothing about the answer
+		if f = s.Score(a); a.abandoned() { // the run stopped the program, which says nothing about the answer
 			return f
 		}
 		return o.settle(f)
@@ -59,7 +59,7 @@ func (a *Answer) abandoned() bool {
 		return false
 	}
 	select {
-	case <-a.Context.Abandoned: // nil never is
+	case <-a.Context.Abandoned: // blocks forever when nil
 		return true
 	default:
 		return false

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxReferences bounds the references of one scorer, in bytes: what is indexed of them stays in memory.
+	// maxReferences bounds the references of one scorer, in bytes: their index stays in memory.
 	maxReferences = 256 << 10
-	// maxCompared bounds the bytes of an answer times its references.
+	// maxCompared bounds the size of an answer times the number of its references, in bytes.
 	maxCompared = 2 << 20
 )
 
@@ -26,7 +26,7 @@ const boundsDoc = "The references may have 256 kB in all; an answer of more than
 
 func share() shape.Shape { return shape.Number(0, 1) }
 
-// overlapKeys are the keys of every overlap, and more.
+// overlapKeys are the keys that all overlap scorers share, plus more.
 func overlapKeys(more ...shape.Key) shape.Block {
 	return shape.Block{Need: []string{"to"}, Keys: append([]shape.Key{
 		{Name: "to", Is: texts(), Doc: "A text to compare with, or several."},
@@ -34,13 +34,13 @@ func overlapKeys(more ...shape.Key) shape.Block {
 	}, more...)}
 }
 
-// rule is how an overlap is judged: the texts to compare with and the value to reach.
+// rule has the texts to compare with, and the value to reach.
 type rule struct {
 	refs  []string
 	least float64 // -Inf when a threshold next to the kind decides
 }
 
-// overlapRule reads `to` and `min`. With problems the second is false.
+// overlapRule reads `to` and `min`; false when it reported problems.
 func (a args) overlapRule(m yamlnode.Map) (rule, bool) {
 	if !m.IsMapping() {
 		return rule{}, false
@@ -49,7 +49,7 @@ func (a args) overlapRule(m yamlnode.Map) (rule, bool) {
 	return r, len(r.refs) > 0
 }
 
-// references are the texts of a node, none of them blank.
+// references reads non-blank texts.
 func (a args) references(n yamlnode.Node) []string {
 	var out []string
 	size := 0
@@ -73,7 +73,7 @@ func (a args) references(n yamlnode.Node) []string {
 	return out
 }
 
-// least reads `min`: -Inf when a threshold is next to the kind instead.
+// least reads `min`: -Inf when the scorer has a threshold instead.
 func (a args) least(m yamlnode.Map, lo float64) float64 {
 	switch {
 	case m.Has("min") && a.Threshold != nil:
@@ -89,7 +89,7 @@ func (a args) least(m yamlnode.Map, lo float64) float64 {
 	return math.Inf(-1)
 }
 
-// tooLong is the finding for an answer that would take too long to compare.
+// tooLong is the finding for an answer that would be too slow to compare.
 func (r rule) tooLong(got string) (Finding, bool) {
 	if len(got)*len(r.refs) <= maxCompared {
 		return Finding{}, false
@@ -107,9 +107,11 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// each compares the answer with every reference; the best counts.
+// each compares the answer with every reference; the best value counts.
 func (r rule) each(got string, compare func(i int) (value float64, what string)) Finding {
-	best, which, how := -1.0, 0, ""
+	best := -1.0
+	which := 0
+	how := ""
 	for i := range r.refs {
 		if v, what := compare(i); v > best {
 			best, which, how = v, i, what
@@ -125,7 +127,7 @@ func (r rule) against(which int) string {
 	return fmt.Sprintf("to reference %d of %d, %s", which+1, len(r.refs), quote(r.refs[which]))
 }
 
-// judge makes the finding: `what` names the measure and its definition, `against` the reference.
+// judge makes the finding. what names the measure and its definition, against the reference.
 func (r rule) judge(value float64, what, against, got string) Finding {
 	value = max(0, min(1, value))
 	bound := ""
@@ -139,7 +141,7 @@ func (r rule) judge(value float64, what, against, got string) Finding {
 	return graded(value, value >= r.least-1e-12, "%s %s%s %s%s: %s", name, near(value, r.least), detail, against, bound, quote(got))
 }
 
-// near shows a value with three decimals, or with as many as distinguish it from the bound.
+// near shows a value with three decimals, or with enough to distinguish it from the bound.
 func near(value, bound float64) string {
 	if short := strconv.FormatFloat(value, 'f', 3, 64); math.Abs(value-bound) >= 5e-4 || value == bound {
 		return short
@@ -147,7 +149,7 @@ func near(value, bound float64) string {
 	return strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// compileOverlap makes a scorer of a comparison with indexed references, which are indexed at the first answer.
+// compileOverlap makes a scorer that compares with references. They are indexed at the first answer.
 func compileOverlap[T any](r rule, index func() T, compare func(refs T, got string) Finding) Scorer {
 	refs := sync.OnceValue(index)
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {

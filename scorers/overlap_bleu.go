@@ -62,13 +62,13 @@ func compileBLEU(a args) Scorer {
 	return againstAll(r, textmetric.BLEUOrder, b, fmt.Sprintf("BLEU (sacrebleu, tokenize %s, smoothing %s)", b.Tokenize, b.Smoothing))
 }
 
-// bleuDefinition is one of the definitions of BLEU: how a text is cut into words, and what those are worth that references share.
+// bleuDefinition is a definition of BLEU: how it splits a text into words, and how it values shared ones.
 type bleuDefinition interface {
 	Units(s string) textmetric.Units
 	Score(u textmetric.Units, shared []float64, refLen int) float64
 }
 
-// againstAll compares with all references together, in runs of up to order words.
+// againstAll compares with all references together, with n-grams up to order.
 func againstAll(r rule, order int, b bleuDefinition, what string) Scorer {
 	type indexed struct {
 		refs   []textmetric.Units

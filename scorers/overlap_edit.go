@@ -65,9 +65,11 @@ func compileLevenshtein(a args) Scorer {
 	})
 }
 
-// nearest compares with the reference that is fewest edits away or, without a limit, the most similar one.
+// nearest compares with the reference at the least edit distance or, without a limit, the most similar one.
 func (e *edits) nearest(got, text string, refs []string, limit int) Finding {
-	best, value, which := math.MaxInt, 0.0, 0
+	best := math.MaxInt
+	value := 0.0
+	which := 0
 	for i, want := range e.folded {
 		if d, v := textmetric.Distance(text, want); limit >= 0 && d < best || limit < 0 && (i == 0 || v > value) {
 			best, value, which = d, v, i
@@ -83,7 +85,7 @@ func (e *edits) nearest(got, text string, refs []string, limit int) Finding {
 	return graded(value, best <= limit, "distance %d from %s, at most %d: %s", best, of, limit, quote(got))
 }
 
-// editRule reads what decides: the largest distance, -1 when there is none, and the least ratio.
+// editRule reads the largest distance, -1 without one, and the least ratio.
 func (a args) editRule(m yamlnode.Map) editRule {
 	r := editRule{limit: -1, least: math.Inf(-1), reach: a.entryThreshold()}
 	if m.Has("max") {
@@ -103,17 +105,20 @@ func (a args) editRule(m yamlnode.Map) editRule {
 	return r
 }
 
-// editRule says when texts are near enough.
+// editRule says when texts are similar enough.
 type editRule struct {
-	limit int     // of the distance; -1 for none
-	least float64 // ratio
-	reach float64 // the same, or the threshold next to the kind
+	limit int     // largest distance; -1 for none
+	least float64 // least ratio
+	reach float64 // least, or the threshold next to the kind
 	indel bool
 }
 
-// mayPass reports whether texts of two lengths can be near enough: what one of them has more must be put in.
+// mayPass reports whether texts of two lengths can be similar enough: the difference in length needs as many
+// insertions.
 func (r editRule) mayPass(a, b int) bool {
-	apart, longer, both := max(a, b)-min(a, b), max(a, b), a+b
+	longer := max(a, b)
+	apart := longer - min(a, b)
+	both := a + b
 	switch {
 	case r.limit >= 0:
 		return apart <= r.limit
@@ -123,7 +128,7 @@ func (r editRule) mayPass(a, b int) bool {
 	return float64(longer-apart) >= (r.reach-1e-12)*float64(longer)
 }
 
-// checkEditRule reports an entry without a rule: max, ratio or a threshold.
+// checkEditRule reports a scorer that has neither max nor ratio nor a threshold.
 func (a args) checkEditRule(m yamlnode.Map) {
 	given := ""
 	for _, key := range []string{"ratio", "max"} {
@@ -141,7 +146,7 @@ func (a args) checkEditRule(m yamlnode.Map) {
 	}
 }
 
-// needsEditRule reports a missing rule: a nested scorer has no threshold of its own.
+// needsEditRule reports a missing rule: a nested scorer has no threshold.
 func (a args) needsEditRule() {
 	switch {
 	case a.nestedIn:

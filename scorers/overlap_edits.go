@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxEdit bounds the texts whose distance is computed: the time grows with the
-// product of their lengths.
+// maxEdit bounds texts whose edit distance is computed: the time grows with the product of their lengths.
 const maxEdit = 20_000
 
-// edits compares spellings.
+// edits compares the spelling of texts.
 type edits struct {
 	rule
 	fold    fold
@@ -30,7 +29,7 @@ func (a args) edits(refs []string) edits {
 	return e
 }
 
-// tooLong is the finding for texts that would take too long to compare: a failure where no reference is of a length
+// tooLong is the finding for texts that would be too slow to compare: a failure when no reference has a length
 // that can pass.
 func (e edits) tooLong(text, what string, mayPass func(characters, reference int) bool) (Finding, bool) {
 	n := utf8.RuneCountInString(text)
@@ -50,7 +49,7 @@ func (e edits) tooLong(text, what string, mayPass func(characters, reference int
 	), true
 }
 
-// entryThreshold is the threshold next to the kind, 0 when there is none.
+// entryThreshold is the threshold next to the kind, 0 without one.
 func (a args) entryThreshold() float64 {
 	if a.Threshold == nil {
 		return 0

@@ -41,7 +41,7 @@ func compileJaroWinkler(a args) Scorer {
 	})
 }
 
-// mostJaroWinkler is the largest similarity that texts of two lengths can have: all of the shorter one matches, and the
+// mostJaroWinkler is the largest similarity of texts with two lengths: the whole shorter text matches, and the
 // first four code points agree.
 func mostJaroWinkler(a, b int) float64 {
 	jaro := (2 + float64(min(a, b))/float64(max(a, b, 1))) / 3

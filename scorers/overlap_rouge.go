@@ -72,7 +72,7 @@ func compileRouge(a args) Scorer {
 	)
 }
 
-// rougeOf reads which ROUGE is meant.
+// rougeOf reads the variant of ROUGE.
 func rougeOf(m yamlnode.Map) textmetric.Rouge {
 	g := textmetric.Rouge{Kind: "1", Measure: "f", Definition: "unicode", Stem: m.Get("stem").Bool()}
 	if n := m.Get("type"); !n.IsZero() {

@@ -37,7 +37,7 @@ func compileTokenF1(a args) Scorer {
 		return r.each(got, func(i int) (float64, string) {
 			s := textmetric.Overlap(refs[i].Shared(u)[0], len(words), len(refs[i].words))
 			if len(words)+len(refs[i].words) == 0 {
-				s = textmetric.PRF{Precision: 1, Recall: 1, F: 1} // both are nothing but articles and punctuation
+				s = textmetric.PRF{Precision: 1, Recall: 1, F: 1} // both consist of articles and punctuation
 			}
 			return s.F, "F1 (squad words; " + s.String() + ")"
 		})

@@ -14,24 +14,26 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Pass is the finding of an answer that is as it should be. The reason is for people, and says what was found.
+// Pass is the finding of a correct answer. The reason says for people what was found.
 func Pass(format string, args ...any) Finding { return yes(format, args...) }
 
-// Fail is the finding of an answer that was judged and found wanting.
+// Fail is the finding of a wrong answer.
 func Fail(format string, args ...any) Finding { return no(format, args...) }
 
-// Graded is a finding with a value in [0,1] between the two.
+// Graded is a finding with a value in [0,1].
 func Graded(value float64, passed bool, format string, args ...any) Finding {
 	return graded(value, passed, format, args...)
 }
 
-// Unscored is the finding of a scorer without a score, which is neither a pass nor a failure: the trial is an error.
+// Unscored is the finding when the score cannot be determined, which is neither a pass nor a failure: the trial
+// becomes an error.
 func Unscored(format string, args ...any) Finding { return unscored(format, args...) }
 
-// Broken is the finding of a scorer that failed itself: the trial is an error, whatever scorer is around it.
+// Broken is the finding of a scorer that failed itself: the trial becomes an error, whatever scorers are around
+// it.
 func Broken(format string, args ...any) Finding { return broken(format, args...) }
 
-// OnText is a check of the text of an answer. An answer without text fails, and `not:` does not turn that into a pass.
+// OnText checks the text of an answer. An answer without text fails, and `not:` does not turn that into a pass.
 func OnText(check func(text string) Finding) Func {
 	return func(a *Answer) Finding {
 		if missing, ok := noText(a); ok {
@@ -41,11 +43,11 @@ func OnText(check func(text string) Finding) Func {
 	}
 }
 
-// New makes a kind of scorer of your own. T is the type of its argument in the suite: a string, a number, a bool, or,
-// for a mapping or a list, what encoding/json reads it into. Unknown keys are problems. The function compile is
-// called when the suite is loaded, and again for a run. Its error is a problem of the suite, reported at the place of
-// the argument. What it returns looks at answers, several at once. All that is next to every scorer (`select`,
-// `threshold`, `not:` and so on) works with it.
+// New makes a custom kind of scorer. T is the type of its argument in the suite: a string, a number, a bool or,
+// for a mapping or a list, a type that encoding/json decodes into. Unknown keys are problems. compile is called
+// when the suite is loaded, and again for a run. Its error is a problem of the suite, reported at the argument.
+// The function that it returns checks answers, several concurrently. All keys next to a scorer (`select`,
+// `threshold`, `not:` and so on) work with it.
 func New[T any](name string, compile func(arg T) (Func, error)) Kind {
 	return Kind{Name: name, Summary: "a scorer of your own", Example: "- " + name + ": ...", compile: func(a args) Scorer {
 		arg, ok := argument[T](a.Args)
@@ -67,14 +69,14 @@ func New[T any](name string, compile func(arg T) (Func, error)) Kind {
 	}}
 }
 
-// argument reads the argument of a kind; problems are reported at the node.
+// argument reads the argument of a kind, and reports problems at the node.
 func argument[T any](n yamlnode.Node) (arg T, ok bool) {
-	if text, is := any(&arg).(*string); is { // as it is written: 1.10 stays 1.10
+	if text, is := any(&arg).(*string); is { // as written: 1.10 stays 1.10
 		*text = n.Str()
 		return arg, n.IsScalar()
 	}
 	source := n.JSON(nil)
-	if n.IsNumber() { // out of a template it came as a text
+	if n.IsNumber() { // a template made it a text
 		source = []byte(n.Written())
 	}
 	dec := json.NewDecoder(bytes.NewReader(source))
@@ -93,7 +95,7 @@ func argument[T any](n yamlnode.Node) (arg T, ok bool) {
 	return arg, err == nil
 }
 
-// expected names a type for people who write suites.
+// expected names a type for authors of suites.
 func expected(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -112,7 +114,7 @@ func expected(t reflect.Type) string {
 
 const kindName lazy.Pattern = `^[A-Za-z][A-Za-z0-9_-]*$`
 
-// With is the table with custom kinds in it. A name that means something else already is an error.
+// With is the table plus custom kinds. A name that is already taken is an error.
 func (t Table) With(own Table) (Table, error) {
 	out := slices.Clone(t)
 	for _, k := range own {

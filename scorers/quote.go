@@ -10,10 +10,10 @@ import (
 	"github.com/evalrun/evalrun/internal/blank"
 )
 
-// maxQuoted is how many bytes of a text a reason shows.
+// maxQuoted bounds the part of a text that a reason shows, in bytes.
 const maxQuoted = 120
 
-// quote shows a text in a reason: in quotes, escaped, shortened.
+// quote shows a text in a reason: quoted, escaped and shortened.
 func quote(s string) string {
 	if cut := cutPoint(s); cut < len(s) {
 		return visible(s[:cut]) + "..."
@@ -21,7 +21,7 @@ func quote(s string) string {
 	return visible(s)
 }
 
-// cutText shortens a text that is shown as it is.
+// cutText shortens a text that is shown verbatim.
 func cutText(s string) string {
 	if cut := cutPoint(s); cut < len(s) {
 		return s[:cut] + "..."
@@ -29,7 +29,7 @@ func cutText(s string) string {
 	return s
 }
 
-// cutPoint is where a text is cut for a reason, between two characters.
+// cutPoint is where a text is cut for a reason, at a character boundary.
 func cutPoint(s string) int {
 	if len(s) <= maxQuoted {
 		return len(s)
@@ -41,8 +41,7 @@ func cutPoint(s string) int {
 	return cut
 }
 
-// visible is like strconv.Quote but leaves letters of every script, combining
-// marks included, as they are.
+// visible is like strconv.Quote, but keeps letters of every script with their combining marks.
 func visible(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -87,13 +86,13 @@ func fenceHint(text string) string {
 	return ""
 }
 
-// visibleText is a message that may show a part of an answer, on one line and shortened.
+// visibleText puts a message that may quote an answer on one line, shortened.
 func visibleText(s string) string {
 	s = visible(cutText(s))
 	return strings.ReplaceAll(s[1:len(s)-1], `\"`, `"`)
 }
 
-// quoteHidden is quote of a text that shows nothing, with its code points where quotes alone would look the same.
+// quoteHidden quotes a text without visible characters, with its code points if quotes alone would be ambiguous.
 func quoteHidden(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII && unicode.IsGraphic(r) }) {
 		return quote(s)
@@ -101,7 +100,7 @@ func quoteHidden(s string) string {
 	return quote(s) + ", " + codePoints(s)
 }
 
-// hiddenIn are the code points of the invisible characters of a text, "" when it has none.
+// hiddenIn lists the code points of a text's invisible characters, "" without any.
 func hiddenIn(s string) string {
 	return codePoints(strings.Map(func(r rune) rune {
 		if blank.Hidden(r) {

@@ -12,15 +12,15 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// safetyCheck compares ratings with bounds, for the kinds `safety` and `promptFeedback`.
+// safetyCheck compares ratings with bounds, for `safety` and `promptFeedback`.
 type safetyCheck struct {
-	categories []string // none: every rating that came
-	min, max   int      // levels; -1: open
+	categories []string // none: all ratings that the service sent
+	min, max   int      // levels; -1: no bound
 	ofPrompt   bool
 	absent     bool
 }
 
-// contradicts reports whether no rating can be within the bounds.
+// contradicts reports whether no rating can satisfy the bounds.
 func (c safetyCheck) contradicts() bool { return c.min >= 0 && c.max >= 0 && c.min > c.max }
 
 func warnUnknownCategory(n yamlnode.Node, name string) {
@@ -49,7 +49,7 @@ func (c safetyCheck) ratings(a *Answer) ([]eval.SafetyRating, string) {
 	return a.Candidate.SafetyRatings, "the answer"
 }
 
-// missing finds the categories without a rating.
+// missing has a finding for each category without a rating.
 func (c safetyCheck) missing(ratings []eval.SafetyRating, subject string) []Finding {
 	wanted := c.categories
 	if len(wanted) == 0 && len(ratings) == 0 {
@@ -100,7 +100,7 @@ func short(category string) string {
 
 func blockReasons() shape.Shape { return shape.OneOrMore(shape.Matching(reasonWord.Regexp().String())) }
 
-// reasonWord is what a reason for a block looks like; YES and NO are older spellings of a boolean.
+// reasonWord matches block reasons; YES and NO are older YAML spellings of a boolean.
 const reasonWord lazy.Pattern = `^[A-Z][A-Z_]{3,}$`
 
 func reasons(n yamlnode.Node) []string {
@@ -111,7 +111,7 @@ func reasons(n yamlnode.Node) []string {
 	return out
 }
 
-// Score compares the ratings with the bounds; the most telling finding wins.
+// Score compares the ratings with the bounds. The finding that says most wins.
 func (c safetyCheck) Score(a *Answer) Finding {
 	ratings, subject := c.ratings(a)
 	var chosen []eval.SafetyRating

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// readJSON is the value of an answer. One that cannot be read fails, and `not:` does not turn that into a pass.
+// readJSON parses an answer as JSON. Invalid JSON fails, and `not:` does not turn that into a pass.
 func readJSON(text string) (value any, failed *Finding) {
 	value, problem := parseJSON(text)
 	switch problem {
@@ -20,10 +20,10 @@ func readJSON(text string) (value any, failed *Finding) {
 	return nil, new(without("%s", problem))
 }
 
-// tooDeepJSON is the problem of a text that the JSON package of Go does not read to its end.
+// tooDeepJSON is the problem of a text that is nested too deep for encoding/json.
 const tooDeepJSON = "the answer holds values nested deeper than 10000, which are not read"
 
-// parseJSON reads the whole text as one JSON value with its numbers as written.
+// parseJSON parses the whole text as one JSON value, keeping numbers as written.
 func parseJSON(text string) (value any, problem string) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -48,8 +48,8 @@ func parseJSON(text string) (value any, problem string) {
 	return nil, fmt.Sprintf("not valid JSON: it ends too early%s: %s", hint, quote(text))
 }
 
-// balanced reports whether brackets outside of strings are closed as often as they are opened. JSON in which they are
-// not is invalid however deep it is nested.
+// balanced reports whether brackets outside of strings are closed as often as opened. Otherwise the JSON is
+// invalid at any depth.
 func balanced(text string) bool {
 	depth, within := 0, false
 	for i := 0; i < len(text); i++ {

@@ -61,5 +61,5 @@ func compileRefusal(a args) Scorer {
 	})
 }
 
-// maxPhrase bounds the characters of a phrase of refusal.
+// maxPhrase bounds a refusal phrase, in characters.
 const maxPhrase = 500

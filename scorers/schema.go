@@ -16,7 +16,6 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
-// shapeKinds look at the form of an answer, or for a value in it.
 func schemaKind() Kind {
 	return Kind{
 		Name: "jsonSchema", Summary: "the answer is JSON that a JSON Schema allows", Version: 2,
@@ -94,31 +93,31 @@ func compileSchema(a args) Scorer {
 	})
 }
 
-// refuse is the loader of references: it loads nothing.
+// refuse is a loader of references that loads nothing.
 type refuse struct{}
 
 var errRefused = errors.New("references to files and addresses are not followed")
 
 func (refuse) Load(string) (any, error) { return nil, errRefused }
 
-// stepCounter bounds the work of a validation, which cannot be cancelled: with alternatives in a
-// schema that refers to itself it grows exponentially with the depth of the answer. It is an
-// extension of every schema object, called whenever one is applied.
+// stepCounter bounds the work of a validation, which cannot be cancelled: with alternatives in a recursive schema
+// it grows exponentially with the depth of the answer. It is an extension of every schema object, called whenever
+// one is applied.
 type stepCounter struct{ left int }
 
-// A validation may take minSteps steps, and two more for each byte of the answer up to maxSteps.
+// A validation may take minSteps steps, plus two per byte of the answer, up to maxSteps.
 const minSteps, maxSteps = 200_000, 1_000_000
 
 type tooManySteps struct{}
 
-// Validate counts, and gives up by a panic.
+// Validate counts a step, and panics above the bound.
 func (s *stepCounter) Validate(*jsonschema.ValidatorContext, any) {
 	if s.left--; s.left < 0 {
 		panic(tooManySteps{})
 	}
 }
 
-// validator is a compiled schema with the counter that is compiled into it: for one validation at a time.
+// validator is a compiled schema with its step counter, for one validation at a time.
 type validator struct {
 	schema *jsonschema.Schema
 	steps  *stepCounter
@@ -145,7 +144,7 @@ func newValidator(doc any) (*validator, error) {
 	return &validator{schema, steps}, err
 }
 
-// validators are as many of a schema as validate at once.
+// validators pools validators of a schema: one for each concurrent validation.
 type validators struct {
 	doc  any
 	mu   sync.Mutex
@@ -206,10 +205,10 @@ func (v *validator) validate(value any, limit int) (f Finding) {
 
 var english = message.NewPrinter(language.English)
 
-// maxViolations bounds how many errors are put into words.
+// maxViolations bounds how many errors are described.
 const maxViolations = 1000
 
-// violations are the innermost errors, each with the place of the value, and how many there are.
+// violations describes the innermost errors, each with the path of the value. total counts all of them.
 func violations(err *jsonschema.ValidationError) (lines []string, total int) {
 	var walk func(e *jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
@@ -224,7 +223,7 @@ func violations(err *jsonschema.ValidationError) (lines []string, total int) {
 		}
 	}
 	walk(err)
-	slices.Sort(lines) // the library goes through properties in no order
+	slices.Sort(lines) // the library visits properties in random order
 	if total <= maxViolations {
 		lines = slices.Compact(lines)
 		total = len(lines)

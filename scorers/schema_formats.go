@@ -10,17 +10,17 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// Formats that the library takes too lightly: it lets spaces and empty local parts pass. These follow RFC 3986 and 3987 (URIs and IRIs),
-// 6570 (templates), 5321 (mailboxes) and 1123 with 5891 (host names).
+// Formats that the library checks too loosely: it accepts spaces and empty local parts. These follow RFC 3986 and
+// 3987 (URIs and IRIs), 6570 (templates), 5321 (mailboxes) and 1123 with 5891 (host names).
 
-// Parts of URIs. International ones may hold further characters wherever ASCII ones hold letters.
+// Parts of URIs. IRIs allow further characters wherever URIs allow letters.
 const (
 	escaped     = `%[0-9A-Fa-f]{2}`
 	asciiSigns  = `A-Za-z0-9._~!$&'()*+,;=\-`
 	otherScript = `|[^\x00-\x{9F}\pZ\pC]`
 )
 
-// uriPattern is a URI; a reference may leave out the scheme. The groups are the address in brackets.
+// uriPattern matches a URI; a reference may omit the scheme. The groups are addresses in brackets.
 func uriPattern(other string, reference bool) lazy.Pattern {
 	char := func(more string) string { return `(?:[` + asciiSigns + more + `]|` + escaped + other + `)` }
 	segments := `(?:/` + char(`:@`) + `*)*`
@@ -45,7 +45,7 @@ const (
 
 const templateVariable = `(?:[A-Za-z0-9_]|` + escaped + `)(?:\.?(?:[A-Za-z0-9_]|` + escaped + `))*(?::[1-9][0-9]{0,3}|\*)?`
 
-// strictFormats replace the library's.
+// strictFormats replace the library's formats.
 func strictFormats() []*jsonschema.Format {
 	matching := func(pattern lazy.Pattern, what string) func(string) error {
 		return func(s string) error {
@@ -76,7 +76,7 @@ func strictFormats() []*jsonschema.Format {
 	return out
 }
 
-// bracketed reports whether the addresses in brackets of a URI, if any, are those of IPv6 or later.
+// bracketed reports whether all addresses in brackets of a URI are IPv6 or later.
 func bracketed(addresses []string) bool {
 	for _, a := range addresses {
 		if a != "" && !isIPv6(a) && !laterAddress.Matches(a) {
@@ -91,7 +91,8 @@ func isIPv6(s string) bool {
 	return err == nil && addr.Is6() && addr.Zone() == ""
 }
 
-// validHost checks a name of a host: labels of letters, digits and hyphens. Hyphens in the third and fourth place are for encoded names.
+// validHost checks a host name: labels of letters, digits and hyphens. Hyphens in the third and fourth position
+// mark encoded names.
 func validHost(s string) error {
 	if len(s) > 253 {
 		return errors.New("a host name has at most 253 characters")
@@ -107,7 +108,7 @@ func validHost(s string) error {
 	return nil
 }
 
-// validMailbox checks an address: a local part, and a host or an address in brackets.
+// validMailbox checks an address: a local part, then a host or an address in brackets.
 func validMailbox(s string) error {
 	at := strings.LastIndexByte(s, '@')
 	switch {

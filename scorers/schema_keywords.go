@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// A JSON Schema ignores keywords that it does not know, so that a misspelt one asserts nothing. Keys are checked where a schema has its
-// keywords, and not where it has names (`properties`) or data (`enum`).
+// JSON Schema ignores unknown keywords, so a misspelt one asserts nothing. Keys are checked where a schema has
+// keywords, but not where it has names (`properties`) or data (`enum`).
 
 // schemaDraft is a version of JSON Schema with its keywords.
 type schemaDraft struct {
@@ -24,7 +24,7 @@ type schemaDraft struct {
 	keywords []string
 }
 
-// schemaDrafts are the known versions, the oldest first. The keywords are those of their meta-schemas.
+// schemaDrafts are the known versions, oldest first. Their keywords come from their meta-schemas.
 var schemaDrafts = sync.OnceValue(func() []schemaDraft {
 	drafts := []schemaDraft{
 		{name: "draft-04", url: "http://json-schema.org/draft-04/schema"},
@@ -39,7 +39,7 @@ var schemaDrafts = sync.OnceValue(func() []schemaDraft {
 	return drafts
 })
 
-// metaKeywords are the properties of a meta-schema and of the vocabularies that it is made of.
+// metaKeywords are the properties of a meta-schema and its vocabularies.
 func metaKeywords(s *jsonschema.Schema) []string {
 	names := slices.Sorted(maps.Keys(s.Properties))
 	for _, part := range s.AllOf {
@@ -51,7 +51,7 @@ func metaKeywords(s *jsonschema.Schema) []string {
 	return names
 }
 
-// draftOf is the version that a schema declares; the zero one when it is not known, which the library reports.
+// draftOf is the version that a schema declares; zero when unknown, which the library reports.
 func draftOf(schema map[string]any, otherwise schemaDraft) schemaDraft {
 	declared, ok := schema["$schema"].(string)
 	if !ok {
@@ -69,7 +69,7 @@ func draftOf(schema map[string]any, otherwise schemaDraft) schemaDraft {
 	return schemaDraft{}
 }
 
-// Where keywords hold schemas.
+// Keywords that contain schemas.
 var (
 	schemaValues = []string{
 		"not", "if", "then", "else", "items", "additionalItems", "unevaluatedItems", "contains", "additionalProperties",
@@ -79,23 +79,24 @@ var (
 	schemaMaps  = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )
 
-// noteKeywords assert nothing, or only hold schemas for references: they do no harm in a draft that does not have them.
+// noteKeywords assert nothing, or only hold schemas for references: they are harmless in drafts without them.
 var noteKeywords = strings.Fields(
 	"$comment $defs definitions $anchor $id id $vocabulary title description default examples example deprecated readOnly writeOnly " +
 		"contentEncoding contentMediaType contentSchema note notes name label order unit units",
 )
 
-// keywordCheck looks for keys that are no keywords.
+// keywordCheck looks for unknown keywords.
 type keywordCheck struct {
 	src   schemaSource
-	found bool // a problem
-	// refers are the first steps of references such as #/components/schemas/x: keys of the root that are no keywords, but hold schemas.
+	found bool // whether a problem was reported
+	// refers are first steps of references such as #/components/schemas/x: keys of the root that are not keywords but
+	// hold schemas.
 	refers map[string]bool
 }
 
 const rootReference lazy.Pattern = `^#/([^/]+)/`
 
-// checkKeywords reports keys that are no keywords, and whether none of them is a problem.
+// checkKeywords reports unknown keywords. It returns whether none of them is an error.
 func (s schemaSource) checkKeywords() bool {
 	c := &keywordCheck{src: s, refers: map[string]bool{}}
 	c.references(s.doc)
@@ -121,7 +122,7 @@ func (c *keywordCheck) references(v any) {
 	}
 }
 
-// schema checks the keys of a schema, and the schemas inside.
+// schema checks the keys of a schema and of the schemas inside.
 func (c *keywordCheck) schema(v any, path []string, draft schemaDraft) {
 	schema, ok := v.(map[string]any)
 	if !ok {
@@ -140,7 +141,7 @@ func (c *keywordCheck) schema(v any, path []string, draft schemaDraft) {
 	}
 }
 
-// inside checks the schemas that a keyword holds.
+// inside checks the schemas under a keyword.
 func (c *keywordCheck) inside(key string, value any, path []string, draft schemaDraft) {
 	switch v := value.(type) {
 	case []any:
@@ -161,7 +162,7 @@ func (c *keywordCheck) inside(key string, value any, path []string, draft schema
 	}
 }
 
-// unknown reports a key that is no keyword of the draft: an error when it is probably a slip, or would assert something in another draft.
+// unknown reports an unknown keyword: as an error when it is probably a typo, or has a meaning in another draft.
 func (c *keywordCheck) unknown(key string, path []string, draft schemaDraft) {
 	if strings.HasPrefix(key, "x-") || slices.Contains(noteKeywords, key) || len(path) == 0 && c.refers[key] {
 		return
@@ -194,7 +195,7 @@ func (c *keywordCheck) problem(node yamlnode.Node, hint, said string) {
 	c.src.errorAt(node, hint, "%s", said)
 }
 
-// draftsWith are the names of the drafts that have a keyword.
+// draftsWith names the drafts that have a keyword.
 func draftsWith(key string) (names []string) {
 	for _, d := range schemaDrafts() {
 		if slices.Contains(d.keywords, key) {

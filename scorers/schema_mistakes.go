@@ -17,14 +17,14 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// schemaSource is a schema, and where in the suite it is written or named.
+// schemaSource is a schema, with its position in the suite.
 type schemaSource struct {
 	node yamlnode.Node
 	file string // "" when it is in the suite
 	doc  any
 }
 
-// schemaSource reads `schema` or `file`; the second result is false when a problem was reported.
+// schemaSource reads `schema` or `file`; false when it reported a problem.
 func (a args) schemaSource(m yamlnode.Map) (schemaSource, bool) {
 	inline, file := m.Get("schema"), m.Get("file")
 	switch {
@@ -86,7 +86,7 @@ func (a args) schemaFile(node yamlnode.Node) (schemaSource, bool) {
 	return src, false
 }
 
-// jsonTrouble is the line and the column where a text stops being one JSON value.
+// jsonTrouble is the line and column where a text stops being valid JSON.
 func jsonTrouble(text string) (line, col int) {
 	at := len(text)
 	dec := json.NewDecoder(strings.NewReader(text))
@@ -94,7 +94,7 @@ func jsonTrouble(text string) (line, col int) {
 	var syntax *json.SyntaxError
 	if err := dec.Decode(&value); errors.As(err, &syntax) {
 		at = int(syntax.Offset) - 1
-	} else if err == nil { // something follows the value
+	} else if err == nil { // there is text after the value
 		after := text[dec.InputOffset():]
 		at = len(text) - len(strings.TrimLeft(after, " \t\r\n"))
 	}
@@ -110,7 +110,7 @@ func (s schemaSource) errorAt(n yamlnode.Node, hint, format string, args ...any)
 	n.Errorf(hint, "%s%s", s.prefix(), fmt.Sprintf(format, args...))
 }
 
-// prefix names the file: a problem in it is reported where the suite names it.
+// prefix names the schema file, since problems in it are reported at its name in the suite.
 func (s schemaSource) prefix() string {
 	if s.file == "" {
 		return ""
@@ -118,7 +118,7 @@ func (s schemaSource) prefix() string {
 	return visibleText(s.file) + ": "
 }
 
-// report puts a problem of a schema at its place in the suite.
+// report reports a problem of a schema at its position in the suite.
 func (s schemaSource) report(err error) {
 	node := s.node
 	var load *jsonschema.LoadURLError
@@ -147,12 +147,12 @@ func (s schemaSource) report(err error) {
 	}
 }
 
-// deepest is the error with the longest path: of several alternatives the one that got farthest.
+// deepest is the error with the longest path: of several alternatives, the one that matched furthest.
 func deepest(errs []*jsonschema.ValidationError) *jsonschema.ValidationError {
 	return slices.MaxFunc(errs, func(a, b *jsonschema.ValidationError) int { return len(a.InstanceLocation) - len(b.InstanceLocation) })
 }
 
-// at is the node at a path, or the last one on the way there.
+// at is the node at a path, or its last existing parent.
 func at(n yamlnode.Node, path []string) yamlnode.Node {
 	for _, s := range path {
 		next := yamlnode.Node{}
@@ -169,7 +169,7 @@ func at(n yamlnode.Node, path []string) yamlnode.Node {
 	return n
 }
 
-// keyed is the first value under a key that passes the test, the root when none does.
+// keyed is the first value whose key and value pass the test, or the root.
 func keyed(root yamlnode.Node, test func(key, value string) bool) yamlnode.Node {
 	found := root
 	eachKeyed(root, func(key string, value yamlnode.Node) bool {
@@ -182,7 +182,7 @@ func keyed(root yamlnode.Node, test func(key, value string) bool) yamlnode.Node 
 	return found
 }
 
-// eachKeyed calls f for the keys whose values are scalars, until it returns false.
+// eachKeyed calls f for all keys with scalar values, until it returns false.
 func eachKeyed(n yamlnode.Node, f func(key string, value yamlnode.Node) bool) bool {
 	switch {
 	case n.IsMapping():
@@ -223,7 +223,7 @@ func (s schemaSource) warnOfFormat(n yamlnode.Node, format string) {
 	}
 }
 
-// warnOfFormatsIn looks into a schema that came from a file, key by key in order.
+// warnOfFormatsIn checks the formats of a schema from a file, in the order of its keys.
 func (s schemaSource) warnOfFormatsIn(v any) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -28,47 +28,47 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Answer is what a scorer looks at: the whole response, and in it the candidate that
-// was chosen.
+// Answer is the input of a scorer: the whole response, and the chosen candidate in it.
 type Answer struct {
 	Response *eval.Response
-	// Candidate is nil when the response has none, or not the chosen one.
+	// Candidate is nil when the response has no candidate, or not the chosen one.
 	Candidate *eval.Candidate
-	// Partial says that the text of an answer that was blocked after a part of it may be scored.
+	// Partial allows scoring the partial text of an answer that was blocked midway.
 	Partial bool
-	// Index is the place of the candidate that was chosen.
+	// Index is the index of the chosen candidate.
 	Index  int
 	Usage  eval.Usage
 	Timing eval.Timing
-	// Request is what was sent, and Vars are the variables of the case. Both are only read.
+	// Request is what was sent, and Vars are the variables of the case. Scorers must not change them.
 	Request *eval.Request
 	Vars    variable.Dict
-	// Turns are the answered calls of the model, of a live chat and where the suite answers tool calls. They are all
-	// of them, or those of the chosen turn of the user, as the rest of the Answer. Nil for an answer of one call.
+	// Turns are the answered model calls of a live chat, or of a suite that answers tool calls. After a user turn is
+	// chosen, they are only the calls of that turn. Turns is nil for an answer of one call.
 	Turns []eval.Turn
-	// earlier are those before the turn that was chosen, and chat is the whole chat; nil where no turn was.
+	// earlier are the calls before the chosen turn, and chat is the whole chat; both are nil when no turn was chosen.
 	earlier []eval.Turn
 	chat    *Answer
-	// Context is the run in which the answer came. Optional: without one there is no judge, no vector and no price.
+	// Context is the run of the answer. Without it there are no judges, embeddings and prices.
 	Context *Context
 }
 
-// Finding is what a scorer finds. Make it with Pass, Fail, Graded, Unscored or Broken. The zero Finding is a failure.
+// Finding is the result of a scorer. Make it with Pass, Fail, Graded, Unscored or Broken. The zero Finding is a
+// failure.
 type Finding struct {
 	Value  float64 // in [0,1]
 	Reason string
-	Diff   string // expected against actual over several lines; optional
-	// NoText marks a failure of an answer in which there is nothing to look at, or that cannot be read, which `not:` must
-	// not turn into a pass.
+	Diff   string // expected against actual, in several lines; optional
+	// NoText marks a failure because there is nothing to check, or it cannot be read. `not:` does not turn it into a
+	// pass.
 	NoText bool
-	Judged *eval.Judged         // how a judge came to the value; nil for other scorers
-	Class  *classification.Pair // the class of the answer and the right one, of a classification
+	Judged *eval.Judged         // the judge's rulings; nil for other scorers
+	Class  *classification.Pair // the answer's class and the correct one, for a classification
 
 	state state
-	why   string // there is no score
+	why   string // why there is no score
 }
 
-// state is what a finding says of the answer.
+// state is the kind of a finding.
 type state int
 
 const (
@@ -123,21 +123,22 @@ func graded(value float64, holds bool, format string, args ...any) Finding {
 // Kind is a check that a suite can name.
 type Kind struct {
 	Name    string
-	Summary string   // one line
-	Doc     string   // what it takes and when it passes
+	Summary string   // in one line
+	Doc     string   // its argument, and when it passes
 	Limits  string   // what it does not do, with measured figures
-	Example string   // an entry of a scorers list
+	Example string   // an entry of a list of scorers
 	Options []string // keys that may be next to the kind
-	// Version is that of the kind's meaning, 0 for the first. One that is raised makes cases of earlier runs count as changed.
+	// Version is the version of the kind's meaning, 0 for the first. Raising it makes cases of earlier runs count as
+	// changed.
 	Version int
-	stream  bool // it applies only to streamed answers
-	nests   bool // it takes other scorers
-	// textless says that it never looks at the text of an answer, so nothing can be selected.
+	stream  bool // applies only to streamed answers
+	nests   bool // contains other scorers
+	// textless says that it never reads the text of an answer, so `select` is not allowed.
 	textless bool
-	// takes is what the arguments look like, for the JSON Schema. The keys of a mapping come from the same Block by which compile knows
-	// them.
+	// takes is the shape of the arguments, for the JSON Schema. The keys of a mapping come from the Block that
+	// compile uses.
 	takes shape.Shape
-	// compile reads the arguments; problems are reported at their nodes. With problems the result may be nil.
+	// compile reads the arguments, and reports problems at their nodes. It may return nil after a problem.
 	compile func(a args) Scorer
 }
 
@@ -148,15 +149,14 @@ type Table []Kind
 type args struct {
 	*suite.Scorer
 	entry.YAML
-	needs    *needs // what compile finds out
+	needs    *needs // filled in by compile
 	table    Table
-	nestedIn bool         // inside another scorer
-	steps    []selectStep // which part of the answer is scored
+	nestedIn bool         // is inside another scorer
+	steps    []selectStep // selects the part of the answer that is scored
 	errors   onError
 }
 
-// option is a value that may be next to the kind or, when its arguments are a
-// mapping, among them.
+// option is an option next to the kind or, when its argument is a mapping, inside it.
 func (a args) option(key string) yamlnode.Node {
 	if v := a.Entry.Get(key); !v.IsZero() {
 		return v
@@ -174,7 +174,7 @@ func textless(kinds []Kind) []Kind {
 	return kinds
 }
 
-// Names lists the kinds.
+// Names lists the names of all kinds.
 func (t Table) Names() []string {
 	out := make([]string, len(t))
 	for i, k := range t {
@@ -183,10 +183,10 @@ func (t Table) Names() []string {
 	return out
 }
 
-// Has reports whether there is a kind of that name.
+// Has reports whether there is a kind with that name.
 func (t Table) Has(kind string) bool { return t.Lookup(kind) != nil }
 
-// Lookup is the kind of that name, nil when there is none. It also finds kinds that no list of scorers can name.
+// Lookup returns the kind with that name, or nil. It also finds kinds that lists of scorers cannot name.
 func (t Table) Lookup(name string) *Kind {
 	named := func(k Kind) bool { return k.Name == name }
 	if i := slices.IndexFunc(t, named); i >= 0 {
@@ -199,7 +199,7 @@ func (t Table) Lookup(name string) *Kind {
 	return nil
 }
 
-// Only is the table for callers that need what scorers of these kinds look at: scorers of other kinds do nothing.
+// Only is the table for callers that need only what these kinds read: other kinds become no-ops.
 func (t Table) Only(names ...string) Table {
 	out := slices.Clone(t)
 	for i := range out {
@@ -210,10 +210,10 @@ func (t Table) Only(names ...string) Table {
 	return out
 }
 
-// needs gathers what a scorer needs while it is compiled.
+// needs collects what a scorer needs while it is compiled.
 type needs struct{ suite.Needs }
 
-// add takes over the needs of a scorer inside, that for a stream only with stream.
+// add adds the needs of a nested scorer. Its need for a stream counts only with stream.
 func (n *needs) add(inner suite.Needs, stream bool) {
 	n.References, n.Programs = append(n.References, inner.References...), append(n.Programs, inner.Programs...)
 	n.Judges, n.Variables = append(n.Judges, inner.Judges...), append(n.Variables, inner.Variables...)
@@ -226,7 +226,7 @@ func (n *needs) add(inner suite.Needs, stream bool) {
 	}
 }
 
-// Check reports problems of the arguments of a scorer, and gives what it needs.
+// Check reports problems in the arguments of a scorer, and returns what it needs.
 func (t Table) Check(s *suite.Scorer) suite.Needs {
 	scorer, found := t.build(s, nil)
 	needs := found
@@ -234,8 +234,8 @@ func (t Table) Check(s *suite.Scorer) suite.Needs {
 	return needs
 }
 
-// build compiles a scorer, which is inside the outer one when that is not nil. The scorer of the suite is only read, since several
-// walks over a plan compile it at once.
+// build compiles a scorer; outer is the scorer around it, or nil. It only reads the suite's scorer, since several
+// walks over a plan compile it concurrently.
 func (t Table) build(s *suite.Scorer, outer *args) (Scorer, suite.Needs) {
 	var found needs
 	compiled := t.compile(s, outer, &found)
@@ -275,8 +275,8 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 	return a.errors.settling(partially(yaml.Entry.Get("partial"), scorer))
 }
 
-// partially lets the scorer, and those inside it, look at the text of an answer that was blocked after a part of it, when the suite allows
-// that.
+// partially allows the scorer and its nested ones to read the text of an answer that was blocked midway, when the
+// suite says so.
 func partially(n yamlnode.Node, s Scorer) Scorer {
 	if n.IsZero() || n.Word("allow") == "" || s == nil {
 		return s
@@ -288,8 +288,7 @@ func partially(n yamlnode.Node, s Scorer) Scorer {
 	})
 }
 
-// Compiled is a scorer of a suite, ready to look at answers; safe for concurrent
-// use.
+// Compiled is a scorer of a suite that is ready to score answers. It is safe for concurrent use.
 type Compiled struct {
 	spec   *suite.Scorer
 	needs  suite.Needs
@@ -297,7 +296,7 @@ type Compiled struct {
 	by     Table
 }
 
-// Compile makes a scorer in which Check found no problem. What Check warned of is not repeated.
+// Compile compiles a scorer that Check accepted. It does not repeat Check's warnings.
 func (t Table) Compile(s *suite.Scorer) *Compiled {
 	if made, ok := s.Needs.Compiled.(*Compiled); ok && made.spec == s && made.by.is(t) {
 		return made
@@ -310,26 +309,25 @@ func (t Table) Compile(s *suite.Scorer) *Compiled {
 	return &Compiled{s, found, scorer, t}
 }
 
-// is reports whether two tables are one.
+// is reports whether two tables are identical.
 func (t Table) is(other Table) bool { return len(t) > 0 && len(t) == len(other) && &t[0] == &other[0] }
 
-// References are the texts that the scorer compares with by their embeddings.
+// References are the texts whose embeddings the scorer compares with.
 func (c *Compiled) References() []string { return c.needs.References }
 
-// Judges are the judges that the scorer calls, one for each call, malformed replies aside.
+// Judges has one entry for each call to a judge, not counting corrections of malformed replies.
 func (c *Compiled) Judges() []suite.JudgeUse { return c.needs.Judges }
 
-// Programs are the commands that the scorer runs, with the digests of their files.
+// Programs are the commands that the scorer runs, with digests of their files.
 func (c *Compiled) Programs() []string { return c.needs.Programs }
 
-// Versions are the kinds of the scorer, and of those inside, whose meaning has changed since the first version, such as choice.2.
+// Versions are the kinds of the scorer and its nested ones that have changed their meaning, such as choice.2.
 func (c *Compiled) Versions() []string { return c.needs.Versions }
 
-// Snapshots are the files below expected/ that the scorer reads, as suite.ExpectedFile takes them.
+// Snapshots are the files below expected/ that the scorer reads, in the form of suite.ExpectedFile.
 func (c *Compiled) Snapshots() []string { return c.needs.Snapshots }
 
-// Score looks at the answer and says what it finds. A scorer that panics has
-// failed; it takes nothing else down.
+// Score scores an answer. A panic of the scorer becomes its error.
 func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -354,7 +352,7 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 	return score, nil
 }
 
-// overCandidates applies the scorer to the candidates that were chosen: one, or the least of all.
+// overCandidates scores the chosen candidates: one, or all with the least result.
 func overCandidates(picked suite.CandidatePick, s Scorer, a *Answer) Finding {
 	candidates := len(a.Response.Candidates)
 	if !picked.All || candidates < 2 {
@@ -371,7 +369,7 @@ func overCandidates(picked suite.CandidatePick, s Scorer, a *Answer) Finding {
 	return worst
 }
 
-// pick is the answer with the i-th candidate chosen.
+// pick is the answer with candidate i chosen.
 func (a *Answer) pick(i int) *Answer {
 	one := *a
 	one.Index, one.Candidate = i, nil
@@ -385,8 +383,7 @@ func worse(f, than Finding) bool {
 	return rank(f) < rank(than) || rank(f) == rank(than) && f.Value < than.Value
 }
 
-// rank orders findings: a failure says more than a doubt, a doubt more than a
-// pass.
+// rank orders findings: failures before unscored ones, and those before passes.
 func rank(f Finding) int {
 	switch f.state {
 	case brokeUp:
@@ -436,7 +433,7 @@ func label(s eval.Score) string {
 	return s.Scorer
 }
 
-// mayLookAtText reports the keys that have no use for a kind that looks at no text.
+// mayLookAtText reports keys that have no use for a kind that does not read texts.
 func (t Table) mayLookAtText(s *suite.Scorer, yaml entry.YAML) bool {
 	for _, key := range []string{"select", "partial"} {
 		if yaml.Entry.Has(key) && !t.looksAtText(yaml.Entry.Node) {

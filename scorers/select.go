@@ -14,13 +14,13 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// selector picks a part of a text. It says in a finding why there is none.
+// selector picks a part of a text. Its finding says why there is none.
 type selector struct {
 	name string // for reasons
 	pick func(text string) (string, *Finding)
 }
 
-// selectStep is a selector, of the text before it or of the whole candidate as it came.
+// selectStep is a selector on the text from the step before, or on the whole raw candidate.
 type selectStep struct {
 	selector
 	whole bool
@@ -49,8 +49,8 @@ func (a args) stepsOf(n yamlnode.Node, key string) []selectStep {
 	return out
 }
 
-// afterOuter are the steps of a scorer behind those of the one that it is inside of. Only the first may read the whole candidate: it
-// would throw away what the others have selected.
+// afterOuter appends the steps of a nested scorer to those of the outer one. Only the first step may read the
+// whole candidate: later, it would discard what was selected before.
 func afterOuter(outer *args, inner []selectStep) []selectStep {
 	var before []selectStep
 	if outer != nil {
@@ -64,7 +64,7 @@ func afterOuter(outer *args, inner []selectStep) []selectStep {
 	return slices.Concat(before, inner)
 }
 
-// selector reads one step, nil if it is invalid.
+// selector reads one step; nil if it is invalid.
 func (a args) selector(step yamlnode.Node, key string) *selector {
 	m := step.Map(entry.SelectStep.Names()...)
 	if !step.IsMapping() {
@@ -102,8 +102,8 @@ func (a args) selector(step yamlnode.Node, key string) *selector {
 	return fenceSelector(m.Get("fence"))
 }
 
-// selecting hands the scorer an answer that is only the selected part. A scorer that looks for text
-// fails when there is no such part, and `not:` keeps that.
+// selecting gives the scorer an answer that consists of the selected part. Without such a part, a text scorer
+// fails, and `not:` keeps that.
 func selecting(steps []selectStep, s Scorer) Scorer {
 	if len(steps) == 0 || s == nil {
 		return s
@@ -130,15 +130,14 @@ func selecting(steps []selectStep, s Scorer) Scorer {
 		}
 		one := *a
 		one.Candidate = &part
-		one.Partial = one.Partial || steps[0].whole // of a block, what was selected is no part of its text
+		one.Partial = one.Partial || steps[0].whole // a selection from the whole response is not part of the blocked text
 		f := s.Score(&one)
 		f.Reason += note
 		return f
 	})
 }
 
-// looksAtText reports whether select has something to choose from: the kind of the entry, or one inside
-// it, looks at the text.
+// looksAtText reports whether the kind of the entry, or a nested one, reads the text, so that `select` has a use.
 func (t Table) looksAtText(entry yamlnode.Node) bool {
 	if !entry.IsMapping() {
 		return true // reported separately
@@ -182,7 +181,7 @@ func regexSelector(n, group yamlnode.Node) *selector {
 	return &selector{name, func(text string) (string, *Finding) { return compiled.selectGroup(text, at, name) }}
 }
 
-// selectGroup is what a group matches in a text.
+// selectGroup is the group's match in a text.
 func (p *pattern) selectGroup(text string, at int, name string) (string, *Finding) {
 	if why := p.tooMuch(text, true); why != "" {
 		return unscoredText("%s", why)
@@ -191,7 +190,7 @@ func (p *pattern) selectGroup(text string, at int, name string) (string, *Findin
 	switch {
 	case m == nil:
 		return missing("the selection /%s/ does not match %s", written(p.re.String()), quote(text))
-	case m[2*at] == m[2*at+1] || blank.Is(text[m[2*at]:m[2*at+1]]): // it took no part, too
+	case m[2*at] == m[2*at+1] || blank.Is(text[m[2*at]:m[2*at+1]]): // an empty group selects nothing either
 		return missing("the selection, %s, is empty in %s", name, quote(text[m[0]:m[1]]))
 	}
 	return text[m[2*at]:m[2*at+1]], nil
@@ -228,12 +227,12 @@ func fenceSelector(n yamlnode.Node) *selector {
 	}}
 }
 
-// written is an expression of the suite on one line, with its backslashes as they are there.
+// written shows an expression of the suite on one line, keeping its backslashes.
 func written(expression string) string {
 	return strings.ReplaceAll(visibleText(expression), `\\`, `\`)
 }
 
-// patternAt compiles the pattern that is written at n.
+// patternAt compiles the pattern at n.
 func patternAt(n yamlnode.Node, source string) (compiled *pattern, ok bool) {
 	compiled, err := compilePattern(source)
 	var wrong *syntax.Error
@@ -254,7 +253,7 @@ func patternAt(n yamlnode.Node, source string) (compiled *pattern, ok bool) {
 	return nil, false
 }
 
-// groupOf is the number of the group that is selected: the first, if there is one, or what the suite names.
+// groupOf is the number of the selected group: the one that the suite names, or else the first, if any.
 func groupOf(re *regexp.Regexp, n yamlnode.Node) (at int, ok bool) {
 	switch {
 	case n.IsZero():

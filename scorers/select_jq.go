@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// jqSelector compiles an expression. Several results are the lines of a text, as `jq -r` writes them;
-// null is no result. An untrusted expression may only pick: what grows within a step cannot be bounded.
+// jqSelector compiles an expression. Several results become the lines of a text, as in `jq -r`; null is no result.
+// An untrusted expression may only pick values: growth within a step cannot be bounded.
 func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 	source := textOf(n)
 	if source == "" || len(source) > jq.MaxSource {
@@ -70,7 +70,7 @@ func runJQ(name string, expression *jq.Expression, value any, text string) (stri
 	return missing("%s finds nothing in %s", name, quote(text))
 }
 
-// failedJQ is for an expression that a bound or an error has ended.
+// failedJQ is the finding for an expression that a bound or an error stopped.
 func failedJQ(name string, err error, text string) (string, *Finding) {
 	var bound jq.BoundError
 	if errors.As(err, &bound) {

@@ -9,10 +9,10 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// maxSearched bounds how many bytes of a text are read in search of JSON: where values begin and do not end, they are read again.
+// maxSearched bounds the bytes that are read in search of JSON: unterminated values are read repeatedly.
 const maxSearched = 16 * maxSelect
 
-// jsonSelector picks the JSON objects and arrays in a text.
+// jsonSelector picks JSON objects and arrays in a text.
 func jsonSelector(n yamlnode.Node) *selector {
 	which := n.Word("first", "last", "all")
 	if which == "" {
@@ -39,8 +39,8 @@ func jsonSelector(n yamlnode.Node) *selector {
 	}}
 }
 
-// jsonIn are the objects and arrays in a text that are not inside others, the first alone if wanted; false when the
-// search took too long.
+// jsonIn finds the outermost objects and arrays in a text, or only the first. complete is false when the search
+// took too long.
 func jsonIn(text string, first bool) (found []string, complete bool) {
 	room := maxSearched
 	for at := 0; at < len(text); {
@@ -66,8 +66,8 @@ func jsonIn(text string, first bool) (found []string, complete bool) {
 	return found, true
 }
 
-// jsonLength is how long the value is with which a text begins, 0 when it begins with none, and how many bytes were
-// read.
+// jsonLength is the length of the JSON value at the beginning of a text, 0 when there is none, and the number of
+// bytes that were read.
 func jsonLength(text string) (length, read int) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	var value json.RawMessage

@@ -8,12 +8,12 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// readable reports whether there is a candidate whose JSON may be looked at: any but one that was blocked after a part of its text.
+// readable reports whether there is a candidate whose JSON may be read: not one that was blocked midway.
 func readable(a *Answer) bool {
 	return a.Candidate != nil && (a.Candidate.PartlyBlocked() == "" || a.Partial)
 }
 
-// candidateJSON is the candidate as it came. A plain one, which is not kept as it came, is rebuilt.
+// candidateJSON is the raw candidate. A plain one, whose raw form is not stored, is rebuilt.
 func candidateJSON(c *eval.Candidate) string {
 	if len(c.Raw) > 0 {
 		return string(c.Raw)
@@ -34,13 +34,13 @@ func candidateJSON(c *eval.Candidate) string {
 		out["safetyRatings"] = ratingsJSON(c.SafetyRatings)
 	}
 	text, err := wirejson.Marshal(out)
-	if err != nil { // what came as JSON
+	if err != nil { // it was decoded from JSON
 		return ""
 	}
 	return string(text)
 }
 
-// candidateParts are the parts of a candidate in the words of the service.
+// candidateParts are the parts of a candidate in the service's format.
 func candidateParts(c *eval.Candidate) []any {
 	var parts []any
 	if len(c.Parts) == 0 && c.Text != "" {

@@ -86,7 +86,7 @@ func compileFinishReason(a args) Scorer {
 	return want
 }
 
-// finishReasonCheck are the reasons that are wanted.
+// finishReasonCheck has the expected reasons.
 type finishReasonCheck []string
 
 func (want finishReasonCheck) Score(a *Answer) Finding {
@@ -179,10 +179,10 @@ func compileBlocked(a args) Scorer {
 	return c
 }
 
-// readScalar takes true, false or a reason.
+// readScalar reads true, false or a reason.
 func (c *blockCheck) readScalar(n yamlnode.Node) {
 	switch text := n.Str(); {
-	case n.IsBool(), text == "true", text == "false": // the latter out of a template
+	case n.IsBool(), text == "true", text == "false": // as text, from a template
 		c.want = n.Bool()
 	case reasonWord.Matches(text):
 		c.reasons = []string{text}
@@ -209,7 +209,7 @@ func (c blockCheck) Score(a *Answer) Finding {
 	return yes("the %s was blocked (%s)", by, got)
 }
 
-// blockOf is why the service blocked something, and what: the prompt or the answer.
+// blockOf says why the service blocked something, and whether that was the prompt or the answer.
 func blockOf(a *Answer) (reason, by string) {
 	if reason = a.Response.PromptBlock(); reason != "" {
 		return reason, "prompt"

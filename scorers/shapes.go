@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Shapes are what scorers look like in a suite: `scorer` in a list of scorers, `nestedScorer` inside another one, and the arguments of each
-// kind by its name.
+// Shapes are the shapes of scorers in a suite: `scorer` in a list, `nestedScorer` inside another one, and the
+// arguments of each kind by name.
 func (t Table) Shapes() map[string]shape.Shape {
 	out := map[string]shape.Shape{
 		"scorer":       t.entry(entry.SiblingKeys),
@@ -24,10 +24,10 @@ func (t Table) Shapes() map[string]shape.Shape {
 	return out
 }
 
-// entry is a mapping with one kind, and what may be next to it. Everything in it may come out of a template.
+// entry is a mapping with one kind and its options. Any value may come from a template.
 func (t Table) entry(siblings shape.Block) shape.Shape {
 	b := shape.Block{Keys: slices.Clone(siblings.Keys)}
-	options := map[string][]string{} // with the kinds that have them
+	options := map[string][]string{} // kinds by option
 	for _, k := range t {
 		b.Keys = append(b.Keys, shape.Key{Name: k.Name, Is: shape.Ref(k.Name)})
 		for _, o := range k.Options {
@@ -35,8 +35,7 @@ func (t Table) entry(siblings shape.Block) shape.Shape {
 		}
 	}
 	b.Keys = append(b.Keys, textKeys().Only(slices.Sorted(maps.Keys(options))...).Keys...)
-	// A typing error in the name of a kind is one problem: only where all keys are known there must be a kind among
-	// them.
+	// A misspelt kind is one problem: a kind is required only when all keys are known.
 	rules := []shape.Schema{
 		{"if": shape.Schema{"propertyNames": shape.Schema{"enum": b.Names()}}, "then": shape.Schema{"oneOf": shape.Wanting(t.Names()...)}},
 	}
@@ -53,11 +52,11 @@ func (t Table) entry(siblings shape.Block) shape.Shape {
 	})
 }
 
-// arguments are those of a kind, with what it does and its example.
+// arguments is the schema of a kind's argument, with its documentation and example.
 func (k Kind) arguments(templates bool) shape.Schema {
 	out := maps.Clone(k.takes(templates))
 	out["description"] = k.Summary + ".\n\n" + k.Doc
-	var ignored diag.List // a test reads the examples
+	var ignored diag.List // a test checks the examples
 	if list, ok := yamlnode.Parse(k.Name, []byte(k.Example), &ignored); ok {
 		for _, item := range list.Items() {
 			out["examples"] = []json.RawMessage{item.Map().Get(k.Name).JSON(nil)}

@@ -89,6 +89,6 @@ func nearest(a *Answer, references []string, least float64) Finding {
 	if !math.IsInf(least, 0) {
 		bound = fmt.Sprintf(", at least %g is expected", least)
 	}
-	// The tolerance is for a cosine of 1 that comes out a little below.
+	// The tolerance is for a cosine of 1 that rounding puts below it.
 	return graded(max(0, best), best >= least-1e-12, "similarity %.3f to %s%s: %s", best, quote(of), bound, quote(a.Candidate.Text))
 }

@@ -54,7 +54,7 @@ func (c snapshotCheck) score(a *Answer) Finding {
 		return unscored("the trial of the answer is not known")
 	}
 	trial := a.Context.Trial
-	trial.Suite = c.home.Name // an earlier version may have another name than the suite that it runs next to
+	trial.Suite = c.home.Name // an earlier version may have another suite name
 	s := Snapshot{File: suite.ExpectedFile(c.named, &trial), Got: regular.PlainLines(a.Candidate.Text)}
 	s.Want, s.Exists = c.home.Expected(s.File)
 	s.Folded = c.fold.text(s.Got)
@@ -89,7 +89,7 @@ func (s *Snapshot) finding(f fold) Finding {
 	return out
 }
 
-// snapshotFile reads the argument: "" for the file of the case and the arm.
+// snapshotFile reads the argument: "" for the default file of the case and arm.
 func (a args) snapshotFile() (named string, ok bool) {
 	n := a.Args
 	if n.IsBool() {
@@ -107,7 +107,7 @@ func (a args) snapshotFile() (named string, ok bool) {
 	return path.Clean(named), checkFileName(n, named)
 }
 
-// checkFileName reports a name of a file below expected/ that is outside, or that not every file system takes.
+// checkFileName reports a file name that leaves expected/, or that some file systems do not support.
 func checkFileName(n yamlnode.Node, name string) bool {
 	const hint = "`snapshot: true` makes a name that is good everywhere, of the case and the arm"
 	clean := path.Clean(name)
@@ -123,7 +123,7 @@ func checkFileName(n yamlnode.Node, name string) bool {
 	return why == ""
 }
 
-// unportable says why some systems do not take a file name.
+// unportable explains why some systems do not support a file name.
 func unportable(name, clean string) string {
 	strange := strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || strings.ContainsRune(`\:*?"<>|`, r) })
 	parts := strings.Split(clean, "/")
@@ -146,17 +146,17 @@ func unportable(name, clean string) string {
 	return ""
 }
 
-// maxFileName and maxFilePart keep names within what file systems take.
+// maxFileName and maxFilePart are limits that all file systems support, in bytes.
 const maxFileName, maxFilePart = 700, 200
 
-// Bounds of a diff: how many lines it shows, and how much of two texts is compared.
+// Bounds of a diff: lines that it shows, and bytes that it compares.
 const maxDiffLines, maxDiffBytes = 60, 1 << 18
 
-// lineDiff shows what changed between two texts, line by line: - before, + after.
+// lineDiff is a line diff of two texts: - before, + after.
 func lineDiff(before, after string) string {
 	diff := udiff.Unified("", "", cutAt(before, maxDiffBytes)+"\n", cutAt(after, maxDiffBytes)+"\n")
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
-	lines = lines[min(2, len(lines)):] // which name the texts
+	lines = lines[min(2, len(lines)):] // skip the names of the texts
 	if len(lines) > maxDiffLines {
 		lines = append(lines[:maxDiffLines], "...")
 	}

@@ -45,7 +45,7 @@ func spanOf(m yamlnode.Map) span {
 	return s
 }
 
-// boundsKeys are those of a range of whole numbers.
+// boundsKeys are the keys of an integer range.
 func boundsKeys() shape.Block {
 	return shape.Block{
 		Some: []string{"min", "max"},
@@ -60,7 +60,7 @@ func naturalNumber() shape.Shape { return shape.Int(0, math.MaxInt32) }
 
 func countBounds() shape.Shape { return shape.Either(naturalNumber(), boundsKeys().Shape()) }
 
-// countOf reads the bounds of a count: a mapping, or the largest number alone.
+// countOf reads the bounds of a count: a mapping, or just the maximum.
 func countOf(a args) span {
 	if !a.Args.IsMapping() {
 		return span{max: new(float64(a.Args.Int(0, math.MaxInt32)))}

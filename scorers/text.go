@@ -54,7 +54,7 @@ func textKinds() []Kind {
 
 func compileEquals(a args) Scorer {
 	f, want := a.fold(), a.wantedTexts(true)
-	folded := make([]string, len(want)) // both sides are trimmed: the whole answer is compared
+	folded := make([]string, len(want)) // the whole answer is compared, so both sides are trimmed
 	for i, w := range want {
 		folded[i] = f.text(w)
 	}
@@ -70,7 +70,7 @@ func compileEquals(a args) Scorer {
 	})
 }
 
-// foldAll folds texts that are looked for inside an answer: white space around them is meant.
+// foldAll folds texts to search for. Their surrounding white space is significant.
 func foldAll(f fold, texts []string) []string {
 	f.trim = false
 	out := make([]string, len(texts))
@@ -129,7 +129,7 @@ func compileRegex(a args) Scorer {
 	if f.ignoreCase {
 		source = "(?i)" + source
 	}
-	f.ignoreCase = false // the expression ignores case by itself
+	f.ignoreCase = false // the expression itself handles case
 	compiled, err := compilePattern(source)
 	if err != nil {
 		a.Args.Errorf("evalrun takes RE2 syntax, which has no look-around and no back-references", "not a regular expression: %s",

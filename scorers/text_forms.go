@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
-// formNote says when texts differ only in their Unicode form, by which character, and what ignores it: "" otherwise. Texts are the same by
-// a test on both in the form, folded as f says.
+// formNote explains that texts differ only in their Unicode form: at which character, and which option ignores it;
+// "" otherwise. same compares both texts in that form, folded by f.
 func (f fold) formNote(got string, want []string, same textTest) string {
 	note, form := f.formApart(got, want, same)
 	if note == "" {
@@ -21,7 +21,7 @@ func (f fold) formNote(got string, want []string, same textTest) string {
 	return fmt.Sprintf(" (%s; `normalize: %s` ignores it)", note, form)
 }
 
-// formsApart is formNote for a scorer that has no such option.
+// formsApart is formNote for a scorer without that option.
 func formsApart(got string, want []string, same textTest) string {
 	note, _ := fold{normalize: "none"}.formApart(got, want, same)
 	if note == "" {
@@ -38,7 +38,7 @@ func (f fold) formApart(got string, want []string, same textTest) (note, form st
 		alike := f
 		alike.normalize = form
 		inside := alike
-		inside.trim = false // white space around what is looked for is meant
+		inside.trim = false // white space around a searched text is significant
 		text := alike.text(got)
 		for _, w := range want {
 			if same(text, inside.text(w)) || same(text, alike.text(w)) {
@@ -52,7 +52,7 @@ func (f fold) formApart(got string, want []string, same textTest) (note, form st
 	return "", ""
 }
 
-// formDifference names the first character of either text that the other one writes in another way.
+// formDifference names the first character that the two texts encode differently.
 func formDifference(got, want, name string) string {
 	form := norm.NFC
 	if name == "nfkc" {
@@ -81,10 +81,10 @@ func formDifference(got, want, name string) string {
 	return ""
 }
 
-// maxForms bounds how many bytes of a text are compared character by character.
+// maxForms bounds the bytes of a text that are compared by character.
 const maxForms = 100_000
 
-// segments are the characters of the beginning of a text, each with its marks.
+// segments are the characters at the beginning of a text, each with its combining marks.
 func segments(text string) (out []string) {
 	for text = text[:min(len(text), maxForms)]; text != ""; {
 		n := norm.NFC.NextBoundaryInString(text, true)
@@ -94,7 +94,7 @@ func segments(text string) (out []string) {
 	return out
 }
 
-// variants are the characters of a text by their form.
+// variants maps the normal form of a text's characters to how the text writes them.
 func variants(text string, form norm.Form) map[string]string {
 	out := map[string]string{}
 	for _, s := range segments(text) {
@@ -115,7 +115,7 @@ func codePoints(s string) string {
 	return strings.Join(out, " ")
 }
 
-// slight says when two texts differ only in what an option would ignore.
+// slight explains that two texts differ only in what an option would ignore.
 func slight(got string, want []string) string {
 	for _, w := range want {
 		switch {

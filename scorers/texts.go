@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// textKeys may be next to scorers of text; some kinds take them among their arguments too.
+// textKeys are options of text scorers; some kinds take them among their arguments too.
 func textKeys() shape.Block {
 	return shape.Block{Keys: []shape.Key{
 		{Name: "ignoreCase", Is: shape.Bool, Doc: "Full Unicode case folding of both sides."},
@@ -29,7 +29,7 @@ func textOptions() []string { return textKeys().Names() }
 const textOptionsDoc = "Options next to it: `ignoreCase: true` (full Unicode case folding), `trim: true` (white " +
 	"space around the answer), `normalize: nfc | nfkc | none` (default nfc, on both sides)."
 
-// fold brings two texts into the form in which they are compared.
+// fold normalizes two texts for comparison.
 type fold struct {
 	ignoreCase, trim bool
 	normalize        string
@@ -64,8 +64,8 @@ func (f fold) form(s string) string {
 	return norm.NFC.String(s)
 }
 
-// wantedTexts reads the argument of a text scorer: a text or a list of texts. An
-// empty text would be found in every answer.
+// wantedTexts reads the argument of a text scorer: a text or a list of texts. It refuses the empty text, which
+// every answer contains.
 func (a args) wantedTexts(list bool) []string {
 	if a.Args.IsSequence() && !list {
 		a.Args.Errorf("containsAll and containsAny take lists", "`%s` takes one text", a.Kind)
@@ -87,7 +87,7 @@ func (a args) wantedTexts(list bool) []string {
 	return out
 }
 
-// checkBlank reports a text that shows nothing, where it decides nothing.
+// checkBlank reports a text without visible characters where it has no effect.
 func (a args) checkBlank(n yamlnode.Node, text string) {
 	switch {
 	case !blank.Is(text) || !n.IsScalar() || n.IsNull():
@@ -104,14 +104,13 @@ func (a args) checkBlank(n yamlnode.Node, text string) {
 	}
 }
 
-// changed notes that the scorer means something else than in the first version, where not every scorer of its kind
-// does.
+// changed records that this scorer's meaning changed, for kinds where that is not true of every scorer.
 func (a args) changed() { a.needs.Versions = append(a.needs.Versions, a.Kind+".2") }
 
-// texts are one or several.
+// texts is the shape of one or several texts.
 func texts() shape.Shape { return shape.OneOrMore(shape.Text) }
 
-// textOf is the text of a node, which may be the empty one in quotes.
+// textOf is the text of a node, which may be a quoted empty one.
 func textOf(n yamlnode.Node) string {
 	if n.IsMapping() || n.IsSequence() || n.IsNull() {
 		n.Errorf("", "expected a text, found %s", n.Describe())
@@ -120,8 +119,7 @@ func textOf(n yamlnode.Node) string {
 	return n.Str()
 }
 
-// onText makes a scorer of a check that looks at the candidate's text. An answer without
-// text fails, whatever the check is.
+// onText makes a scorer that checks the candidate's text. An answer without text always fails.
 func onText(f fold, check func(got, folded string) Finding) Scorer {
 	return Func(func(a *Answer) Finding {
 		if missing, ok := noText(a); ok {
@@ -148,7 +146,7 @@ func noText(a *Answer) (Finding, bool) {
 	return without("the answer has no text%s", whyEmpty(a.Candidate)), true
 }
 
-// whyEmpty is why a candidate has no text, as far as the service says.
+// whyEmpty explains why a candidate has no text, as far as the service says.
 func whyEmpty(c *eval.Candidate) string {
 	if block := c.Block(); block != "" {
 		return fmt.Sprintf(": it was blocked (%s)", block)
@@ -166,8 +164,8 @@ func whyEmpty(c *eval.Candidate) string {
 	return shown
 }
 
-// without is a failure that `not:` does not turn into a pass. It is for an answer without anything to look at, one
-// that cannot be read, or one that is not compared because its length alone decides.
+// without is a failure that `not:` does not turn into a pass. It is for answers without anything to check,
+// unreadable ones, and those whose length alone decides.
 func without(format string, args ...any) Finding {
 	f := no(format, args...)
 	f.NoText = true

@@ -38,7 +38,7 @@ func timeKeys() shape.Block {
 
 func timeBounds() shape.Shape { return shape.Either(shape.Duration, timeKeys().Shape()) }
 
-// withinTime reads the bounds of a time and returns what compares a number of milliseconds with them.
+// withinTime reads the bounds of a duration, and returns a check of milliseconds against them.
 func withinTime(a args) func(ms float64) Finding {
 	shortest, longest := timeBoundsOf(a)
 	return func(ms float64) Finding {
@@ -53,7 +53,7 @@ func withinTime(a args) func(ms float64) Finding {
 	}
 }
 
-// timeBoundsOf reads the bounds of a time: a mapping, or the longest one alone.
+// timeBoundsOf reads the bounds of a duration: a mapping, or just the longest.
 func timeBoundsOf(a args) (shortest, longest time.Duration) {
 	if !a.Args.IsMapping() {
 		return 0, a.Args.Duration()

@@ -33,7 +33,7 @@ func toolCallsKind() Kind {
 	}
 }
 
-// callMode says how the calls that came are compared with the listed ones.
+// callMode says how the calls are compared with the listed ones.
 type callMode string
 
 const (
@@ -69,10 +69,10 @@ func callKeys() shape.Block {
 	}
 }
 
-// maxListedCalls bounds what a scorer may list.
+// maxListedCalls bounds the calls that a scorer may list.
 const maxListedCalls = 1000
 
-// callsCheck are the calls that are expected, and how they are compared.
+// callsCheck has the expected calls, and how to compare them.
 type callsCheck struct {
 	want []readCall
 	mode callMode
@@ -99,7 +99,7 @@ func compileToolCalls(a args) Scorer {
 	return c
 }
 
-// read takes the calls that are listed.
+// read reads the listed calls.
 func (c *callsCheck) read(calls yamlnode.Node, needs *needs) {
 	for _, n := range calls.Seq() {
 		m := n.Map(callKeys().Names()...)
@@ -122,7 +122,7 @@ func (c *callsCheck) read(calls yamlnode.Node, needs *needs) {
 	}
 }
 
-// Score compares the calls of the answer with those listed.
+// Score compares the answer's calls with the listed ones.
 func (c callsCheck) Score(a *Answer) Finding {
 	got := readCalls(a.calls())
 	f := c.compare(got)
@@ -166,7 +166,7 @@ func (c callsCheck) compare(got []readCall) Finding {
 	return f
 }
 
-// differ reports whether a number of calls alone says that they are not as expected.
+// differ reports whether the number of calls alone rules out a match.
 func (c callsCheck) differ(got int) bool {
 	switch c.mode {
 	case callsInOrder, callsSuperset:
@@ -177,13 +177,12 @@ func (c callsCheck) differ(got int) bool {
 	return got != len(c.want)
 }
 
-// unread reports whether a call of a tool that is listed has arguments that cannot be read, so that `not:` must not
-// pass for them.
+// unread reports a call of a listed tool with unreadable arguments: `not:` must not pass because of it.
 func (c callsCheck) unread(got readCall) bool {
 	return got.malformed() && slices.ContainsFunc(c.want, func(w readCall) bool { return w.name == got.name })
 }
 
-// holds reports whether the calls are as expected. pairs are those listed with those made.
+// holds reports whether the calls are as expected. pairs are listed calls with actual ones.
 func (c callsCheck) holds(m *callMatcher, got []readCall, pairs *callPairs) bool {
 	switch c.mode {
 	case callsExact:
@@ -211,10 +210,10 @@ func (c callsCheck) wrong(got []readCall, detail string) Finding {
 	return f
 }
 
-// maxListed and maxListedBytes bound the calls of each side of a diff, and what it shows of the arguments of each.
+// maxListed bounds the calls on each side of a diff, maxListedBytes the arguments of each call.
 const maxListed, maxListedBytes = 50, 1000
 
-// expected says in words what is expected of the listed calls.
+// expected describes the expectation on the listed calls.
 func (c callsCheck) expected(calls string) string {
 	switch {
 	case len(c.want) == 0:
@@ -231,7 +230,7 @@ func (c callsCheck) expected(calls string) string {
 	return calls + " and no others"
 }
 
-// detail names the calls that make the difference, where there are few.
+// detail names the calls that differ, if they are few.
 func (c callsCheck) detail(p *callPairs) string {
 	missing, surplus := p.missing, p.surplus
 	switch {
@@ -247,7 +246,7 @@ func (c callsCheck) detail(p *callPairs) string {
 	return few("missing", missing) + few("not expected", surplus)
 }
 
-// few names some calls, none where they are many: the diff has them.
+// few names some calls, or none when there are many: the diff shows them.
 func few(what string, calls []readCall) string {
 	if len(calls) == 0 || len(calls) > maxShownCalls {
 		return ""
@@ -278,7 +277,7 @@ func (c callsCheck) difference(want, got readCall) string {
 	return "; in the arguments: " + strings.Join(lines[:min(3, len(lines))], "; ")
 }
 
-// within is a value without the keys of mappings that the other one does not have.
+// within removes keys of mappings that the other value does not have.
 func within(want, got any) any {
 	w, ok := want.(map[string]any)
 	g, is := got.(map[string]any)

@@ -10,22 +10,22 @@ import (
 	"github.com/evalrun/evalrun/internal/jsondiff"
 )
 
-// maxCallSteps bounds the values that are looked at to compare the calls of one answer, so that the most hostile answer takes about a
-// second.
+// maxCallSteps bounds the values that are compared for the calls of one answer, so that the most hostile answer
+// takes about a second.
 const maxCallSteps = 20_000_000
 
 // callMatcher compares calls.
 type callMatcher struct {
 	args    string // exact, subset or ignore
 	numbers func(a, b json.Number) bool
-	left    int // values that may still be looked at; below 0, nothing that it found counts
+	left    int // remaining values to compare; below 0, results do not count
 }
 
 func newCallMatcher(args string) callMatcher {
 	return callMatcher{args: args, numbers: jsondiff.Within(0), left: maxCallSteps}
 }
 
-// same reports whether a call that came is the one that is listed.
+// same reports whether a call equals the listed one.
 func (m *callMatcher) same(want, got readCall) bool {
 	if m.left--; want.name != got.name {
 		return false
@@ -36,7 +36,7 @@ func (m *callMatcher) same(want, got readCall) bool {
 	return !got.malformed() && m.sameValue(want.args, got.args, m.args == "subset")
 }
 
-// sameValue compares JSON values. With subset, a mapping may have more keys than the one that is wanted.
+// sameValue compares JSON values. With subset, the actual mapping may have more keys.
 func (m *callMatcher) sameValue(want, got any, subset bool) bool {
 	if m.left--; m.left < 0 {
 		return false
@@ -55,13 +55,13 @@ func (m *callMatcher) sameValue(want, got any, subset bool) bool {
 	return isScalar(got) && want == got
 }
 
-// sameNumber compares numbers by their values: 1 is 1.0.
+// sameNumber compares numbers by value: 1 equals 1.0.
 func (m *callMatcher) sameNumber(a, b json.Number) bool {
 	const fraction = ".eE"
 	switch {
 	case a == b:
 		return true
-	case len(a)+len(b) > 800: // too long to compute with
+	case len(a)+len(b) > 800: // too slow to compute with
 		return false
 	case !strings.ContainsAny(string(a), fraction) && !strings.ContainsAny(string(b), fraction):
 		return a == "0" && b == "-0" || a == "-0" && b == "0"
@@ -82,7 +82,7 @@ func (m *callMatcher) sameMapping(want, got map[string]any, subset bool) bool {
 	return true
 }
 
-// isScalar: mappings and lists cannot be compared by ==.
+// isScalar reports values that == can compare.
 func isScalar(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
@@ -91,8 +91,8 @@ func isScalar(v any) bool {
 	return true
 }
 
-// inOrder reports whether all listed calls came in their order, whatever lies between. To take the first call that fits is enough: a later
-// one leaves fewer for the rest.
+// inOrder reports whether all listed calls occur in order, with any calls between them. Greedy matching is enough:
+// taking a later call leaves fewer for the rest.
 func (m *callMatcher) inOrder(want, got []readCall) bool {
 	for _, g := range got {
 		if len(want) > 0 && m.same(want[0], g) {
@@ -102,14 +102,14 @@ func (m *callMatcher) inOrder(want, got []readCall) bool {
 	return len(want) == 0
 }
 
-// callPairs are the calls that stay alone when as many of those listed as possible are paired with one that was made.
+// callPairs are the calls left over when as many as possible of the listed calls are paired with actual ones.
 type callPairs struct{ missing, surplus []readCall }
 
-// maxPairBits bounds the table of calls that fit, in bits.
+// maxPairBits bounds the table of fitting calls, in bits.
 const maxPairBits = 1 << 26
 
-// pair finds a largest set of pairs. With `args: subset` a call may fit several that are listed, so that to pair each with the first that
-// fits would miss some.
+// pair finds a largest matching. With `args: subset` a call may fit several listed ones, so greedy pairing would
+// miss some.
 func (m *callMatcher) pair(want, got []readCall) callPairs {
 	if len(want)*len(got) > maxPairBits {
 		m.left = -1
@@ -142,13 +142,13 @@ func (m *callMatcher) pair(want, got []readCall) callPairs {
 	return out
 }
 
-// callPairing pairs rows with columns by augmenting paths (Kuhn's algorithm). Sets of columns are bits, so that a row is searched 64
-// columns at a time.
+// callPairing matches rows with columns by augmenting paths (Kuhn's algorithm). Sets of columns are bits, so that
+// a search covers 64 columns at a time.
 type callPairing struct {
-	fits    []bitset // the columns that fit each row
-	takenBy []int    // the row of each column, -1 for none
-	free    bitset   // the columns that no row has
-	unseen  bitset   // the columns that the current search has not tried
+	fits    []bitset // columns that fit, by row
+	takenBy []int    // row by column, -1 for none
+	free    bitset   // columns without a row
+	unseen  bitset   // columns that the current search has not visited
 }
 
 func newCallPairing(rows, columns int) *callPairing {
@@ -163,7 +163,7 @@ func newCallPairing(rows, columns int) *callPairing {
 	return p
 }
 
-// place finds a column for a row, where others may have to move.
+// place finds a column for a row, moving other rows if necessary.
 func (p *callPairing) place(row int) bool {
 	fits := p.fits[row]
 	if j := fits.next(p.free, 0); j >= 0 {
@@ -190,7 +190,7 @@ func (b bitset) set(i int) { b[i/64] |= 1 << (i % 64) }
 
 func (b bitset) clear(i int) { b[i/64] &^= 1 << (i % 64) }
 
-// fill puts the numbers below n into the set.
+// fill adds the numbers below n.
 func (b bitset) fill(n int) {
 	for i := range b {
 		b[i] = ^uint64(0)
@@ -200,7 +200,8 @@ func (b bitset) fill(n int) {
 	}
 }
 
-// next is the least number that both sets have, -1 when there is none. The search begins at from, below which they share none.
+// next is the least number that both sets have, -1 when there is none. The search starts at from, below which they
+// share none.
 func (b bitset) next(other bitset, from int) int {
 	for i := from / 64; i < len(b); i++ {
 		if both := b[i] & other[i]; both != 0 {

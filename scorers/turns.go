@@ -18,7 +18,7 @@ func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Fin
 	answered := len(ends)
 	number, numbered := picked.Number()
 	switch {
-	case !picked.Given() || answered == 0 && !numbered: // an arm that is not a live chat has one answer
+	case !picked.Given() || answered == 0 && !numbered: // an arm without a live chat has one answer
 		return look(a)
 	case number > answered:
 		return neverAnswered(number, answered, whole.Turns)
@@ -29,14 +29,14 @@ func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Fin
 	if picked.All() {
 		for k := answered - 1; k > 0; k-- {
 			if f := atTurn(k, ends, a, look); !worse(worst, f) {
-				worst = f // of equals the first
+				worst = f // the first of equals
 			}
 		}
 	}
 	return worst
 }
 
-// turnEnds are the places in Turns behind the last step of each turn of the user. An arm that is not a live chat has none.
+// turnEnds are the indexes in Turns after the last step of each user turn; nil for an arm without a live chat.
 func turnEnds(a *Answer) []int {
 	if a.Request != nil && !a.Request.Live {
 		return nil
@@ -50,7 +50,7 @@ func turnEnds(a *Answer) []int {
 	return ends
 }
 
-// atTurn looks at one turn of the user, which is named in the reason.
+// atTurn scores one user turn, and names it in the reason.
 func atTurn(k int, ends []int, a *Answer, look func(*Answer) Finding) Finding {
 	first, end := 0, ends[k-1]
 	if k > 1 {
@@ -76,7 +76,8 @@ func atTurn(k int, ends []int, a *Answer, look func(*Answer) Finding) Finding {
 	return f
 }
 
-// sentBefore is the request that was sent some steps before the last one: each of them added an answer, and what came after it.
+// sentBefore is the request as it was sent a number of steps earlier: each step added an answer, and the reply to
+// it.
 func sentBefore(r *eval.Request, steps int) eval.Request {
 	out := *r
 	if sent := len(r.Contents) - 2*steps; sent > 0 {
@@ -85,7 +86,7 @@ func sentBefore(r *eval.Request, steps int) eval.Request {
 	return out
 }
 
-// neverAnswered is a failure that `not:` does not turn into a pass: there was nothing to look at.
+// neverAnswered is a failure that `not:` does not turn into a pass: there was no answer to check.
 func neverAnswered(k, answered int, turns []eval.Turn) Finding {
 	if n := len(turns); n > 0 && turns[n-1].Block() != "" {
 		return without("turn %d was never answered: turn %d was blocked (%s)", k, answered, turns[n-1].Block())
@@ -93,7 +94,8 @@ func neverAnswered(k, answered int, turns []eval.Turn) Finding {
 	return without("turn %d was never answered", k)
 }
 
-// conversation is all that was said: one turn as it is, several with who says what. Calls of the model and their results are left out.
+// conversation is the text of a conversation: a single turn verbatim, several with their roles. Tool calls and
+// results are left out.
 func conversation(contents []eval.Content) string {
 	if len(contents) == 1 {
 		return turnText(contents[0])
@@ -108,7 +110,7 @@ func conversation(contents []eval.Content) string {
 	return strings.Join(turns, "\n\n")
 }
 
-// turnText is the text of a turn; of an image it says that there was one.
+// turnText is the text of a turn, with a placeholder for an image.
 func turnText(c eval.Content) string {
 	var texts []string
 	for _, p := range c.Parts {
@@ -120,12 +122,12 @@ func turnText(c eval.Content) string {
 	return strings.Join(texts, "\n")
 }
 
-// holdsResults reports whether a turn is the suite's, which answers calls of the model, and not the user's.
+// holdsResults reports a turn of tool results, which comes from the suite and not from the user.
 func holdsResults(c eval.Content) bool {
 	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Result != nil })
 }
 
-// lastOfUser is the last turn of the user, "" when there is none.
+// lastOfUser is the text of the last user turn, "" when there is none.
 func lastOfUser(contents []eval.Content) string {
 	for _, c := range slices.Backward(contents) {
 		if c.Role != eval.RoleModel && !holdsResults(c) {

@@ -2,16 +2,16 @@ package scorers
 
 import "math"
 
-// Vectors are the available embeddings while an answer is scored. A text whose vector is needed and not there is
-// wanted: the caller gets it and scores again.
+// Vectors are the embeddings that are available while an answer is scored. Missing ones are recorded as wanted:
+// the caller fetches them and scores again.
 type Vectors struct {
 	Known  map[string][]float64
 	Wanted []string
-	// Refused says why no more vectors can be had, "" when they can.
+	// Refused says why no more vectors can be fetched, "" when they can.
 	Refused string
 }
 
-// of is the vector of a text, nil when it is not available.
+// of is the vector of a text, nil when unavailable.
 func (v *Vectors) of(text string) []float64 {
 	known := v.Known[text]
 	if known == nil && v.Refused == "" {
@@ -20,7 +20,7 @@ func (v *Vectors) of(text string) []float64 {
 	return known
 }
 
-// missing is why there are no embeddings.
+// missing is the finding for missing embeddings.
 func (v *Vectors) missing() Finding {
 	if v.Refused != "" {
 		return unscored("%s", v.Refused)
@@ -28,9 +28,9 @@ func (v *Vectors) missing() Finding {
 	return unscored("the embeddings are not at hand")
 }
 
-// cosine is the cosine of the angle between two vectors, a·b / (|a| |b|), from -1 to 1. It is false when undefined:
-// for a zero vector, vectors of different length, or a value that is no number. Both are scaled by their largest
-// value first, so that neither products nor sums leave the range of a float64.
+// cosine is the cosine similarity of two vectors, a·b / (|a| |b|), from -1 to 1. It is false when undefined: for a
+// zero vector, different lengths, or a NaN. Both vectors are scaled by their largest value first, so that products
+// and sums stay in the range of a float64.
 func cosine(a, b []float64) (float64, bool) {
 	sa, sb := scale(a), scale(b)
 	if len(a) != len(b) || !(sa > 0 && sb > 0) || math.IsInf(sa, 0) || math.IsInf(sb, 0) {
@@ -47,7 +47,7 @@ func cosine(a, b []float64) (float64, bool) {
 	return max(-1, min(1, c)), !math.IsNaN(c)
 }
 
-// scale is the largest absolute value, NaN when one of them is.
+// scale is the largest absolute value, NaN when a value is NaN.
 func scale(v []float64) float64 {
 	out := 0.0
 	for _, x := range v {

@@ -54,7 +54,7 @@ func compileXML(a args) Scorer {
 }
 
 type xmlCheck struct {
-	paths []string // of elements that must be there
+	paths []string // paths of required elements
 	fence bool     // the XML may be in a fenced block
 }
 
@@ -65,7 +65,7 @@ func (x xmlCheck) check(got string) Finding {
 	}
 	missing, err := readXML(strings.TrimSpace(text), x.paths)
 	switch {
-	case err != nil && len(x.paths) == 0: // the scorer checks whether it can be read
+	case err != nil && len(x.paths) == 0: // well-formedness is what the scorer checks
 		return no("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
 	case err != nil:
 		return without("not well-formed XML: %s%s: %s", err, fenceHint(text), quote(got))
@@ -80,7 +80,7 @@ func (x xmlCheck) check(got string) Finding {
 	return yes("the answer is well-formed XML")
 }
 
-// xmlPaths are the elements that must be there.
+// xmlPaths reads the paths of required elements.
 func xmlPaths(required yamlnode.Node) []string {
 	var paths []string
 	for _, n := range required.Items() {
@@ -101,20 +101,20 @@ func xmlPaths(required yamlnode.Node) []string {
 	return paths
 }
 
-// xmlReader reads a document by its tokens and looks for paths.
+// xmlReader reads a document token by token and looks for paths.
 type xmlReader struct {
 	dec     *xml.Decoder
-	open    []string // the local names from the root, as far as paths go
+	open    []string // local names from the root, down to maxNesting
 	depth   int
 	missing [][]string
 	roots   int
 }
 
-// readXML says which of the paths are missing. The decoder of the standard library lets several
-// roots, text around them and attributes given twice through; they are errors here.
+// readXML returns the paths that are missing. The standard decoder accepts several roots, text around them, and
+// duplicate attributes; here these are errors.
 func readXML(text string, paths []string) (missing []string, err error) {
 	r := xmlReader{dec: xml.NewDecoder(strings.NewReader(text))}
-	r.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // it came as text
+	r.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // the text is already decoded
 	for _, p := range paths {
 		r.missing = append(r.missing, strings.Split(p, "/"))
 	}
@@ -169,7 +169,7 @@ func (r *xmlReader) token(token xml.Token, first bool) error {
 	return nil
 }
 
-// foundAt: a path ends at the element that was just opened, or at one of its attributes.
+// foundAt reports whether a path ends at the element just opened, or at one of its attributes.
 func foundAt(path, open []string, attrs []xml.Attr) bool {
 	last := path[len(path)-1]
 	if name, ok := strings.CutPrefix(last, "@"); ok {
@@ -187,7 +187,7 @@ func (r *xmlReader) start(t xml.StartElement, line int) error {
 			return fmt.Errorf("line %d: a second root element <%s>", line, t.Name.Local)
 		}
 	}
-	within := r.depth < maxNesting // no path is longer
+	within := r.depth < maxNesting // paths are never longer
 	if r.depth++; within {
 		r.open = append(r.open, t.Name.Local)
 	}

@@ -2,7 +2,7 @@ package letters
 
 import "strings"
 
-// clauses are those of a sentence.
+// clauses reads the clauses of a sentence.
 type clauses struct {
 	sentence
 	classes       string
@@ -11,12 +11,12 @@ type clauses struct {
 	afterQuestion bool   // the sentence before was a question
 }
 
-// startsAt reports whether a clause may begin at a place.
+// startsAt reports whether a clause may begin at this index.
 func (c clauses) startsAt(at int) bool {
 	return at == 0 || strings.IndexByte(",:-(yj", c.classes[at-1]) >= 0 || strings.IndexByte("yj", c.classes[at]) >= 0
 }
 
-// read is the place of the letter that the clause from at on affirms, and how surely: 0 when it affirms none.
+// read is the index of the letter that the clause at this index affirms, and how surely; 0 when it affirms none.
 func (c clauses) read(at int) (place, surety int) {
 	next := c.classes[at:min(len(c.classes), at+maxClause)]
 	if !lettered(next) || at > 0 && !correction.Matches(next) && hindered(c.classes[:at], next[0]) {
@@ -34,10 +34,10 @@ func (c clauses) read(at int) (place, surety int) {
 	return c.bare(at)
 }
 
-// maxClause bounds how far from the beginning of a clause its letter is looked for.
+// maxClause bounds how far from the beginning of a clause its letter may be, in classes.
 const maxClause = 40
 
-// groupOf is the start of the first group that matched, or else of the whole match.
+// groupOf is the start of the first group that matched, or of the whole match if none did.
 func groupOf(m []int) int {
 	for i := 2; i < len(m); i += 2 {
 		if m[i] >= 0 {
@@ -47,7 +47,7 @@ func groupOf(m []int) int {
 	return m[0]
 }
 
-// suretyOf is how surely a clause of the form affirms its letter, given what follows: 0 when that takes it back.
+// suretyOf is how surely a clause of this form affirms its letter; 0 when the rest of the sentence takes it back.
 func (f form) suretyOf(clause, rest string) int {
 	surety := f.surety
 	if strings.ContainsRune(clause, 'F') {
@@ -62,7 +62,7 @@ func (f form) suretyOf(clause, rest string) int {
 	return surety
 }
 
-// hindered reports whether what is in front of a clause keeps it from saying what it says: if ..., he says: ...
+// hindered reports an introduction that keeps a clause from affirming anything: if ..., he says: ...
 func hindered(intro string, next byte) bool {
 	switch {
 	case next == 'b' && reported.Matches(intro), next == 'y' && lettered(intro): // he says that ..., so the answer is B
@@ -79,7 +79,7 @@ func hindered(intro string, next byte) bool {
 	return strings.ContainsAny(intro, "hP") || strings.IndexByte("yb", next) < 0 && deniedIntro.Matches(intro)
 }
 
-// bare reads a letter that is the whole clause, or opens it with the text of its option.
+// bare reads a letter that is the whole clause, or is followed by the text of its option.
 func (c clauses) bare(at int) (place, surety int) {
 	m := bareLetter.Regexp().FindStringSubmatchIndex(c.classes[at:])
 	if m == nil || !endsWell(afterLetter(c.classes, at+m[1]), openingOnly) {
@@ -92,7 +92,7 @@ func (c clauses) bare(at int) (place, surety int) {
 	return m[6], c.opening(m[1], announced)
 }
 
-// within is how surely a letter alone is affirmed behind other parts of its sentence: it isn't A but B; A is wrong, so B.
+// within is how surely a bare letter is affirmed after other parts of its sentence: it isn't A but B; A is wrong, so B.
 func (c clauses) within(at, end int, announced, contrasted bool) int {
 	intro := c.classes[:at]
 	switch {
@@ -106,7 +106,7 @@ func (c clauses) within(at, end int, announced, contrasted bool) int {
 	return 0
 }
 
-// opening is how surely a letter alone is affirmed at the beginning of a sentence.
+// opening is how surely a bare letter is affirmed at the beginning of a sentence.
 func (c clauses) opening(end int, announced bool) int {
 	whole := end == len(c.classes)
 	switch {

@@ -11,24 +11,33 @@ const (
 	final                  // final answer: B, \boxed{B}
 )
 
-// form is a form of clause that affirms a letter, over the classes of words.txt. Its group is the letter.
+// form is a clause that affirms a letter, as a pattern over the one-letter word classes of words.txt, such as a for
+// "answer" and c for "is". Its first group that matches is the letter.
 type form struct {
 	clause   lazy.Pattern
 	surety   int
 	reasoned bool // only behind a reason: da A falsch ist, ist B richtig
 }
 
-// Parts of forms: what may be in front of a clause, the answer and its question, the copula, the letter and what is said of it.
+// Parts of forms.
 const (
-	inFront    = `^(?:bc)?[bfyjRtu,]*`
-	letter     = `([LBG])`
-	theNoun    = `(?:(?:D?og)?D?[dpFu]*[ao][pF]*b?|Dv[ao]|D[pF]*v|Dt(?:[cE]p+|z))`
-	question   = `(?:gio|[gd]?(?:[Di][nbp]{0,2})?Q[wn]?|gD[wn]Q)?`
-	relative   = `(?:t(?:[cE]D?p+|zb*|wz)|v)?`
-	copula     = `(?::?[cEW]:?|M[b,]*|[:=-])`
-	named      = `[b,ufy]*D?[op]*a?(?:X:?)?` + letter
-	subject    = `u?(?:D?[ao]|D)?` + letter + `\)?(?:,?[ex][Do]*[LBG],?)?`
-	theRight   = `(?:D?[dFu]*p+[ao]?|D?u?[ao]p+|D[du]*[ao]t(?:[cE]D?p+|zb*)|DF*a|Do)`
+	inFront = `^(?:bc)?[bfyjRtu,]*`
+	letter  = `([LBG])`
+	// the correct answer, the option that is correct
+	theNoun = `(?:(?:D?og)?D?[dpFu]*[ao][pF]*b?|Dv[ao]|D[pF]*v|Dt(?:[cE]p+|z))`
+	// of this question, to question 3
+	question = `(?:gio|[gd]?(?:[Di][nbp]{0,2})?Q[wn]?|gD[wn]Q)?`
+	// that is right, that fits
+	relative = `(?:t(?:[cE]D?p+|zb*|wz)|v)?`
+	// is, would be, or a colon
+	copula = `(?::?[cEW]:?|M[b,]*|[:=-])`
+	// clearly option B
+	named = `[b,ufy]*D?[op]*a?(?:X:?)?` + letter
+	// only B, answer B, option B
+	subject = `u?(?:D?[ao]|D)?` + letter + `\)?(?:,?[ex][Do]*[LBG],?)?`
+	// correct, the right answer, the one that fits
+	theRight = `(?:D?[dFu]*p+[ao]?|D?u?[ao]p+|D[du]*[ao]t(?:[cE]D?p+|zb*)|DF*a|Do)`
+	// the words of an option: Lyon
 	optionText = `[wdDgnTb]{1,8}`
 )
 
@@ -36,6 +45,7 @@ func affirming(clause lazy.Pattern, surety int) form { return form{clause, suret
 
 // forms are tried in this order.
 var forms = []form{
+	// \boxed{B}
 	affirming(inFront+`X:*`+letter, final),
 	// the answer is B; the answer is Lyon, option B
 	affirming(inFront+theNoun+question+relative+copula+named, stated),
@@ -43,10 +53,10 @@ var forms = []form{
 	affirming(inFront+theNoun+`[cEW:]:?[wdDbgTn]{1,10},([LB])$`, stated),
 	affirming(`^F+:`+letter, stated),
 	affirming(`^D?Qn?:`+letter, stated),
-	// it is B; es muss B sein
+	// it is B; this must be B
 	affirming(inFront+`(?:[it][cEW]|E[cE]|E|W):?`+named, stated),
 	affirming(inFront+`[itE]M`+named, stated),
-	// I choose B; I answer B; ich würde B wählen; statt B wähle ich A
+	// I choose B; my answer is B; ich würde B wählen (I would choose B); statt B wähle ich A (I choose A instead of B)
 	affirming(inFront+`(?:I[Mb]*)?v[bug]*D?[op]*a?`+letter+`(?:VD?o?[LBG])?`, stated),
 	affirming(inFront+`I[Mb]*a`+letter, stated),
 	affirming(inFront+`I[Mb]+D?[ao]?`+letter+`v`, stated),
@@ -63,12 +73,12 @@ var forms = []form{
 	affirming(`^(?:(B)|(L)[):]+)`+optionText+`[(:-]+(?:[itE]c|a)b*D?p+[ao]?`, stated),
 	// that makes B the answer
 	affirming(inFront+`A`+letter+theRight, stated),
-	// richtig ist B; also ist B richtig; daher ist die Antwort B
+	// correct is B; also ist B richtig (so B is correct); daher ist die Antwort B (hence the answer is B)
 	affirming(inFront+`D?p+[cEW:]:?[bu]*D?[ao]?`+letter, stated),
 	affirming(inFront+`[bf][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
 	affirming(inFront+`[le]D?o?[LBG][cE]D?[ao]?`+letter+`D?p+[ao]?`, stated),
 	affirming(inFront+`[bf][cE]D?[dpF]*a`+letter, stated),
-	// dass B richtig ist; dass B zutrifft; dass die Antwort B ist
+	// dass B richtig ist, dass B zutrifft, dass die Antwort B ist (that B is correct, applies, is the answer)
 	affirming(inFront+`t(?:D?[ao])?`+letter+`D?p+[ao]?c`, stated),
 	affirming(inFront+`t(?:D?[ao])?`+letter+`z`, stated),
 	affirming(inFront+`t(?:D?[dpF]*a|[iE])`+letter+`c`, stated),
@@ -82,10 +92,10 @@ var forms = []form{
 	affirming(`^[Ddwgn]{1,8}(?:(B)|\(D?o(L)\))$`, openingOnly),
 }
 
-// bareLetter is a letter that stands for the whole clause, with what may be in front of it.
+// bareLetter is a letter that is a clause by itself, with what may precede it.
 const bareLetter lazy.Pattern = `^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter
 
-// denyingForms say what denies a letter.
+// denyingForms are the patterns that deny a letter.
 var denyingForms = []lazy.Pattern{
 	// not B, except B, eliminate B; I don't think it is B
 	`[xelrVZ][Dopadbug]{0,3}([LBG])`,
@@ -100,7 +110,7 @@ var denyingForms = []lazy.Pattern{
 const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWYz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
 	`|[cCEMWYz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`
 
-// What takes back the sentence before it.
+// Sentences that take back the sentence before.
 const (
 	notIt           lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
 	fragment        lazy.Pattern = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
@@ -111,14 +121,14 @@ const (
 	correcting lazy.Pattern = `^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`
 )
 
-// What is in front of a clause.
+// Patterns of the words in front of a clause.
 const (
 	correction  lazy.Pattern = `^y?I?R`
 	reported    lazy.Pattern = `St.*,$`
 	deniedIntro lazy.Pattern = `^[^kyKH].*x|^x`
 )
 
-// What is behind an affirmed letter.
+// Patterns of the words behind an affirmed letter.
 const (
 	closed     lazy.Pattern = `^\)+($|[,:(ykj-])`
 	ofQuestion lazy.Pattern = `^(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)*`
@@ -126,10 +136,10 @@ const (
 	otherThan    lazy.Pattern = `^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`
 	otherThanAny lazy.Pattern = `^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`
 	reason       lazy.Pattern = `^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`
-	// onlyReasons is what may follow a letter that would be the answer.
+	// onlyReasons is what may follow a letter that "would be" the answer.
 	onlyReasons   lazy.Pattern = `^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`
 	vagueAddition lazy.Pattern = `^[^LBGO]*[xmrhN][^LBGO]*$`
-	// harmless parts are about the others, or reasons.
+	// harmless parts are about the other options, or give reasons.
 	harmless      lazy.Pattern = `^(?:O|k|K.*[LBGO]|K[^hmRSPU]*$)`
 	hedgedLetter  lazy.Pattern = `h.*[LBG]|^J|P`
 	letterDenied  lazy.Pattern = `[xelmrZ].*[LBG]|[LBG].*[xmrh]`
@@ -138,13 +148,13 @@ const (
 	spoilsOpening lazy.Pattern = `^[cCEWYzM2]|[xqZ=]`
 )
 
-// What is said of letters that are not affirmed.
+// Patterns of sentences about letters that they do not affirm.
 const (
 	leftOpen   lazy.Pattern = `h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`
 	saidAsWell lazy.Pattern = `[LBG].*[pz]`
 )
 
-// What makes a sentence normal.
+// Patterns that normalize a sentence.
 const (
 	ownNo       lazy.Pattern = `(?:^|[,:(-])(x)[,:]`
 	adverbs     lazy.Pattern = `[^R](,)([bRy]*b)(,).`
@@ -155,11 +165,11 @@ const (
 	ownClause   lazy.Pattern = `^[^J|]*\|[cEMxhz]`
 )
 
-// answerName are the classes of a name for the answer, as a key of an object.
+// answerName matches a key of an object that names the answer, such as final_answer.
 const answerName lazy.Pattern = `^[DFp]*[ao]+$`
 
-// headingClasses are those of a line that announces the answer: Final answer.
+// headingClasses matches a line that announces the answer, such as "Final answer".
 const headingClasses lazy.Pattern = `^b*D?[dpF]*[ao]$`
 
-// listItem is the beginning of a line that repeats an option.
+// listItem matches the beginning of a line that repeats an option.
 const listItem lazy.Pattern = `^(?:(?:D?[ao])?([LB])[):-]|([LB])\.)`

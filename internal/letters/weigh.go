@@ -75,8 +75,10 @@ func (w *weights) count(s statement) {
 	}
 }
 
+// affirm counts an affirmed letter. After a correction, or at the first final answer, it discards what was affirmed
+// before, but keeps what was denied.
 func (w *weights) affirm(s statement) {
-	if w.corrected || s.surety == final && len(w.affirmed[final]) == 0 {
+	if w.corrected || (s.surety == final && len(w.affirmed[final]) == 0) {
 		denied := w.denied
 		*w = weights{denied: denied}
 	}

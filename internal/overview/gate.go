@@ -13,7 +13,7 @@ import (
 // NotApplied says why there is no verdict on a run whose document has no gate.
 const NotApplied = "the gate was not applied"
 
-// Rules are those of the gate that was applied; none when no gate was.
+// Rules are the rules of the gate that was applied; none without a gate.
 func Rules(d *journal.Document) []eval.GateRule {
 	if d.Gate == nil {
 		return nil

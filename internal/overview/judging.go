@@ -23,13 +23,13 @@ type SelfAgreement struct {
 	Arm    string `json:"arm"`
 	Scorer string `json:"scorer"` // its name, or its kind when it has none
 	Judge  string `json:"judge"`  // of a panel the names of its judges: a, b, c
-	// Panel is how many judges the panel has whose agreement with each other this is; 0 for one judge with itself.
+	// Panel is the number of judges of the panel whose agreement this is; 0 for one judge's agreement with itself.
 	Panel   int `json:"panel,omitempty"`
 	Repeats int `json:"repeats"` // of each judge
 	Answers int `json:"answers"`
 	// Agreement is the share of pairs of repeats, or of judges of a panel, that say the same, averaged over the answers.
 	Agreement float64 `json:"agreement"`
-	// Kappa is Fleiss' kappa: the agreement beyond chance. nil when all say the same.
+	// Kappa is Fleiss' kappa, the agreement beyond chance. It is nil when all rulings are equal.
 	Kappa *float64 `json:"kappa"`
 }
 

@@ -31,11 +31,11 @@ type Overview struct {
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
 	// Ranking orders the arms of suites with a rule about the best, or with a race.
 	Ranking []ranking.Ranking `json:"ranking,omitempty"`
-	// Race is that of the arms, in a run with --race.
+	// Race is the race between arms, in a run with --race.
 	Race *Race `json:"race,omitempty"`
 }
 
-// RunStatus is what was run, and how it ended.
+// RunStatus says what was run, and how it ended.
 type RunStatus struct {
 	eval.Run
 	FinishedAt  string         `json:"finishedAt,omitempty"`
@@ -119,7 +119,7 @@ func New(d *journal.Document) Overview {
 	return out
 }
 
-// applied is a gate whose rules are a list in JSON, even an empty one; nil when none was applied.
+// applied is a gate whose rules encode as a JSON list even when empty; nil when no gate was applied.
 func applied(g *eval.Gate) *eval.Gate {
 	if g == nil || g.Rules != nil {
 		return g

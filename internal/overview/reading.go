@@ -48,7 +48,7 @@ func ReadingOf(a *compare.ArmComparison) ComparisonWords {
 // Fails reports whether a case that changed got worse.
 func Fails(f *compare.Flip) bool { return f.HeadPassed*f.BaseJudged < f.BasePassed*f.HeadJudged }
 
-// changes counts the cases whose outcome changed, and the lost ones.
+// changes counts the cases whose outcome changed, and those lost from the comparison.
 func changes(a *compare.ArmComparison) string {
 	failing := 0
 	for i := range a.Flips {
@@ -119,7 +119,7 @@ func casesOf(a *compare.ArmComparison) []string {
 	return append(out, duplicates(p)...)
 }
 
-// duplicates warns of cases that ask the same.
+// duplicates warns of cases that send the same request.
 func duplicates(p *compare.Pairing) (out []string) {
 	for i, same := range p.Duplicates {
 		if i == maxNames {

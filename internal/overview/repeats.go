@@ -52,7 +52,7 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repe
 	return r
 }
 
-// shares are those of Repeats while cases are added.
+// shares accumulates the shares of Repeats while cases are added.
 type shares struct {
 	majority         mean
 	atLeast, at, hat [mostK]mean

@@ -28,7 +28,7 @@ func Tested(model string, t *eval.RunTarget) string {
 	return model
 }
 
-// AppOf is what the application of an arm's target is, "" for a model.
+// AppOf describes the application of an arm's target, "" for a model.
 func AppOf(run *eval.Run, suite, target string) string {
 	if t := run.Target(suite, target); t != nil {
 		return t.App
@@ -41,7 +41,7 @@ func HasApps(run *eval.Run) bool {
 	return slices.ContainsFunc(run.Plan.Targets, func(t eval.RunTarget) bool { return t.App != "" })
 }
 
-// FromEmulator says that no model answered in a run against the emulator. Applications answer there all the same.
+// FromEmulator says that the run used the emulator, so no model answered. Applications still answered.
 func FromEmulator(run *eval.Run) string {
 	text := "against evalrun's emulator: answers come from a script, not from a model"
 	if HasApps(run) {

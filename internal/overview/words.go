@@ -71,7 +71,7 @@ func Damage(d *journal.Document) []string {
 	return out
 }
 
-// Progress says how far a run is that has not ended as planned; "" for one that has.
+// Progress says how far an incomplete run is; "" for a complete one.
 func Progress(d *journal.Document) string {
 	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
 	switch {

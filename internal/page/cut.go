@@ -37,7 +37,7 @@ func once(r *eval.Result) {
 	}
 }
 
-// cutter leaves out the ends of long texts, and counts the prompts and answers whose ends it left out.
+// cutter cuts long texts, and counts the prompts and answers that it cut.
 type cutter struct {
 	most  int // bytes of a text
 	texts int

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// head is what the page knows before it reads trials.
+// head is the data of the page that is known before trials are read.
 type head struct {
 	overview.Overview
 	Title   string   `json:"title"`
@@ -50,7 +50,7 @@ func newHead(d *journal.Document) head {
 	return h
 }
 
-// cutComparison is a copy of a comparison whose answers have no more than the page shows.
+// cutComparison is a copy of a comparison with answers cut to what the page shows.
 func cutComparison(c *compare.Comparison) *compare.Comparison {
 	if c == nil {
 		return nil
@@ -79,7 +79,7 @@ func (h *head) plain() string {
 	return strings.Join(append(h.Notices, counts), " ")
 }
 
-// notices are what a reader must know before believing a number.
+// notices are what a reader must know before trusting a number.
 func notices(d *journal.Document) []string {
 	out := append([]string{}, origins(&d.Run)...)
 	if d.Gate == nil {
@@ -127,7 +127,7 @@ func origins(run *eval.Run) []string {
 	return out
 }
 
-// progress says how far a run is that is not complete, "" when it is.
+// progress says how far an incomplete run is, "" for a complete one.
 func progress(d *journal.Document) string {
 	if line := overview.Progress(d); line != "" {
 		return typeset.Sentence(line) + "."

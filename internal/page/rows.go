@@ -90,7 +90,7 @@ func (t *tables) lengths() []int {
 
 // columns are trials as the table of the page needs them, by column.
 type columns struct {
-	Case     []any      `json:"case"` // the name, or 0: that of the row before
+	Case     []any      `json:"case"` // the name, or 0 if it equals the name in the row before
 	Repeat   []int      `json:"repeat"`
 	Outcome  []int      `json:"outcome"`
 	Suite    []int      `json:"suite"`
@@ -145,10 +145,10 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Class, c.Answered = append(c.Class, t.Class.number(class...)), append(c.Answered, t.Answered.number(answered...))
 }
 
-// otherAnswer is what an answer outside of the classes is called, as in the confusion matrix.
+// otherAnswer is the name of an answer outside of the classes, as in the confusion matrix.
 const otherAnswer = "(other)"
 
-// classified is what the classification of the suite made of an answer; empty without one.
+// classified is the suite's classification of an answer; empty without one.
 func classified(r *eval.Result) (class, answered []string) {
 	for i := range r.Scores {
 		if pair := r.Scores[i].Class; pair != nil {
@@ -197,7 +197,7 @@ func errorKind(r *eval.Result) []string {
 	return []string{string(r.Error.Kind)}
 }
 
-// surroundings are what a run says of its trials that they do not say themselves.
+// surroundings is the context of trials that only the run records.
 type surroundings struct {
 	run      *eval.Run
 	failures standing.Failures
@@ -233,7 +233,7 @@ func troubled(r *eval.Result) []string {
 	return out
 }
 
-// finishReasons are those of an answer and of a blocked prompt, each once.
+// finishReasons are the finish reasons of an answer and of a blocked prompt, without duplicates.
 func finishReasons(r *eval.Response) []string {
 	var out []string
 	if reason := r.PromptBlock(); reason != "" {
@@ -245,7 +245,7 @@ func finishReasons(r *eval.Response) []string {
 	return out
 }
 
-// ratings are those of a prompt and its answer, each once.
+// ratings are the safety ratings of a prompt and its answer, without duplicates.
 func ratings(r *eval.Response) []string {
 	var out []string
 	add := func(ratings []eval.SafetyRating) {

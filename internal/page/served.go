@@ -239,7 +239,7 @@ func (s *Served) index() ([]byte, error) {
 // Head is the head block of a run to which its gate was applied. It needs no trials.
 func Head(d *journal.Document) ([]byte, error) { return json.Marshal(newHead(d)) }
 
-// ComparedHead is the head block of a run, to which its gate was applied, with another comparison than that of the gate.
+// ComparedHead is the head block of a run with a gate, with a comparison other than the gate's.
 func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 	with := *d
 	with.Comparison = c

@@ -247,13 +247,8 @@ func (c *converter) setOf(a src, scorers []any) (*mapping, string) {
 		}
 		out.add(one("all", part))
 	}
-	return one(
-			"any",
-			out,
-		), fmt.Sprintf(
-			"these are the ways to reach the threshold of %s with scores of 0 or 1",
-			a.get("threshold").text(),
-		)
+	said := fmt.Sprintf("these are the ways to reach the threshold of %s with scores of 0 or 1", a.get("threshold").text())
+	return one("any", out), said
 }
 
 func listOf(in []any) *list {

@@ -98,7 +98,9 @@ func (c *converter) execProvider(t *target, command string) {
 
 // splitCommand splits a command line at spaces, quoted parts left whole.
 func splitCommand(line string) (out []string) {
-	word, quote, open := strings.Builder{}, rune(0), false
+	var word strings.Builder
+	var quote rune
+	open := false
 	for _, r := range line + " " {
 		switch {
 		case quote != 0 && r == quote:

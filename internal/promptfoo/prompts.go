@@ -44,7 +44,9 @@ func (c *converter) promptItem(s src) {
 		c.promptText(s, s.text(), "")
 		return
 	}
-	raw, id, label := s.get("raw"), s.get("id"), s.get("label")
+	raw := s.get("raw")
+	id := s.get("id")
+	label := s.get("label")
 	text := raw
 	if text.IsZero() {
 		text = id

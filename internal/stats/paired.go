@@ -66,7 +66,9 @@ func Tango(n, gained, regressed int, conf float64) Interval {
 	if !pairedTable(n, gained, regressed) {
 		return Interval{-1, 1}
 	}
-	nf, g, r := float64(n), float64(gained), float64(regressed)
+	nf := float64(n)
+	g := float64(gained)
+	r := float64(regressed)
 	z := critical(conf)
 	bound := func(in, out float64) float64 {
 		for range 60 {

@@ -17,7 +17,9 @@ type Sample struct {
 // Source: the usual estimators; g1 as in Joanes & Gill, The Statistician 47, 1998.
 func NewSample(d []float64) Sample {
 	var s Sample
-	lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
+	lo := math.Inf(1)
+	hi := math.Inf(-1)
+	sum := 0.0
 	for _, v := range d {
 		if finite(v) {
 			s.N++
@@ -66,7 +68,7 @@ func PairedT(d []float64) (t, worse, better, twoSided float64) {
 	return tTails(s.Mean, s.SE, float64(s.N-1))
 }
 
-// NonInferiorityT is the p of the hypothesis that the mean difference is -margin or less.
+// NonInferiorityT is the p value of the hypothesis that the mean difference is -margin or less.
 // Fewer than two units or a standard error of 0: 1.
 // Source: section A2, t under the skewness rule of UseT.
 func NonInferiorityT(d []float64, margin float64) float64 {

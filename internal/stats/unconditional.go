@@ -5,10 +5,17 @@ import "math"
 // MostExact is the largest number of pairs for which plans use the exact tests.
 const MostExact = 500
 
-// Exact reports whether a comparison of n pairs uses the exact tests: where there are few pairs, or few flips are expected at the margin.
-// Elsewhere the asymptotic ones keep to their level, and take no time.
+// When comparisons use the exact tests (docs/explanation/statistics.md).
+const (
+	alwaysExact = 2000   // pairs up to which they are always used
+	maxExact    = 50_000 // pairs above which they never are, since their time grows with the number of tables
+	fewFlips    = 50     // flips expected at the margin, up to which the asymptotic tests are not trusted
+)
+
+// Exact reports whether a comparison of n pairs uses the exact tests: when there are few pairs, or few flips are
+// expected at the margin. Elsewhere the asymptotic tests keep to their level, and take no time.
 func Exact(n int, margin float64) bool {
-	return n <= 2000 || n <= 50_000 && float64(n)*margin <= 50
+	return n <= alwaysExact || (n <= maxExact && float64(n)*margin <= fewFlips)
 }
 
 // Exact unconditional tests of paired pass/fail. A table of n pairs is its numbers of gained and regressed cases, and
@@ -16,13 +23,13 @@ func Exact(n int, margin float64) bool {
 // taken at the discordance (the share of cases that flip) for which that probability is largest. So the level holds
 // whatever the discordance is.
 //
-// Of tables with the same number m of flips, the extreme ones are those with many gained cases: tails[m] is the smallest such number,
-// m+1 where no table is extreme.
+// Among tables with m flips, those with many gained cases are extreme: tails[m] is the least such number of gained
+// cases, m+1 when no table is extreme.
 //
 // Source: Barnard, Biometrika 34, 1947; for paired tables Sidik, Statistics in Medicine 22, 2003; section C5.
 type tails []int
 
-// ExactNonInferiority is the p of the hypothesis that the pass rate of B is lower by margin or more. It counts the
+// ExactNonInferiority is the p value of the hypothesis that the pass rate of B is lower by margin or more. It counts the
 // tables that Tango's statistic puts at or above the one seen. Bad input, and margins outside of (-1,1): 1.
 func ExactNonInferiority(n, gained, regressed int, margin float64) float64 {
 	if !pairedTable(n, gained, regressed) || !inside(margin, -1, 1) {
@@ -31,8 +38,8 @@ func ExactNonInferiority(n, gained, regressed int, margin float64) float64 {
 	return tangoTails(n, gained, regressed, -margin).most(n, -margin, fine)
 }
 
-// ExactWorse is the p of the hypothesis that B is not worse, by the tables whose mid-p of McNemar is at or below the one seen. The p of
-// the hypothesis that B is not better is ExactWorse with gained and regressed exchanged. Bad input: 1.
+// ExactWorse is the p value of the hypothesis that B is not worse. It counts the tables whose McNemar mid-p is at or
+// below the one seen. To test that B is not better, exchange gained and regressed. Bad input: 1.
 func ExactWorse(n, gained, regressed int) float64 {
 	if !pairedTable(n, gained, regressed) || regressed == 0 {
 		return 1
@@ -53,7 +60,8 @@ func ExactInterval(n, gained, regressed int, conf float64) Interval {
 	}
 }
 
-// exactBound is the smallest difference that the test of "at most this" does not reject. It lies near that of the asymptotic test.
+// exactBound is the smallest difference that the test of "at most this" does not reject. near is the bound of the
+// asymptotic test, where the search starts.
 func exactBound(n, gained, regressed int, near, alpha float64) float64 {
 	rejected := func(d float64) bool { return tangoTails(n, gained, regressed, d).most(n, d, coarse) <= alpha }
 	out, in := near, float64(gained-regressed)/float64(n)
@@ -70,7 +78,7 @@ func exactBound(n, gained, regressed int, near, alpha float64) float64 {
 	return out
 }
 
-// tangoTails are the tables on which Tango's statistic for a difference d is at or above that of the one seen.
+// tangoTails are the tables where Tango's statistic for a difference d is at least its value in the table seen.
 func tangoTails(n, gained, regressed int, d float64) tails {
 	return tangoTailsFrom(n, d, tangoZ(float64(n), float64(gained), float64(regressed), d))
 }
@@ -137,7 +145,8 @@ func (t tails) most(n int, d, perDeviation float64) float64 {
 	return probability(best)
 }
 
-// probability is that of the tables when a share psi of the cases flips and the difference is d, the sum over the number of flips.
+// probability is the probability of the tables when a share psi of the cases flips and the difference is d, summed
+// over the number of flips.
 func (t tails) probability(n int, d, psi float64) float64 {
 	if psi <= 0 {
 		return indicator(t[0] == 0)

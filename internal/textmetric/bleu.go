@@ -23,7 +23,7 @@ func (b BLEU) Units(s string) Units {
 	return WordUnits(tokenizer(b.Tokenize)(strings.TrimRightFunc(s, space)))
 }
 
-// Closest is the reference whose length is nearest, the shorter of two.
+// Closest is the reference of the nearest length, the shorter of two.
 func Closest(n int, refs []Units) int {
 	best, away := 0, math.MaxInt
 	for i, u := range refs {
@@ -40,7 +40,9 @@ func (b BLEU) Score(u Units, shared []float64, refLen int) float64 {
 	if !slices.ContainsFunc(shared, func(n float64) bool { return n != 0 }) {
 		return 0
 	}
-	sum, halved, order := 0.0, 1.0, BLEUOrder
+	sum := 0.0
+	halved := 1.0
+	order := BLEUOrder
 	for n := 1; n <= BLEUOrder; n++ {
 		right, all := shared[n-1], float64(u.Runs(n))
 		if b.Smoothing == "add-k" && n > 1 {
@@ -64,7 +66,7 @@ func (b BLEU) Score(u Units, shared []float64, refLen int) float64 {
 	return brevity * math.Exp(sum/float64(order))
 }
 
-// smoothed is what counts instead of no shared run; the method "exp" halves it each time.
+// smoothed replaces a count of 0 shared n-grams; the method "exp" halves it each time.
 func (b BLEU) smoothed(right float64, halved *float64) float64 {
 	switch {
 	case right > 0:

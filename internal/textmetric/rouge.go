@@ -16,7 +16,7 @@ const (
 // PRF is precision, recall and their harmonic mean.
 type PRF struct{ Precision, Recall, F float64 }
 
-// Overlap is what two texts of got and want units share.
+// Overlap counts the units that two texts share, out of got and want units.
 func Overlap(shared float64, got, want int) PRF {
 	if shared == 0 {
 		return PRF{}

@@ -40,5 +40,5 @@ func indexOrEnd(s string, is func(rune) bool) int {
 	return len(s)
 }
 
-// wordRune is what \w stands for in Python. Combining marks are not.
+// wordRune reports what \w matches in Python. Combining marks are not included.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }

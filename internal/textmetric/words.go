@@ -28,7 +28,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// space is what Python splits at.
+// space reports the characters at which Python splits.
 func space(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // Fields are the words between white space.
@@ -69,7 +69,7 @@ func tokenizer(name string) func(string) []string {
 	return nil
 }
 
-// IsTokenizer reports whether sacreBLEU has a tokenizer of that name.
+// IsTokenizer reports whether sacreBLEU has a tokenizer with that name.
 func IsTokenizer(name string) bool { return tokenizer(name) != nil }
 
 // tokens13a splits as mteval-v13a does.
