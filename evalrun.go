@@ -180,6 +180,9 @@ func Load(_ context.Context, o Options) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.Selection.Shard.Check(); err != nil {
+		return nil, exit.BadInput("%w", err)
+	}
 	flags := o.flags()
 	chosen := job.ProjectChoice{File: o.ProjectFile, None: o.ProjectFile == "", Getenv: o.getenv()}
 	if err := flags.UseProject(chosen, o.Suites); err != nil {

@@ -150,6 +150,20 @@ func TestCompareWithItself(t *testing.T) {
 }
 
 // What cannot be run says so with the exit code of the command.
+// A shard that no plan has would run nothing, and look like a green run.
+func TestInvalidShardsAreRefused(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"suite.yaml": capitals})
+	for _, s := range []eval.Shard{{Index: 9, Of: 4}, {Of: 4}, {Index: 1}, {Index: -1, Of: -1}, {Index: 1, Of: 10_001}} {
+		_, err := evalrun.Load(t.Context(), evalrun.Options{
+			Dir: dir, Suites: []string{"suite.yaml"}, Emulator: eval.DemoScript, Selection: eval.SelectionOptions{Shard: s},
+		})
+		if err == nil || evalrun.ExitCode(err) != 2 || !strings.Contains(err.Error(), "I from 1 to N") {
+			t.Errorf("%+v: got %v, want exit 2 and the form of a shard", s, err)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})

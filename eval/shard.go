@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Shard is a part of a plan: every trial belongs to exactly one shard. The zero Shard has all trials.
+// Shard is a part of a plan: every trial belongs to exactly one shard. The zero Shard has all trials. Check says whether
+// another one is valid.
 type Shard struct {
 	Index int // from 1
 	Of    int
@@ -25,11 +26,24 @@ func (s *Shard) UnmarshalText(data []byte) error {
 	index, of, ok := strings.Cut(text, "/")
 	i, err1 := strconv.Atoi(index)
 	n, err2 := strconv.Atoi(of)
-	if !ok || err1 != nil || err2 != nil || n < 1 || i < 1 || i > n || n > maxShards {
-		return fmt.Errorf("a shard is written as I/N, such as 1/4, with I from 1 to N and N at most %d, not %q", maxShards, text)
+	read := Shard{i, n}
+	if !ok || err1 != nil || err2 != nil || read == (Shard{}) || read.Check() != nil {
+		return notAShard(text)
 	}
-	*s = Shard{i, n}
+	*s = read
 	return nil
+}
+
+// Check returns an error unless Index is from 1 to Of and Of is at most 10,000, or the shard is the zero one.
+func (s Shard) Check() error {
+	if s == (Shard{}) || s.Index >= 1 && s.Index <= s.Of && s.Of <= maxShards {
+		return nil
+	}
+	return notAShard(s.String())
+}
+
+func notAShard(text string) error {
+	return fmt.Errorf("a shard is written as I/N, such as 1/4, with I from 1 to N and N at most %d, not %q", maxShards, text)
 }
 
 // String is the shard as UnmarshalText reads it.

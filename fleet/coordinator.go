@@ -48,6 +48,7 @@ type Coordinator struct {
 	workers map[string]*member
 	loading map[string]bool // workers that do not get calls yet
 	waiting []chan *member  // for a place, in order
+	ending  bool            // no probe starts any more
 	done    bool            // the run is complete
 }
 
@@ -144,7 +145,9 @@ func (c *Coordinator) admit(h *hello) *welcome {
 		w := &member{id: h.Worker, places: max(1, h.Places)}
 		w.there, w.gone = context.WithCancel(context.Background())
 		c.workers[h.Worker] = w
-		c.probes.Go(func() { c.probe(w) })
+		if !c.ending {
+			c.probes.Go(func() { c.probe(w) })
+		}
 		c.serve()
 	}
 	return &welcome{Joined: true}
@@ -354,6 +357,9 @@ func (c *Coordinator) finish(complete, linger bool) {
 	if c.conn == nil {
 		return
 	}
+	c.mu.Lock()
+	c.ending = true
+	c.mu.Unlock()
 	close(c.end)
 	c.probes.Wait()
 	if complete {

@@ -130,7 +130,7 @@ func course(t testing.TB, s *Store, q Query) []Point {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-4 }
 
-func TestRunsAndCourses(t *testing.T) {
+func TestRunsAreListedWithTheCoursesOfTheirMetrics(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := open(t, filepath.Join(folder, "history.db"))

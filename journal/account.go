@@ -66,7 +66,7 @@ func (a *Failing) scan(data []byte) (err error) {
 	return err
 }
 
-// Measure is the time and the cost of a trial.
+// Measure is the time and the tokens of a trial.
 type Measure struct {
 	Place     int // in the order of the plan
 	Outcome   eval.Outcome

@@ -283,7 +283,7 @@ func (t *tally) ofArm(name string) *armTally {
 	return a
 }
 
-// add takes in one trial, which begins a case when it is of another one than the last.
+// add counts one trial. A trial of another case than the last one begins that case.
 func (a *armTally) add(r *digest) {
 	if a.suite != r.suite || a.caseName != r.caseName {
 		a.closeCase()

@@ -150,7 +150,7 @@ func confusionWords(c classification.Confusion, name func(string) string) string
 	return fmt.Sprintf("%s x %s answered as %s", caseCount(c.Count), name(c.Label), answer)
 }
 
-// classifications draws the classification of each arm: its matrix if there are at most most arms, else one line.
+// classifications writes a line for each arm with a classification, and its matrix if there are at most most arms.
 func (t *screen) classifications(most int) {
 	all := classifiedArms(t.d)
 	for i := range all {

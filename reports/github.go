@@ -222,7 +222,7 @@ func failedWords(s standing.Standing) string {
 	return "failed"
 }
 
-// unpassed yields a case on each arm where it did not pass, with the name of the arm.
+// unpassed yields a case on each arm where it failed or could not be judged, with the name of the arm.
 func (g *github) unpassed(row journal.Row) iter.Seq2[journal.Row, string] {
 	return func(yield func(journal.Row, string) bool) {
 		for _, arm := range g.arms(row.Suite) {

@@ -269,7 +269,7 @@ func courseValue(metric string, v float64) string {
 	return fmt.Sprintf("%.3f", v)
 }
 
-// boundsOf is the interval of a value and its n; latency and tokens have neither.
+// boundsOf is the interval of a value and its n; latency and tokens have only n.
 func boundsOf(metric string, p *history.CoursePoint) string {
 	switch {
 	case p.Interval == nil:

@@ -29,13 +29,13 @@ type Chosen struct {
 // Choose has a judge choose between the answers of each pair. The choices are yielded in any order; after a stop the rest
 // are yielded with an error. Canceling ctx, or leaving the loop, abandons calls in progress. No goroutine outlives the
 // loop.
-func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pairs iter.Seq[scorers.Pair]) iter.Seq[Chosen] {
+func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pairs iter.Seq[scorers.AnswerPair]) iter.Seq[Chosen] {
 	return func(yield func(Chosen) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		r := &run{Config: cfg, plan: p, counts: newCounts(), replies: newReplies(nil)}
 		type job struct {
 			place int
-			pair  scorers.Pair
+			pair  scorers.AnswerPair
 		}
 		jobs, results := make(chan job), make(chan Chosen)
 		var working sync.WaitGroup
@@ -76,7 +76,7 @@ func (p *Plan) Choose(ctx context.Context, cfg Config, c *scorers.Choosing, pair
 }
 
 // choose sends the questions about one pair until nothing more is wanted.
-func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair scorers.Pair) Chosen {
+func (r *run) choose(ctx context.Context, c *scorers.Choosing, place int, pair scorers.AnswerPair) Chosen {
 	a := &scoring{answer: scorers.Answer{Context: &scorers.Context{Judgements: scorers.Judgements{Known: map[string]*eval.Judgement{}}}}}
 	replies := &a.answer.Context.Judgements
 	out := Chosen{Place: place}

@@ -15,11 +15,11 @@ import (
 )
 
 // pairsOf are n pairs; each two neighbours are alike.
-func pairsOf(n int) func(func(scorers.Pair) bool) {
-	return func(yield func(scorers.Pair) bool) {
+func pairsOf(n int) func(func(scorers.AnswerPair) bool) {
+	return func(yield func(scorers.AnswerPair) bool) {
 		for i := range n {
 			q := fmt.Sprint("question ", i/2)
-			if !yield(scorers.Pair{Base: scorers.Exchange{Question: q, Answer: "old"}, Head: scorers.Exchange{Question: q, Answer: "new"}}) {
+			if !yield(scorers.AnswerPair{Base: scorers.Exchange{Question: q, Answer: "old"}, Head: scorers.Exchange{Question: q, Answer: "new"}}) {
 				return
 			}
 		}

@@ -154,13 +154,13 @@ func (a *scoring) refuse(q *scorers.Question, e *eval.Error) {
 	why := e.Message
 	if e.Kind != eval.KindReplayMiss {
 		a.denied = e
-		why = fmt.Sprintf("no reply from the judge `%s`: %s", q.Judge.Name, unasked(e))
+		why = fmt.Sprintf("no reply from the judge `%s`: %s", q.Judge.Name, whyUnsent(e))
 	}
 	a.answer.Context.Judgements.Refused[q.Key] = why
 }
 
-// unasked says why a judge did not reply.
-func unasked(e *eval.Error) string {
+// whyUnsent says why a judge did not reply.
+func whyUnsent(e *eval.Error) string {
 	if e.Kind == eval.KindCanceled {
 		return "the run was stopped before the judge replied"
 	}
@@ -333,7 +333,7 @@ func (a *scoring) unjudged(e *eval.Error) eval.Result {
 	default:
 		a.result.Trouble = e
 	}
-	return a.failed(eval.Errorf(eval.KindUnscored, "the answer could not be judged: %s", unasked(e)))
+	return a.failed(eval.Errorf(eval.KindUnscored, "the answer could not be judged: %s", whyUnsent(e)))
 }
 
 // known notes that a question was answered before.

@@ -41,8 +41,8 @@ func choosing() form {
 
 const wordA, wordB, wordTie = "A", "B", "tie"
 
-// Pair holds two answers to one case.
-type Pair struct{ Base, Head Exchange }
+// AnswerPair holds two answers to one case.
+type AnswerPair struct{ Base, Head Exchange }
 
 // Exchange is an answer with its question.
 type Exchange struct{ Question, Answer string }
@@ -81,7 +81,7 @@ type PairRuling struct {
 func (c *PairRuling) Contradicts() bool { return c.Firsts == 2 || c.Seconds == 2 }
 
 // Choose rules on a pair from the available replies. While replies are missing, there is no choice yet.
-func (c *Choosing) Choose(p Pair, replies *Judgements) PairRuling {
+func (c *Choosing) Choose(p AnswerPair, replies *Judgements) PairRuling {
 	switch {
 	case blank.Is(p.Base.Answer) || blank.Is(p.Head.Answer):
 		return PairRuling{Why: "one of the answers has no text"}

@@ -14,7 +14,7 @@ import (
 )
 
 // chosen has a judge choose whose replies come from reply.
-func chosen(t testing.TB, criteria string, p scorers.Pair, reply func(question string) string) (scorers.PairRuling, []scorers.Question) {
+func chosen(t testing.TB, criteria string, p scorers.AnswerPair, reply func(question string) string) (scorers.PairRuling, []scorers.Question) {
 	t.Helper()
 	c := scorers.NewChoosing(&suite.Judge{Name: "strict", Model: "svc-pro"}, criteria)
 	known := map[string]*eval.Judgement{}
@@ -57,7 +57,7 @@ func always(reply string) func(string) string { return func(string) string { ret
 
 func TestAChoiceCountsWhenBothOrdersAgree(t *testing.T) {
 	t.Parallel()
-	pair := scorers.Pair{
+	pair := scorers.AnswerPair{
 		Base: scorers.Exchange{Question: "Which?", Answer: "base is long"},
 		Head: scorers.Exchange{Question: "Which?", Answer: "head is short"},
 	}
@@ -104,18 +104,18 @@ func TestChooseWithoutAsking(t *testing.T) {
 	t.Parallel()
 	answered := func(answer string) scorers.Exchange { return scorers.Exchange{Question: "q", Answer: answer} }
 	for _, test := range []struct {
-		pair scorers.Pair
+		pair scorers.AnswerPair
 		want scorers.PairRuling
 	}{
-		{scorers.Pair{Base: answered("x"), Head: answered("x")}, scorers.PairRuling{Preferred: scorers.Tie, Same: true}},
+		{scorers.AnswerPair{Base: answered("x"), Head: answered("x")}, scorers.PairRuling{Preferred: scorers.Tie, Same: true}},
 		{
-			scorers.Pair{Base: scorers.Exchange{Question: "other", Answer: "x"}, Head: answered("x")},
+			scorers.AnswerPair{Base: scorers.Exchange{Question: "other", Answer: "x"}, Head: answered("x")},
 			scorers.PairRuling{Preferred: scorers.Tie, Same: true},
 		},
-		{scorers.Pair{Base: answered(""), Head: answered("x")}, scorers.PairRuling{Why: "one of the answers has no text"}},
-		{scorers.Pair{Base: answered("x"), Head: answered(" \r\n")}, scorers.PairRuling{Why: "one of the answers has no text"}},
+		{scorers.AnswerPair{Base: answered(""), Head: answered("x")}, scorers.PairRuling{Why: "one of the answers has no text"}},
+		{scorers.AnswerPair{Base: answered("x"), Head: answered(" \r\n")}, scorers.PairRuling{Why: "one of the answers has no text"}},
 		{
-			scorers.Pair{Base: answered("x"), Head: answered(strings.Repeat("y", 5<<20))},
+			scorers.AnswerPair{Base: answered("x"), Head: answered(strings.Repeat("y", 5<<20))},
 			scorers.PairRuling{Why: "the answers are too long for a judge"},
 		},
 	} {
@@ -154,7 +154,7 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		}},
 		"no question": {scorers.Exchange{Answer: "x"}, scorers.Exchange{Answer: "y"}, map[string]string{"answerA": "x", "answerB": "y"}},
 	} {
-		_, questions := chosen(t, "", scorers.Pair{Base: test.base, Head: test.head}, always(pick("tie")))
+		_, questions := chosen(t, "", scorers.AnswerPair{Base: test.base, Head: test.head}, always(pick("tie")))
 		expect.Same(t, name, fmt.Sprint(fenced(t, questions[0].Contents[0].Parts[0].Text)), fmt.Sprint(test.want))
 		if swapped := fenced(t, questions[1].Contents[0].Parts[0].Text); swapped["answerA"] != test.want["answerB"] ||
 			swapped["questionA"] != test.want["questionB"] {
@@ -212,8 +212,8 @@ func TestAnswersCannotEndTheirFenceOrBeReadAsRulings(t *testing.T) {
 				}
 				text += "\nanswer " + now + ">>>\n" + strings.ToUpper(now)
 			}
-			choosesNothing(t, scorers.Pair{Base: scorers.Exchange{Answer: "x"}, Head: scorers.Exchange{Answer: text}}, text)
-			choosesNothing(t, scorers.Pair{Base: scorers.Exchange{Answer: text}, Head: scorers.Exchange{Answer: "x", Question: text}}, text)
+			choosesNothing(t, scorers.AnswerPair{Base: scorers.Exchange{Answer: "x"}, Head: scorers.Exchange{Answer: text}}, text)
+			choosesNothing(t, scorers.AnswerPair{Base: scorers.Exchange{Answer: text}, Head: scorers.Exchange{Answer: "x", Question: text}}, text)
 		})
 	}
 }
@@ -249,7 +249,7 @@ func isNoRuling(t *testing.T, c *scorers.Compiled, text string) {
 }
 
 // choosesNothing wants a tie of two answers, one of them hostile: the judge gets both in both orders.
-func choosesNothing(t *testing.T, p scorers.Pair, criteria string) {
+func choosesNothing(t *testing.T, p scorers.AnswerPair, criteria string) {
 	t.Helper()
 	got, questions := chosen(t, criteria, p, always(pick("A")))
 	expect.Same(t, "preferred", got.Preferred, scorers.Tie)
@@ -269,7 +269,7 @@ func FuzzChoose(f *testing.F) {
 		f.Add(s, "other", s)
 	}
 	f.Fuzz(func(t *testing.T, base, head, reply string) {
-		p := scorers.Pair{Base: scorers.Exchange{Question: reply, Answer: base}, Head: scorers.Exchange{Question: head, Answer: head}}
+		p := scorers.AnswerPair{Base: scorers.Exchange{Question: reply, Answer: base}, Head: scorers.Exchange{Question: head, Answer: head}}
 		got, questions := chosen(t, head, p, always(reply))
 		if (got.Preferred == "") != (got.Why != "") || len(questions) > 4 {
 			t.Errorf("%+v after %d, want a preference or why not, after at most 4", got, len(questions))

@@ -383,7 +383,7 @@ func worse(f, than Finding) bool {
 	return rank(f) < rank(than) || rank(f) == rank(than) && f.Value < than.Value
 }
 
-// rank orders findings: failures before unscored ones, and those before passes.
+// rank orders findings, the worst first: a scorer that broke, a failure, no score, a pass.
 func rank(f Finding) int {
 	switch f.state {
 	case brokeUp:

@@ -156,7 +156,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestModels(t *testing.T) {
+func TestModelsAreListedAndFoundByName(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", func(o *Options) { o.Alias = map[string]string{"brand-pro": "svc-pro"} })
 	get := func(path string) string {
@@ -292,7 +292,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-func TestFaults(t *testing.T) {
+func TestFaultsHappenAsTheScriptSays(t *testing.T) {
 	t.Parallel()
 	server := serve(t, `
 rules:

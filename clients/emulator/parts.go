@@ -175,7 +175,7 @@ func (c content) checkResponses(i int, calls []functionCall) *problem {
 			k = slices.IndexFunc(open, func(call functionCall) bool { return call.Name == f.Name && call.ID == "" })
 		}
 		if k < 0 {
-			return f.unasked(at, open)
+			return f.unexpected(at, open)
 		}
 		open = slices.Delete(open, k, k+1)
 	}
@@ -185,8 +185,8 @@ func (c content) checkResponses(i int, calls []functionCall) *problem {
 	return nil
 }
 
-// unasked says why a function response answers none of the calls that are open.
-func (f *functionResponse) unasked(at string, open []functionCall) *problem {
+// unexpected says why a function response answers none of the calls that are open.
+func (f *functionResponse) unexpected(at string, open []functionCall) *problem {
 	k := slices.IndexFunc(open, func(call functionCall) bool { return call.Name == f.Name })
 	switch {
 	case k < 0:

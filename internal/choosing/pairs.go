@@ -86,8 +86,8 @@ func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error
 }
 
 // pairs yields the answers.
-func (r *pairReader) pairs() iter.Seq[scorers.Pair] {
-	return func(yield func(scorers.Pair) bool) {
+func (r *pairReader) pairs() iter.Seq[scorers.AnswerPair] {
+	return func(yield func(scorers.AnswerPair) bool) {
 		for i := range r.places {
 			p := &r.places[i]
 			if r.of != p.head {
@@ -103,7 +103,7 @@ func (r *pairReader) pairs() iter.Seq[scorers.Pair] {
 				r.err = err
 				return
 			}
-			if !yield(scorers.Pair{Base: b, Head: h}) {
+			if !yield(scorers.AnswerPair{Base: b, Head: h}) {
 				return
 			}
 		}

@@ -65,13 +65,13 @@ func TestOneCommentPerSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newThread(t, "body")
-			h.Has("mallory", "User", mark+" not evalrun's")
-			h.Has("robot", "Bot", "<!-- evalrun: another -->")
+			h.AddNotes("mallory", "User", mark+" not evalrun's")
+			h.AddNotes("robot", "Bot", "<!-- evalrun: another -->")
 			f := one.forge(h)
 			first, err := f.Comment(t.Context(), 0, mark, mark+"\nfirst")
 			expect.OK(t, err)
 			for range 250 {
-				h.Has("ann", "User", "a remark")
+				h.AddNotes("ann", "User", "a remark")
 			}
 			second, err := f.Comment(t.Context(), 0, mark, mark+"\nsecond")
 			expect.OK(t, err)
@@ -112,7 +112,7 @@ func TestIssueFollowsTheVerdict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newThread(t, one.key)
-			h.Has("mallory", "User", mark)
+			h.AddNotes("mallory", "User", mark)
 			f := one.forge(h)
 			var did []string
 			for _, failing := range []bool{false, true, true, false} {

@@ -39,8 +39,8 @@ func New(t testing.TB, key string) *Forge {
 	return f
 }
 
-// Has adds notes of an author, of a kind such as User or Bot.
-func (f *Forge) Has(author, kind string, bodies ...string) {
+// AddNotes adds notes of an author, of a kind such as User or Bot.
+func (f *Forge) AddNotes(author, kind string, bodies ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, body := range bodies {

@@ -110,7 +110,7 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	s.moved(todo.doc.Run.Models, plan.Models)
 	progress = &resumedProgress{progress, s.ledger.Spent()}
 	s.retries.enter(running)
-	progress.Start(todo.Ask + todo.Judge)
+	progress.Start(todo.Send + todo.Judge)
 	defer s.noteEchoes()
 	return c.carryOut(ctx, progress, signals)
 }

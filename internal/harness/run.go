@@ -148,6 +148,8 @@ func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel
 	cancel()
 }
 
+// header is the first line of the run file: all that resume, rescore and reports must know without the suites and flags. What the
+// environment or a file of the machine could change later is written out.
 func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
 	now := time.Now().UTC()
 	kept := s.Flags

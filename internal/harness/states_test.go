@@ -58,11 +58,11 @@ func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s after %d: %v", name, settled, err)
 			}
-			if todo.Settled != settled || todo.Settled+todo.Judge+todo.Ask != 4 {
+			if todo.Settled != settled || todo.Settled+todo.Judge+todo.Send != 4 {
 				t.Errorf("%s after %d: %+v, want %d settled of 4", name, settled, todo, settled)
 			}
-			if got := s.generated() - before; got != int64(todo.Ask) || got > int64(4-settled) {
-				t.Errorf("%s after %d: %d generate calls, want %d", name, settled, got, todo.Ask)
+			if got := s.generated() - before; got != int64(todo.Send) || got > int64(4-settled) {
+				t.Errorf("%s after %d: %d generate calls, want %d", name, settled, got, todo.Send)
 			}
 			if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" {
 				t.Errorf("%s after %d: outcomes (-want +got):\n%s", name, settled, diff)
@@ -135,7 +135,7 @@ func TestResumeSendsErrorsOfACompleteRunOnRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" || todo.Ask != 1 || todo.Settled != 3 || s.generated() != before+1 {
+	if diff := cmp.Diff(fourOutcomes, s.outcomes("run")); diff != "" || todo.Send != 1 || todo.Settled != 3 || s.generated() != before+1 {
 		t.Errorf("%+v and %d calls, want 1 of 4; outcomes (-want +got):\n%s", todo, s.generated()-before, diff)
 	}
 }

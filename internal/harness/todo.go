@@ -13,7 +13,7 @@ import (
 
 // Todo compares the plan with what is recorded.
 type Todo struct {
-	Ask     int      // trials to run
+	Send    int      // trials to run
 	Judge   int      // recorded answers that only have to be judged again
 	Settled int      // trials that stay as they are
 	Dropped []string // recorded trials, by case and arm, that the plan does not have any more
@@ -42,7 +42,7 @@ func NewTodo(r *job.Resumption, plan *runner.Plan) (*Todo, error) {
 		case r.Flags.Rescore != "", todo.kept(t, k, ok).Result != nil:
 			todo.Judge++
 		default:
-			todo.Ask++
+			todo.Send++
 		}
 	}
 	for place, fine := range met {

@@ -1,4 +1,4 @@
-// Package overview is what every report says of a run next to its trials: figures for programs, and reasons in short
+// Package overview has what all reports say of a run and of an answer: figures for programs, and reasons in short
 // texts for people. The JSON report and the page of internal/page begin with the same figures.
 //
 // The texts are not made safe for a terminal.

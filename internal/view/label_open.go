@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/labels"
 )
 
-// labelledTrials says of the trials of a run, by their places in the plan, which of them the person has labelled, and which still wait
-// for it. Trials that take no label are in neither.
+// labelledTrials lists trials by their places in the plan: Yes those that the person has labelled, No those that are still to be
+// labelled. Trials that take no label are in neither list.
 type labelledTrials struct {
 	Yes []int `json:"yes"`
 	No  []int `json:"no"`

@@ -120,7 +120,7 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// RunURL is where the page of the run is that was named; where several were, or a folder, it is the list of runs.
+// RunURL is the address of the page of the named run. When a folder or several runs were named, it is the list of runs.
 func (s *Server) RunURL() string {
 	if path := s.options.Dir.NamedRun(s.options.Named); path != "" {
 		return s.URL + "run/" + keyOf(path) + "/"

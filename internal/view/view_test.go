@@ -349,7 +349,7 @@ func TestMargins(t *testing.T) {
 }
 
 // A run whose file is replaced or resumed is read again.
-func TestChanged(t *testing.T) {
+func TestARunThatIsReplacedOrResumedIsReadAgain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
 	s := serve(t)
