@@ -25,7 +25,7 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// What a signal is answered with has ended once caught returns, and nobody's signals are no signal.
+// What a signal is answered with has ended once caught returns, and a missing source of signals is no signal.
 func TestCatch(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)

@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// refusing is a service that makes no call: it says what is missing. It stands in where nothing should be called.
+// refusing is a service that makes no call: it says what is missing. It is used where nothing should be called.
 type refusing string
 
 func (r refusing) err() *eval.Error {

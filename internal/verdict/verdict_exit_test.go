@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// No verdict, or one that nobody knows, is no reason to pass where a rule wants a verdict.
+// No verdict, or an unknown one, is no reason to pass where a rule wants a verdict.
 func TestOnlyKnownVerdictsPass(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[eval.Verdict]int{

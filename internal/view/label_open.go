@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/labels"
 )
 
-// labelledTrials lists trials by their places in the plan: Yes those that the person has labelled, No those that are still to be
-// labelled. Trials that take no label are in neither list.
+// labelledTrials lists trials by their places in the plan: Yes has the labelled ones, No the ones
+// still to be labelled. Trials that take no label are in neither list.
 type labelledTrials struct {
 	Yes []int `json:"yes"`
 	No  []int `json:"no"`
