@@ -19,7 +19,7 @@ import (
 const maxArmsListed = 5
 
 // GitHub writes workflow commands for GitHub Actions: the gate, and the cases that failed or could not be judged,
-// each at its line of the suite. They are errors unless the gate was applied and holds, then warnings. Quarantined
+// each at its line of the suite. They are errors, or warnings where a gate was applied and holds. Quarantined
 // cases are at most warnings. Against a baseline only new failures are annotated; the others are counted.
 func GitHub(w io.Writer, d *journal.Document, _ Options) error {
 	g := github{d: d, problem: "warning", failures: standing.New(d)}

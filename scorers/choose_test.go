@@ -14,7 +14,9 @@ import (
 )
 
 // chosen has a judge choose whose replies come from reply.
-func chosen(t testing.TB, criteria string, p scorers.AnswerPair, reply func(question string) string) (scorers.PairRuling, []scorers.Question) {
+func chosen(
+	t testing.TB, criteria string, p scorers.AnswerPair, reply func(question string) string,
+) (scorers.PairRuling, []scorers.Question) {
 	t.Helper()
 	c := scorers.NewChoosing(&suite.Judge{Name: "strict", Model: "svc-pro"}, criteria)
 	known := map[string]*eval.Judgement{}
