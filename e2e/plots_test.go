@@ -89,7 +89,7 @@ func (p plotRun) trial(r *rand.Rand, n int) *eval.Result {
 
 // ranked adds the ranking of the arms by their pass rates, where they can be ranked.
 func ranked(d *journal.Document) {
-	if all, err := verdict.Rank(d, verdict.Ranked{Metric: eval.MetricPass, Alpha: 0.05}); err == nil {
+	if all, err := verdict.Rank(d, verdict.RankBy{Metric: eval.MetricPass, Alpha: 0.05}); err == nil {
 		d.Ranking = all
 	}
 }

@@ -116,7 +116,7 @@ func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 	for _, text := range texts {
 		rates[text] = pricing.Rate{Input: 1}
 	}
-	run.Prices, _ = json.Marshal(pricing.List{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: rates})
+	run.Prices, _ = json.Marshal(pricing.PriceList{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: rates})
 	for n, text := range texts {
 		if n%4 == 0 {
 			run.Plan.Targets = append(run.Plan.Targets, eval.RunTarget{Suite: run.Suites[0].Name, Name: text, App: text})
@@ -201,7 +201,7 @@ func reach(r *eval.Result, text string, endpoint bool) {
 	q.Contents[0].Parts = append(
 		q.Contents[0].Parts, eval.Part{Data: &eval.Image{Path: text, MIMEType: text}}, eval.Part{Raw: literal}, eval.Part{Result: &results[0]},
 	)
-	q.App = &app.Request{Program: &app.Program{
+	q.App = &app.Request{Program: &app.ProgramRun{
 		Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text,
 	}}
 	if endpoint {

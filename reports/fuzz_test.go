@@ -104,7 +104,7 @@ func literal(s string) json.RawMessage {
 func requestOf(a, b string) *eval.Request {
 	to := &app.Request{HTTP: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
 	if len(a)%2 == 0 {
-		to = &app.Request{Program: &app.Program{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
+		to = &app.Request{Program: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
 	}
 	parts := []eval.Part{
 		{Text: b},

@@ -32,7 +32,7 @@ type Config struct {
 	// TokensMatter is set when tokens have a limit or a budget: prompts are counted then rather than estimated.
 	TokensMatter bool
 	// Prices are for scorers that judge costs. nil: nothing has a price.
-	Prices *pricing.List
+	Prices *pricing.PriceList
 
 	// The order of trials, and when they run.
 
@@ -58,7 +58,7 @@ type Config struct {
 	RepeatUseless bool
 	// Read reads an earlier answer of an application again, since the suite may have changed how. The error is an
 	// *eval.Error.
-	Read func(to app.Target, resp *eval.Response) (*eval.Response, error)
+	Read func(to app.Renderer, resp *eval.Response) (*eval.Response, error)
 
 	// What is written down before a trial has its result.
 

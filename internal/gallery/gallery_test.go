@@ -87,7 +87,7 @@ func TestPassRateIsOfJudgedTrialsAndNullWithoutAny(t *testing.T) {
 func TestUnreadableRunSaysWhy(t *testing.T) {
 	t.Parallel()
 	got := gallery.Unreadable(errors.New("no space left"))
-	expect.Same(t, "summary", got, gallery.Summary{State: "partial", Problem: "no space left"})
+	expect.Same(t, "summary", got, gallery.RunFigures{State: "partial", Problem: "no space left"})
 	text, err := json.Marshal(got)
 	expect.OK(t, err)
 	expect.Same(t, "JSON", string(text),
@@ -118,9 +118,9 @@ func TestPagesEscapeWhateverTheyAreMadeOf(t *testing.T) {
 		if strings.ContainsAny(text, "\x00\r") || strings.ToValidUTF8(text, "") != text {
 			continue // HTML cannot hold them
 		}
-		p := gallery.Page{
+		p := gallery.PageSource{
 			Name: text, Title: text, Maker: text, Area: text, Policy: text, Data: text, Head: text, Root: text, Who: text,
-			Links: []gallery.Link{{Name: text, Title: text, Address: "runs.html"}}, Style: "s.css", Code: "p.js",
+			Links: []gallery.PageLink{{Name: text, Title: text, Address: "runs.html"}}, Style: "s.css", Code: "p.js",
 		}
 		var b strings.Builder
 		expect.OK(t, p.Draw(&b))
@@ -137,7 +137,7 @@ func TestPagesEscapeWhateverTheyAreMadeOf(t *testing.T) {
 
 func TestPageMarksTheLinkToItselfAlone(t *testing.T) {
 	t.Parallel()
-	p := gallery.Page{Name: "trends", Title: "Trends", Maker: "evalrun", Links: []gallery.Link{
+	p := gallery.PageSource{Name: "trends", Title: "Trends", Maker: "evalrun", Links: []gallery.PageLink{
 		{"runs", "Runs", "index.html"}, {"trends", "Trends", "trends.html"},
 	}}
 	var b strings.Builder

@@ -37,7 +37,7 @@ func (todo *Todo) replies() iter.Seq[eval.Judgement] {
 	return func(yield func(eval.Judgement) bool) {
 		more := true
 		todo.doc.PendingJudgements(func(j eval.Judgement) bool { more = yield(j); return more })
-		if !more || todo.doc.Summary.Judging.Replies == 0 {
+		if !more || todo.doc.Summary.JudgeRequests.Replies == 0 {
 			return
 		}
 		for t, err := range todo.doc.Trials() {

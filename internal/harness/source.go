@@ -28,7 +28,7 @@ type fromFile struct{ *answers.Answers }
 func (f fromFile) known(t *runner.Planned) (runner.Recorded, bool) { return f.Recorded(t), true }
 
 // readAnswers takes the answers of a file, and returns records without any: what is not in the file is missed.
-func (s *Session) readAnswers() (*record.Store, error) {
+func (s *Session) readAnswers() (*record.Recordings, error) {
 	given, err := answers.Read(s.Flags.Answers)
 	if err != nil {
 		return nil, err

@@ -160,7 +160,7 @@ func (todo *Todo) answer(k recorded) (out runner.Recorded) {
 	t, err := todo.doc.Trial(k.place)
 	switch {
 	case err != nil || t.Error == nil: // what cannot be read is sent again
-	case t.Response != nil && (t.Error.Kind.Judging() || isUnscored(t)):
+	case t.Response != nil && (t.Error.Kind.IsUnjudged() || isUnscored(t)):
 		out.Result = t
 	default:
 		out.Turns = t.Turns

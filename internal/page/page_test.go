@@ -190,7 +190,7 @@ func everywhere(text string) *eval.Result {
 			System: text, Tools: []tool.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &tool.Choice{Name: text},
 			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Request{
 				HTTP:    &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
-				Program: &app.Program{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
+				Program: &app.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
 			},
 		},
 		Scores: []eval.Score{{

@@ -32,7 +32,7 @@ type Served struct {
 	rows    columns                // of the block that is being filled
 	marks   []journal.Mark         // the same
 	bytes   int                    // of their lines
-	content Content
+	content TextCounts
 	grown   int // blocks that were added by Grow
 }
 
@@ -264,7 +264,7 @@ func (s *Served) Names() []string {
 }
 
 // Content counts the trials whose texts the blocks hold, in full or cut.
-func (s *Served) Content() Content {
+func (s *Served) Content() TextCounts {
 	c := s.content
 	if !newHead(s.doc).NoContent {
 		c.Images = len(s.images)
@@ -272,8 +272,8 @@ func (s *Served) Content() Content {
 	return c
 }
 
-// Content counts texts that came with the data, or from a model.
-type Content struct {
+// TextCounts counts texts that came with the data, or from a model.
+type TextCounts struct {
 	Prompts int // trials with a prompt
 	Answers int // trials with an answer
 	Replies int // of judges
@@ -281,7 +281,7 @@ type Content struct {
 }
 
 // add counts what a trial holds.
-func (c *Content) add(r *eval.Result) {
+func (c *TextCounts) add(r *eval.Result) {
 	if r.Request != nil && slices.ContainsFunc(r.Request.Contents, hasText) {
 		c.Prompts++
 	}
