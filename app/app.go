@@ -13,8 +13,8 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Renderer makes the requests to an application under test, as its suite describes it. Two values of one run are never the same value.
-type Renderer interface {
+// RequestMaker makes the requests to an application under test, as its suite describes it. Each target of a run has a value of its own.
+type RequestMaker interface {
 	// Render makes the request for a case. The error, for people, is a value that does not fit where its template is.
 	Render(in *Input) (*Request, error)
 }

@@ -43,7 +43,7 @@ type Call struct {
 	// TrialID names the trial for evalrun's own emulator. Optional.
 	TrialID string
 	// To is the application that is called; nil: it is the model.
-	To app.Renderer
+	To app.RequestMaker
 	// Target names that application among those of the run, "" for a model.
 	Target string
 	// Vars are the variables of the case, for the templates of an application.

@@ -58,7 +58,7 @@ type Config struct {
 	RepeatUseless bool
 	// Read reads an earlier answer of an application again, since the suite may have changed how. The error is an
 	// *eval.Error.
-	Read func(to app.Renderer, resp *eval.Response) (*eval.Response, error)
+	Read func(to app.RequestMaker, resp *eval.Response) (*eval.Response, error)
 
 	// What is written down before a trial has its result.
 

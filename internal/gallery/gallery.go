@@ -121,8 +121,8 @@ func Summarize(d *journal.Document) RunFigures {
 	case d.Partial():
 		out.State, out.Reason = "partial", string(d.End.Reason)
 	}
-	if d.Gate != nil {
-		out.Exit = new(d.Gate.Exit)
+	if d.Gate() != nil {
+		out.Exit = new(d.Gate().Exit)
 	}
 	return out
 }

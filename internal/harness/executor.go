@@ -24,7 +24,7 @@ type here struct {
 // application is an application under test, and what calls it.
 type application struct {
 	attempter
-	to app.Renderer
+	to app.RequestMaker
 }
 
 // attempter makes one attempt of a call to an application.

@@ -102,9 +102,9 @@ func New(d *journal.Document) Overview {
 		Run:     newRun(d),
 		Summary: newSummary(d),
 		Arms:    []ArmFigures{},
-		Gate:    applied(d.Gate), Comparison: d.Comparison, Ranking: d.Ranking, Race: RaceOf(d),
+		Gate:    applied(d.Gate()), Comparison: d.Comparison(), Ranking: d.Ranking(), Race: RaceOf(d),
 	}
-	if d.Gate == nil {
+	if d.Gate() == nil {
 		out.NoVerdict = NotApplied
 	}
 	for _, one := range d.Summary.Suites {

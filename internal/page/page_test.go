@@ -276,7 +276,7 @@ func compared(t testing.TB) *journal.Document {
 		})
 	}
 	d := testrun.Record(t, &eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}}, &eval.End{Reason: eval.EndCompleted}, all...)
-	d.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
+	d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
 		Suite: "s", BaseArm: "x/p", HeadArm: "x/p", Verdict: eval.Regressed,
 		Cases: compare.Pairing{
 			Paired: 2, Units: 2, Compared: 2, Of: 3, MinPaired: 0.6, Added: []string{"fresh"},

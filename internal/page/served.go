@@ -201,7 +201,7 @@ func (s *Served) Block(name string) ([]byte, error) {
 	case "index":
 		return s.index()
 	case pointsName:
-		return PointsBlock(s.doc.Comparison)
+		return PointsBlock(s.doc.Comparison())
 	}
 	kind, of, _ := strings.Cut(name, "/")
 	if kind == "image" {
@@ -242,7 +242,7 @@ func Head(d *journal.Document) ([]byte, error) { return json.Marshal(newHead(d))
 // ComparedHead is the head block of a run with a gate, with a comparison other than the gate's.
 func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 	with := *d
-	with.Comparison = c
+	with.Decision.Comparison = c
 	h := newHead(&with)
 	h.OtherBaseline = true
 	return json.Marshal(h)
@@ -251,7 +251,7 @@ func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 // Names are the names of all blocks so far, images last. An image may have gone by the time it is read.
 func (s *Served) Names() []string {
 	names := []string{"head", "index"}
-	if hasPoints(s.doc.Comparison) {
+	if hasPoints(s.doc.Comparison()) {
 		names = append(names, pointsName)
 	}
 	for i := range s.blocks {

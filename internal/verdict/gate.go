@@ -16,7 +16,7 @@ import (
 // the result in the document.
 func Apply(d *journal.Document) {
 	comparison := withBaseline(d)
-	d.Ranking = nil
+	var ranked []ranking.Ranking
 	g := eval.Gate{Rules: []eval.GateRule{}}
 	var codes []int
 	for i := range d.Summary.Suites {
@@ -26,7 +26,7 @@ func Apply(d *journal.Document) {
 		s := &d.Summary.Suites[i]
 		config := gateConfig(d, s.Name)
 		if config == nil || config.Best == nil {
-			d.Ranking = append(d.Ranking, afterRace(d, s.Name)...)
+			ranked = append(ranked, afterRace(d, s.Name)...)
 		}
 		if config == nil {
 			codes = append(codes, withoutGate(s.Gated))
@@ -40,7 +40,7 @@ func Apply(d *journal.Document) {
 		if config.Best != nil {
 			rules.best(config.Best)
 		}
-		d.Ranking = append(d.Ranking, rules.ranked...)
+		ranked = append(ranked, rules.ranked...)
 		g.Rules = append(g.Rules, rules.rules...)
 		codes = append(codes, rules.codes...)
 	}
@@ -55,7 +55,7 @@ func Apply(d *journal.Document) {
 		codes = append(codes, exit.OfSignal(d.End.Signal))
 	}
 	g.Exit = exit.Worst(codes...)
-	d.Gate, d.Comparison = &g, comparison
+	d.Decision = &journal.Decision{Gate: g, Comparison: comparison, Ranking: ranked}
 }
 
 // lostSuites are the suites that only the baseline has; no suite of the run has a rule about them.
