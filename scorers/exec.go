@@ -202,7 +202,7 @@ func (x execScorer) Score(a *Answer) Finding {
 		return broken("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))
 	}
 	if f.Reason == "" {
-		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.Value)
+		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.value)
 	}
 	return f
 }
