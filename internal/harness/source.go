@@ -20,7 +20,7 @@ type source interface {
 type unanswered struct{}
 
 func (unanswered) Check(*runner.Plan) error                      { return nil }
-func (unanswered) known(*runner.Planned) (runner.Recorded, bool) { return runner.Recorded{}, false }
+func (unanswered) known(*runner.Planned) (runner.Recorded, bool) { return nil, false }
 
 // fromFile is a file with answers that were made elsewhere.
 type fromFile struct{ *answers.Answers }
