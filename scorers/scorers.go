@@ -260,7 +260,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 		found.Stream = s.Kind
 	}
 	s.CheckSiblings(outer != nil, kind.Options)
-	yaml := s.Source.(entry.YAML)
+	yaml := s.Source.Self()
 	if yaml.Args.IsNull() {
 		yaml.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
 		return nil
@@ -309,7 +309,7 @@ func (t Table) Compile(s *suite.Scorer) *Compiled {
 	}
 	var reported diag.List
 	quiet := *s
-	yaml := s.Source.(entry.YAML)
+	yaml := s.Source.Self()
 	quiet.Source = entry.YAML{Args: yaml.Args.WithDiags(&reported), Entry: yaml.Entry.WithDiags(&reported).Map()}
 	scorer, found := t.build(&quiet, nil)
 	return &Compiled{s, found, scorer, t}

@@ -35,6 +35,9 @@ func (n Node) Pos() diag.Pos {
 	return n.d.pos(n.y)
 }
 
+// Self is the node itself, by which package suite takes nodes without a type of internal/ in its signatures.
+func (n Node) Self() Node { return n }
+
 // Errorf reports an error at the value.
 func (n Node) Errorf(hint, format string, args ...any) {
 	n.d.diags.Errorf(n.Pos(), hint, format, args...)
