@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/labels"
 	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // Config says how a plan is carried out. Fields from Schedule on are optional.
@@ -27,8 +28,7 @@ type Config struct {
 
 	// Counting and prices.
 
-	// CountTokens is suite.CountAlways, CountAuto or CountNever.
-	CountTokens string
+	CountTokens suite.TokenCounting
 	// TokensMatter is set when tokens have a limit or a budget: prompts are counted then rather than estimated.
 	TokensMatter bool
 	// Prices are for scorers that judge costs. nil: nothing has a price.

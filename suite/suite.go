@@ -95,7 +95,7 @@ type Limits struct {
 	BudgetTime        time.Duration
 	Timeout           time.Duration
 	Attempts          int
-	CountTokens       string
+	CountTokens       TokenCounting
 	Models            []ModelLimits
 	// Services are the limits of named services, by name. Settings of a run have them; a suite does not.
 	Services map[string]Limits
@@ -123,11 +123,14 @@ type ModelLimits struct {
 	TokensPerMinute   int
 }
 
-// CountTokens modes of Limits.
+// TokenCounting says when the service counts the tokens of a prompt.
+type TokenCounting string
+
+// The values of Limits.CountTokens; "" is not set.
 const (
-	CountAlways = "always"
-	CountAuto   = "auto"
-	CountNever  = "never"
+	CountAlways TokenCounting = "always"
+	CountAuto   TokenCounting = "auto" // where a limit depends on it
+	CountNever  TokenCounting = "never"
 )
 
 // Target is a model with its configuration: a thing under test.

@@ -184,7 +184,7 @@ func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 		return pick(m, "limits."+name, flag, func(s *suite.Suite) time.Duration { return of(s.Limits) })
 	}
 	money := func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }
-	countTokens := func(s *suite.Suite) string { return s.Limits.CountTokens }
+	countTokens := func(s *suite.Suite) suite.TokenCounting { return s.Limits.CountTokens }
 
 	var l suite.Limits
 	l.Concurrency = number("concurrency", o.Concurrency, func(l suite.Limits) int { return l.Concurrency })

@@ -189,10 +189,10 @@ func (s *Recordings) decodeCase(name string, data []byte) error {
 func (s *Recordings) know(a *StoredAnswer) {
 	s.byID[a.ID] = a
 	s.readJudgements(a.Judgements)
-	var before []eval.Turn
+	trial, before := eval.Trial{ID: a.ID}, []eval.Turn(nil)
 	for i := range a.Turns {
 		t := &a.Turns[i]
-		id := eval.TurnID(a.ID, before)
+		id := trial.TurnID(before)
 		s.byID[id] = &StoredAnswer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
 		before = append(before, eval.Turn{Response: t.Response, Results: t.Results})
 	}

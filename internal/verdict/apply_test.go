@@ -175,7 +175,7 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 	ten := strings.Repeat("f", 10) + all[10:]
 	for name, test := range map[string]struct {
 		head string
-		on   string
+		on   eval.OnInconclusive
 		want eval.GateRule // without its names
 		exit int
 	}{

@@ -177,7 +177,7 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 
 // baseline adds the verdicts of the comparison, one for each arm.
 func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
-	add := func(arm string, v eval.Verdict, why, onInconclusive string) {
+	add := func(arm string, v eval.Verdict, why string, onInconclusive eval.OnInconclusive) {
 		r.rules = append(r.rules, eval.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
 			Holds: holdsUp(v, onInconclusive), Warned: v == eval.Inconclusive && onInconclusive == eval.OnWarn,
@@ -232,12 +232,12 @@ func decisive(a *compare.ArmComparison) string {
 }
 
 // holdsUp reports whether a verdict is one that a gate lets through.
-func holdsUp(v eval.Verdict, onInconclusive string) bool {
+func holdsUp(v eval.Verdict, onInconclusive eval.OnInconclusive) bool {
 	return verdictExit(v, onInconclusive) == exit.CodeOK
 }
 
 // verdictExit is the exit code that a verdict means. Where a rule wants one, none is as good as an invalid one.
-func verdictExit(v eval.Verdict, onInconclusive string) int {
+func verdictExit(v eval.Verdict, onInconclusive eval.OnInconclusive) int {
 	switch v {
 	case eval.Improved, eval.NotWorse:
 		return exit.CodeOK

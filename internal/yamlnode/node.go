@@ -167,6 +167,15 @@ func (n Node) Str() string {
 // Written is a scalar as it is written, null included.
 func (n Node) Written() string { return n.resolve().Value }
 
+// WordOf is Node.Word with constants of a type.
+func WordOf[T ~string](n Node, known ...T) T {
+	words := make([]string, len(known))
+	for i, one := range known {
+		words[i] = string(one)
+	}
+	return T(n.Word(words...))
+}
+
 // Word is a text that must be one of the known words.
 func (n Node) Word(known ...string) string {
 	if n.IsZero() {
