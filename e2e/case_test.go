@@ -89,7 +89,8 @@ func TestEmptyRuns(t *testing.T) {
 			d.Decision.Comparison = &compare.Comparison{NotCompared: true}
 		},
 		"not comparable": func(d *journal.Document) {
-			d.Decision.Comparison = &compare.Comparison{Verdict: eval.Invalid, Why: "the baseline is gone", Arms: []compare.ArmComparison{{HeadArm: "a/b"}}}
+			arms := []compare.ArmComparison{{HeadArm: "a/b"}}
+			d.Decision.Comparison = &compare.Comparison{Verdict: eval.Invalid, Why: "the baseline is gone", Arms: arms}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

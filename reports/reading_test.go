@@ -233,7 +233,8 @@ func TestComparisonsAreSafe(t *testing.T) {
 		a.Cases.Removed, a.Cases.PassedBefore, a.Cases.Changed = []string{one}, []string{one}, []string{one}
 		a.Cases.Added, a.Cases.Duplicates = []string{one}, [][]string{{one, one}}
 		d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{a}, Verdict: eval.Regressed}
-		d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}}}
+		rule := eval.GateRule{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}
+		d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{rule}}
 		markdownOf(t, d)
 		annotationsOf(t, d)
 		parsed(t, written(t, "junit", d, reports.Options{}))

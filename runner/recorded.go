@@ -14,7 +14,7 @@ type FinalResult struct{ Result *eval.Result }
 // AnsweredTrial only has to be judged. The workspace of its result is an absolute path.
 type AnsweredTrial struct{ Result *eval.Result }
 
-// BegunTrial is a live chat of which some turns were answered before the run broke off.
+// BegunTrial has the turns of a live chat that were answered before the run broke off.
 type BegunTrial struct{ Turns []eval.Turn }
 
 func (SettledTrial) recorded()  {}
