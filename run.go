@@ -179,7 +179,7 @@ func (j *Job) report(in rundir.Dir, doc *journal.Document) (*Result, error) {
 	result := &Result{
 		Dir:     rundir.At("").Abs(doc.Dir),
 		Name:    doc.Dir,
-		Exit:    doc.Gate.Exit,
+		Exit:    doc.Gate().Exit,
 		Verdict: overview.HeadlineOf(doc).String(),
 		Counts:  doc.Summary.Counts,
 		End:     doc.End,

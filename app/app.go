@@ -13,8 +13,8 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Target is an application under test, as its suite describes it. Two targets of one run are never the same value.
-type Target interface {
+// RequestMaker makes the requests to an application under test, as its suite describes it. Each target of a run has a value of its own.
+type RequestMaker interface {
 	// Render makes the request for a case. The error, for people, is a value that does not fit where its template is.
 	Render(in *Input) (*Request, error)
 }
@@ -53,9 +53,9 @@ func TraceID(session string) string {
 
 // Request is what an application is sent: exactly one of its members is set. As JSON it is what run files hold, without secrets.
 type Request struct {
-	HTTP    *HTTP    `json:"http,omitempty"`
-	Program *Program `json:"program,omitempty"`
-	Echo    bool     `json:"echo,omitempty"`
+	HTTP    *HTTP       `json:"http,omitempty"`
+	Program *ProgramRun `json:"program,omitempty"`
+	Echo    bool        `json:"echo,omitempty"`
 }
 
 // HTTP is a request to an endpoint.
@@ -102,8 +102,8 @@ type Reading struct {
 	Stream       bool   // the expressions are applied to each server-sent event
 }
 
-// Program is one run of a program.
-type Program struct {
+// ProgramRun is one run of a program.
+type ProgramRun struct {
 	Command []string `json:"command"`
 	// Files are the SHA-256 digests, in hex, of the files that the command names, by their names in the suite's folder.
 	Files map[string]string `json:"files,omitempty"`
@@ -119,7 +119,7 @@ func (r *Request) Withheld() *Request {
 	case r.HTTP != nil:
 		return &Request{HTTP: &HTTP{Method: r.HTTP.Method, Stream: r.HTTP.Stream}}
 	case r.Program != nil:
-		return &Request{Program: &Program{Command: r.Program.Command, Files: r.Program.Files, Workspace: r.Program.Workspace}}
+		return &Request{Program: &ProgramRun{Command: r.Program.Command, Files: r.Program.Files, Workspace: r.Program.Workspace}}
 	}
 	return r
 }

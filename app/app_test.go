@@ -118,7 +118,7 @@ func TestIdentityKeepsNamesOfHeadersAndValuesWithDataOfTheCase(t *testing.T) {
 
 func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 	t.Parallel()
-	program := &app.Program{
+	program := &app.ProgramRun{
 		Command: []string{"python3", "agent.py"}, Files: map[string]string{"agent.py": "ab12"}, Workspace: "cd34",
 		Input: json.RawMessage(`{"prompt":"secret"}`),
 	}
@@ -134,7 +134,7 @@ func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 // Programs and echoes have no secrets, and go into run files as they are.
 func TestRequestsWithoutAnAddressAreRecordedAsTheyAre(t *testing.T) {
 	t.Parallel()
-	for _, r := range []*app.Request{{Echo: true}, {Program: &app.Program{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}}} {
+	for _, r := range []*app.Request{{Echo: true}, {Program: &app.ProgramRun{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}}} {
 		if got := r.Recorded(); got != r {
 			t.Errorf("recorded: got %+v, want the request itself", got)
 		}

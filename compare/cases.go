@@ -153,8 +153,8 @@ func (c *Cases) AllUnnamed() iter.Seq2[int, *Case] {
 	}
 }
 
-// AnyScorers clears the scorer hashes, so that cases pair whatever judged them.
-func (c *Cases) AnyScorers() {
+// IgnoreScorers clears the scorer hashes, so that cases pair whatever judged them.
+func (c *Cases) IgnoreScorers() {
 	for i := range c.kinds.all {
 		c.kinds.all[i].Scorers = ""
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// Lean measures position bias over the cases of an arm: the interval of the judge's preference for the first
+// MeasureLean measures position bias over the cases of an arm: the interval of the judge's preference for the first
 // place, and whether it contradicts itself in most pairs.
-func (c *ArmPreference) Lean(base, head *Side, o Options) {
+func (c *ArmPreference) MeasureLean(base, head *Side, o Options) {
 	m := newMeasure(o, judgedPairs(base, head))
 	c.Level = 1 - 2*o.Alpha
 	if first := m.shares(func(c *Case) (float64, bool) { return c.First.Mean() }); len(first.head) > 0 {

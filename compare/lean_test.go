@@ -46,7 +46,7 @@ func TestJudgeThatContradictsItself(t *testing.T) {
 		{"no pair of different answers", 30, 0, 0, "", false},
 	} {
 		base, head, choice := judged(test.cases, test.contradicted, test.repeats, test.cluster)
-		choice.Lean(base, head, Options{Alpha: 0.05})
+		choice.MeasureLean(base, head, Options{Alpha: 0.05})
 		expect.Same(t, test.name, choice.Unreliable != "", test.unreliable)
 	}
 }
@@ -55,7 +55,7 @@ func TestJudgeThatContradictsItself(t *testing.T) {
 func TestFirstPlaceInterval(t *testing.T) {
 	t.Parallel()
 	interval := func(base, head *Side, choice *ArmPreference) [2]float64 {
-		choice.Lean(base, head, Options{Alpha: 0.05})
+		choice.MeasureLean(base, head, Options{Alpha: 0.05})
 		expect.Same(t, "intervals", choice.FirstPlace.Interval != nil, true)
 		return *choice.FirstPlace.Interval
 	}
@@ -70,6 +70,6 @@ func TestFirstPlaceInterval(t *testing.T) {
 	expect.Same(t, "ten cases, no preference", got[0] < 0.5 && got[1] > 0.5 && got[0] > 0.2 && got[1] < 0.8, true)
 
 	base, head, choice = judged(10, 0, 1, "")
-	choice.Lean(base, head, Options{Alpha: 0.05})
+	choice.MeasureLean(base, head, Options{Alpha: 0.05})
 	expect.Same(t, "nothing but ties", choice.FirstPlace.Interval, nil)
 }

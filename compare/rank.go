@@ -238,7 +238,7 @@ func RankRaced(arms []*Side, left map[string]int, o RankOptions) ranking.Ranking
 		return cmp.Compare(orZero(b.Mean), orZero(a.Mean))
 	})
 	if r.Why != "" {
-		r.NoRanking(r.Why)
+		r.Refuse(r.Why)
 	}
 	for i := range r.Arms {
 		if r.Arms[i].Best {

@@ -72,8 +72,8 @@ type rows struct {
 	more  int
 }
 
-// Included notes where a file is included, so that a report about it can show the chain of includes.
-func (l *List) Included(file string, at Pos) {
+// AddInclude notes where a file is included, so that a report about it can show the chain of includes.
+func (l *List) AddInclude(file string, at Pos) {
 	if l.included == nil {
 		l.included = map[string]Pos{}
 	}
@@ -145,7 +145,7 @@ func (l *List) Merge(other List) {
 		l.Add(d)
 	}
 	for file, at := range other.included {
-		l.Included(file, at)
+		l.AddInclude(file, at)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestMergedListsSayEverythingOnce(t *testing.T) {
 	a.Errorf(Pos{"x", 1, 1}, "", "both")
 	b.Errorf(Pos{"x", 1, 1}, "", "both")
 	b.Warnf(Pos{"x", 2, 1}, "", "one")
-	b.Included("part.yaml", Pos{"x", 3, 1})
+	b.AddInclude("part.yaml", Pos{"x", 3, 1})
 	a.Merge(b)
 	if a.Len() != 2 {
 		t.Errorf("got %d, want 2: %v", a.Len(), a.Sorted())
@@ -101,16 +101,16 @@ func TestMergedListsSayEverythingOnce(t *testing.T) {
 func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
 	t.Parallel()
 	var l List
-	l.Included("b", Pos{"a", 2, 3})
-	l.Included("b", Pos{"z", 9, 9}) // the first time counts
-	l.Included("c", Pos{"b", 4, 5})
-	l.Included("d", Pos{"c", 6, 7})
+	l.AddInclude("b", Pos{"a", 2, 3})
+	l.AddInclude("b", Pos{"z", 9, 9}) // the first time counts
+	l.AddInclude("c", Pos{"b", 4, 5})
+	l.AddInclude("d", Pos{"c", 6, 7})
 	l.Errorf(Pos{"d", 1, 1}, "", "wrong")
 	want := "d:1:1: wrong\n  included from c:6:7\n  included from b:4:5\n  included from a:2:3\n"
 	if diff := cmp.Diff(want, rendered(t, Renderer{}, &l)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	l.Included("a", Pos{"d", 8, 9})
+	l.AddInclude("a", Pos{"d", 8, 9})
 	if n := len(l.Chain("c")); n == 0 || n > 5 {
 		t.Errorf("files that include each other: %d steps, want some, at most 5", n)
 	}

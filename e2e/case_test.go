@@ -86,10 +86,11 @@ func TestEmptyRuns(t *testing.T) {
 	for name, change := range map[string]func(*journal.Document){
 		"empty": nil,
 		"not compared": func(d *journal.Document) {
-			d.Comparison = &compare.Comparison{NotCompared: true}
+			d.Decision.Comparison = &compare.Comparison{NotCompared: true}
 		},
 		"not comparable": func(d *journal.Document) {
-			d.Comparison = &compare.Comparison{Verdict: eval.Invalid, Why: "the baseline is gone", Arms: []compare.ArmComparison{{HeadArm: "a/b"}}}
+			arms := []compare.ArmComparison{{HeadArm: "a/b"}}
+			d.Decision.Comparison = &compare.Comparison{Verdict: eval.Invalid, Why: "the baseline is gone", Arms: arms}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

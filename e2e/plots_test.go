@@ -89,8 +89,8 @@ func (p plotRun) trial(r *rand.Rand, n int) *eval.Result {
 
 // ranked adds the ranking of the arms by their pass rates, where they can be ranked.
 func ranked(d *journal.Document) {
-	if all, err := verdict.Rank(d, verdict.Ranked{Metric: eval.MetricPass, Alpha: 0.05}); err == nil {
-		d.Ranking = all
+	if all, err := verdict.Rank(d, verdict.RankBy{Metric: eval.MetricPass, Alpha: 0.05}); err == nil {
+		d.Decision.Ranking = all
 	}
 }
 
@@ -154,7 +154,7 @@ func TestPlotsHaveScales(t *testing.T) {
 	cheap.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1e-9,"output":3e-7}}}`
 	big, trials := bigRun(400)
 	ruled := func(d *journal.Document) {
-		d.Gate = &eval.Gate{Exit: 1}
+		d.Decision.Gate = eval.Gate{Exit: 1}
 		for _, r := range []eval.GateRule{
 			{Name: "passRate", Value: new(1.0), Limit: 1, Holds: true},
 			{Name: "errors", Value: new(0.0), Limit: 0, Holds: true},
@@ -167,7 +167,7 @@ func TestPlotsHaveScales(t *testing.T) {
 			{Name: "blocked", Value: new(1e-9), Limit: 1e-6},
 		} {
 			r.Suite, r.Arm = "big", "pro/ask"
-			d.Gate.Rules = append(d.Gate.Rules, r)
+			d.Gate().Rules = append(d.Gate().Rules, r)
 		}
 	}
 	for name, test := range map[string]struct {

@@ -116,7 +116,7 @@ func hostileRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 	for _, text := range texts {
 		rates[text] = pricing.Rate{Input: 1}
 	}
-	run.Prices, _ = json.Marshal(pricing.List{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: rates})
+	run.Prices, _ = json.Marshal(pricing.PriceList{Currency: `<img src=x onerror=alert(1)>` + "\u202e", Models: rates})
 	for n, text := range texts {
 		if n%4 == 0 {
 			run.Plan.Targets = append(run.Plan.Targets, eval.RunTarget{Suite: run.Suites[0].Name, Name: text, App: text})
@@ -201,7 +201,7 @@ func reach(r *eval.Result, text string, endpoint bool) {
 	q.Contents[0].Parts = append(
 		q.Contents[0].Parts, eval.Part{Data: &eval.Image{Path: text, MIMEType: text}}, eval.Part{Raw: literal}, eval.Part{Result: &results[0]},
 	)
-	q.App = &app.Request{Program: &app.Program{
+	q.App = &app.Request{Program: &app.ProgramRun{
 		Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text,
 	}}
 	if endpoint {
@@ -222,13 +222,13 @@ func judged(d *journal.Document) {
 	half, low := 0.89, 0.01
 	interval := &[2]float64{-0.08, -0.03}
 	margin := 0.05
-	d.Gate = &eval.Gate{Exit: 1, Rules: []eval.GateRule{
+	d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
 		{Suite: "big", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.95},
 		{Suite: "big", Name: "passRate", Arm: "warm/ask", Value: &half, Limit: 0.8, Holds: true},
 		{Suite: "big", Name: "errors", Value: &low, Limit: 0.02, Holds: true},
 		{Suite: "big", Name: "baseline", Arm: "pro/ask", Verdict: eval.Regressed, Why: "the pass rate is worse"},
 	}}
-	d.Comparison = &compare.Comparison{
+	d.Decision.Comparison = &compare.Comparison{
 		Base: compare.Compared{Run: "20251231-000000-abc", Name: "main"}, Head: compare.Compared{Run: d.Run.ID}, Verdict: eval.Regressed,
 		Arms: []compare.ArmComparison{{
 			Suite: "big", BaseArm: "pro/ask", HeadArm: "pro/ask", Verdict: eval.Regressed,

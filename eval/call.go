@@ -43,7 +43,7 @@ type Call struct {
 	// TrialID names the trial for evalrun's own emulator. Optional.
 	TrialID string
 	// To is the application that is called; nil: it is the model.
-	To app.Target
+	To app.RequestMaker
 	// Target names that application among those of the run, "" for a model.
 	Target string
 	// Vars are the variables of the case, for the templates of an application.
@@ -91,8 +91,8 @@ const (
 	KindBudget       ErrorKind = "budget"       // not sent: the budget is spent; becomes a skip
 )
 
-// Judging reports whether an answer came and could not be judged.
-func (k ErrorKind) Judging() bool { return k == KindUnscored || k == KindScorer }
+// IsUnjudged reports whether an answer came and could not be judged.
+func (k ErrorKind) IsUnjudged() bool { return k == KindUnscored || k == KindScorer }
 
 // Error is why something could not be done, in one type for the client, the
 // decorators and the run file.

@@ -92,7 +92,7 @@ type BaselineRule struct {
 	RunID string `json:"runId,omitempty"`
 	// Alpha is the one-sided error rate of a decision.
 	Alpha          float64        `json:"alpha"`
-	OnInconclusive string         `json:"onInconclusive"` // OnFail, OnWarn or OnPass
+	OnInconclusive OnInconclusive `json:"onInconclusive"`
 	Metrics        []MetricMargin `json:"metrics"`
 	StopEarly      bool           `json:"stopEarly,omitempty"`
 	// MinPaired is the least share of the baseline's cases that a verdict takes; nil is 0.9.
@@ -152,11 +152,14 @@ type MetricMargin struct {
 	Strict bool `json:"strict,omitempty"`
 }
 
-// What an inconclusive comparison does to the exit code.
+// OnInconclusive is what an inconclusive comparison makes of the gate.
+type OnInconclusive string
+
+// The values of OnInconclusive; "" is not set.
 const (
-	OnFail = "fail"
-	OnWarn = "warn"
-	OnPass = "pass"
+	OnFail OnInconclusive = "fail"
+	OnWarn OnInconclusive = "warn"
+	OnPass OnInconclusive = "pass"
 )
 
 // EarlyVerdict says that the verdict on an arm was known before all of its cases ran. It is final.

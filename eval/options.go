@@ -112,13 +112,13 @@ type GateOptions struct {
 
 // RuleOptions decide a comparison.
 type RuleOptions struct {
-	Margin         float64  `json:"margin,omitempty"`
-	Alpha          float64  `json:"alpha,omitempty"`
-	OnInconclusive string   `json:"onInconclusive,omitempty"`
-	Metrics        []string `json:"metrics,omitempty"` // NAME or NAME=MARGIN
-	StopEarly      bool     `json:"stopEarly,omitempty"`
-	MinPaired      *float64 `json:"minPaired,omitempty"`
-	AllowRemoved   []string `json:"allowRemoved,omitempty"` // globs of suites and arms
+	Margin         float64        `json:"margin,omitempty"`
+	Alpha          float64        `json:"alpha,omitempty"`
+	OnInconclusive OnInconclusive `json:"onInconclusive,omitempty"`
+	Metrics        []string       `json:"metrics,omitempty"` // NAME or NAME=MARGIN
+	StopEarly      bool           `json:"stopEarly,omitempty"`
+	MinPaired      *float64       `json:"minPaired,omitempty"`
+	AllowRemoved   []string       `json:"allowRemoved,omitempty"` // globs of suites and arms
 }
 
 // Interleaved is the suite file of Interleave, and the version of it, as git names it, whose arms run next to the suite's own.

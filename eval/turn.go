@@ -167,19 +167,19 @@ func (r *Request) Turns() int {
 
 // TurnID names the call of a trial that follows the answered ones. The first has the trial's own id. A later one has a
 // hash of the replies and results before it, since they are part of its request.
-func TurnID(trialID string, answered []Turn) string {
+func (t *Trial) TurnID(answered []Turn) string {
 	if len(answered) == 0 {
-		return trialID
+		return t.ID
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%s", trialID)
+	fmt.Fprintf(h, "%s", t.ID)
 	for i := range answered {
-		t := &answered[i]
-		fmt.Fprintf(h, "\n%q", t.Text())
-		for _, part := range t.raw() {
+		turn := &answered[i]
+		fmt.Fprintf(h, "\n%q", turn.Text())
+		for _, part := range turn.raw() {
 			fmt.Fprintf(h, " raw %q", part.Raw)
 		}
-		for _, result := range t.Results {
+		for _, result := range turn.Results {
 			fmt.Fprintf(h, " result %q %q %q %t", result.ID, result.Name, result.Text, result.Failed)
 		}
 	}

@@ -89,8 +89,8 @@ func TestTurnIDOfSteps(t *testing.T) {
 	t.Parallel()
 	const calls = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f"}}]}}`
 	result := tool.Result{ID: "1", Name: "f", Text: "x"}
-	base := TurnID("t", []Turn{step(calls, result)})
-	expect.Same(t, "the same, indented", TurnID("t", []Turn{step(strings.ReplaceAll(calls, ":", ": \n"), result)}), base)
+	base := (&Trial{ID: "t"}).TurnID([]Turn{step(calls, result)})
+	expect.Same(t, "the same, indented", (&Trial{ID: "t"}).TurnID([]Turn{step(strings.ReplaceAll(calls, ":", ": \n"), result)}), base)
 	for name, other := range map[string]Turn{
 		"without a result":  step(calls),
 		"another text":      step(calls, tool.Result{ID: "1", Name: "f", Text: "y"}),
@@ -99,7 +99,7 @@ func TestTurnIDOfSteps(t *testing.T) {
 		"two results":       step(calls, result, result),
 		"nothing but texts": step(`{"content":{"parts":[{"text":""}]}}`, result),
 	} {
-		if TurnID("t", []Turn{other}) == base {
+		if (&Trial{ID: "t"}).TurnID([]Turn{other}) == base {
 			t.Errorf("%s: got the name of the step, want another", name)
 		}
 	}
@@ -108,13 +108,13 @@ func TestTurnIDOfSteps(t *testing.T) {
 // Whatever replies hold, different ones make different names.
 func TestTurnID(t *testing.T) {
 	t.Parallel()
-	if TurnID("x", nil) != "x" {
+	if (&Trial{ID: "x"}).TurnID(nil) != "x" {
 		t.Error("the first turn has another name than its trial")
 	}
 	seen := map[string]string{}
 	for _, texts := range [][]string{{""}, {"", ""}, {"a"}, {"a", "b"}, {"ab"}, {"a\nb"}, {"a\"\n\"b"}, {"b", "a"}, {"\xff"}, {"\ufffd"}} {
 		for _, trial := range []string{"x", "x\n"} {
-			id := TurnID(trial, replies(texts...))
+			id := (&Trial{ID: trial}).TurnID(replies(texts...))
 			if other, twice := seen[id]; twice {
 				t.Errorf("%q after %q: got the name of %s, want another", texts, trial, other)
 			}

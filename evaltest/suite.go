@@ -232,12 +232,12 @@ func (s *suiteTest) reportGate(d *journal.Document) {
 		}
 	}
 	s.gate.report(func(t *testing.T) {
-		if d.Gate == nil {
+		if d.Gate() == nil {
 			t.Errorf("no verdict: the gate was not applied\n%s", &text)
 			return
 		}
-		switch why := gateWords()[d.Gate.Exit]; {
-		case d.Gate.Exit == exit.CodeOK:
+		switch why := gateWords()[d.Gate().Exit]; {
+		case d.Gate().Exit == exit.CodeOK:
 			t.Logf("the gate holds\n%s", &text)
 		case d.Partial():
 			t.Errorf("the run is incomplete: %s\n%s", incomplete(d), &text)

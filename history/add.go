@@ -161,7 +161,7 @@ type adder struct {
 
 // total adds up the cells of an arm.
 type total struct {
-	sum         journal.Cell
+	sum         journal.CaseSums
 	rates       float64
 	judged, ran int
 	means       []journal.MetricSum
@@ -182,7 +182,7 @@ func newAdder(tx *sql.Tx, run int64, buckets int) (*adder, error) {
 
 // cells inserts the cells of a document, one by one or only what they come to.
 func (a *adder) cells(doc *journal.Document, each bool) error {
-	for c := range doc.Cells() {
+	for c := range doc.CaseSums() {
 		if err := a.learn(c); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (a *adder) cells(doc *journal.Document, each bool) error {
 }
 
 // learn gives numbers to the words of a cell, which are few and the same over many.
-func (a *adder) learn(c *journal.Cell) error {
+func (a *adder) learn(c *journal.CaseSums) error {
 	err := a.words.know(c.Suite)
 	if err == nil {
 		err = a.words.know(c.Arm)
@@ -217,7 +217,7 @@ func (a *adder) learn(c *journal.Cell) error {
 }
 
 // add takes up a cell.
-func (t *total) add(c *journal.Cell) {
+func (t *total) add(c *journal.CaseSums) {
 	s := &t.sum
 	s.Counts.Pass += c.Counts.Pass
 	s.Counts.Fail += c.Counts.Fail

@@ -74,7 +74,7 @@ func TestTheHistorySaysWhatReportsSay(t *testing.T) {
 	for seed := range uint64(6) {
 		d := drawn(t, folder, seed)
 		expect.OK(t, s.Add(d))
-		runs, err := s.Runs(Filter{Limit: 1})
+		runs, err := s.Runs(RunFilter{Limit: 1})
 		expect.OK(t, err)
 		run := runs[0]
 		expect.Same(t, "run", run.ID, d.Run.ID)
@@ -101,7 +101,7 @@ func TestARunThatIsAddedAgainIsReplaced(t *testing.T) {
 	s := open(t, filepath.Join(folder, "history.db"))
 	d := drawn(t, folder, 1)
 	expect.OK(t, s.Add(d), s.Add(d), s.Add(d))
-	runs, err := s.Runs(Filter{})
+	runs, err := s.Runs(RunFilter{})
 	expect.OK(t, err)
 	expect.Same(t, "runs", len(runs), 1)
 	expect.Same(t, "counts", runs[0].Counts(), d.Summary.Counts)
@@ -114,7 +114,7 @@ func TestAFilterNarrowsTheFiguresOfARun(t *testing.T) {
 	s := open(t, filepath.Join(folder, "history.db"))
 	d := drawn(t, folder, 2)
 	expect.OK(t, s.Add(d))
-	runs, err := s.Runs(Filter{Arms: glob.Patterns{"*/q"}})
+	runs, err := s.Runs(RunFilter{Arms: glob.Patterns{"*/q"}})
 	expect.OK(t, err)
 	want := d.Summary.Suites[0].Arms[1]
 	expect.Same(t, "arm", [2]any{len(runs[0].Arms), runs[0].Arms[0].Arm}, [2]any{1, "t/q"})

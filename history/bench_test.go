@@ -62,7 +62,7 @@ func BenchmarkCourse(b *testing.B) {
 	}
 	b.Run("runs", func(b *testing.B) {
 		for b.Loop() {
-			if runs, err := s.Runs(Filter{Limit: 20}); err != nil || len(runs) != 20 {
+			if runs, err := s.Runs(RunFilter{Limit: 20}); err != nil || len(runs) != 20 {
 				b.Fatalf("got %v, %v, want 20 runs", len(runs), err)
 			}
 		}

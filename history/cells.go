@@ -31,7 +31,7 @@ func hashOf(caseName string) int64 {
 	return int64(h.Sum64() >> 1)     // 63 bits
 }
 
-// cell is a journal.Cell as it is kept.
+// cell is a journal.CaseSums as it is kept.
 type cell struct {
 	place                   int // of the case in the run
 	caseName                []byte
@@ -49,7 +49,7 @@ type cellMetric struct {
 }
 
 // appendCell encodes a cell. names are the words that metrics are called.
-func appendCell(b []byte, place int, c *journal.Cell, names map[string]int64) []byte {
+func appendCell(b []byte, place int, c *journal.CaseSums, names map[string]int64) []byte {
 	b = appendInts(b, place, len(c.Case))
 	b = append(b, c.Case...)
 	b = appendInts(b, c.Counts.Pass, c.Counts.Fail, c.Counts.Error, c.Counts.Skip)
@@ -155,7 +155,7 @@ func newCellBatch(tx *sql.Tx, run int64, buckets int) (*cellBatch, error) {
 }
 
 // add inserts a cell, now or later.
-func (b *cellBatch) add(suite, arm int64, c *journal.Cell, names map[string]int64) error {
+func (b *cellBatch) add(suite, arm int64, c *journal.CaseSums, names map[string]int64) error {
 	key := bucket{suite, arm, hashOf(c.Case) % b.buckets}
 	was := b.waiting[key]
 	is := appendCell(was, b.place, c, names)

@@ -29,7 +29,7 @@ func numbers(c *cell) string {
 func TestCellsComeBack(t *testing.T) {
 	t.Parallel()
 	words := map[string]int64{"tone": 7, "": 1 << 40}
-	all := []journal.Cell{
+	all := []journal.CaseSums{
 		{},
 		{Case: "größe \x00", Counts: eval.Counts{Pass: 1, Fail: 2, Error: 3, Skip: 400}, LatencyMs: 12.25, Metered: 5},
 		{

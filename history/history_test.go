@@ -157,7 +157,7 @@ func TestRunsAreListedWithTheCoursesOfTheirMetrics(t *testing.T) {
 // checkRuns wants the three runs of TestRunsAndCourses, the oldest first; the second is in a directory.
 func checkRuns(t *testing.T, s *Store, second string) {
 	t.Helper()
-	runs, err := s.Runs(Filter{})
+	runs, err := s.Runs(RunFilter{})
 	if err != nil || len(runs) != 3 {
 		t.Fatalf("got %v, %v, want 3 runs", len(runs), err)
 	}
@@ -169,7 +169,8 @@ func checkRuns(t *testing.T, s *Store, second string) {
 	expect.Same(t, "the second run", run, RunRecord{
 		ID: "run-0002", Dir: second, StartedAt: "2026-01-01T00:02:00Z", FinishedAt: "2026-01-01T00:02:01Z",
 		Reason: eval.EndCompleted, Planned: 16,
-		Suites: []Suite{{"suite", "suite.yaml", "h1"}}, Models: []Model{{"svc-pro", "v1", "001"}}, Labels: map[string]string{"branch": "main"},
+		Suites: []SuiteRecord{{"suite", "suite.yaml", "h1"}}, Models: []ModelRecord{{"svc-pro", "v1", "001"}},
+		Labels: map[string]string{"branch": "main"},
 		Arms: []ArmRecord{
 			{Suite: "suite", Arm: "pro/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
 			{Suite: "suite", Arm: "pro-warm/ask", Counts: counts, Tokens: tokens, Judged: 3, Rates: 2.5, PassRate: &rate},
@@ -186,11 +187,11 @@ func checkRuns(t *testing.T, s *Store, second string) {
 // checkFilters wants runs of some arms, and none of a suite that does not exist.
 func checkFilters(t *testing.T, s *Store) {
 	t.Helper()
-	some, err := s.Runs(Filter{Arms: glob.Patterns{"pro-*"}, Limit: 2})
+	some, err := s.Runs(RunFilter{Arms: glob.Patterns{"pro-*"}, Limit: 2})
 	if err != nil || len(some) != 2 || some[0].ID != "run-0002" || len(some[0].Arms) != 1 {
 		t.Errorf("%+v %v, want run-0002 with its one arm", some, err)
 	}
-	none, err := s.Runs(Filter{Suites: glob.Patterns{"other"}})
+	none, err := s.Runs(RunFilter{Suites: glob.Patterns{"other"}})
 	expect.OK(t, err)
 	expect.Same(t, "runs of another suite", len(none), 0)
 }

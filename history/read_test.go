@@ -36,7 +36,7 @@ func document(t *testing.T, dir string) *journal.Document {
 // runsIn is how many runs a history has.
 func runsIn(t *testing.T, s *Store) int {
 	t.Helper()
-	runs, err := s.Runs(Filter{})
+	runs, err := s.Runs(RunFilter{})
 	expect.OK(t, err)
 	return len(runs)
 }
@@ -81,7 +81,7 @@ func TestInMemory(t *testing.T) {
 	expect.OK(t, err)
 	defer s.Close()
 	expect.OK(t, s.Summarize(document(t, sample{id: 1, cases: 3}.write(t, t.TempDir()))))
-	runs, err := s.Runs(Filter{})
+	runs, err := s.Runs(RunFilter{})
 	if err != nil || len(runs) != 1 || len(runs[0].Arms) == 0 {
 		t.Fatalf("got %v, %v, want one run with arms", runs, err)
 	}

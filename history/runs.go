@@ -21,8 +21,8 @@ type RunRecord struct {
 	Emulator   bool              `json:"emulator"`
 	Shard      string            `json:"shard,omitempty"` // I/N, of a run of only a part
 	Planned    int               `json:"planned"`         // trials of its plan
-	Suites     []Suite           `json:"suites"`
-	Models     []Model           `json:"models"`
+	Suites     []SuiteRecord     `json:"suites"`
+	Models     []ModelRecord     `json:"models"`
 	Labels     map[string]string `json:"labels"`
 	Commit     string            `json:"commit,omitempty"`
 	Branch     string            `json:"branch,omitempty"`
@@ -31,15 +31,15 @@ type RunRecord struct {
 	number int64
 }
 
-// Suite is a suite of a run.
-type Suite struct {
+// SuiteRecord is a suite of a run.
+type SuiteRecord struct {
 	Name string `json:"name"`
 	File string `json:"file"`
 	Hash string `json:"hash"`
 }
 
-// Model is a model of a run.
-type Model struct {
+// ModelRecord is a model of a run.
+type ModelRecord struct {
 	Name       string `json:"name"`
 	APIVersion string `json:"apiVersion"`
 	Version    string `json:"version"` // "" when it is not known
@@ -90,8 +90,8 @@ func (r *RunRecord) PassRate() (float64, bool) {
 	return rates / float64(n), true
 }
 
-// Filter chooses runs: those with an arm of a suite that fits. No pattern at all fits everything.
-type Filter struct {
+// RunFilter chooses runs: those with an arm of a suite that fits. No pattern at all fits everything.
+type RunFilter struct {
 	Suites, Arms glob.Patterns
 	Limit        int // of the newest runs; 0: all
 	// Choose picks some of the runs, which are the oldest first and without their parts. Optional: all.
@@ -99,7 +99,7 @@ type Filter struct {
 }
 
 // Runs lists runs, the newest last.
-func (s *Store) Runs(f Filter) ([]RunRecord, error) {
+func (s *Store) Runs(f RunFilter) ([]RunRecord, error) {
 	all, err := s.heads()
 	if err != nil {
 		return nil, s.explain(err)
@@ -150,13 +150,13 @@ func (s *Store) heads() ([]RunRecord, error) {
 }
 
 // fill reads the parts of a run.
-func (s *Store) fill(run *RunRecord, f Filter) (err error) {
-	run.Suites, err = collect(s, func(rows *sql.Rows, one *Suite) error { return rows.Scan(&one.Name, &one.File, &one.Hash) },
+func (s *Store) fill(run *RunRecord, f RunFilter) (err error) {
+	run.Suites, err = collect(s, func(rows *sql.Rows, one *SuiteRecord) error { return rows.Scan(&one.Name, &one.File, &one.Hash) },
 		"SELECT suite, file, hash FROM part WHERE run = ? ORDER BY place", run.number)
 	if err != nil {
 		return err
 	}
-	run.Models, err = collect(s, func(rows *sql.Rows, m *Model) error { return rows.Scan(&m.Name, &m.APIVersion, &m.Version) },
+	run.Models, err = collect(s, func(rows *sql.Rows, m *ModelRecord) error { return rows.Scan(&m.Name, &m.APIVersion, &m.Version) },
 		"SELECT name, apiVersion, version FROM model WHERE run = ? ORDER BY place", run.number)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func TestOddPaths(t *testing.T) {
 	expect.Same(t, "the run, the history and its lock", len(entries), 3)
 	moved := dir + " moved" // runs below the history move with it
 	expect.OK(t, os.Rename(dir, moved))
-	runs, err := open(t, filepath.Join(moved, "history.db")).Runs(Filter{})
+	runs, err := open(t, filepath.Join(moved, "history.db")).Runs(RunFilter{})
 	if err != nil || len(runs) != 1 || runs[0].Dir != filepath.Join(moved, "run-0001") {
 		t.Errorf("got %v, %v, want the run in the folder that was moved", runs, err)
 	}
@@ -79,7 +79,7 @@ func TestUnusable(t *testing.T) {
 			spoil(t, path)
 			s, err := Open(path)
 			if err == nil { // damage further inside is met later
-				_, err = s.Runs(Filter{})
+				_, err = s.Runs(RunFilter{})
 				if err == nil {
 					err = addDir(s, run)
 				}
@@ -90,7 +90,7 @@ func TestUnusable(t *testing.T) {
 				t.Fatalf("got %v, want an error that names the file and the command", err)
 			}
 			expect.OK(t, Rebuild(path, []string{folder}, func(string) {}))
-			runs, err := open(t, path).Runs(Filter{Suites: glob.Patterns{"suite"}, Arms: glob.Patterns{"pro/ask"}})
+			runs, err := open(t, path).Runs(RunFilter{Suites: glob.Patterns{"suite"}, Arms: glob.Patterns{"pro/ask"}})
 			if err != nil || len(runs) == 0 || runs[0].ID != "run-0001" {
 				t.Errorf("got %v, %v, want run-0001", runs, err)
 			}
@@ -130,7 +130,7 @@ func TestRebuild(t *testing.T) {
 		t, os.RemoveAll(gone), os.MkdirAll(filepath.Join(folder, "runs", "broken"), 0o755),
 		os.WriteFile(filepath.Join(folder, "runs", "broken", journal.FileName), []byte("nonsense\n"), 0o600),
 	)
-	before, err := s.Runs(Filter{})
+	before, err := s.Runs(RunFilter{})
 	if err != nil || len(before) != 5 {
 		t.Fatalf("got %v, %v, want 5 runs", before, err)
 	}
@@ -143,7 +143,7 @@ func TestRebuild(t *testing.T) {
 	if len(notices) != 1 || !strings.Contains(notices[0], "broken") {
 		t.Errorf("got %v, want one warning of what is broken", notices)
 	}
-	after, err := open(t, path).Runs(Filter{})
+	after, err := open(t, path).Runs(RunFilter{})
 	expect.OK(t, err)
 	for _, runs := range [][]RunRecord{before, after} {
 		for i := range runs {
@@ -176,7 +176,7 @@ func addMany(path, runs string, writer int) error {
 func wantAll(t *testing.T, path string) {
 	t.Helper()
 	s := open(t, path)
-	runs, err := s.Runs(Filter{})
+	runs, err := s.Runs(RunFilter{})
 	if err != nil || len(runs) != writers*perWriter {
 		t.Fatalf("got %v, %v, want all runs of all writers", len(runs), err)
 	}

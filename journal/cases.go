@@ -6,8 +6,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Cell is one case on one arm in numbers, its repeats added up.
-type Cell struct {
+// CaseSums is one case on one arm in numbers, its repeats added up.
+type CaseSums struct {
 	Suite, Case, Arm string
 	Counts           eval.Counts
 	Rated            eval.Counts // of the trials that count for a gate: not in quarantine, and sent before the verdict was known
@@ -24,11 +24,11 @@ type MetricSum struct {
 	N    int // trials
 }
 
-// Cells yields every case on every arm in the order of the plan, from the index alone: no trial is read. A cell is
+// CaseSums yields every case on every arm in the order of the plan, from the index alone: no trial is read. A cell is
 // good until the next one comes.
-func (d *Document) Cells() iter.Seq[*Cell] {
-	return func(yield func(*Cell) bool) {
-		var cells []Cell
+func (d *Document) CaseSums() iter.Seq[*CaseSums] {
+	return func(yield func(*CaseSums) bool) {
+		var cells []CaseSums
 		for row := range d.Rows() {
 			cells = cells[:0]
 			for e := range row.each {
@@ -45,18 +45,18 @@ func (d *Document) Cells() iter.Seq[*Cell] {
 }
 
 // cellOf finds the cell of a trial's arm among those of its case, or adds it.
-func cellOf(cells *[]Cell, r *digest) *Cell {
+func cellOf(cells *[]CaseSums, r *digest) *CaseSums {
 	for i := range *cells {
 		if c := &(*cells)[i]; c.Arm == r.arm {
 			return c
 		}
 	}
-	*cells = append(*cells, Cell{Suite: r.suite, Case: r.caseName, Arm: r.arm})
+	*cells = append(*cells, CaseSums{Suite: r.suite, Case: r.caseName, Arm: r.arm})
 	return &(*cells)[len(*cells)-1]
 }
 
 // add takes up one trial.
-func (c *Cell) add(r *digest) {
+func (c *CaseSums) add(r *digest) {
 	c.Counts.Add(r.outcome)
 	if r.flags&(isQuarantined|isExtra) == 0 {
 		c.Rated.Add(r.outcome)
@@ -74,7 +74,7 @@ func (c *Cell) add(r *digest) {
 }
 
 // metric adds up a named score.
-func (c *Cell) metric(name string, value float64) {
+func (c *CaseSums) metric(name string, value float64) {
 	for i := range c.Metrics {
 		if c.Metrics[i].Name == name {
 			c.Metrics[i].Sum += value

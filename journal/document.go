@@ -13,11 +13,9 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/regular"
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/ranking"
 )
 
 // Document is a run as reports see it: its header, its summary, and a cursor over its trials in
@@ -27,13 +25,9 @@ type Document struct {
 	Run eval.Run
 	End *eval.End // nil: the run was killed, or is still running
 
-	// Gate is the verdict of the suites' rules. The caller that applies the rules fills it in, as evalrun.Report and
-	// Result.Open do. nil means that no gate was applied: there is no verdict, and reports say so.
-	Gate *eval.Gate
-	// Comparison compares the run with the gate's baseline, and is filled in with Gate; nil when there is no baseline.
-	Comparison *compare.Comparison
-	// Ranking orders the arms of suites whose gate is about the best arm. It is filled in with Gate.
-	Ranking []ranking.Ranking
+	// Decision is what the gate, the baseline and the ranking came to. The caller that applies the rules fills it in, as
+	// evalrun.Report and Result.Open do. nil means that no gate was applied: there is no verdict, and reports say so.
+	Decision *Decision
 
 	Summary Summary
 	Damaged []string // the damaged lines, which were left out

@@ -190,14 +190,14 @@ func TestCellsAddUpRepeats(t *testing.T) {
 	failed.Usage = nil
 	isolated := answered("b", "t/p", eval.Pass, 1)
 	isolated.Quarantine = &eval.Quarantine{Until: "2027-01-01"}
-	var got []Cell
-	for c := range document(t, nil, scored(eval.Pass), scored(eval.Fail), failed, answered("a", "t/q", eval.Pass, 5), isolated).Cells() {
+	var got []CaseSums
+	for c := range document(t, nil, scored(eval.Pass), scored(eval.Fail), failed, answered("a", "t/q", eval.Pass, 5), isolated).CaseSums() {
 		one := *c
 		one.Metrics = slices.Clone(c.Metrics)
 		got = append(got, one)
 	}
 	three := Tokens{Prompt: 2, Output: 1, Total: 3}
-	expect.Same(t, "cells", got, []Cell{
+	expect.Same(t, "cells", got, []CaseSums{
 		{
 			Suite: "s", Case: "a", Arm: "t/p", Counts: eval.Counts{Pass: 1, Fail: 1, Error: 1}, Rated: eval.Counts{Pass: 1, Fail: 1, Error: 1},
 			LatencyMs: 20, Tokens: Tokens{4, 2, 6}, Metered: 2, Metrics: []MetricSum{{"tone", 0.5, 2}},

@@ -87,7 +87,7 @@ func TestWriteAndRead(t *testing.T) {
 	}
 	expect.Same(t, "cases of the arm", arm.Cases, CaseCounts{3, 1, 0, 1})
 	expect.Same(t, "cases", d.Summary.Cases, arm.Cases)
-	expect.Same(t, "metrics", arm.Metrics, []Metric{{"metric", 0.5, 3}})
+	expect.Same(t, "metrics", arm.Metrics, []MeanScore{{"metric", 0.5, 3}})
 	if d.End.Reason != eval.EndCompleted || !d.Partial() {
 		t.Errorf("ended %q, partial %t, want %q and true: it has skips", d.End.Reason, d.Partial(), eval.EndCompleted)
 	}

@@ -14,8 +14,8 @@ type Summary struct {
 	Counts eval.Counts
 	Cases  CaseCounts // every case of every suite and arm, repeats folded
 	Tokens Tokens
-	// Judging counts requests to judges; it is no part of Tokens.
-	Judging JudgeRequests
+	// JudgeRequests counts requests to judges; it is no part of Tokens.
+	JudgeRequests JudgeRequests
 	// PartlyBlocked are the answers that were blocked after some text, and Cut the answers that reached their limit of
 	// tokens.
 	PartlyBlocked, Cut int
@@ -98,7 +98,7 @@ type ArmSummary struct {
 	passSum float64 // sum of their pass rates
 	// MeanLatencyMs is over the trials that were judged.
 	MeanLatencyMs float64
-	Metrics       []Metric // by name
+	Metrics       []MeanScore // by name
 	// Classification is the confusion matrix of the suite's classification, nil without one.
 	Classification *classification.Matrix
 	Unclassified   int // trials that could not be judged, and are not in the matrix
@@ -156,8 +156,8 @@ func (s *Summary) PassRate() (float64, bool) {
 	return sum / float64(max(1, judged)), judged > 0
 }
 
-// Metric is a named score over the cases that have it, repeats averaged inside.
-type Metric struct {
+// MeanScore is a named score over the cases that have it, repeats averaged inside.
+type MeanScore struct {
 	Name string
 	Mean float64
 	N    int // cases
@@ -172,7 +172,7 @@ func summarize(x *index, run *eval.Run) Summary {
 		r := x.digest(&x.entries[i])
 		s.add(&r)
 		if j := x.judgingOf(&x.entries[i]); j != nil {
-			s.Judging.add(*j)
+			s.JudgeRequests.add(*j)
 		}
 		t, ok := suites[r.suite]
 		if !ok {
@@ -365,9 +365,9 @@ func (t *tally) arms(order []string) []ArmSummary {
 		a.arm.Classification, a.arm.Unclassified = a.classes.matrix, a.classes.errors
 		a.arm.MeanLatencyMs = a.latency.value / float64(max(1, a.latency.n))
 		for name, s := range a.metrics {
-			a.arm.Metrics = append(a.arm.Metrics, Metric{name, s.value / float64(s.n), s.n})
+			a.arm.Metrics = append(a.arm.Metrics, MeanScore{name, s.value / float64(s.n), s.n})
 		}
-		slices.SortFunc(a.arm.Metrics, func(x, y Metric) int { return cmp.Compare(x.Name, y.Name) })
+		slices.SortFunc(a.arm.Metrics, func(x, y MeanScore) int { return cmp.Compare(x.Name, y.Name) })
 		out = append(out, a.arm)
 	}
 	place := func(name string) int {

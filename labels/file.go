@@ -23,8 +23,8 @@ const maxFile = 64 << 20
 type File struct {
 	Path string
 
-	said     map[Key][]Label // the last label of each person, in the order of the file
-	people   []string        // names, sorted
+	said     map[AnswerKey][]Label // the last label of each person, in the order of the file
+	people   []string              // names, sorted
 	problems []error
 }
 
@@ -48,7 +48,7 @@ func ReadFile(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the labels cannot be read: %w", err)
 	}
-	f := &File{Path: path, said: map[Key][]Label{}}
+	f := &File{Path: path, said: map[AnswerKey][]Label{}}
 	f.take(data)
 	return f, nil
 }
@@ -128,16 +128,16 @@ func (f *File) add(l *Label) {
 func (f *File) Err() error { return errors.Join(f.problems...) }
 
 // Of returns the last label of each person for an answer, by name. It leaves out labels that were taken back.
-func (f *File) Of(k Key) []Label {
+func (f *File) Of(k AnswerKey) []Label {
 	all := slices.DeleteFunc(slices.Clone(f.said[k]), func(l Label) bool { return l.Label == None && l.Comment == "" })
 	slices.SortFunc(all, func(a, b Label) int { return strings.Compare(a.Who, b.Who) })
 	return all
 }
 
 // Answers returns the answers with a label of pass or fail, in the order of the file.
-func (f *File) Answers() []Key {
+func (f *File) Answers() []AnswerKey {
 	type placed struct {
-		Key
+		AnswerKey
 		line int
 	}
 	var found []placed
@@ -147,9 +147,9 @@ func (f *File) Answers() []Key {
 		}
 	}
 	slices.SortFunc(found, func(a, b placed) int { return cmp.Compare(a.line, b.line) })
-	out := make([]Key, len(found))
+	out := make([]AnswerKey, len(found))
 	for i := range found {
-		out[i] = found[i].Key
+		out[i] = found[i].AnswerKey
 	}
 	return out
 }

@@ -54,16 +54,16 @@ type Label struct {
 	time time.Time // parsed from At
 }
 
-// Key identifies an answer: repeats with the same text, for the same case on the same arm, share a Key.
-type Key struct{ CaseID, Arm, AnswerHash string }
+// AnswerKey identifies an answer: repeats with the same text, for the same case on the same arm, share an AnswerKey.
+type AnswerKey struct{ CaseID, Arm, AnswerHash string }
 
 // Key returns the key of the labelled answer.
-func (l *Label) Key() Key { return Key{l.CaseID, l.Arm, l.AnswerHash} }
+func (l *Label) Key() AnswerKey { return AnswerKey{l.CaseID, l.Arm, l.AnswerHash} }
 
 // KeyOf returns the key of a trial's answer. It reports false when there is no answer, or its hash is unknown.
-func KeyOf(r *eval.Result) (Key, bool) {
+func KeyOf(r *eval.Result) (AnswerKey, bool) {
 	hash := HashOf(r.Response, r.Turns)
-	return Key{r.CaseID, r.Arm, hash}, hash != ""
+	return AnswerKey{r.CaseID, r.Arm, hash}, hash != ""
 }
 
 // FileName is the name of the file with the labels of a suite. The error is about a name that no suite may have, which

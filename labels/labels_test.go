@@ -58,7 +58,7 @@ func TestTheLastLabelOfAPersonCounts(t *testing.T) {
 	}
 	expect.Same(t, "labels", got, []string{`x: Ada fail "so\n"`, `x: Ben fail "<b>wrong</b> & \"so\""`, `y: Ada  "only a remark"`})
 	expect.Same(t, "people", f.People(), []string{"Ada", "Ben", "Cleo"})
-	expect.Same(t, "answers", f.Answers(), []Key{said("", "x", "", "").Key()})
+	expect.Same(t, "answers", f.Answers(), []AnswerKey{said("", "x", "", "").Key()})
 	all := lines(t, filepath.Join(dir, "s.labels.jsonl"))
 	expect.Same(t, "lines", len(all), 6)
 	expect.Same(t, "the second line", all[1], `{"suite":"s","case":"c","caseId":"id","arm":"t/p","repeat":1,"answerHash":`+
@@ -239,7 +239,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 func TestAgreement(t *testing.T) {
 	t.Parallel()
 	const a, b, c, d = 20, 5, 10, 15
-	f := &File{said: map[Key][]Label{}}
+	f := &File{said: map[AnswerKey][]Label{}}
 	for i := range a + b + c + d {
 		text := strconv.Itoa(i)
 		f.add(said("Ada", text, map[bool]string{true: Pass, false: Fail}[i < a+b], ""))

@@ -3,8 +3,8 @@ package pricing
 
 import "github.com/evalrun/evalrun/eval"
 
-// List is a price list.
-type List struct {
+// PriceList is a price list.
+type PriceList struct {
 	Currency string          `json:"currency"`
 	Models   map[string]Rate `json:"models"`
 }
@@ -19,7 +19,7 @@ type Rate struct {
 
 // Of returns the cost of a call's tokens. It is 0 when the list is nil or does not name the model. Tokens that the
 // service's own tools add to a prompt cost as much as the prompt.
-func (p *List) Of(model string, u *eval.Usage) float64 {
+func (p *PriceList) Of(model string, u *eval.Usage) float64 {
 	if p == nil {
 		return 0
 	}
@@ -34,7 +34,7 @@ func (p *List) Of(model string, u *eval.Usage) float64 {
 }
 
 // Knows reports whether the list names a model.
-func (p *List) Knows(model string) bool {
+func (p *PriceList) Knows(model string) bool {
 	if p == nil {
 		return false
 	}

@@ -71,8 +71,8 @@ func Needs(arms int, alpha float64) int {
 // of an arm hold together with an error of alpha.
 func Level(arms int, alpha float64) float64 { return alpha / float64(max(1, arms-1)) }
 
-// NoRanking removes the set of the best and the intervals, and says why.
-func (r *Ranking) NoRanking(why string) {
+// Refuse removes the set of the best and the intervals, and says why.
+func (r *Ranking) Refuse(why string) {
 	r.Why, r.Best = why, []string{}
 	for i := range r.Arms {
 		r.Arms[i].Best, r.Arms[i].Interval = false, nil
@@ -99,7 +99,7 @@ func (r *Ranking) Order(lower func(i, j int) float64) {
 		r.Arms[i].Best = above[i] >= 0
 	}
 	if !slices.ContainsFunc(r.Arms, func(a RankedArm) bool { return a.Best }) {
-		r.NoRanking("each arm is worse than another one on the cases that both have: no arm can be the best of all")
+		r.Refuse("each arm is worse than another one on the cases that both have: no arm can be the best of all")
 		return
 	}
 	for i := range r.Arms {

@@ -109,7 +109,7 @@ func Preferences(arms []string, judged []ChosenPair, o PreferenceOptions) Prefer
 		}
 	}
 	if out.Why != "" {
-		out.NoRanking(out.Why)
+		out.Refuse(out.Why)
 	}
 	return out
 }
@@ -130,8 +130,8 @@ func (p *Preference) Widen(by Preference) {
 	}
 }
 
-// NoRanking removes the set of the best and the intervals, and says why.
-func (p *Preference) NoRanking(why string) {
+// Refuse removes the set of the best and the intervals, and says why.
+func (p *Preference) Refuse(why string) {
 	p.Why, p.Best = why, []string{}
 	for i := range p.Arms {
 		p.Arms[i].Best, p.Arms[i].Interval = false, nil

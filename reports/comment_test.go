@@ -138,7 +138,7 @@ func ownHTML(block string) error {
 
 // withComparison gives a document a baseline from which it differs, with the same texts.
 func withComparison(d *journal.Document, a, b string) {
-	d.Comparison = &compare.Comparison{
+	d.Decision.Comparison = &compare.Comparison{
 		Base: compare.Compared{Run: a, Name: b}, Warnings: []string{a, b},
 		Arms: []compare.ArmComparison{{
 			Suite: a, HeadArm: b, Metrics: []compare.MetricComparison{{Name: a, Verdict: eval.Regressed}},
@@ -148,7 +148,7 @@ func withComparison(d *journal.Document, a, b string) {
 			},
 		}},
 	}
-	d.Gate.Rules = append(d.Gate.Rules, eval.GateRule{Suite: a, Name: "baseline", Arm: b, Verdict: eval.Regressed, Why: a})
+	d.Gate().Rules = append(d.Gate().Rules, eval.GateRule{Suite: a, Name: "baseline", Arm: b, Verdict: eval.Regressed, Why: a})
 }
 
 // No text of a run becomes a link, a picture, a mention or HTML.
@@ -178,7 +178,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 	}
 	d := manyArms(t, 200, strings.Repeat("𝄞", 400))
 	for i := range 100 {
-		d.Gate.Rules = append(d.Gate.Rules, eval.GateRule{Suite: "s", Name: "passRate", Arm: strings.Repeat("𝄞", 400), Limit: float64(i)})
+		d.Gate().Rules = append(d.Gate().Rules, eval.GateRule{Suite: "s", Name: "passRate", Arm: strings.Repeat("𝄞", 400), Limit: float64(i)})
 	}
 	_, rest, _ := strings.Cut(markdownOf(t, d), "Left out")
 	for _, want := range []string{"80 rules", "failed trials", " arms, "} {
@@ -206,9 +206,9 @@ func TestMarkdownComparison(t *testing.T) {
 	if strings.Index(page, "### Newly failing") > strings.Index(page, "### Failed") {
 		t.Errorf("got %v, want what newly fails before what failed", page)
 	}
-	d.Comparison = &compare.Comparison{NotCompared: true}
+	d.Decision.Comparison = &compare.Comparison{NotCompared: true}
 	expect.Contains(t, "the comment", markdownOf(t, d), "Not compared with the baseline (`--no-baseline`).")
-	d.Comparison = &compare.Comparison{Why: "blank"}
+	d.Decision.Comparison = &compare.Comparison{Why: "blank"}
 	expect.Contains(t, "the comment", markdownOf(t, d), "**NOT COMPARABLE**: `blank`")
 }
 

@@ -15,7 +15,7 @@ import (
 func TestDiagnostics(t *testing.T) {
 	t.Parallel()
 	var l diag.List
-	l.Included("parts/p.yaml", diag.Pos{File: "s.yaml", Line: 3, Col: 10})
+	l.AddInclude("parts/p.yaml", diag.Pos{File: "s.yaml", Line: 3, Col: 10})
 	l.Warnf(diag.Pos{File: "s.yaml", Line: 5, Col: 2}, "", "50%% of it")
 	l.Errorf(diag.Pos{File: "parts/p.yaml", Line: 1, Col: 1}, "try `name`", "unknown key `nmae`")
 	l.Errorf(diag.Pos{}, "", "no place")
@@ -67,7 +67,7 @@ func FuzzDiagnostics(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file, message, hint string) {
 		var l diag.List
-		l.Included(file, diag.Pos{File: message, Line: 1, Col: 1})
+		l.AddInclude(file, diag.Pos{File: message, Line: 1, Col: 1})
 		l.Errorf(diag.Pos{File: file, Line: 1, Col: 2}, hint, "%s", message)
 		var b bytes.Buffer
 		if err := reports.DiagnosticsGitHub(&b, &l); err != nil {

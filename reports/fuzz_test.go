@@ -43,7 +43,7 @@ func runOf(t *testing.T, a, b, arm string) *journal.Document {
 		Models:    []eval.Model{{Name: "models/m", APIVersion: "v1", Version: b}},
 		Plan:      eval.RunPlan{Trials: 4, Arms: []string{arm}, Targets: targets},
 	}, &eval.End{Reason: eval.EndStopped, Message: a, Spent: &eval.Spent{Currency: b, BudgetMoney: 1}}, trials...)
-	d.Gate = &eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a, Name: "passRate", Arm: arm}}}
+	d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a, Name: "passRate", Arm: arm}}}
 	return d
 }
 
@@ -104,7 +104,7 @@ func literal(s string) json.RawMessage {
 func requestOf(a, b string) *eval.Request {
 	to := &app.Request{HTTP: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
 	if len(a)%2 == 0 {
-		to = &app.Request{Program: &app.Program{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
+		to = &app.Request{Program: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
 	}
 	parts := []eval.Part{
 		{Text: b},

@@ -98,16 +98,16 @@ func (g *github) gate() {
 	if len(g.d.Run.Suites) == 1 {
 		where = g.d.Run.Suites[0].File
 	}
-	if g.d.Gate == nil {
+	if g.d.Gate() == nil {
 		list := g.list("error")
 		list.shown = append(list.shown, command("error", "evalrun: "+overview.NoVerdict, where, overview.NotApplied))
 		return
 	}
 	broken, warned := g.rules()
-	if g.d.Gate.Exit != 0 {
+	if g.d.Gate().Exit != 0 {
 		list := g.list("error")
 		list.shown = append(list.shown, command(
-			"error", fmt.Sprintf("evalrun: the gate does not hold (exit %d)", g.d.Gate.Exit), where,
+			"error", fmt.Sprintf("evalrun: the gate does not hold (exit %d)", g.d.Gate().Exit), where,
 			cmp.Or(strings.Join(broken, "\n"), "there are trials that failed or could not be judged"),
 		))
 	}
@@ -119,10 +119,10 @@ func (g *github) gate() {
 
 // rules are the broken rules, and the rules that hold with a warning.
 func (g *github) rules() (broken, warned []string) {
-	if g.d.Partial() && g.d.Gate.Exit != 0 {
+	if g.d.Partial() && g.d.Gate().Exit != 0 {
 		broken = append(broken, "not every trial of the plan was judged")
 	}
-	for _, r := range g.d.Gate.Rules {
+	for _, r := range g.d.Gate().Rules {
 		switch {
 		case !r.Holds:
 			broken = append(append(broken, ruleWords(r)), verdictLines(g.d, &r)...)

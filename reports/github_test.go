@@ -53,7 +53,7 @@ func levelOf(t *testing.T, line string) string {
 func TestGitHub(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 100, "no: 50%, really\n::error::x")
-	d.Gate = &eval.Gate{
+	d.Decision.Gate = eval.Gate{
 		Exit: 1,
 		Rules: []eval.GateRule{
 			{Suite: "s", Name: "passRate", Arm: "a/b", Value: new(0.0), Limit: 1},
@@ -73,7 +73,7 @@ func TestGitHub(t *testing.T) {
 			t.Errorf("line %d:\n%s\nwant\n%s", i, lines[i], want)
 		}
 	}
-	d.Gate = &eval.Gate{Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Holds: true}}}
+	d.Decision.Gate = eval.Gate{Rules: []eval.GateRule{{Suite: "s", Name: "passRate", Holds: true}}}
 	for _, line := range annotationsOf(t, d) { // the gate holds: nothing is an error
 		if !strings.HasPrefix(line, "::warning ") {
 			t.Errorf("got %v, want a warning", line)
@@ -93,7 +93,7 @@ func FuzzGitHub(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		d := runOf(t, a, b, b)
 		annotationsOf(t, d)
-		d.Gate.Exit = 0
+		d.Gate().Exit = 0
 		annotationsOf(t, d)
 	})
 }

@@ -222,11 +222,11 @@ func (j *junit) properties(suite string, arm *journal.ArmSummary) []junitPropert
 	if rate, ok := arm.PassRate(); ok {
 		out = append(out, junitProperty{Name: "evalrun.passRate", Value: fmt.Sprintf("%.4f", rate)})
 	}
-	if j.d.Gate == nil {
+	if j.d.Gate() == nil {
 		return append(out, junitProperty{Name: "evalrun.verdict", Value: overview.NoVerdict + ": " + overview.NotApplied})
 	}
-	out = append(out, junitProperty{Name: "evalrun.exit", Value: fmt.Sprint(j.d.Gate.Exit)})
-	for _, rule := range j.d.Gate.Rules {
+	out = append(out, junitProperty{Name: "evalrun.exit", Value: fmt.Sprint(j.d.Gate().Exit)})
+	for _, rule := range j.d.Gate().Rules {
 		if rule.Suite == suite && (rule.Arm == "" || rule.Arm == arm.Name) {
 			word := map[bool]string{true: "holds", false: "does not hold"}[rule.Holds]
 			words := append([]string{word + ": " + ruleWords(rule)}, verdictLines(j.d, &rule)...)

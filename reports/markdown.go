@@ -41,11 +41,11 @@ func Markdown(w io.Writer, d *journal.Document, o Options) error {
 	m.gate()
 	m.race()
 	m.arms()
-	for i := range d.Ranking {
-		m.ranking(&d.Ranking[i])
+	for i := range d.Ranking() {
+		m.ranking(&d.Ranking()[i])
 	}
 	m.classifications()
-	if c := d.Comparison; c != nil {
+	if c := d.Comparison(); c != nil {
 		if err := m.comparison(c); err != nil {
 			return err
 		}
@@ -120,10 +120,10 @@ func (m *markdown) head(links []Link) {
 // mdVerdict is the verdict in the headline.
 func mdVerdict(d *journal.Document) string {
 	words := map[int]string{0: "passed", 1: "failed", 3: "cannot tell yet", 4: "incomplete", 130: "interrupted", 143: "interrupted"}
-	if d.Gate == nil || d.Gate.Exit == 0 && d.Run.Plan.Shard != nil {
+	if d.Gate() == nil || d.Gate().Exit == 0 && d.Run.Plan.Shard != nil {
 		return "no verdict"
 	}
-	return cmp.Or(words[d.Gate.Exit], "failed")
+	return cmp.Or(words[d.Gate().Exit], "failed")
 }
 
 // links writes the links to further reading on one line.
@@ -164,11 +164,11 @@ func (m *markdown) progress() {
 
 // gate lists the rules that do not hold, and counts the rest.
 func (m *markdown) gate() {
-	if m.d.Gate == nil {
+	if m.d.Gate() == nil {
 		m.add("%s.\n\n", typeset.Sentence(overview.NotApplied))
 		return
 	}
-	rules := m.d.Gate.Rules
+	rules := m.d.Gate().Rules
 	if len(rules) == 0 {
 		return
 	}

@@ -24,7 +24,7 @@ func ungated(t *testing.T) *journal.Document {
 		Trial: eval.Trial{ID: "a", Suite: "s", Case: "c", Arm: "t/p", Repeat: 1}, Outcome: eval.Pass,
 		Response: testrun.Answered("Paris", "STOP"),
 	})
-	d.Gate = nil
+	d.Decision = nil
 	return d
 }
 
@@ -73,9 +73,9 @@ func TestLinesOfTrialsHaveNoVerdict(t *testing.T) {
 	t.Parallel()
 	d := ungated(t)
 	for _, name := range []string{"jsonl", "csv"} {
-		d.Gate = nil
+		d.Decision = nil
 		without := written(t, name, d, reports.Options{})
-		d.Gate = &eval.Gate{Exit: 1}
+		d.Decision = &journal.Decision{Gate: eval.Gate{Exit: 1}}
 		expect.Same(t, name, written(t, name, d, reports.Options{}), without)
 	}
 }
@@ -84,7 +84,7 @@ func TestLinesOfTrialsHaveNoVerdict(t *testing.T) {
 func TestJSONOfAnAppliedGate(t *testing.T) {
 	t.Parallel()
 	d := ungated(t)
-	d.Gate = &eval.Gate{}
+	d.Decision = &journal.Decision{}
 	text := written(t, "json", d, reports.Options{})
 	if !strings.Contains(text, `"gate":{"exit":0,"rules":[]}`) || strings.Contains(text, "noVerdict") {
 		t.Errorf("got %s, want an empty gate and no word of a missing verdict", text)
@@ -116,7 +116,7 @@ func TestAShardHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	d := ungated(t)
 	d.Run.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2, Trials: 2}
-	d.Gate = &eval.Gate{}
+	d.Decision = &journal.Decision{}
 	if got := written(t, "markdown", d, reports.Options{}); !strings.Contains(got, "## evalrun: no verdict") {
 		t.Errorf("got %s, want no verdict in its headline", got)
 	}

@@ -39,9 +39,9 @@ func RankingsJSON(w io.Writer, run string, all []ranking.Ranking) error {
 
 // rankings shows the run's rankings, when a gate or a race is about the best arm.
 func (t *screen) rankings() {
-	for i := range t.d.Ranking {
+	for i := range t.d.Ranking() {
 		t.out.WriteString("\n")
-		t.ranking(&t.d.Ranking[i])
+		t.ranking(&t.d.Ranking()[i])
 	}
 }
 

@@ -65,11 +65,11 @@ func worseRun(t testing.TB) *journal.Document {
 		ID: "head", StartedAt: "2026-01-01T00:00:00Z", Suites: []eval.RunSuite{{Name: "s", File: "s.yaml"}}, Plan: eval.RunPlan{Trials: len(all)},
 	}, completed, all...)
 	d.Dir = "head"
-	d.Comparison = &compare.Comparison{
+	d.Decision.Comparison = &compare.Comparison{
 		Base: compare.Compared{Run: "base", Name: "main"}, Head: compare.Compared{Run: "head"}, Verdict: eval.NotWorse,
 		Arms: []compare.ArmComparison{worseArm()},
 	}
-	d.Gate = &eval.Gate{Exit: 1, Rules: []eval.GateRule{
+	d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
 		{Suite: "s", Name: "baseline", Arm: "x/p", Verdict: eval.NotWorse, Holds: true, Warned: true},
 		{Suite: "s", Name: "passRate", Arm: "x/p", Value: new(0.2), Limit: 0.9},
 	}}
@@ -175,7 +175,7 @@ func TestFailuresWithoutBaseline(t *testing.T) {
 	t.Parallel()
 	d := worseRun(t)
 	for _, c := range []*compare.Comparison{nil, {NotCompared: true}, {Why: "no arm is in both"}} {
-		d.Comparison = c
+		d.Decision.Comparison = c
 		for _, format := range []string{"table", "markdown", "github", "junit"} {
 			present(t, written(t, format, d, reports.Options{}), "newly failing", "in the baseline", "since the baseline", "(new)")
 		}
@@ -186,8 +186,8 @@ func TestFailuresWithoutBaseline(t *testing.T) {
 func TestNewFailuresAreAnnotatedFirst(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 100, "no")
-	d.Gate.Exit = 1
-	d.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
+	d.Gate().Exit = 1
+	d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
 		Suite: "s", BaseArm: "a/b", HeadArm: "a/b", Cases: compare.Pairing{Of: 50, Paired: 50, Compared: 50},
 		Flips: []compare.Flip{{Case: "case 49", BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
 	}}}
@@ -232,8 +232,9 @@ func TestComparisonsAreSafe(t *testing.T) {
 		a.Suite, a.HeadArm = d.Run.Suites[0].Name, d.Summary.Suites[0].Arms[0].Name
 		a.Cases.Removed, a.Cases.PassedBefore, a.Cases.Changed = []string{one}, []string{one}, []string{one}
 		a.Cases.Added, a.Cases.Duplicates = []string{one}, [][]string{{one, one}}
-		d.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{a}, Verdict: eval.Regressed}
-		d.Gate = &eval.Gate{Exit: 1, Rules: []eval.GateRule{{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}}}
+		d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{a}, Verdict: eval.Regressed}
+		rule := eval.GateRule{Suite: a.Suite, Arm: a.HeadArm, Name: "baseline", Verdict: eval.Regressed}
+		d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{rule}}
 		markdownOf(t, d)
 		annotationsOf(t, d)
 		parsed(t, written(t, "junit", d, reports.Options{}))

@@ -173,7 +173,7 @@ func TestJUnitSchemas(t *testing.T) {
 		Scores:   []eval.Score{{Scorer: "equals", Value: new(0.0), Reason: text[:400]}},
 	})
 	every, fixture := written(t, "junit", d, reports.Options{}), written(t, "junit", testrun.Every(t), reports.Options{})
-	d.Gate.Rules = []eval.GateRule{{Suite: "s", Name: "passRate", Holds: true}}
+	d.Gate().Rules = []eval.GateRule{{Suite: "s", Name: "passRate", Holds: true}}
 	accepted := written(t, "junit-gate", d, reports.Options{})
 	for name, file := range map[string]string{"every": every, "fixture": fixture, "accepted": accepted} {
 		if !utf8.ValidString(file) {

@@ -147,7 +147,7 @@ func (c *caseReport) http(r *app.HTTP) {
 	}
 }
 
-func (c *caseReport) program(r *app.Program) {
+func (c *caseReport) program(r *app.ProgramRun) {
 	words := make([]string, 0, len(r.Command))
 	for _, word := range r.Command {
 		words = append(words, shellWord(word))

@@ -24,7 +24,7 @@ const (
 // comparing suggests commands that compare arms, or the run with the next one, unless it was compared already. A
 // comparison with a margin is suggested only when there are enough cases: otherwise it could only be inconclusive.
 func (t *table) comparing(run string) []step {
-	if t.d.Comparison != nil {
+	if t.d.Comparison() != nil {
 		return t.changedAnswers(run)
 	}
 	c := t.d.Summary.Counts
@@ -61,7 +61,7 @@ func whichIsBest(run string) step {
 // changedAnswers suggests a diff of the answers of newly failing cases: the report of the run has only the
 // reasons.
 func (t *table) changedAnswers(run string) []step {
-	c := t.d.Comparison
+	c := t.d.Comparison()
 	at := slices.IndexFunc(c.Arms, func(a compare.ArmComparison) bool {
 		return slices.ContainsFunc(a.Flips, func(f compare.Flip) bool { return overview.Fails(&f) })
 	})
@@ -83,8 +83,8 @@ func (t *table) sinceBaseline(e *example) {
 		return
 	}
 	k := t.d.Known(e.place)
-	for i := range t.d.Comparison.Arms {
-		a := &t.d.Comparison.Arms[i]
+	for i := range t.d.Comparison().Arms {
+		a := &t.d.Comparison().Arms[i]
 		if a.Suite != k.Suite || a.HeadArm != k.Arm {
 			continue
 		}

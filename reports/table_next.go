@@ -197,7 +197,7 @@ func (t *table) steps() []step {
 	switch {
 	case t.o.Verbose:
 		all = append(all, t.comparing(run)...)
-	case len(all) == 0 && (t.d.Comparison != nil || t.twoArms() != nil): // without these it is for a later run
+	case len(all) == 0 && (t.d.Comparison() != nil || t.twoArms() != nil): // without these it is for a later run
 		all = t.comparing(run)
 		all = all[:min(1, len(all))]
 	}

@@ -41,7 +41,7 @@ func (t *table) short() error {
 
 // against shows a comparison, in short unless it decides against the run.
 func (t *table) against() {
-	c := t.d.Comparison
+	c := t.d.Comparison()
 	if c == nil {
 		return
 	}
@@ -59,7 +59,7 @@ func (t *table) against() {
 
 // figures shows the verdicts on the first arms, with their numbers.
 func (t *table) figures() {
-	arms := t.d.Comparison.Arms
+	arms := t.d.Comparison().Arms
 	for i := range arms[:min(len(arms), maxBriefs)] {
 		a := &arms[i]
 		t.armVerdict(a)
@@ -135,7 +135,7 @@ func (t *table) scored() (all []score, passed int) {
 
 // isRanked reports whether a table of arms follows the suite's line.
 func (t *table) isRanked(suite string) bool {
-	return slices.ContainsFunc(t.d.Ranking, func(r ranking.Ranking) bool { return r.Suite == suite && r.Why == "" })
+	return slices.ContainsFunc(t.d.Ranking(), func(r ranking.Ranking) bool { return r.Suite == suite && r.Why == "" })
 }
 
 // scoreOf is the line of an arm.
@@ -180,8 +180,8 @@ func (t *table) where() {
 func (t *table) summary() {
 	f := overview.HeadlineOf(t.d)
 	end := ""
-	if t.d.Gate != nil && t.d.Gate.Exit != 0 && !t.d.Running {
-		end = fmt.Sprintf(" (exit %d)", t.d.Gate.Exit)
+	if t.d.Gate() != nil && t.d.Gate().Exit != 0 && !t.d.Running {
+		end = fmt.Sprintf(" (exit %d)", t.d.Gate().Exit)
 	}
 	parts := append(t.parts(), part{partExit, end})
 	for _, optional := range []string{partCost, partTime, partSuites, partRules, partExit} {

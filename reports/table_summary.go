@@ -101,7 +101,7 @@ func (t *table) saved() {
 }
 
 // race says what a race saved, and which arms stayed. The ranking shows who left, and when.
-func (t *table) race(r *overview.Race) {
+func (t *table) race(r *overview.RaceResult) {
 	t.line("%s", r.Words())
 	for i := range r.Suites {
 		t.wrapped("  ", r.Suites[i].Stayed(len(r.Suites) > 1))
@@ -174,7 +174,7 @@ func (t *table) tokensNote(s *eval.Spent) string {
 	if s.Tokens > s.BudgetTokens {
 		return fmt.Sprintf(", %d over: answers were longer than was reserved for them", s.Tokens-s.BudgetTokens)
 	}
-	if rest := s.Tokens - t.d.Summary.Tokens.Total - t.d.Summary.Judging.Tokens.Total; rest > 0 {
+	if rest := s.Tokens - t.d.Summary.Tokens.Total - t.d.Summary.JudgeRequests.Tokens.Total; rest > 0 {
 		return fmt.Sprintf(", %d of them for embeddings and calls that gave no answer", rest)
 	}
 	return ""

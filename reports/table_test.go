@@ -62,7 +62,7 @@ func tableOf(t testing.TB, o reports.Options, trials ...brief) string {
 	}, completed, all...)
 	d.Dir = "it's"
 	if d.Summary.Counts.Fail > 0 {
-		d.Gate.Exit = 1
+		d.Gate().Exit = 1
 	}
 	return written(t, "table", d, o)
 }

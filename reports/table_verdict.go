@@ -70,7 +70,7 @@ func (t *table) cutAnswers() {
 
 // compared shows a comparison in short.
 func (t *table) compared() {
-	switch c := t.d.Comparison; {
+	switch c := t.d.Comparison(); {
 	case c == nil:
 	case c.NotCompared:
 		t.comparison(c)
@@ -123,14 +123,14 @@ func (t *table) tally(outcome eval.Outcome, n int) string {
 
 // gate shows that no gate was applied, or the broken rules and the rules that hold with a warning.
 func (t *table) gate() {
-	if t.d.Gate == nil {
+	if t.d.Gate() == nil {
 		t.line("gate: no verdict: %s", overview.NotApplied)
 		return
 	}
-	if t.d.Partial() && t.d.Gate.Exit != 0 {
-		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
+	if t.d.Partial() && t.d.Gate().Exit != 0 {
+		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate().Exit))
 	}
-	for _, r := range t.d.Gate.Rules {
+	for _, r := range t.d.Gate().Rules {
 		switch {
 		case !r.Holds:
 			t.wrapped("", "gate: "+ruleWords(r))

@@ -12,12 +12,12 @@ import (
 // verdictLines are what a reader must know next to the verdict of a rule about a baseline: the compared cases, and
 // the figures of each metric. Other rules have none.
 func verdictLines(d *journal.Document, r *eval.GateRule) []string {
-	if r.Verdict == "" || d.Comparison == nil {
+	if r.Verdict == "" || d.Comparison() == nil {
 		return nil
 	}
 	var out []string
-	for i := range d.Comparison.Arms {
-		a := &d.Comparison.Arms[i]
+	for i := range d.Comparison().Arms {
+		a := &d.Comparison().Arms[i]
 		if a.Suite != r.Suite || a.HeadArm != r.Arm {
 			continue
 		}

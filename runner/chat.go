@@ -214,7 +214,7 @@ func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, 
 // turn is the trial with the request of its next call, after the answered ones.
 func (t *Planned) turn(answered []eval.Turn) *Planned {
 	next := *t
-	next.Request, next.ID = t.Request.After(answered), eval.TurnID(t.ID, answered)
+	next.Request, next.ID = t.Request.After(answered), t.TurnID(answered)
 	next.render()
 	return &next
 }

@@ -98,7 +98,7 @@ func TestLiveChat(t *testing.T) {
 	// What is known is judged as if it had just come.
 	known := r
 	cfg := config(&fake{}, 1)
-	cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.Recorded{Result: &known} }
+	cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.AnsweredTrial{Result: &known} }
 	second := converse(t, `{equals: reply 1, turn: 1}, {latency: {max: 20ms}, turn: 2}, {tokens: {max: 36}}`, cfg)
 	expect.Same(t, "the outcome of known turns", second.Outcome, eval.Pass)
 	expect.Same(t, "the request of known turns", spoken(second.Request.Contents), want[2])

@@ -46,7 +46,7 @@ func (t *Planned) CanCountTokens() bool { return t.to == nil && !t.guessed }
 // MustCount reports whether the prompt has to be counted by the service, tokensMatter saying that a limit
 // or a budget of tokens is set. A token is at least a byte, so a text of fewer bytes than the model's
 // limit fits; of files nothing is known.
-func (t *Planned) MustCount(mode string, tokensMatter bool) bool {
+func (t *Planned) MustCount(mode suite.TokenCounting, tokensMatter bool) bool {
 	if !t.CanCountTokens() || t.Metadata != nil && !t.Metadata.Supports(service.MethodCountTokens) {
 		return false
 	}

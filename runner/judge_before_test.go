@@ -31,7 +31,7 @@ func TestRecordedJudgements(t *testing.T) {
 			r := *known[t.Repeat]
 			r.Judgements = append([]eval.Judgement{}, r.Judgements...)
 			change(&r)
-			return runner.Recorded{Result: &r}
+			return runner.AnsweredTrial{Result: &r}
 		}
 		_, all := results(t, plan(t, text, runner.Filter{}), cfg)
 		return all, b
@@ -135,10 +135,10 @@ func from(before []eval.Result, change func(*eval.Result)) (iter.Seq[eval.Judgem
 		for _, r := range before {
 			if r.Case == planned.Case && r.Repeat == planned.Repeat {
 				change(&r)
-				return runner.Recorded{Result: &r}
+				return runner.AnsweredTrial{Result: &r}
 			}
 		}
-		return runner.Recorded{}
+		return nil
 	}
 }
 

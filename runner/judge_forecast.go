@@ -17,8 +17,8 @@ type JudgeCost struct {
 	Known                      bool
 }
 
-// Judging estimates what judging the answer takes: UTF-8 bytes / 4.
-func (p *Plan) Judging(t *Planned) []JudgeCost {
+// JudgeCosts estimates what judging the answer takes: UTF-8 bytes / 4.
+func (p *Plan) JudgeCosts(t *Planned) []JudgeCost {
 	var out []JudgeCost
 	answer := t.OutputLimit() / t.candidates()
 	for _, use := range t.Judges() {

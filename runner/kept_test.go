@@ -52,9 +52,9 @@ func TestKept(t *testing.T) {
 	cfg := config(f, 3)
 	cfg.Recorded = func(tr *runner.Planned) runner.Recorded {
 		if tr.Case == "b" {
-			return runner.Recorded{Kept: &eval.Result{Outcome: eval.Err, Error: &eval.Error{Kind: eval.KindStatus}}}
+			return runner.FinalResult{Result: &eval.Result{Outcome: eval.Err, Error: &eval.Error{Kind: eval.KindStatus}}}
 		}
-		return runner.Recorded{Result: &eval.Result{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "a"}}}}}
+		return runner.AnsweredTrial{Result: &eval.Result{Response: &eval.Response{Candidates: []eval.Candidate{{Text: "a"}}}}}
 	}
 	var counts eval.Counts
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), cfg) {

@@ -190,7 +190,7 @@ type Planned struct {
 	Problem error
 
 	scorers []*scorers.Compiled
-	derived []*suite.Metric
+	derived []*suite.DerivedMetric
 	vars    variable.Dict
 	guessed bool               // its tokens cannot be counted
 	tools   *suite.ToolResults // nil: the suite answers no tool calls

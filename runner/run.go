@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/labels"
 	"github.com/evalrun/evalrun/pricing"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // Config says how a plan is carried out. Fields from Schedule on are optional.
@@ -27,12 +28,11 @@ type Config struct {
 
 	// Counting and prices.
 
-	// CountTokens is suite.CountAlways, CountAuto or CountNever.
-	CountTokens string
+	CountTokens suite.TokenCounting
 	// TokensMatter is set when tokens have a limit or a budget: prompts are counted then rather than estimated.
 	TokensMatter bool
 	// Prices are for scorers that judge costs. nil: nothing has a price.
-	Prices *pricing.List
+	Prices *pricing.PriceList
 
 	// The order of trials, and when they run.
 
@@ -50,7 +50,7 @@ type Config struct {
 
 	// Earlier answers, of a run that is resumed or rescored.
 
-	// Recorded returns what earlier runs have of a trial.
+	// Recorded returns what earlier runs have of a trial; nil for nothing.
 	Recorded func(*Planned) Recorded
 	// Replies are earlier replies of judges. Their questions are not sent again.
 	Replies iter.Seq[eval.Judgement]
@@ -58,7 +58,7 @@ type Config struct {
 	RepeatUseless bool
 	// Read reads an earlier answer of an application again, since the suite may have changed how. The error is an
 	// *eval.Error.
-	Read func(to app.Target, resp *eval.Response) (*eval.Response, error)
+	Read func(to app.RequestMaker, resp *eval.Response) (*eval.Response, error)
 
 	// What is written down before a trial has its result.
 
@@ -77,18 +77,6 @@ type Config struct {
 	Session string
 	// Folder returns the folder in which the program of a trial works, by the trial's session; "" for none.
 	Folder func(session string) string
-}
-
-// Recorded is what earlier runs have of a trial.
-type Recorded struct {
-	// Settled trials are neither sent nor yielded.
-	Settled bool
-	// Result, if any, has an answer that only has to be judged. Its workspace is an absolute path.
-	Result *eval.Result
-	// Kept, if any, is the final result, which is yielded as it is.
-	Kept *eval.Result
-	// Turns, if any, are the turns of a live chat that were answered before the run broke off.
-	Turns []eval.Turn
 }
 
 // Stop keeps a run from beginning new trials. Trials that have not begun are skipped, with the reason; trials in progress
@@ -238,13 +226,19 @@ func (r *run) admit(t *Planned) (j job, ok bool) {
 	if r.Recorded == nil {
 		return j, true
 	}
-	known := r.Recorded(t)
-	if known.Kept != nil {
-		known.Kept.Trial = t.Trial
-		r.send(*known.Kept)
+	switch known := r.Recorded(t).(type) {
+	case SettledTrial:
+		return j, false
+	case FinalResult:
+		known.Result.Trial = t.Trial
+		r.send(*known.Result)
+		return j, false
+	case AnsweredTrial:
+		j.known = known.Result
+	case BegunTrial:
+		j.turns = known.Turns
 	}
-	j.known, j.turns = known.Result, known.Turns
-	return j, !known.Settled && known.Kept == nil
+	return j, true
 }
 
 func (r *run) skip(t *Planned) string {

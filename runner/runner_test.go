@@ -268,7 +268,7 @@ func TestCounting(t *testing.T) {
 	if errs != 4 || f.counted.Load() != 1 || f.sent.Load() != 8 {
 		t.Errorf("%d errors, %d counts, %d calls, want 4, 1 and 8", errs, f.counted.Load(), f.sent.Load())
 	}
-	for mode, want := range map[string]int64{suite.CountAlways: 2, suite.CountNever: 0, suite.CountAuto: 0} {
+	for mode, want := range map[suite.TokenCounting]int64{suite.CountAlways: 2, suite.CountNever: 0, suite.CountAuto: 0} {
 		f := &fake{tokens: 1}
 		cfg := config(f, 8)
 		cfg.CountTokens = mode

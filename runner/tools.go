@@ -127,7 +127,7 @@ func (r *run) runTool(ctx context.Context, answer *suite.ToolAnswer, args json.R
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	command := program.Command{
+	command := program.Invocation{
 		Path:    c.Path,
 		Args:    c.Words[1:],
 		Dir:     c.Dir,

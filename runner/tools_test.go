@@ -372,7 +372,7 @@ func TestStepsAreKept(t *testing.T) {
 		}
 		rest := script([]*eval.Response{run, get, says("x", "STOP")}[3-want.calls:]...)
 		one.cfg = config(&rest.fake, 1)
-		one.cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.Recorded{Turns: turns} }
+		one.cfg.Recorded = func(*runner.Planned) runner.Recorded { return runner.BegunTrial{Turns: turns} }
 		second := one.result(t.Context(), t)
 		expect.Same(t, fmt.Sprintf("calls after %d lines", known), len(rest.sent), want.calls)
 		expect.Same(t, fmt.Sprintf("programs after %d lines", known), ran()-before, want.programs)

@@ -87,10 +87,10 @@ func compileNot(a args) Scorer {
 	inner := a.nested(a.Args.Items()[0])
 	return Func(func(a *Answer) Finding {
 		f := inner.Score(a)
-		if !f.scored() || f.NoText {
+		if !f.scored() || f.state == uncheckable {
 			return f
 		}
-		return graded(1-f.Value, f.state == failed, "not wanted: %s", f.Reason)
+		return graded(1-f.value, f.state == failed, "not wanted: %s", f.Reason)
 	})
 }
 
@@ -100,13 +100,13 @@ func compileAll(a args) Scorer {
 		var reasons []string
 		out := Finding{state: passed}
 		least := 1.0 // of the scored parts
-		noText := false
+		unchecked := false
 		for _, s := range inner {
 			f := s.Score(a)
 			if f.state != noScore {
-				least = min(least, f.Value)
+				least = min(least, f.value)
 			}
-			noText = noText || f.NoText
+			unchecked = unchecked || f.state == uncheckable
 			if rank(f) < rank(out) {
 				reasons = nil
 			}
@@ -115,7 +115,9 @@ func compileAll(a args) Scorer {
 				out = f
 			}
 		}
-		out.Value, out.NoText = least, noText && out.state != passed
+		if out.value = least; unchecked && out.fails() {
+			out.state = uncheckable
+		}
 		out.Reason = strings.Join(slices.Compact(reasons), "; ")
 		return out
 	})
@@ -126,7 +128,7 @@ func compileAny(a args) Scorer {
 	return Func(func(a *Answer) Finding {
 		var reasons []string
 		var doubt, good *Finding
-		most, noText := 0.0, false // of the scored parts
+		out := Finding{} // its value is the highest of the scored parts
 		for _, s := range inner {
 			f := s.Score(a)
 			switch {
@@ -135,21 +137,22 @@ func compileAny(a args) Scorer {
 			case f.state == noScore:
 				doubt = &f
 				continue
-			case f.state == failed:
+			case f.fails():
 				reasons = append(reasons, f.Reason)
-				noText = noText || f.NoText
+				out.state = max(out.state, f.state) // one part that cannot be checked is enough
 			case good == nil:
 				good = &f
 			}
-			most = max(most, f.Value)
+			out.value = max(out.value, f.value)
 		}
 		switch {
 		case good != nil:
-			good.Value = most
+			good.value = out.value
 			return *good
 		case doubt != nil:
 			return *doubt
 		}
-		return Finding{Value: most, NoText: noText, Reason: "none passed: " + strings.Join(slices.Compact(reasons), "; ")}
+		out.Reason = "none passed: " + strings.Join(slices.Compact(reasons), "; ")
+		return out
 	})
 }

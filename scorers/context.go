@@ -9,7 +9,7 @@ import (
 // Context is what a run provides to scorers, and what they record for it.
 type Context struct {
 	Trial      eval.Trial
-	Prices     *pricing.List // nil without a price list
+	Prices     *pricing.PriceList // nil without a price list
 	Vectors    Vectors
 	Judgements Judgements
 	Labels     *labels.File // of the suite; nil when no scorer needs them

@@ -97,7 +97,7 @@ func execCalls(calls []tool.Call) []execCall {
 type execScorer struct {
 	path, shown string // shown is the path as the suite writes it
 	gone        error  // why the program has disappeared since it was compiled, else nil
-	command     program.Command
+	command     program.Invocation
 	hidden      *secret.Set // values that the program gets and reasons must not show
 	args        json.RawMessage
 }
@@ -125,7 +125,7 @@ func compileExec(a args) Scorer {
 			return nil
 		}
 	}
-	x := execScorer{command: program.Command{Timeout: suite.CommandTime(yamlnode.Node{})}, hidden: secret.New()}
+	x := execScorer{command: program.Invocation{Timeout: suite.CommandTime(yamlnode.Node{})}, hidden: secret.New()}
 	command := a.Args
 	if a.Args.IsMapping() {
 		m := a.Args.Map(execKeys().Names()...)
@@ -202,7 +202,7 @@ func (x execScorer) Score(a *Answer) Finding {
 		return broken("the program %s wrote something that is not a result: %s: %s", quote(x.shown), err, quote(string(out)))
 	}
 	if f.Reason == "" {
-		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.Value)
+		f.Reason = fmt.Sprintf("%s says %g", quote(x.shown), f.value)
 	}
 	return f
 }

@@ -18,7 +18,7 @@ func FuzzReadFinding(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !(got.Value >= 0 && got.Value <= 1) || got.state == brokeUp || len(got.Reason) > maxReason+3 ||
+		if !(got.value >= 0 && got.value <= 1) || got.state == brokeUp || len(got.Reason) > maxReason+3 ||
 			!utf8.ValidString(got.Reason) {
 			t.Errorf("%q: %+v, want a value from 0 to 1 with a short reason", out, got)
 		}

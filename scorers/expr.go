@@ -56,7 +56,7 @@ func compileExpr(a args) Scorer {
 	}
 	program, err := expression.Compile(a.Args.Str(), exprEnv{}, expression.Grade)
 	if err != nil {
-		var e *expression.Error
+		var e *expression.SyntaxError
 		errors.As(err, &e)
 		a.Args.ErrorfAt(e.Offset, e.Hint, "in the expression: %s", e.Message)
 		return nil

@@ -87,12 +87,14 @@ func (a args) checkValid(m yamlnode.Map) {
 
 func jsonValid() Scorer {
 	return onText(fold{normalize: "none"}, func(got, _ string) Finding {
-		_, failed := readJSON(got)
-		if failed == nil {
+		_, unread := readJSON(got)
+		if unread == nil {
 			return yes("the answer is valid JSON")
 		}
-		failed.NoText = false // whether the answer is readable JSON is what the scorer checks
-		return *failed
+		if unread.state == uncheckable {
+			unread.state = failed // whether the answer is readable JSON is what the scorer checks
+		}
+		return *unread
 	})
 }
 
@@ -135,7 +137,7 @@ func jsonEquals(want any, rules jsondiff.Rules, partial bool) Scorer {
 		}
 		f := no("%s", summary)
 		if partial {
-			f.Value = float64(d.Equal) / float64(d.Equal+d.Unequal)
+			f.value = float64(d.Equal) / float64(d.Equal+d.Unequal)
 			f.Reason = fmt.Sprintf("%d of %d fields match; %s", d.Equal, d.Equal+d.Unequal, f.Reason)
 		}
 		f.Diff = strings.Join(lines, "\n")

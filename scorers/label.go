@@ -88,7 +88,7 @@ func (c labelCheck) score(a *Answer) Finding {
 		return unscored("the labels of the suite are not known here")
 	}
 	t := &a.Context.Trial
-	said := a.Context.Labels.Of(labels.Key{CaseID: t.CaseID, Arm: t.Arm, AnswerHash: labels.HashOf(a.Response, a.Turns)})
+	said := a.Context.Labels.Of(labels.AnswerKey{CaseID: t.CaseID, Arm: t.Arm, AnswerHash: labels.HashOf(a.Response, a.Turns)})
 	said = slices.DeleteFunc(said, func(l labels.Label) bool {
 		return l.Label == labels.None || c.by != nil && !slices.Contains(c.by, l.Who)
 	})

@@ -20,6 +20,10 @@ func Pass(format string, args ...any) Finding { return yes(format, args...) }
 // Fail is the finding of a wrong answer.
 func Fail(format string, args ...any) Finding { return no(format, args...) }
 
+// Uncheckable is the finding of an answer in which there is nothing to check, or that cannot be read. It is a failure, which
+// `not:` does not turn into a pass.
+func Uncheckable(format string, args ...any) Finding { return without(format, args...) }
+
 // Graded is a finding with a value in [0,1].
 func Graded(value float64, passed bool, format string, args ...any) Finding {
 	return graded(value, passed, format, args...)
@@ -61,8 +65,8 @@ func New[T any](name string, compile func(arg T) (Func, error)) Kind {
 		}
 		return Func(func(a *Answer) Finding {
 			f := check(a)
-			if inRange := f.Value >= 0 && f.Value <= 1; !inRange {
-				return broken("its value is %v, which is not within 0 and 1", f.Value)
+			if inRange := f.value >= 0 && f.value <= 1; !inRange {
+				return broken("its value is %v, which is not within 0 and 1", f.value)
 			}
 			return f
 		})

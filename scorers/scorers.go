@@ -52,27 +52,25 @@ type Answer struct {
 	Context *Context
 }
 
-// Finding is the result of a scorer. Make it with Pass, Fail, Graded, Unscored or Broken. The zero Finding is a
-// failure.
+// Finding is the result of a scorer. Make it with Pass, Fail, Graded, Uncheckable, Unscored or Broken, which decide what
+// it is for good. The zero Finding is a failure.
 type Finding struct {
-	Value  float64 // in [0,1]
 	Reason string
-	Diff   string // expected against actual, in several lines; optional
-	// NoText marks a failure because there is nothing to check, or it cannot be read. `not:` does not turn it into a
-	// pass.
-	NoText bool
+	Diff   string               // expected against actual, in several lines; optional
 	Judged *eval.Judged         // the judge's rulings; nil for other scorers
 	Class  *classification.Pair // the answer's class and the correct one, for a classification
 
 	state state
-	why   string // why there is no score
+	value float64 // in [0,1]
+	why   string  // why there is no score
 }
 
 // state is the kind of a finding.
 type state int
 
 const (
-	failed state = iota
+	failed      state = iota
+	uncheckable       // a failure: there is nothing to check, or it cannot be read. `not:` does not turn it into a pass
 	passed
 	noScore // neither a pass nor a failure
 	brokeUp // the scorer itself failed, which makes the trial an error whatever scorer is around it
@@ -86,7 +84,15 @@ func stateOf(holds bool) state {
 }
 
 // scored reports whether there is a score.
-func (f *Finding) scored() bool { return f.state == passed || f.state == failed }
+func (f *Finding) scored() bool { return f.state == passed || f.fails() }
+
+func (f *Finding) fails() bool { return f.state == failed || f.state == uncheckable }
+
+// Passed reports whether the answer is correct.
+func (f *Finding) Passed() bool { return f.state == passed }
+
+// Value is between 0 and 1, and 0 where there is no score.
+func (f *Finding) Value() float64 { return f.value }
 
 // Scorer checks one answer.
 type Scorer interface {
@@ -100,7 +106,7 @@ type Func func(a *Answer) Finding
 func (f Func) Score(a *Answer) Finding { return f(a) }
 
 func yes(format string, args ...any) Finding {
-	return Finding{Value: 1, state: passed, Reason: fmt.Sprintf(format, args...)}
+	return Finding{value: 1, state: passed, Reason: fmt.Sprintf(format, args...)}
 }
 
 func no(format string, args ...any) Finding {
@@ -117,7 +123,7 @@ func broken(format string, args ...any) Finding {
 }
 
 func graded(value float64, holds bool, format string, args ...any) Finding {
-	return Finding{Value: value, state: stateOf(holds), Reason: fmt.Sprintf(format, args...)}
+	return Finding{value: value, state: stateOf(holds), Reason: fmt.Sprintf(format, args...)}
 }
 
 // Kind is a check that a suite can name.
@@ -254,7 +260,7 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 		found.Stream = s.Kind
 	}
 	s.CheckSiblings(outer != nil, kind.Options)
-	yaml := s.Source.(entry.YAML)
+	yaml := s.Source.Self()
 	if yaml.Args.IsNull() {
 		yaml.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
 		return nil
@@ -303,7 +309,7 @@ func (t Table) Compile(s *suite.Scorer) *Compiled {
 	}
 	var reported diag.List
 	quiet := *s
-	yaml := s.Source.(entry.YAML)
+	yaml := s.Source.Self()
 	quiet.Source = entry.YAML{Args: yaml.Args.WithDiags(&reported), Entry: yaml.Entry.WithDiags(&reported).Map()}
 	scorer, found := t.build(&quiet, nil)
 	return &Compiled{s, found, scorer, t}
@@ -345,9 +351,9 @@ func (c *Compiled) Score(a *Answer) (score eval.Score, err error) {
 	if f.state == noScore {
 		return score, nil
 	}
-	score.Value = new(f.Value)
-	if c.spec.Threshold != nil && !f.NoText {
-		score.Passed = f.Value >= *c.spec.Threshold
+	score.Value = new(f.value)
+	if c.spec.Threshold != nil && f.state != uncheckable {
+		score.Passed = f.value >= *c.spec.Threshold
 	}
 	return score, nil
 }
@@ -380,7 +386,7 @@ func (a *Answer) pick(i int) *Answer {
 }
 
 func worse(f, than Finding) bool {
-	return rank(f) < rank(than) || rank(f) == rank(than) && f.Value < than.Value
+	return rank(f) < rank(than) || rank(f) == rank(than) && f.value < than.value
 }
 
 // rank orders findings, the worst first: a scorer that broke, a failure, no score, a pass.

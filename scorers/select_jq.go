@@ -45,7 +45,7 @@ func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 	}}
 }
 
-func runJQ(name string, expression *jq.Expression, value any, text string) (string, *Finding) {
+func runJQ(name string, expression *jq.Code, value any, text string) (string, *Finding) {
 	var lines []string
 	room := maxSelect
 	for v, err := range expression.Run(value) {

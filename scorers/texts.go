@@ -167,7 +167,5 @@ func whyEmpty(c *eval.Candidate) string {
 // without is a failure that `not:` does not turn into a pass. It is for answers without anything to check,
 // unreadable ones, and those whose length alone decides.
 func without(format string, args ...any) Finding {
-	f := no(format, args...)
-	f.NoText = true
-	return f
+	return Finding{state: uncheckable, Reason: fmt.Sprintf(format, args...)}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Application is a target that is not a model of a service. Exactly one field is set. It implements app.Target.
+// Application is a target that is not a model of a service. Exactly one field is set. It implements app.RequestMaker.
 type Application struct {
 	Echo    bool          // answers with the prompt
 	HTTP    *app.Endpoint // how it is called; Render makes its requests

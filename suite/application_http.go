@@ -177,7 +177,7 @@ func (h *endpoint) render(in *rendered) *app.Request {
 func (h *endpoint) request(in *app.Input) (*app.Request, error) {
 	var first error
 	filled := h.rendered(in)
-	filled.report = func(s source, e *tmpl.Error) {
+	filled.report = func(s source, e *tmpl.TemplateError) {
 		if first == nil {
 			first = fmt.Errorf("%s: %s", s.pos(e.Offset), e.Message)
 		}

@@ -212,7 +212,7 @@ func (p *Program) render(in *app.Input) (*app.Request, error) {
 	if err != nil { // impossible: all values were checked
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
-	return &app.Request{Program: &app.Program{
+	return &app.Request{Program: &app.ProgramRun{
 		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest,
 	}}, nil
 }

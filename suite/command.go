@@ -9,6 +9,9 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
+// node is a value as it is written, which is a yamlnode.Node: other programs than this module have none.
+type node interface{ Self() yamlnode.Node }
+
 // Command is a program that a suite starts, with its arguments.
 type Command struct {
 	// Words are the program and its arguments, as written in the suite.
@@ -30,8 +33,8 @@ const (
 )
 
 // CommandTime reads the timeout of a program: ten seconds when source, a node, is absent.
-func CommandTime(source any) time.Duration {
-	n := source.(yamlnode.Node)
+func CommandTime(source node) time.Duration {
+	n := source.Self()
 	if n.IsZero() {
 		return commandTime
 	}
@@ -44,8 +47,8 @@ func CommandTime(source any) time.Duration {
 
 // NewCommand reads a command: a list of the program and its arguments, or the program alone. source is its node. Problems
 // go to the node, and the result is nil without a program. With a nil suite, no file is searched.
-func (s *Suite) NewCommand(source any, of string) *Command {
-	n := source.(yamlnode.Node)
+func (s *Suite) NewCommand(source node, of string) *Command {
+	n := source.Self()
 	words, ok := commandWords(n, of)
 	if !ok {
 		return nil
@@ -60,8 +63,8 @@ func (s *Suite) NewCommand(source any, of string) *Command {
 
 // PassedVariables reads the names of private variables to pass to a program. source is the node of the list. The suite may
 // be nil.
-func (s *Suite) PassedVariables(source any) []string {
-	n := source.(yamlnode.Node)
+func (s *Suite) PassedVariables(source node) []string {
+	n := source.Self()
 	names := n.Strings()
 	for i, item := range n.Items() {
 		switch {

@@ -24,7 +24,7 @@ import (
 type rows struct {
 	node      yamlnode.Node // value of `dataset`
 	files     []string      // paths relative to the suite's folder
-	format    dataset.Format
+	format    dataset.FileFormat
 	separator rune
 	columns   []string // for tables without a header; nil means that the header names them
 	path      *jq.Rows // selects the rows of JSON; nil means that the file is a list of rows
@@ -112,7 +112,7 @@ func (l *loader) rows(m yamlnode.Map) *rows {
 		separator: separator(m.Get("separator")),
 	}
 	r.seed = uint64(m.Get("seed").Int(0, math.MaxInt32)) //nolint:gosec // not negative
-	r.format = dataset.Format(m.Get("format").Word(datasetFormats()...))
+	r.format = dataset.FileFormat(m.Get("format").Word(datasetFormats()...))
 	if v := m.Get("where"); !v.IsZero() {
 		r.where = &filter{node: v}
 	}
@@ -259,7 +259,7 @@ func (s *Suite) all(r *rows, diags *diag.List) iter.Seq[*row] {
 
 // unreadable reports a data file, or a row of it, that cannot be read.
 func (s *Suite) unreadable(r *rows, file string, err error, diags *diag.List) {
-	var e *dataset.Error
+	var e *dataset.LineError
 	var foreign *dataset.Foreign
 	switch {
 	case errors.As(err, &foreign):
@@ -327,7 +327,7 @@ func (s *Suite) yamlRows(r *rows, name string, diags *diag.List) iter.Seq2[*row,
 }
 
 // fileRow makes a row from a whole file: its path, its name, and its text if it is a text file.
-func (s *Suite) fileRow(name string, format dataset.Format) (variable.Dict, error) {
+func (s *Suite) fileRow(name string, format dataset.FileFormat) (variable.Dict, error) {
 	base := path.Base(name)
 	vars := variable.Dict{"file": name, "name": strings.TrimSuffix(base, path.Ext(base))}
 	head, err := s.files.head(name)

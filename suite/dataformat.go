@@ -16,8 +16,8 @@ import (
 
 // Formats that this package reads itself, without package dataset.
 const (
-	formatYAML dataset.Format = "yaml"
-	formatFile dataset.Format = "file" // each file is a row with its path
+	formatYAML dataset.FileFormat = "yaml"
+	formatFile dataset.FileFormat = "file" // each file is a row with its path
 )
 
 // packedEnding is the ending of files compressed with gzip.
@@ -32,7 +32,7 @@ func unpackedName(name string) string {
 }
 
 // formatOf returns the format of a file: as given, or by its ending.
-func (r *rows) formatOf(file string) dataset.Format {
+func (r *rows) formatOf(file string) dataset.FileFormat {
 	if r.format != "" {
 		return r.format
 	}
@@ -51,13 +51,13 @@ func (r *rows) formatOf(file string) dataset.Format {
 	return formatFile
 }
 
-func isTable(f dataset.Format) bool { return f == dataset.CSV || f == dataset.TSV }
+func isTable(f dataset.FileFormat) bool { return f == dataset.CSV || f == dataset.TSV }
 
 // isTable reports whether all rows of a file have the same columns.
 func (r *rows) isTable() bool { return isTable(r.formatOf(r.files[0])) }
 
 // options returns the options to read a file with.
-func (r *rows) options(name string, format dataset.Format) dataset.Options {
+func (r *rows) options(name string, format dataset.FileFormat) dataset.Options {
 	return dataset.Options{
 		Format: format, Separator: r.separator, Columns: r.columns, Rows: r.path, Packed: unpackedName(name) != name,
 	}
@@ -183,7 +183,7 @@ func opaque(head []byte) error {
 	if found := mimetype.Detect(head); heifType(head) != "" || isMedia(found.String()) || found.Is("application/ogg") {
 		return nil
 	}
-	return &dataset.Error{
+	return &dataset.LineError{
 		Message: "the file holds neither text nor an image, sound, a video or a PDF",
 		Hint:    "export it as CSV or JSON lines in UTF-8; `format: file` makes one case of the file itself",
 	}

@@ -39,7 +39,7 @@ func FuzzPrices(f *testing.F) {
 	})
 }
 
-func hasPrice(t *testing.T, p *pricing.List, model string) {
+func hasPrice(t *testing.T, p *pricing.PriceList, model string) {
 	t.Helper()
 	if !p.Knows(model) || p.Of(model, &eval.Usage{}) != 0 {
 		t.Errorf("%s: got no price or one of nothing, want a price that begins at 0", model)

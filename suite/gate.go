@@ -251,7 +251,7 @@ func baseline(n yamlnode.Node) *eval.BaselineRule {
 		b.Alpha = errorRate(v)
 	}
 	if v := m.Get("onInconclusive"); !v.IsZero() {
-		b.OnInconclusive = v.Word(eval.OnFail, eval.OnWarn, eval.OnPass)
+		b.OnInconclusive = yamlnode.WordOf(v, eval.OnFail, eval.OnWarn, eval.OnPass)
 	}
 	if v := m.Get("stopEarly"); !v.IsZero() {
 		b.StopEarly = v.Bool()

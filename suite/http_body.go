@@ -116,7 +116,7 @@ func (b *httpBody) render(in *rendered, out *app.HTTP) {
 		}
 		body = p.render(in, body)
 		if len(body) > maxBody {
-			in.report(p.value, &tmpl.Error{Message: fmt.Sprintf("the body has more than %d bytes", maxBody)})
+			in.report(p.value, &tmpl.TemplateError{Message: fmt.Sprintf("the body has more than %d bytes", maxBody)})
 			return
 		}
 	}

@@ -18,7 +18,7 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 	h := arm.Target.App.endpoint
 	in := h.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
 	in.budget = c.budget
-	in.report = func(s source, e *tmpl.Error) {
+	in.report = func(s source, e *tmpl.TemplateError) {
 		if slices.Contains(requestFunctions(), e.Missing) {
 			hint := fmt.Sprintf("write {{%s}}, without a dot", e.Missing)
 			l.diags.Errorf(s.pos(e.Offset), hint, "case `%s` has no variable `%s`", c.Name, e.Missing)

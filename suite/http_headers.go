@@ -150,7 +150,7 @@ func (h *httpHeader) render(in *rendered, out *app.HTTP) {
 		return
 	}
 	if strings.ContainsFunc(value, isControl) {
-		in.report(h.value, &tmpl.Error{Message: h.broken()})
+		in.report(h.value, &tmpl.TemplateError{Message: h.broken()})
 		return
 	}
 	out.Headers = append(out.Headers, app.Header{Name: h.name, Value: value, Secret: h.secret, Data: h.data})

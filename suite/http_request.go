@@ -20,7 +20,7 @@ func requestFunctions() []string { return []string{"prompt", "messages", "system
 type rendered struct {
 	data   tmpl.Data
 	budget *tmpl.Budget
-	report func(s source, err *tmpl.Error)
+	report func(s source, err *tmpl.TemplateError)
 }
 
 // unnamed stands for the name of a trial in a request that is only hashed or shown, so that readers see where it goes.
@@ -53,7 +53,7 @@ func (r *rendered) fine(s source, err error) bool {
 	if err == nil {
 		return true
 	}
-	var e *tmpl.Error
+	var e *tmpl.TemplateError
 	errors.As(err, &e)
 	r.report(s, e)
 	return false

@@ -57,7 +57,7 @@ func checkIncluded(part yamlnode.Map) {
 		case slices.Contains(whole, e.Name()):
 			e.Key.Errorf("move it into the suite", "`%s` is not taken from a file that is included", e.Name())
 		default:
-			part.Unknown(e, included)
+			part.ReportUnknown(e, included)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (in *includer) open(item yamlnode.Node, name string) (part yamlnode.Map, ok
 		return part, false
 	}
 	shown := in.Shown(name)
-	in.diags.Included(shown, item.Pos())
+	in.diags.AddInclude(shown, item.Pos())
 	root, ok := in.thrift.cutting.Parse(shown, src, in.diags)
 	if !ok {
 		return part, false

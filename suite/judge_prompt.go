@@ -137,7 +137,7 @@ func (p *ownPrompt) Render(vars variable.Dict, fence func(name, text string) str
 		return "", err
 	}
 	text, err := t.Render(vars)
-	var e *tmpl.Error
+	var e *tmpl.TemplateError
 	if errors.As(err, &e) {
 		return "", errors.New(p.source.pos(e.Offset).String() + ": " + e.Message)
 	}

@@ -56,7 +56,7 @@ func baselineBlock() shape.Block {
 			{Name: "alpha", Is: shape.Number(0, MaxAlpha), Doc: "How often a verdict may be wrong."},
 			{
 				Name: "onInconclusive",
-				Is:   shape.Word(eval.OnFail, eval.OnWarn, eval.OnPass),
+				Is:   shape.WordOf(eval.OnFail, eval.OnWarn, eval.OnPass),
 				Doc:  "What an inconclusive comparison makes of the gate; fail when not given.",
 			},
 			{
@@ -125,7 +125,7 @@ func limitsBlock() shape.Block {
 		{Name: "attempts", Is: shape.Int(1, MaxAttempts), Doc: "How often a request is tried; 5 when not given."},
 		{
 			Name: "countTokens",
-			Is:   shape.Word(CountAlways, CountAuto, CountNever),
+			Is:   shape.WordOf(CountAlways, CountAuto, CountNever),
 			Doc:  "When the service counts the tokens of a prompt; auto when not given.",
 		},
 		{Name: "models", Is: shape.Named(anyModelID.Regexp().String(), modelLimits().Shape()), Doc: "Limits of single models."},

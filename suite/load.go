@@ -281,7 +281,7 @@ func (l *loader) limits(n yamlnode.Node) {
 		BudgetTime:        budget.Get("time").Duration(),
 		Timeout:           m.Get("timeout").Duration(),
 		Attempts:          m.Get("attempts").Int(1, MaxAttempts),
-		CountTokens:       m.Get("countTokens").Word(CountAlways, CountAuto, CountNever),
+		CountTokens:       yamlnode.WordOf(m.Get("countTokens"), CountAlways, CountAuto, CountNever),
 	}
 	if v := budget.Get("money"); !v.IsZero() {
 		l.Limits.BudgetMoney = v.Float(1e-9, math.MaxInt32)

@@ -11,21 +11,21 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Metric is a derived metric: a number from 0 to 1, computed for each trial from the values of its named scorers.
-type Metric struct {
+// DerivedMetric is a derived metric: a number from 0 to 1, computed for each trial from the values of its named scorers.
+type DerivedMetric struct {
 	Name    string
 	program *expression.Expression
 }
 
 // Derived returns the derived metrics in the order of the file.
-func (s *Suite) Derived() []*Metric { return s.derived }
+func (s *Suite) Derived() []*DerivedMetric { return s.derived }
 
 // Text returns the expression.
-func (m *Metric) Text() string { return m.program.Text() }
+func (m *DerivedMetric) Text() string { return m.program.Text() }
 
 // Of computes the metric of a trial. ok is false when a score in the expression is unscored or missing, and after a division
 // by zero. A result outside of 0 to 1 is an error.
-func (m *Metric) Of(scores []eval.Score) (value float64, ok bool, err error) {
+func (m *DerivedMetric) Of(scores []eval.Score) (value float64, ok bool, err error) {
 	named := map[string]any{}
 	for _, s := range scores {
 		if s.Name != "" && s.Value != nil {
@@ -55,7 +55,7 @@ func isInfinite(v any) bool {
 }
 
 // lacks reports whether a score that the metric needs is missing.
-func (m *Metric) lacks(scores map[string]any) bool {
+func (m *DerivedMetric) lacks(scores map[string]any) bool {
 	return slices.ContainsFunc(m.program.Reads(), func(r expression.Read) bool {
 		_, there := scores[r.Path[0]]
 		return !there && !r.Optional
@@ -92,13 +92,13 @@ func (l *loader) metrics(n yamlnode.Node) {
 }
 
 // metricOf compiles a metric; nil if it is invalid.
-func metricOf(e yamlnode.Entry, env any) *Metric {
+func metricOf(e yamlnode.Entry, env any) *DerivedMetric {
 	text := e.Value.Str()
 	if text == "" && (!e.Value.IsScalar() || e.Value.IsNull()) {
 		return nil // which was reported
 	}
 	program, err := expression.Compile(text, env, expression.Number)
-	if problem, bad := errors.AsType[*expression.Error](err); bad {
+	if problem, bad := errors.AsType[*expression.SyntaxError](err); bad {
 		e.Value.ErrorfAt(problem.Offset, problem.Hint, "in the metric `%s`: %s", e.Name(), problem.Message)
 		return nil
 	}
@@ -106,5 +106,5 @@ func metricOf(e yamlnode.Entry, env any) *Metric {
 		e.Value.Errorf("such as (precision + recall) / 2", "the metric `%s` names no scorer", e.Name())
 		return nil
 	}
-	return &Metric{e.Name(), program}
+	return &DerivedMetric{e.Name(), program}
 }

@@ -42,7 +42,7 @@ func TestDerivedMetrics(t *testing.T) {
 	}
 }
 
-func derived(t *testing.T, text string) *suite.Metric {
+func derived(t *testing.T, text string) *suite.DerivedMetric {
 	t.Helper()
 	var diags diag.List
 	s := suite.Load(

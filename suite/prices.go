@@ -9,8 +9,8 @@ import (
 )
 
 // LoadPrices reads a price list. Problems go to diags.
-func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.List {
-	p := &pricing.List{Models: map[string]pricing.Rate{}}
+func LoadPrices(shown string, src []byte, diags *diag.List) *pricing.PriceList {
+	p := &pricing.PriceList{Models: map[string]pricing.Rate{}}
 	root, ok := yamlnode.Parse(shown, src, diags)
 	if !ok {
 		return p

@@ -198,7 +198,7 @@ func parse(s source, diags *diag.List) *tmpl.Template { return parseIn(&tmpl.Dia
 func parseIn(d *tmpl.Dialect, s source, diags *diag.List) *tmpl.Template {
 	t, err := d.Parse(s.text)
 	if err != nil {
-		var e *tmpl.Error
+		var e *tmpl.TemplateError
 		errors.As(err, &e)
 		hint := ""
 		switch e.Slip {
@@ -234,7 +234,7 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 	if err == nil {
 		return text, true
 	}
-	var e *tmpl.Error
+	var e *tmpl.TemplateError
 	errors.As(err, &e)
 	s.report(c, e, diags)
 	return "", false
@@ -245,7 +245,7 @@ func (s source) render(c *Case, diags *diag.List) (string, bool) {
 func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
 	v, err := s.evaluate(c)
 	if err != nil {
-		var e *tmpl.Error
+		var e *tmpl.TemplateError
 		errors.As(err, &e)
 		s.report(c, e, diags)
 		return "", false
@@ -253,7 +253,7 @@ func (s source) value(c *Case, diags *diag.List) (variable.Value, bool) {
 	return v, true
 }
 
-// evaluate is like value, and returns the problem as a *tmpl.Error.
+// evaluate is like value, and returns the problem as a *tmpl.TemplateError.
 func (s source) evaluate(c *Case) (variable.Value, error) {
 	v, err := s.t.Value(tmpl.Data{Vars: c.vars}, c.budget)
 	if err != nil {
@@ -269,7 +269,7 @@ func (s source) evaluate(c *Case) (variable.Value, error) {
 }
 
 // report adds a problem of the template for a case, at its position.
-func (s source) report(c *Case, e *tmpl.Error, diags *diag.List) {
+func (s source) report(c *Case, e *tmpl.TemplateError, diags *diag.List) {
 	switch {
 	case errors.Is(e, tmpl.ErrBudget): // reported once for the suite
 	case e.Missing != "" && !e.Inside:

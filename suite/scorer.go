@@ -19,7 +19,7 @@ import (
 // next to them. After the suite is loaded it is only read.
 type Scorer struct {
 	Kind      string
-	Source    any // the entry as written, which package scorers compiles
+	Source    written // the entry, which package scorers compiles
 	Name      string
 	Weight    float64
 	Required  bool
@@ -30,6 +30,9 @@ type Scorer struct {
 	Suite     *Suite // nil outside of a suite
 	Needs     Needs  // result of Kinds.Check
 }
+
+// written is an entry as it is written, which is an entry.YAML.
+type written interface{ Self() entry.YAML }
 
 // Needs lists what a scorer and its nested scorers need to score an answer.
 type Needs struct {
@@ -66,11 +69,11 @@ func (s *Scorer) At() diag.Pos { return s.yaml().Entry.Key(s.Kind).Pos() }
 // JSON returns the entry with its templates rendered.
 func (s *Scorer) JSON() []byte { return s.yaml().Entry.JSON(nil) }
 
-func (s *Scorer) yaml() entry.YAML { return s.Source.(entry.YAML) }
+func (s *Scorer) yaml() entry.YAML { return s.Source.Self() }
 
 // Nested reads an entry inside any, all or not, which cannot have a name, weight or arms. source is its node. The result is
 // nil when the entry names no kind.
-func Nested(source any, kinds Kinds) *Scorer { return parseScorer(source.(yamlnode.Node), kinds, true) }
+func Nested(source node, kinds Kinds) *Scorer { return parseScorer(source.Self(), kinds, true) }
 
 // parseScorer reads an entry of a scorers list. Problems of the keys next to the kind go to the node's list, and the
 // kind's arguments are left to Kinds.Check.

@@ -16,7 +16,7 @@ func (l *loader) service(n yamlnode.Node) {
 		l.untrustedService(m)
 		return
 	}
-	l.Service = Service{
+	l.Service = UnnamedService{
 		BaseURL:       l.env(m.Get("baseUrl")),
 		APIVersion:    l.envWord(m.Get("apiVersion"), service.APIVersions),
 		HeaderPrefix:  l.env(m.Get("headerPrefix")),

@@ -32,15 +32,15 @@ type Suite struct {
 	Name        string
 	Description string
 	Tags        []string // tags of every case, in addition to its own
-	Service     Service
+	Service     UnnamedService
 	Services    []*NamedService // in the order of the file
 	Targets     []*Target
 	Prompts     []*Prompt
 	Limits      Limits
 	Embedding   Embedding
-	Judges      []*Judge         // in the order of the file
-	Prices      *pricing.List    // nil without a price list
-	Gate        *eval.GateConfig // nil without a gate block
+	Judges      []*Judge           // in the order of the file
+	Prices      *pricing.PriceList // nil without a price list
+	Gate        *eval.GateConfig   // nil without a gate block
 
 	arms       []Arm
 	defaults   caseDef
@@ -61,7 +61,7 @@ type Suite struct {
 	labelled   bool                // a scorer compares with people's labels
 	budget     *tmpl.Budget        // limit for rendering templates during Load; nil afterwards
 	costs      map[string]diag.Pos // positions of `cost` scorers, by the names of the arms that they score
-	derived    []*Metric
+	derived    []*DerivedMetric
 	pairing    *pairing // names in this and the earlier version; nil without an earlier version
 	misspelled misspelled
 }
@@ -74,8 +74,8 @@ type Embedding struct {
 	Pos        diag.Pos
 }
 
-// Service is the address of the unnamed service, and how to authenticate. Fields that the suite does not set are "".
-type Service struct {
+// UnnamedService is the address of the unnamed service, and how to authenticate. Fields that the suite does not set are "".
+type UnnamedService struct {
 	BaseURL       string
 	APIVersion    string
 	HeaderPrefix  string
@@ -95,7 +95,7 @@ type Limits struct {
 	BudgetTime        time.Duration
 	Timeout           time.Duration
 	Attempts          int
-	CountTokens       string
+	CountTokens       TokenCounting
 	Models            []ModelLimits
 	// Services are the limits of named services, by name. Settings of a run have them; a suite does not.
 	Services map[string]Limits
@@ -123,11 +123,14 @@ type ModelLimits struct {
 	TokensPerMinute   int
 }
 
-// CountTokens modes of Limits.
+// TokenCounting says when the service counts the tokens of a prompt.
+type TokenCounting string
+
+// The values of Limits.CountTokens; "" is not set.
 const (
-	CountAlways = "always"
-	CountAuto   = "auto"
-	CountNever  = "never"
+	CountAlways TokenCounting = "always"
+	CountAuto   TokenCounting = "auto" // where a limit depends on it
+	CountNever  TokenCounting = "never"
 )
 
 // Target is a model with its configuration: a thing under test.

@@ -58,7 +58,7 @@ func (a *ToolAnswer) Text(args variable.Object, vars variable.Dict) (string, err
 	}
 	all[argsName] = args
 	text, err := a.text.t.Render(all)
-	var e *tmpl.Error
+	var e *tmpl.TemplateError
 	if !errors.As(err, &e) {
 		return text, err
 	}

@@ -24,7 +24,7 @@ func (f *filter) compile(first *row, diags *diag.List) {
 	if first.of.isTable() {
 		env = first.vars.Plain()
 	}
-	var problem *expression.Error
+	var problem *expression.SyntaxError
 	var err error
 	if f.program, err = expression.Compile(f.node.Str(), env, expression.Truth); errors.As(err, &problem) {
 		f.node.WithDiags(diags).ErrorfAt(problem.Offset, problem.Hint, "in the expression: %s", problem.Message)
@@ -52,7 +52,7 @@ func (f *filter) takes(r *row) (bool, error) {
 	}
 	for _, read := range f.program.Reads() {
 		if !read.Optional && lacks(r.vars, read.Path) {
-			return false, &expression.Error{
+			return false, &expression.SyntaxError{
 				Message: fmt.Sprintf("it has no `%s`", read),
 				Hint:    fmt.Sprintf("`%s ?? \"\"` is the empty text where there is none", read),
 			}
@@ -90,7 +90,7 @@ func (s *Suite) filtered(r *rows, diags *diag.List) iter.Seq[*row] {
 	return func(yield func(*row) bool) {
 		for one := range s.all(r, diags) {
 			taken, err := r.where.takes(one)
-			var lack *expression.Error
+			var lack *expression.SyntaxError
 			switch {
 			case errors.As(err, &lack):
 				diags.Errorf(one.pos, lack.Hint, "`where` cannot be determined for the row: %s", lack.Message)

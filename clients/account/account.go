@@ -8,9 +8,9 @@ import (
 
 // Account says where a service is and how to talk to it.
 type Account struct {
-	BaseURL string // Required. Without a trailing slash or with one
-	Key     string // Optional: sent where the protocol wants it
-	Tokens  Tokens // Optional: access tokens, sent as bearer tokens instead of a key
+	BaseURL string      // Required. Without a trailing slash or with one
+	Key     string      // Optional: sent where the protocol wants it
+	Tokens  TokenSource // Optional: access tokens, sent as bearer tokens instead of a key
 	// Headers go with every request. Optional.
 	Headers http.Header
 	// Secrets are further texts that must not show, such as values of headers. Optional.
@@ -26,8 +26,8 @@ type Account struct {
 	Transport http.RoundTripper
 }
 
-// Tokens hands out access tokens. The errors are *eval.Error.
-type Tokens interface {
+// TokenSource hands out access tokens. The errors are *eval.Error.
+type TokenSource interface {
 	// Token is one that is good as far as is known.
 	Token(ctx context.Context) (string, error)
 	// Renew replaces one that the service refused; false when that is of no use, since it is new.

@@ -81,7 +81,7 @@ func candidate(blocks []json.RawMessage, reason string, f wire.Fields) (eval.Can
 	}
 	out.Extra = eval.NewExtra(extra)
 	if more || out.Parts != nil || len(extra) > 0 {
-		raw := append(wirejson.Object(`{"content":`), wire.Compact(wire.Encode(blocks))...)
+		raw := append(wirejson.OpenObject(`{"content":`), wire.Compact(wire.Encode(blocks))...)
 		raw = append(raw, `,"role":"assistant"`...)
 		extra["stop_reason"] = wire.Quoted(reason)
 		out.Raw = json.RawMessage(append(wire.AppendMembers(raw, out.Extra), '}'))
@@ -101,13 +101,13 @@ func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 	}
 	switch kind {
 	case "text":
-		to.Text(text)
+		to.AddText(text)
 		for _, value := range f {
 			more = more || !wire.IsEmpty(value)
 		}
 		return more, to.Size()
 	case "thinking":
-		to.Think(thinking)
+		to.AddThought(thinking)
 	case "redacted_thinking": // encrypted thoughts, and no answer
 	case "tool_use":
 		var id, name wire.Word
@@ -117,9 +117,9 @@ func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 		if name == "" {
 			return true, &wire.ShapeError{Field: "tool_use.name", Found: "nothing"}
 		}
-		to.Call(&tool.Call{ID: string(id), Name: string(name), Args: wire.Arguments(wire.ArgumentsIn(f["input"]))})
+		to.AddCall(&tool.Call{ID: string(id), Name: string(name), Args: wire.Arguments(wire.ArgumentsIn(f["input"]))})
 	default:
-		to.Other(raw)
+		to.AddOther(raw)
 	}
 	return true, to.Size()
 }
@@ -127,8 +127,8 @@ func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 // readUsage reads the service's record of what an answer cost; nil when there is none that could be true. Its input
 // leaves out what was read from a cache or written to one.
 func readUsage(f wire.Fields) *eval.Usage {
-	var c wire.Counts
-	var input, written wire.Number
+	var c wire.TokenCounts
+	var input, written wire.LenientInt
 	wire.TakeCount(f, &input, "input_tokens")
 	wire.TakeCount(f, &written, "cache_creation_input_tokens")
 	wire.TakeCount(f, &c.Cached, "cache_read_input_tokens")

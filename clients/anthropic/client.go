@@ -76,7 +76,7 @@ func explain(e *eval.Error) *eval.Response {
 // CountTokens requests the number of tokens of the prompt of the call, its system text and its tools included.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	var answer struct {
-		InputTokens *wire.Number `json:"input_tokens"`
+		InputTokens *wire.LenientInt `json:"input_tokens"`
 	}
 	started := time.Now()
 	err := c.caller.Ask(ctx, c.caller.URL("v1/messages/count_tokens", call.Model), protocol.CountBody(&call.Request),

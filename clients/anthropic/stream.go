@@ -17,8 +17,8 @@ const maxBlocks = 100_000
 
 // assembly puts a message together from its events.
 type assembly struct {
-	fields wire.Merged // of the message, blocks and usage left out
-	usage  wire.Merged
+	fields wire.MergedValue // of the message, blocks and usage left out
+	usage  wire.MergedValue
 	blocks map[int]*growing
 	ended  bool // it says why it ended
 	kept   int  // bytes, about
@@ -28,7 +28,7 @@ type assembly struct {
 type growing struct {
 	start                 wire.Fields
 	text, thinking, input strings.Builder
-	rest                  wire.Merged // what else pieces add
+	rest                  wire.MergedValue // what else pieces add
 }
 
 // Add takes in an event and reports whether there was text in it.
@@ -99,7 +99,7 @@ func (a *assembly) take(f wire.Fields) error {
 
 // piece begins a block, or adds to one.
 func (a *assembly) piece(f wire.Fields) (text bool, err error) {
-	var index wire.Number
+	var index wire.LenientInt
 	var start, delta wire.Fields
 	if err := cmp.Or(f.Take("index", &index), f.Take("content_block", &start), f.Take("delta", &delta)); err != nil {
 		return false, err
@@ -164,7 +164,7 @@ func (b *growing) whole() json.RawMessage {
 		f["input"] = wire.Arguments(b.input.String())
 	}
 	for name, value := range b.rest.Members() {
-		var m wire.Merged
+		var m wire.MergedValue
 		m.Add(f[name])
 		m.Add(value)
 		f[name] = m.JSON()
@@ -174,7 +174,7 @@ func (b *growing) whole() json.RawMessage {
 	}
 	kind := f["type"]
 	delete(f, "type")
-	out := append(wirejson.Object("{").Member("type"), kind...)
+	out := append(wirejson.OpenObject("{").Member("type"), kind...)
 	return json.RawMessage(append(wire.AppendMembers(out, f), '}'))
 }
 

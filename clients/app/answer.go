@@ -216,7 +216,7 @@ func takeTokens(f wire.Fields, name string, to **int) error {
 		delete(f, name)
 		return nil
 	}
-	var n wire.Number
+	var n wire.LenientInt
 	if f.Take(name, &n) != nil || n < 0 || n > maxTokens {
 		return misshapen("usage."+name, "a number of tokens, from 0", raw)
 	}

@@ -28,20 +28,20 @@ type HTTPConfig struct {
 	Connections int         // Optional: idle connections to keep; at least the concurrency
 }
 
-// HTTP calls an endpoint; safe for concurrent use.
-type HTTP struct {
+// HTTPClient calls an endpoint; safe for concurrent use.
+type HTTPClient struct {
 	conn      *wire.Conn
 	read      *Reader
 	userAgent string
 }
 
 // NewHTTP makes a client. It opens no connection. The expressions of the reading were checked.
-func NewHTTP(cfg HTTPConfig) *HTTP {
+func NewHTTP(cfg HTTPConfig) *HTTPClient {
 	transport := wire.Transport(cfg.Connections, http.ProxyFromEnvironment)
 	if cfg.TLS != nil {
 		transport.TLSClientConfig = cfg.TLS.Clone()
 	}
-	return &HTTP{
+	return &HTTPClient{
 		conn: wire.New(wire.Config{
 			Auth: open{}, Secrets: cfg.Secrets, Transport: transport, Peer: "the target `" + cfg.Name + "`", Verbatim: true,
 		}),
@@ -56,10 +56,10 @@ func (open) Authenticate(*http.Request) (string, error)  { return "", nil }
 func (open) Renew(context.Context, string) (bool, error) { return false, nil }
 
 // Close gives up idle connections.
-func (h *HTTP) Close() { h.conn.Close() }
+func (h *HTTPClient) Close() { h.conn.Close() }
 
 // Generate calls the endpoint once.
-func (h *HTTP) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+func (h *HTTPClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	ctx, release := h.conn.Lease(ctx)
 	defer release()
 	sent, err := call.To.Render(&app.Input{
@@ -86,7 +86,9 @@ func (h *HTTP) Generate(ctx context.Context, call *eval.Call) (*eval.Response, e
 }
 
 // answer sends a request and reads what comes back.
-func (h *HTTP) answer(ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error)) (*eval.Response, error) {
+func (h *HTTPClient) answer(
+	ctx context.Context, call *eval.Call, request func(context.Context) (*http.Request, error),
+) (*eval.Response, error) {
 	if h.read.stream {
 		out := &assembly{Reader: h.read}
 		if err := h.conn.Stream(ctx, request, &call.Timing, out); err != nil {
@@ -118,7 +120,7 @@ func said(err error) error {
 	return &own
 }
 
-func (h *HTTP) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*http.Request, error) {
+func (h *HTTPClient) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*http.Request, error) {
 	var body io.Reader
 	if sent.Body != "" {
 		body = strings.NewReader(sent.Body)
@@ -137,7 +139,7 @@ func (h *HTTP) request(ctx context.Context, call *eval.Call, sent *app.HTTP) (*h
 // identify adds the headers of every request, unless the suite sets one of the same name. One is the trace that the
 // application may continue (W3C Trace Context). The other is a key by which it recognizes another attempt of the same
 // request.
-func (h *HTTP) identify(call *eval.Call, to http.Header) {
+func (h *HTTPClient) identify(call *eval.Call, to http.Header) {
 	set := func(name, value string) {
 		if value != "" && to[name] == nil {
 			to[name] = []string{value}

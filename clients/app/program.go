@@ -36,19 +36,19 @@ type ProgramConfig struct {
 	Folder func(*eval.Call) (string, error)
 }
 
-// Program runs a program for each call.
-type Program struct {
+// ProgramClient runs a program for each call.
+type ProgramClient struct {
 	cfg    ProgramConfig
 	hidden *secret.Set // what it gets and must not show
 }
 
 // NewProgram makes a Program. It starts nothing.
-func NewProgram(cfg ProgramConfig) *Program {
-	return &Program{cfg, secret.OfVariables(cfg.Env)}
+func NewProgram(cfg ProgramConfig) *ProgramClient {
+	return &ProgramClient{cfg, secret.OfVariables(cfg.Env)}
 }
 
 // Generate runs the program once, and ends it with all that it started when ctx is done.
-func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
+func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	sent, err := call.To.Render(&app.Input{
 		Vars:     call.Vars,
 		System:   call.System,
@@ -66,7 +66,7 @@ func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 	if err != nil {
 		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: %s", p.cfg.Shown, err)
 	}
-	command := program.Command{
+	command := program.Invocation{
 		Path: p.cfg.Path, Args: p.cfg.Args, Dir: dir, Pass: p.cfg.Env, Keys: p.cfg.Keys,
 		Input: append(sent.Program.Input, '\n'), MaxOutput: MaxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
 	}
@@ -84,7 +84,7 @@ func (p *Program) Generate(ctx context.Context, call *eval.Call) (*eval.Response
 }
 
 // failed is the error of a program that gave no output.
-func (p *Program) failed(err error) error {
+func (p *ProgramClient) failed(err error) error {
 	kind := eval.KindProgram
 	switch {
 	case errors.Is(err, program.ErrStopped):

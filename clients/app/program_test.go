@@ -23,7 +23,7 @@ type target struct{ fail error }
 
 func (t target) Render(in *app.Input) (*app.Request, error) {
 	input, err := json.Marshal(map[string]any{"prompt": in.Prompt(), "trial": in.Trial, "attempt": in.Attempt})
-	return &app.Request{Program: &app.Program{Input: input}}, errors.Join(err, t.fail)
+	return &app.Request{Program: &app.ProgramRun{Input: input}}, errors.Join(err, t.fail)
 }
 
 func prompt(text string) *eval.Call {
@@ -33,7 +33,7 @@ func prompt(text string) *eval.Call {
 	}
 }
 
-func script(t *testing.T, text string, env ...string) *Program {
+func script(t *testing.T, text string, env ...string) *ProgramClient {
 	t.Helper()
 	dir := t.TempDir()
 	return NewProgram(ProgramConfig{
@@ -111,13 +111,15 @@ func TestAProgramFails(t *testing.T) {
 func TestAProgramThatCannotRun(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none")
-	for name, change := range map[string]func(*Program, *eval.Call){
-		"cannot be started: no such file or directory": func(p *Program, _ *eval.Call) { p.cfg.Path = missing },
-		"the suite does not come from a folder":        func(p *Program, _ *eval.Call) { p.cfg.Path = "" },
-		"cannot be run: no room": func(p *Program, _ *eval.Call) {
+	for name, change := range map[string]func(*ProgramClient, *eval.Call){
+		"cannot be started: no such file or directory": func(p *ProgramClient, _ *eval.Call) { p.cfg.Path = missing },
+		"the suite does not come from a folder":        func(p *ProgramClient, _ *eval.Call) { p.cfg.Path = "" },
+		"cannot be run: no room": func(p *ProgramClient, _ *eval.Call) {
 			p.cfg.Folder = func(*eval.Call) (string, error) { return "", errors.New("no room") }
 		},
-		"the input of the program \"./x\" cannot be made: no words": func(_ *Program, c *eval.Call) { c.To = target{errors.New("no words")} },
+		"the input of the program \"./x\" cannot be made: no words": func(_ *ProgramClient, c *eval.Call) {
+			c.To = target{errors.New("no words")}
+		},
 	} {
 		p, call := script(t, "touch ran"), prompt("hi")
 		change(p, call)

@@ -27,7 +27,7 @@ type Reader struct {
 // expression is one of jq; nil where the suite has none.
 type expression struct {
 	name, source string
-	compiled     *jq.Expression
+	compiled     *jq.Code
 }
 
 // NewReader compiles the expressions, which were checked with the suite.

@@ -125,7 +125,7 @@ func replyTemplate(n yamlnode.Node) *tmpl.Template {
 		}
 		return t
 	}
-	var e *tmpl.Error
+	var e *tmpl.TemplateError
 	if errors.As(err, &e) && !n.IsZero() {
 		n.Errorf("variables: "+strings.Join(replyVariables, ", "), "in the template: %s", e.Message)
 	}

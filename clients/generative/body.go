@@ -13,7 +13,7 @@ import (
 type body []byte
 
 // member begins a member of the object, whose value follows.
-func (b body) member(name string) body { return body(wirejson.Object(b).Member(name)) }
+func (b body) member(name string) body { return body(wirejson.OpenObject(b).Member(name)) }
 
 // requestBody encodes a request as JSON.
 func requestBody(r *eval.Request) []byte {

@@ -43,7 +43,7 @@ func (f *found) fill(out *eval.Candidate, index *int) error {
 	var content wire.Fields
 	var reason wire.Word
 	var rated []wireRating
-	var place wire.Number
+	var place wire.LenientInt
 	if err := cmp.Or(
 		rest.Take("content", &content), rest.Take("finishReason", &reason), rest.Take("safetyRatings", &rated), rest.Take("index", &place),
 	); err != nil {

@@ -28,16 +28,16 @@ const maxPages = 100
 
 // Config says where the service is and how to talk to it.
 type Config struct {
-	BaseURL      string         // Required. Without a trailing slash or with one
-	HeaderPrefix string         // Optional, default x-svc: gives x-svc-api-key and x-svc-user-project
-	Key          string         // Required, except with Tokens and by servers that want none
-	KeyInQuery   bool           // Optional: send the key as ?key= instead of in the header
-	Tokens       account.Tokens // Optional: OAuth access tokens, sent instead of a key
-	Project      string         // Required with Tokens: the cloud project in whose name requests are made
-	APIVersion   string         // Optional, default v1: where a request names none
-	UserAgent    string         // Optional
-	Connections  int            // Optional: idle connections to keep; at least the concurrency
-	ToEmulator   bool           // Optional: send service.TrialHeader
+	BaseURL      string              // Required. Without a trailing slash or with one
+	HeaderPrefix string              // Optional, default x-svc: gives x-svc-api-key and x-svc-user-project
+	Key          string              // Required, except with Tokens and by servers that want none
+	KeyInQuery   bool                // Optional: send the key as ?key= instead of in the header
+	Tokens       account.TokenSource // Optional: OAuth access tokens, sent instead of a key
+	Project      string              // Required with Tokens: the cloud project in whose name requests are made
+	APIVersion   string              // Optional, default v1: where a request names none
+	UserAgent    string              // Optional
+	Connections  int                 // Optional: idle connections to keep; at least the concurrency
+	ToEmulator   bool                // Optional: send service.TrialHeader
 	// Path is that of a call below BaseURL, in which {model} and {method} are the model and the method. BaseURL has the
 	// version then. Optional, default models/{model}:{method} below the version.
 	Path string
@@ -130,8 +130,8 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 		return 0, err
 	}
 	var out struct {
-		TotalTokens *wire.Number    `json:"totalTokens"`
-		Error       json.RawMessage `json:"error"`
+		TotalTokens *wire.LenientInt `json:"totalTokens"`
+		Error       json.RawMessage  `json:"error"`
 	}
 	if err := wire.Decode(data, &out); err != nil {
 		return 0, err

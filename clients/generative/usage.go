@@ -16,12 +16,12 @@ func implausible(n int) bool { return n < 0 || n > maxTokens }
 // wireUsage is the service's record of what an answer cost. Its total covers all of the others but the cached tokens, which are
 // part of the prompt.
 type wireUsage struct {
-	Prompt     wire.Number  `json:"promptTokenCount"`
-	Candidates *wire.Number `json:"candidatesTokenCount"`
-	Thoughts   wire.Number  `json:"thoughtsTokenCount"`
-	Cached     wire.Number  `json:"cachedContentTokenCount"`
-	ToolUse    wire.Number  `json:"toolUsePromptTokenCount"`
-	Total      wire.Number  `json:"totalTokenCount"`
+	Prompt     wire.LenientInt  `json:"promptTokenCount"`
+	Candidates *wire.LenientInt `json:"candidatesTokenCount"`
+	Thoughts   wire.LenientInt  `json:"thoughtsTokenCount"`
+	Cached     wire.LenientInt  `json:"cachedContentTokenCount"`
+	ToolUse    wire.LenientInt  `json:"toolUsePromptTokenCount"`
+	Total      wire.LenientInt  `json:"totalTokenCount"`
 }
 
 // readUsage reads the record with the fields that evalrun does not know; nil when there is none that could be true.
@@ -93,11 +93,11 @@ func later(known, more *eval.Usage) *eval.Usage {
 // wireModel is the metadata of a model as it comes.
 type wireModel struct {
 	eval.Model
-	InputTokenLimit  wire.Number  `json:"inputTokenLimit"`
-	OutputTokenLimit wire.Number  `json:"outputTokenLimit"`
-	Temperature      *wire.Real   `json:"temperature"`
-	TopP             *wire.Real   `json:"topP"`
-	TopK             *wire.Number `json:"topK"`
+	InputTokenLimit  wire.LenientInt  `json:"inputTokenLimit"`
+	OutputTokenLimit wire.LenientInt  `json:"outputTokenLimit"`
+	Temperature      *wire.Real       `json:"temperature"`
+	TopP             *wire.Real       `json:"topP"`
+	TopK             *wire.LenientInt `json:"topK"`
 }
 
 func (w *wireModel) model() eval.Model {

@@ -91,7 +91,7 @@ func FuzzTokenFile(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := &Store{filepath.Join(t.TempDir(), "token.json")}
+		s := &LoginFile{filepath.Join(t.TempDir(), "token.json")}
 		expect.OK(t, os.WriteFile(s.Path, data, 0o600))
 		token, err := s.parse()
 		if err != nil {

@@ -383,7 +383,7 @@ func TestSecretsStayOut(t *testing.T) {
 		_, _ = w.Write(answer)
 	}))
 	defer server.Close()
-	s := &Store{filepath.Join(t.TempDir(), "token.json")}
+	s := &LoginFile{filepath.Join(t.TempDir(), "token.json")}
 	login := &Token{
 		Client:       Client{ID: "c", Secret: "canary secret/1", TokenURL: server.URL},
 		AccessToken:  "canary-access",

@@ -17,16 +17,16 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// Store keeps a login in a file that only its owner can read.
-type Store struct{ Path string }
+// LoginFile keeps a login in a file that only its owner can read.
+type LoginFile struct{ Path string }
 
 // UserStore is the store in the user's configuration folder.
-func UserStore() (*Store, error) {
+func UserStore() (*LoginFile, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return nil, fmt.Errorf("there is no folder for the login: %w", err)
 	}
-	return &Store{filepath.Join(dir, "evalrun", "token.json")}, nil
+	return &LoginFile{filepath.Join(dir, "evalrun", "token.json")}, nil
 }
 
 // ErrNoLogin is returned by Load when there is no login.
@@ -42,7 +42,7 @@ type storeFile struct {
 
 // Load reads the login. A file that others than its owner can read is refused, since they may have
 // read it, and so is a folder in which others could put another one.
-func (s *Store) Load() (*Token, error) {
+func (s *LoginFile) Load() (*Token, error) {
 	info, err := os.Lstat(s.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -67,7 +67,7 @@ func (s *Store) Load() (*Token, error) {
 }
 
 // parse reads the file and does not check its mode.
-func (s *Store) parse() (*Token, error) {
+func (s *LoginFile) parse() (*Token, error) {
 	data, err := regular.ReadFile(s.Path, maxSecretsFile)
 	if err != nil {
 		return nil, fmt.Errorf("the login cannot be read: %w", err)
@@ -83,7 +83,7 @@ func (s *Store) parse() (*Token, error) {
 }
 
 // Keep writes a new login over the old one.
-func (s *Store) Keep(ctx context.Context, t *Token) error {
+func (s *LoginFile) Keep(ctx context.Context, t *Token) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Store) Keep(ctx context.Context, t *Token) error {
 }
 
 // Check says why no login could be kept, before somebody takes the trouble to log in.
-func (s *Store) Check() error {
+func (s *LoginFile) Check() error {
 	if err := s.folder(); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Store) Check() error {
 
 // save writes the login in one step: whatever happens, the file is the old one or the new one. The caller
 // holds the lock.
-func (s *Store) save(t *Token) error {
+func (s *LoginFile) save(t *Token) error {
 	data, err := json.MarshalIndent(storeFile{storeVersion, t}, "", "  ")
 	if err != nil { // plain values
 		panic(err)
@@ -121,7 +121,7 @@ func (s *Store) save(t *Token) error {
 }
 
 // folder makes the folder of the file, open to its owner alone.
-func (s *Store) folder() error {
+func (s *LoginFile) folder() error {
 	dir := filepath.Dir(s.Path)
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
@@ -135,7 +135,7 @@ func (s *Store) folder() error {
 
 // Forget removes the login and returns it, so that it can be revoked; nil when the file is damaged. The error is
 // ErrNoLogin when there was none.
-func (s *Store) Forget(ctx context.Context) (*Token, error) {
+func (s *LoginFile) Forget(ctx context.Context) (*Token, error) {
 	if _, err := os.Lstat(s.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoLogin
 	}
@@ -152,7 +152,7 @@ func (s *Store) Forget(ctx context.Context) (*Token, error) {
 }
 
 // lock keeps other processes from refreshing meanwhile.
-func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+func (s *LoginFile) lock(ctx context.Context) (unlock func(), err error) {
 	if err := s.folder(); err != nil {
 		return nil, err
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Tokens hands out access tokens from a store and replaces expired ones. It is safe for concurrent use, by several
+// AccessTokens hands out access tokens from a store and replaces expired ones. It is safe for concurrent use, by several
 // processes too. Close it.
-type Tokens struct {
-	store  *Store
+type AccessTokens struct {
+	store  *LoginFile
 	notice func(string)
 
 	mu        sync.Mutex
@@ -32,8 +32,8 @@ type replace struct {
 }
 
 // NewTokens makes a source of access tokens. notice gets warnings about failures that do no harm to the call.
-func NewTokens(store *Store, notice func(string)) *Tokens {
-	return &Tokens{store: store, notice: notice}
+func NewTokens(store *LoginFile, notice func(string)) *AccessTokens {
+	return &AccessTokens{store: store, notice: notice}
 }
 
 // closing is how long Close waits for a replacement: an answer that is not kept may hold the only refresh token
@@ -41,7 +41,7 @@ func NewTokens(store *Store, notice func(string)) *Tokens {
 const closing = 3 * time.Second
 
 // Close waits for a replacement under way, though not for ever.
-func (t *Tokens) Close() {
+func (t *AccessTokens) Close() {
 	t.mu.Lock()
 	r := t.replacing
 	t.mu.Unlock()
@@ -57,7 +57,7 @@ func (t *Tokens) Close() {
 }
 
 // Token is an access token that has not expired. The error is an *eval.Error.
-func (t *Tokens) Token(ctx context.Context) (string, error) {
+func (t *AccessTokens) Token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	if t.now == nil {
 		if err := t.read(); err != nil {
@@ -85,7 +85,7 @@ const fresh = 30 * time.Second
 
 // Renew replaces a token that the service refused, unless somebody did that already. It is false for one
 // that is new: then it is not the token that is wrong. The error is an *eval.Error.
-func (t *Tokens) Renew(ctx context.Context, refused string) (bool, error) {
+func (t *AccessTokens) Renew(ctx context.Context, refused string) (bool, error) {
 	t.mu.Lock()
 	switch {
 	case t.now == nil || t.now.AccessToken != refused:
@@ -115,7 +115,7 @@ func (r *replace) wait(ctx context.Context) error {
 
 // begin starts to replace the token, unless that is under way. It continues when its callers stop waiting. The caller
 // holds mu.
-func (t *Tokens) begin() *replace {
+func (t *AccessTokens) begin() *replace {
 	if t.replacing != nil {
 		return t.replacing
 	}
@@ -138,7 +138,7 @@ func (t *Tokens) begin() *replace {
 }
 
 // read takes over what is in the store. The caller holds mu.
-func (t *Tokens) read() error {
+func (t *AccessTokens) read() error {
 	token, err := t.store.Load()
 	if err != nil {
 		return authError("%s", err)
@@ -150,7 +150,7 @@ func (t *Tokens) read() error {
 // replace gets a new access token: the one that another process got meanwhile, or one from the token endpoint. The
 // file is locked so that only one process refreshes: where refresh tokens are for one use, a second refresh would end
 // the login.
-func (t *Tokens) replace(ctx context.Context, old *Token) (*Token, error) {
+func (t *AccessTokens) replace(ctx context.Context, old *Token) (*Token, error) {
 	unlock, err := t.store.lock(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -173,7 +173,7 @@ func (t *Tokens) replace(ctx context.Context, old *Token) (*Token, error) {
 }
 
 // refresh renews the login in the file, which the caller has locked.
-func (t *Tokens) refresh(ctx context.Context, token *Token) error {
+func (t *AccessTokens) refresh(ctx context.Context, token *Token) error {
 	if token.RefreshToken == "" {
 		return authError("the login has expired, and the server gave no refresh token; %s", LoginHint)
 	}

@@ -19,17 +19,17 @@ import (
 )
 
 // stored logs in and keeps it in a store of the test's.
-func stored(t *testing.T, c *Client) *Store {
+func stored(t *testing.T, c *Client) *LoginFile {
 	t.Helper()
 	token, _, err := try(t, c, func(a string) { browse(t, a) }, nil)
 	expect.OK(t, err)
-	s := &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
+	s := &LoginFile{filepath.Join(t.TempDir(), "evalrun", "token.json")}
 	expect.OK(t, s.Keep(t.Context(), token))
 	return s
 }
 
 // expire makes the stored token an old one.
-func expire(t *testing.T, s *Store) string {
+func expire(t *testing.T, s *LoginFile) string {
 	t.Helper()
 	token, err := s.Load()
 	expect.OK(t, err)
@@ -47,7 +47,8 @@ func TestOneRefresh(t *testing.T) {
 	for round := range 3 {
 		old := expire(t, s)
 		before := requests.Load()
-		sources := []*Tokens{NewTokens(s, func(string) {}), NewTokens(s, func(string) {}), NewTokens(s, func(string) {})} // as many processes
+		silent := func(string) {}
+		sources := []*AccessTokens{NewTokens(s, silent), NewTokens(s, silent), NewTokens(s, silent)} // as many processes
 		tokens := sync.Map{}
 		var wg sync.WaitGroup
 		for i := range 60 {
@@ -107,7 +108,7 @@ func TestRenew(t *testing.T) {
 }
 
 // slowRefresh is a token endpoint that answers when the test says so.
-func slowRefresh(t *testing.T) (s *Store, arrived, answer chan struct{}) {
+func slowRefresh(t *testing.T) (s *LoginFile, arrived, answer chan struct{}) {
 	t.Helper()
 	arrived, answer = make(chan struct{}, 8), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -117,7 +118,7 @@ func slowRefresh(t *testing.T) (s *Store, arrived, answer chan struct{}) {
 		fmt.Fprint(w, `{"access_token":"new","refresh_token":"rotated","token_type":"Bearer","expires_in":"3600"}`)
 	}))
 	t.Cleanup(server.Close)
-	s = &Store{filepath.Join(t.TempDir(), "evalrun", "token.json")}
+	s = &LoginFile{filepath.Join(t.TempDir(), "evalrun", "token.json")}
 	expect.OK(
 		t,
 		s.Keep(
@@ -160,12 +161,12 @@ func TestRefreshOutlivesItsCallers(t *testing.T) {
 // Logging out, or in as somebody else, while a refresh is under way is what counts in the end.
 func TestLastWordWins(t *testing.T) {
 	t.Parallel()
-	for name, act := range map[string]func(s *Store) error{
-		"logout": func(s *Store) error {
+	for name, act := range map[string]func(s *LoginFile) error{
+		"logout": func(s *LoginFile) error {
 			_, err := s.Forget(t.Context())
 			return err
 		},
-		"login": func(s *Store) error {
+		"login": func(s *LoginFile) error {
 			return s.Keep(t.Context(), &Token{Client: Client{ID: "another"}, AccessToken: "theirs"})
 		},
 	} {
@@ -204,7 +205,7 @@ func TestOddTokens(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, body)
 		}))
-		s := &Store{filepath.Join(t.TempDir(), "token.json")}
+		s := &LoginFile{filepath.Join(t.TempDir(), "token.json")}
 		expect.OK(
 			t,
 			s.Keep(
@@ -266,7 +267,7 @@ func TestSecretInHeader(t *testing.T) {
 		fmt.Fprint(w, `{"error":"invalid_client"}`)
 	}))
 	defer server.Close()
-	s := &Store{filepath.Join(t.TempDir(), "token.json")}
+	s := &LoginFile{filepath.Join(t.TempDir(), "token.json")}
 	expect.OK(
 		t,
 		s.Keep(
@@ -290,7 +291,7 @@ func TestSecretInHeader(t *testing.T) {
 // The file is its owner's alone, whatever the umask, and is refused when it is not.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	s := &Store{filepath.Join(t.TempDir(), "deep", "evalrun", "token.json")}
+	s := &LoginFile{filepath.Join(t.TempDir(), "deep", "evalrun", "token.json")}
 	if _, err := s.Load(); !errors.Is(err, ErrNoLogin) {
 		t.Errorf("%v, want %v", err, ErrNoLogin)
 	}

@@ -47,7 +47,7 @@ type assembly struct {
 	whole   bool
 	model   string
 	usage   *eval.Usage
-	extra   wire.Merged
+	extra   wire.MergedValue
 	choices map[int]*choice
 }
 
@@ -107,9 +107,9 @@ func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error)
 	if wire.HasError(f["error"]) {
 		return false, wire.ErrorIn(raw)
 	}
-	index := wire.Number(0)
+	index := wire.LenientInt(0)
 	if a.whole { // one that is missing is that of its place
-		index = wire.Number(place)
+		index = wire.LenientInt(place)
 	}
 	if err := f.Take("index", &index); err != nil {
 		return false, err
@@ -162,7 +162,7 @@ func (a *assembly) Response() (*eval.Response, error) {
 
 // readUsage reads the service's record of what an answer cost; nil when there is none that could be true.
 func readUsage(f wire.Fields) *eval.Usage {
-	var c wire.Counts
+	var c wire.TokenCounts
 	wire.TakeCount(f, &c.Input, "prompt_tokens")
 	known := wire.TakeCount(f, &c.Output, "completion_tokens")
 	wire.TakeCount(f, &c.Total, "total_tokens")

@@ -20,8 +20,8 @@ type choice struct {
 	thought string // the name of the member in which thoughts come
 	listed  bool   // content came as a list of parts
 
-	message wire.Merged // members of the message that are read nowhere else
-	rest    wire.Merged // those of the choice
+	message wire.MergedValue // members of the message that are read nowhere else
+	rest    wire.MergedValue // those of the choice
 	raw     json.RawMessage
 }
 
@@ -30,7 +30,7 @@ type growing struct {
 	*tool.Call
 	index *int
 	args  strings.Builder
-	rest  wire.Merged // members that are read nowhere else
+	rest  wire.MergedValue // members that are read nowhere else
 }
 
 // add takes in a choice, or a piece of one, and reports whether there was text in it.
@@ -74,13 +74,13 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 		return text, err
 	}
 	c.refusal.WriteString(refusal)
-	c.pieces.Grown(len(refusal))
+	c.pieces.Grow(len(refusal))
 	if err := c.takeCalls(m); err != nil {
 		return text, err
 	}
 	for name, raw := range m {
 		c.message.Member(name).Add(raw)
-		c.pieces.Grown(len(raw))
+		c.pieces.Grow(len(raw))
 	}
 	return text, c.pieces.Size()
 }
@@ -96,7 +96,7 @@ func (c *choice) think(m wire.Fields) {
 			c.thought = name
 		}
 		if c.thought == name {
-			c.pieces.Think(thought)
+			c.pieces.AddThought(thought)
 			delete(m, name)
 		}
 	}
@@ -111,7 +111,7 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 	}
 	var said string
 	if wire.Read(raw, &said) == nil {
-		c.pieces.Text(said)
+		c.pieces.AddText(said)
 		if c.listed && said != "" {
 			c.list(said)
 		}
@@ -121,7 +121,7 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 	if wire.Read(raw, &parts) != nil {
 		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
 	}
-	if before := c.pieces.Said(); !c.listed && before != "" {
+	if before := c.pieces.Text(); !c.listed && before != "" {
 		c.list(before)
 	}
 	c.listed = true
@@ -152,19 +152,19 @@ func (c *choice) part(raw json.RawMessage) (text bool, err error) {
 	var plain string
 	switch {
 	case wire.Read(raw, &plain) == nil:
-		c.pieces.Text(plain)
+		c.pieces.AddText(plain)
 		return plain != "", nil
 	case wire.Read(raw, &p) != nil:
 		return false, &wire.ShapeError{Field: "content", Found: wire.KindOf(raw)}
 	case p.Thinking != nil:
-		c.pieces.Think(thoughts(p.Thinking))
+		c.pieces.AddThought(thoughts(p.Thinking))
 	case p.Type == "refusal":
 		c.refusal.WriteString(p.Refusal)
 	case p.Text != nil:
-		c.pieces.Text(*p.Text)
+		c.pieces.AddText(*p.Text)
 		return *p.Text != "", nil
 	default:
-		c.pieces.Other(raw)
+		c.pieces.AddOther(raw)
 	}
 	return false, nil
 }
@@ -209,7 +209,7 @@ func (c *choice) takeCalls(m wire.Fields) error {
 }
 
 func (c *choice) takeCall(f wire.Fields) error {
-	var index *wire.Number
+	var index *wire.LenientInt
 	if err := f.Take("index", &index); err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 		return err
 	}
 	if _, ok := f["function"]; !ok && len(f) > 1 { // a tool of another kind
-		c.pieces.Other(wire.Encode(f))
+		c.pieces.AddOther(wire.Encode(f))
 		return nil
 	}
 	if err := f.Take("function", &function); err != nil {
@@ -245,10 +245,10 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 	}
 	args := wire.ArgumentsIn(function["arguments"])
 	g.args.WriteString(args)
-	c.pieces.Grown(len(args))
+	c.pieces.Grow(len(args))
 	for name, raw := range f {
 		g.rest.Member(name).Set(raw)
-		c.pieces.Grown(len(raw))
+		c.pieces.Grow(len(raw))
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ func (c *choice) callOf(index *int, id, name string) *growing {
 	}
 	g := &growing{Call: &tool.Call{}, index: index}
 	c.calls = append(c.calls, g)
-	c.pieces.Call(g.Call)
+	c.pieces.AddCall(g.Call)
 	return g
 }
 
@@ -286,7 +286,7 @@ func (c *choice) candidate(index int) (eval.Candidate, error) {
 		g.Args = wire.Arguments(g.args.String())
 	}
 	if c.refusal.Len() > 0 {
-		c.pieces.Other(wire.Object("type", wire.Quoted("refusal"), "refusal", wire.Quoted(c.refusal.String())))
+		c.pieces.AddOther(wire.Object("type", wire.Quoted("refusal"), "refusal", wire.Quoted(c.refusal.String())))
 	}
 	c.pieces.Fill(&out)
 	if err := wire.End(&out, c.reason); err != nil {
@@ -308,7 +308,7 @@ func (c *choice) asItCame(index int, text string, rest map[string]json.RawMessag
 	if c.raw != nil {
 		return wire.Compact(c.raw)
 	}
-	out := wirejson.Object(`{"message":{"role":"assistant"`)
+	out := wirejson.OpenObject(`{"message":{"role":"assistant"`)
 	out = append(wire.AppendMembers(out, c.messageAsItCame(text)), '}')
 	if c.reason != "" {
 		out = append(out.Member("finish_reason"), wire.Quoted(c.reason)...)
@@ -346,7 +346,7 @@ func (c *choice) callsAsTheyCame() json.RawMessage {
 			members["id"] = wire.Quoted(g.ID)
 		}
 		members["function"] = wire.Object("name", wire.Quoted(g.Name), "arguments", wire.Quoted(g.args.String()))
-		list[i] = json.RawMessage(append(wire.AppendMembers(wirejson.Object("{"), members), '}'))
+		list[i] = json.RawMessage(append(wire.AppendMembers(wirejson.OpenObject("{"), members), '}'))
 	}
 	return wire.Encode(list)
 }

@@ -84,7 +84,7 @@ func (e *ending) check(out *eval.Candidate) error {
 
 // around is the response as it came, as far as it is an answer.
 func (e *ending) around(items []json.RawMessage) json.RawMessage {
-	raw := append(wirejson.Object(`{"output":`), wire.Compact(wire.Encode(items))...)
+	raw := append(wirejson.OpenObject(`{"output":`), wire.Compact(wire.Encode(items))...)
 	raw = append(raw.Member("status"), wire.Quoted(e.status)...)
 	if e.details != nil {
 		raw = append(raw.Member("incomplete_details"), wire.Compact(wire.Encode(e.details))...)
@@ -144,7 +144,7 @@ func (r *reader) item(raw json.RawMessage) error {
 			return err
 		}
 	default:
-		r.pieces.Other(raw)
+		r.pieces.AddOther(raw)
 	}
 	return r.pieces.Size()
 }
@@ -155,7 +155,7 @@ func (r *reader) think(f wire.Fields) {
 	if text == "" {
 		text = texts(f["summary"], "\n\n")
 	}
-	r.pieces.Think(text)
+	r.pieces.AddThought(text)
 }
 
 // call takes in a call of a function.
@@ -168,7 +168,7 @@ func (r *reader) call(f wire.Fields) error {
 		return &wire.ShapeError{Field: "function_call.name", Found: "nothing"}
 	}
 	args := wire.Arguments(wire.ArgumentsIn(f["arguments"]))
-	r.pieces.Call(&tool.Call{ID: cmp.Or(id, item), Name: name, Args: args})
+	r.pieces.AddCall(&tool.Call{ID: cmp.Or(id, item), Name: name, Args: args})
 	return nil
 }
 
@@ -191,11 +191,11 @@ func (r *reader) parts(message wire.Fields) error {
 		switch {
 		case kind == "refusal":
 			r.refused = true
-			r.pieces.Other(raw)
+			r.pieces.AddOther(raw)
 		case text == nil:
-			r.pieces.Other(raw)
+			r.pieces.AddOther(raw)
 		default:
-			r.pieces.Text(*text)
+			r.pieces.AddText(*text)
 			for _, value := range f {
 				r.more = r.more || !wire.IsEmpty(value)
 			}
@@ -220,7 +220,7 @@ func texts(raw json.RawMessage, between string) string {
 
 // readUsage reads the service's record of what an answer cost; nil when there is none that could be true.
 func readUsage(f wire.Fields) *eval.Usage {
-	var c wire.Counts
+	var c wire.TokenCounts
 	wire.TakeCount(f, &c.Input, "input_tokens")
 	known := wire.TakeCount(f, &c.Output, "output_tokens")
 	wire.TakeCount(f, &c.Total, "total_tokens")

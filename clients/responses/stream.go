@@ -83,7 +83,7 @@ func (a *assembly) end(whole wire.Fields) error {
 
 // at is the item at a place, which is added when it is new.
 func (a *assembly) at(f wire.Fields) (*growing, error) {
-	var index wire.Number
+	var index wire.LenientInt
 	if err := f.Take("output_index", &index); err != nil {
 		return nil, err
 	}

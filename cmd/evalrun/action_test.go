@@ -37,7 +37,7 @@ type runner struct {
 	out   string            // of the last job
 }
 
-func newRunner(t *testing.T, forge *forgetest.Forge) *runner {
+func newRunner(t *testing.T, forge *forgetest.FakeForge) *runner {
 	t.Helper()
 	r := &runner{t: t, dir: t.TempDir(), temp: t.TempDir(), kept: map[string]string{}}
 	r.known = map[string]string{

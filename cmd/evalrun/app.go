@@ -89,7 +89,7 @@ func (a *app) main(ctx context.Context, args []string) (code int) {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
-	var coded *exit.Error
+	var coded *exit.CodedError
 	if errors.Is(err, syscall.EPIPE) && !errors.As(err, &coded) { // the reader has seen enough
 		return exit.CodeOK
 	}

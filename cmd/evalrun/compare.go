@@ -17,7 +17,7 @@ import (
 
 // compareOptions are the flags of `evalrun compare`.
 type compareOptions struct {
-	runs.CompareOptions
+	runs.CompareRequest
 	json   bool
 	choose string // a judge, anyJudge, or "" for none
 	rank   bool   // all arms of one run
@@ -144,7 +144,7 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 	if o.rank {
 		return a.rank(ctx, args[0], o)
 	}
-	c, err := a.runs.Compare(ctx, args, o.CompareOptions)
+	c, err := a.runs.Compare(ctx, args, o.CompareRequest)
 	if err != nil {
 		return err
 	}
@@ -153,13 +153,13 @@ func (a *app) compare(ctx context.Context, args []string, o compareOptions) erro
 
 func (a *app) rank(ctx context.Context, run string, o compareOptions) error {
 	if o.choose == "" {
-		r, err := a.runs.Rank(run, o.CompareOptions)
+		r, err := a.runs.Rank(run, o.CompareRequest)
 		if err != nil {
 			return err
 		}
 		return a.compared(r, o.json)
 	}
-	p, err := a.runs.RankByChoice(ctx, run, o.CompareOptions)
+	p, err := a.runs.RankByChoice(ctx, run, o.CompareRequest)
 	if err != nil {
 		return err
 	}

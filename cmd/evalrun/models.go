@@ -95,6 +95,6 @@ func (a *app) modelsOfSuites(ctx context.Context, files, ids []string, o planOpt
 }
 
 // caller is this command, as services see it.
-func (a *app) caller() setup.Caller {
-	return setup.Caller{Version: buildVersion(), Notice: func(text string) { fmt.Fprintln(a.err, text) }}
+func (a *app) caller() setup.Requester {
+	return setup.Requester{Version: buildVersion(), Notice: func(text string) { fmt.Fprintln(a.err, text) }}
 }

@@ -164,17 +164,17 @@ func (a *app) warn(j *evalrun.Job, quiet bool) error {
 
 // shown shows the events of a run.
 type shown struct {
-	*term.Progress
+	*term.ProgressBar
 	app     *app
 	release func() // gives signals back
 	tabled  bool   // the table goes to standard output
 }
 
 func (a *app) shown(o runOptions, release func()) *shown {
-	return &shown{Progress: a.progress(o), app: a, release: release, tabled: flags.Tabled(o.Reports)}
+	return &shown{ProgressBar: a.progress(o), app: a, release: release, tabled: flags.Tabled(o.Reports)}
 }
 
-func (a *app) progress(o runOptions) *term.Progress {
+func (a *app) progress(o runOptions) *term.ProgressBar {
 	return term.NewProgress(a.err, a.barColumns(), term.Verbosity{Color: a.errColor(), Quiet: o.quiet, Verbose: o.verbose})
 }
 

@@ -222,8 +222,8 @@ func (a *Answers) unused(cases []string) []error {
 func (a *Answers) Recorded(t *runner.Planned) runner.Recorded {
 	for _, i := range a.by[t.Case] {
 		if l := &a.lines[i]; l.fits(&t.Trial) {
-			return runner.Recorded{Result: l.result()}
+			return runner.AnsweredTrial{Result: l.result()}
 		}
 	}
-	return runner.Recorded{}
+	return nil
 }

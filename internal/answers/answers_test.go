@@ -74,7 +74,7 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 	}
 	got := map[string]answer{}
 	for trial := range plan.Trials() {
-		r := a.Recorded(trial).Result
+		r := resultOf(a.Recorded(trial))
 		if r == nil {
 			t.Errorf("%s #%d: got no answer, want one", trial.Case, trial.Repeat)
 			continue
@@ -97,7 +97,7 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 		t.Fatal(err)
 	}
 	for trial := range plan.Trials() {
-		if has := few.Recorded(trial).Result != nil; has != (trial.Case == "one" && trial.Repeat == 1) {
+		if has := resultOf(few.Recorded(trial)) != nil; has != (trial.Case == "one" && trial.Repeat == 1) {
 			t.Errorf("%s #%d: got an answer: %v, want one for the first repeat of one alone", trial.Case, trial.Repeat, has)
 		}
 	}
@@ -117,7 +117,7 @@ func TestAnswersOfARunFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial := &runner.Planned{Trial: eval.Trial{Suite: "any", Case: "one", Arm: "any", Repeat: 1}}
-	a, b := sent.Recorded(trial).Result, kept.Recorded(trial).Result
+	a, b := resultOf(sent.Recorded(trial)), resultOf(kept.Recorded(trial))
 	// What counts is the usage of the result.
 	expect.Same(t, "as kept", b, a, cmpopts.IgnoreFields(eval.Response{}, "Usage"))
 }
@@ -188,4 +188,10 @@ func TestCheckRefusesAnswersThatDoNotFit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// resultOf is the answer to a trial; nil where there is none.
+func resultOf(known runner.Recorded) *eval.Result {
+	answered, _ := known.(runner.AnsweredTrial)
+	return answered.Result
 }

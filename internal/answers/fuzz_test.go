@@ -60,7 +60,7 @@ func FuzzAnswers(f *testing.F) {
 
 func isBadInput(t *testing.T, err error, path string) {
 	t.Helper()
-	var coded *exit.Error
+	var coded *exit.CodedError
 	if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput || !strings.Contains(err.Error(), path+":") {
 		t.Errorf("got %v, want bad input in %s", err, path)
 	}

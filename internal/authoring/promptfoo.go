@@ -56,7 +56,7 @@ func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported,
 		Summary: im.Summary(), Needs: im.Needs(), Inexpressible: im.Inexpressible(),
 	}
 	out.Problems = problemsOf(out.Suite, getenv)
-	im.Unvalidated(out.Problems)
+	im.SetProblems(out.Problems)
 	return out, im.WriteReport(dir)
 }
 

@@ -75,7 +75,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 		return nil, err
 	}
 	c := &Chooser{
-		session: session, config: session.Judging(), base: base, head: head,
+		session: session, config: session.JudgeConfig(), base: base, head: head,
 		plan:     runner.NewPlan(nil, scorers.Builtin(), runner.Filter{}, j.Settings.Service.APIVersion),
 		choosing: scorers.NewChoosing(judge, cmp.Or(by.Criteria, judge.Criteria)),
 	}

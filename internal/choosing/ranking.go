@@ -23,16 +23,16 @@ import (
 // rankingSeed seeds the draws, so that the same choices give the same ranking.
 const rankingSeed = 1
 
-// Ranked says what is ranked.
-type Ranked struct {
-	Name   string        // what the user called the run
-	Alpha  float64       // error rate of a ranking; 0 is the default
-	Arms   []string      // those to rank; none for all
-	Prices *pricing.List // nil shows tokens only
+// RankRequest says what is ranked.
+type RankRequest struct {
+	Name   string             // what the user called the run
+	Alpha  float64            // error rate of a ranking; 0 is the default
+	Arms   []string           // those to rank; none for all
+	Prices *pricing.PriceList // nil shows tokens only
 }
 
 // Rank ranks the arms of the run, each suite by itself, by what the judge prefers.
-func (c *Chooser) Rank(ctx context.Context, what Ranked) (*compare.Preferences, error) {
+func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferences, error) {
 	sides, err := verdict.Sides(c.head)
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (s *rankedSuite) result(
 		pooled.Cases.Add(c)
 	}
 	o := verdict.ChoiceOptions(s.chooser.head, s.name)
-	counts.Lean(pooled, pooled, o)
+	counts.MeasureLean(pooled, pooled, o)
 	out := &compare.SuitePreferences{Suite: s.name, Counts: counts.Preferences(), Invalid: cmp.Or(why, counts.Unreliable)}
 	if share, of := s.unjudged(preferred); share > o.MaxErrors {
 		out.Invalid = cmp.Or(out.Invalid, fmt.Sprintf(
@@ -279,7 +279,7 @@ func (s *rankedSuite) result(
 		out.Widen(ranking.Preferences(names, append(judged, lost...), by))
 	}
 	if out.Verdict == eval.Invalid {
-		out.NoRanking(cmp.Or(why, "the choices are invalid"))
+		out.Refuse(cmp.Or(why, "the choices are invalid"))
 	}
 	return out
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Format is how the rows of a file are written.
-type Format string
+// FileFormat is how the rows of a file are written.
+type FileFormat string
 
 // The formats.
 const (
-	CSV       Format = "csv"   // RFC 4180, the first record being the header
-	TSV       Format = "tsv"   // the same with tabs
-	JSONLines Format = "jsonl" // one object a line
-	JSON      Format = "json"  // a list of objects
+	CSV       FileFormat = "csv"   // RFC 4180, the first record being the header
+	TSV       FileFormat = "tsv"   // the same with tabs
+	JSONLines FileFormat = "jsonl" // one object a line
+	JSON      FileFormat = "json"  // a list of objects
 )
 
 // MaxRow is the longest row in bytes.
@@ -35,28 +35,28 @@ const MaxRow = 16 << 20
 
 // Options say how a file is read.
 type Options struct {
-	Format    Format
+	Format    FileFormat
 	Separator rune     // between the cells of CSV; 0: a comma
 	Columns   []string // the names of the cells of a table without a header; nil: its first record is one
 	Rows      *jq.Rows // selects the rows of JSON, or those of each line of JSON lines; nil: they are a list, or the lines
 	Packed    bool     // the file must be compressed with gzip. Any file may be: its bytes show it.
 }
 
-// Row is one row.
-type Row struct {
+// DataRow is one row.
+type DataRow struct {
 	Line     int // where it begins, from 1
 	Vars     variable.Dict
 	LentName bool // its `name` is that of an object around it
 }
 
-// Error is what is wrong with a file at a line. Line and Col are 0 where they are not known.
-type Error struct {
+// LineError is what is wrong with a file at a line. Line and Col are 0 where they are not known.
+type LineError struct {
 	Line, Col int
 	Message   string
 	Hint      string
 }
 
-func (e *Error) Error() string {
+func (e *LineError) Error() string {
 	if e.Line == 0 {
 		return e.Message
 	}
@@ -65,11 +65,11 @@ func (e *Error) Error() string {
 
 // Read yields the rows of a file. The error is a *Foreign, an *Error, or one of r. After an *Error the rows that follow
 // come too, as far as it is known where they begin.
-func Read(r io.Reader, o Options) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
+func Read(r io.Reader, o Options) iter.Seq2[DataRow, error] {
+	return func(yield func(DataRow, error) bool) {
 		in, err := open(r, o.Packed)
 		if err != nil {
-			yield(Row{}, err)
+			yield(DataRow{}, err)
 			return
 		}
 		switch o.Format {
@@ -177,11 +177,11 @@ func (s *source) skipBOM() error {
 // UTF16 is the error of a file that begins with the mark of UTF-16, nil for others.
 func UTF16(head []byte) error {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
-		return &Error{Line: 1, Message: "the file is in UTF-16", Hint: "save it as UTF-8"}
+		return &LineError{Line: 1, Message: "the file is in UTF-16", Hint: "save it as UTF-8"}
 	}
 	return nil
 }
 
 func tooLong(line int) error {
-	return &Error{Line: line, Message: fmt.Sprintf("a row has more than %d bytes", MaxRow), Hint: "is a quote or a bracket open?"}
+	return &LineError{Line: line, Message: fmt.Sprintf("a row has more than %d bytes", MaxRow), Hint: "is a quote or a bracket open?"}
 }

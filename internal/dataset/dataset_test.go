@@ -16,7 +16,7 @@ import (
 )
 
 // read writes down what comes out of a file, a line a row.
-func read(format dataset.Format, text string) string {
+func read(format dataset.FileFormat, text string) string {
 	var b strings.Builder
 	for row, err := range dataset.Read(strings.NewReader(text), dataset.Options{Format: format}) {
 		if err != nil {
@@ -32,7 +32,7 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
-		format dataset.Format
+		format dataset.FileFormat
 		text   string
 		want   string
 	}{
@@ -91,7 +91,7 @@ func TestRaggedHints(t *testing.T) {
 	t.Parallel()
 	for row, want := range map[string]string{"1": "write a cell for every column", "1,2,3": "quote a cell that contains ','"} {
 		for _, err := range dataset.Read(strings.NewReader("a,b\n"+row), dataset.Options{Format: dataset.CSV}) {
-			var e *dataset.Error
+			var e *dataset.LineError
 			if !errors.As(err, &e) || !strings.HasPrefix(e.Hint, want) {
 				t.Errorf("%s: %v, want the hint %q", row, err, want)
 			}
@@ -117,7 +117,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestOpenQuotesEnd(t *testing.T) {
 	t.Parallel()
-	for format, head := range map[dataset.Format]string{
+	for format, head := range map[dataset.FileFormat]string{
 		dataset.CSV: "a\n1\n\"", dataset.TSV: "a\n1\n", dataset.JSONLines: "{\"a\":1}\n{\"a\":\"", dataset.JSON: "[{\"a\":1},\n{\"a\":\"",
 	} {
 		in := &endless{head: head}
@@ -128,7 +128,7 @@ func TestOpenQuotesEnd(t *testing.T) {
 				rows++
 			}
 		}
-		var e *dataset.Error
+		var e *dataset.LineError
 		if !errors.As(last, &e) || e.Line < 2 || rows != 1 || in.read > 2*dataset.MaxRow+1<<20 {
 			t.Errorf("%s: %v after %d rows and %d bytes, want an error with its line after one row, and no more than the longest row in memory",
 				format, last, rows, in.read)
@@ -155,7 +155,7 @@ func (r *rowsOf) Read(p []byte) (int, error) {
 
 func TestShortRowsAreNotRemembered(t *testing.T) {
 	const rows = 1_000_000
-	for format, in := range map[dataset.Format]io.Reader{
+	for format, in := range map[dataset.FileFormat]io.Reader{
 		dataset.CSV: &rowsOf{"1\n", rows}, dataset.JSONLines: &rowsOf{"{}\n", rows},
 		dataset.JSON: io.MultiReader(strings.NewReader("[{}"), &rowsOf{",\n{}", rows}, strings.NewReader("]")),
 	} {
@@ -194,7 +194,7 @@ func TestNestedRows(t *testing.T) {
 func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
-	for format, head := range map[dataset.Format]string{
+	for format, head := range map[dataset.FileFormat]string{
 		dataset.CSV: "a\n1\n2", dataset.JSONLines: "{\"a\":1}\n", dataset.JSON: "[{\"a\":1},",
 	} {
 		var last error
@@ -218,7 +218,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte("a,b\n" + s + ",2\n"))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range []dataset.Format{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
+		for _, format := range []dataset.FileFormat{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
 			last := 0
 			for row, err := range dataset.Read(strings.NewReader(string(data)), dataset.Options{Format: format}) {
 				line := lineOf(t, row, err)
@@ -233,9 +233,9 @@ func FuzzRead(f *testing.F) {
 }
 
 // lineOf is the line of a row, or of the problem in it.
-func lineOf(t *testing.T, row dataset.Row, err error) int {
+func lineOf(t *testing.T, row dataset.DataRow, err error) int {
 	t.Helper()
-	var e *dataset.Error
+	var e *dataset.LineError
 	var foreign *dataset.Foreign
 	switch {
 	case errors.As(err, &foreign):

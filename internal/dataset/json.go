@@ -12,7 +12,7 @@ import (
 )
 
 // lines reads an object a line, or a document a line from which an expression selects rows; empty lines are skipped.
-func lines(in *source, rows *jq.Rows, yield func(Row, error) bool) {
+func lines(in *source, rows *jq.Rows, yield func(DataRow, error) bool) {
 	r := bufio.NewReaderSize(in, bufferSize)
 	var row []byte
 	for line := 1; ; line++ {
@@ -23,7 +23,7 @@ func lines(in *source, rows *jq.Rows, yield func(Row, error) bool) {
 			return
 		}
 		if err != nil {
-			yield(Row{}, err)
+			yield(DataRow{}, err)
 			return
 		}
 		if len(bytes.TrimSpace(row)) > 0 && !oneLine(row, line, rows, yield) {
@@ -33,12 +33,12 @@ func lines(in *source, rows *jq.Rows, yield func(Row, error) bool) {
 }
 
 // oneLine yields what a line holds.
-func oneLine(text []byte, line int, rows *jq.Rows, yield func(Row, error) bool) bool {
+func oneLine(text []byte, line int, rows *jq.Rows, yield func(DataRow, error) bool) bool {
 	if rows != nil {
 		return documentOf(text, line, rows, yield)
 	}
 	vars, err := object(text, line)
-	return yield(Row{Line: line, Vars: vars}, err)
+	return yield(DataRow{Line: line, Vars: vars}, err)
 }
 
 // readLine appends a line to row, however long it is, until nothing is left: io.EOF.
@@ -59,33 +59,33 @@ func readLine(r *bufio.Reader, row []byte, line int) ([]byte, error) {
 }
 
 // list reads a JSON list of objects, one at a time.
-func list(in *source, yield func(Row, error) bool) {
+func list(in *source, yield func(DataRow, error) bool) {
 	in.lines = true
 	dec := json.NewDecoder(in)
 	first, err := dec.Token()
 	if err != nil {
-		yield(Row{}, syntax(in, dec, err))
+		yield(DataRow{}, syntax(in, dec, err))
 		return
 	}
 	if first != json.Delim('[') {
-		yield(Row{}, &Error{Line: 1, Message: "the file is not a list of objects", Hint: notAList})
+		yield(DataRow{}, &LineError{Line: 1, Message: "the file is not a list of objects", Hint: notAList})
 		return
 	}
 	for dec.More() {
 		in.row()
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
-			yield(Row{}, syntax(in, dec, err))
+			yield(DataRow{}, syntax(in, dec, err))
 			return
 		}
 		line := in.lineAt(dec.InputOffset() - int64(len(raw)))
 		vars, err := object(raw, line)
-		if !yield(Row{Line: line, Vars: vars}, err) {
+		if !yield(DataRow{Line: line, Vars: vars}, err) {
 			return
 		}
 	}
 	if err := endOfList(in, dec); err != nil {
-		yield(Row{}, err)
+		yield(DataRow{}, err)
 	}
 }
 
@@ -95,7 +95,7 @@ func endOfList(in *source, dec *json.Decoder) error {
 		return syntax(in, dec, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return &Error{Line: in.lineAt(dec.InputOffset()), Message: "something follows after the end of the list"}
+		return &LineError{Line: in.lineAt(dec.InputOffset()), Message: "something follows after the end of the list"}
 	}
 	return nil
 }
@@ -106,18 +106,18 @@ const notAList = "when a list inside it holds the rows, write `rows: .data[]` wi
 // syntax explains an error of the decoder.
 func syntax(in *source, dec *json.Decoder, err error) error {
 	var bad *json.SyntaxError
-	var known *Error
+	var known *LineError
 	switch {
 	case errors.As(err, &known): // of the compressed data
 		return known
 	case errors.Is(err, errLong):
 		return tooLong(in.lineAt(beginning(dec)))
 	case errors.Is(err, io.EOF) && dec.InputOffset() == 0:
-		return &Error{Line: 1, Message: "the file is empty"}
+		return &LineError{Line: 1, Message: "the file is empty"}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return &Error{Line: in.lineAt(in.read), Message: "the file ends in the middle of the list"}
+		return &LineError{Line: in.lineAt(in.read), Message: "the file ends in the middle of the list"}
 	case errors.As(err, &bad):
-		return &Error{Line: in.lineAt(bad.Offset), Message: "this is not JSON"}
+		return &LineError{Line: in.lineAt(bad.Offset), Message: "this is not JSON"}
 	}
 	return err
 }
@@ -146,11 +146,11 @@ func object(raw []byte, line int) (variable.Dict, error) {
 	case errors.Is(err, variable.ErrUTF8):
 		return nil, notUTF8(line, 0)
 	case errors.Is(err, variable.ErrJSON):
-		return nil, &Error{line, 0, "this is not JSON", "one whole object a line"}
+		return nil, &LineError{line, 0, "this is not JSON", "one whole object a line"}
 	case errors.Is(err, variable.ErrObject):
-		return nil, &Error{line, 0, "a row is an object: {\"column\": \"value\"}", ""}
+		return nil, &LineError{line, 0, "a row is an object: {\"column\": \"value\"}", ""}
 	case errors.As(err, &twice):
-		return nil, &Error{line, 0, err.Error(), "remove one of them"}
+		return nil, &LineError{line, 0, err.Error(), "remove one of them"}
 	}
-	return nil, &Error{line, 0, err.Error(), ""}
+	return nil, &LineError{line, 0, err.Error(), ""}
 }

@@ -37,7 +37,7 @@ func (u *unpacked) Read(p []byte) (n int, err error) {
 	n, err = u.z.Read(p)
 	if u.out += int64(n); u.out >= u.next {
 		if u.in.n-u.taken < window/maxRatio {
-			return 0, &Error{
+			return 0, &LineError{
 				Message: fmt.Sprintf("the compressed data grows to more than %d times its size", maxRatio),
 				Hint:    "look at it: gunzip -c FILE | head -c 1000; when it is right, decompress it and name the plain file",
 			}
@@ -68,18 +68,18 @@ func packedError(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return &Error{Message: "the compressed data ends in the middle: the file is cut off", Hint: hint}
+		return &LineError{Message: "the compressed data ends in the middle: the file is cut off", Hint: hint}
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
-		return &Error{Message: "the compressed data is damaged", Hint: hint}
+		return &LineError{Message: "the compressed data is damaged", Hint: hint}
 	}
 	return err
 }
 
-func notPacked(empty bool) *Error {
+func notPacked(empty bool) *LineError {
 	if empty {
-		return &Error{Message: "the file is empty", Hint: "copy or download it again"}
+		return &LineError{Message: "the file is empty", Hint: "copy or download it again"}
 	}
-	return &Error{
+	return &LineError{
 		Message: "the file is named .gz, and what it holds is not compressed with gzip",
 		Hint:    "rename it: drop the .gz",
 	}

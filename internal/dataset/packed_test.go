@@ -30,7 +30,7 @@ func packed(t *testing.T, text string) string {
 
 func TestCompressedRowsAreThoseOfThePlainFile(t *testing.T) {
 	t.Parallel()
-	for format, text := range map[dataset.Format]string{
+	for format, text := range map[dataset.FileFormat]string{
 		dataset.CSV:       "\ufeffa,b\r\n1,\"x\ny\"\n2\n3,z",
 		dataset.TSV:       "a\tb\n1\t2\n",
 		dataset.JSONLines: "{\"a\":1}\n\nno\n{\"a\":2}",
@@ -74,7 +74,7 @@ func TestDamagedFiles(t *testing.T) {
 		}
 		return last
 	}
-	var e *dataset.Error
+	var e *dataset.LineError
 	for i := range len(whole) {
 		for how, err := range map[string]error{
 			"read": last(whole[:i]), "checked": dataset.CheckPacked(strings.NewReader(whole[:i])),
@@ -94,7 +94,7 @@ func TestDamagedFiles(t *testing.T) {
 			t.Errorf("with another byte at %d: got %v, want an error", i, err)
 		}
 	}
-	for _, format := range []dataset.Format{dataset.JSON, dataset.JSONLines, dataset.TSV} {
+	for _, format := range []dataset.FileFormat{dataset.JSON, dataset.JSONLines, dataset.TSV} {
 		cut := packed(t, "[{\"a\": 1},\n"+noise(3000))
 		got := read(format, cut[:len(cut)-500])
 		if !strings.HasSuffix(got, "! the compressed data ends in the middle: the file is cut off\n") && format != dataset.JSON {
@@ -207,7 +207,7 @@ func tarred(t *testing.T) string {
 func TestTablesWithoutAHeader(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		format dataset.Format
+		format dataset.FileFormat
 		text   string
 		want   string
 	}{

@@ -19,7 +19,7 @@ import (
 )
 
 // rows reads a file that must have no problem.
-func rows(t *testing.T, r io.Reader, format dataset.Format, comma rune) []map[string]string {
+func rows(t *testing.T, r io.Reader, format dataset.FileFormat, comma rune) []map[string]string {
 	t.Helper()
 	out := []map[string]string{}
 	for row, err := range dataset.Read(r, dataset.Options{Format: format, Separator: comma}) {
@@ -100,7 +100,7 @@ func TestObjectsReadBackAsTheyWereWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for format, text := range map[dataset.Format]string{dataset.JSONLines: lines.String(), dataset.JSON: string(list)} {
+		for format, text := range map[dataset.FileFormat]string{dataset.JSONLines: lines.String(), dataset.JSON: string(list)} {
 			if diff := cmp.Diff(want, rows(t, strings.NewReader(text), format, 0)); diff != "" {
 				t.Errorf("%s %q (-want +got):\n%s", format, text, diff)
 			}
@@ -112,7 +112,7 @@ func TestObjectsReadBackAsTheyWereWritten(t *testing.T) {
 func TestTheFormOfAFileChangesNoRow(t *testing.T) {
 	t.Parallel()
 	want := []map[string]string{{"a": "1", "b": "x y"}, {"a": "é", "b": "日本"}}
-	for format, text := range map[dataset.Format]string{
+	for format, text := range map[dataset.FileFormat]string{
 		dataset.CSV:       "a,b\n1,x y\né,\"日本\"\n",
 		dataset.TSV:       "a\tb\n1\tx y\né\t日本\n",
 		dataset.JSONLines: "{\"a\":1,\"b\":\"x y\"}\n{\"a\":\"é\",\"b\":\"日本\"}\n",
@@ -141,7 +141,7 @@ func TestTheFormOfAFileChangesNoRow(t *testing.T) {
 func TestRowsSayWhereTheyBegin(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		format dataset.Format
+		format dataset.FileFormat
 		text   string
 		want   []int
 	}{
@@ -189,7 +189,7 @@ func TestABadLineIsNamedAndTheOthersAreRead(t *testing.T) {
 			var lines, problems []int
 			in := strings.NewReader("{\"a\":1}\n\n" + bad + "\r\n{\"a\":3}\n")
 			for row, err := range dataset.Read(in, dataset.Options{Format: dataset.JSONLines}) {
-				var e *dataset.Error
+				var e *dataset.LineError
 				switch {
 				case errors.As(err, &e):
 					problems = append(problems, e.Line)
@@ -209,11 +209,11 @@ func TestABadLineIsNamedAndTheOthersAreRead(t *testing.T) {
 // A file without rows is empty or has none: it never makes a row of nothing.
 func TestFilesWithoutRows(t *testing.T) {
 	t.Parallel()
-	for _, format := range []dataset.Format{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
+	for _, format := range []dataset.FileFormat{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
 		for _, text := range []string{"", "\ufeff", "\n\n", "\r\n"} {
 			n, problems := 0, 0
 			for row, err := range dataset.Read(strings.NewReader(text), dataset.Options{Format: format}) {
-				var e *dataset.Error
+				var e *dataset.LineError
 				switch {
 				case err == nil:
 					n++
@@ -233,7 +233,7 @@ func TestFilesWithoutRows(t *testing.T) {
 
 func TestAReaderCanStopAtAnyRow(t *testing.T) {
 	t.Parallel()
-	for format, text := range map[dataset.Format]string{
+	for format, text := range map[dataset.FileFormat]string{
 		dataset.CSV: "a\n1\nx,y\n3\n", dataset.JSONLines: "{\"a\":1}\nno\n{\"a\":3}\n", dataset.JSON: "[{\"a\":1},2,{\"a\":3}]",
 	} {
 		for stop := 1; stop <= 3; stop++ {
@@ -270,7 +270,7 @@ func TestValuesOfObjects(t *testing.T) {
 func TestAFileMayBeLargerThanTheLongestRow(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("x", dataset.MaxRow/4)
-	for format, parts := range map[dataset.Format][2]string{
+	for format, parts := range map[dataset.FileFormat][2]string{
 		dataset.CSV: {"a\n", text + "\n"}, dataset.TSV: {"a\n", text + "\n"}, dataset.JSONLines: {"", `{"a":"` + text + "\"}\n"},
 		dataset.JSON: {"[{}", `,{"a":"` + text + "\"}\n"},
 	} {

@@ -22,7 +22,7 @@ const maxDocument = 256 << 20
 type document struct {
 	text  string
 	rows  *jq.Rows
-	yield func(Row, error) bool
+	yield func(DataRow, error) bool
 	count int // of rows that were selected
 
 	lines []int // on which each block of the text begins
@@ -32,13 +32,13 @@ type document struct {
 const block = 4 << 10
 
 // whole reads a JSON file from which an expression selects rows.
-func whole(in *source, rows *jq.Rows, yield func(Row, error) bool) {
+func whole(in *source, rows *jq.Rows, yield func(DataRow, error) bool) {
 	text, err := io.ReadAll(io.LimitReader(in.r, maxDocument+1))
 	switch {
 	case err != nil:
-		yield(Row{}, err)
+		yield(DataRow{}, err)
 	case len(text) > maxDocument:
-		yield(Row{}, &Error{
+		yield(DataRow{}, &LineError{
 			Message: fmt.Sprintf("the file has more than %d bytes, which `rows` would have to hold at once", maxDocument),
 			Hint:    "write one row a line, which takes no memory: jq -c '.data[]' FILE > rows.jsonl",
 		})
@@ -48,14 +48,14 @@ func whole(in *source, rows *jq.Rows, yield func(Row, error) bool) {
 }
 
 // documentOf yields the rows of a document that begins on a line. It reports whether to continue.
-func documentOf(text []byte, line int, rows *jq.Rows, yield func(Row, error) bool) bool {
+func documentOf(text []byte, line int, rows *jq.Rows, yield func(DataRow, error) bool) bool {
 	d := &document{text: string(text), rows: rows, yield: yield}
 	for i := 0; i <= len(text); i += block {
 		d.lines = append(d.lines, line)
 		line += bytes.Count(text[i:min(i+block, len(text))], []byte("\n"))
 	}
 	if err := d.check(text); err != nil {
-		return yield(Row{}, err)
+		return yield(DataRow{}, err)
 	}
 	return d.read()
 }
@@ -65,7 +65,7 @@ func (d *document) check(text []byte) error {
 	var bad *json.SyntaxError
 	switch {
 	case strings.TrimSpace(d.text) == "":
-		return &Error{Line: d.lineAt(0), Message: "the file is empty"}
+		return &LineError{Line: d.lineAt(0), Message: "the file is empty"}
 	case !utf8.Valid(text):
 		return notUTF8(d.lineAt(validUTF8(d.text)), 0)
 	case json.Valid(text):
@@ -75,7 +75,7 @@ func (d *document) check(text []byte) error {
 	if errors.As(json.Unmarshal(text, new(json.RawMessage)), &bad) {
 		offset = int(bad.Offset)
 	}
-	return &Error{Line: d.lineAt(offset), Message: "this is not JSON"}
+	return &LineError{Line: d.lineAt(offset), Message: "this is not JSON"}
 }
 
 // validUTF8 is how many bytes of a text come before the first that is not UTF-8.
@@ -119,7 +119,7 @@ func (d *document) items(list gjson.Result, in *node, keys []string) (more bool)
 	case list.IsObject():
 		in = &node{raw: list, in: in}
 	case !list.IsArray():
-		return d.yield(Row{}, &Error{
+		return d.yield(DataRow{}, &LineError{
 			Line: d.lineAt(list.Index), Message: fmt.Sprintf("`rows` takes the items of .%s, which is not a list",
 				strings.Join(keys, ".")),
 		})
@@ -134,7 +134,7 @@ func (d *document) items(list gjson.Result, in *node, keys []string) (more bool)
 
 // noKey is the error of a path whose last key is missing; names are the existing keys.
 func (d *document) noKey(here gjson.Result, keys, names []string) bool {
-	e := &Error{
+	e := &LineError{
 		Line:    d.lineAt(here.Index),
 		Message: fmt.Sprintf("`rows` takes the items of .%s, which the file lacks", strings.Join(keys, ".")),
 	}
@@ -147,7 +147,7 @@ func (d *document) noKey(here gjson.Result, keys, names []string) bool {
 		}
 		e.Hint = "the object has: " + strings.Join(names, ", ")
 	}
-	return d.yield(Row{}, e)
+	return d.yield(DataRow{}, e)
 }
 
 // maxKeys bounds the keys that a hint lists.
@@ -164,12 +164,12 @@ func (d *document) item(v gjson.Result, in *node) bool {
 		}
 	}
 	if err != nil {
-		return d.yield(Row{}, &Error{Line: line, Message: err.Error()})
+		return d.yield(DataRow{}, &LineError{Line: line, Message: err.Error()})
 	}
 	for one, err := range d.rows.Run(value) {
 		d.count++
 		if err != nil {
-			return d.yield(Row{}, d.failed(line, err))
+			return d.yield(DataRow{}, d.failed(line, err))
 		}
 		row, err := d.row(one, &t, line)
 		if !d.yield(row, err) {
@@ -183,21 +183,21 @@ func (d *document) item(v gjson.Result, in *node) bool {
 func (d *document) failed(line int, err error) error {
 	var bound jq.BoundError
 	if errors.As(err, &bound) {
-		e := &Error{Line: line, Message: "`rows` " + bound.Error()}
+		e := &LineError{Line: line, Message: "`rows` " + bound.Error()}
 		if _, each := d.rows.List(); !each {
 			e.Hint = "begin it with the list that holds the rows, .data[] | …: then it runs on one item at a time"
 		}
 		return e
 	}
 	const hint = "`?` after a step passes over what lacks it: .data[].items[]?"
-	return &Error{Line: line, Message: "`rows` fails here: " + err.Error(), Hint: hint}
+	return &LineError{Line: line, Message: "`rows` fails here: " + err.Error(), Hint: hint}
 }
 
 // row is what the expression has selected, or made, of an item on a line.
-func (d *document) row(v any, t *tree, line int) (Row, error) {
+func (d *document) row(v any, t *tree, line int) (DataRow, error) {
 	made, ok := v.(map[string]any)
 	if !ok {
-		return Row{}, &Error{
+		return DataRow{}, &LineError{
 			line, 0, fmt.Sprintf("`rows` selects %s as row %d, and a row is an object", kindOf(v), d.count),
 			"take the items of a list by [], or make an object: .data[] | {question: .}",
 		}
@@ -206,26 +206,26 @@ func (d *document) row(v any, t *tree, line int) (Row, error) {
 	if n == nil {
 		text, err := t.json(nil, made)
 		if err != nil {
-			return Row{}, tooLong(line)
+			return DataRow{}, tooLong(line)
 		}
 		vars, err := object(text, line)
-		return Row{Line: line, Vars: vars}, err
+		return DataRow{Line: line, Vars: vars}, err
 	}
 	line = d.lineAt(n.raw.Index)
 	vars, err := object([]byte(n.raw.Raw), line)
 	if err != nil {
-		return Row{}, err
+		return DataRow{}, err
 	}
-	return d.inherit(Row{Line: line, Vars: vars}, n)
+	return d.inherit(DataRow{Line: line, Vars: vars}, n)
 }
 
 // inherit lends a row what it lacks of the texts, numbers and truth values of the objects around it.
-func (d *document) inherit(row Row, n *node) (Row, error) {
+func (d *document) inherit(row DataRow, n *node) (DataRow, error) {
 	for around := n.in; around != nil; around = around.in {
 		if around.lent == nil {
 			lent, err := object([]byte(scalars(around.raw)), d.lineAt(around.raw.Index))
 			if err != nil {
-				return Row{}, err
+				return DataRow{}, err
 			}
 			around.lent = lent
 		}

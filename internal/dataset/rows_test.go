@@ -24,7 +24,7 @@ const nested = `{"version": "1.1", "note": null,
 `
 
 // selected writes down the rows that an expression selects, a line a row; * marks a row that is lent its name.
-func selected(t *testing.T, format dataset.Format, text, expression string) string {
+func selected(t *testing.T, format dataset.FileFormat, text, expression string) string {
 	t.Helper()
 	rows, problem := jq.CompileRows(expression)
 	if problem != nil {
@@ -95,7 +95,7 @@ func TestRowsThatAnExpressionSelects(t *testing.T) {
 func TestRowsOfOtherDocuments(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		format           dataset.Format
+		format           dataset.FileFormat
 		text, rows, want string
 	}{
 		"a list": {dataset.JSON, "\ufeff[{\"a\": 1},\n {\"a\": 2}]", `.[]`, "1 {\"a\":\"1\"}\n2 {\"a\":\"2\"}\n"},
@@ -197,7 +197,7 @@ func FuzzRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		n := 0
 		for row, err := range dataset.Read(strings.NewReader(string(data)), dataset.Options{Format: dataset.JSON, Rows: rows}) {
-			var e *dataset.Error
+			var e *dataset.LineError
 			var foreign *dataset.Foreign
 			switch {
 			case err == nil && row.Vars == nil:

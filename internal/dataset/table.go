@@ -13,7 +13,7 @@ import (
 )
 
 // table reads records. The first one names the columns unless the caller does.
-func table(in *source, o Options, yield func(Row, error) bool) {
+func table(in *source, o Options, yield func(DataRow, error) bool) {
 	r := csv.NewReader(in)
 	r.Comma = cmp.Or(o.Separator, ',')
 	r.ReuseRecord = true
@@ -25,7 +25,7 @@ func table(in *source, o Options, yield func(Row, error) bool) {
 	if !head.given {
 		var err error
 		if head.names, err = header(r); err != nil {
-			yield(Row{}, err)
+			yield(DataRow{}, err)
 			return
 		}
 	}
@@ -36,7 +36,7 @@ func table(in *source, o Options, yield func(Row, error) bool) {
 			return
 		}
 		if err != nil {
-			yield(Row{}, recordError(line+1, err))
+			yield(DataRow{}, recordError(line+1, err))
 			return // where the next record begins is a guess after a stray quote
 		}
 		line, _ = r.FieldPos(0)
@@ -58,7 +58,7 @@ type columns struct {
 func header(r *csv.Reader) ([]string, error) {
 	names, err := r.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, &Error{Line: 1, Message: "the file is empty", Hint: "its first line names the columns"}
+		return nil, &LineError{Line: 1, Message: "the file is empty", Hint: "its first line names the columns"}
 	}
 	if err != nil {
 		return nil, recordError(1, err)
@@ -77,9 +77,9 @@ func columnsOf(r *csv.Reader, header []string) ([]string, error) {
 		case !utf8.ValidString(name):
 			return nil, notUTF8(line, col)
 		case name == "":
-			return nil, &Error{line, col, fmt.Sprintf("column %d has no name", i+1), "name it, or remove the column"}
+			return nil, &LineError{line, col, fmt.Sprintf("column %d has no name", i+1), "name it, or remove the column"}
 		case twice:
-			return nil, &Error{line, col, fmt.Sprintf("the columns %d and %d have the same name, %q", other, i+1, name), "rename one of them"}
+			return nil, &LineError{line, col, fmt.Sprintf("the columns %d and %d have the same name, %q", other, i+1, name), "rename one of them"}
 		case len(header) == 1 && strings.ContainsAny(name, ";\t"):
 			return nil, otherSeparator(r.Comma, line, col)
 		}
@@ -96,8 +96,8 @@ func comma(r rune) string {
 	return fmt.Sprintf("%q", r)
 }
 
-func otherSeparator(r rune, line, col int) *Error {
-	return &Error{
+func otherSeparator(r rune, line, col int) *LineError {
+	return &LineError{
 		line,
 		col,
 		"the cells seem to be separated by something else than " + comma(r),
@@ -105,23 +105,23 @@ func otherSeparator(r rune, line, col int) *Error {
 	}
 }
 
-func (c *columns) row(r *csv.Reader, record []string) (Row, error) {
+func (c *columns) row(r *csv.Reader, record []string) (DataRow, error) {
 	if len(record) != len(c.names) {
 		line, _ := r.FieldPos(0)
-		return Row{}, c.otherCount(r.Comma, record, line)
+		return DataRow{}, c.otherCount(r.Comma, record, line)
 	}
 	vars := make(variable.Dict, len(c.names))
 	for i, cell := range record {
 		if !utf8.ValidString(cell) {
-			return Row{}, notUTF8(r.FieldPos(i))
+			return DataRow{}, notUTF8(r.FieldPos(i))
 		}
 		vars[c.names[i]] = cell
 	}
-	return Row{Vars: vars}, nil
+	return DataRow{Vars: vars}, nil
 }
 
 // otherCount is the error of a row that has more or fewer cells than there are columns.
-func (c *columns) otherCount(separator rune, record []string, line int) *Error {
+func (c *columns) otherCount(separator rune, record []string, line int) *LineError {
 	if c.given && len(record) == 1 && strings.ContainsAny(record[0], ";\t") {
 		return otherSeparator(separator, line, 0)
 	}
@@ -133,11 +133,11 @@ func (c *columns) otherCount(separator rune, record []string, line int) *Error {
 	if c.given {
 		names = "`columns` names"
 	}
-	return &Error{line, 0, fmt.Sprintf("the row has %d cells, and %s %d columns", len(record), names, len(c.names)), hint}
+	return &LineError{line, 0, fmt.Sprintf("the row has %d cells, and %s %d columns", len(record), names, len(c.names)), hint}
 }
 
 func notUTF8(line, col int) error {
-	return &Error{line, col, "the text is not UTF-8", "save the file as UTF-8"}
+	return &LineError{line, col, "the text is not UTF-8", "save the file as UTF-8"}
 }
 
 func recordError(line int, err error) error {
@@ -148,19 +148,19 @@ func recordError(line int, err error) error {
 	case !errors.As(err, &parse):
 		return err
 	case errors.Is(parse.Err, csv.ErrBareQuote):
-		return &Error{
+		return &LineError{
 			parse.Line,
 			parse.Column,
 			"a quote inside a cell that is not quoted",
 			`quote the cell, and double the quotes in it: "a ""word"""`,
 		}
 	case errors.Is(parse.Err, csv.ErrQuote):
-		return &Error{
+		return &LineError{
 			parse.StartLine,
 			0,
 			"a quoted cell does not end, or has text after its closing quote",
 			`quotes inside a quoted cell are doubled: "a ""word"""`,
 		}
 	}
-	return &Error{parse.Line, parse.Column, parse.Err.Error(), ""}
+	return &LineError{parse.Line, parse.Column, parse.Err.Error(), ""}
 }

@@ -12,7 +12,7 @@ type Contact struct {
 	*suite.NamedService
 	URL         string // its address
 	Key         string
-	Tokens      account.Tokens // nil: there is a key, or nothing
+	Tokens      account.TokenSource // nil: there is a key, or nothing
 	UserAgent   string
 	Connections int
 	ToEmulator  bool

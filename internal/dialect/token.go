@@ -114,7 +114,7 @@ func (p *Printed) print(before string) (string, error) {
 	case c.Path == "":
 		return "", p.failed("cannot be run: the suite does not come from a folder")
 	}
-	command := program.Command{
+	command := program.Invocation{
 		Path: c.Path, Args: c.Words[1:], Dir: c.Dir, Pass: p.of.LoginEnv, Keys: p.keys,
 		MaxOutput: tokenOutput, Timeout: tokenTime, Stop: p.closed,
 	}

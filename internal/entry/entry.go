@@ -14,6 +14,9 @@ type YAML struct {
 	Entry yamlnode.Map  // the whole, for options next to the kind
 }
 
+// Self is the entry itself, by which package suite names what it holds without a type of internal/ in its signatures.
+func (y YAML) Self() YAML { return y }
+
 // MaxWeight keeps weighted means far from overflow.
 const MaxWeight = math.MaxInt32
 

@@ -19,31 +19,31 @@ const (
 	CodeTerminated   = 143 // SIGTERM and SIGHUP
 )
 
-// Error is an error with the exit code it means.
-type Error struct {
+// CodedError is an error with the exit code it means.
+type CodedError struct {
 	Code int
 	Err  error
 }
 
-func (e *Error) Error() string { return e.Err.Error() }
-func (e *Error) Unwrap() error { return e.Err }
+func (e *CodedError) Error() string { return e.Err.Error() }
+func (e *CodedError) Unwrap() error { return e.Err }
 
 // BadInput makes an error with CodeBadInput; the arguments are those of fmt.Errorf.
 func BadInput(format string, args ...any) error {
-	return &Error{CodeBadInput, fmt.Errorf(format, args...)}
+	return &CodedError{CodeBadInput, fmt.Errorf(format, args...)}
 }
 
 // Incomplete makes an error with CodeIncomplete; the arguments are those of fmt.Errorf.
 func Incomplete(format string, args ...any) error {
-	return &Error{CodeIncomplete, fmt.Errorf(format, args...)}
+	return &CodedError{CodeIncomplete, fmt.Errorf(format, args...)}
 }
 
 // With gives an error an exit code.
-func With(code int, err error) error { return &Error{code, err} }
+func With(code int, err error) error { return &CodedError{code, err} }
 
 // Of is the exit code that an error means: CodeOK for nil, its own, or else CodeBadInput.
 func Of(err error) int {
-	var e *Error
+	var e *CodedError
 	switch {
 	case err == nil:
 		return CodeOK

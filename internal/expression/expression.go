@@ -60,14 +60,14 @@ func (w Want) takes(t reflect.Type) bool {
 	return false
 }
 
-// Error is a problem in an expression. Offset is its byte in the text.
-type Error struct {
+// SyntaxError is a problem in an expression. Offset is its byte in the text.
+type SyntaxError struct {
 	Offset  int
 	Message string
 	Hint    string
 }
 
-func (e *Error) Error() string { return e.Message }
+func (e *SyntaxError) Error() string { return e.Message }
 
 // Read is a value that an expression takes from its environment. It is the name, and the names that select in it: vars,
 // country for both vars.country and vars["country"].
@@ -94,14 +94,15 @@ type Expression struct {
 func Compile(text string, env any, want Want) (p *Expression, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a bug in the library is an error at its place at worst
-			p, err = nil, &Error{Message: fmt.Sprintf("the expression cannot be read: %v", r)}
+			p, err = nil, &SyntaxError{Message: fmt.Sprintf("the expression cannot be read: %v", r)}
 		}
 	}()
 	if len(text) > MaxText {
-		return nil, &Error{Offset: MaxText, Message: fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(text), MaxText)}
+		message := fmt.Sprintf("the expression has %d bytes; at most %d are allowed", len(text), MaxText)
+		return nil, &SyntaxError{Offset: MaxText, Message: message}
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, &Error{Message: "the expression is empty"}
+		return nil, &SyntaxError{Message: "the expression is empty"}
 	}
 	plain, err := expr.Compile(text, options(env, &meter{})...)
 	if err != nil {
@@ -112,7 +113,7 @@ func Compile(text string, env any, want Want) (p *Expression, err error) {
 		return nil, problem
 	}
 	if t := plain.Node().Type(); !want.takes(t) {
-		return nil, &Error{Message: fmt.Sprintf("the expression gives %s, not %s", described(t), want)}
+		return nil, &SyntaxError{Message: fmt.Sprintf("the expression gives %s, not %s", described(t), want)}
 	}
 	p = &Expression{text: text, env: env, want: want, reads: reads}
 	m, err := p.machine()

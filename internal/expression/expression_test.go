@@ -122,7 +122,7 @@ func TestErrors(t *testing.T) {
 		if c.message == "" {
 			continue // known when it runs
 		}
-		var e *Error
+		var e *SyntaxError
 		if !errors.As(err, &e) {
 			t.Errorf("%.40s: got no mistake, want one", c.text)
 			continue
@@ -215,7 +215,7 @@ func TestColumns(t *testing.T) {
 	if got != true || err != nil {
 		t.Errorf("%v, %v, want true", got, err)
 	}
-	if _, err := Compile(`populaton > 5`, known, Truth); err == nil || err.(*Error).Hint != "did you mean `population`?" {
+	if _, err := Compile(`populaton > 5`, known, Truth); err == nil || err.(*SyntaxError).Hint != "did you mean `population`?" {
 		t.Errorf("%#v, want a hint of `population`", err)
 	}
 	if _, err := Compile(`$env["populaton"] == ""`, known, Truth); err == nil {
@@ -340,7 +340,7 @@ func TestNamesOfOtherCharacters(t *testing.T) {
 	if got, err := p.Run(map[string]any{"rouge-1": 1.0}); got != 0.5 || err != nil || p.Reads()[0].Path[0] != "rouge-1" {
 		t.Errorf("%v, %v, want 0.5 of rouge-1", got, err)
 	}
-	var e *Error
+	var e *SyntaxError
 	if _, err = Compile(`rouge1 / 2`, samples, Number); !errors.As(err, &e) || e.Hint != "did you mean `$env[\"rouge-1\"]`?" {
 		t.Errorf("%+v, want a hint of `rouge-1`", err)
 	}

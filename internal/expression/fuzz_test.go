@@ -18,7 +18,7 @@ func FuzzExpression(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, answer string) {
 		p, err := Compile(text, env{}, Grade)
 		if err != nil {
-			var e *Error
+			var e *SyntaxError
 			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(text) || e.Message == "" {
 				t.Fatalf("%#v", err)
 			}

@@ -21,12 +21,12 @@ const (
 )
 
 // located turns an error of the library into ours. Its places count characters, ours bytes.
-func located(text string, env any, err error) *Error {
+func located(text string, env any, err error) *SyntaxError {
 	var at *file.Error
 	if !errors.As(err, &at) {
-		return &Error{Message: err.Error()}
+		return &SyntaxError{Message: err.Error()}
 	}
-	out := &Error{Offset: byteOf(text, at.From), Message: strings.ToValidUTF8(at.Message, "\uFFFD")}
+	out := &SyntaxError{Offset: byteOf(text, at.From), Message: strings.ToValidUTF8(at.Message, "\uFFFD")}
 	if m := unknownName.Regexp().FindStringSubmatch(at.Message); m != nil {
 		out.unknownName(text, m[1], env)
 	} else if m := wrongKind.Regexp().FindStringSubmatch(at.Message); m != nil {
@@ -37,7 +37,7 @@ func located(text string, env any, err error) *Error {
 	return out
 }
 
-func (e *Error) unknownName(text, name string, env any) {
+func (e *SyntaxError) unknownName(text, name string, env any) {
 	if rest := strings.TrimLeft(text[min(len(text), e.Offset+len(name)):], " "); strings.HasPrefix(rest, "(") {
 		e.Message = fmt.Sprintf("there is no function `%s` here", name)
 		return
@@ -49,7 +49,7 @@ func (e *Error) unknownName(text, name string, env any) {
 	}
 }
 
-func (e *Error) unknownField(text, name string, env any) {
+func (e *SyntaxError) unknownField(text, name string, env any) {
 	if i := strings.Index(text[e.Offset:], name); i >= 0 {
 		e.Offset += i
 	}

@@ -14,11 +14,11 @@ type surveyor struct {
 	locals  map[string]bool    // made by `let`
 	called  map[ast.Node]bool  // names of functions
 	nesting map[*ast.PredicateNode]int
-	problem *Error
+	problem *SyntaxError
 }
 
 // survey walks an expression that the library has accepted.
-func survey(text string, n ast.Node) ([]Read, *Error) {
+func survey(text string, n ast.Node) ([]Read, *SyntaxError) {
 	s := &surveyor{
 		text:    text,
 		chains:  map[ast.Node]*Read{},
@@ -70,7 +70,7 @@ func (s *surveyor) loop(n *ast.PredicateNode) {
 
 func (s *surveyor) refuse(n ast.Node, why string) {
 	if s.problem == nil {
-		s.problem = &Error{Offset: byteOf(s.text, n.Location().From), Message: why}
+		s.problem = &SyntaxError{Offset: byteOf(s.text, n.Location().From), Message: why}
 	}
 }
 

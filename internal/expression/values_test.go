@@ -161,7 +161,7 @@ func TestErrorsAreAtTheirByte(t *testing.T) {
 	} {
 		text := before + "txt == \"\""
 		_, err := Compile(text, map[string]any{"text": ""}, Truth)
-		var e *Error
+		var e *SyntaxError
 		if !errors.As(err, &e) || e.Offset != len(before) || e.Hint != "did you mean `text`?" {
 			t.Errorf("%q: got %+v, want the mistake at byte %d", text, e, len(before))
 		}

@@ -193,7 +193,8 @@ func Trust(fs *pflag.FlagSet, f *job.Flags) {
 func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.Var((*share)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
 	fs.Var((*errorRate)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
-	fs.StringVar(&r.OnInconclusive, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
+	action := (*string)(&r.OnInconclusive)
+	fs.StringVar(action, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
 	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "require this share of the baseline's cases in the comparison (default 0.9)")
 	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "accept that suites or arms matching `GLOB` were removed (repeatable)")
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "require that the metric `NAME[=MARGIN]` is not worse (default pass; repeatable)")

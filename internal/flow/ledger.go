@@ -18,8 +18,8 @@ type LedgerConfig struct {
 	Services     map[string]Share // by service; "" is the unnamed service, with applications
 	BudgetCalls  int              // HTTP attempts, except those for metadata
 	BudgetTokens int
-	BudgetMoney  float64       // in the currency of Prices
-	Prices       *pricing.List // optional
+	BudgetMoney  float64            // in the currency of Prices
+	Prices       *pricing.PriceList // optional
 	// CountOutput has the service count the tokens of an answer that reports no usage, if tokens are limited.
 	CountOutput bool
 	// Stop ends waiting and forbids further calls once it is closed. Optional.

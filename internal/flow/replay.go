@@ -12,12 +12,12 @@ import (
 
 // Replay answers from recorded answers. What was not recorded goes to next, or, when next is nil, is an error of
 // kind replayMiss. of is the name of the service, "" for the unnamed one.
-func Replay(store *record.Store, next Service, of string) Service {
+func Replay(store *record.Recordings, next Service, of string) Service {
 	return &replay{store: store, next: next, of: of}
 }
 
 type replay struct {
-	store *record.Store
+	store *record.Recordings
 	next  Service
 	of    string
 }

@@ -208,7 +208,7 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 
 // New adds up a plan within limits. prices may be nil; without a counter tokens are estimated.
 func New(
-	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *pricing.List, counter runner.TokenCounter,
+	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *pricing.PriceList, counter runner.TokenCounter,
 ) (*Forecast, error) {
 	s := &sums{
 		Forecast: Forecast{Counted: counter != nil, Concurrency: limits.Concurrency, Problems: []string{}},
@@ -226,7 +226,7 @@ type sums struct {
 	Forecast
 	plan   *runner.Plan
 	within *suite.Limits
-	prices *pricing.List
+	prices *pricing.PriceList
 
 	arms     map[armKey]*ArmForecast
 	loads    map[runner.ModelRef]load
@@ -249,7 +249,7 @@ type armKey struct{ suite, arm string }
 func (s *sums) trial(t *runner.Planned, tokens int, first bool) error {
 	s.generating(t, tokens)
 	s.counting(t, first)
-	s.judging(s.plan.Judging(t))
+	s.judging(s.plan.JudgeCosts(t))
 	s.embedding(t)
 	if t.Request.Live { // at least the last turn's
 		tokens = estimate.Request(&t.Request)

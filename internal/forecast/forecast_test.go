@@ -41,7 +41,7 @@ func filtered(t *testing.T, text string, filter runner.Filter) *runner.Plan {
 }
 
 // forecastOf adds up a suite within limits; the defaults are 8 calls at once and 5 attempts.
-func forecastOf(t *testing.T, text string, l suite.Limits, prices *pricing.List) *Forecast {
+func forecastOf(t *testing.T, text string, l suite.Limits, prices *pricing.PriceList) *Forecast {
 	t.Helper()
 	l.Concurrency, l.Attempts = 8, 5
 	if l.CountTokens == "" {
@@ -68,7 +68,7 @@ cases: [{name: a, vars: {x: a}}, {name: b, vars: {x: bbbb}}]
 `
 
 // dollar costs a dollar per million tokens in, two per million out.
-var dollar = &pricing.List{Currency: "USD", Models: map[string]pricing.Rate{"svc-pro": {Input: 1, Output: 2}}}
+var dollar = &pricing.PriceList{Currency: "USD", Models: map[string]pricing.Rate{"svc-pro": {Input: 1, Output: 2}}}
 
 // The numbers of two arms with repeats, worked out by hand.
 func TestForecastAddsUpArmsAndRepeats(t *testing.T) {
@@ -279,10 +279,10 @@ cases: [{name: c, repeats: 2, scorers: [{judge: {rubric: %q, repeats: 3}}]}]
 `, answer, reply, rubric)
 }
 
-// Judging takes the rubric, the answer and the reply in each of 6 calls, at the price of the judge's model.
+// JudgeCosts takes the rubric, the answer and the reply in each of 6 calls, at the price of the judge's model.
 func TestForecastOfJudges(t *testing.T) {
 	t.Parallel()
-	prices := &pricing.List{Currency: "USD", Models: map[string]pricing.Rate{"svc-judge": {Input: 10, Output: 100}}}
+	prices := &pricing.PriceList{Currency: "USD", Models: map[string]pricing.Rate{"svc-judge": {Input: 10, Output: 100}}}
 	get := func(rubric string, answer, reply int) *Forecast {
 		return forecastOf(t, judged(rubric, answer, reply), suite.Limits{}, prices)
 	}

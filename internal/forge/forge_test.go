@@ -18,7 +18,7 @@ const mark = "<!-- evalrun: s -->"
 
 // thread is a server with the environments of jobs that use it.
 type thread struct {
-	*forgetest.Forge
+	*forgetest.FakeForge
 	t *testing.T
 }
 

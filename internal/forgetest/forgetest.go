@@ -16,8 +16,8 @@ import (
 
 const pageSize = 100
 
-// Forge keeps notes. The author of what is written is `robot`, a bot.
-type Forge struct {
+// FakeForge keeps notes. The author of what is written is `robot`, a bot.
+type FakeForge struct {
 	*httptest.Server
 	// Pulls is the reply to a search for pull requests.
 	Pulls string
@@ -31,16 +31,16 @@ type Forge struct {
 }
 
 // New starts a server whose notes have their text in a key, body or description.
-func New(t testing.TB, key string) *Forge {
+func New(t testing.TB, key string) *FakeForge {
 	t.Helper()
-	f := &Forge{key: key, Pulls: "[]"}
+	f := &FakeForge{key: key, Pulls: "[]"}
 	f.Server = httptest.NewServer(f)
 	t.Cleanup(f.Close)
 	return f
 }
 
 // AddNotes adds notes of an author, of a kind such as User or Bot.
-func (f *Forge) AddNotes(author, kind string, bodies ...string) {
+func (f *FakeForge) AddNotes(author, kind string, bodies ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, body := range bodies {
@@ -48,7 +48,7 @@ func (f *Forge) AddNotes(author, kind string, bodies ...string) {
 	}
 }
 
-func (f *Forge) has(author, kind, body string) (id int) {
+func (f *FakeForge) has(author, kind, body string) (id int) {
 	user := map[string]any{"login": author, "username": author, "type": kind}
 	id = len(f.notes) + 1
 	f.notes = append(f.notes, map[string]any{
@@ -58,14 +58,14 @@ func (f *Forge) has(author, kind, body string) (id int) {
 }
 
 // Notes are all notes, each as JSON has it.
-func (f *Forge) Notes() []map[string]any {
+func (f *FakeForge) Notes() []map[string]any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.notes
 }
 
 // Writes are the requests that change something, as METHOD PATH.
-func (f *Forge) Writes() (out []string) {
+func (f *FakeForge) Writes() (out []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, one := range f.requests {
@@ -77,14 +77,14 @@ func (f *Forge) Writes() (out []string) {
 }
 
 // Requests is the number of all requests.
-func (f *Forge) Requests() int {
+func (f *FakeForge) Requests() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.requests)
 }
 
 // ServeHTTP answers as GitHub does, or as GitLab does to its header.
-func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *FakeForge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests = append(f.requests, r.Method+" "+r.URL.Path)
@@ -107,7 +107,7 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (f *Forge) write(w http.ResponseWriter, r *http.Request) {
+func (f *FakeForge) write(w http.ResponseWriter, r *http.Request) {
 	var in map[string]any
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		w.WriteHeader(http.StatusBadRequest)

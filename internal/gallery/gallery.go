@@ -26,13 +26,13 @@ func Scripts() []string { return []string{asset("runs.js"), asset("trends.js"), 
 
 var shell = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "html/shell.html")) })
 
-// Page is what a page is made of, before its program draws it.
-type Page struct {
+// PageSource is what a page is made of, before its program draws it.
+type PageSource struct {
 	Name  string // which page the program draws
 	Title string
 	Maker string // that made it: the end of the title in the browser
 	Area  string // what the links lead through, for people who do not see them
-	Links []Link
+	Links []PageLink
 	Style string // addresses of style and program
 	Code  string
 	// Policy is the content security policy in the page itself; "" when it comes with the answer of a server.
@@ -43,13 +43,13 @@ type Page struct {
 	Who              string // labels here; "" where that is not possible
 }
 
-// Link leads to a page of several runs.
-type Link struct {
+// PageLink leads to a page of several runs.
+type PageLink struct {
 	Name, Title, Address string
 }
 
 // Draw writes the page.
-func (p *Page) Draw(w io.Writer) error { return shell().Execute(w, p) }
+func (p *PageSource) Draw(w io.Writer) error { return shell().Execute(w, p) }
 
 func asset(name string) string {
 	data, err := files.ReadFile("html/" + name)
@@ -85,14 +85,14 @@ func NewListedRun(key string, header *eval.Run) ListedRun {
 // Title names the suites of the run.
 func (r *ListedRun) Title() string { return strings.Join(r.Suites, ", ") }
 
-// List is the list of runs with their numbers, for pages that are files.
-type List struct {
-	Runs    []ListedRun        `json:"runs"`
-	Numbers map[string]Summary `json:"numbers"` // by key
+// RunList is the list of runs with their numbers, for pages that are files.
+type RunList struct {
+	Runs    []ListedRun           `json:"runs"`
+	Numbers map[string]RunFigures `json:"numbers"` // by key
 }
 
-// Summary is a run of the list in numbers.
-type Summary struct {
+// RunFigures is a run of the list in numbers.
+type RunFigures struct {
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
 	State    string   `json:"state"` // complete, running, interrupted or partial
@@ -102,11 +102,11 @@ type Summary struct {
 }
 
 // Unreadable is the summary of a run that cannot be read.
-func Unreadable(err error) Summary { return Summary{State: "partial", Problem: err.Error()} }
+func Unreadable(err error) RunFigures { return RunFigures{State: "partial", Problem: err.Error()} }
 
 // Summarize gives the numbers of a run.
-func Summarize(d *journal.Document) Summary {
-	out := Summary{Counts: d.Summary.Counts, State: "complete"}
+func Summarize(d *journal.Document) RunFigures {
+	out := RunFigures{Counts: d.Summary.Counts, State: "complete"}
 	if rate, ok := d.Summary.PassRate(); ok {
 		out.PassRate = &rate
 	}
@@ -121,8 +121,8 @@ func Summarize(d *journal.Document) Summary {
 	case d.Partial():
 		out.State, out.Reason = "partial", string(d.End.Reason)
 	}
-	if d.Gate != nil {
-		out.Exit = new(d.Gate.Exit)
+	if d.Gate() != nil {
+		out.Exit = new(d.Gate().Exit)
 	}
 	return out
 }

@@ -66,7 +66,7 @@ func TestSummaryGivesTheStateOfARun(t *testing.T) {
 		"empty":                        {"", 0, completed(), false, "complete", ""},
 	} {
 		d := testrun.Record(t, head("r", 1, test.planned), test.end, letters(test.letters, "t/p")...)
-		d.Running, d.Gate = test.running, &eval.Gate{Exit: 1}
+		d.Running, d.Decision = test.running, &journal.Decision{Gate: eval.Gate{Exit: 1}}
 		got := gallery.Summarize(d)
 		expect.Same(t, "state of a run that is "+name, [2]string{got.State, got.Reason}, [2]string{test.state, test.reason})
 		expect.Same(t, "passes", got.Pass, strings.Count(test.letters, "p"))
@@ -87,7 +87,7 @@ func TestPassRateIsOfJudgedTrialsAndNullWithoutAny(t *testing.T) {
 func TestUnreadableRunSaysWhy(t *testing.T) {
 	t.Parallel()
 	got := gallery.Unreadable(errors.New("no space left"))
-	expect.Same(t, "summary", got, gallery.Summary{State: "partial", Problem: "no space left"})
+	expect.Same(t, "summary", got, gallery.RunFigures{State: "partial", Problem: "no space left"})
 	text, err := json.Marshal(got)
 	expect.OK(t, err)
 	expect.Same(t, "JSON", string(text),
@@ -118,9 +118,9 @@ func TestPagesEscapeWhateverTheyAreMadeOf(t *testing.T) {
 		if strings.ContainsAny(text, "\x00\r") || strings.ToValidUTF8(text, "") != text {
 			continue // HTML cannot hold them
 		}
-		p := gallery.Page{
+		p := gallery.PageSource{
 			Name: text, Title: text, Maker: text, Area: text, Policy: text, Data: text, Head: text, Root: text, Who: text,
-			Links: []gallery.Link{{Name: text, Title: text, Address: "runs.html"}}, Style: "s.css", Code: "p.js",
+			Links: []gallery.PageLink{{Name: text, Title: text, Address: "runs.html"}}, Style: "s.css", Code: "p.js",
 		}
 		var b strings.Builder
 		expect.OK(t, p.Draw(&b))
@@ -137,7 +137,7 @@ func TestPagesEscapeWhateverTheyAreMadeOf(t *testing.T) {
 
 func TestPageMarksTheLinkToItselfAlone(t *testing.T) {
 	t.Parallel()
-	p := gallery.Page{Name: "trends", Title: "Trends", Maker: "evalrun", Links: []gallery.Link{
+	p := gallery.PageSource{Name: "trends", Title: "Trends", Maker: "evalrun", Links: []gallery.PageLink{
 		{"runs", "Runs", "index.html"}, {"trends", "Trends", "trends.html"},
 	}}
 	var b strings.Builder

@@ -16,14 +16,14 @@ const (
 
 // Course is one metric of an arm from run to run.
 type Course struct {
-	Suite  string  `json:"suite"`
-	Arm    string  `json:"arm"`
-	Metric string  `json:"metric"`
-	Points []Point `json:"points"`
+	Suite  string       `json:"suite"`
+	Arm    string       `json:"arm"`
+	Metric string       `json:"metric"`
+	Points []TrendPoint `json:"points"`
 }
 
-// Point is a metric in one run.
-type Point struct {
+// TrendPoint is a metric in one run.
+type TrendPoint struct {
 	Run       string      `json:"run"`
 	Key       string      `json:"key,omitempty"` // of a run in the list
 	StartedAt string      `json:"startedAt"`
@@ -78,7 +78,7 @@ func (t *Trends) TakeRuns(ids []string, open func(i int) (*journal.Document, err
 
 // Take takes up the courses of a history.
 func (t *Trends) Take(store *history.Store) error {
-	runs, err := store.Runs(history.Filter{Limit: trendRuns})
+	runs, err := store.Runs(history.RunFilter{Limit: trendRuns})
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (t *Trends) add(c *Course, points []history.Point) {
 		t.courses = append(t.courses, c)
 	}
 	for _, p := range points {
-		one := Point{
+		one := TrendPoint{
 			Run: p.RunID, Key: t.keys[p.RunID], StartedAt: p.StartedAt, Commit: t.commits[p.RunID], Emulator: p.Emulator, Value: p.Value, N: p.N,
 		}
 		if p.Bounded {
@@ -160,7 +160,9 @@ func (t *Trends) Shown(warning string) Shown { return Shown{t.sorted(), t.more, 
 // sorted gives the courses with their newest points, the newest last.
 func (t *Trends) sorted() []*Course {
 	for _, c := range t.courses {
-		slices.SortStableFunc(c.Points, func(a, b Point) int { return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.Run, b.Run)) })
+		slices.SortStableFunc(c.Points, func(a, b TrendPoint) int {
+			return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.Run, b.Run))
+		})
 		c.Points = c.Points[max(0, len(c.Points)-trendRuns):]
 	}
 	slices.SortStableFunc(t.courses, func(a, b *Course) int { return cmp.Compare(a.Suite, b.Suite) })

@@ -20,7 +20,7 @@ import (
 // routed sends calls of applications to their own services, and all others to the service of the models.
 type routed struct {
 	flow.Service
-	applications map[app.Target]flow.Service
+	applications map[app.RequestMaker]flow.Service
 }
 
 func (r routed) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
@@ -41,8 +41,8 @@ type absent struct {
 
 // applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
 // up no other.
-func (s *Session) applications() map[app.Target]flow.Service {
-	out := map[app.Target]flow.Service{}
+func (s *Session) applications() map[app.RequestMaker]flow.Service {
+	out := map[app.RequestMaker]flow.Service{}
 	for name, t := range s.NamedTargets {
 		if t.App != nil {
 			out[t.App] = target{s.wayToTarget(t), name}
@@ -112,17 +112,17 @@ func (s *Session) program(p *suite.Program) attempter {
 }
 
 // reader reads answers of applications that were not sent for. It is nil where all answers are given as they are to be judged.
-func (s *Session) reader() func(app.Target, *eval.Response) (*eval.Response, error) {
+func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Response, error) {
 	if s.Flags.Answers != "" {
 		return nil
 	}
-	readers := map[app.Target]*client.Reader{}
+	readers := map[app.RequestMaker]*client.Reader{}
 	for t := range s.Targets {
 		if t.App != nil && t.App.HTTP != nil {
 			readers[t.App] = client.NewReader(t.App.HTTP.Reading)
 		}
 	}
-	return func(to app.Target, resp *eval.Response) (*eval.Response, error) {
+	return func(to app.RequestMaker, resp *eval.Response) (*eval.Response, error) {
 		if r := readers[to]; r != nil {
 			return r.Reread(resp)
 		}

@@ -132,7 +132,7 @@ func (s *Session) connect() (err error) {
 }
 
 // answerFrom answers every call from records, and sends nothing.
-func (s *Session) answerFrom(store *record.Store, err error) error {
+func (s *Session) answerFrom(store *record.Recordings, err error) error {
 	s.service = s.through(func(of string) flow.Service { return flow.Replay(store, nil, of) })
 	return err
 }

@@ -24,7 +24,7 @@ type here struct {
 // application is an application under test, and what calls it.
 type application struct {
 	attempter
-	to app.Target
+	to app.RequestMaker
 }
 
 // attempter makes one attempt of a call to an application.
@@ -83,7 +83,7 @@ func Executor(j *job.Job, version, dir string, notice func(string)) (flow.Execut
 		h.services[name] = s.shared.around(flow.Deadline(one, 0), name)
 	}
 	for name, one := range h.targets {
-		if _, program := one.attempter.(*client.Program); !program { // which keeps its own time, and no service
+		if _, program := one.attempter.(*client.ProgramClient); !program { // which keeps its own time, and no service
 			one.attempter = s.shared.around(flow.Deadline(caller{refusing: onlyGenerate, attempter: one.attempter}, 0), "")
 			h.targets[name] = one
 		}

@@ -19,8 +19,8 @@ func (s *Session) CheckJudge(ctx context.Context, p *runner.Plan, j *suite.Judge
 	return s.priced(p)
 }
 
-// Judging is the configuration for sending questions to a judge.
-func (s *Session) Judging() runner.Config {
+// JudgeConfig is the configuration for sending questions to a judge.
+func (s *Session) JudgeConfig() runner.Config {
 	limits := s.Settings.Limits
 	return runner.Config{
 		Generator:     s.service,

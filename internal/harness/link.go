@@ -48,7 +48,7 @@ func (byKey) refusal(at *eval.RunService, e *eval.Error) string {
 // byLogin is the link of a session with an OAuth login.
 type byLogin struct {
 	*generative.Client
-	tokens *oauth.Tokens
+	tokens *oauth.AccessTokens
 }
 
 func (l byLogin) refusal(at *eval.RunService, e *eval.Error) string {

@@ -34,7 +34,7 @@ func (unrecorded) finish([]eval.Model) error                       { return nil 
 
 // recording is a folder in which answers are kept.
 type recording struct {
-	*record.Store
+	*record.Recordings
 	dir    string
 	notice func(string)
 }
@@ -62,7 +62,7 @@ func (s *Session) openRecorder() (recorder, error) {
 	return &recording{store, dir, s.Notice}, nil
 }
 
-func openStore(dir string) (*record.Store, error) {
+func openStore(dir string) (*record.Recordings, error) {
 	store, err := record.Open(dir)
 	if err != nil {
 		return nil, exit.BadInput("the recorded answers cannot be read: %w", err)
@@ -71,7 +71,7 @@ func openStore(dir string) (*record.Store, error) {
 }
 
 // recordedAnswers opens the folder of --replay.
-func (s *Session) recordedAnswers() (*record.Store, error) {
+func (s *Session) recordedAnswers() (*record.Recordings, error) {
 	f := &s.Flags
 	if err := checkRecorded(f); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (s *Session) Record(runDir string) (err error) { return s.recorder.keepRun(
 
 // around answers what is recorded, sends the rest to next, and records vectors on the way.
 func (r *recording) around(next flow.Service, of string) flow.Service {
-	return flow.Replay(r.Store, next, of)
+	return flow.Replay(r.Recordings, next, of)
 }
 
 func (r *recording) keepRun(dir string) error {

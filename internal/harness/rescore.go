@@ -149,7 +149,7 @@ func (o *origin) known(t *runner.Planned) (runner.Recorded, bool) { return o.ans
 // is a skip.
 func (o *origin) answer(t *runner.Planned) runner.Recorded {
 	never := func(why string) runner.Recorded {
-		return runner.Recorded{Kept: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
+		return runner.FinalResult{Result: &eval.Result{Outcome: eval.Skip, SkipReason: why, Scores: []eval.Score{}}}
 	}
 	place, ok := selection.FindTrial(o.doc, &t.Trial)
 	if !ok {
@@ -165,12 +165,12 @@ func (o *origin) answer(t *runner.Planned) runner.Recorded {
 		return never(r.SkipReason)
 	case r.Response != nil && (r.Error == nil || r.Error.Kind != eval.KindNoCandidates):
 		r.Workspace = o.workspace(r)
-		return runner.Recorded{Result: r}
+		return runner.AnsweredTrial{Result: r}
 	}
 	if r.Request != nil {
 		r.Request = &t.Request
 	}
-	return runner.Recorded{Kept: r}
+	return runner.FinalResult{Result: r}
 }
 
 // workspace is where the program of a trial has worked, "" where that is gone.

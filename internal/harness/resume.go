@@ -37,7 +37,7 @@ func (todo *Todo) replies() iter.Seq[eval.Judgement] {
 	return func(yield func(eval.Judgement) bool) {
 		more := true
 		todo.doc.PendingJudgements(func(j eval.Judgement) bool { more = yield(j); return more })
-		if !more || todo.doc.Summary.Judging.Replies == 0 {
+		if !more || todo.doc.Summary.JudgeRequests.Replies == 0 {
 			return
 		}
 		for t, err := range todo.doc.Trials() {
@@ -92,17 +92,17 @@ func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, sig
 	c.recorded = func(t *runner.Planned) runner.Recorded {
 		k, ok := todo.find(t)
 		if ok && todo.settled(k) {
-			return runner.Recorded{Settled: true}
+			return runner.SettledTrial{}
 		}
 		if known, given := s.answers.known(t); given {
-			if p := todo.doc.Pending(t.ID); p != nil && known.Result != nil {
-				known.Result.Judgements = append(p.Judgements, known.Result.Judgements...)
+			if p, one := todo.doc.Pending(t.ID), resultOf(known); p != nil && one != nil {
+				one.Judgements = append(p.Judgements, one.Judgements...)
 			}
 			return known
 		}
 		known := todo.kept(t, k, ok)
-		if known.Result != nil {
-			s.workspaces.Adopt(runner.TrialSession(s.id, t.N), t.Program(), known.Result)
+		if one := resultOf(known); one != nil {
+			s.workspaces.Adopt(runner.TrialSession(s.id, t.N), t.Program(), one)
 		}
 		return known
 	}

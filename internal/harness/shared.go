@@ -103,7 +103,7 @@ func (s *shared) end(reason string) {
 
 func (s *shared) check(ctx context.Context, p *runner.Plan) error {
 	of := s.session
-	var accounts []ledger.Account
+	var accounts []ledger.ModelAccount
 	for _, ref := range p.Calls(of.callsTargets()) {
 		accounts = append(accounts, of.account(ref.Service, ref.Model))
 	}
@@ -130,8 +130,8 @@ func (s *shared) check(ctx context.Context, p *runner.Plan) error {
 }
 
 // account is the account of calls to a model of a service.
-func (s *Session) account(name, model string) ledger.Account {
-	a := ledger.Account{Service: s.Settings.Service.BaseURL, Model: model}
+func (s *Session) account(name, model string) ledger.ModelAccount {
+	a := ledger.ModelAccount{Service: s.Settings.Service.BaseURL, Model: model}
 	one := s.Settings.Services[name]
 	switch {
 	case s.Flags.Emulator != "":

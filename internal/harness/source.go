@@ -20,7 +20,7 @@ type source interface {
 type unanswered struct{}
 
 func (unanswered) Check(*runner.Plan) error                      { return nil }
-func (unanswered) known(*runner.Planned) (runner.Recorded, bool) { return runner.Recorded{}, false }
+func (unanswered) known(*runner.Planned) (runner.Recorded, bool) { return nil, false }
 
 // fromFile is a file with answers that were made elsewhere.
 type fromFile struct{ *answers.Answers }
@@ -28,7 +28,7 @@ type fromFile struct{ *answers.Answers }
 func (f fromFile) known(t *runner.Planned) (runner.Recorded, bool) { return f.Recorded(t), true }
 
 // readAnswers takes the answers of a file, and returns records without any: what is not in the file is missed.
-func (s *Session) readAnswers() (*record.Store, error) {
+func (s *Session) readAnswers() (*record.Recordings, error) {
 	given, err := answers.Read(s.Flags.Answers)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func NewTodo(r *job.Resumption, plan *runner.Plan) (*Todo, error) {
 		case ok && todo.settled(k):
 			todo.Settled++
 			todo.counts.Add(k.Outcome)
-		case r.Flags.Rescore != "", todo.kept(t, k, ok).Result != nil:
+		case r.Flags.Rescore != "", resultOf(todo.kept(t, k, ok)) != nil:
 			todo.Judge++
 		default:
 			todo.Send++
@@ -87,30 +87,39 @@ func (todo *Todo) calls() (n int) {
 }
 
 // kept returns what the run has of an unsettled trial: an answer that only has to be judged, or the calls of a
-// trial that broke off. The trial is among the
-// recorded ones if ok.
+// trial that broke off. The trial is among the recorded ones if ok.
 func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 	if todo.of.Flags.NoContent { // what is kept is without its texts
-		return runner.Recorded{}
+		return nil
 	}
-	var out runner.Recorded
+	var result *eval.Result
+	var turns []eval.Turn
 	if ok {
-		out = todo.answer(k)
+		result, turns = todo.answer(k)
 	}
 	p := todo.doc.Pending(t.ID)
 	switch {
 	case p == nil:
 	case p.Response != nil:
-		out.Result, out.Turns = p, nil
-	case out.Result != nil:
-		out.Result.Judgements = append(p.Judgements, out.Result.Judgements...)
-	case len(p.Turns) > len(out.Turns):
-		out.Turns = p.Turns
+		result, turns = p, nil
+	case result != nil:
+		result.Judgements = append(p.Judgements, result.Judgements...)
+	case len(p.Turns) > len(turns):
+		turns = p.Turns
 	}
-	if out.Turns = answered(out.Turns); t.KeepsSessions() || ended(t, out.Turns) >= t.Request.Turns() {
-		out.Turns = nil // an application that keeps the chat by itself begins another one
+	if result != nil {
+		return runner.AnsweredTrial{Result: result}
 	}
-	return out
+	if turns = answered(turns); t.KeepsSessions() || ended(t, turns) >= t.Request.Turns() {
+		return nil // an application that keeps the chat by itself begins another one
+	}
+	return runner.BegunTrial{Turns: turns}
+}
+
+// resultOf is the result that only has to be judged; nil where there is none.
+func resultOf(known runner.Recorded) *eval.Result {
+	answered, _ := known.(runner.AnsweredTrial)
+	return answered.Result
 }
 
 // answered are the calls of a trial after which it can continue.
@@ -153,17 +162,17 @@ func isUnscored(t *eval.Result) bool {
 
 // answer returns the answer of a recorded trial, which only has to be judged again, or the answered calls of a trial that
 // takes several.
-func (todo *Todo) answer(k recorded) (out runner.Recorded) {
+func (todo *Todo) answer(k recorded) (result *eval.Result, turns []eval.Turn) {
 	if k.Outcome != eval.Err {
-		return out
+		return nil, nil
 	}
 	t, err := todo.doc.Trial(k.place)
 	switch {
 	case err != nil || t.Error == nil: // what cannot be read is sent again
-	case t.Response != nil && (t.Error.Kind.Judging() || isUnscored(t)):
-		out.Result = t
+	case t.Response != nil && (t.Error.Kind.IsUnjudged() || isUnscored(t)):
+		return t, nil
 	default:
-		out.Turns = t.Turns
+		return nil, t.Turns
 	}
-	return out
+	return nil, nil
 }

@@ -60,7 +60,7 @@ func LoadCopies(of *journal.Document, flags Flags, getenv func(string) string) (
 
 // PricesOf returns the price list for the calls of a recorded run: the one of the flags, or else of the run's suites.
 // It is nil when neither has one, and when the run keeps no copies of its suites.
-func PricesOf(d *journal.Document, flags Flags, getenv func(string) string) (*pricing.List, error) {
+func PricesOf(d *journal.Document, flags Flags, getenv func(string) string) (*pricing.PriceList, error) {
 	m := merger{defaults: flags.ByProject()}
 	if flags.Prices == "" {
 		l, err := LoadCopies(d, flags, getenv)

@@ -28,7 +28,7 @@ type Settings struct {
 	// Services are the named services, by name.
 	Services map[string]*Named
 	Limits   suite.Limits
-	Prices   *pricing.List // nil without a price list
+	Prices   *pricing.PriceList // nil without a price list
 	// Labels are people's labels of answers, by suite name, for the suites with a scorer that compares with them.
 	Labels map[string]*labels.File
 	key    string
@@ -147,16 +147,16 @@ func (l *Loaded) readLabels() (map[string]*labels.File, error) {
 // service settles the unnamed service: its address, and how callers authenticate.
 func (m *merger) service(o *eval.ServiceOptions, getenv func(string) string) eval.RunService {
 	// text settles one setting from its flag, its environment variable and the suites.
-	text := func(name, flag, variable string, of func(suite.Service) string) string {
+	text := func(name, flag, variable string, of func(suite.UnnamedService) string) string {
 		given := cmp.Or(flag, getenv(variable))
 		return pick(m, "service."+name, given, func(s *suite.Suite) string { return of(s.Service) })
 	}
-	baseURL := func(s suite.Service) string { return s.BaseURL }
-	apiVersion := func(s suite.Service) string { return s.APIVersion }
-	headerPrefix := func(s suite.Service) string { return s.HeaderPrefix }
-	auth := func(s suite.Service) string { return s.Auth }
-	cloudProject := func(s suite.Service) string { return s.Project }
-	scopeBase := func(s suite.Service) string { return s.AuthScopeBase }
+	baseURL := func(s suite.UnnamedService) string { return s.BaseURL }
+	apiVersion := func(s suite.UnnamedService) string { return s.APIVersion }
+	headerPrefix := func(s suite.UnnamedService) string { return s.HeaderPrefix }
+	auth := func(s suite.UnnamedService) string { return s.Auth }
+	cloudProject := func(s suite.UnnamedService) string { return s.Project }
+	scopeBase := func(s suite.UnnamedService) string { return s.AuthScopeBase }
 	r := eval.RunService{
 		BaseURL:       text("baseUrl", o.BaseURL, "EVALRUN_BASE_URL", baseURL),
 		APIVersion:    text("apiVersion", o.APIVersion, "EVALRUN_API_VERSION", apiVersion),
@@ -184,7 +184,7 @@ func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 		return pick(m, "limits."+name, flag, func(s *suite.Suite) time.Duration { return of(s.Limits) })
 	}
 	money := func(s *suite.Suite) float64 { return s.Limits.BudgetMoney }
-	countTokens := func(s *suite.Suite) string { return s.Limits.CountTokens }
+	countTokens := func(s *suite.Suite) suite.TokenCounting { return s.Limits.CountTokens }
 
 	var l suite.Limits
 	l.Concurrency = number("concurrency", o.Concurrency, func(l suite.Limits) int { return l.Concurrency })
@@ -216,11 +216,11 @@ func (m *merger) limits(o *eval.LimitOptions) suite.Limits {
 
 // prices returns the price list of a run: from the flag, from the suites, which must agree, or from the project file. It
 // is nil without one.
-func (m *merger) prices(file string) (*pricing.List, error) {
+func (m *merger) prices(file string) (*pricing.PriceList, error) {
 	if file != "" {
 		return readPrices(file)
 	}
-	var list *pricing.List
+	var list *pricing.PriceList
 	for _, s := range m.suites {
 		switch {
 		case s.Prices == nil:
@@ -236,7 +236,7 @@ func (m *merger) prices(file string) (*pricing.List, error) {
 	return list, nil
 }
 
-func readPrices(file string) (*pricing.List, error) {
+func readPrices(file string) (*pricing.PriceList, error) {
 	src, err := regular.ReadInput(file, maxInput)
 	if err != nil {
 		return nil, exit.BadInput("the price list cannot be read: %w", err)

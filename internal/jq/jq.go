@@ -30,30 +30,30 @@ const (
 	maxTime  = 10 * time.Second
 )
 
-// Expression is a compiled expression; safe for concurrent use.
-type Expression struct {
+// Code is a compiled expression; safe for concurrent use.
+type Code struct {
 	code      *gojq.Code
 	path      []step // of an expression that is nothing else; nil otherwise
 	onlyPicks bool
 	on        string // what it runs on, for messages: "this answer"
 }
 
-// Error is a problem in an expression. Offset is its byte in the text.
-type Error struct {
+// QueryError is a problem in an expression. Offset is its byte in the text.
+type QueryError struct {
 	Offset  int
 	Message string
 }
 
-func (e *Error) Error() string { return e.Message }
+func (e *QueryError) Error() string { return e.Message }
 
 // Report puts the problem at its place in the value n that holds the expression. shown makes a message fit to be
 // printed.
-func (e *Error) Report(n yamlnode.Node, shown func(string) string) {
+func (e *QueryError) Report(n yamlnode.Node, shown func(string) string) {
 	n.ErrorfAt(e.Offset, "the language is that of jq, such as .items[0].name", "not a jq expression: %s", shown(e.Message))
 }
 
 // Compile compiles an expression, whose length the caller has checked.
-func Compile(source string) (*Expression, *Error) {
+func Compile(source string) (*Code, *QueryError) {
 	query, bad := parse(source)
 	if bad != nil {
 		return nil, bad
@@ -66,7 +66,7 @@ func Compile(source string) (*Expression, *Error) {
 }
 
 // parse reads an expression, and finds its problems in the user's own text.
-func parse(source string) (*gojq.Query, *Error) {
+func parse(source string) (*gojq.Query, *QueryError) {
 	query, err := gojq.Parse(source)
 	if err == nil {
 		_, err = gojq.Compile(query)
@@ -77,20 +77,20 @@ func parse(source string) (*gojq.Query, *Error) {
 	return query, nil
 }
 
-func expressionOf(query *gojq.Query) (out *Expression, err error) {
-	out = &Expression{path: pathOf(query), onlyPicks: picks(query), on: "this answer"} // before it is metered
+func expressionOf(query *gojq.Query) (out *Code, err error) {
+	out = &Code{path: pathOf(query), onlyPicks: picks(query), on: "this answer"} // before it is metered
 	out.code, err = compile(query)
 	return out, err
 }
 
 // OnlyPicks reports whether the expression only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and parentheses. Each
 // result is then a part of the input. Growth within a step of any other expression cannot be bounded.
-func (e *Expression) OnlyPicks() bool { return e.onlyPicks }
+func (e *Code) OnlyPicks() bool { return e.onlyPicks }
 
 const undefined lazy.Pattern = `not defined: (\$?[\w:@]+)`
 
 // located finds the place of an error in an expression.
-func located(source string, err error) *Error {
+func located(source string, err error) *QueryError {
 	offset := 0
 	var wrong *gojq.ParseError
 	if errors.As(err, &wrong) {
@@ -98,7 +98,7 @@ func located(source string, err error) *Error {
 	} else if m := undefined.Regexp().FindStringSubmatch(err.Error()); m != nil {
 		offset = strings.Index(source, m[1])
 	}
-	return &Error{max(0, offset), err.Error()}
+	return &QueryError{max(0, offset), err.Error()}
 }
 
 // stepped is a context that ends after a number of looks at whether it has ended: gojq looks once in
@@ -134,7 +134,7 @@ func (e BoundError) Error() string { return string(e) }
 
 // Run yields what the expression gives for a value as package encoding/json decodes it with UseNumber, null included.
 // An error is the last that it yields: a BoundError, or the error that ended the run.
-func (e *Expression) Run(value any) iter.Seq2[any, error] {
+func (e *Code) Run(value any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		if e.path != nil {
 			if v, ok := follow(e.path, value); ok {
@@ -162,7 +162,7 @@ func (e *Expression) Run(value any) iter.Seq2[any, error] {
 }
 
 // bounded makes a BoundError of an error that a bound has caused.
-func (e *Expression) bounded(err error) error {
+func (e *Code) bounded(err error) error {
 	switch {
 	case errors.Is(err, errSteps):
 		return BoundError(fmt.Sprintf("takes more than %d steps on %s", maxSteps, e.on))

@@ -161,7 +161,7 @@ func TestPaths(t *testing.T) {
 }
 
 // said is all that an expression gives.
-func said(e *Expression, value any) string {
+func said(e *Code, value any) string {
 	var out []string
 	for v, err := range e.Run(value) {
 		room := 1000

@@ -12,12 +12,12 @@ import (
 type Rows struct {
 	keys []string
 	each bool
-	run  *Expression
-	all  *Expression // the whole expression
+	run  *Code
+	all  *Code // the whole expression
 }
 
 // CompileRows compiles an expression, whose length the caller has checked.
-func CompileRows(source string) (*Rows, *Error) {
+func CompileRows(source string) (*Rows, *QueryError) {
 	all, bad := Compile(source)
 	if bad != nil {
 		return nil, bad

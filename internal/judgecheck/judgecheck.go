@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// Report says how far judges agree with people.
-type Report struct {
+// AgreementReport says how far judges agree with people.
+type AgreementReport struct {
 	Judges []Agreement `json:"judges"`
 	Untold int         `json:"untold"` // labelled answers that no judge scored, or that did not come
 	// Divided counts answers with as many people for pass as for fail, and Elsewhere labelled answers that the run does not have. People
@@ -89,7 +89,7 @@ type checkKey struct {
 
 // Check compares the judges of a run with the labels in a file, and each judge of a panel. Problems of the file are
 // exit 2; nothing to compare is exit 4.
-func Check(d *journal.Document, file string) (*Report, error) {
+func Check(d *journal.Document, file string) (*AgreementReport, error) {
 	given, err := readLabels(file)
 	if err != nil {
 		return nil, err
@@ -123,11 +123,11 @@ func (c *labelCheck) read(d *journal.Document) error {
 }
 
 // report measures each judge; from says where the labels are.
-func (c *labelCheck) report(from string) (*Report, error) {
+func (c *labelCheck) report(from string) (*AgreementReport, error) {
 	if len(c.order) == 0 {
 		return nil, exit.Incomplete("nothing to compare: no answer that %s labels was judged", from)
 	}
-	out := &Report{Untold: c.unlabelled}
+	out := &AgreementReport{Untold: c.unlabelled}
 	for _, k := range c.order {
 		out.Judges = append(out.Judges, newAgreement(k, c.pairs[k], c.choices[k]))
 	}

@@ -55,7 +55,7 @@ func FuzzLabels(f *testing.F) {
 // namesFile wants an error to be bad input, with the name of the file.
 func namesFile(t *testing.T, err error, path string) {
 	t.Helper()
-	var coded *exit.Error
+	var coded *exit.CodedError
 	if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput || !strings.Contains(err.Error(), filepath.Base(path)) {
 		t.Errorf("got %v, want exit code %d and the file %s", err, exit.CodeBadInput, filepath.Base(path))
 	}

@@ -19,15 +19,15 @@ type People struct {
 type opinions struct {
 	bySuite map[string]*labels.File
 	divided int
-	met     map[labels.Key]bool
+	met     map[labels.AnswerKey]bool
 }
 
 // CheckPeople compares the judges of a run with what people said of its answers in evalrun view, suite by suite. A label
 // is about the answer, so that all its judges are compared with it. Problems of the files are exit 2; nothing to compare
 // is exit 4.
-func CheckPeople(d *journal.Document, files []*labels.File) (*Report, error) {
+func CheckPeople(d *journal.Document, files []*labels.File) (*AgreementReport, error) {
 	c := newLabelCheck(&labelFile{})
-	c.people = &opinions{bySuite: map[string]*labels.File{}, met: map[labels.Key]bool{}}
+	c.people = &opinions{bySuite: map[string]*labels.File{}, met: map[labels.AnswerKey]bool{}}
 	var problems []error
 	for _, f := range files {
 		problems = append(problems, f.Err())

@@ -12,7 +12,7 @@ import (
 )
 
 // Write writes the report for people.
-func (r *Report) Write(w io.Writer) error {
+func (r *AgreementReport) Write(w io.Writer) error {
 	p := term.Printer{W: w}
 	for i := range r.Judges {
 		writeAgreement(&p, &r.Judges[i])

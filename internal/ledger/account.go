@@ -17,14 +17,14 @@ const (
 // account is the state of an account.
 type account struct {
 	Balance
-	limits   *Limits
-	reserved Amount    // of open grants
-	open     int       // how many open grants count for the concurrency
-	next     time.Time // when the next request may be sent
-	held     time.Time // the service wants no call before
-	window   []spent   // tokens of calls that are over, of the last minute, oldest first
-	inWindow int       // their sum
-	queue    []*Ask    // requests that wait for tokens, in order of arrival
+	limits   *AccountLimits
+	reserved Amount          // of open grants
+	open     int             // how many open grants count for the concurrency
+	next     time.Time       // when the next request may be sent
+	held     time.Time       // the service wants no call before
+	window   []spent         // tokens of calls that are over, of the last minute, oldest first
+	inWindow int             // their sum
+	queue    []*GrantRequest // requests that wait for tokens, in order of arrival
 }
 
 // spent are tokens of a call that is over.

@@ -13,13 +13,13 @@ import (
 // book holds the accounts and the open grants. What changes them is an event, which is written to the file of the
 // ledger; the same events, read again, make the same book.
 type book struct {
-	limits []Limits
+	limits []AccountLimits
 	file   *file
 	now    func() time.Time
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when something was settled
-	accounts map[Account]*account
+	accounts map[ModelAccount]*account
 	grants   map[string]*grant    // the open ones, by their ids
 	heard    map[string]time.Time // when a process was last heard
 	left     map[string]time.Time // requests that were given up before they were granted, by their ids, and when
@@ -27,14 +27,14 @@ type book struct {
 
 // event is a line of the file.
 type event struct {
-	Type    kind      `json:"type"`
-	At      time.Time `json:"at"`
-	ID      string    `json:"id,omitempty"` // of a grant
-	Owner   string    `json:"owner,omitempty"`
-	Account *Account  `json:"account,omitempty"`
-	Cost    Amount    `json:"cost,omitzero"`
-	Until   time.Time `json:"until,omitzero"`
-	Balance *Balance  `json:"balance,omitempty"` // settled grants only
+	Type    kind          `json:"type"`
+	At      time.Time     `json:"at"`
+	ID      string        `json:"id,omitempty"` // of a grant
+	Owner   string        `json:"owner,omitempty"`
+	Account *ModelAccount `json:"account,omitempty"`
+	Cost    Amount        `json:"cost,omitzero"`
+	Until   time.Time     `json:"until,omitzero"`
+	Balance *Balance      `json:"balance,omitempty"` // settled grants only
 }
 
 // kind is the type of an event.
@@ -51,12 +51,12 @@ const (
 	paced    kind = "pace" // when the next request may be sent
 )
 
-func newBook(limits []Limits) *book {
+func newBook(limits []AccountLimits) *book {
 	return &book{
 		limits:   limits,
 		now:      time.Now,
 		changed:  make(chan struct{}),
-		accounts: map[Account]*account{},
+		accounts: map[ModelAccount]*account{},
 		grants:   map[string]*grant{},
 		heard:    map[string]time.Time{},
 		left:     map[string]time.Time{},
@@ -64,10 +64,10 @@ func newBook(limits []Limits) *book {
 }
 
 // account is an account by its name; it is made when it is new.
-func (b *book) account(name Account) *account {
+func (b *book) account(name ModelAccount) *account {
 	a := b.accounts[name]
 	if a == nil {
-		a = &account{Balance: Balance{Account: name}, limits: find(b.limits, name)}
+		a = &account{Balance: Balance{ModelAccount: name}, limits: find(b.limits, name)}
 		b.accounts[name] = a
 	}
 	return a
@@ -115,7 +115,7 @@ func (b *book) apply(e *event) {
 	case paced:
 		b.account(*e.Account).next = e.Until
 	case balanced:
-		b.account(e.Balance.Account).Balance = *e.Balance
+		b.account(e.Balance.ModelAccount).Balance = *e.Balance
 	case used:
 		a := b.account(*e.Account)
 		a.window = append(a.window, spent{e.At, e.Cost.Tokens})
@@ -137,19 +137,19 @@ func (b *book) wake() {
 
 // refusal says why a call will never be granted.
 type refusal struct {
-	Budget  bool    // the account has limits, and they are spent
-	Account Account // whose call it is
+	Budget  bool         // the account has limits, and they are spent
+	Account ModelAccount // whose call it is
 	reason  string
 }
 
 func (r *refusal) Error() string { return r.reason }
 
-func noEntry(a Account) *refusal {
+func noEntry(a ModelAccount) *refusal {
 	return &refusal{Account: a, reason: fmt.Sprintf("no entry of the ledger's `accounts` matches %s", a)}
 }
 
 // needs says what must be known of calls of an account.
-func (b *book) needs(a Account) (CallTerms, error) {
+func (b *book) needs(a ModelAccount) (CallTerms, error) {
 	l := find(b.limits, a)
 	if l == nil {
 		return CallTerms{}, noEntry(a)
@@ -159,7 +159,7 @@ func (b *book) needs(a Account) (CallTerms, error) {
 
 // grant waits until a call may be sent, and returns once that is in the file. The error is a *refusal, or the one of
 // ctx, with why the call waited.
-func (b *book) grant(ctx context.Context, ask *Ask) (waited string, err error) {
+func (b *book) grant(ctx context.Context, ask *GrantRequest) (waited string, err error) {
 	defer b.leave(ask)
 	for ctx.Err() == nil { // who has gone gets nothing
 		wait, changed, place, err := b.try(ask)
@@ -194,7 +194,7 @@ func pause(ctx context.Context, d time.Duration, timed bool, changed <-chan stru
 }
 
 // try grants a call when there is room for it. Otherwise it says what to wait for.
-func (b *book) try(ask *Ask) (wait room, changed <-chan struct{}, place int64, err error) {
+func (b *book) try(ask *GrantRequest) (wait room, changed <-chan struct{}, place int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
@@ -226,7 +226,7 @@ func (b *book) try(ask *Ask) (wait room, changed <-chan struct{}, place int64, e
 
 // turn reports whether it is a call's turn. Calls that cost tokens keep their order, so that small ones do not overtake
 // a large one for ever. Other calls do not wait for them, because an answer may need such a call to be settled.
-func (a *account) turn(ask *Ask) bool {
+func (a *account) turn(ask *GrantRequest) bool {
 	if !takesPlace(ask.Cost) {
 		return true
 	}
@@ -237,7 +237,7 @@ func (a *account) turn(ask *Ask) bool {
 }
 
 // leave ends the waiting of a call.
-func (b *book) leave(ask *Ask) {
+func (b *book) leave(ask *GrantRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a := b.accounts[ask.Account]; a != nil {
@@ -245,7 +245,7 @@ func (b *book) leave(ask *Ask) {
 	}
 }
 
-func (b *book) leaveQueue(a *account, ask *Ask) {
+func (b *book) leaveQueue(a *account, ask *GrantRequest) {
 	if at := slices.Index(a.queue, ask); at >= 0 {
 		a.queue = slices.Delete(a.queue, at, at+1)
 		b.wake()
@@ -276,7 +276,7 @@ func (b *book) settleOne(s *Settlement, now time.Time) {
 	b.heard[g.owner] = now
 	if s.RetryAfter > 0 {
 		until := now.Add(time.Duration(s.RetryAfter) * time.Millisecond)
-		b.record(&event{Type: paused, At: now, Account: &g.of.Account, Until: until})
+		b.record(&event{Type: paused, At: now, Account: &g.of.ModelAccount, Until: until})
 	}
 	if s.Unsent {
 		b.record(&event{Type: returned, At: now, ID: s.ID})
@@ -330,18 +330,18 @@ func (b *book) events(now time.Time) (out []*event) {
 		whole.Granted.sub(a.reserved) // its grants follow
 		out = append(out, &event{Type: balanced, At: now, Balance: &whole})
 		if a.held.After(now) {
-			out = append(out, &event{Type: paused, At: now, Account: &a.Account, Until: a.held})
+			out = append(out, &event{Type: paused, At: now, Account: &a.ModelAccount, Until: a.held})
 		}
 		if a.next.After(now) {
-			out = append(out, &event{Type: paced, At: now, Account: &a.Account, Until: a.next})
+			out = append(out, &event{Type: paced, At: now, Account: &a.ModelAccount, Until: a.next})
 		}
 		a.forget(now)
 		for _, one := range a.window {
-			out = append(out, &event{Type: used, At: one.at, Account: &a.Account, Cost: Amount{Tokens: one.tokens}})
+			out = append(out, &event{Type: used, At: one.at, Account: &a.ModelAccount, Cost: Amount{Tokens: one.tokens}})
 		}
 	}
 	for id, g := range b.grants {
-		out = append(out, &event{Type: granted, At: now, ID: id, Owner: g.owner, Account: &g.of.Account, Cost: g.cost})
+		out = append(out, &event{Type: granted, At: now, ID: id, Owner: g.owner, Account: &g.of.ModelAccount, Cost: g.cost})
 	}
 	return out
 }

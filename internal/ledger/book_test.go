@@ -19,7 +19,7 @@ import (
 )
 
 // book opens a book in a folder, which is as after a kill where it was used before.
-func openBook(t *testing.T, dir string, limits ...Limits) *book {
+func openBook(t *testing.T, dir string, limits ...AccountLimits) *book {
 	t.Helper()
 	for i := range limits {
 		l := &limits[i]
@@ -35,13 +35,13 @@ func openBook(t *testing.T, dir string, limits ...Limits) *book {
 	return b
 }
 
-var someModel = Account{Service: "https://svc", Key: Fingerprint("k"), Model: "svc-pro"}
+var someModel = ModelAccount{Service: "https://svc", Key: Fingerprint("k"), Model: "svc-pro"}
 
 func call(tokens int) Amount { return Amount{Calls: 1, Tokens: tokens} }
 
 // ask is a request for a grant of a process.
-func ask(owner string, n int, cost Amount) *Ask {
-	return &Ask{ID: fmt.Sprintf("%s-%d", owner, n), Owner: owner, Account: someModel, Cost: cost}
+func ask(owner string, n int, cost Amount) *GrantRequest {
+	return &GrantRequest{ID: fmt.Sprintf("%s-%d", owner, n), Owner: owner, Account: someModel, Cost: cost}
 }
 
 // sent is a call as the service sees it.
@@ -70,21 +70,21 @@ func most(all []sent, of func(sent) int) (greatest int) {
 func TestRatesAreUsedAndKept(t *testing.T) {
 	const minutes = 5
 	for name, test := range map[string]struct {
-		limits  Limits
+		limits  AccountLimits
 		latency time.Duration
 		counts  bool // tokens before each call
 	}{
-		"requests":         {Limits{RequestsPerMinute: 300}, 100 * time.Millisecond, false},
-		"few requests":     {Limits{RequestsPerMinute: 20}, 100 * time.Millisecond, false},
-		"many requests":    {Limits{RequestsPerMinute: 1000}, 50 * time.Millisecond, false},
-		"tokens":           {Limits{TokensPerMinute: 20_000}, 200 * time.Millisecond, false},
-		"both":             {Limits{RequestsPerMinute: 300, TokensPerMinute: 20_000}, 200 * time.Millisecond, false},
-		"slow, and tokens": {Limits{TokensPerMinute: 20_000}, 1500 * time.Millisecond, false},
-		"counted":          {Limits{RequestsPerMinute: 300, TokensPerMinute: 20_000}, 100 * time.Millisecond, true},
+		"requests":         {AccountLimits{RequestsPerMinute: 300}, 100 * time.Millisecond, false},
+		"few requests":     {AccountLimits{RequestsPerMinute: 20}, 100 * time.Millisecond, false},
+		"many requests":    {AccountLimits{RequestsPerMinute: 1000}, 50 * time.Millisecond, false},
+		"tokens":           {AccountLimits{TokensPerMinute: 20_000}, 200 * time.Millisecond, false},
+		"both":             {AccountLimits{RequestsPerMinute: 300, TokensPerMinute: 20_000}, 200 * time.Millisecond, false},
+		"slow, and tokens": {AccountLimits{TokensPerMinute: 20_000}, 1500 * time.Millisecond, false},
+		"counted":          {AccountLimits{RequestsPerMinute: 300, TokensPerMinute: 20_000}, 100 * time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := newBook([]Limits{test.limits})
+				b := newBook([]AccountLimits{test.limits})
 				b.limits[0].service, b.limits[0].model, b.limits[0].key = "*", "*", "*"
 				b.file = unwritten()
 				var mu sync.Mutex
@@ -131,7 +131,7 @@ func TestRatesAreUsedAndKept(t *testing.T) {
 }
 
 // checkRate wants no minute with more than the limits, and most of one of them used.
-func checkRate(t *testing.T, l Limits, arrived, left []sent, minutes float64) {
+func checkRate(t *testing.T, l AccountLimits, arrived, left []sent, minutes float64) {
 	t.Helper()
 	for way, all := range map[string][]sent{"arrived": arrived, "left": left} {
 		requests, tokens := most(all, func(sent) int { return 1 }), most(all, func(s sent) int { return s.tokens })
@@ -162,7 +162,7 @@ func unwritten() *file { return &file{moved: make(chan struct{}), safe: 1 << 60}
 // A ledger that was killed knows every grant that it answered.
 func TestKilledLedgerForgetsNothing(t *testing.T) {
 	dir := t.TempDir()
-	limits := Limits{Budget: Amount{Calls: 10, Tokens: 1000}}
+	limits := AccountLimits{Budget: Amount{Calls: 10, Tokens: 1000}}
 	b := openBook(t, dir, limits)
 	for n := range 6 {
 		_, err := b.grant(t.Context(), ask("p", n, call(100)))
@@ -206,7 +206,7 @@ func killedCopy(t *testing.T, dir string) string {
 
 // The same id gets the same grant: its answer may have been lost with the ledger.
 func TestGrantsAreNotDoubled(t *testing.T) {
-	b := openBook(t, t.TempDir(), Limits{})
+	b := openBook(t, t.TempDir(), AccountLimits{})
 	for range 3 {
 		_, err := b.grant(t.Context(), ask("p", 1, call(5)))
 		expect.OK(t, err)
@@ -220,7 +220,7 @@ func TestGrantsAreNotDoubled(t *testing.T) {
 // What a dead process had is spent: its calls may have been made. One that lives keeps its grants.
 func TestGrantsOfTheDeadAreSpent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]Limits{{service: "*", model: "*", key: "*", Concurrency: 2}})
+		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", Concurrency: 2}})
 		b.file = unwritten()
 		for _, owner := range []string{"dead", "alive"} {
 			_, err := b.grant(t.Context(), ask(owner, 1, call(7)))
@@ -252,7 +252,7 @@ func TestGrantsOfTheDeadAreSpent(t *testing.T) {
 // A pause that the service wants of one process holds up all processes of the account, and no other account.
 func TestRetryAfterHoldsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]Limits{{service: "*", model: "*", key: "*"}})
+		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*"}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 1, call(1)))
 		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", RetryAfter: 3000}}))
@@ -271,7 +271,7 @@ func TestRetryAfterHoldsAll(t *testing.T) {
 // A large call is not overtaken by small ones for ever, and calls without tokens pass it.
 func TestCallsKeepTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBook([]Limits{{service: "*", model: "*", key: "*", TokensPerMinute: 100}})
+		b := newBook([]AccountLimits{{service: "*", model: "*", key: "*", TokensPerMinute: 100}})
 		b.file = unwritten()
 		_, err := b.grant(t.Context(), ask("p", 0, call(60)))
 		expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-0", Tokens: 60}}))
@@ -295,7 +295,7 @@ func TestCallsKeepTheirTurn(t *testing.T) {
 
 func TestClockSetBack(t *testing.T) {
 	dir := t.TempDir()
-	limits := Limits{RequestsPerMinute: 60, TokensPerMinute: 100}
+	limits := AccountLimits{RequestsPerMinute: 60, TokensPerMinute: 100}
 	b := openBook(t, dir, limits)
 	b.now = func() time.Time { return time.Now().Add(time.Hour) }
 	_, err := b.grant(t.Context(), ask("p", 1, call(90)))
@@ -341,7 +341,7 @@ func TestTheFirstEntryCounts(t *testing.T) {
 		"  - {service: 'https://a*', model: svc-pro, requestsPerMinute: 1}\n"+
 		"  - {model: 'svc-*', requestsPerMinute: 2}\n"+
 		"  - {service: 'https://b', requestsPerMinute: 3}\n"), &diags)
-	for want, a := range []Account{
+	for want, a := range []ModelAccount{
 		{"https://c", "", "other"}, {"https://a.example", "", "svc-pro"}, {"https://a.example", "", "svc-lite"}, {"https://b", "", "other"},
 	} {
 		got := 0
@@ -361,7 +361,7 @@ func TestFingerprintsHideTheKey(t *testing.T) {
 
 // A request that was sent before the ledger was started again counts for the rate.
 func TestPaceSurvivesARestart(t *testing.T) {
-	dir, limits := t.TempDir(), Limits{RequestsPerMinute: 1}
+	dir, limits := t.TempDir(), AccountLimits{RequestsPerMinute: 1}
 	b := openBook(t, dir, limits)
 	_, err := b.grant(t.Context(), ask("p", 1, call(1)))
 	expect.OK(t, err, b.settle(t.Context(), []Settlement{{ID: "p-1", Tokens: 1}}))
@@ -380,7 +380,7 @@ func TestDamagedFile(t *testing.T) {
 	expect.OK(t, os.WriteFile(filepath.Join(dir, FileName), []byte("{\"type\":\"settle\",\"id\":\"x\"}\n{\"type\":\"grant\"}\n"), 0o600))
 	_, err := openFile(dir, newBook(nil), nil)
 	expect.Contains(t, "a damaged ledger", fmt.Sprint(err), FileName+":2 is damaged")
-	b := openBook(t, t.TempDir(), Limits{})
+	b := openBook(t, t.TempDir(), AccountLimits{})
 	_, err = openFile(filepath.Dir(b.file.path), newBook(nil), nil)
 	expect.Contains(t, "a second ledger", fmt.Sprint(err), "another ledger uses the folder")
 }
@@ -388,7 +388,7 @@ func TestDamagedFile(t *testing.T) {
 // The file is rewritten when it has grown, and says the same.
 func TestFileIsRewritten(t *testing.T) {
 	dir := t.TempDir()
-	b := openBook(t, dir, Limits{RequestsPerMinute: 1 << 30})
+	b := openBook(t, dir, AccountLimits{RequestsPerMinute: 1 << 30})
 	b.file.most, b.file.least = 20_000, 20_000
 	var all sync.WaitGroup
 	for w := range 4 {
@@ -406,7 +406,7 @@ func TestFileIsRewritten(t *testing.T) {
 	all.Wait()
 	before := b.balances()
 	expect.Same(t, "granted", before[0].Granted, Amount{Calls: 800, Tokens: 1600})
-	b = openBook(t, killedCopy(t, dir), Limits{})
+	b = openBook(t, killedCopy(t, dir), AccountLimits{})
 	expect.Same(t, "balances", b.balances(), before)
 	expect.Same(t, "open grants", len(b.grants), 80)
 	if !slices.ContainsFunc(b.events(time.Now()), func(e *event) bool { return e.Type == balanced }) {

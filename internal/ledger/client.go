@@ -108,7 +108,7 @@ type Refused struct {
 func (r *Refused) Error() string { return r.Reason }
 
 // Check finds out what must be known of calls of some accounts. The error is a *Refused when no entry matches one of them.
-func (c *Client) Check(ctx context.Context, accounts []Account) ([]CallTerms, error) {
+func (c *Client) Check(ctx context.Context, accounts []ModelAccount) ([]CallTerms, error) {
 	var out []CallTerms
 	return out, c.insist(ctx, "check", accounts, &out)
 }
@@ -121,8 +121,8 @@ type Grant struct {
 
 // Grant waits until the ledger grants a call, however long its limits make it wait. The error is a *Refused, ErrLost,
 // or the one of ctx.
-func (c *Client) Grant(ctx context.Context, account Account, cost Amount) (*Grant, error) {
-	ask := Ask{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
+func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (*Grant, error) {
+	ask := GrantRequest{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
 	for {
 		var got granting
 		err := c.insist(ctx, "grants", &ask, &got)

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// Account is a key at a service, and a model: limits apply to it. It does not depend on the run, so several runs share it.
-type Account struct {
+// ModelAccount is a key at a service, and a model: limits apply to it. It does not depend on the run, so several runs share it.
+type ModelAccount struct {
 	Service string `json:"service"` // its address
 	Key     string `json:"key"`     // the fingerprint of the key; "" without one
 	Model   string `json:"model"`
 }
 
 // String is the account for people.
-func (a Account) String() string {
+func (a ModelAccount) String() string {
 	if a.Key == "" {
 		return "model " + a.Model + " at " + a.Service
 	}
@@ -62,21 +62,21 @@ func (a *Amount) sub(b Amount) {
 
 // Balance is the state of an account.
 type Balance struct {
-	Account
+	ModelAccount
 	Granted Amount `json:"granted"` // so far, at what was reserved
 	Settled Amount `json:"settled"` // of that, what is over, at its cost; a grant that expired counts at what was reserved
 	Refused Amount `json:"refused"` // what the budgets turned away
 }
 
-// Ask is a request for a grant.
-type Ask struct {
-	ID      string  `json:"id"`    // chosen by the process; the same one gets the same grant again
-	Owner   string  `json:"owner"` // the process
-	Account Account `json:"account"`
-	Cost    Amount  `json:"cost"` // at most; no call and no tokens for metadata
+// GrantRequest is a request for a grant.
+type GrantRequest struct {
+	ID      string       `json:"id"`    // chosen by the process; the same one gets the same grant again
+	Owner   string       `json:"owner"` // the process
+	Account ModelAccount `json:"account"`
+	Cost    Amount       `json:"cost"` // at most; no call and no tokens for metadata
 }
 
-func (a *Ask) isWhole() bool {
+func (a *GrantRequest) isWhole() bool {
 	return a.ID != "" && a.Owner != "" && a.Cost.Calls >= 0 && a.Cost.Tokens >= 0 && a.Cost.Money >= 0
 }
 

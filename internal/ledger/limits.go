@@ -9,9 +9,9 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Limits are the limits of the accounts that an entry of the limits file matches. Each of the accounts has them for
+// AccountLimits are the limits of the accounts that an entry of the limits file matches. Each of the accounts has them for
 // itself. Zero is unlimited.
-type Limits struct {
+type AccountLimits struct {
 	RequestsPerMinute int
 	TokensPerMinute   int
 	Concurrency       int // calls in progress at once, without calls that count tokens
@@ -20,16 +20,16 @@ type Limits struct {
 	service, model, key glob.Pattern
 }
 
-func (l *Limits) matches(a Account) bool {
+func (l *AccountLimits) matches(a ModelAccount) bool {
 	return l.service.Match(a.Service) && l.model.Match(a.Model) && l.key.Match(a.Key)
 }
 
-func (l *Limits) needs() CallTerms {
+func (l *AccountLimits) needs() CallTerms {
 	return CallTerms{Tokens: l.TokensPerMinute > 0 || l.Budget.Tokens > 0, Money: l.Budget.Money > 0}
 }
 
 // find is the first entry that matches an account, nil when none does.
-func find(all []Limits, a Account) *Limits {
+func find(all []AccountLimits, a ModelAccount) *AccountLimits {
 	for i := range all {
 		if all[i].matches(a) {
 			return &all[i]
@@ -40,7 +40,7 @@ func find(all []Limits, a Account) *Limits {
 
 // ReadLimits reads a file of limits, which path is the name of in messages. Problems are added to diags, each with its
 // place.
-func ReadLimits(path string, src []byte, diags *diag.List) (out []Limits) {
+func ReadLimits(path string, src []byte, diags *diag.List) (out []AccountLimits) {
 	root, ok := yamlnode.Parse(path, src, diags)
 	if !ok {
 		return nil
@@ -57,7 +57,7 @@ func ReadLimits(path string, src []byte, diags *diag.List) (out []Limits) {
 }
 
 // entryOf reads an entry of the list.
-func entryOf(n yamlnode.Node) Limits {
+func entryOf(n yamlnode.Node) AccountLimits {
 	m := n.Map("service", "model", "key", "requestsPerMinute", "tokensPerMinute", "concurrency", "budget")
 	whole := func(n yamlnode.Node) int {
 		if n.IsZero() {
@@ -65,7 +65,7 @@ func entryOf(n yamlnode.Node) Limits {
 		}
 		return n.Int(1, math.MaxInt32)
 	}
-	l := Limits{
+	l := AccountLimits{
 		service: globOf(m.Get("service")), model: globOf(m.Get("model")), key: globOf(m.Get("key")),
 		RequestsPerMinute: whole(m.Get("requestsPerMinute")), TokensPerMinute: whole(m.Get("tokensPerMinute")),
 		Concurrency: whole(m.Get("concurrency")),

@@ -20,7 +20,7 @@ import (
 // Config says what a Server serves, and where.
 type Config struct {
 	Listen  string // address; port 0 takes a free one
-	Limits  []Limits
+	Limits  []AccountLimits
 	State   string       // the folder of its file, which is made
 	Token   string       // that requests must show; "" for none, on this machine
 	Cert    string       // file with the certificate, "" for plain http on this machine
@@ -199,8 +199,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 
 // problem is the answer to a request that gets nothing else.
 type problem struct {
-	Error   string   `json:"error"`
-	Account *Account `json:"account,omitempty"`
+	Error   string        `json:"error"`
+	Account *ModelAccount `json:"account,omitempty"`
 }
 
 func answer(w http.ResponseWriter, status int, body any) {
@@ -222,7 +222,7 @@ func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.Handl
 }
 
 // check says what must be known of calls of some accounts.
-func (s *Server) check(w http.ResponseWriter, _ *http.Request, accounts []Account) {
+func (s *Server) check(w http.ResponseWriter, _ *http.Request, accounts []ModelAccount) {
 	out := []CallTerms{}
 	for _, a := range accounts {
 		needs, err := s.book.needs(a)
@@ -241,7 +241,7 @@ type granting struct {
 	Waits   string `json:"waits,omitempty"` // for what: the request is to be sent again
 }
 
-func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask Ask) {
+func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest) {
 	if !ask.isWhole() {
 		answer(w, http.StatusBadRequest, problem{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"})
 		return

@@ -25,9 +25,9 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func anyAccount(l Limits) []Limits {
+func anyAccount(l AccountLimits) []AccountLimits {
 	l.service, l.model, l.key = "*", "*", "*"
-	return []Limits{l}
+	return []AccountLimits{l}
 }
 
 // notes collects what people are shown.
@@ -68,7 +68,7 @@ func dial(t *testing.T, o Options) *Client {
 // While the ledger is away nothing is granted. When it is back, the process continues, and each grant counts once.
 func TestLedgerIsAwayForAWhile(t *testing.T) {
 	dir := t.TempDir()
-	config := Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{Budget: Amount{Calls: 3}}), State: dir, Notice: func(string) {}}
+	config := Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{Budget: Amount{Calls: 3}}), State: dir, Notice: func(string) {}}
 	s, err := Start(config)
 	expect.OK(t, err)
 	var said notes
@@ -123,7 +123,7 @@ func TestLedgerStaysAway(t *testing.T) {
 // A budget of calls is exact over many processes that ask at once.
 func TestBudgetIsExact(t *testing.T) {
 	s, err := Start(Config{
-		Listen: "127.0.0.1:0", Limits: anyAccount(Limits{Budget: Amount{Calls: 100}}), State: t.TempDir(), Notice: func(string) {},
+		Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{Budget: Amount{Calls: 100}}), State: t.TempDir(), Notice: func(string) {},
 	})
 	expect.OK(t, err)
 	defer s.Close()
@@ -158,7 +158,8 @@ func TestBudgetIsExact(t *testing.T) {
 
 // A process that gives up waiting leaves nothing granted behind.
 func TestGivingUpLeavesNothing(t *testing.T) {
-	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{Concurrency: 1}), State: t.TempDir(), Notice: func(string) {}})
+	limits := anyAccount(AccountLimits{Concurrency: 1})
+	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
 	c := dial(t, Options{URL: s.URL})
@@ -183,7 +184,8 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 
 // The token guards every path.
 func TestTokens(t *testing.T) {
-	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{}), State: t.TempDir(), Token: "right", Notice: func(string) {}})
+	limits := anyAccount(AccountLimits{})
+	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Token: "right", Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
 	for _, path := range []string{
@@ -201,18 +203,18 @@ func TestTokens(t *testing.T) {
 			}
 		}
 	}
-	_, err = dial(t, Options{URL: s.URL, Token: "wrong"}).Check(t.Context(), []Account{someModel})
+	_, err = dial(t, Options{URL: s.URL, Token: "wrong"}).Check(t.Context(), []ModelAccount{someModel})
 	var r *Refused
 	if !errors.As(err, &r) || !strings.Contains(r.Reason, "EVALRUN_LEDGER_TOKEN") {
 		t.Errorf("a wrong token: %v, want a hint of EVALRUN_LEDGER_TOKEN", err)
 	}
-	_, err = dial(t, Options{URL: s.URL, Token: "right"}).Check(t.Context(), []Account{someModel})
+	_, err = dial(t, Options{URL: s.URL, Token: "right"}).Check(t.Context(), []ModelAccount{someModel})
 	expect.OK(t, err)
 }
 
 // A page of a browser gets nothing, nor does a request of another form.
 func TestStrangeRequests(t *testing.T) {
-	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{}), State: t.TempDir(), Notice: func(string) {}})
+	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
 	for body, want := range map[string]int{
@@ -233,7 +235,7 @@ func TestStrangeRequests(t *testing.T) {
 
 // What GET /v1/accounts returns is what others build on.
 func TestAccountsAsJSON(t *testing.T) {
-	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{}), State: t.TempDir(), Notice: func(string) {}})
+	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
 	g, err := dial(t, Options{URL: s.URL}).Grant(t.Context(), someModel, Amount{1, 20, 0.5})
@@ -276,16 +278,16 @@ func TestOpenLedgersAreRefused(t *testing.T) {
 		}
 	}
 	s, err := Start(Config{
-		Listen: ":0", Token: "x", Cert: cert, CertKey: key, Limits: anyAccount(Limits{}), State: t.TempDir(), Notice: func(string) {},
+		Listen: ":0", Token: "x", Cert: cert, CertKey: key, Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {},
 	})
 	expect.OK(t, err)
 	defer s.Close()
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "https://"))
 	url := "https://127.0.0.1:" + port
-	_, err = dial(t, Options{URL: url, Token: "x", CA: cert}).Check(t.Context(), []Account{someModel})
+	_, err = dial(t, Options{URL: url, Token: "x", CA: cert}).Check(t.Context(), []ModelAccount{someModel})
 	expect.OK(t, err)
 	c := dial(t, Options{URL: url, Token: "x", Wait: time.Millisecond})
-	if _, err = c.Check(t.Context(), []Account{someModel}); !errors.Is(err, ErrLost) {
+	if _, err = c.Check(t.Context(), []ModelAccount{someModel}); !errors.Is(err, ErrLost) {
 		t.Errorf("a certificate of an unknown issuer: got %v, want %v", err, ErrLost)
 	}
 }
@@ -314,16 +316,16 @@ func certificate(t *testing.T) (cert, key string) {
 
 // No entry for an account is said at once, with its name.
 func TestNoEntry(t *testing.T) {
-	limits := anyAccount(Limits{TokensPerMinute: 5, Budget: Amount{Money: 1}})
+	limits := anyAccount(AccountLimits{TokensPerMinute: 5, Budget: Amount{Money: 1}})
 	limits[0].model = "svc-*"
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
 	c := dial(t, Options{URL: s.URL})
-	needs, err := c.Check(t.Context(), []Account{someModel})
+	needs, err := c.Check(t.Context(), []ModelAccount{someModel})
 	expect.OK(t, err)
 	expect.Same(t, "needs", needs, []CallTerms{{Tokens: true, Money: true}})
-	_, err = c.Check(t.Context(), []Account{someModel, {Service: "https://svc", Model: "other"}})
+	_, err = c.Check(t.Context(), []ModelAccount{someModel, {Service: "https://svc", Model: "other"}})
 	var r *Refused
 	if !errors.As(err, &r) || r.Budget || !strings.Contains(r.Reason, "model other at https://svc") {
 		t.Errorf("%v, want a refusal that names the model and its address", err)
@@ -341,7 +343,7 @@ func TestNotALedger(t *testing.T) {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) })
 		server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
 		go server.Serve(l)
-		_, err = dial(t, Options{URL: "http://" + l.Addr().String()}).Check(t.Context(), []Account{someModel})
+		_, err = dial(t, Options{URL: "http://" + l.Addr().String()}).Check(t.Context(), []ModelAccount{someModel})
 		expect.Contains(t, answer, fmt.Sprint(err), "is not a ledger of evalrun")
 		_ = server.Close()
 	}

@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 		}
 		out, err := Parse(rundir.At(""), []string{a, b})
 		if err != nil {
-			var coded *exit.Error
+			var coded *exit.CodedError
 			if !errors.As(err, &coded) || coded.Code != exit.CodeBadInput {
 				t.Errorf("got %v, want exit code %d", err, exit.CodeBadInput)
 			}

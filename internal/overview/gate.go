@@ -15,14 +15,14 @@ const NotApplied = "the gate was not applied"
 
 // Rules are the rules of the gate that was applied; none without a gate.
 func Rules(d *journal.Document) []eval.GateRule {
-	if d.Gate == nil {
+	if d.Gate() == nil {
 		return nil
 	}
-	return d.Gate.Rules
+	return d.Gate().Rules
 }
 
 // HasPassed reports whether a gate was applied and its exit code is 0.
-func HasPassed(d *journal.Document) bool { return d.Gate != nil && d.Gate.Exit == 0 }
+func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == 0 }
 
 // GateCases are the rules that do not hold although no failed case shows it, such as one of latency. For readers of
 // cases alone, each of them is one more failed case.
@@ -38,7 +38,7 @@ type GateCases struct {
 
 // NewGateCases finds them in a run.
 func NewGateCases(d *journal.Document) GateCases {
-	g := GateCases{Unapplied: d.Gate == nil}
+	g := GateCases{Unapplied: d.Gate() == nil}
 	for _, s := range d.Summary.Suites {
 		if g.Unapplied {
 			if statesGate(d, s.Name) && len(s.Arms) > 0 {
@@ -47,7 +47,7 @@ func NewGateCases(d *journal.Document) GateCases {
 			}
 			continue
 		}
-		for _, rule := range d.Gate.Rules {
+		for _, rule := range d.Gate().Rules {
 			if rule.Suite == s.Name && !rule.Holds && len(s.Arms) > 0 && !shown(&rule, &s) {
 				g.rules = append(g.rules, rule)
 				g.arms = append(g.arms, s.Arms[max(0, armAt(&s, rule.Arm))].Name) // a rule of a whole suite is with its first arm
@@ -110,12 +110,12 @@ func GateCase(rule *eval.GateRule) string {
 
 // Unjudged says which suites have failed cases that no rule of their gate is about: it holds, and a reader may take that for a good run.
 func Unjudged(d *journal.Document) (out []string) {
-	if d.Gate == nil || d.Running || d.Partial() || d.Run.Plan.Shard != nil {
+	if d.Gate() == nil || d.Running || d.Partial() || d.Run.Plan.Shard != nil {
 		return nil
 	}
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]
-		judged := slices.ContainsFunc(d.Gate.Rules, func(r eval.GateRule) bool { return r.Suite == s.Name && aboutFailures(&r) })
+		judged := slices.ContainsFunc(d.Gate().Rules, func(r eval.GateRule) bool { return r.Suite == s.Name && aboutFailures(&r) })
 		if statesGate(d, s.Name) && !judged && s.Gated.Fail > 0 {
 			out = append(out, fmt.Sprintf(
 				"%s: no rule of the gate is about the %s; `passRate: {min: 0.9}` is one", s.Name, diag.Count(s.Gated.Fail, "failed trial"),

@@ -26,16 +26,16 @@ func HeadlineOf(d *journal.Document) Headline {
 	if d.Running {
 		return Headline{"NO VERDICT YET", "the run is still in progress", eval.Skip}
 	}
-	if d.Gate == nil {
+	if d.Gate() == nil {
 		return Headline{NoVerdict, NotApplied, eval.Skip}
 	}
 	f := headlineOf(d)
-	f.Why += fmt.Sprintf(" (exit %d)", d.Gate.Exit)
+	f.Why += fmt.Sprintf(" (exit %d)", d.Gate().Exit)
 	return f
 }
 
 func headlineOf(d *journal.Document) Headline {
-	switch d.Gate.Exit {
+	switch d.Gate().Exit {
 	case 0:
 		return passed(d)
 	case 3:
@@ -45,7 +45,7 @@ func headlineOf(d *journal.Document) Headline {
 	case 130, 143:
 		return Headline{"INTERRUPTED", "not every trial of the plan was judged", eval.Err}
 	}
-	if broken(d.Gate) {
+	if broken(d.Gate()) {
 		return Headline{"FAIL", "the gate does not hold", eval.Fail}
 	}
 	return Headline{"FAIL", diag.Count(d.Summary.Counts.Fail, "trial") + " failed", eval.Fail}
@@ -55,7 +55,7 @@ func passed(d *journal.Document) Headline {
 	switch {
 	case d.Run.Plan.Shard != nil:
 		return Headline{NoVerdict, "a shard applies no gate", eval.Skip}
-	case len(d.Gate.Rules) > 0:
+	case len(d.Gate().Rules) > 0:
 		return Headline{"PASS", "the gate holds", eval.Pass}
 	}
 	return Headline{"PASS", "nothing that counts failed", eval.Pass}
@@ -65,7 +65,7 @@ func notJudged(d *journal.Document) Headline {
 	switch {
 	case d.Partial():
 		return Headline{"INCOMPLETE", "not every trial of the plan was judged", eval.Err}
-	case broken(d.Gate):
+	case broken(d.Gate()):
 		return Headline{"ERROR", "the gate does not hold", eval.Err}
 	}
 	return Headline{"ERROR", diag.Count(d.Summary.Counts.Error, "trial") + " could not be judged", eval.Err}

@@ -35,10 +35,10 @@ type SelfAgreement struct {
 
 // JudgingOf is nil when the run called no judge. It reads the trials otherwise.
 func JudgingOf(d *journal.Document) *Judging {
-	if d.Summary.Judging == (journal.JudgeRequests{}) {
+	if d.Summary.JudgeRequests == (journal.JudgeRequests{}) {
 		return nil
 	}
-	out := &Judging{JudgeRequests: d.Summary.Judging}
+	out := &Judging{JudgeRequests: d.Summary.JudgeRequests}
 	all := map[judgedBy][][]eval.Ruling{}
 	var order []judgedBy
 	for r, err := range d.Trials() {

@@ -22,7 +22,7 @@ const version = 1
 type Overview struct {
 	Version int          `json:"version"`
 	Run     RunStatus    `json:"run"`
-	Summary Summary      `json:"summary"`
+	Summary Totals       `json:"summary"`
 	Arms    []ArmFigures `json:"arms"`
 	// Gate is nil when none was applied; NoVerdict then says so.
 	Gate      *eval.Gate `json:"gate"`
@@ -32,7 +32,7 @@ type Overview struct {
 	// Ranking orders the arms of suites with a rule about the best, or with a race.
 	Ranking []ranking.Ranking `json:"ranking,omitempty"`
 	// Race is the race between arms, in a run with --race.
-	Race *Race `json:"race,omitempty"`
+	Race *RaceResult `json:"race,omitempty"`
 }
 
 // RunStatus says what was run, and how it ended.
@@ -47,8 +47,8 @@ type RunStatus struct {
 	Spent       *eval.Spent    `json:"spent,omitempty"`
 }
 
-// Summary counts over all suites and arms.
-type Summary struct {
+// Totals counts over all suites and arms.
+type Totals struct {
 	Trials int `json:"trials"`
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
@@ -70,13 +70,13 @@ type ArmFigures struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
 	eval.Counts
-	PassRate      *float64          `json:"passRate"`
-	Interval      *[2]float64       `json:"interval"`
-	Level         float64           `json:"level"`
-	Tokens        journal.Tokens    `json:"tokens"`
-	MeanLatencyMs float64           `json:"meanLatencyMs"`
-	Metrics       map[string]Metric `json:"metrics"`
-	Repeats       *Repeats          `json:"repeats,omitempty"` // of cases that were judged more than once
+	PassRate      *float64                `json:"passRate"`
+	Interval      *[2]float64             `json:"interval"`
+	Level         float64                 `json:"level"`
+	Tokens        journal.Tokens          `json:"tokens"`
+	MeanLatencyMs float64                 `json:"meanLatencyMs"`
+	Metrics       map[string]MetricFigure `json:"metrics"`
+	Repeats       *Repeats                `json:"repeats,omitempty"` // of cases that were judged more than once
 	// Classification is nil where the suite has none.
 	Classification *classification.Report `json:"classification,omitempty"`
 	// What is under test, in runs that say so.
@@ -88,8 +88,8 @@ type ArmFigures struct {
 	Stream   bool      `json:"stream,omitempty"`
 }
 
-// Metric is the mean of a named scorer or of a derived metric, over N cases.
-type Metric struct {
+// MetricFigure is the mean of a named scorer or of a derived metric, over N cases.
+type MetricFigure struct {
 	Mean     float64    `json:"mean"`
 	N        int        `json:"n"`
 	Interval [2]float64 `json:"interval"`
@@ -102,9 +102,9 @@ func New(d *journal.Document) Overview {
 		Run:     newRun(d),
 		Summary: newSummary(d),
 		Arms:    []ArmFigures{},
-		Gate:    applied(d.Gate), Comparison: d.Comparison, Ranking: d.Ranking, Race: RaceOf(d),
+		Gate:    applied(d.Gate()), Comparison: d.Comparison(), Ranking: d.Ranking(), Race: RaceOf(d),
 	}
-	if d.Gate == nil {
+	if d.Gate() == nil {
 		out.NoVerdict = NotApplied
 	}
 	for _, one := range d.Summary.Suites {
@@ -141,9 +141,9 @@ func newRun(d *journal.Document) RunStatus {
 	return out
 }
 
-func newSummary(d *journal.Document) Summary {
+func newSummary(d *journal.Document) Totals {
 	s, cases := &d.Summary, NewGateCases(d)
-	out := Summary{
+	out := Totals{
 		Trials:  s.Counts.Total(),
 		Counts:  s.Counts,
 		Cut:     Cut{s.Cut, s.PartlyBlocked},
@@ -165,7 +165,7 @@ func newArm(suite string, a *journal.ArmSummary) ArmFigures {
 		Level:         level,
 		Tokens:        a.Tokens,
 		MeanLatencyMs: a.MeanLatencyMs,
-		Metrics:       map[string]Metric{},
+		Metrics:       map[string]MetricFigure{},
 	}
 	if rate, ok := a.PassRate(); ok {
 		lo, hi := Interval(rate, a.Judged)
@@ -174,7 +174,7 @@ func newArm(suite string, a *journal.ArmSummary) ArmFigures {
 	out.Classification = a.Classified()
 	for _, m := range a.Metrics {
 		lo, hi := Interval(m.Mean, m.N)
-		out.Metrics[m.Name] = Metric{m.Mean, m.N, [2]float64{lo, hi}}
+		out.Metrics[m.Name] = MetricFigure{m.Mean, m.N, [2]float64{lo, hi}}
 	}
 	return out
 }

@@ -76,7 +76,7 @@ func TestFiguresOfARun(t *testing.T) {
 func TestWithoutAGateThereIsNoVerdict(t *testing.T) {
 	t.Parallel()
 	d := rows(t, func(r *eval.Run) { r.Suites[0].Gate = &eval.GateConfig{} }, completed(), "p")
-	d.Gate = nil
+	d.Decision = nil
 	got := New(d)
 	expect.Same(t, "gate", got.Gate, nil)
 	expect.Same(t, "why", got.NoVerdict, NotApplied)

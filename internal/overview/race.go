@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Race is how a run ended in which arms raced.
-type Race struct {
+// RaceResult is how a run ended in which arms raced.
+type RaceResult struct {
 	Suites []raceSuite `json:"suites"`
 	// Trials is how many the plan has, Skipped how many of them did not run since their arms had left, and Saved the share.
 	Trials  int     `json:"trials"`
@@ -38,11 +38,11 @@ type raceArm struct {
 }
 
 // RaceOf is the race of a run, nil when its arms did not race.
-func RaceOf(d *journal.Document) *Race {
+func RaceOf(d *journal.Document) *RaceResult {
 	if d.Run.Options().Race == "" {
 		return nil
 	}
-	r := &Race{Suites: []raceSuite{}, Trials: d.Run.Plan.Trials, Skipped: d.Summary.SkippedEarly}
+	r := &RaceResult{Suites: []raceSuite{}, Trials: d.Run.Plan.Trials, Skipped: d.Summary.SkippedEarly}
 	r.Saved = float64(r.Skipped) / float64(max(1, r.Trials))
 	for i := range d.Summary.Suites {
 		if s := &d.Summary.Suites[i]; len(s.Arms) > 1 {
@@ -75,7 +75,7 @@ func raceIn(d *journal.Document, s *journal.SuiteSummary) raceSuite {
 }
 
 // Rates says what a race does to the figures of single arms, "" when no call was saved.
-func (r *Race) Rates() string {
+func (r *RaceResult) Rates() string {
 	if r.Skipped == 0 {
 		return ""
 	}
@@ -83,7 +83,7 @@ func (r *Race) Rates() string {
 }
 
 // Words say how the race went as a whole: how many arms it ruled out, and what that saved.
-func (r *Race) Words() string {
+func (r *RaceResult) Words() string {
 	left, arms := 0, 0
 	var metrics []string
 	for i := range r.Suites {

@@ -84,7 +84,7 @@ func ruled(t *testing.T, rules ...eval.GateRule) *journal.Document {
 	}
 	run := eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: 4, Arms: []string{"t/a", "t/b"}}}
 	d := testrun.Record(t, &run, completed(), trials...)
-	d.Gate.Rules = rules
+	d.Gate().Rules = rules
 	return d
 }
 

@@ -82,7 +82,7 @@ func (h *head) plain() string {
 // notices are what a reader must know before trusting a number.
 func notices(d *journal.Document) []string {
 	out := append([]string{}, origins(&d.Run)...)
-	if d.Gate == nil {
+	if d.Gate() == nil {
 		out = append(out, "No verdict: "+overview.NotApplied+".")
 	}
 	if words := progress(d); words != "" {
@@ -103,7 +103,7 @@ func notices(d *journal.Document) []string {
 	for _, line := range overview.Unjudged(d) {
 		out = append(out, "Warning: "+line+".")
 	}
-	for _, line := range overview.Repeated(d.Comparison) {
+	for _, line := range overview.Repeated(d.Comparison()) {
 		out = append(out, typeset.Sentence(line)+".")
 	}
 	for _, line := range overview.Damage(d) {

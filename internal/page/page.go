@@ -125,7 +125,7 @@ func (h *report) packed(id string, data []byte) (int, error) {
 
 // points writes the cases of the comparison, where there are any.
 func (h *report) points() error {
-	data, err := PointsBlock(h.d.Comparison)
+	data, err := PointsBlock(h.d.Comparison())
 	if errors.Is(err, ErrNoBlock) {
 		return nil
 	}

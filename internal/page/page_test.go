@@ -190,7 +190,7 @@ func everywhere(text string) *eval.Result {
 			System: text, Tools: []tool.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &tool.Choice{Name: text},
 			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Request{
 				HTTP:    &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
-				Program: &app.Program{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
+				Program: &app.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
 			},
 		},
 		Scores: []eval.Score{{
@@ -276,7 +276,7 @@ func compared(t testing.TB) *journal.Document {
 		})
 	}
 	d := testrun.Record(t, &eval.Run{ID: "r", Suites: []eval.RunSuite{{Name: "s"}}}, &eval.End{Reason: eval.EndCompleted}, all...)
-	d.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
+	d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{
 		Suite: "s", BaseArm: "x/p", HeadArm: "x/p", Verdict: eval.Regressed,
 		Cases: compare.Pairing{
 			Paired: 2, Units: 2, Compared: 2, Of: 3, MinPaired: 0.6, Added: []string{"fresh"},

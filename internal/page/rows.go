@@ -171,7 +171,7 @@ func (c *columns) answer(t *tables, r *eval.Response) {
 }
 
 // cost adds time, tokens and money.
-func (c *columns) cost(r *eval.Result, prices *pricing.List) {
+func (c *columns) cost(r *eval.Result, prices *pricing.PriceList) {
 	latency, tokens := -1.0, -1
 	if overview.Timed(r) {
 		latency = float64(int(r.Timing.LatencyMs*10)) / 10
@@ -201,7 +201,7 @@ func errorKind(r *eval.Result) []string {
 type surroundings struct {
 	run      *eval.Run
 	failures standing.Failures
-	prices   *pricing.List // nil without one
+	prices   *pricing.PriceList // nil without one
 }
 
 func surroundingsOf(d *journal.Document) surroundings {

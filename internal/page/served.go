@@ -32,7 +32,7 @@ type Served struct {
 	rows    columns                // of the block that is being filled
 	marks   []journal.Mark         // the same
 	bytes   int                    // of their lines
-	content Content
+	content TextCounts
 	grown   int // blocks that were added by Grow
 }
 
@@ -201,7 +201,7 @@ func (s *Served) Block(name string) ([]byte, error) {
 	case "index":
 		return s.index()
 	case pointsName:
-		return PointsBlock(s.doc.Comparison)
+		return PointsBlock(s.doc.Comparison())
 	}
 	kind, of, _ := strings.Cut(name, "/")
 	if kind == "image" {
@@ -242,7 +242,7 @@ func Head(d *journal.Document) ([]byte, error) { return json.Marshal(newHead(d))
 // ComparedHead is the head block of a run with a gate, with a comparison other than the gate's.
 func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 	with := *d
-	with.Comparison = c
+	with.Decision.Comparison = c
 	h := newHead(&with)
 	h.OtherBaseline = true
 	return json.Marshal(h)
@@ -251,7 +251,7 @@ func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 // Names are the names of all blocks so far, images last. An image may have gone by the time it is read.
 func (s *Served) Names() []string {
 	names := []string{"head", "index"}
-	if hasPoints(s.doc.Comparison) {
+	if hasPoints(s.doc.Comparison()) {
 		names = append(names, pointsName)
 	}
 	for i := range s.blocks {
@@ -264,7 +264,7 @@ func (s *Served) Names() []string {
 }
 
 // Content counts the trials whose texts the blocks hold, in full or cut.
-func (s *Served) Content() Content {
+func (s *Served) Content() TextCounts {
 	c := s.content
 	if !newHead(s.doc).NoContent {
 		c.Images = len(s.images)
@@ -272,8 +272,8 @@ func (s *Served) Content() Content {
 	return c
 }
 
-// Content counts texts that came with the data, or from a model.
-type Content struct {
+// TextCounts counts texts that came with the data, or from a model.
+type TextCounts struct {
 	Prompts int // trials with a prompt
 	Answers int // trials with an answer
 	Replies int // of judges
@@ -281,7 +281,7 @@ type Content struct {
 }
 
 // add counts what a trial holds.
-func (c *Content) add(r *eval.Result) {
+func (c *TextCounts) add(r *eval.Result) {
 	if r.Request != nil && slices.ContainsFunc(r.Request.Contents, hasText) {
 		c.Prompts++
 	}

@@ -25,8 +25,8 @@ const (
 	lingering = time.Second
 )
 
-// Command is a program with what it is given.
-type Command struct {
+// Invocation is a program with what it is given.
+type Invocation struct {
 	Path  string // of the file
 	Args  []string
 	Dir   string   // in which it runs
@@ -62,7 +62,7 @@ func (f *Failure) Error() string {
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Output runs the program to its end and returns what it wrote, next to an error too. The error is a *Failure.
-func (c *Command) Output() ([]byte, error) {
+func (c *Invocation) Output() ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	timer := time.AfterFunc(c.Timeout, func() { cancel(late(c.Timeout)) })
@@ -93,7 +93,7 @@ func (c *Command) Output() ([]byte, error) {
 }
 
 // environ is the environment of the program. Its PWD is where it runs, as programs expect.
-func (c *Command) environ() []string {
+func (c *Invocation) environ() []string {
 	env := Environment(os.Environ(), c.Keys, c.Pass)
 	if c.Dir != "" && runtime.GOOS != "windows" {
 		env = append(env, "PWD="+c.Dir)

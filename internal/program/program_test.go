@@ -15,8 +15,8 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func sh(script string) *Command {
-	return &Command{Path: "/bin/sh", Args: []string{"-c", script}, Timeout: time.Minute}
+func sh(script string) *Invocation {
+	return &Invocation{Path: "/bin/sh", Args: []string{"-c", script}, Timeout: time.Minute}
 }
 
 func TestOutput(t *testing.T) {
@@ -44,7 +44,7 @@ func TestOutput(t *testing.T) {
 	if out, err := more.Output(); err != nil || len(out) != MaxOutput+1 {
 		t.Errorf("got %v, %v, want %d bytes", len(out), err, MaxOutput+1)
 	}
-	where := &Command{Path: "/usr/bin/env", Dir: dir, Timeout: time.Minute}
+	where := &Invocation{Path: "/usr/bin/env", Dir: dir, Timeout: time.Minute}
 	if out, err := where.Output(); err != nil || !strings.Contains("\n"+string(out), "\nPWD="+dir+"\n") {
 		t.Errorf("%q %v, want PWD=%s", out, err, dir)
 	}
@@ -71,7 +71,7 @@ func TestFailures(t *testing.T) {
 	if err := os.WriteFile(file, []byte("\x00\x01no program"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (&Command{Path: file, Timeout: time.Minute}).Output()
+	_, err := (&Invocation{Path: file, Timeout: time.Minute}).Output()
 	fails(t, "no program", err, "cannot be started: exec format error")
 }
 

@@ -142,7 +142,7 @@ func limitSettings() []setting {
 }
 
 func gateSettings() []setting {
-	outcomes := []string{eval.OnFail, eval.OnWarn, eval.OnPass}
+	outcomes := []eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}
 	return []setting{
 		share("minPassRate", "The least pass rate of each arm.", func(o *eval.Options) **float64 { return &o.MinPassRate }),
 		share("maxErrors", "The largest share of errors.", func(o *eval.Options) **float64 { return &o.MaxErrors }),
@@ -167,8 +167,8 @@ func gateSettings() []setting {
 			},
 		},
 		{
-			shape.Key{Name: "onInconclusive", Is: shape.Word(outcomes...), Doc: "What an inconclusive verdict does."},
-			func(f *File, n yamlnode.Node) { f.Defaults.Rule.OnInconclusive = n.Word(outcomes...) },
+			shape.Key{Name: "onInconclusive", Is: shape.WordOf(outcomes...), Doc: "What an inconclusive verdict does."},
+			func(f *File, n yamlnode.Node) { f.Defaults.Rule.OnInconclusive = yamlnode.WordOf(n, outcomes...) },
 		},
 		share("minPaired", "The least share of the baseline's cases that must be compared.",
 			func(o *eval.Options) **float64 { return &o.Rule.MinPaired }),

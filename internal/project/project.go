@@ -91,7 +91,7 @@ func unknownKey(m *yamlnode.Map, e yamlnode.Entry) {
 	for _, s := range settings() {
 		names = append(names, s.Name)
 	}
-	m.Unknown(e, names)
+	m.ReportUnknown(e, names)
 }
 
 // Hash is the SHA-256 digest of the file in hexadecimal digits.

@@ -83,8 +83,8 @@ func (c *converter) finish(path string, top src) (*Import, error) {
 	return &Import{Config: path, files: c.files, notes: c.notes, needs: c.shims.programs()}, nil
 }
 
-// Unvalidated records the problems that `validate` finds in the written suite, for the report.
-func (im *Import) Unvalidated(problems []string) { im.hand = problems }
+// SetProblems records the problems that `validate` finds in the written suite, for the report.
+func (im *Import) SetProblems(problems []string) { im.hand = problems }
 
 // Inexpressible is the number of keys that a suite cannot express; unknown keys, which promptfoo ignores too, do not count.
 func (im *Import) Inexpressible() int { return im.notes.counts()[statusTODO] }

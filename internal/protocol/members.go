@@ -14,13 +14,13 @@ import (
 // members are those of a request that is being written. What the suite adds at the top level replaces a member of the
 // same name, and null removes it.
 type members struct {
-	out    wirejson.Object
+	out    wirejson.OpenObject
 	config settings
 	extra  eval.Extra
 }
 
 func newMembers(r *eval.Request) *members {
-	out := make(wirejson.Object, 0, 1024)
+	out := make(wirejson.OpenObject, 0, 1024)
 	return &members{out: append(out, '{'), config: read(r.GenerationConfig), extra: r.Extra}
 }
 
@@ -86,7 +86,7 @@ type field struct {
 
 // object is a JSON object of fields in their order.
 func object(fields ...field) json.RawMessage {
-	out := wirejson.Object("{")
+	out := wirejson.OpenObject("{")
 	for _, f := range fields {
 		if f.value != nil {
 			out = append(out.Member(f.name), f.value...)

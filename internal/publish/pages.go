@@ -63,11 +63,11 @@ func (s *site) writeAssets() error {
 }
 
 // page is a page below root, which is "" or leads up to the site.
-func (s *site) page(name, title, root string) gallery.Page {
-	p := gallery.Page{
+func (s *site) page(name, title, root string) gallery.PageSource {
+	p := gallery.PageSource{
 		Name: name, Title: title, Maker: "evalrun", Area: "Site", Policy: policy, Style: root + s.assets.style, Code: root + s.assets.code,
 		Root: root,
-		Links: []gallery.Link{
+		Links: []gallery.PageLink{
 			{Name: "runs", Title: "Runs", Address: root + indexPage},
 			{Name: "trends", Title: "Trends", Address: root + trendsPage},
 			{Name: "compare", Title: "Compare", Address: root + comparePage},
@@ -88,7 +88,7 @@ func (s *site) drawRun(r *published) func(io.Writer) error {
 }
 
 // writeGallery writes the pages of several runs. The first page comes last: it leads to all others.
-func (s *site) writeGallery(list gallery.List, compared []comparison) error {
+func (s *site) writeGallery(list gallery.RunList, compared []comparison) error {
 	trends, err := s.trends()
 	if err != nil {
 		return err

@@ -39,10 +39,10 @@ type Site struct {
 	Index       string // path of the first page
 	Runs        int
 	Comparisons int
-	LeftOut     int          // comparisons that are left out, since there would be too many
-	Content     page.Content // what of it can be read in the site
-	WithContent []string     // ids of the runs with any of it
-	Withheld    bool         // of all runs: nothing can be read
+	LeftOut     int             // comparisons that are left out, since there would be too many
+	Content     page.TextCounts // what of it can be read in the site
+	WithContent []string        // ids of the runs with any of it
+	Withheld    bool            // of all runs: nothing can be read
 }
 
 // site is a site that is being written.
@@ -103,7 +103,7 @@ func (s *site) write() error {
 	if err := s.writeAssets(); err != nil {
 		return err
 	}
-	list := gallery.List{Runs: []gallery.ListedRun{}, Numbers: map[string]gallery.Summary{}}
+	list := gallery.RunList{Runs: []gallery.ListedRun{}, Numbers: map[string]gallery.RunFigures{}}
 	for _, r := range s.runs {
 		summary, err := s.writeRun(r)
 		if err != nil {
@@ -118,7 +118,7 @@ func (s *site) write() error {
 	if err := s.writeGallery(list, compared); err != nil {
 		return err
 	}
-	s.out.Runs, s.out.Withheld = len(s.runs), s.out.Content == page.Content{} && len(s.out.WithContent) == 0
+	s.out.Runs, s.out.Withheld = len(s.runs), s.out.Content == page.TextCounts{} && len(s.out.WithContent) == 0
 	return s.to.commit()
 }
 

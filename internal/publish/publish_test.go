@@ -174,7 +174,7 @@ func TestPublishWritesAPageForEachRunAndEachComparison(t *testing.T) {
 	site := f.published(publish.Options{})
 	expect.Same(t, "index", site.Index, f.Join("site/index.html"))
 	expect.Same(t, "runs and comparisons", [3]int{site.Runs, site.Comparisons, site.LeftOut}, [3]int{3, 3, 0})
-	expect.Same(t, "content", site.Content, page.Content{Prompts: 6, Answers: 6})
+	expect.Same(t, "content", site.Content, page.TextCounts{Prompts: 6, Answers: 6})
 	expect.Same(t, "runs with content", site.WithContent, []string{"three", "two", "one"})
 	expect.Same(t, "withheld", site.Withheld, false)
 	expect.Same(t, "pages", pages(f.files()), []string{
@@ -304,7 +304,7 @@ func TestPublishLeavesAnswersOutWithoutContent(t *testing.T) {
 	f.record("two", 2, "pp", nil)
 	site := f.published(publish.Options{NoContent: true})
 	expect.Same(t, "withheld", site.Withheld, true)
-	expect.Same(t, "content", site.Content, page.Content{})
+	expect.Same(t, "content", site.Content, page.TextCounts{})
 	expect.Same(t, "runs with content", len(site.WithContent), 0)
 	files := f.files()
 	data := f.data(files)

@@ -103,18 +103,18 @@ func (s *site) withhold(r *published, d *journal.Document) (*journal.Document, e
 }
 
 // writeRun writes the blocks and the page of a run.
-func (s *site) writeRun(r *published) (gallery.Summary, error) {
+func (s *site) writeRun(r *published) (gallery.RunFigures, error) {
 	d, err := s.open(r)
 	if err != nil {
-		return gallery.Summary{}, err
+		return gallery.RunFigures{}, err
 	}
 	defer d.Close() //nolint:errcheck // it was only read
 	served, err := page.NewServed(d)
 	if err != nil {
-		return gallery.Summary{}, err
+		return gallery.RunFigures{}, err
 	}
 	if err := s.writeBlocks(r, served); err != nil {
-		return gallery.Summary{}, err
+		return gallery.RunFigures{}, err
 	}
 	s.out.count(r.ID, served.Content())
 	return gallery.Summarize(d), s.to.page(runPage(r), s.drawRun(r))
@@ -153,8 +153,8 @@ func (p *parcel) block(name string, data []byte) error {
 }
 
 // count adds what can be read of a run.
-func (s *Site) count(id string, c page.Content) {
-	if c == (page.Content{}) {
+func (s *Site) count(id string, c page.TextCounts) {
+	if c == (page.TextCounts{}) {
 		return
 	}
 	s.WithContent = append(s.WithContent, id)

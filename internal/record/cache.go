@@ -55,7 +55,7 @@ func (c Cache) Put(trialID string, resp *eval.Response, timing *eval.Timing) err
 	}
 	kept := StoredAnswer{
 		ID: trialID, Response: resp, Usage: resp.Usage,
-		Timing: &Timing{timing.LatencyMs, timing.StreamTiming},
+		Timing: &ScoredTiming{timing.LatencyMs, timing.StreamTiming},
 	}
 	answer, err := wirejson.Marshal(kept)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // readJudgements makes answers of what judges replied, under the ids of their questions.
-func (s *Store) readJudgements(all []eval.Judgement) {
+func (s *Recordings) readJudgements(all []eval.Judgement) {
 	for i := range all {
 		j := &all[i]
 		if j.Error == nil {
@@ -17,7 +17,7 @@ func (s *Store) readJudgements(all []eval.Judgement) {
 				Repeat:   j.Repeat,
 				Response: j.Response(),
 				Usage:    j.Usage,
-				Timing:   &Timing{LatencyMs: j.LatencyMs},
+				Timing:   &ScoredTiming{LatencyMs: j.LatencyMs},
 			}
 		}
 	}

@@ -45,26 +45,26 @@ type StoredAnswer struct {
 	Request  *eval.Request  `json:"request,omitempty"`
 	Response *eval.Response `json:"response"`
 	Usage    *eval.Usage    `json:"usage,omitempty"`
-	Timing   *Timing        `json:"timing,omitempty"`
+	Timing   *ScoredTiming  `json:"timing,omitempty"`
 	// Turns are the calls of a trial of several, each an answer of its own.
-	Turns []Turn `json:"turns,omitempty"`
+	Turns []RecordedTurn `json:"turns,omitempty"`
 	// Judgements are the replies of judges about the answer.
 	Judgements []eval.Judgement `json:"judgements,omitempty"`
 
 	results []tool.Result // of an answer that is a turn
 }
 
-// Turn is the recorded answer of one call of a trial of several.
-type Turn struct {
+// RecordedTurn is the recorded answer of one call of a trial of several.
+type RecordedTurn struct {
 	Response eval.Response `json:"response"`
 	// Results are what the suite answered to the calls of the model; nil where the model had its say.
 	Results []tool.Result `json:"results,omitempty"`
 	Usage   eval.Usage    `json:"usage"`
-	Timing  Timing        `json:"timing"`
+	Timing  ScoredTiming  `json:"timing"`
 }
 
-// Timing is the part of an answer's timing that scorers use.
-type Timing struct {
+// ScoredTiming is the part of an answer's timing that scorers use.
+type ScoredTiming struct {
 	LatencyMs float64 `json:"latencyMs"`
 	eval.StreamTiming
 }
@@ -88,8 +88,8 @@ type file struct {
 	Answers []StoredAnswer `json:"answers"`
 }
 
-// Store is a folder of recorded answers.
-type Store struct {
+// Recordings is a folder of recorded answers.
+type Recordings struct {
 	dir     string
 	files   map[string]*file // by path below dir
 	changed map[string]bool
@@ -106,8 +106,8 @@ const (
 )
 
 // Open reads the folder; one that does not exist, or none, is an empty store.
-func Open(dir string) (*Store, error) {
-	s := &Store{
+func Open(dir string) (*Recordings, error) {
+	s := &Recordings{
 		dir:     dir,
 		files:   map[string]*file{},
 		changed: map[string]bool{},
@@ -135,7 +135,7 @@ func Open(dir string) (*Store, error) {
 	return s, err
 }
 
-func (s *Store) read(name string) error {
+func (s *Recordings) read(name string) error {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	data, err := regular.ReadFile(path, maxFile)
 	if err == nil {
@@ -150,7 +150,7 @@ func (s *Store) read(name string) error {
 }
 
 // decode takes in the content of a file.
-func (s *Store) decode(name string, data []byte) error {
+func (s *Recordings) decode(name string, data []byte) error {
 	switch name {
 	case modelsFile:
 		return json.Unmarshal(data, &s.Models)
@@ -165,7 +165,7 @@ func (s *Store) decode(name string, data []byte) error {
 }
 
 // decodeCase takes in the answers to a case.
-func (s *Store) decodeCase(name string, data []byte) error {
+func (s *Recordings) decodeCase(name string, data []byte) error {
 	var compact bytes.Buffer // parts of answers that are kept as they came go into lines of run files
 	if json.Compact(&compact, data) == nil {
 		data = compact.Bytes()
@@ -186,36 +186,36 @@ func (s *Store) decodeCase(name string, data []byte) error {
 }
 
 // know makes an answer one to answer from. Of a trial of several calls, each is known by itself.
-func (s *Store) know(a *StoredAnswer) {
+func (s *Recordings) know(a *StoredAnswer) {
 	s.byID[a.ID] = a
 	s.readJudgements(a.Judgements)
-	var before []eval.Turn
+	trial, before := eval.Trial{ID: a.ID}, []eval.Turn(nil)
 	for i := range a.Turns {
 		t := &a.Turns[i]
-		id := eval.TurnID(a.ID, before)
+		id := trial.TurnID(before)
 		s.byID[id] = &StoredAnswer{ID: id, Response: &t.Response, Usage: &t.Usage, Timing: &t.Timing, results: t.Results}
 		before = append(before, eval.Turn{Response: t.Response, Results: t.Results})
 	}
 }
 
 // Forget makes the store answer nothing that was read; what is put from now on still takes its place in the files.
-func (s *Store) Forget() {
+func (s *Recordings) Forget() {
 	clear(s.byID)
 	clear(s.known)
 }
 
 // Answer finds the answer of a trial, nil when none was recorded.
-func (s *Store) Answer(trialID string) *StoredAnswer { return s.byID[trialID] }
+func (s *Recordings) Answer(trialID string) *StoredAnswer { return s.byID[trialID] }
 
 // Vector finds the embedding of a text, nil when none was recorded.
-func (s *Store) Vector(model, text string) []float64 {
+func (s *Recordings) Vector(model, text string) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known[vectorKey(model, text)]
 }
 
 // PutVector records the embedding of a text.
-func (s *Store) PutVector(model, text string, v []float64) {
+func (s *Recordings) PutVector(model, text string, v []float64) {
 	key := vectorKey(model, text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +229,7 @@ func vectorKey(model, text string) string {
 
 // Put records the answer of a trial, instead of an earlier one to the same arm and repeat. A trial without an answer
 // is left out.
-func (s *Store) Put(r *eval.Result) {
+func (s *Recordings) Put(r *eval.Result) {
 	if r.Response == nil || r.Error != nil && r.Error.Kind != eval.KindUnscored && r.Error.Kind != eval.KindScorer {
 		return
 	}
@@ -258,17 +258,17 @@ func newAnswer(r *eval.Result) StoredAnswer {
 		Judgements: judgements(r.Judgements),
 	}
 	if r.Timing != nil {
-		a.Timing = &Timing{r.Timing.LatencyMs, r.Timing.StreamTiming}
+		a.Timing = &ScoredTiming{r.Timing.LatencyMs, r.Timing.StreamTiming}
 	}
 	for _, t := range r.Turns {
-		a.Turns = append(a.Turns, Turn{t.Response, t.Results, t.Usage, Timing{t.Timing.LatencyMs, t.Timing.StreamTiming}})
+		a.Turns = append(a.Turns, RecordedTurn{t.Response, t.Results, t.Usage, ScoredTiming{t.Timing.LatencyMs, t.Timing.StreamTiming}})
 	}
 	return a
 }
 
 // Check says why nothing could be kept, before anything is paid for. It leaves nothing behind: where there is no folder yet, the one in
 // which it would be made has to take files.
-func (s *Store) Check() error {
+func (s *Recordings) Check() error {
 	dir := s.dir
 	for {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
@@ -284,7 +284,7 @@ func (s *Store) Check() error {
 }
 
 // Save writes what was put, each file in one step.
-func (s *Store) Save() error {
+func (s *Recordings) Save() error {
 	for name := range s.changed {
 		f := s.files[name]
 		slices.SortFunc(f.Answers, func(a, b StoredAnswer) int { return cmp.Or(cmp.Compare(a.Arm, b.Arm), a.Repeat-b.Repeat) })
@@ -302,7 +302,7 @@ func (s *Store) Save() error {
 	return s.write(vectorsFile, s.vectors)
 }
 
-func (s *Store) write(name string, v any) error {
+func (s *Recordings) write(name string, v any) error {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -136,7 +136,7 @@ func TestTurns(t *testing.T) {
 	}
 	for i, turn := range r.Turns {
 		call := &eval.Call{}
-		a := s.Answer(eval.TurnID(r.ID, r.Turns[:i]))
+		a := s.Answer(r.TurnID(r.Turns[:i]))
 		if a == nil {
 			t.Fatalf("turn %d: got no answer, want one", i+1)
 		}
@@ -145,7 +145,7 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	r.Turns[0].Candidates[0].Text = "something else"
-	if s.Answer(eval.TurnID(r.ID, r.Turns[:1])) != nil {
+	if s.Answer(r.TurnID(r.Turns[:1])) != nil {
 		t.Error("a turn is answered after another reply than the recorded one")
 	}
 }
@@ -169,7 +169,7 @@ func TestSteps(t *testing.T) {
 	s, err = Open(dir)
 	expect.OK(t, err)
 	for i, turn := range r.Turns {
-		a := s.Answer(eval.TurnID(r.ID, r.Turns[:i]))
+		a := s.Answer(r.TurnID(r.Turns[:i]))
 		if a == nil {
 			t.Fatalf("call %d: got no answer, want one", i+1)
 		}
@@ -178,7 +178,7 @@ func TestSteps(t *testing.T) {
 		expect.Same(t, "the results", replayed.Results, turn.Results)
 	}
 	r.Turns[0].Results[0].Text = "y"
-	if s.Answer(eval.TurnID(r.ID, r.Turns[:1])) != nil {
+	if s.Answer(r.TurnID(r.Turns[:1])) != nil {
 		t.Error("a call is answered after another result than the recorded one")
 	}
 }

@@ -32,7 +32,7 @@ func (r *Reply) Check(t testing.TB, got *eval.Response, err error) {
 			t.Fatalf("%s: got %d candidates, want %d", r.Name(), len(got.Candidates), len(r.Expect.Choices))
 		}
 		c := &got.Candidates[i]
-		expect.Same(t, r.Name()+": a choice", Candidate{want.Index, c.Text, word(c)}, want)
+		expect.Same(t, r.Name()+": a choice", ReplyChoice{want.Index, c.Text, word(c)}, want)
 	}
 	r.Expect.checkUsage(t, r.Name(), got.Usage)
 }
@@ -86,13 +86,13 @@ func (x *Expect) checkAnswer(t testing.TB, name string, c *eval.Candidate) {
 		expect.Same(t, name+": the hash of the text", hex.EncodeToString(sum[:]), x.TextSHA256)
 	}
 	expect.Same(t, name+": the vendor's finish reason", word(c), x.FinishReason)
-	calls := []Call{}
+	calls := []FunctionCall{}
 	thoughts, joined := "", ""
 	for _, p := range c.Parts {
 		joined += p.Text
 		thoughts += p.Reasoning
 		if p.Call != nil {
-			calls = append(calls, Call{p.Call.Name, p.Call.Args})
+			calls = append(calls, FunctionCall{p.Call.Name, p.Call.Args})
 		}
 	}
 	if c.Parts != nil {
@@ -129,7 +129,7 @@ func unescaped(raw string) string {
 	return b.String()
 }
 
-func (x *Expect) checkCalls(t testing.TB, name string, calls []Call) {
+func (x *Expect) checkCalls(t testing.TB, name string, calls []FunctionCall) {
 	t.Helper()
 	same := func(raw json.RawMessage) string {
 		var b bytes.Buffer

@@ -16,9 +16,9 @@ type Ask func(*Canned) (*eval.Response, error)
 // mostCuts is at how many places inside of events a stream is cut at most.
 const mostCuts = 100
 
-// Faults damages a streamed reply in many ways, and wants an error, or the same answer where nothing of it is missing:
+// CheckFaults damages a streamed reply in many ways, and wants an error, or the same answer where nothing of it is missing:
 // never another one.
-func (r *Reply) Faults(t testing.TB, ask Ask) {
+func (r *Reply) CheckFaults(t testing.TB, ask Ask) {
 	t.Helper()
 	whole, err := ask(r.Transport())
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// Client has a client send one request, which the canned reply answers.
-type Client func(t *testing.T, reply *Canned, stream bool) (*eval.Response, error)
+// Sender has a client send one request, which the canned reply answers.
+type Sender func(t *testing.T, reply *Canned, stream bool) (*eval.Response, error)
 
 // HoldAll wants n replies in the folders, and each of them read as its index says: by a client, and out of a file by
 // parse.
-func HoldAll(t *testing.T, n int, ask Client, parse func([]byte) (*eval.Response, error), folders ...string) {
+func HoldAll(t *testing.T, n int, ask Sender, parse func([]byte) (*eval.Response, error), folders ...string) {
 	t.Helper()
 	all, err := In(folders...)
 	expect.OK(t, err)
@@ -26,7 +26,7 @@ func HoldAll(t *testing.T, n int, ask Client, parse func([]byte) (*eval.Response
 }
 
 // HoldFaults damages each stream of the folders: what a client makes of it is an error, and never another answer.
-func HoldFaults(t *testing.T, ask Client, folders ...string) {
+func HoldFaults(t *testing.T, ask Sender, folders ...string) {
 	t.Helper()
 	all, err := In(folders...)
 	expect.OK(t, err)
@@ -36,7 +36,7 @@ func HoldFaults(t *testing.T, ask Client, folders ...string) {
 		}
 		t.Run(r.Name(), func(t *testing.T) {
 			t.Parallel()
-			r.Faults(t, func(c *Canned) (*eval.Response, error) { return ask(t, c, true) })
+			r.CheckFaults(t, func(c *Canned) (*eval.Response, error) { return ask(t, c, true) })
 		})
 	}
 }

@@ -29,31 +29,31 @@ type Expect struct {
 	TextLength      int             `json:"textLength"`
 	TextSHA256      string          `json:"textSha256"`
 	FinishReason    string          `json:"finishReason"` // in the vendor's word
-	ToolCalls       []Call          `json:"toolCalls"`
-	Choices         []Candidate     `json:"choices"`
+	ToolCalls       []FunctionCall  `json:"toolCalls"`
+	Choices         []ReplyChoice   `json:"choices"`
 	Reasoning       string          `json:"reasoning"` // the first 200 characters
 	ReasoningLength int             `json:"reasoningLength"`
 	Refusal         string          `json:"refusal"`
 	Usage           json.RawMessage `json:"usage"`
-	Error           *Error          `json:"error"`
+	Error           *ReplyError     `json:"error"`
 }
 
-// Call is a call of a function in a reply.
-type Call struct {
+// FunctionCall is a call of a function in a reply.
+type FunctionCall struct {
 	Name string `json:"name"`
 	// Arguments are an object, or, where they are no JSON, the text.
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// Candidate is one of several answers in a reply.
-type Candidate struct {
+// ReplyChoice is one of several answers in a reply.
+type ReplyChoice struct {
 	Index        int    `json:"index"`
 	Text         string `json:"text"`
 	FinishReason string `json:"finishReason"`
 }
 
-// Error is the error in a reply.
-type Error struct {
+// ReplyError is the error in a reply.
+type ReplyError struct {
 	Message string `json:"message"`
 }
 

@@ -98,7 +98,7 @@ func (d Dir) remembered() (out []string) {
 		return nil
 	}
 	defer s.Close() //nolint:errcheck // it was only read
-	runs, err := s.Runs(history.Filter{Limit: mostRuns})
+	runs, err := s.Runs(history.RunFilter{Limit: mostRuns})
 	if err != nil {
 		return nil
 	}

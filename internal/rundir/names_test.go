@@ -293,7 +293,7 @@ func remembered(t *testing.T, d Dir) (ids []string) {
 		t.Fatalf("the history: got %v, %v, want one", s, err)
 	}
 	defer s.Close()
-	runs, err := s.Runs(history.Filter{Limit: 100})
+	runs, err := s.Runs(history.RunFilter{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

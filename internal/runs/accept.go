@@ -208,7 +208,7 @@ func (g *gathering) take(t *runner.Planned) error {
 	switch {
 	case err != nil:
 		return err
-	case r.Response == nil || r.Error != nil && !r.Error.Kind.Judging():
+	case r.Response == nil || r.Error != nil && !r.Error.Kind.IsUnjudged():
 		return nil
 	}
 	seen, err := t.Snapshots(r)

@@ -45,7 +45,7 @@ func (f Folder) Comment(ctx context.Context, name string, o Commenting) (forge.P
 	if !o.Issue {
 		return at.Comment(ctx, o.Number, marker, body.String())
 	}
-	return at.Issue(ctx, marker, "evalrun: "+titleOf(doc), body.String(), doc.Gate.Exit != exit.CodeOK)
+	return at.Issue(ctx, marker, "evalrun: "+titleOf(doc), body.String(), doc.Gate().Exit != exit.CodeOK)
 }
 
 // titleOf is the title of a run: its suites, the first ones by name.

@@ -22,8 +22,8 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// CompareOptions say how two runs, or two arms, are compared.
-type CompareOptions struct {
+// CompareRequest says how two runs, or two arms, are compared.
+type CompareRequest struct {
 	Rule eval.RuleOptions
 	Arms []string // none, or those of base and head
 
@@ -31,25 +31,25 @@ type CompareOptions struct {
 	Judge  choosing.ByJudge
 }
 
-// Comparison is what came of comparing.
-type Comparison struct {
+// CompareResult is what came of comparing.
+type CompareResult struct {
 	found *compare.Comparison
 	rule  *eval.BaselineRule
 }
 
 // Exit is the exit code of the comparison.
-func (c *Comparison) Exit() int { return verdict.Exit(c.found, c.rule) }
+func (c *CompareResult) Exit() int { return verdict.Exit(c.found, c.rule) }
 
 // Write writes the comparison for people.
-func (c *Comparison) Write(screen term.Screen) error {
+func (c *CompareResult) Write(screen term.Screen) error {
 	return reports.Comparison(screen, c.found, layout(screen))
 }
 
 // WriteJSON writes the comparison for programs.
-func (c *Comparison) WriteJSON(w io.Writer) error { return reports.ComparisonJSON(w, c.found) }
+func (c *CompareResult) WriteJSON(w io.Writer) error { return reports.ComparisonJSON(w, c.found) }
 
 // Compare compares two runs, or two arms of one when only that is named. names are what OpenBaseline takes.
-func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (*Comparison, error) {
+func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (*CompareResult, error) {
 	rule, err := verdict.RuleOf(o.Rule)
 	if err != nil {
 		return nil, err
@@ -68,13 +68,13 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareOptions) (
 	defer base.Close() //nolint:errcheck // it was only read
 	defer head.Close() //nolint:errcheck // the same
 	c, err := verdict.CompareRead(base, head, what)
-	return &Comparison{c, rule}, err
+	return &CompareResult{c, rule}, err
 }
 
 // choose compares the answers of two runs by a judge as well.
 func (f Folder) choose(
-	ctx context.Context, names []string, o CompareOptions, what verdict.Comparing, rule *eval.BaselineRule,
-) (*Comparison, error) {
+	ctx context.Context, names []string, o CompareRequest, what verdict.Comparing, rule *eval.BaselineRule,
+) (*CompareResult, error) {
 	base, head, err := f.openTwo(names)
 	if err != nil {
 		return nil, err
@@ -93,11 +93,11 @@ func (f Folder) choose(
 	}
 	defer chooser.Close()
 	c, err := chooser.Compare(ctx, what)
-	return &Comparison{c, rule}, err
+	return &CompareResult{c, rule}, err
 }
 
 // checkArms wants two arms that the runs have, or none, and two of one run.
-func (o *CompareOptions) checkArms(names []string, base, head *journal.Document) error {
+func (o *CompareRequest) checkArms(names []string, base, head *journal.Document) error {
 	switch arms := verdict.ArmNames(head); {
 	case len(o.Arms) == 2:
 		return cmp.Or(verdict.CheckArm(base, o.Arms[0]), verdict.CheckArm(head, o.Arms[1]))
@@ -125,11 +125,11 @@ func listed(arms []string) string {
 	return strings.Join(arms, ", ")
 }
 
-// Preferences is what came of ranking arms by preferences.
-type Preferences struct{ found *compare.Preferences }
+// PreferenceResult is what came of ranking arms by preferences.
+type PreferenceResult struct{ found *compare.Preferences }
 
 // Exit is the exit code: 0 when every suite has a ranking.
-func (p *Preferences) Exit() int {
+func (p *PreferenceResult) Exit() int {
 	if p.found.Judge.Incomplete != "" || slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
 		return exit.CodeIncomplete
 	}
@@ -137,15 +137,15 @@ func (p *Preferences) Exit() int {
 }
 
 // Write writes the ranking for people.
-func (p *Preferences) Write(screen term.Screen) error {
+func (p *PreferenceResult) Write(screen term.Screen) error {
 	return reports.Preferences(screen, p.found, layout(screen))
 }
 
 // WriteJSON writes the ranking for programs.
-func (p *Preferences) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }
+func (p *PreferenceResult) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }
 
 // RankByChoice ranks the arms of a run by what a judge prefers. name is what OpenBaseline takes.
-func (f Folder) RankByChoice(ctx context.Context, name string, o CompareOptions) (*Preferences, error) {
+func (f Folder) RankByChoice(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {
 	d, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (f Folder) RankByChoice(ctx context.Context, name string, o CompareOptions)
 	if err != nil {
 		return nil, err
 	}
-	found, err := chooser.Rank(ctx, choosing.Ranked{Name: name, Alpha: o.Rule.Alpha, Arms: o.Arms, Prices: prices})
-	return &Preferences{found}, err
+	found, err := chooser.Rank(ctx, choosing.RankRequest{Name: name, Alpha: o.Rule.Alpha, Arms: o.Arms, Prices: prices})
+	return &PreferenceResult{found}, err
 }
 
 // openTwo opens both sides. One run is both sides.
@@ -175,7 +175,7 @@ func (f Folder) openTwo(names []string) (base, head *journal.Document, err error
 }
 
 // readTwo reads both sides, without what only other readers of the runs need. One run is both sides.
-func (f Folder) readTwo(names []string, o CompareOptions) (base, head *verdict.RunSides, err error) {
+func (f Folder) readTwo(names []string, o CompareRequest) (base, head *verdict.RunSides, err error) {
 	read := func(name string) (*verdict.RunSides, error) {
 		d, err := f.OpenBaseline(name)
 		if err != nil {

@@ -73,7 +73,7 @@ type armName struct{ suite, arm string }
 
 // read reads runs and courses.
 func (h *History) read() (err error) {
-	filter := history.Filter{Suites: glob.New(h.o.Suites), Arms: glob.New(h.o.Arms), Limit: h.o.Limit}
+	filter := history.RunFilter{Suites: glob.New(h.o.Suites), Arms: glob.New(h.o.Arms), Limit: h.o.Limit}
 	if filter.Choose, err = h.chosen(); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (h *History) checkNames() error {
 	if fits(h.Runs) == nil {
 		return nil
 	}
-	all, err := h.store.Runs(history.Filter{})
+	all, err := h.store.Runs(history.RunFilter{})
 	if err == nil {
 		if err = fits(all); err == nil && len(h.Runs) == 0 {
 			err = exit.BadInput(

@@ -60,7 +60,7 @@ func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
 	written, err := output.Write(doc, outputs, o.Screen, layout(o.Screen))
-	return &Merged{Name: dir, Exit: doc.Gate.Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
+	return &Merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
 }
 
 func (f Folder) merge(shards []string, o Merging) (dir string, err error) {

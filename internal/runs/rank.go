@@ -39,13 +39,13 @@ func (r *Rankings) Write(screen term.Screen) error {
 func (r *Rankings) WriteJSON(w io.Writer) error { return reports.RankingsJSON(w, r.run, r.all) }
 
 // Rank ranks the arms of a run by a metric: by the first of the options, or else by the pass rate.
-func (f Folder) Rank(name string, o CompareOptions) (*Rankings, error) {
+func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
 	}
 	defer doc.Close() //nolint:errcheck // it was only read
-	by := verdict.Ranked{Metric: eval.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Arms: o.Arms}
+	by := verdict.RankBy{Metric: eval.MetricPass, Alpha: cmp.Or(o.Rule.Alpha, eval.DefaultAlpha), Arms: o.Arms}
 	if len(o.Rule.Metrics) > 0 {
 		by.Metric = o.Rule.Metrics[0]
 	}

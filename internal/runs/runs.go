@@ -248,7 +248,7 @@ func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, s
 
 // CheckJudges compares the judges of a run with the labels in a file; without one, with the labels that people gave in
 // evalrun view.
-func (f Folder) CheckJudges(name, file string) (report *judgecheck.Report, emulated bool, err error) {
+func (f Folder) CheckJudges(name, file string) (report *judgecheck.AgreementReport, emulated bool, err error) {
 	doc, err := f.Open(name)
 	if err != nil {
 		return nil, false, err

@@ -86,7 +86,7 @@ func TestAnExportIsABaselineWithoutAnswers(t *testing.T) {
 	if strings.Contains(string(data), "answer 1") {
 		t.Error("the export quotes an answer")
 	}
-	c, err := f.Compare(context.Background(), []string{"main.jsonl", "night"}, CompareOptions{Rule: eval.RuleOptions{Margin: 0.05}})
+	c, err := f.Compare(context.Background(), []string{"main.jsonl", "night"}, CompareRequest{Rule: eval.RuleOptions{Margin: 0.05}})
 	expect.OK(t, err)
 	expect.Same(t, "a run with its own export", c.found.Verdict, eval.Invalid)
 	out, shown := screen()
@@ -110,47 +110,47 @@ func TestComparingRunsAndArms(t *testing.T) {
 	margin := eval.RuleOptions{Margin: 0.05}
 	for name, test := range map[string]struct {
 		names []string
-		o     CompareOptions
+		o     CompareRequest
 		want  eval.Verdict
 		exit  int
 	}{
-		"a worse run":     {[]string{"main", "worse"}, CompareOptions{Rule: margin}, eval.Regressed, exit.CodeFailed},
-		"a better one":    {[]string{"worse", "main"}, CompareOptions{Rule: margin}, eval.Improved, exit.CodeOK},
-		"estimates alone": {[]string{"main", "worse"}, CompareOptions{}, "", exit.CodeOK},
+		"a worse run":     {[]string{"main", "worse"}, CompareRequest{Rule: margin}, eval.Regressed, exit.CodeFailed},
+		"a better one":    {[]string{"worse", "main"}, CompareRequest{Rule: margin}, eval.Improved, exit.CodeOK},
+		"estimates alone": {[]string{"main", "worse"}, CompareRequest{}, "", exit.CodeOK},
 		"a worse arm": {
 			[]string{"arms"},
-			CompareOptions{Rule: margin, Arms: []string{"t/a", "t/b"}},
+			CompareRequest{Rule: margin, Arms: []string{"t/a", "t/b"}},
 			eval.Regressed,
 			exit.CodeFailed,
 		},
 		"the same arm": {
 			[]string{"arms"},
-			CompareOptions{Rule: margin, Arms: []string{"t/a", "t/a"}},
+			CompareRequest{Rule: margin, Arms: []string{"t/a", "t/a"}},
 			eval.Invalid,
 			exit.CodeIncomplete,
 		},
 		"an arm of another run": {
 			[]string{"main", "arms"},
-			CompareOptions{Rule: margin, Arms: []string{"t/p", "t/b"}},
+			CompareRequest{Rule: margin, Arms: []string{"t/p", "t/b"}},
 			eval.Regressed,
 			exit.CodeFailed,
 		},
-		"a run and itself": {[]string{"main", "main"}, CompareOptions{Rule: margin}, eval.Invalid, exit.CodeIncomplete},
+		"a run and itself": {[]string{"main", "main"}, CompareRequest{Rule: margin}, eval.Invalid, exit.CodeIncomplete},
 		"a metric that is not": {
 			[]string{"main", "worse"},
-			CompareOptions{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}},
+			CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"x=0.1"}}},
 			eval.Invalid,
 			exit.CodeIncomplete,
 		},
 		"inconclusive, a pass": {
 			[]string{"main", "worse"},
-			CompareOptions{Rule: eval.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}},
+			CompareRequest{Rule: eval.RuleOptions{Margin: 0.2, OnInconclusive: "pass"}},
 			eval.Regressed,
 			exit.CodeFailed,
 		},
 		"blocked, none are lost": {
 			[]string{"main", "worse"},
-			CompareOptions{Rule: eval.RuleOptions{Metrics: []string{"blocked=0.05"}}},
+			CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"blocked=0.05"}}},
 			eval.NotWorse,
 			exit.CodeOK,
 		},
@@ -179,13 +179,13 @@ func TestComparingWhatIsNotThere(t *testing.T) {
 	f.record("main", nil, completed(), letters("pp", "t/p", 0, 1)...)
 	for name, test := range map[string]struct {
 		names []string
-		o     CompareOptions
+		o     CompareRequest
 	}{
-		"base":   {[]string{"gone", "main"}, CompareOptions{}},
-		"head":   {[]string{"main", "gone"}, CompareOptions{}},
-		"both":   {[]string{"gone", "gone too"}, CompareOptions{}},
-		"an arm": {[]string{"main"}, CompareOptions{Arms: []string{"t/p", "t/x"}}},
-		"margin": {[]string{"main"}, CompareOptions{Rule: eval.RuleOptions{Metrics: []string{"pass"}}}},
+		"base":   {[]string{"gone", "main"}, CompareRequest{}},
+		"head":   {[]string{"main", "gone"}, CompareRequest{}},
+		"both":   {[]string{"gone", "gone too"}, CompareRequest{}},
+		"an arm": {[]string{"main"}, CompareRequest{Arms: []string{"t/p", "t/x"}}},
+		"margin": {[]string{"main"}, CompareRequest{Rule: eval.RuleOptions{Metrics: []string{"pass"}}}},
 	} {
 		_, err := f.Compare(context.Background(), test.names, test.o)
 		expect.Same(t, "exit code without "+name, exit.Of(err), exit.CodeBadInput)

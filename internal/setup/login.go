@@ -34,14 +34,14 @@ type LoginOptions struct {
 	Pasted io.Reader                  // where the user pastes the last address; optional
 }
 
-// Login is a login that can begin.
-type Login struct {
+// ReadyLogin is a login that can begin.
+type ReadyLogin struct {
 	oauth oauth.Login
-	store *oauth.Store
+	store *oauth.LoginFile
 }
 
 // NewLogin checks what a login needs, for the deployment that a job has settled. It opens no browser.
-func NewLogin(service *eval.RunService, o LoginOptions) (*Login, error) {
+func NewLogin(service *eval.RunService, o LoginOptions) (*ReadyLogin, error) {
 	client, err := oauth.ReadClient(o.Secrets)
 	if err == nil && o.Redirect != "" {
 		err = client.Redirect(o.Redirect)
@@ -67,7 +67,7 @@ func NewLogin(service *eval.RunService, o LoginOptions) (*Login, error) {
 	if err != nil {
 		return nil, exit.Incomplete("%w", err)
 	}
-	return &Login{store: store, oauth: oauth.Login{
+	return &ReadyLogin{store: store, oauth: oauth.Login{
 		Client: client,
 		Scopes: scopes,
 		Wait:   o.Wait,
@@ -87,9 +87,9 @@ type LoggedIn struct {
 }
 
 // Run logs in. A failure is exit 4: the person or the server said no, or there was no reply.
-func (l *Login) Run(ctx context.Context) (*LoggedIn, error) {
+func (l *ReadyLogin) Run(ctx context.Context) (*LoggedIn, error) {
 	token, err := l.oauth.Run(ctx)
-	var coded *exit.Error
+	var coded *exit.CodedError
 	switch {
 	case errors.As(err, &coded):
 		return nil, err

@@ -14,14 +14,14 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// Caller is who calls services apart from runs.
-type Caller struct {
+// Requester is who calls services apart from runs.
+type Requester struct {
 	Version string       // of evalrun
 	Notice  func(string) // what people should know meanwhile
 }
 
 // Connect opens the way to the services of a job. The caller closes it.
-func (c Caller) Connect(j *job.Job) (*harness.Session, error) {
+func (c Requester) Connect(j *job.Job) (*harness.Session, error) {
 	return harness.Connect(j, c.Version, c.Notice)
 }
 
@@ -39,7 +39,7 @@ func (s *ServedModels) String() string {
 }
 
 // ModelsOf yields the models of every service that the suites name, or, where ids has one, that model alone.
-func (c Caller) ModelsOf(ctx context.Context, j *job.Job, ids []string) iter.Seq[*ServedModels] {
+func (c Requester) ModelsOf(ctx context.Context, j *job.Job, ids []string) iter.Seq[*ServedModels] {
 	names := slices.Sorted(maps.Keys(j.Settings.Services))
 	if j.NeedsService() {
 		names = append([]string{""}, names...)
@@ -56,7 +56,7 @@ func (c Caller) ModelsOf(ctx context.Context, j *job.Job, ids []string) iter.Seq
 }
 
 // modelsAt are the models of one service.
-func (c Caller) modelsAt(ctx context.Context, j *job.Job, name string, ids []string) ([]eval.Model, error) {
+func (c Requester) modelsAt(ctx context.Context, j *job.Job, name string, ids []string) ([]eval.Model, error) {
 	session, err := harness.ConnectTo(j, name, c.Version, c.Notice)
 	if err != nil {
 		return nil, err

@@ -120,6 +120,15 @@ func Suggesting(words ...string) Shape {
 	}
 }
 
+// WordOf is Word with constants of a type.
+func WordOf[T ~string](known ...T) Shape {
+	words := make([]string, len(known))
+	for i, one := range known {
+		words[i] = string(one)
+	}
+	return Word(words...)
+}
+
 // Word is one of some words. Words that YAML takes for numbers need no quotes.
 func Word(words ...string) Shape {
 	known := make([]any, len(words))

@@ -42,7 +42,7 @@ type Failures struct{ of map[failure]Standing }
 // New reads the comparison of a run with its baseline.
 func New(d *journal.Document) Failures {
 	f := Failures{of: map[failure]Standing{}}
-	c := d.Comparison
+	c := d.Comparison()
 	if c == nil || c.NotCompared {
 		return f
 	}

@@ -92,7 +92,7 @@ func TestAFailureIsWhatTheComparisonSays(t *testing.T) {
 		"another arm":                     {"f", func(a *compare.ArmComparison) { a.HeadArm = "t/b" }, ""},
 	} {
 		d := run(t, outcome{"s", "t/a", name, test.trials, false})
-		d.Comparison = compared(test.change)
+		d.Decision.Comparison = compared(test.change)
 		failures := standing.New(d)
 		expect.Same(t, what, failures.Of("s", "t/a", name), test.want)
 	}
@@ -104,7 +104,7 @@ func TestNoFailureIsNewWithoutABaseline(t *testing.T) {
 		"no comparison": nil, "not compared": {NotCompared: true, Arms: compared(nil).Arms}, "no arms": {},
 	} {
 		d := run(t, outcome{"s", "t/a", "c", "f", false})
-		d.Comparison = c
+		d.Decision.Comparison = c
 		failures := standing.New(d)
 		expect.Same(t, name, failures.Of("s", "t/a", "c"), "")
 	}
@@ -113,7 +113,7 @@ func TestNoFailureIsNewWithoutABaseline(t *testing.T) {
 func TestCasesInQuarantineStandNowhere(t *testing.T) {
 	t.Parallel()
 	d := run(t, outcome{"s", "t/a", "c", "fff", true}, outcome{"s", "t/a", "d", "fff", false})
-	d.Comparison = compared(func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip("c", 3, 0), flip("d", 3, 0)} })
+	d.Decision.Comparison = compared(func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip("c", 3, 0), flip("d", 3, 0)} })
 	failures := standing.New(d)
 	expect.Same(t, "in quarantine", failures.Of("s", "t/a", "c"), "")
 	expect.Same(t, "not in quarantine", failures.Of("s", "t/a", "d"), standing.NewlyFailing)
@@ -126,8 +126,8 @@ func TestStandingsOfOneNameAreKeptApart(t *testing.T) {
 		t,
 		outcome{"s", "t/a", "c", "f", false}, outcome{"s", "t/b", "c", "f", false}, outcome{"other", "t/a", "c", "f", false},
 	)
-	d.Comparison = compared(func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip("c", 3, 0)} })
-	d.Comparison.Arms = append(d.Comparison.Arms, compare.ArmComparison{
+	d.Decision.Comparison = compared(func(a *compare.ArmComparison) { a.Flips = []compare.Flip{flip("c", 3, 0)} })
+	d.Comparison().Arms = append(d.Comparison().Arms, compare.ArmComparison{
 		Suite: "s", BaseArm: "t/b", HeadArm: "t/b", Cases: compare.Pairing{Of: 9},
 	})
 	failures := standing.New(d)
@@ -146,7 +146,7 @@ func TestStandingsOfOneNameAreKeptApart(t *testing.T) {
 func TestOnlyTrialsThatFailedHaveAStanding(t *testing.T) {
 	t.Parallel()
 	d := run(t, outcome{"s", "t/a", "c", "fpe", false})
-	d.Comparison = compared(nil)
+	d.Decision.Comparison = compared(nil)
 	failures := standing.New(d)
 	want := map[eval.Outcome]standing.Standing{eval.Fail: standing.AlsoFailed}
 	for _, o := range []eval.Outcome{eval.Pass, eval.Fail, eval.Err, eval.Skip} {

@@ -27,8 +27,8 @@ type Verbosity struct {
 	Quiet, Verbose bool
 }
 
-// Progress shows the progress of a run on standard error: a bar on a terminal, a line now and then elsewhere.
-type Progress struct {
+// ProgressBar shows the progress of a run on standard error: a bar on a terminal, a line now and then elsewhere.
+type ProgressBar struct {
 	Verbosity
 	Waiting func() string // who waits for what; optional
 
@@ -46,12 +46,12 @@ type Progress struct {
 }
 
 // NewProgress shows a run on w. columns is the width of the terminal behind w, nil where there is none.
-func NewProgress(w io.Writer, columns func() int, how Verbosity) *Progress {
-	return &Progress{w: w, columns: columns, Verbosity: how, ended: make(chan struct{})}
+func NewProgress(w io.Writer, columns func() int, how Verbosity) *ProgressBar {
+	return &ProgressBar{w: w, columns: columns, Verbosity: how, ended: make(chan struct{})}
 }
 
 // Start begins to show.
-func (p *Progress) Start(trials int) {
+func (p *ProgressBar) Start(trials int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.total, p.started = trials, time.Now()
@@ -66,7 +66,7 @@ func (p *Progress) Start(trials int) {
 }
 
 // tick shows the progress until the run has ended.
-func (p *Progress) tick(every time.Duration, report func()) {
+func (p *ProgressBar) tick(every time.Duration, report func()) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -82,7 +82,7 @@ func (p *Progress) tick(every time.Duration, report func()) {
 }
 
 // Done counts a result.
-func (p *Progress) Done(r *eval.Result, spent eval.Spent) {
+func (p *ProgressBar) Done(r *eval.Result, spent eval.Spent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts.Add(r.Outcome)
@@ -96,7 +96,7 @@ func (p *Progress) Done(r *eval.Result, spent eval.Spent) {
 const longestLine = 300
 
 // trial reports a finished trial: outcome, time, case, arm, and why it did not pass.
-func (p *Progress) trial(r *eval.Result) string {
+func (p *ProgressBar) trial(r *eval.Result) string {
 	took := ""
 	if overview.Timed(r) {
 		took = fmt.Sprintf("%.0f ms", r.Timing.LatencyMs)
@@ -114,7 +114,7 @@ func (p *Progress) trial(r *eval.Result) string {
 }
 
 // print writes a line above the bar.
-func (p *Progress) print(line string) {
+func (p *ProgressBar) print(line string) {
 	fmt.Fprint(p.w, p.erasure()+line+"\n")
 	if p.drawn != "" {
 		p.drawn = ""
@@ -123,7 +123,7 @@ func (p *Progress) print(line string) {
 }
 
 // Notice prints something that cannot wait for the report.
-func (p *Progress) Notice(text string) {
+func (p *ProgressBar) Notice(text string) {
 	if p.Quiet {
 		return
 	}
@@ -133,7 +133,7 @@ func (p *Progress) Notice(text string) {
 }
 
 // Finish takes the bar away, once it has shown where the run ended.
-func (p *Progress) Finish() {
+func (p *ProgressBar) Finish() {
 	close(p.ended)
 	p.ticking.Wait()
 	p.mu.Lock()
@@ -146,7 +146,7 @@ func (p *Progress) Finish() {
 }
 
 // line is the progress in words.
-func (p *Progress) line() string {
+func (p *ProgressBar) line() string {
 	parts := []string{
 		fmt.Sprintf(
 			"%d of %d trials: %d pass, %d fail, %d error, %d skip", p.counts.Total(), p.total, p.counts.Pass, p.counts.Fail,
@@ -167,7 +167,7 @@ func (p *Progress) line() string {
 }
 
 // cost is the spend so far, in words.
-func (p *Progress) cost() string {
+func (p *ProgressBar) cost() string {
 	text := fmt.Sprintf("%d tokens", p.spent.Tokens)
 	if p.spent.Currency != "" {
 		text += fmt.Sprintf(", %.4f %s", p.spent.Money, p.spent.Currency)
@@ -176,7 +176,7 @@ func (p *Progress) cost() string {
 }
 
 // rate is how many trials come in a second, or in a minute when these are few.
-func (p *Progress) rate() string {
+func (p *ProgressBar) rate() string {
 	seconds := time.Since(p.started).Seconds()
 	switch perSecond := float64(p.counts.Total()) / seconds; {
 	case p.counts.Total() == 0 || seconds <= 0:
@@ -189,7 +189,7 @@ func (p *Progress) rate() string {
 }
 
 // left is how long the rest takes at this pace, "" when that is not known yet.
-func (p *Progress) left() string {
+func (p *ProgressBar) left() string {
 	done := p.counts.Total()
 	if done == 0 || done >= p.total {
 		return ""
@@ -198,7 +198,7 @@ func (p *Progress) left() string {
 	return rest.Round(time.Second).String() + " left"
 }
 
-func (p *Progress) waits() string {
+func (p *ProgressBar) waits() string {
 	if p.Waiting == nil {
 		return ""
 	}

@@ -25,7 +25,7 @@ const (
 
 // draw replaces the bar on the terminal with one write, and with none when nothing has changed, so that it does not
 // flicker.
-func (p *Progress) draw() {
+func (p *ProgressBar) draw() {
 	columns := p.columns()
 	plain, painted := p.picture(columns - len("^C ")) // a terminal echoes a Ctrl-C, and a full line would begin the next one
 	if plain == p.drawn {
@@ -39,7 +39,7 @@ func (p *Progress) draw() {
 }
 
 // erasure takes the bar away, over as many lines as it has now.
-func (p *Progress) erasure() string {
+func (p *ProgressBar) erasure() string {
 	if p.drawn == "" {
 		return ""
 	}
@@ -53,7 +53,7 @@ func (p *Progress) erasure() string {
 // picture is the bar in a number of columns, plain and painted. It has the counts, then as much as fits of the time
 // left, what was spent, what the run waits for and the rate. The bar itself takes what is left over, and makes room for
 // what is waited for.
-func (p *Progress) picture(width int) (plain, painted string) {
+func (p *ProgressBar) picture(width int) (plain, painted string) {
 	plain, painted = p.tally()
 	if displaywidth.String(plain) > width { // a terminal as narrow as that is unreadable
 		plain = displaywidth.TruncateString(plain, max(0, width), "")
@@ -96,7 +96,7 @@ func (p *Progress) picture(width int) (plain, painted string) {
 }
 
 // tally is the counts, plain and painted.
-func (p *Progress) tally() (plain, painted string) {
+func (p *ProgressBar) tally() (plain, painted string) {
 	plain = fmt.Sprintf("%d/%d", p.counts.Total(), p.total)
 	painted = plain
 	for _, c := range []struct {
@@ -126,7 +126,7 @@ func few(n int) string {
 }
 
 // bar is the bar itself with the percentage before it, in frame more columns.
-func (p *Progress) bar(size int) string {
+func (p *ProgressBar) bar(size int) string {
 	bar := progressbar.NewOptions(p.total,
 		progressbar.OptionSetWriter(io.Discard),
 		progressbar.OptionSetWidth(size),
@@ -141,6 +141,6 @@ func (p *Progress) bar(size int) string {
 	return fmt.Sprintf("%3d%% [%s ", 100*p.counts.Total()/p.total, strings.TrimRight(drawn, " "))
 }
 
-func (p *Progress) paint(outcome eval.Outcome, text string) string {
+func (p *ProgressBar) paint(outcome eval.Outcome, text string) string {
 	return typeset.Paint(p.Color, outcome, text)
 }

@@ -22,7 +22,7 @@ func Every(t testing.TB) *journal.Document {
 	}, l...)
 	d.Dir = "night" // what commands call it
 	half := 0.5
-	d.Gate = &eval.Gate{Exit: 1, Rules: []eval.GateRule{
+	d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
 		{Suite: "fixture", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.9},
 		{Suite: "fixture", Name: "passRate", Arm: "pro-warm/ask", Value: &half, Limit: 0.5, Holds: true},
 		{Suite: "fixture", Name: "errors", Limit: 0.01},

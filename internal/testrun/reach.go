@@ -25,7 +25,7 @@ func Reach(t testing.TB, change func(*eval.Result)) *journal.Document {
 	}
 	d := Record(t, reachRun(), &eval.End{FinishedAt: "2026-01-01T00:00:02Z", Reason: eval.EndCompleted}, l...)
 	d.Dir = "reach"
-	d.Gate = &eval.Gate{Exit: 1}
+	d.Decision.Gate = eval.Gate{Exit: 1}
 	return d
 }
 
@@ -191,7 +191,7 @@ func (l *reach) applications() {
 	l.add("program", "agent", "support", &eval.Result{
 		Outcome: eval.Err, Timing: &timing, Workspace: ".evalrun/runs/r/workspaces/a",
 		Error: &eval.Error{Kind: eval.KindProgram, Message: "python3 agent.py: exit status 1: no such order"},
-		Request: requestTo(app.Request{Program: &app.Program{
+		Request: requestTo(app.Request{Program: &app.ProgramRun{
 			Command: []string{"python3", "agent.py", "two words"}, Files: map[string]string{"agent.py": "ab12ab12ab12ab12"},
 			Input: json.RawMessage(`{"prompt":"Where is order 4711?"}`), Workspace: "cd34cd34cd34cd34",
 		}}),

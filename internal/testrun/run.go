@@ -32,7 +32,7 @@ func Record(t testing.TB, run *eval.Run, end *eval.End, trials ...*eval.Result) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Gate = &eval.Gate{}
+	d.Decision = &journal.Decision{}
 	t.Cleanup(func() { _ = d.Close() }) // it was only read
 	return d
 }

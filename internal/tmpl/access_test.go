@@ -53,7 +53,7 @@ func TestTypedValues(t *testing.T) {
 // What is missing inside of a value is marked where it is named, and what there is instead is listed.
 func TestMissingInsideAValue(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Error{
+	for text, want := range map[string]TemplateError{
 		"é {{.o.gone}}": {
 			Offset: 7, Message: "there is no `gone`, only z, a, off, none, big, text",
 			Missing: "gone", Inside: true,
@@ -80,7 +80,7 @@ func TestMissingInsideAValue(t *testing.T) {
 			t.Fatal(text, err)
 		}
 		_, err = tm.Render(typedValues(t))
-		got, ok := err.(*Error)
+		got, ok := err.(*TemplateError)
 		if !ok {
 			t.Errorf("%s: got %v, want an error", text, err)
 			continue

@@ -96,7 +96,7 @@ func TestValue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var missing *Error
+		var missing *TemplateError
 		if _, err := tm.Value(in, nil); !errors.As(err, &missing) || missing.Missing != "gone" {
 			t.Errorf("%s: got %v, want a missing variable", text, err)
 		}

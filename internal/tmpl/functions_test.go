@@ -21,7 +21,7 @@ var values = variable.Dict{
 	"quote": "say \"hi\" \\ <b>&amp;\n\ttab\u2028", "wide": "é日本👍🏽", "spaces": " \t x \u00a0\n", "csv": "a,b,,c",
 }
 
-func rendered(t *testing.T, text string) (string, *Error) {
+func rendered(t *testing.T, text string) (string, *TemplateError) {
 	t.Helper()
 	tm, err := Parse(text)
 	if err == nil {
@@ -30,7 +30,7 @@ func rendered(t *testing.T, text string) (string, *Error) {
 			return out, nil
 		}
 	}
-	var e *Error
+	var e *TemplateError
 	if !errors.As(err, &e) {
 		t.Fatalf("%s: got a %T, want an *Error", text, err)
 	}
@@ -111,7 +111,7 @@ func TestMissingVariablesAreErrorsAtTheirPlace(t *testing.T) {
 
 func TestUsualSlipsAreRecognized(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]Error{
+	for text, want := range map[string]TemplateError{
 		"a {{country}}":       {Slip: SlipNoDot, Name: "country"},
 		"{{.a}":               {Slip: SlipOneBrace},
 		"write {{ | on":       {Slip: SlipDelimiter},
@@ -125,7 +125,7 @@ func TestUsualSlipsAreRecognized(t *testing.T) {
 			t.Errorf("%s: got no error, want one", text)
 			continue
 		}
-		if diff := cmp.Diff(want, Error{Slip: e.Slip, Name: e.Name, Missing: e.Missing}); diff != "" {
+		if diff := cmp.Diff(want, TemplateError{Slip: e.Slip, Name: e.Name, Missing: e.Missing}); diff != "" {
 			t.Errorf("%s: %s (-want +got):\n%s", text, e.Message, diff)
 		}
 	}

@@ -40,7 +40,7 @@ func TestPlainTemplates(t *testing.T) {
 func priced(t *Template, vars variable.Dict, start int) (got any, left int) {
 	budget := &Budget{left: start}
 	text, err := t.RenderWithin(vars, budget)
-	if problem, ok := errors.AsType[*Error](err); ok {
+	if problem, ok := errors.AsType[*TemplateError](err); ok {
 		return *problem, budget.left
 	}
 	return text, budget.left

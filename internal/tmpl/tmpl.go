@@ -30,9 +30,9 @@ const (
 // rootName is the name of the template that is parsed; no {{define}} can name it.
 const rootName = "\x00"
 
-// Error is a problem in a template or in its variables. Offset is its byte in the template's text; Missing names the
+// TemplateError is a problem in a template or in its variables. Offset is its byte in the template's text; Missing names the
 // variable when one is missing.
-type Error struct {
+type TemplateError struct {
 	Offset  int
 	Message string
 	Missing string // the variable that is not there
@@ -68,7 +68,7 @@ func slipOf(message string) (slip Slip, name string) {
 
 const undefined lazy.Pattern = `^function "(.*)" not defined$`
 
-func (e *Error) Error() string { return e.Message }
+func (e *TemplateError) Error() string { return e.Message }
 
 // Field is a use of a variable.
 type Field struct {
@@ -184,7 +184,7 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 		return nil, located(text, err)
 	}
 	if len(t.Templates()) > 1 {
-		return nil, &Error{Offset: strings.Index(text, "{{"), Message: "a template cannot define others"}
+		return nil, &TemplateError{Offset: strings.Index(text, "{{"), Message: "a template cannot define others"}
 	}
 	w := walker{out: out, dialect: d}
 	out.single = d.singleOf(t.Root)
@@ -229,7 +229,7 @@ func (b *Budget) take(bytes int) {
 }
 
 // ErrBudget is the error of a rendering for which nothing is left of the Budget.
-var ErrBudget = &Error{Message: "the templates of the suite render too much together"}
+var ErrBudget = &TemplateError{Message: "the templates of the suite render too much together"}
 
 // Render fills in the variables. The error is an *Error.
 func (t *Template) Render(vars variable.Dict) (string, error) { return t.RenderWithin(vars, nil) }
@@ -259,7 +259,7 @@ func (t *Template) run(in Data, budget *Budget, load *work) (string, error) {
 	if t.works {
 		clone, err := run.Clone()
 		if err != nil {
-			return "", &Error{Message: err.Error()}
+			return "", &TemplateError{Message: err.Error()}
 		}
 		run = clone.Funcs(load.functions()).Funcs(t.dialect.functions(in.Functions)).Funcs(load.endings(t.dialect))
 	}
@@ -267,7 +267,7 @@ func (t *Template) run(in Data, budget *Budget, load *work) (string, error) {
 	budget.take(perStep*w.writes + maxWork - max(0, load.left) + w.b.Len() - len(t.text))
 	if err != nil {
 		if errors.Is(err, errTooMuch) {
-			return "", &Error{Message: errTooMuch.Error()}
+			return "", &TemplateError{Message: errTooMuch.Error()}
 		}
 		return "", located(t.text, err)
 	}
@@ -296,10 +296,10 @@ const (
 )
 
 // located turns an error of text/template into ours, with an offset.
-func located(text string, err error) *Error {
+func located(text string, err error) *TemplateError {
 	m := parseError.Regexp().FindStringSubmatch(err.Error())
 	if m == nil {
-		return &Error{Message: err.Error()}
+		return &TemplateError{Message: err.Error()}
 	}
 	offset := offsetOf(text, m[1], m[2])
 	message := m[3]
@@ -310,10 +310,10 @@ func located(text string, err error) *Error {
 		message = strings.TrimPrefix(strings.TrimPrefix(e[1], "error calling "+pairsName+": "),
 			"error calling "+itemsName+": ")
 	}
-	out := &Error{Offset: min(offset, len(text)), Message: message}
+	out := &TemplateError{Offset: min(offset, len(text)), Message: message}
 	out.Slip, out.Name = slipOf(message)
 	if missing, ok := errors.AsType[*missingError](err); ok {
-		return &Error{Offset: missing.offset, Message: missing.message, Missing: missing.name, Inside: true}
+		return &TemplateError{Offset: missing.offset, Message: missing.message, Missing: missing.name, Inside: true}
 	}
 	if k := noEntry.Regexp().FindStringSubmatch(message); k != nil {
 		out.Missing = k[1]

@@ -74,7 +74,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: got no error, want one", text)
 			continue
 		}
-		e := err.(*Error)
+		e := err.(*TemplateError)
 		if !strings.Contains(e.Message, want.message) || want.offset > 0 && e.Offset != want.offset {
 			t.Errorf("%s: at %d: %s; want %q at %d", text, e.Offset, e.Message, want.message, want.offset)
 		}
@@ -106,7 +106,7 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		tm, err := Parse(text)
 		if err != nil {
-			if e := err.(*Error); e.Offset < 0 || e.Offset > len(text) {
+			if e := err.(*TemplateError); e.Offset < 0 || e.Offset > len(text) {
 				t.Errorf("offset %d of %d", e.Offset, len(text))
 			}
 			return

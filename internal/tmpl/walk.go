@@ -11,12 +11,12 @@ import (
 type walker struct {
 	out     *Template
 	dialect *Dialect
-	err     *Error
+	err     *TemplateError
 }
 
 func (w *walker) refuse(n parse.Node, format string, args ...any) {
 	if w.err == nil {
-		w.err = &Error{Offset: int(n.Position()), Message: fmt.Sprintf(format, args...)}
+		w.err = &TemplateError{Offset: int(n.Position()), Message: fmt.Sprintf(format, args...)}
 	}
 }
 

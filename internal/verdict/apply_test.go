@@ -26,14 +26,14 @@ func gated(g eval.GateConfig) func(*eval.Run) {
 // rulesOf are the rules of a gate as NAME ARM: holds or not, and the exit code.
 func rulesOf(d *journal.Document) (out []string) {
 	Apply(d)
-	for _, r := range d.Gate.Rules {
+	for _, r := range d.Gate().Rules {
 		state := "broken"
 		if r.Holds {
 			state = "holds"
 		}
 		out = append(out, strings.TrimSpace(r.Name+" "+r.Arm)+" "+state)
 	}
-	return append(out, fmt.Sprint("exit ", d.Gate.Exit))
+	return append(out, fmt.Sprint("exit ", d.Gate().Exit))
 }
 
 func blocked(r *eval.Result) {
@@ -146,7 +146,7 @@ func TestThePassRateIsByCase(t *testing.T) {
 	}
 	d := runOf(t, "r", gated(eval.GateConfig{PassRateMin: new(0.625)}), trials...)
 	expect.Same(t, "rules", rulesOf(d), []string{"passRate t/p holds", "errors holds", "exit 0"})
-	expect.Same(t, "value", *d.Gate.Rules[0].Value, 0.625)
+	expect.Same(t, "value", *d.Gate().Rules[0].Value, 0.625)
 }
 
 // A shard applies no gate; its merged run does.
@@ -158,7 +158,7 @@ func TestAShardAppliesNoGate(t *testing.T) {
 		r.Plan.Shard = &eval.ShardOf{Index: 1, Of: 2}
 	}, row("ffff")...)
 	expect.Same(t, "rules", rulesOf(d), []string{"exit 0"})
-	expect.Same(t, "comparison", d.Comparison, nil)
+	expect.Same(t, "comparison", d.Comparison(), nil)
 }
 
 // comparedWith is a run whose gate compares it with a baseline that is recorded.
@@ -175,7 +175,7 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 	ten := strings.Repeat("f", 10) + all[10:]
 	for name, test := range map[string]struct {
 		head string
-		on   string
+		on   eval.OnInconclusive
 		want eval.GateRule // without its names
 		exit int
 	}{
@@ -220,9 +220,9 @@ func TestTheComparisonIsARuleOfTheGate(t *testing.T) {
 			d.Run.Suites[0].Gate.ErrorsMax = new(1.0)
 			Apply(d)
 			test.want.Suite, test.want.Name, test.want.Arm, test.want.Limit = "s", "baseline", "t/p", 0.05
-			expect.Same(t, "rule", d.Gate.Rules[1], test.want)
-			expect.Same(t, "exit", d.Gate.Exit, test.exit)
-			expect.Same(t, "what it was compared with", d.Comparison.Base.Name, "main")
+			expect.Same(t, "rule", d.Gate().Rules[1], test.want)
+			expect.Same(t, "exit", d.Gate().Exit, test.exit)
+			expect.Same(t, "what it was compared with", d.Comparison().Base.Name, "main")
 		})
 	}
 }
@@ -247,8 +247,8 @@ func TestABaselineThatChangedIsInvalid(t *testing.T) {
 		d := comparedWith(t, base, *passRule(0.1), row("pppp")...)
 		test.change(d.Run.Suites[0].Gate.Baseline)
 		Apply(d)
-		rule := d.Gate.Rules[1]
-		expect.Same(t, name+": verdict and exit", [2]any{rule.Verdict, d.Gate.Exit}, [2]any{eval.Invalid, exit.CodeIncomplete})
+		rule := d.Gate().Rules[1]
+		expect.Same(t, name+": verdict and exit", [2]any{rule.Verdict, d.Gate().Exit}, [2]any{eval.Invalid, exit.CodeIncomplete})
 		if !strings.HasPrefix(rule.Why, test.want) {
 			t.Errorf("%s: got the reason %q, want it to begin with %q", name, rule.Why, test.want)
 		}
@@ -261,7 +261,7 @@ func TestARunIsNotItsOwnBaseline(t *testing.T) {
 	base := runOf(t, "head", nil, row("pppp")...) // the same id
 	d := comparedWith(t, base, *passRule(0.1), row("pppp")...)
 	Apply(d)
-	expect.Same(t, "why", d.Gate.Rules[1].Why, "the baseline is the run itself")
+	expect.Same(t, "why", d.Gate().Rules[1].Why, "the baseline is the run itself")
 }
 
 // --no-baseline compares nothing and says so; the other rules stay.
@@ -270,7 +270,7 @@ func TestWithoutTheBaselineTheOtherRulesStay(t *testing.T) {
 	d := comparedWith(t, runOf(t, "base", nil, row("pppp")...), *passRule(0.1), row("ffff")...)
 	d.Run.Flags.NoBaseline = true
 	expect.Same(t, "rules", rulesOf(d), []string{"errors holds", "exit 0"})
-	expect.Same(t, "not compared", d.Comparison.NotCompared, true)
+	expect.Same(t, "not compared", d.Comparison().NotCompared, true)
 }
 
 // A suite that only the baseline has breaks the gate, though no suite of the run has a rule about it.
@@ -280,7 +280,7 @@ func TestALostSuiteBreaksTheGate(t *testing.T) {
 	base := runOf(t, "base", nil, slices.Concat(row(letters), row("p", on("gone", "t/p")))...)
 	d := comparedWith(t, base, *passRule(0.05), row(letters)...)
 	expect.Same(t, "rules", rulesOf(d), []string{"errors holds", "baseline t/p holds", "baseline t/p broken", "exit 4"})
-	expect.Same(t, "its suite", d.Gate.Rules[2].Suite, "gone")
+	expect.Same(t, "its suite", d.Gate().Rules[2].Suite, "gone")
 
 	d = comparedWith(t, base, *passRule(0.05), row(letters)...)
 	d.Run.Suites[0].Gate.Baseline.AllowRemoved = []string{"gone"}
@@ -298,12 +298,12 @@ func TestArmsOfOneRunAreCompared(t *testing.T) {
 	named.Arm = "t/old"
 	d := runOf(t, "r", gated(eval.GateConfig{Baseline: named}), trials("t/old", "t/bad", "t/good")...)
 	Apply(d)
-	expect.Same(t, "against the arm", verdicts(d.Comparison), []string{"s t/bad: regressed", "s t/good: not_worse"})
+	expect.Same(t, "against the arm", verdicts(d.Comparison()), []string{"s t/bad: regressed", "s t/good: not_worse"})
 
 	suffix := passRule(0.05)
 	suffix.Suffix = "@main"
 	d = runOf(t, "r", gated(eval.GateConfig{Baseline: suffix}), trials("t/p@main", "t/p", "t/q")...)
 	Apply(d)
-	expect.Same(t, "against versions", verdicts(d.Comparison), []string{"s t/p: regressed", "s t/q: invalid"})
-	expect.Same(t, "the name of the baseline", d.Comparison.Base.Name, "main")
+	expect.Same(t, "against versions", verdicts(d.Comparison()), []string{"s t/p: regressed", "s t/q: invalid"})
+	expect.Same(t, "the name of the baseline", d.Comparison().Base.Name, "main")
 }

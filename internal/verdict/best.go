@@ -15,22 +15,22 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// Ranked says what to rank the arms of a run by.
-type Ranked struct {
-	Suite  string        // the only one to rank; "" ranks all that have two arms
-	Metric string        // pass, blocked, or a named metric
-	Alpha  float64       // error rate of the set of the best
-	Arms   []string      // the arms to rank, none for all
-	Prices *pricing.List // nil shows tokens only
+// RankBy says what to rank the arms of a run by.
+type RankBy struct {
+	Suite  string             // the only one to rank; "" ranks all that have two arms
+	Metric string             // pass, blocked, or a named metric
+	Alpha  float64            // error rate of the set of the best
+	Arms   []string           // the arms to rank, none for all
+	Prices *pricing.PriceList // nil shows tokens only
 }
 
 // takes reports whether an arm is one of a suite that are ranked.
-func (o *Ranked) takes(s *journal.SuiteSummary, side *compare.Side) bool {
+func (o *RankBy) takes(s *journal.SuiteSummary, side *compare.Side) bool {
 	return side.Suite == s.Name && (len(o.Arms) == 0 || slices.Contains(o.Arms, side.Arm)) && hasArm(s, side.Arm)
 }
 
 // Rank ranks the arms of a run, suite by suite. The error is about a metric or an arm that the run has not.
-func Rank(d *journal.Document, o Ranked) ([]ranking.Ranking, error) {
+func Rank(d *journal.Document, o RankBy) ([]ranking.Ranking, error) {
 	for _, arm := range o.Arms {
 		if err := CheckArm(d, arm); err != nil {
 			return nil, err
@@ -102,7 +102,7 @@ func overCases(metric string) bool {
 }
 
 // rankSuite ranks the arms of one suite. Of a race it says who stayed: its arms were not sent the same cases.
-func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o Ranked) ranking.Ranking {
+func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o RankBy) ranking.Ranking {
 	var r ranking.Ranking
 	raced, errors := raceIn(d, s.Name), optionsFor(nil, d, s.Name).MaxErrors
 	if len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // it has spent the error rate
@@ -111,9 +111,9 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 		r.Race.Saved = notSent(s, raced)
 		switch {
 		case o.Metric != metric:
-			r.NoRanking("the arms raced on " + metric + ", and were not sent the same cases: rank by that")
+			r.Refuse("the arms raced on " + metric + ", and were not sent the same cases: rank by that")
 		case len(o.Arms) > 0:
-			r.NoRanking("a race is about all of its arms: leave out --arms")
+			r.Refuse("a race is about all of its arms: leave out --arms")
 		}
 	} else {
 		r = compare.Rank(arms, compare.RankOptions{
@@ -121,7 +121,7 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 		})
 	}
 	if why := Unrankable(d, s.Name); why != "" && (len(raced) == 0 || why != unequal) {
-		r.NoRanking(why)
+		r.Refuse(why)
 	}
 	for i := range r.Arms {
 		at := slices.IndexFunc(arms, func(s *compare.Side) bool { return s.Arm == r.Arms[i].Arm })
@@ -179,7 +179,7 @@ func raceIn(d *journal.Document, suite string) map[string]int {
 func (r *rulings) best(rule *eval.BestRule) {
 	g := eval.GateRule{Suite: r.suite.Name, Name: "best", Arm: rule.Arm, Limit: rule.Alpha}
 	code := exit.CodeIncomplete
-	all, err := Rank(r.doc, Ranked{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
+	all, err := Rank(r.doc, RankBy{Suite: r.suite.Name, Metric: rule.Metric, Alpha: rule.Alpha})
 	switch {
 	case err != nil:
 		g.Verdict, g.Why = eval.Invalid, err.Error()
@@ -228,7 +228,7 @@ func afterRace(d *journal.Document, suite string) []ranking.Ranking {
 		return nil
 	}
 	metric, alpha := gateConfig(d, suite).RaceBy(o)
-	all, err := Rank(d, Ranked{Suite: suite, Metric: metric, Alpha: alpha})
+	all, err := Rank(d, RankBy{Suite: suite, Metric: metric, Alpha: alpha})
 	if err != nil { // the metric is nowhere, since nothing was judged
 		return nil
 	}

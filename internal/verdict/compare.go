@@ -92,7 +92,7 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 		arm := compareArm(p, base, head, what, c)
 		if choice != nil {
 			o := optionsFor(what.Rules(arm.Suite), head, arm.Suite)
-			choice.Lean(p.base, p.head, o)
+			choice.MeasureLean(p.base, p.head, o)
 			addChoice(&arm, choice, o)
 		}
 		c.Arms = append(c.Arms, arm)
@@ -402,6 +402,6 @@ func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == 
 // anyScorers lets cases be paired whatever their scorers are: what changed is how the same answers are judged.
 func anyScorers(sides ...*compare.Side) {
 	for _, s := range sides {
-		s.Cases.AnyScorers()
+		s.Cases.IgnoreScorers()
 	}
 }

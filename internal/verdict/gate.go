@@ -16,7 +16,7 @@ import (
 // the result in the document.
 func Apply(d *journal.Document) {
 	comparison := withBaseline(d)
-	d.Ranking = nil
+	var ranked []ranking.Ranking
 	g := eval.Gate{Rules: []eval.GateRule{}}
 	var codes []int
 	for i := range d.Summary.Suites {
@@ -26,7 +26,7 @@ func Apply(d *journal.Document) {
 		s := &d.Summary.Suites[i]
 		config := gateConfig(d, s.Name)
 		if config == nil || config.Best == nil {
-			d.Ranking = append(d.Ranking, afterRace(d, s.Name)...)
+			ranked = append(ranked, afterRace(d, s.Name)...)
 		}
 		if config == nil {
 			codes = append(codes, withoutGate(s.Gated))
@@ -40,7 +40,7 @@ func Apply(d *journal.Document) {
 		if config.Best != nil {
 			rules.best(config.Best)
 		}
-		d.Ranking = append(d.Ranking, rules.ranked...)
+		ranked = append(ranked, rules.ranked...)
 		g.Rules = append(g.Rules, rules.rules...)
 		codes = append(codes, rules.codes...)
 	}
@@ -55,7 +55,7 @@ func Apply(d *journal.Document) {
 		codes = append(codes, exit.OfSignal(d.End.Signal))
 	}
 	g.Exit = exit.Worst(codes...)
-	d.Gate, d.Comparison = &g, comparison
+	d.Decision = &journal.Decision{Gate: g, Comparison: comparison, Ranking: ranked}
 }
 
 // lostSuites are the suites that only the baseline has; no suite of the run has a rule about them.
@@ -177,7 +177,7 @@ func optional(v float64, ok bool) (*float64, func(func(float64) bool) bool) {
 
 // baseline adds the verdicts of the comparison, one for each arm.
 func (r *rulings) baseline(rule *eval.BaselineRule, c *compare.Comparison) {
-	add := func(arm string, v eval.Verdict, why, onInconclusive string) {
+	add := func(arm string, v eval.Verdict, why string, onInconclusive eval.OnInconclusive) {
 		r.rules = append(r.rules, eval.GateRule{
 			Suite: r.suite.Name, Name: "baseline", Arm: arm, Limit: rule.Metrics[0].Margin, Verdict: v, Why: why,
 			Holds: holdsUp(v, onInconclusive), Warned: v == eval.Inconclusive && onInconclusive == eval.OnWarn,
@@ -232,12 +232,12 @@ func decisive(a *compare.ArmComparison) string {
 }
 
 // holdsUp reports whether a verdict is one that a gate lets through.
-func holdsUp(v eval.Verdict, onInconclusive string) bool {
+func holdsUp(v eval.Verdict, onInconclusive eval.OnInconclusive) bool {
 	return verdictExit(v, onInconclusive) == exit.CodeOK
 }
 
 // verdictExit is the exit code that a verdict means. Where a rule wants one, none is as good as an invalid one.
-func verdictExit(v eval.Verdict, onInconclusive string) int {
+func verdictExit(v eval.Verdict, onInconclusive eval.OnInconclusive) int {
 	switch v {
 	case eval.Improved, eval.NotWorse:
 		return exit.CodeOK

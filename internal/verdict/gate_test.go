@@ -88,10 +88,10 @@ func TestApply(t *testing.T) {
 			t.Parallel()
 			d := outcomes(t, test.gate, test.letters, test.end)
 			Apply(d)
-			if d.Gate.Exit != test.want {
-				t.Errorf("exit %d, want %d; rules %+v", d.Gate.Exit, test.want, d.Gate.Rules)
+			if d.Gate().Exit != test.want {
+				t.Errorf("exit %d, want %d; rules %+v", d.Gate().Exit, test.want, d.Gate().Rules)
 			}
-			for _, r := range d.Gate.Rules {
+			for _, r := range d.Gate().Rules {
 				if broken := r.Name == test.broken; r.Holds == broken {
 					t.Errorf("the rule %s holds: %v, want %v", r.Name, r.Holds, !broken)
 				}

@@ -10,13 +10,13 @@ import (
 // that runs again until it holds will hold by luck in the end.
 func ApplyIn(in rundir.Dir, d *journal.Document) {
 	Apply(d)
-	if d.Comparison == nil || d.Comparison.NotCompared {
+	if d.Comparison() == nil || d.Comparison().NotCompared {
 		return
 	}
 	for i, nth := range in.Comparisons(d) {
 		if one := &d.Run.Suites[i]; nth > 1 {
 			repeated := compare.Repeated{Suite: one.Name, Base: one.Gate.Baseline.RunID, Nth: nth}
-			d.Comparison.Repeated = append(d.Comparison.Repeated, repeated)
+			d.Comparison().Repeated = append(d.Comparison().Repeated, repeated)
 		}
 	}
 }

@@ -163,7 +163,7 @@ func TestExitOfAComparison(t *testing.T) {
 		}
 		return c
 	}
-	rule := func(onInconclusive string) *eval.BaselineRule {
+	rule := func(onInconclusive eval.OnInconclusive) *eval.BaselineRule {
 		return &eval.BaselineRule{OnInconclusive: onInconclusive}
 	}
 	why := arms()

@@ -9,7 +9,7 @@ import (
 )
 
 // TakenBy is what a trial of an arm takes on average. The calls of judges are no part of it. prices is nil without a price list.
-func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.List) ranking.Taken {
+func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.PriceList) ranking.Taken {
 	t := ranking.Taken{Cost: costOf(d, arm, prices)}
 	var tokens compare.Sum
 	for _, c := range arm.Cases.AllUnnamed() {
@@ -30,7 +30,7 @@ func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.List) ranki
 }
 
 // costOf is the mean cost of the arm's judged trials; nil where the list does not name the model of one, or its tokens are unknown.
-func costOf(d *journal.Document, arm *compare.Side, prices *pricing.List) *float64 {
+func costOf(d *journal.Document, arm *compare.Side, prices *pricing.PriceList) *float64 {
 	if prices == nil {
 		return nil
 	}

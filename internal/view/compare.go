@@ -69,7 +69,7 @@ func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	s.draw(w, gallery.Page{
+	s.draw(w, gallery.PageSource{
 		Name: "run", Title: fmt.Sprintf("%s against %s", head.ID, base.ID),
 		Data: fmt.Sprintf("/compare/%s/%s/", base.Key, head.Key),
 	})

@@ -140,7 +140,7 @@ func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) { answer(w, s.
 
 // summary is a run of the list in numbers, as its file was.
 type summary struct {
-	gallery.Summary
+	gallery.RunFigures
 
 	stamp stamp
 }
@@ -173,7 +173,7 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 }
 
 // summarize reads a run for its numbers.
-func summarize(path string) gallery.Summary {
+func summarize(path string) gallery.RunFigures {
 	d, err := rundir.At("").Open(path)
 	if err != nil {
 		return gallery.Unreadable(err)

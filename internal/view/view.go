@@ -188,23 +188,23 @@ func (s *Server) routes() http.Handler {
 }
 
 // links lead to the pages of several runs.
-func (s *Server) links() []gallery.Link {
-	out := []gallery.Link{
+func (s *Server) links() []gallery.PageLink {
+	out := []gallery.PageLink{
 		{Name: "runs", Title: "Runs", Address: "/"},
 		{Name: "trends", Title: "Trends", Address: "/trends"},
 		{Name: "compare", Title: "Compare", Address: "/compare"},
 	}
 	if s.labelling != nil {
-		out = append(out, gallery.Link{Name: "labels", Title: "Labels", Address: "/labels"})
+		out = append(out, gallery.PageLink{Name: "labels", Title: "Labels", Address: "/labels"})
 	}
 	return out
 }
 
 func (s *Server) page(name, title string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { s.draw(w, gallery.Page{Name: name, Title: title}) }
+	return func(w http.ResponseWriter, _ *http.Request) { s.draw(w, gallery.PageSource{Name: name, Title: title}) }
 }
 
-func (s *Server) draw(w http.ResponseWriter, p gallery.Page) {
+func (s *Server) draw(w http.ResponseWriter, p gallery.PageSource) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	p.Maker, p.Area, p.Links, p.Style, p.Code = "evalrun view", "Viewer", s.links(), "/style.css", "/program.js"
 	if s.labelling != nil {
@@ -216,7 +216,7 @@ func (s *Server) draw(w http.ResponseWriter, p gallery.Page) {
 func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if ok {
-		s.draw(w, gallery.Page{Name: "run", Title: one.Title(), Data: fmt.Sprintf("/run/%s/", one.Key)})
+		s.draw(w, gallery.PageSource{Name: "run", Title: one.Title(), Data: fmt.Sprintf("/run/%s/", one.Key)})
 	}
 }
 

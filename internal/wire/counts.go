@@ -9,13 +9,13 @@ import (
 // maxTokens is the largest number of tokens that can be true.
 const maxTokens = 1 << 40
 
-// Counts are numbers of tokens that a vendor reports.
-type Counts struct {
-	Input, Output, Total, Cached, Reasoning Number
+// TokenCounts are numbers of tokens that a vendor reports.
+type TokenCounts struct {
+	Input, Output, Total, Cached, Reasoning LenientInt
 }
 
 // TakeCount takes a number out of a vendor's record, under one of its names. One that is no number counts as missing.
-func TakeCount(f Fields, to *Number, names ...string) bool {
+func TakeCount(f Fields, to *LenientInt, names ...string) bool {
 	found := false
 	for _, name := range names {
 		raw := f[name]
@@ -28,7 +28,7 @@ func TakeCount(f Fields, to *Number, names ...string) bool {
 }
 
 // TakeDetail takes a number out of an object in a vendor's record, and leaves what else is in it, zeros aside.
-func TakeDetail(f Fields, object string, to *Number, name string) {
+func TakeDetail(f Fields, object string, to *LenientInt, name string) {
 	var in Fields
 	if f.Take(object, &in) != nil || in == nil {
 		return
@@ -42,7 +42,7 @@ func TakeDetail(f Fields, object string, to *Number, name string) {
 
 // Usage adds up the counts; known says that the number of output tokens is among them. It is nil where they cannot be
 // true.
-func (c *Counts) Usage(known bool, rest Fields) *eval.Usage {
+func (c *TokenCounts) Usage(known bool, rest Fields) *eval.Usage {
 	u := &eval.Usage{
 		PromptTokens: int(c.Input), OutputTokens: int(c.Output), CachedTokens: int(c.Cached),
 		ReasoningTokens: int(c.Reasoning), TotalTokens: max(int(c.Total), int(c.Input)+int(c.Output)),

@@ -158,24 +158,24 @@ func KindOf(raw []byte) string {
 	return "a number"
 }
 
-// Number is a whole number that some servers send as text, or with a fraction of zero.
-type Number int
+// LenientInt is a whole number that some servers send as text, or with a fraction of zero.
+type LenientInt int
 
 // UnmarshalJSON reads 15, "15" and 15.0.
-func (n *Number) UnmarshalJSON(data []byte) error {
+func (n *LenientInt) UnmarshalJSON(data []byte) error {
 	text := strings.TrimSpace(strings.Trim(string(data), `"`))
 	if text == "" || text == "null" {
 		return nil
 	}
 	if i, err := strconv.Atoi(text); err == nil {
-		*n = Number(i)
+		*n = LenientInt(i)
 		return nil
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) > maxNumber {
 		return &ShapeError{"a number", KindOf(data)}
 	}
-	*n = Number(f)
+	*n = LenientInt(f)
 	return nil
 }
 

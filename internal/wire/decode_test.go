@@ -69,7 +69,7 @@ func TestAnAnswerCutAnywhereIsTruncated(t *testing.T) {
 func TestNumbersThatServersSendAsTexts(t *testing.T) {
 	t.Parallel()
 	type values struct {
-		N Number
+		N LenientInt
 		R Real
 		W Word
 	}

@@ -61,7 +61,7 @@ func read(raw []byte, v any) (ok bool) {
 		}
 	case *Word:
 		return assign((*string)(v), raw)
-	case *Number:
+	case *LenientInt:
 		return v.UnmarshalJSON(raw) == nil
 	case *[]json.RawMessage:
 		if ok = raw[0] == '['; ok {

@@ -9,16 +9,16 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Merged is a JSON value whose pieces come one after the other: lists grow, objects are merged, and of anything else
+// MergedValue is a JSON value whose pieces come one after the other: lists grow, objects are merged, and of anything else
 // the last counts.
-type Merged struct {
+type MergedValue struct {
 	last    json.RawMessage
 	list    []json.RawMessage
-	members map[string]*Merged
+	members map[string]*MergedValue
 }
 
 // Add adds a piece. Null changes nothing.
-func (m *Merged) Add(raw json.RawMessage) {
+func (m *MergedValue) Add(raw json.RawMessage) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return
@@ -38,19 +38,19 @@ func (m *Merged) Add(raw json.RawMessage) {
 }
 
 // Set makes a piece the value, whatever came before. Null changes nothing.
-func (m *Merged) Set(raw json.RawMessage) {
+func (m *MergedValue) Set(raw json.RawMessage) {
 	if string(raw) != "null" {
 		m.last = raw
 	}
 }
 
 // Member is the value of a member, which is empty when it is new.
-func (m *Merged) Member(name string) *Merged {
+func (m *MergedValue) Member(name string) *MergedValue {
 	if m.members == nil {
-		m.members = map[string]*Merged{}
+		m.members = map[string]*MergedValue{}
 	}
 	if m.members[name] == nil {
-		m.members[name] = &Merged{}
+		m.members[name] = &MergedValue{}
 	}
 	return m.members[name]
 }
@@ -67,14 +67,14 @@ func arrayOf(items []json.RawMessage) json.RawMessage {
 }
 
 // JSON is the value, nil where nothing came but null, empty lists and empty objects.
-func (m *Merged) JSON() json.RawMessage {
+func (m *MergedValue) JSON() json.RawMessage {
 	switch {
 	case m.last != nil:
 		return Compact(m.last)
 	case len(m.list) > 0:
 		return arrayOf(m.list)
 	}
-	out := wirejson.Object("{")
+	out := wirejson.OpenObject("{")
 	for _, name := range slices.Sorted(maps.Keys(m.members)) {
 		if value := m.members[name].JSON(); value != nil {
 			out = append(out.Member(name), value...)
@@ -87,7 +87,7 @@ func (m *Merged) JSON() json.RawMessage {
 }
 
 // Members are the members of an object that say something.
-func (m *Merged) Members() map[string]json.RawMessage {
+func (m *MergedValue) Members() map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(m.members))
 	for name, member := range m.members {
 		if value := member.JSON(); !IsEmpty(value) {
@@ -120,7 +120,7 @@ func Encode(v any) json.RawMessage {
 
 // Object is an object of names and values that follow each other.
 func Object(name string, value json.RawMessage, more ...any) json.RawMessage {
-	out := append(wirejson.Object("{").Member(name), value...)
+	out := append(wirejson.OpenObject("{").Member(name), value...)
 	for i := 0; i+1 < len(more); i += 2 {
 		out = append(out.Member(more[i].(string)), more[i+1].(json.RawMessage)...)
 	}
@@ -128,7 +128,7 @@ func Object(name string, value json.RawMessage, more ...any) json.RawMessage {
 }
 
 // AppendMembers writes members in the order of their names.
-func AppendMembers(out wirejson.Object, members map[string]json.RawMessage) wirejson.Object {
+func AppendMembers(out wirejson.OpenObject, members map[string]json.RawMessage) wirejson.OpenObject {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		out = append(out.Member(name), members[name]...)
 	}

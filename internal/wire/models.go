@@ -82,7 +82,7 @@ func readModel(raw json.RawMessage) (m eval.Model, ok bool) {
 		return m, false
 	}
 	_ = f.Take("display_name", &m.DisplayName) // of another type: left empty, as are the others
-	var in, out Number
+	var in, out LenientInt
 	TakeCount(f, &in, "context_length", "context_window", "max_model_len", "max_context_length", "max_input_tokens")
 	var provider Fields
 	_ = f.Take("top_provider", &provider)

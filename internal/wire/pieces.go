@@ -21,14 +21,14 @@ type Pieces struct {
 	size  int // bytes, about
 }
 
-// Text adds to the text of the answer.
-func (p *Pieces) Text(text string) {
+// AddText adds to the text of the answer.
+func (p *Pieces) AddText(text string) {
 	p.add(text, false)
 	p.text.WriteString(text)
 }
 
-// Think adds to what the model thought.
-func (p *Pieces) Think(text string) { p.add(text, true) }
+// AddThought adds to what the model thought.
+func (p *Pieces) AddThought(text string) { p.add(text, true) }
 
 func (p *Pieces) add(text string, think bool) {
 	if text == "" {
@@ -42,22 +42,22 @@ func (p *Pieces) add(text string, think bool) {
 	p.size += len(text)
 }
 
-// Call adds a call. Its arguments may still grow, which Grown counts.
-func (p *Pieces) Call(c *tool.Call) {
+// AddCall adds a call. Its arguments may still grow, which Grow counts.
+func (p *Pieces) AddCall(c *tool.Call) {
 	p.end()
 	p.done = append(p.done, eval.Piece{Call: c})
 	p.size += 200 + len(c.Args)
 }
 
-// Other adds a part of another kind, as it came.
-func (p *Pieces) Other(raw json.RawMessage) {
+// AddOther adds a part of another kind, as it came.
+func (p *Pieces) AddOther(raw json.RawMessage) {
 	p.end()
 	p.done = append(p.done, eval.Piece{Other: Compact(raw)})
 	p.size += 100 + len(raw)
 }
 
-// Grown counts bytes that are kept elsewhere.
-func (p *Pieces) Grown(n int) { p.size += n }
+// Grow counts bytes that are kept elsewhere.
+func (p *Pieces) Grow(n int) { p.size += n }
 
 // end puts the text or the thought before another part.
 func (p *Pieces) end() {
@@ -81,8 +81,8 @@ func (p *Pieces) Fill(c *eval.Candidate) {
 	}
 }
 
-// Said is the text so far.
-func (p *Pieces) Said() string { return p.text.String() }
+// Text is the text so far.
+func (p *Pieces) Text() string { return p.text.String() }
 
 // Thoughts is all that the model thought.
 func (p *Pieces) Thoughts() string {

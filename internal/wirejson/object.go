@@ -1,10 +1,10 @@
 package wirejson
 
-// Object is a JSON object that is being written: it begins as "{".
-type Object []byte
+// OpenObject is a JSON object that is being written: it begins as "{".
+type OpenObject []byte
 
 // Member begins a member of the object, whose value follows.
-func (o Object) Member(name string) Object {
+func (o OpenObject) Member(name string) OpenObject {
 	if o[len(o)-1] != '{' {
 		o = append(o, ',')
 	}

@@ -31,8 +31,8 @@ func (m Map) Misspells(keys ...string) bool {
 	})
 }
 
-// Unknown reports an unknown key.
-func (m *Map) Unknown(e Entry, known []string) {
+// ReportUnknown reports an unknown key.
+func (m *Map) ReportUnknown(e Entry, known []string) {
 	hint := Hint(e.Name(), known)
 	m.hints = append(m.hints, hint)
 	e.Key.Errorf(hint, "unknown key `%s`", e.Name())
@@ -55,7 +55,7 @@ func (n Node) Map(known ...string) Map {
 	}
 	for _, e := range m.entries {
 		if !slices.Contains(known, e.Name()) {
-			m.Unknown(e, known)
+			m.ReportUnknown(e, known)
 		}
 	}
 	return m

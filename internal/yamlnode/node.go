@@ -35,6 +35,9 @@ func (n Node) Pos() diag.Pos {
 	return n.d.pos(n.y)
 }
 
+// Self is the node itself, by which package suite takes nodes without a type of internal/ in its signatures.
+func (n Node) Self() Node { return n }
+
 // Errorf reports an error at the value.
 func (n Node) Errorf(hint, format string, args ...any) {
 	n.d.diags.Errorf(n.Pos(), hint, format, args...)
@@ -163,6 +166,15 @@ func (n Node) Str() string {
 
 // Written is a scalar as it is written, null included.
 func (n Node) Written() string { return n.resolve().Value }
+
+// WordOf is Node.Word with constants of a type.
+func WordOf[T ~string](n Node, known ...T) T {
+	words := make([]string, len(known))
+	for i, one := range known {
+		words[i] = string(one)
+	}
+	return T(n.Word(words...))
+}
 
 // Word is a text that must be one of the known words.
 func (n Node) Word(known ...string) string {

@@ -117,7 +117,7 @@ func (o *serveOptions) options(suites []string) evalrun.Options {
 }
 
 // show shows what happens in a run.
-func show(bar *term.Progress, e evalrun.Event) {
+func show(bar *term.ProgressBar, e evalrun.Event) {
 	switch e := e.(type) {
 	case evalrun.Notice:
 		bar.Notice(e.Text)

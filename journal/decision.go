@@ -1,0 +1,38 @@
+package journal
+
+import (
+	"github.com/evalrun/evalrun/compare"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/ranking"
+)
+
+// Decision is the result of judging a run by the rules of its suites.
+type Decision struct {
+	Gate       eval.Gate           // the verdict of the rules
+	Comparison *compare.Comparison // with the baseline of the gate; nil when there is none
+	Ranking    []ranking.Ranking   // of the arms of suites whose gate or race is about the best arm
+}
+
+// Gate is the verdict of the rules; nil when no gate was applied.
+func (d *Document) Gate() *eval.Gate {
+	if d.Decision == nil {
+		return nil
+	}
+	return &d.Decision.Gate
+}
+
+// Comparison compares the run with the baseline of its gate; nil when there is none, or no gate was applied.
+func (d *Document) Comparison() *compare.Comparison {
+	if d.Decision == nil {
+		return nil
+	}
+	return d.Decision.Comparison
+}
+
+// Ranking orders the arms of the suites whose gate or race is about the best arm; nil when no gate was applied.
+func (d *Document) Ranking() []ranking.Ranking {
+	if d.Decision == nil {
+		return nil
+	}
+	return d.Decision.Ranking
+}
