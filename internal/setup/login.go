@@ -1,5 +1,3 @@
-// Package setup has the commands that use a service without a run: login and logout, lists of models, vectors of texts, and an emulator
-// or a ledger to serve. It passes on the check-up of package doctor.
 package setup
 
 import (
