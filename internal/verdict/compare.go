@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -393,7 +393,7 @@ func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err 
 	if reason := r.Response.Blocked(); reason != "" && r.Response.Text() == "" {
 		return r.ID, "(blocked: " + reason + ")", nil
 	}
-	return r.ID, overview.Answer(r.Response), nil
+	return r.ID, trialtext.Answer(r.Response), nil
 }
 
 // sameAnswers reports whether two runs judge the same answers.

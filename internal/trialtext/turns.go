@@ -1,4 +1,4 @@
-package overview
+package trialtext
 
 import (
 	"fmt"
