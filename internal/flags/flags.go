@@ -1,4 +1,5 @@
-// Package flags binds the choices of a command to the flags that several commands share, and completes them in a shell.
+// Package flags binds the choices of a command to the flags that several commands share, completes them in a shell, and
+// makes the options of package evalrun of them.
 package flags
 
 import (
