@@ -137,8 +137,8 @@ func (t *table) ungated() bool {
 	return true
 }
 
-// units is the number of independent cases of a comparison, on the arm with the fewest. Without
-// clusters it stops counting at enough. Quarantined cases do not count. A cluster counts once, and so do cases with the same request.
+// units is the number of independent cases of a comparison, on the arm with the fewest. Without clusters it stops
+// counting at enough. Quarantined cases do not count. A cluster counts once, and so do cases with the same request.
 func (t *table) units(enough int) int {
 	if t.d.Len() > mostCounted {
 		return mostCounted

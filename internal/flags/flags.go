@@ -167,8 +167,8 @@ func Reports(fs *pflag.FlagSet, f *job.Flags) {
 			"; without FILE to standard output (default table; repeatable)")
 }
 
-// JSON lets a command that lists something print it for programs. -o json is the same, as it is for reports of a run. Its long name
-// is not `report`: that is a key of project files.
+// JSON lets a command that lists something print it for programs. -o json is the same, as it is for reports of a run.
+// Its long name is not `report`: that is a key of project files.
 func JSON(fs *pflag.FlagSet, p *bool) {
 	fs.BoolVar(p, "json", false, "print JSON")
 	fs.VarP((*jsonFormat)(p), "format", "o", "print as table or json")

@@ -128,7 +128,8 @@ func (f *Forecast) gateOf(arm *verdict.ArmOutlook) GateOutlook {
 	return g
 }
 
-// CountPrompts reports how many tokens the prompt of each case on each arm has, and returns those of all trials, repeats included.
+// CountPrompts reports how many tokens the prompt of each case on each arm has, and returns those of all trials,
+// repeats included.
 func CountPrompts(
 	ctx context.Context, plan *runner.Plan, counter runner.TokenCounter, report func(PromptCount) error,
 ) (total int, err error) {

@@ -39,8 +39,8 @@ type absent struct {
 	refusing
 }
 
-// applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
-// up no other.
+// applications are the targets of the suites that are no models, each with decorators of its own, so that one which
+// is throttled holds up no other.
 func (s *Session) applications() map[app.Target]flow.Service {
 	out := map[app.Target]flow.Service{}
 	for name, t := range s.NamedTargets {

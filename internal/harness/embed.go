@@ -22,8 +22,8 @@ type Embedded struct {
 	Values []float64 `json:"values"`
 }
 
-// Embed yields the vectors of texts in their order, and at last an error if there is one. A text that the model does not take is found
-// before the first of them is sent.
+// Embed yields the vectors of texts in their order, and at last an error if there is one. A text that the model does
+// not take is found before the first of them is sent.
 func (s *Session) Embed(ctx context.Context, model string, texts []job.Text) iter.Seq2[Embedded, error] {
 	return func(yield func(Embedded, error) bool) {
 		if err := s.checkTexts(ctx, model, texts); err != nil {

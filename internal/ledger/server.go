@@ -40,8 +40,8 @@ type Server struct {
 	done   chan struct{}
 }
 
-// Start serves a ledger. The error has exit code 2: an address, a certificate or a folder that cannot be used, or a way in for others
-// that nothing guards.
+// Start serves a ledger. The error has exit code 2: an address, a certificate or a folder that cannot be used, or a
+// way in for others that nothing guards.
 func Start(c Config) (*Server, error) {
 	secure, err := c.security()
 	if err != nil {
@@ -107,7 +107,8 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// urlOf is the address of the server for its clients: by the name that was given, or, where that is every name, by that of the machine.
+// urlOf is the address of the server for its clients: by the name that was given, or, where that is every name, by
+// that of the machine.
 func urlOf(given string, at net.Addr, secure bool) string {
 	host, _, _ := net.SplitHostPort(given)
 	_, port, _ := net.SplitHostPort(at.String())

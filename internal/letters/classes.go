@@ -1,9 +1,6 @@
 package letters
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // The classes of words. Each is one character, so that the classes of a sentence are a text that patterns can match;
 // words.txt lists the words of each class. A mark, such as a comma, is its own class.
@@ -92,5 +89,10 @@ func denying(classes string) bool {
 
 // allOf reports whether a text of classes has no others than these.
 func allOf(classes string, of ...byte) bool {
-	return !strings.ContainsFunc(classes, func(r rune) bool { return !slices.Contains(of, byte(r)) })
+	for i := range len(classes) {
+		if !slices.Contains(of, classes[i]) {
+			return false
+		}
+	}
+	return true
 }

@@ -89,7 +89,8 @@ var continuesBehind = []byte{
 	theWord, andWord, orWord, thatWord, auxiliary, firstPerson, onlyWord, butWord, chooseWord, thinkWord, preferWord, soWord,
 }
 
-// line reads the end of one or more lines. What announces an answer, and a line that the next one continues, is no end of a sentence.
+// line reads the end of one or more lines. What announces an answer, and a line that the next one continues, is no
+// end of a sentence.
 func (r *reader) line(i int) int {
 	n := 1
 	for i+n < len(r.marks) && r.marks[i+n].text == "\n" {

@@ -266,8 +266,8 @@ func newAnswer(r *eval.Result) StoredAnswer {
 	return a
 }
 
-// Check says why nothing could be kept, before anything is paid for. It leaves nothing behind: where there is no folder yet, the one in
-// which it would be made has to take files.
+// Check says why nothing could be kept, before anything is paid for. It leaves nothing behind: where there is no
+// folder yet, the one in which it would be made has to take files.
 func (s *Store) Check() error {
 	dir := s.dir
 	for {

@@ -198,8 +198,8 @@ func (f Folder) readTwo(names []string, o CompareOptions) (base, head *verdict.R
 	return base, head, err
 }
 
-// both opens two runs at once, which is half of what a comparison takes. It opens large ones one after the other, so that the memory for
-// reading is needed once.
+// both opens two runs at once, which is half of what a comparison takes. It opens large ones one after the other, so
+// that the memory for reading is needed once.
 func both[T interface{ Close() error }](f Folder, names []string, open func(string) (T, error)) (base, head T, err error) {
 	if len(names) == 1 {
 		base, err = open(names[0])

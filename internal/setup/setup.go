@@ -1,4 +1,4 @@
-// Package setup prepares the services that runs use: it logs in to them, lists their models, checks the whole set-up,
+// Package setup prepares the services that runs use. It logs in to them, lists their models and checks the whole set-up,
 // and serves two that evalrun brings, the emulator and the ledger.
 //
 // A Caller connects to services and lists models. NewLogin, NewLoginStatus and ForgetLogin keep the login of a user.

@@ -89,7 +89,8 @@ type ArmSelfTest struct {
 // selfTestDraws is how many comparisons a self-test draws.
 const selfTestDraws = 2000
 
-// SelfTest compares each arm of a run with itself, by the rule of the suite or that of the options. Cases need two judged repeats.
+// SelfTest compares each arm of a run with itself, by the rule of the suite or that of the options. Cases need two
+// judged repeats.
 func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTest, error) {
 	rule, err := Effective(s, o)
 	if err == nil && rule == nil {

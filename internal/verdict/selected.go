@@ -84,7 +84,8 @@ func takes(s *compare.Side, wanted func(*compare.Case) bool) bool {
 	return false
 }
 
-// lostInVersion are the arms of an earlier version, which ran next to the suite, without a case of the suite to compare them with.
+// lostInVersion are the arms of an earlier version, which ran next to the suite, without a case of the suite to
+// compare them with.
 func lostInVersion(before []*compare.Side, pairs []armPair, what Comparing) (out []compare.ArmComparison) {
 	for _, b := range before {
 		rule := what.Rules(b.Suite)

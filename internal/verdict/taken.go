@@ -29,7 +29,8 @@ func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.List) ranki
 	return t
 }
 
-// costOf is the mean cost of the arm's judged trials; nil where the list does not name the model of one, or its tokens are unknown.
+// costOf is the mean cost of the arm's judged trials; nil where the list does not name the model of one, or its
+// tokens are unknown.
 func costOf(d *journal.Document, arm *compare.Side, prices *pricing.List) *float64 {
 	if prices == nil {
 		return nil
