@@ -51,7 +51,10 @@ func (c *caseReport) cost(r *eval.Result) {
 		c.printf("  time: %s, %.0f ms waiting, %s\n", took(t, r.Request), t.QueuedMs, diag.Count(t.Attempts, "attempt"))
 	}
 	if t != nil && t.Chunks > 0 {
-		c.note("  ", "stream: first text after %.0f ms, %s, at most %.0f ms apart", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
+		c.note(
+			"  ", "stream: first text after %.0f ms, %s, at most %.0f ms apart",
+			t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs,
+		)
 	}
 	if u != nil {
 		c.note("  ", "tokens: %s", trialtext.Tokens(r))

@@ -128,7 +128,10 @@ func csvAnswer(r *eval.Response) []string {
 func csvCost(r *eval.Result) []string {
 	row := make([]string, 9)
 	if u := r.Usage; u != nil {
-		copy(row, []string{strconv.Itoa(u.PromptTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.TotalTokens), cell(string(u.Source))})
+		copy(
+			row,
+			[]string{strconv.Itoa(u.PromptTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.TotalTokens), cell(string(u.Source))},
+		)
 	}
 	if t := r.Timing; t != nil {
 		row[4], row[6] = decimal(t.LatencyMs), strconv.Itoa(t.Attempts)

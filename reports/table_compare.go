@@ -102,7 +102,11 @@ func (t *table) sinceBaseline(e *example) {
 func (t *table) fewCases(run string, units, need int) []step {
 	var all []step
 	if arms := t.twoArms(); arms != nil {
-		all = append(all, whichIsBest(run), step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"})
+		all = append(
+			all,
+			whichIsBest(run),
+			step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"},
+		)
 	}
 	if args := t.repeatArgs(nil, adviceRepeats); args != nil && !t.repeated() {
 		all = append(all, step{args, fmt.Sprintf("do the cases always pass? (pass^%d)", adviceRepeats)})

@@ -431,6 +431,9 @@ func (t *table) differences(diff string) {
 			t.line("       ... and %s", diag.Count(len(lines)-i, "more line"))
 			return
 		}
-		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(typeset.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
+		t.line(
+			"       %s",
+			displaywidth.TruncateString(diag.CleanLine(typeset.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."),
+		)
 	}
 }

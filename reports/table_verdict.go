@@ -128,7 +128,10 @@ func (t *table) gate() {
 		return
 	}
 	if t.d.Partial() && t.d.Gate.Exit != 0 {
-		t.wrapped("", fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit))
+		t.wrapped(
+			"",
+			fmt.Sprintf("gate: not every trial of the plan was judged, so nothing holds for the whole (exit %d)", t.d.Gate.Exit),
+		)
 	}
 	for _, r := range t.d.Gate.Rules {
 		switch {

@@ -197,7 +197,9 @@ func (r *run) keepTurn(a *scoring) {
 func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, err error) {
 	// The replies make it grow: the rest was checked with the suite.
 	if size := payload.Size(t.Request.Contents) + len(t.Request.System); size > service.MaxPromptBytes {
-		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
+		return one, eval.Errorf(
+			eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes,
+		)
 	}
 	call := r.newCall(t)
 	a.inSession(call)

@@ -53,7 +53,10 @@ const maxCallsOfStep = 128
 func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 	calls := a.lastCalls()
 	if len(calls) > maxCallsOfStep {
-		return eval.Errorf(eval.KindTooLarge, "the answer calls functions %d times; at most %d calls are answered", len(calls), maxCallsOfStep)
+		return eval.Errorf(
+			eval.KindTooLarge, "the answer calls functions %d times; at most %d calls are answered",
+			len(calls), maxCallsOfStep,
+		)
 	}
 	var all []tool.Result
 	size := 0

@@ -55,13 +55,28 @@ func Seed(fs *pflag.FlagSet, f *job.Flags) {
 // Address name the service.
 func Address(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.BaseURL, "base-url", "", "send requests to the service at `URL` (EVALRUN_BASE_URL, service.baseUrl)")
-	fs.StringVar(&f.APIVersion, "api-version", "", "use `VERSION` v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)")
-	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "begin the service's headers with `PREFIX` (EVALRUN_HEADER_PREFIX; default x-svc)")
+	fs.StringVar(
+		&f.APIVersion,
+		"api-version",
+		"",
+		"use `VERSION` v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)",
+	)
+	fs.StringVar(
+		&f.HeaderPrefix,
+		"header-prefix",
+		"",
+		"begin the service's headers with `PREFIX` (EVALRUN_HEADER_PREFIX; default x-svc)",
+	)
 }
 
 // Project names the cloud project.
 func Project(fs *pflag.FlagSet, f *job.Flags) {
-	fs.StringVar(&f.Project, "project", "", "cloud project `ID`, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
+	fs.StringVar(
+		&f.Project,
+		"project",
+		"",
+		"cloud project `ID`, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)",
+	)
 }
 
 // Limits bound what is sent.
@@ -194,7 +209,12 @@ func Trust(fs *pflag.FlagSet, f *job.Flags) {
 func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.Var((*share)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
 	fs.Var((*errorRate)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
-	fs.StringVar(&r.OnInconclusive, "on-inconclusive", "", "`ACTION` when there are too few cases: fail, warn or pass (default fail)")
+	fs.StringVar(
+		&r.OnInconclusive,
+		"on-inconclusive",
+		"",
+		"`ACTION` when there are too few cases: fail, warn or pass (default fail)",
+	)
 	fs.Var(&optionalShare{&r.MinPaired}, "min-paired", "require this share of the baseline's cases in the comparison (default 0.9)")
 	fs.StringArrayVar(&r.AllowRemoved, "allow-removed", nil, "accept that suites or arms matching `GLOB` were removed (repeatable)")
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "require that the metric `NAME[=MARGIN]` is not worse (default pass; repeatable)")

@@ -71,7 +71,9 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []job.Text
 		m = service.NamedModel(model)
 	}
 	if m != nil && !m.Supports(service.MethodEmbed) {
-		return exit.BadInput("the model %s does not support %s; it supports %v", model, service.MethodEmbed, m.SupportedGenerationMethods)
+		return exit.BadInput(
+			"the model %s does not support %s; it supports %v", model, service.MethodEmbed, m.SupportedGenerationMethods,
+		)
 	}
 	for _, t := range texts {
 		n := estimate.Tokens(len(t.Text))

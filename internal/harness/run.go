@@ -327,7 +327,10 @@ func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 	case e.Kind == eval.KindAuth:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
 	case e.Kind == eval.KindQuota && e.Permanent && to != nil:
-		c.halt(eval.EndStopped, fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e))
+		c.halt(
+			eval.EndStopped,
+			fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e),
+		)
 	case e.Kind == eval.KindQuota && e.Permanent:
 		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
 	case e.Kind == eval.KindTransport && e.Gone && (to == nil || len(c.targets) == 1): // trials of other targets can continue

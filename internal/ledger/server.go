@@ -189,7 +189,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch {
 		case subtle.ConstantTimeCompare([]byte(shown), []byte(s.config.Token)) != 1 && s.config.Token != "":
-			answer(w, http.StatusUnauthorized, problem{Error: "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger"})
+			answer(
+				w,
+				http.StatusUnauthorized,
+				problem{Error: "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger"},
+			)
 		case r.Header.Get("Origin") != "":
 			answer(w, http.StatusForbidden, problem{Error: "the ledger does not serve pages of browsers"})
 		default:
@@ -244,7 +248,11 @@ type granting struct {
 
 func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask Ask) {
 	if !ask.isWhole() {
-		answer(w, http.StatusBadRequest, problem{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"})
+		answer(
+			w,
+			http.StatusBadRequest,
+			problem{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"},
+		)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longPoll)

@@ -100,7 +100,9 @@ func (d Dir) Check(named string) error {
 	if named == "" {
 		dir = filepath.Join(d.Join(Runs), "new")
 	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
-		return exit.BadInput("%s holds a run already: name another folder with --out; `evalrun resume %s` continues that one", named, named)
+		return exit.BadInput(
+			"%s holds a run already: name another folder with --out; `evalrun resume %s` continues that one", named, named,
+		)
 	}
 	at, info, err := nearest(dir)
 	if err != nil {

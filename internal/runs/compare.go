@@ -106,7 +106,9 @@ func (o *CompareOptions) checkArms(names []string, base, head *journal.Document)
 	case len(o.Arms) > 0:
 		return exit.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM; the run has %s", listed(arms))
 	case len(arms) < 2:
-		return exit.BadInput("compare takes two runs, since this one has only the arm %s: evalrun compare BASE %s", listed(arms), names[0])
+		return exit.BadInput(
+			"compare takes two runs, since this one has only the arm %s: evalrun compare BASE %s", listed(arms), names[0],
+		)
 	default:
 		return exit.BadInput(
 			"compare takes two runs, or one with two of its arms (%s): evalrun compare %s --arms %s %s --margin 0.05; which arm is best: "+

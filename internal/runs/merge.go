@@ -156,7 +156,9 @@ func checkShard(name string, d, first *journal.Document) error {
 	case shard == nil:
 		return exit.BadInput("%s is not a shard: it was run without --shard", name)
 	case shard.Plan != first.Run.Plan.Shard.Plan || shard.Of != first.Run.Plan.Shard.Of:
-		return exit.BadInput("%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir)
+		return exit.BadInput(
+			"%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir,
+		)
 	case d.Run.Emulator != first.Run.Emulator || d.Run.Service != first.Run.Service ||
 		!maps.Equal(d.Run.Services, first.Run.Services) ||
 		d.Run.Replay != first.Run.Replay:

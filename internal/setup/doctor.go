@@ -282,7 +282,13 @@ func (d *Doctor) emulator(ctx context.Context) {
 		_, err = session.Models(ctx)
 	}
 	if err != nil {
-		d.problem("emulator", exit.CodeIncomplete, err.Error(), "evalrun needs to listen on 127.0.0.1: is that forbidden here?", "emulator")
+		d.problem(
+			"emulator",
+			exit.CodeIncomplete,
+			err.Error(),
+			"evalrun needs to listen on 127.0.0.1: is that forbidden here?",
+			"emulator",
+		)
 		return
 	}
 	d.ok("emulator", "it answers: `evalrun run SUITE --emulator` works without a service")

@@ -158,7 +158,10 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	switch {
 	case stop != nil && stop.Race:
-		arm.Why = cmp.Or(arm.Why, fmt.Sprintf("the arm left a race after %d of %d cases: it did not run all of them", stop.Units, stop.Of))
+		arm.Why = cmp.Or(
+			arm.Why,
+			fmt.Sprintf("the arm left a race after %d of %d cases: it did not run all of them", stop.Units, stop.Of),
+		)
 	case stop != nil && o.EarlyVerdict == nil:
 		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not run all of its "+
 			"cases: another comparison cannot use it")

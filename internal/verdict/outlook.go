@@ -52,7 +52,10 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 		var base map[string]*compare.Side
 		if !rule.Within() {
 			if base, err = c.plannedBase(rule.Run, one.Name); err != nil { // all cases count
-				problems = append(problems, fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err))
+				problems = append(
+					problems,
+					fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err),
+				)
 			}
 		}
 		for _, arm := range c.previews(one.Name, rule, base) {

@@ -123,7 +123,10 @@ func lostArm(suite, arm, baseArm string) compare.ArmComparison {
 }
 
 func lostWhy(suite, arm string) string {
-	return fmt.Sprintf("the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, accepts it", suite, arm, arm)
+	return fmt.Sprintf(
+		"the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, accepts it",
+		suite, arm, arm,
+	)
 }
 
 // place is that of the first arm of a suite.
