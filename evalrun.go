@@ -32,7 +32,8 @@ import (
 
 // Options say what to run and how. All are optional but Suites.
 type Options struct {
-	// Dir is the folder in which relative paths begin and which has .evalrun, with runs, history and cache. "" is the working directory.
+	// Dir is the folder in which relative paths begin and which has .evalrun, with runs, history and cache. "" is the
+	// working directory.
 	Dir string
 	// Suites are suite files. They may be left out with Sources.Rescore, which takes the suites of that run, and with
 	// ProjectFile, which takes the suites that it names.

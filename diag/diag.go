@@ -32,6 +32,14 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
+// SeenFrom describes p in a message that is reported at another position: "on line 3", or "in parts.yaml:3".
+func (p Pos) SeenFrom(at Pos) string {
+	if p.File == at.File {
+		return fmt.Sprintf("on line %d", p.Line)
+	}
+	return fmt.Sprintf("in %s:%d", p.File, p.Line)
+}
+
 // Severity separates errors from warnings.
 type Severity int
 

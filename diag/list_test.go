@@ -301,3 +301,11 @@ func TestRowsWithTheSameProblemAreOneItem(t *testing.T) {
 	expect.Same(t, "items of a full list", l.Len(), MaxItems)
 	expect.Same(t, "the first of a full list", l.Sorted()[0].Message, "problem")
 }
+
+// A message names another place by its line, and by its file where that is another one.
+func TestAnotherPlace(t *testing.T) {
+	t.Parallel()
+	first := Pos{File: "suite.yaml", Line: 3, Col: 5}
+	expect.Same(t, "in the same file", first.SeenFrom(Pos{File: "suite.yaml", Line: 9}), "on line 3")
+	expect.Same(t, "in another file", first.SeenFrom(Pos{File: "cases.yaml", Line: 9}), "in suite.yaml:3")
+}

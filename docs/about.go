@@ -32,8 +32,8 @@ func rank(p Page) int {
 	return slices.Index([]string{"reference", "how-to", "explanation", "tutorial"}, p.Part)
 }
 
-// About names up to five pages about a word, or words: first the ones that have it in a heading, then by how often they have it. A word
-// matches others that begin like it, as classify does classification.
+// About names up to five pages about a word, or words: first the ones that have it in a heading, then by how often
+// they have it. A word matches others that begin like it, as classify does classification.
 func About(word string) (names []string) {
 	wanted := words(word)
 	if len(wanted) == 0 {

@@ -115,8 +115,8 @@ func (p *Page) lines(yield func(line string, heading int) bool) {
 	}
 }
 
-// Anchor is the name by which links lead to a heading, made as GitHub makes it: lower case, without what is no letter, number, dash or
-// underscore.
+// Anchor is the name by which links lead to a heading, made as GitHub makes it: lower case, without what is no
+// letter, number, dash or underscore.
 func Anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -12,8 +12,8 @@ type PaidAnswer struct {
 	Turn     int       `json:"turn,omitempty"`
 	Request  *Request  `json:"request,omitempty"`
 	Response *Response `json:"response"`
-	// Results are what the suite answered to the calls of the model, as in Turn. An answer whose calls start programs has a line before
-	// these run, and another one when they are there.
+	// Results are what the suite answered to the calls of the model, as in Turn. An answer whose calls start programs
+	// has a line before these run, and another one when they are there.
 	Results []tool.Result `json:"results,omitempty"`
 	// Turns are the turns of a whole answer.
 	Turns  []Turn  `json:"turns,omitempty"`

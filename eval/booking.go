@@ -1,7 +1,7 @@
 package eval
 
-// Booking is a call as the ledger books it before it is sent. Where limits are set, the run file has a line for each: whatever kills
-// the process, the next one knows what may have been spent, and when.
+// Booking is a call as the ledger books it before it is sent. Where limits are set, the run file has a line for each:
+// whatever kills the process, the next one knows what may have been spent, and when.
 type Booking struct {
 	At    string `json:"at"` // RFC 3339, UTC
 	Model string `json:"model"`

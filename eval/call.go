@@ -111,7 +111,8 @@ type Error struct {
 	Gone bool `json:"-"`
 	// OfLogin says that the trouble is with the login, and not with the service.
 	OfLogin bool `json:"-"`
-	// Answer is what came, where it could not be read as an answer but is worth keeping: the suite may read it in another way tomorrow.
+	// Answer is what came, where it could not be read as an answer but is worth keeping: the suite may read it in
+	// another way tomorrow.
 	Answer *Response `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.
 	Unsent bool `json:"-"`

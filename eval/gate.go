@@ -56,9 +56,9 @@ type BestRule struct {
 	Alpha  float64 `json:"alpha"` // error rate of the set
 }
 
-// RaceBy is the metric on which the arms of a suite race, and the error rate of the race. Both are those of the rule about the best, where
-// there is one and no option says otherwise, so that the arms that stay are its set. Without a race the metric is "". A suite without a
-// gate has a nil one.
+// RaceBy is the metric on which the arms of a suite race, and the error rate of the race. Both are those of the rule
+// about the best, where there is one and no option says otherwise, so that the arms that stay are its set. Without a
+// race the metric is "". A suite without a gate has a nil one.
 func (g *GateConfig) RaceBy(o *Options) (metric string, alpha float64) {
 	metric, alpha = o.Race, o.Rule.Alpha
 	if g != nil && g.Best != nil && metric != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Options are what a command chose for a run beyond its suites. The header of a run file records them; none is a secret. A zero value was
-// not given.
+// Options are what a command chose for a run beyond its suites. The header of a run file records them; none is a
+// secret. A zero value was not given.
 type Options struct {
 	ServiceOptions
 	LimitOptions
@@ -34,8 +34,8 @@ type Options struct {
 	// A run keeps the file.
 	Defaults *Options `json:"-"`
 
-	// Unreadable is why the options of a run file could not be read in full; nil when they could. Reports do without them, resuming does
-	// not.
+	// Unreadable is why the options of a run file could not be read in full; nil when they could. Reports do without
+	// them, resuming does not.
 	Unreadable error `json:"-"`
 }
 

@@ -143,8 +143,8 @@ func (c *Candidate) HasContent() bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return !p.Thought })
 }
 
-// Answers reports whether there is something to judge: content, a block, or an ending that says that the model had its say. Any other
-// finish reason without content means that the model failed.
+// Answers reports whether there is something to judge: content, a block, or an ending that says that the model had
+// its say. Any other finish reason without content means that the model failed.
 func (c *Candidate) Answers() bool {
 	return c.HasContent() || c.Block() != "" || c.FinishReason == "STOP" || c.FinishReason == CutReason
 }

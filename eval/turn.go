@@ -12,8 +12,9 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Turn is an answered call of a trial of several: what came back, and what it cost. A trial has several where it is a live chat, and
-// where the suite answers the model's tool calls. The reply, which the next call sends as the model's own, is the first candidate.
+// Turn is an answered call of a trial of several: what came back, and what it cost. A trial has several where it is a
+// live chat, and where the suite answers the model's tool calls. The reply, which the next call sends as the model's
+// own, is the first candidate.
 type Turn struct {
 	Response
 	// Results are what the suite answered to the calls of this turn, in their order; the next call sends them. Nil where the model
@@ -40,8 +41,8 @@ func (t *Turn) Block() string {
 	return reason
 }
 
-// reply is the model's own turn as it goes back: as it came where it is more than text, with ids and signatures. That of an application is
-// a text.
+// reply is the model's own turn as it goes back: as it came where it is more than text, with ids and signatures. That
+// of an application is a text.
 func (t *Turn) reply(application bool) Content {
 	parts := t.raw()
 	if parts == nil || application {
@@ -131,8 +132,9 @@ func (t *Turn) results() Content {
 	return out
 }
 
-// After is the request for the call that follows the answered ones: the user's turns so far, with the model's own turns and the results of
-// its calls in between. The request itself has the turns of the user, and in a chat that is not live all that was said before.
+// After is the request for the call that follows the answered ones: the user's turns so far, with the model's own
+// turns and the results of its calls in between. The request itself has the turns of the user, and in a chat that is
+// not live all that was said before.
 func (r *Request) After(answered []Turn) Request {
 	next := *r
 	rest := [][]Content{r.Contents}

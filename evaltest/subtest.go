@@ -42,8 +42,8 @@ func (s *subtest) begin(t *testing.T) {
 	}
 }
 
-// report has the subtest report something and end, and waits for that. Only the first time counts, and of one that was not selected
-// none does.
+// report has the subtest report something and end, and waits for that. Only the first time counts, and of one that
+// was not selected none does.
 func (s *subtest) report(report func(*testing.T)) {
 	if s.telling == nil { // it never began
 		return

@@ -52,7 +52,9 @@ func NewCreds() (*Creds, error) {
 func ReadCreds(path string) (*Creds, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.BadInput("there is no file of credentials %s: `evalrun-fleet serve` writes %s into its run directory", path, CredsName)
+		return nil, exit.BadInput(
+			"there is no file of credentials %s: `evalrun-fleet serve` writes %s into its run directory", path, CredsName,
+		)
 	}
 	if err != nil {
 		return nil, exit.BadInput("the credentials cannot be read: %w", err)

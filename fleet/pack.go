@@ -172,8 +172,8 @@ func (z *zipped) addAll(to, dir, near string) error {
 	})
 }
 
-// add adds a file, unless it is there: a suite may read a folder, and files in it. Its time is left out, so that the same files make the
-// same pack.
+// add adds a file, unless it is there: a suite may read a folder, and files in it. Its time is left out, so that the
+// same files make the same pack.
 func (z *zipped) add(name, from string) error {
 	if z.names[name] {
 		return nil

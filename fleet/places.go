@@ -72,7 +72,8 @@ type room struct {
 
 type roomKey struct{}
 
-// Enter waits for a place at a worker. A context that has one keeps it, unless the worker is gone or about to go: then it gets another.
+// Enter waits for a place at a worker. A context that has one keeps it, unless the worker is gone or about to go:
+// then it gets another.
 func (c *Coordinator) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
 	if r, _ := ctx.Value(roomKey{}).(*room); r != nil {
 		r.mu.Lock()

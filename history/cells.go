@@ -11,9 +11,10 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// The cells of a run, one case on one arm each, are many, and a row of SQLite costs more than all else that is done with a cell. So they
-// are kept many to a row, in buckets by a hash of the case's name: to look for one case is to read one bucket of each run. A large run has
-// several parts of each bucket, since not all of it is in memory at once.
+// The cells of a run, one case on one arm each, are many, and a row of SQLite costs more than all else that is done
+// with a cell. So they are kept many to a row, in buckets by a hash of the case's name: to look for one case is to
+// read one bucket of each run. A large run has several parts of each bucket, since not all of it is in memory at
+// once.
 
 // inBucket is how many trials a bucket is for, mostBuckets how many there are at most.
 const (

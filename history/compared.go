@@ -5,8 +5,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// comparedWith is the id of the run with which the gate of a suite compared its answers, "" for none. Answers that are judged again were
-// counted when they were new, and a run that is not complete has no verdict.
+// comparedWith is the id of the run with which the gate of a suite compared its answers, "" for none. Answers that
+// are judged again were counted when they were new, and a run that is not complete has no verdict.
 func comparedWith(doc *journal.Document, one *eval.RunSuite) string {
 	switch {
 	case one.Gate == nil || one.Gate.Baseline == nil || doc.Run.Options().NoBaseline:

@@ -63,7 +63,8 @@ func withhold(r *eval.Result) {
 	r.Scores = scores
 }
 
-// selectedBy keeps of the flags that the outcomes of another run selected the trials, which no comparison may forget; nil where none did.
+// selectedBy keeps of the flags that the outcomes of another run selected the trials, which no comparison may forget;
+// nil where none did.
 func selectedBy(run *eval.Run) *eval.Options {
 	if run.Options().FailedIn == "" {
 		return nil

@@ -92,8 +92,8 @@ func (d *Document) pendingOf(key trialID) *pending {
 	return p
 }
 
-// keptAnswer takes in the line of an answer. Of a trial of several calls that was answered as a whole, these are in it. A call may have
-// two lines, the second with the results of what the model called.
+// keptAnswer takes in the line of an answer. Of a trial of several calls that was answered as a whole, these are in
+// it. A call may have two lines, the second with the results of what the model called.
 func (d *Document) keptAnswer(data []byte, at int64) {
 	r := &d.scratch
 	r.scan(data)

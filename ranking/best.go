@@ -79,8 +79,8 @@ func (r *Ranking) Refuse(why string) {
 	}
 }
 
-// Order fills in the set of the best and the intervals, and puts the arms into order. lower(i, j) bounds the mean of arm i less that of
-// arm j from below, with the error of Level; arms are numbered as in r.Arms.
+// Order fills in the set of the best and the intervals, and puts the arms into order. lower(i, j) bounds the mean of
+// arm i less that of arm j from below, with the error of Level; arms are numbered as in r.Arms.
 //
 // Only the comparisons with the truly best arm have to hold for both results, so that k-1 bounds are enough, and not k(k-1)/2.
 //

@@ -25,8 +25,9 @@ type bootstrap struct {
 	units  int
 }
 
-// bootstrap draws units with replacement. The halves of the prior are drawn too, with exponential weights (Newton & Raftery, JRSS B 56,
-// 1994), and count three times as much. Otherwise cases in which an arm never lost would not show how often it may.
+// bootstrap draws units with replacement. The halves of the prior are drawn too, with exponential weights (Newton &
+// Raftery, JRSS B 56, 1994), and count three times as much. Otherwise cases in which an arm never lost would not show
+// how often it may.
 func (t *tally) bootstrap(f *davidson, seed uint64) *bootstrap {
 	random := rand.New(rand.NewPCG(seed, uint64(len(t.members)))) //nolint:gosec // reproducible, no secret
 	b := &bootstrap{center: angles(f.field()), units: len(t.units)}
@@ -75,8 +76,8 @@ func atLeast0(x float64) float64 {
 	return x
 }
 
-// angles are preferences on the scale of arcsines of roots, where errors hardly depend on the preference. Log strengths have no bounds,
-// and their errors grow without one near an arm that won all.
+// angles are preferences on the scale of arcsines of roots, where errors hardly depend on the preference. Log
+// strengths have no bounds, and their errors grow without one near an arm that won all.
 func angles(p []float64) []float64 {
 	out := make([]float64, len(p))
 	for i, x := range p {
@@ -91,9 +92,10 @@ func shareOf(angle float64) float64 {
 	return s * s
 }
 
-// critical is by how many standard errors the statistics vary at most, but for the probability alpha. It is the quantile of the largest
-// over the draws, with Student's tails, because errors are estimated from few units. It is at least Student's quantile for this number of
-// independent statistics, because few units that are drawn again vary less than new ones. tails is 2 when both directions count.
+// critical is by how many standard errors the statistics vary at most, but for the probability alpha. It is the
+// quantile of the largest over the draws, with Student's tails, because errors are estimated from few units. It is at
+// least Student's quantile for this number of independent statistics, because few units that are drawn again vary
+// less than new ones. tails is 2 when both directions count.
 func (b *bootstrap) critical(largest []float64, alpha float64, statistics, tails int) float64 {
 	df := float64(b.units - 1)
 	each := alpha / float64(statistics*tails)
@@ -125,8 +127,8 @@ func (b *bootstrap) intervals(alpha float64) [][2]float64 {
 	return out
 }
 
-// best reports of each arm whether it cannot be ruled out as the most preferred one: no other arm is ahead by more than the largest of
-// such differences varies.
+// best reports of each arm whether it cannot be ruled out as the most preferred one: no other arm is ahead by more
+// than the largest of such differences varies.
 func (b *bootstrap) best(alpha float64) []bool {
 	out := make([]bool, len(b.center))
 	for i := range out {
@@ -147,8 +149,9 @@ func (b *bootstrap) best(alpha float64) []bool {
 	return out
 }
 
-// errors are the standard errors of a statistic: over the draws, and the larger one of that and the jackknife's. The heavier prior of the
-// draws, which shows how often an arm that never lost may lose, makes the others a little too even.
+// errors are the standard errors of a statistic: over the draws, and the larger one of that and the jackknife's. The
+// heavier prior of the draws, which shows how often an arm that never lost may lose, makes the others a little too
+// even.
 func (b *bootstrap) errors(of func(x []float64) float64) (drawn, err float64) {
 	n, center := float64(b.units), of(b.center)
 	drawn = b.deviation(func(draw int) float64 { return of(b.drawn[draw]) - center })

@@ -23,8 +23,8 @@ type Priced struct {
 	Taken
 }
 
-// Cheapest is the cheapest of the arms that may be the best; nil for fewer than two, and where they cost the same or it is unknown what
-// they cost. The arms are in order, the best first.
+// Cheapest is the cheapest of the arms that may be the best; nil for fewer than two, and where they cost the same or
+// it is unknown what they cost. The arms are in order, the best first.
 func Cheapest(arms []Priced) *Cheap {
 	best := slices.DeleteFunc(slices.Clone(arms), func(a Priced) bool { return !a.Best })
 	for _, by := range []string{ByCost, ByTokens} {

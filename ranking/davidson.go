@@ -133,8 +133,8 @@ func (s *system) step(pairs []counts, p prior) float64 {
 	return largest
 }
 
-// add adds a pair to the gradient and the negative Hessian; j = k is the arm of the prior. The statistics of an outcome are (1, 0, 0) for
-// a win, (0, 1, 0) for a loss and (1/2, 1/2, 1) for a tie; the Hessian is their covariance.
+// add adds a pair to the gradient and the negative Hessian; j = k is the arm of the prior. The statistics of an
+// outcome are (1, 0, 0) for a win, (0, 1, 0) for a loss and (1/2, 1/2, 1) for a tie; the Hessian is their covariance.
 func (s *system) add(c *counts) {
 	n := c.w + c.l + c.t
 	if n == 0 {

@@ -28,8 +28,8 @@ const defaultAlpha = 0.05
 type Preference struct {
 	// Arms are in order, the most preferred first; of arms that nothing connects each group after the other.
 	Arms []PreferredArm `json:"arms"`
-	// Best are the arms that cannot be ruled out as the most preferred: it contains the truly most preferred arm with the probability
-	// Level. Empty when there is no ranking; Why says why.
+	// Best are the arms that cannot be ruled out as the most preferred: it contains the truly most preferred arm with
+	// the probability Level. Empty when there is no ranking; Why says why.
 	Best  []string `json:"best"`
 	Level float64  `json:"level"` // of all intervals together, and of Best
 	Units int      `json:"units"` // independent units that were drawn
@@ -79,13 +79,15 @@ func LeastUnits(arms int, alpha float64) int {
 
 // Preferences fits the strengths of arms to what a judge chose, with intervals and the set of the best by bootstrap over units.
 //
-// P(first) : P(tie) : P(second) = p : v*sqrt(p*q) : q, for strengths p and q and the readiness to call a tie v. Next to the data each arm
-// won half and lost half of a comparison with an arm of average strength: so strengths are finite where an arm wins all, or loses all,
-// and no maximum likelihood exists. That is little: it weighs as one case among all comparisons of an arm.
+// P(first) : P(tie) : P(second) = p : v*sqrt(p*q) : q, for strengths p and q and the readiness to call a tie v. Next
+// to the data each arm won half and lost half of a comparison with an arm of average strength: so strengths are
+// finite where an arm wins all, or loses all, and no maximum likelihood exists. That is little: it weighs as one case
+// among all comparisons of an arm.
 //
-// Sources: Bradley & Terry, Biometrika 39, 1952; ties: Davidson, JASA 65, 1970; when there is a maximum, and that the likelihood is
-// concave in log strengths: Hunter, Annals of Statistics 32, 2004. His MM steps take thousands of rounds near separation, so Newton's
-// are used. Intervals: max-t over bootstrap draws of units; the set of the best: Hsu, Multiple Comparisons, 1996, with the same draws.
+// Sources: Bradley & Terry, Biometrika 39, 1952; ties: Davidson, JASA 65, 1970; when there is a maximum, and that the
+// likelihood is concave in log strengths: Hunter, Annals of Statistics 32, 2004. His MM steps take thousands of
+// rounds near separation, so Newton's are used. Intervals: max-t over bootstrap draws of units; the set of the best:
+// Hsu, Multiple Comparisons, 1996, with the same draws.
 func Preferences(arms []string, judged []ChosenPair, o PreferenceOptions) Preference {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := newTally(len(arms), judged)

@@ -110,8 +110,8 @@ func (r *Race) Feed(scores [][]float64, weight float64) []Leaving {
 // Fix says when an arm left in an earlier session, after how many units. That stays, and it leaves at no other time.
 func (r *Race) Fix(arm, units int) { r.fixed[arm] = units }
 
-// Withdraw says that an arm gets no more units, although it has not left. It keeps its e-value, and can still leave by that: a process
-// that is stopped at some time keeps its error rate.
+// Withdraw says that an arm gets no more units, although it has not left. It keeps its e-value, and can still leave
+// by that: a process that is stopped at some time keeps its error rate.
 func (r *Race) Withdraw(arm int) { r.idle[arm] = true }
 
 // Feeds reports whether Feed looks at the scores of an arm.

@@ -106,8 +106,8 @@ func (t *tally) groups() [][]int {
 	return out
 }
 
-// separated names the arms for which the likelihood has no maximum: those outside of the largest set in which each arm has beaten, or tied
-// with, each other one, directly or through others (Ford's condition).
+// separated names the arms for which the likelihood has no maximum: those outside of the largest set in which each
+// arm has beaten, or tied with, each other one, directly or through others (Ford's condition).
 func (t *tally) separated(names []string) []string {
 	sets := reaching(len(t.members), func(yield func(a, b int)) {
 		for _, p := range t.pairs {

@@ -6,6 +6,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 )
 
 // Columns for the labels of texts: without and with pieces of other types.
@@ -50,10 +51,13 @@ func (c *caseReport) cost(r *eval.Result) {
 		c.printf("  time: %s, %.0f ms waiting, %s\n", took(t, r.Request), t.QueuedMs, diag.Count(t.Attempts, "attempt"))
 	}
 	if t != nil && t.Chunks > 0 {
-		c.note("  ", "stream: first text after %.0f ms, %s, at most %.0f ms apart", t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs)
+		c.note(
+			"  ", "stream: first text after %.0f ms, %s, at most %.0f ms apart",
+			t.FirstTokenMs, diag.Count(t.Chunks, "chunk"), t.MaxGapMs,
+		)
 	}
 	if u != nil {
-		c.note("  ", "tokens: %s", overview.Tokens(r))
+		c.note("  ", "tokens: %s", trialtext.Tokens(r))
 	}
 }
 
@@ -87,7 +91,7 @@ func (c *caseReport) response(r *eval.Response) {
 			continue
 		}
 		c.candidate(fmt.Sprint(i), one)
-		c.note("    ", "finish reason %s", overview.Finish(one))
+		c.note("    ", "finish reason %s", trialtext.Finish(one))
 		c.ratings("answer", one.SafetyRatings)
 		if c.o.Verbose && len(one.Raw) > 0 {
 			c.block("as it came", string(one.Raw))
@@ -118,7 +122,7 @@ func (c *caseReport) candidate(label string, one *eval.Candidate) {
 func (c *caseReport) piece(label string, p *eval.Piece) {
 	switch {
 	case p.Call != nil:
-		text := overview.Call(p.Call, mostArgs)
+		text := trialtext.Call(p.Call, mostArgs)
 		if p.Call.ID != "" {
 			text += ", id " + p.Call.ID
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -140,7 +140,7 @@ func (c *caseReport) score(s eval.Score) {
 		value = fmt.Sprintf("%.3g", *s.Value)
 	}
 	start := c.out.Len()
-	c.note("  ", "%s %s (%s): %s", mark, overview.ScoreName(s), value, s.Reason)
+	c.note("  ", "%s %s (%s): %s", mark, trialtext.ScoreName(s), value, s.Reason)
 	line := strings.Replace(string(c.out.Bytes()[start:]), mark, c.paint(outcome, mark), 1)
 	c.out.Truncate(start)
 	c.out.WriteString(line)

@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -76,7 +77,7 @@ func csvRow(r *eval.Result, run *eval.Run, metrics []string) []string {
 	app := overview.AppOf(run, r.Suite, r.Target)
 	row := []string{
 		cell(r.Suite), cell(r.Case), cell(r.Arm), cell(r.Target), cell(r.Prompt), cell(cmp.Or(app, r.Model)), strconv.Itoa(r.Repeat),
-		cell(string(r.Outcome)), cell(overview.Why(r)),
+		cell(string(r.Outcome)), cell(trialtext.Why(r)),
 	}
 	row = append(row, csvAnswer(r.Response)...)
 	row = append(row, csvCost(r)...)
@@ -116,9 +117,9 @@ func csvAnswer(r *eval.Response) []string {
 		return []string{"", "", cell(r.Blocked())}
 	}
 	first := &r.Candidates[0]
-	text := overview.Candidate(first)
+	text := trialtext.Candidate(first)
 	if first.Withheld != nil {
-		text = strings.Join(append([]string{shownText("", first.Withheld)}, overview.CallLines(first.Calls())...), "\n")
+		text = strings.Join(append([]string{shownText("", first.Withheld)}, trialtext.CallLines(first.Calls())...), "\n")
 	}
 	return []string{cell(text), cell(first.FinishReason), cell(r.Blocked())}
 }
@@ -127,7 +128,10 @@ func csvAnswer(r *eval.Response) []string {
 func csvCost(r *eval.Result) []string {
 	row := make([]string, 9)
 	if u := r.Usage; u != nil {
-		copy(row, []string{strconv.Itoa(u.PromptTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.TotalTokens), cell(string(u.Source))})
+		copy(
+			row,
+			[]string{strconv.Itoa(u.PromptTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.TotalTokens), cell(string(u.Source))},
+		)
 	}
 	if t := r.Timing; t != nil {
 		row[4], row[6] = decimal(t.LatencyMs), strconv.Itoa(t.Attempts)

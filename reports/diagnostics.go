@@ -78,7 +78,10 @@ func DiagnosticsGitHub(w io.Writer, l *diag.List) error {
 	}
 	for _, level := range []string{"error", "warning"} {
 		if more := counts[level] - (maxAnnotations - 1); more > 0 {
-			_, _ = fmt.Fprintln(out, command(level, "evalrun validate: more", "", diag.Count(more, "more "+level)+"; `evalrun validate` shows them"))
+			_, _ = fmt.Fprintln(
+				out,
+				command(level, "evalrun validate: more", "", diag.Count(more, "more "+level)+"; `evalrun validate` shows them"),
+			)
 		}
 	}
 	return out.Flush()

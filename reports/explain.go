@@ -6,7 +6,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -51,7 +51,7 @@ func explained(repeats []*eval.Result, outcome eval.Outcome) (message, rest stri
 			continue
 		}
 		if message == "" {
-			message = overview.Why(r)
+			message = trialtext.Why(r)
 		}
 		if outcome != eval.Skip {
 			account(&text, r, len(repeats))

@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -196,7 +197,7 @@ func (g *github) caseName(row journal.Row, level string) (string, error) {
 		if standing := g.failures.OfTrial(r); standing != "" {
 			name += " (" + string(standing) + ")"
 		}
-		lines = append(lines, name+": "+shorten(overview.Why(r), maxAnnotationText/maxArmsListed))
+		lines = append(lines, name+": "+shorten(trialtext.Why(r), maxAnnotationText/maxArmsListed))
 	}
 	if more > 0 {
 		lines = append(lines, "and on "+diag.Count(more, "more arm"))

@@ -8,8 +8,9 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// standIns replaces cells that the table writer would measure wrongly. The writer adds up characters, so an
-// emoji of a family is as wide as its members, and it depends on the locale. Each cell is replaced by as many marks as it has columns.
+// standIns replaces cells that the table writer would measure wrongly. The writer adds up characters, so an emoji of
+// a family is as wide as its members, and it depends on the locale. Each cell is replaced by as many marks as it has
+// columns.
 type standIns []string
 
 // Marks are unassigned characters, so no cleaned text contains them.

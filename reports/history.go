@@ -69,7 +69,10 @@ func (h *historyTable) notes(more int) {
 		}
 	}
 	if emulated > 0 {
-		notes = append(notes, fmt.Sprintf("%s of %d against evalrun's emulator, not a model", diag.Count(emulated, "run"), len(h.e.Runs)))
+		notes = append(
+			notes,
+			fmt.Sprintf("%s of %d against evalrun's emulator, not a model", diag.Count(emulated, "run"), len(h.e.Runs)),
+		)
 	}
 	for i, note := range notes {
 		if i == 0 {

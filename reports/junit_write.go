@@ -13,6 +13,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -316,7 +317,7 @@ func (j *junit) problem(cell journal.Row, outcome eval.Outcome) (*junitProblem, 
 			continue
 		}
 		if p.Message == "" {
-			p.Message, p.Type = overview.Why(r), typeOf(r)
+			p.Message, p.Type = trialtext.Why(r), typeOf(r)
 			if standing := j.failures.OfTrial(r); standing != "" {
 				p.Message = string(standing) + ": " + p.Message
 			}

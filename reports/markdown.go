@@ -12,6 +12,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -343,7 +344,7 @@ func (m *markdown) caseName(row journal.Row, arm string, outcome eval.Outcome) (
 			continue
 		}
 		if reason == "" {
-			reason = overview.Why(r)
+			reason = trialtext.Why(r)
 		}
 		if account(&text, r, row.Counts.Total()); text.Len() > maxMdBlock*utf8.UTFMax {
 			break // nothing further is shown

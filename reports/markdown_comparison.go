@@ -8,6 +8,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 )
 
 // comparison shows how the run compares with its baseline.
@@ -169,7 +170,7 @@ func (m *markdown) reason(f *compare.Flip) (string, error) {
 	if err != nil || r.Outcome != eval.Fail {
 		return "", err
 	}
-	return ": " + htmlCode(overview.Why(r)), nil
+	return ": " + htmlCode(trialtext.Why(r)), nil
 }
 
 func flipSummary(f *compare.Flip, arm string) string {

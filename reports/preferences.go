@@ -69,7 +69,10 @@ func (t *screen) ranked(p *ranking.Preference) {
 	case len(p.Best) == 1:
 		t.wrapped("  ", fmt.Sprintf("* the most preferred arm, %.0f %% sure", 100*p.Level))
 	default:
-		t.wrapped("  ", fmt.Sprintf("* the %d arms that cannot be ruled out as the most preferred, %.0f %% sure", len(p.Best), 100*p.Level))
+		t.wrapped(
+			"  ",
+			fmt.Sprintf("* the %d arms that cannot be ruled out as the most preferred, %.0f %% sure", len(p.Best), 100*p.Level),
+		)
 	}
 	if c := ranking.Cheapest(p.Priced()); c != nil {
 		t.wrapped("  ", cheapestWords(c))

@@ -11,6 +11,7 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/tool"
 )
@@ -69,8 +70,8 @@ func (c *caseReport) prompt(r *eval.Result) {
 // conversation is the contents of a request without steps, which are shown separately. It includes the model's own
 // turns in a chat, as they came.
 func conversation(r *eval.Result) []eval.Content {
-	if overview.HasSteps(r) {
-		return overview.SuiteContents(r)
+	if trialtext.HasSteps(r) {
+		return trialtext.SuiteContents(r)
 	}
 	contents, replies := slices.Clone(r.Request.Contents), r.Turns
 	for i := range contents {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -251,7 +251,7 @@ func (t *table) firstReason(cell journal.Row) string {
 	}
 	for r, err := range t.d.Read(cell) {
 		if err == nil && r.Outcome != eval.Pass {
-			return diag.CleanLine(overview.Why(r))
+			return diag.CleanLine(trialtext.Why(r))
 		}
 	}
 	return ""

@@ -102,7 +102,11 @@ func (t *table) sinceBaseline(e *example) {
 func (t *table) fewCases(run string, units, need int) []step {
 	var all []step
 	if arms := t.twoArms(); arms != nil {
-		all = append(all, whichIsBest(run), step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"})
+		all = append(
+			all,
+			whichIsBest(run),
+			step{append([]string{"compare", run, "--arms"}, arms...), "how do the arms differ? (no verdict)"},
+		)
 	}
 	if args := t.repeatArgs(nil, adviceRepeats); args != nil && !t.repeated() {
 		all = append(all, step{args, fmt.Sprintf("do the cases always pass? (pass^%d)", adviceRepeats)})
@@ -137,8 +141,8 @@ func (t *table) ungated() bool {
 	return true
 }
 
-// units is the number of independent cases of a comparison, on the arm with the fewest. Without
-// clusters it stops counting at enough. Quarantined cases do not count. A cluster counts once, and so do cases with the same request.
+// units is the number of independent cases of a comparison, on the arm with the fewest. Without clusters it stops
+// counting at enough. Quarantined cases do not count. A cluster counts once, and so do cases with the same request.
 func (t *table) units(enough int) int {
 	if t.d.Len() > mostCounted {
 		return mostCounted

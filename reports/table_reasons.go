@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/lazy"
-	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/journal"
 )
@@ -253,13 +253,13 @@ func said(a *journal.Failing) (who, reason string) {
 		if a.Error != nil {
 			who = string(a.Error.Kind)
 		}
-		return who, typeset.CutText(overview.Why(&r), maxSaid)
+		return who, typeset.CutText(trialtext.Why(&r), maxSaid)
 	}
 	var names []string
 	for _, s := range a.Scores {
-		names = append(names, overview.ScoreName(s))
+		names = append(names, trialtext.ScoreName(s))
 	}
-	return strings.Join(names, ", "), typeset.CutText(overview.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
+	return strings.Join(names, ", "), typeset.CutText(trialtext.Why(&eval.Result{Outcome: eval.Fail, Scores: a.Scores}), maxSaid)
 }
 
 // maxSaid bounds the part of a reason that is compared, in bytes.
@@ -393,7 +393,7 @@ func (t *table) inFull(e *example) error {
 		return err
 	}
 	if r.Outcome == eval.Err {
-		t.wrapped("     ", overview.Why(r))
+		t.wrapped("     ", trialtext.Why(r))
 		return nil
 	}
 	quoted := false
@@ -405,7 +405,7 @@ func (t *table) inFull(e *example) error {
 	if r.Response == nil || quoted {
 		return nil
 	}
-	if answer := overview.Answer(r.Response); answer != "" {
+	if answer := trialtext.Answer(r.Response); answer != "" {
 		t.line("     the answer: %s", diag.CleanLine(typeset.CutText(answer, 4*t.o.Width)))
 	}
 	return nil
@@ -413,7 +413,7 @@ func (t *table) inFull(e *example) error {
 
 // failure shows a failed score, and reports whether it quotes the answer.
 func (t *table) failure(s *eval.Score) (quotes bool) {
-	t.wrapped("     ", overview.ScoreName(*s)+": "+s.Reason)
+	t.wrapped("     ", trialtext.ScoreName(*s)+": "+s.Reason)
 	if s.Diff != "" && !strings.Contains(s.Reason, s.Diff) {
 		t.differences(s.Diff)
 	}
@@ -431,6 +431,9 @@ func (t *table) differences(diff string) {
 			t.line("       ... and %s", diag.Count(len(lines)-i, "more line"))
 			return
 		}
-		t.line("       %s", displaywidth.TruncateString(diag.CleanLine(typeset.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."))
+		t.line(
+			"       %s",
+			displaywidth.TruncateString(diag.CleanLine(typeset.CutText(line, 4*t.o.Width)), max(20, t.o.Width-7), "..."),
+		)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -18,10 +18,10 @@ func (c *caseReport) turns(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return
 	}
-	names := overview.TurnNames(r)
+	names := trialtext.TurnNames(r)
 	heading := "turns"
 	indent := plainIndent
-	steps := overview.HasSteps(r)
+	steps := trialtext.HasSteps(r)
 	if steps {
 		heading, indent = "steps", stepIndent
 	}
@@ -55,7 +55,7 @@ func turnWords(t *eval.Turn, r *eval.Request) string {
 	if reason := t.PromptBlock(); reason != "" {
 		how = "the prompt was blocked: " + reason
 	} else if len(t.Candidates) > 0 {
-		how = "finish reason " + cmp.Or(overview.Finish(&t.Candidates[0]), "unknown")
+		how = "finish reason " + cmp.Or(trialtext.Finish(&t.Candidates[0]), "unknown")
 	}
 	u := t.Usage
 	return fmt.Sprintf(

@@ -161,8 +161,8 @@ func (a *scoring) follow() (following, error) {
 	return calling, nil
 }
 
-// turnsLeft is how many turns of the user come after the one to which the last answer belongs. The model has the last word of it, or calls
-// functions.
+// turnsLeft is how many turns of the user come after the one to which the last answer belongs. The model has the last
+// word of it, or calls functions.
 func (a *scoring) turnsLeft() int {
 	left := a.trial.Request.Turns()
 	for i := range a.result.Turns {
@@ -197,7 +197,9 @@ func (r *run) keepTurn(a *scoring) {
 func (r *run) turn(ctx context.Context, a *scoring, t *Planned) (one eval.Turn, err error) {
 	// The replies make it grow: the rest was checked with the suite.
 	if size := payload.Size(t.Request.Contents) + len(t.Request.System); size > service.MaxPromptBytes {
-		return one, eval.Errorf(eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes)
+		return one, eval.Errorf(
+			eval.KindOverLimit, "the chat has grown to %d bytes; at most %d are allowed", size, service.MaxPromptBytes,
+		)
 	}
 	call := r.newCall(t)
 	a.inSession(call)
@@ -266,7 +268,8 @@ func (a *scoring) during(k int, err error) error {
 	return &e
 }
 
-// at names a call of the trial: the turn of the user in a live chat, and the step where a turn takes several. It is "" for the only call.
+// at names a call of the trial: the turn of the user in a live chat, and the step where a turn takes several. It is
+// "" for the only call.
 func (a *scoring) at(k int) string {
 	turn, step := 1, 1
 	for _, one := range a.result.Turns[:min(k-1, len(a.result.Turns))] {

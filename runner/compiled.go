@@ -39,8 +39,8 @@ type judged struct {
 	hash     string
 }
 
-// scorers compiles the scorers of a case that apply to an arm, and hashes them. Kinds whose meaning has changed follow the hash of what the
-// suite says, so that a comparison can tell both apart: 0123456789abcdef+choice.2.
+// scorers compiles the scorers of a case that apply to an arm, and hashes them. Kinds whose meaning has changed
+// follow the hash of what the suite says, so that a comparison can tell both apart: 0123456789abcdef+choice.2.
 func (w *walk) scorers(s *suite.Suite, c *suite.Case, a suite.Arm) ([]*scorers.Compiled, string) {
 	if len(c.Scorers) == 0 {
 		out, _ := w.judges(s, c, a)

@@ -24,7 +24,8 @@ func (r *run) newCall(t *Planned) *eval.Call {
 	return call
 }
 
-// generate makes a call of a trial. The response has a usage, and timing is filled in whatever happens. The error is an *eval.Error.
+// generate makes a call of a trial. The response has a usage, and timing is filled in whatever happens. The error is
+// an *eval.Error.
 func (r *run) generate(ctx context.Context, t *Planned, call *eval.Call, timing *eval.Timing) (*eval.Response, error) {
 	defer func() { *timing = call.Timing }()
 	var err error

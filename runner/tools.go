@@ -47,12 +47,16 @@ func (a *scoring) startsPrograms() bool {
 // maxCallsOfStep bounds the tool calls that one answer may make.
 const maxCallsOfStep = 128
 
-// answerCalls answers the last calls, and writes the results down. A call that cannot be carried out has a result that says so. The error
-// is an *eval.Error: there is too much to answer, the run was stopped, or a program is not there.
+// answerCalls answers the last calls, and writes the results down. A call that cannot be carried out has a result
+// that says so. The error is an *eval.Error: there is too much to answer, the run was stopped, or a program is not
+// there.
 func (r *run) answerCalls(ctx context.Context, a *scoring) error {
 	calls := a.lastCalls()
 	if len(calls) > maxCallsOfStep {
-		return eval.Errorf(eval.KindTooLarge, "the answer calls functions %d times; at most %d calls are answered", len(calls), maxCallsOfStep)
+		return eval.Errorf(
+			eval.KindTooLarge, "the answer calls functions %d times; at most %d calls are answered",
+			len(calls), maxCallsOfStep,
+		)
 	}
 	var all []tool.Result
 	size := 0

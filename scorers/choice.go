@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/letters"
 	"github.com/evalrun/evalrun/internal/shape"
@@ -85,13 +86,18 @@ func (c choiceCheck) check(got, text string) Finding {
 // labelsOf reads the letters of the choices.
 func labelsOf(n yamlnode.Node) []string {
 	var of []string
+	places := map[string]diag.Pos{}
 	for _, item := range n.Items() {
 		label := textOf(item)
+		first, twice := places[textmetric.FoldCase(label)]
 		switch {
 		case !choiceLabel.Matches(label) || strings.ContainsFunc(label, unspaced):
 			item.Errorf("such as A, or 1", "`%s` is not the letter of a choice: one to three letters or digits", label)
-		case foldedIndex(of, label) >= 0:
-			item.Errorf("", "`%s` is twice among the choices", label)
+		case twice:
+			item.Errorf("remove one of them", "duplicate choice `%s`, first %s", label, first.SeenFrom(item.Pos()))
+		}
+		if !twice {
+			places[textmetric.FoldCase(label)] = item.Pos()
 		}
 		of = append(of, label)
 	}

@@ -70,7 +70,10 @@ func compileExpr(a args) Scorer {
 		a.needs.Tries = append(a.needs.Tries, func(vars variable.Dict, diags *diag.List) {
 			if e := check.try(vars); e != nil {
 				at.WithDiags(diags).
-					Errorf("variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s", diag.CleanLine(e.Error()))
+					Errorf(
+						"variables are texts: int(vars.x) or float(vars.x) makes a number of one", "in the expression: %s",
+						diag.CleanLine(e.Error()),
+					)
 			}
 		})
 	}
@@ -83,7 +86,9 @@ func (a args) readsOf(r expression.Read) {
 	case r.Path[0] == "vars" && len(r.Path) == 1:
 		a.needs.Variables = append(a.needs.Variables, suite.VariableUse{All: true})
 	case r.Path[0] == "vars":
-		a.needs.Variables = append(a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional})
+		a.needs.Variables = append(
+			a.needs.Variables, suite.VariableUse{Name: r.Path[1], Pos: a.Args.Offset(r.Offset), Optional: r.Optional},
+		)
 	case r.Path[0] == "safety" && len(r.Path) > 1 && !slices.Contains(service.Categories, r.Path[1]):
 		a.Args.Warnf(diag.DidYouMean(r.Path[1], service.Categories), "the service's specification names no category `%s`", r.Path[1])
 	case r.String() == "timing.firstTokenMs":

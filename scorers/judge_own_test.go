@@ -120,7 +120,7 @@ func TestOwnTemplateProblems(t *testing.T) {
 		{judge(""), "judge: {with: {answer: x}}", "{{.answer}}", "`answer` is what the judge judges"},
 		{judge(""), "judge: {sees: conversation}", "{{.answer}}", "does not show the conversation, and the scorer gives it"},
 		{judge(""), "judge: {}", "{{.answer}}{{.conversation}}", "shows the conversation, and the scorer does not give it"},
-		{judge(", choices: {A: 1, a: 0}"), "judge: {}", "{{.answer}}", "`a` is a choice already"},
+		{judge(", choices: {A: 1, a: 0}"), "judge: {}", "{{.answer}}", "duplicate choice `a`, first on line "},
 		{judge(", choices: {A: 1}"), "judge: {}", "{{.answer}}", "`choices` takes from 2 to 100 words"},
 		{judge(", choices: {A: 1, B: 2}"), "judge: {}", "{{.answer}}", "out of range"},
 		{judge(", choices: {A: 1, \" B\": 0}"), "judge: {}", "{{.answer}}", "is not a word to choose"},

@@ -85,7 +85,14 @@ func (a args) lengthSpans() map[string]span {
 			unit = u.Word(lengthUnits()...)
 		}
 		if _, twice := spans[unit]; twice {
-			m.Key(unit).Errorf("keep one of them", "the bounds of %s are given twice", unit)
+			bound := m.Key("min")
+			if !m.Has("min") {
+				bound = m.Key("max")
+			}
+			m.Key(unit).Errorf(
+				"keep one of them",
+				"the bounds of %s are given twice: also `%s` %s", unit, bound.Str(), bound.Pos().SeenFrom(m.Key(unit).Pos()),
+			)
 		}
 		spans[unit] = spanOf(m)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/internal/blank"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/internal/shape"
@@ -78,11 +79,14 @@ func compileList(a args) Scorer {
 
 // read reads the expected items.
 func (c *listCheck) read(items yamlnode.Node) {
+	places := map[string]diag.Pos{}
 	for _, n := range items.Items() {
 		text := textOf(n)
 		key := c.key(text)
-		if _, twice := c.place[key]; twice {
-			n.Errorf("", "the item %s is listed twice", quote(text))
+		if first, twice := places[key]; twice {
+			n.Errorf("remove one of them", "duplicate item %s, first %s", quote(text), first.SeenFrom(n.Pos()))
+		} else {
+			places[key] = n.Pos()
 		}
 		if blank.Is(key) {
 			n.Errorf("", "an empty item is never listed")

@@ -59,7 +59,9 @@ func compileBLEU(a args) Scorer {
 	if !ok || !textmetric.IsTokenizer(b.Tokenize) {
 		return nil
 	}
-	return againstAll(r, textmetric.BLEUOrder, b, fmt.Sprintf("BLEU (sacrebleu, tokenize %s, smoothing %s)", b.Tokenize, b.Smoothing))
+	return againstAll(
+		r, textmetric.BLEUOrder, b, fmt.Sprintf("BLEU (sacrebleu, tokenize %s, smoothing %s)", b.Tokenize, b.Smoothing),
+	)
 }
 
 // bleuDefinition is a definition of BLEU: how it splits a text into words, and how it values shared ones.

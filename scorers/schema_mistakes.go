@@ -133,7 +133,10 @@ func (s schemaSource) report(err error) {
 		if strings.Contains(message, "not valid regex") {
 			hint = "patterns are in RE2 syntax, which has no look-around and no back-references"
 		}
-		s.errorAt(at(node, invalid.InstanceLocation), hint, "not a JSON Schema: %s: %s", pointer(invalid.InstanceLocation), visibleText(message))
+		s.errorAt(
+			at(node, invalid.InstanceLocation), hint, "not a JSON Schema: %s: %s",
+			pointer(invalid.InstanceLocation), visibleText(message),
+		)
 	case errors.As(err, &load):
 		s.errorAt(keyed(node, func(key, value string) bool {
 			return (key == "$ref" || key == "$dynamicRef" || key == "$schema") && !strings.HasPrefix(value, "#") &&
@@ -219,7 +222,10 @@ func (s schemaSource) warnOfFormats() {
 
 func (s schemaSource) warnOfFormat(n yamlnode.Node, format string) {
 	if !slices.Contains(formats(), format) {
-		n.Warnf("known are "+strings.Join(formats(), ", "), "%sthe format `%s` is not known and not checked", s.prefix(), visibleText(format))
+		n.Warnf(
+			"known are "+strings.Join(formats(), ", "), "%sthe format `%s` is not known and not checked",
+			s.prefix(), visibleText(format),
+		)
 	}
 }
 

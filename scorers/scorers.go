@@ -262,7 +262,10 @@ func (t Table) compile(s *suite.Scorer, outer *args, found *needs) Scorer {
 	s.CheckSiblings(outer != nil, kind.Options)
 	yaml := s.Source.Self()
 	if yaml.Args.IsNull() {
-		yaml.Args.Errorf("such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument", s.Kind)
+		yaml.Args.Errorf(
+			"such as "+strings.Join(strings.Fields(strings.TrimPrefix(kind.Example, "- ")), " "), "`%s` needs an argument",
+			s.Kind,
+		)
 		return nil
 	}
 	if !t.mayLookAtText(s, yaml) {

@@ -58,7 +58,9 @@ func afterOuter(outer *args, inner []selectStep) []selectStep {
 	}
 	for i, step := range inner {
 		if step.whole && len(before)+i > 0 {
-			step.at.Map().Key("response").Errorf("make it the first step", "`response` reads the whole answer, whatever was selected before it")
+			step.at.Map().Key("response").Errorf(
+				"make it the first step", "`response` reads the whole answer, whatever was selected before it",
+			)
 		}
 	}
 	return slices.Concat(before, inner)

@@ -259,10 +259,11 @@ func (l *checker) checkID(def *caseDef, c *Case) {
 	if first, twice := l.ids[c.ID]; twice {
 		l.diags.Errorf(
 			at, "a template such as \"{{.id}}\" makes one for each row",
-			"duplicate case id `%s`, first %s", c.ID, place(first, at),
+			"duplicate case id `%s`, first %s", c.ID, first.SeenFrom(at),
 		)
+	} else {
+		l.ids[c.ID] = at
 	}
-	l.ids[c.ID] = at
 }
 
 // checkName reports a name that is empty or taken. A row with a taken name gets a number instead.
@@ -278,7 +279,7 @@ func (l *checker) checkName(c *Case) (numbered bool) {
 		return l.names.number(c)
 	}
 	if first, twice := l.first[c.Name]; twice {
-		l.diags.Errorf(c.Pos, "", "duplicate case name `%s`, first %s", c.Name, place(first, c.Pos))
+		l.diags.Errorf(c.Pos, "", "duplicate case name `%s`, first %s", c.Name, first.SeenFrom(c.Pos))
 		return false
 	}
 	if l.names.take(c.Name) {
@@ -286,14 +287,6 @@ func (l *checker) checkName(c *Case) (numbered bool) {
 	}
 	l.first[c.Name] = c.Pos
 	return false
-}
-
-// place describes the position p in a message that is reported at from.
-func place(p, from diag.Pos) string {
-	if p.File == from.File {
-		return fmt.Sprintf("on line %d", p.Line)
-	}
-	return fmt.Sprintf("in %s:%d", p.File, p.Line)
 }
 
 // caseNames keeps track of names that are taken. It stores hashes, since a data file may have millions of rows.

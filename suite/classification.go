@@ -95,10 +95,12 @@ func (l *loader) readClasses(n yamlnode.Node) {
 		case twice:
 			item.Errorf(
 				"white space and upper case make no difference",
-				"duplicate class `%s`, first %s", class, place(first, item.Pos()),
+				"duplicate class `%s`, first %s", class, first.SeenFrom(item.Pos()),
 			)
 		}
-		folded[key] = item.Pos()
+		if !twice {
+			folded[key] = item.Pos()
+		}
 		l.classes = append(l.classes, class)
 	}
 	switch {

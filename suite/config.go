@@ -96,8 +96,8 @@ func (l *loader) generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 	return &c
 }
 
-// tailKeys are fields that are sent behind those of eval.ConfigKeys, in the order of their names, next to those of `extra`. Suites that had
-// them in `extra`, before evalrun knew them, send the same.
+// tailKeys are fields that are sent behind those of eval.ConfigKeys, in the order of their names, next to those of
+// `extra`. Suites that had them in `extra`, before evalrun knew them, send the same.
 func tailKeys() []string {
 	return []string{
 		"candidateCount", "seed", "presencePenalty", "frequencyPenalty", "responseMimeType", "responseSchema", "thinkingConfig",
@@ -174,7 +174,8 @@ func (l *loader) schema(n yamlnode.Node) json.RawMessage {
 	return n.JSON(nil)
 }
 
-// mappingIn reads the mapping in a JSON or YAML file of the suite's folder, as JSON. The file is a part of the suite from then on.
+// mappingIn reads the mapping in a JSON or YAML file of the suite's folder, as JSON. The file is a part of the suite
+// from then on.
 func (l *loader) mappingIn(file yamlnode.Node) json.RawMessage {
 	name := file.Str()
 	text, err := l.files.text(name)

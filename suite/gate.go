@@ -334,8 +334,10 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 	}
 	var out []eval.MetricMargin
 	if !n.IsMapping() {
+		seen := map[string]diag.Pos{}
 		for _, item := range n.Seq() {
 			name := item.Str()
+			first, twice := seen[name]
 			switch {
 			case !item.IsScalar(): // already reported
 			case eval.IsRatio(name):
@@ -345,8 +347,10 @@ func gated(m yamlnode.Map, margin float64) []eval.MetricMargin {
 				)
 			case margin == 0:
 				item.Errorf("`margin: 0.05` next to `metrics`", "the metric has no margin")
-			case slices.ContainsFunc(out, func(g eval.MetricMargin) bool { return g.Name == name }):
-				item.Errorf("", "duplicate metric `%s`", name)
+			case twice:
+				item.Errorf("remove one of them", "duplicate metric `%s`, first %s", name, first.SeenFrom(item.Pos()))
+			default:
+				seen[name] = item.Pos()
 			}
 			out = append(out, eval.MetricMargin{Name: name, Margin: margin})
 		}

@@ -81,9 +81,10 @@ func headersOf(n yamlnode.Node) iter.Seq2[yamlnode.Entry, string] {
 		for e := range n.Map().Entries() {
 			name := strings.ToLower(e.Name())
 			if first, twice := seen[name]; twice {
-				e.Key.Errorf("keep one of them", "duplicate header `%s`, first %s", e.Name(), place(first, e.Key.Pos()))
+				e.Key.Errorf("keep one of them", "duplicate header `%s`, first %s", e.Name(), first.SeenFrom(e.Key.Pos()))
+			} else {
+				seen[name] = e.Key.Pos()
 			}
-			seen[name] = e.Key.Pos()
 			switch {
 			case !headerName.Matches(e.Name()):
 				e.Key.Errorf("letters, digits and - are allowed", "`%s` is not the name of a header", diag.CleanLine(e.Name()))

@@ -80,16 +80,19 @@ func judgeChoices(n yamlnode.Node) []ownChoice {
 		return nil
 	}
 	var out []ownChoice
+	var places []diag.Pos // of the words
 	m := n.Map()
 	for e := range m.Entries() {
 		word := e.Name()
-		same := func(c ownChoice) bool { return strings.EqualFold(c.Word, word) }
+		same := slices.IndexFunc(out, func(c ownChoice) bool { return strings.EqualFold(c.Word, word) })
 		switch {
 		case strings.TrimSpace(word) != word || word == "" || strings.ContainsAny(word, "\r\n"):
 			e.Key.Errorf("one line without white space around it", "%q is not a word to choose", word)
-		case slices.ContainsFunc(out, same):
-			e.Key.Errorf("case does not matter in a reply", "`%s` is a choice already", word)
+		case same >= 0:
+			first := places[same].SeenFrom(e.Key.Pos())
+			e.Key.Errorf("case does not matter in a reply", "duplicate choice `%s`, first %s", word, first)
 		default:
+			places = append(places, e.Key.Pos())
 			out = append(out, ownChoice{word, e.Value.Float(0, 1)})
 		}
 	}

@@ -190,7 +190,7 @@ func unique(seen map[string]diag.Pos, name yamlnode.Node, what string) bool {
 		return false
 	}
 	if first, twice := seen[name.Str()]; twice {
-		name.Errorf("", "duplicate %s name `%s`, first %s", what, name.Str(), place(first, name.Pos()))
+		name.Errorf("", "duplicate %s name `%s`, first %s", what, name.Str(), first.SeenFrom(name.Pos()))
 		return false
 	}
 	seen[name.Str()] = name.Pos()

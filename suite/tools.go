@@ -160,7 +160,10 @@ func isToolName(n yamlnode.Node) bool {
 // isParameters checks a schema of arguments, and reports anything else.
 func isParameters(n yamlnode.Node) bool {
 	if !n.IsMapping() {
-		n.Errorf("such as {type: object, properties: {id: {type: string}}}", "`parameters` is a JSON Schema, a mapping, found %s", n.Describe())
+		n.Errorf(
+			"such as {type: object, properties: {id: {type: string}}}", "`parameters` is a JSON Schema, a mapping, found %s",
+			n.Describe(),
+		)
 		return false
 	}
 	kind := n.Map().Get("type")
@@ -206,7 +209,9 @@ func (t *toolReader) advise(m yamlnode.Map) {
 	choice, answered := t.prompt.ToolChoice, m.Has("toolResults")
 	switch {
 	case m.Has("maxSteps") && !answered && !t.undeclared:
-		m.Key("maxSteps").Warnf("add `toolResults`, or remove it", "`maxSteps` has no effect without `toolResults`: the model is called once")
+		m.Key("maxSteps").Warnf(
+			"add `toolResults`, or remove it", "`maxSteps` has no effect without `toolResults`: the model is called once",
+		)
 	case choice == nil || !answered:
 	case choice.Mode == tool.None:
 		m.Key("toolResults").Warnf("", "`toolChoice: none` lets the model call no function, so these are never used")

@@ -95,7 +95,10 @@ func (s *Suite) filtered(r *rows, diags *diag.List) iter.Seq[*row] {
 			case errors.As(err, &lack):
 				diags.Errorf(one.pos, lack.Hint, "`where` cannot be determined for the row: %s", lack.Message)
 			case err != nil:
-				diags.Errorf(one.pos, "a cell may be empty: count != \"\" and int(count) > 1", "`where` cannot be determined for the row: %s", err)
+				diags.Errorf(
+					one.pos, "a cell may be empty: count != \"\" and int(count) > 1", "`where` cannot be determined for the row: %s",
+					err,
+				)
 			}
 			if taken && !yield(one) {
 				return

@@ -1,4 +1,5 @@
-// Package tool holds the nouns of function calling: what a model may call, what it called, and what came back. It knows no protocol.
+// Package tool holds the nouns of function calling: what a model may call, what it called, and what came back. It
+// knows no protocol.
 package tool
 
 import "encoding/json"

@@ -35,8 +35,8 @@ func (a *answer) response() *eval.Response {
 	return &eval.Response{Candidates: []eval.Candidate{c}, Usage: a.usage}
 }
 
-// Candidate is the answer of an application: its text, its tool calls, and its own word for why the answer ended, "" when it gives none.
-// Calls come first: an application made them on its way to the text.
+// Candidate is the answer of an application: its text, its tool calls, and its own word for why the answer ended, ""
+// when it gives none. Calls come first: an application made them on its way to the text.
 func Candidate(text string, calls []tool.Call, word string) eval.Candidate {
 	c := eval.Candidate{Text: text}
 	if word == "" && text == "" && len(calls) > 0 {
@@ -88,8 +88,8 @@ func deref(text *string) string {
 	return *text
 }
 
-// errorOf is what the `error` of an answer says, "" when it says nothing: null, false, an empty text or an empty object are no error. Of
-// an object it is the message, if there is one.
+// errorOf is what the `error` of an answer says, "" when it says nothing: null, false, an empty text or an empty
+// object are no error. Of an object it is the message, if there is one.
 func errorOf(raw json.RawMessage) string {
 	var object struct {
 		Message json.RawMessage `json:"message"`

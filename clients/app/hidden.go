@@ -8,8 +8,9 @@ import (
 	"github.com/evalrun/evalrun/internal/secret"
 )
 
-// unshown takes secrets out of an answer once more, now that it is read: pieces of a stream are joined, and escapes of JSON are resolved.
-// What held one in pieces is not kept as it came: reading it again would put the pieces together.
+// unshown takes secrets out of an answer once more, now that it is read: pieces of a stream are joined, and escapes
+// of JSON are resolved. What held one in pieces is not kept as it came: reading it again would put the pieces
+// together.
 func unshown(resp *eval.Response, hidden *secret.Set) *eval.Response {
 	for i := range resp.Candidates {
 		c := &resp.Candidates[i]

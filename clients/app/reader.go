@@ -245,7 +245,8 @@ func (r *Reader) json(v any, data []byte) (*eval.Response, error) {
 	return resp, keeping(err, data)
 }
 
-// keeping is an error that keeps what came, which is JSON; nil for nil. What the application says of its own failure is no answer.
+// keeping is an error that keeps what came, which is JSON; nil for nil. What the application says of its own failure
+// is no answer.
 func keeping(err error, came []byte) error {
 	e := eval.AsError(err)
 	if e == nil || e.Kind == eval.KindApp {
@@ -282,8 +283,8 @@ type piece struct {
 	usage  *eval.Usage
 }
 
-// endsInCalls reports whether the answer is one of calls that the caller is to carry out, so that it needs no text. Calls that the
-// application has made on its way are none.
+// endsInCalls reports whether the answer is one of calls that the caller is to carry out, so that it needs no text.
+// Calls that the application has made on its way are none.
 func (p *piece) endsInCalls() bool {
 	reason, _ := finish(p.reason)
 	return len(p.calls) > 0 && reason == "TOOL_CALLS"
@@ -341,7 +342,8 @@ func (r *Reader) texts(v any, data []byte) ([]string, error) {
 	return r.answer.texts(v, data)
 }
 
-// toolCalls are the calls of a response, given as a list or one by one; found says that there was something, if only an empty list.
+// toolCalls are the calls of a response, given as a list or one by one; found says that there was something, if only
+// an empty list.
 func (r *Reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, err error) {
 	if r.calls == nil {
 		return nil, false, nil

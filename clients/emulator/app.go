@@ -43,7 +43,11 @@ func NewApp(key string) *App {
 	a.handle("/redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/chat", http.StatusFound) })
 	a.handle("/empty", func(http.ResponseWriter, *http.Request) {})
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("there is no %s %s here; there is POST %s", r.Method, r.URL.Path, strings.Join(a.names, ", ")))
+		refuse(
+			w,
+			http.StatusNotFound,
+			fmt.Sprintf("there is no %s %s here; there is POST %s", r.Method, r.URL.Path, strings.Join(a.names, ", ")),
+		)
 	})
 	return a
 }

@@ -124,6 +124,17 @@ func (e *Emulator) Stats() map[string]int64 {
 	return out
 }
 
+// Served lists the methods that were called, each with how often.
+func (e *Emulator) Served() []string {
+	var out []string
+	for _, method := range Methods() {
+		if n := e.served[method].Load(); n > 0 {
+			out = append(out, fmt.Sprintf("%s %d", method, n))
+		}
+	}
+	return out
+}
+
 // Echoed is how many calls got their prompt back, because no rule of the script is for it.
 func (e *Emulator) Echoed() int64 { return e.echoed.Load() }
 

@@ -127,7 +127,12 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 		page(w, http.StatusUnauthorized, "There is no client "+q.Get("client_id")+" here.", "")
 		return
 	case !loopbackRedirect(g.redirect):
-		page(w, http.StatusBadRequest, "The redirect address must be http://127.0.0.1, http://[::1] or http://localhost, with any port.", "")
+		page(
+			w,
+			http.StatusBadRequest,
+			"The redirect address must be http://127.0.0.1, http://[::1] or http://localhost, with any port.",
+			"",
+		)
 		return
 	}
 	if code, why := g.problem(q); code != "" {

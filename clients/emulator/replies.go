@@ -252,8 +252,8 @@ func (s *saying) heed(req *request) {
 	}
 }
 
-// shorten applies stop sequences and the limit of tokens to the text, and reports which sequence ended it, or that the limit cut it.
-// What comes after the cut, the calls, is left out.
+// shorten applies stop sequences and the limit of tokens to the text, and reports which sequence ended it, or that
+// the limit cut it. What comes after the cut, the calls, is left out.
 func (s *saying) shorten(c config, limit int) (stop string, cut bool) {
 	if s.text == nil {
 		return "", false

@@ -144,8 +144,8 @@ func (r *request) joinModelTurns() {
 	r.Contents = out
 }
 
-// tokens is what the emulator counts: the UTF-8 bytes of texts, functions and their declarations / 4 rounded up, 258 a piece of inline
-// data.
+// tokens is what the emulator counts: the UTF-8 bytes of texts, functions and their declarations / 4 rounded up, 258
+// a piece of inline data.
 func (r *request) tokens() int {
 	bytes := len(r.system())
 	for _, c := range r.Contents {

@@ -210,9 +210,9 @@ func (f *fault) readMalformed(v yamlnode.Node) {
 	}
 }
 
-// match finds the rule for a request, and how often it has matched by now. Where none matches, that is an empty rule, which echoes, and 0.
-// A judge whose reply did not count gets the same question once more: without a rule about the turn that says so, the rule of the question
-// answers again.
+// match finds the rule for a request, and how often it has matched by now. Where none matches, that is an empty rule,
+// which echoes, and 0. A judge whose reply did not count gets the same question once more: without a rule about the
+// turn that says so, the rule of the question answers again.
 func (s *Script) match(req *request, model string) (*rule, int64) {
 	i := s.find(req, model, req.prompt())
 	if question, repeated := req.repeatedQuestion(); repeated && (i < 0 || s.rules[i].saysAny()) {

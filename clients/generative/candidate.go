@@ -176,7 +176,8 @@ func (p *part) mark(at int) mark {
 // callsReason is the finish reason of an answer that ends in calls of functions.
 const callsReason = "TOOL_CALLS"
 
-// endInCalls says by the finish reason that an answer ends in calls, unless the service gives another reason than that it is complete.
+// endInCalls says by the finish reason that an answer ends in calls, unless the service gives another reason than
+// that it is complete.
 func endInCalls(c *eval.Candidate) {
 	parts := c.Parts
 	for len(parts) > 0 && parts[len(parts)-1].Reasoning != "" {

@@ -105,8 +105,8 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 	return p.Response, nil
 }
 
-// ParseReply decodes a reply of the service that was kept in a file: the answer to generateContent, or the array of a stream, in either
-// spelling of its keys. The error is an *eval.Error; the reply of a failed call is one.
+// ParseReply decodes a reply of the service that was kept in a file: the answer to generateContent, or the array of a
+// stream, in either spelling of its keys. The error is an *eval.Error; the reply of a failed call is one.
 func ParseReply(data []byte) (*eval.Response, error) {
 	data = wirejson.CamelKeys(bytes.TrimSpace(data))
 	if len(data) == 0 || data[0] != '[' {

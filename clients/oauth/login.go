@@ -163,7 +163,9 @@ func (a *attempt) exchange(ctx context.Context, got answer) (*Token, error) {
 	case got.refusal == "access_denied":
 		return nil, fmt.Errorf("%w: nothing was granted", ErrDenied)
 	case got.refusal != "":
-		return nil, fmt.Errorf("the authorization server refuses: %w", a.Client.refusal(got.refusal, got.description, a.state, a.verifier))
+		return nil, fmt.Errorf(
+			"the authorization server refuses: %w", a.Client.refusal(got.refusal, got.description, a.state, a.verifier),
+		)
 	}
 	fresh, err := a.Client.token(ctx, func(ctx context.Context, c *oauth2.Config) (*oauth2.Token, error) {
 		return c.Exchange(ctx, got.code, oauth2.VerifierOption(a.verifier))

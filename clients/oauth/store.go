@@ -77,7 +77,9 @@ func (s *LoginFile) parse() (*Token, error) {
 	case err != nil || file.Version == 0 || file.Client.ID == "":
 		return nil, fmt.Errorf("%s is damaged; %s", s.Path, LoginHint)
 	case file.Version != storeVersion:
-		return nil, fmt.Errorf("%s is of version %d, and this evalrun reads version %d; %s", s.Path, file.Version, storeVersion, LoginHint)
+		return nil, fmt.Errorf(
+			"%s is of version %d, and this evalrun reads version %d; %s", s.Path, file.Version, storeVersion, LoginHint,
+		)
 	}
 	return file.Token, nil
 }

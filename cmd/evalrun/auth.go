@@ -232,7 +232,12 @@ func (a *app) logoutCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.logout(cmd.Context(), revokeURL) },
 	}
 	cmd.Flags().
-		StringVar(&revokeURL, "revoke-url", "", "`URL` of the server's revocation endpoint (default revoke_uri of the client secrets file)")
+		StringVar(
+			&revokeURL,
+			"revoke-url",
+			"",
+			"`URL` of the server's revocation endpoint (default revoke_uri of the client secrets file)",
+		)
 	return cmd
 }
 

@@ -72,7 +72,12 @@ func chooseFlags(fs *pflag.FlagSet, o *compareOptions) {
 		&o.Judge.Criteria, "criteria", "",
 		"with --choose, `TEXT` that says what makes an answer better (default the judge's in the suite)",
 	)
-	fs.StringVar(&o.Judge.Suite, "suite", "", "with --choose, take the judge from the suite `FILE` (default that of HEAD, as it was)")
+	fs.StringVar(
+		&o.Judge.Suite,
+		"suite",
+		"",
+		"with --choose, take the judge from the suite `FILE` (default that of HEAD, as it was)",
+	)
 	f := &o.Judge.Flags
 	flags.Service(fs, f)
 	flags.Limits(fs, f)

@@ -80,7 +80,11 @@ func (a *app) writeCheckup(c *setup.Checkup) error {
 		counts[check.State]++
 		a.writeCheck(&p, &check)
 	}
-	p.Printf("\n%s, %s\n", diag.Count(counts[setup.Problem], string(setup.Problem)), diag.Count(counts[setup.Warning], string(setup.Warning)))
+	p.Printf(
+		"\n%s, %s\n",
+		diag.Count(counts[setup.Problem], string(setup.Problem)),
+		diag.Count(counts[setup.Warning], string(setup.Warning)),
+	)
 	return p.Err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/evalrun/evalrun/internal/flags"
 	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/setup"
 )
 
 // embedOptions are the flags of `evalrun embed`.
@@ -37,7 +36,7 @@ func (a *app) embedCommand() *cobra.Command {
 }
 
 func (a *app) embed(ctx context.Context, files []string, o embedOptions) error {
-	texts, err := setup.ReadTexts(a.in, files, o.whole)
+	texts, err := job.ReadTexts(a.in, files, o.whole)
 	if err != nil {
 		return err
 	}

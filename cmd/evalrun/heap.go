@@ -10,8 +10,8 @@ import (
 // costs little, and at most mostGarbage. In a large heap it is a third of what has pointers: that is what a collection costs.
 const leastGarbage, mostGarbage = 12 << 20, 32 << 20
 
-// garbagePercent is how much garbage there may be next to so much that is alive, in percent of that. scanned is the part of it that may
-// have pointers.
+// garbagePercent is how much garbage there may be next to so much that is alive, in percent of that. scanned is the
+// part of it that may have pointers.
 func garbagePercent(live, scanned uint64) int {
 	live = max(live, 4<<20) // Go lets a heap grow to this, times the percentage, before it looks at it
 	garbage := min(max(live, leastGarbage), mostGarbage)

@@ -81,8 +81,8 @@ func TestPagesFitNarrowTerminals(t *testing.T) {
 func TestDoctorPagesExist(t *testing.T) {
 	t.Parallel()
 	var pages [][]string
-	for _, file := range []string{"doctor", "service", "named"} {
-		code, err := os.ReadFile("../../internal/doctor/" + file + ".go")
+	for _, file := range []string{"", "_service", "_named"} {
+		code, err := os.ReadFile("../../internal/setup/doctor" + file + ".go")
 		expect.OK(t, err)
 		named := regexp.MustCompile(`(?s)d\.(?:problem|warning)\(.{1,600}?"([^",\n]*)",?\s*\)\n`).FindAllStringSubmatch(string(code), -1)
 		pages = append(pages, named...)

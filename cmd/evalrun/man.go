@@ -95,7 +95,10 @@ func manualPage(cmd *cobra.Command) string {
 	if parent := cmd.Parent(); parent != nil {
 		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", quoteRoff(pageName(parent)))
 	} else {
-		fmt.Fprintf(&b, ".SH PAGES\nShown by\n.BR \"evalrun help\" :\n.PP\n.nf\n%s\n.fi\n", roff(strings.TrimRight(authoring.PageList(), "\n")))
+		fmt.Fprintf(
+			&b, ".SH PAGES\nShown by\n.BR \"evalrun help\" :\n.PP\n.nf\n%s\n.fi\n",
+			roff(strings.TrimRight(authoring.PageList(), "\n")),
+		)
 	}
 	return b.String()
 }

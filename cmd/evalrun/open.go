@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// open shows the HTML report of a run in the browser. It writes one into the run directory if none was written. A browser that cannot be
-// opened is a notice with the path.
+// open shows the HTML report of a run in the browser. It writes one into the run directory if none was written. A
+// browser that cannot be opened is a notice with the path.
 func (a *app) open(r *evalrun.Result) error {
 	path := ""
 	for _, line := range r.Reports {

@@ -191,7 +191,10 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 	}
 	trials := trialsOf(arm)
 	if arm.App != "" {
-		p.Printf("%s: %s, %s, %d prompt tokens, estimated\n", diag.CleanLine(arm.Arm), diag.CleanLine(arm.App), trials, arm.PromptTokens)
+		p.Printf(
+			"%s: %s, %s, %d prompt tokens, estimated\n",
+			diag.CleanLine(arm.Arm), diag.CleanLine(arm.App), trials, arm.PromptTokens,
+		)
 		return
 	}
 	model := arm.Model
@@ -204,7 +207,10 @@ func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) 
 	if arm.Stream {
 		model += ", streamed"
 	}
-	p.Printf("%s: %s, %s, %d prompt tokens, output up to %s\n", arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens))
+	p.Printf(
+		"%s: %s, %s, %d prompt tokens, output up to %s\n",
+		arm.Arm, model, trials, arm.PromptTokens, unlimited(arm.MaxOutputTokens),
+	)
 }
 
 // trialsOf is the number of an arm's trials, with the number of calls when a trial may take several.
@@ -245,7 +251,10 @@ func writeCalls(p *term.Printer, f *forecast.Forecast) {
 	if f.MostGenerateCalls > f.GenerateCalls {
 		generate += fmt.Sprintf(" to %d", f.MostGenerateCalls)
 	}
-	p.Printf("calls: %s%s to generate, %d to count, %sat most %d with every retry\n", apps, generate, f.CountCalls, embed, f.MaxCalls)
+	p.Printf(
+		"calls: %s%s to generate, %d to count, %sat most %d with every retry\n",
+		apps, generate, f.CountCalls, embed, f.MaxCalls,
+	)
 }
 
 func writeTokens(p *term.Printer, f *forecast.Forecast) {

@@ -97,32 +97,11 @@ func quietFlags(fs *pflag.FlagSet, o *runOptions) {
 
 // options are the flags as package evalrun takes them.
 func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
-	options := evalrun.Options{
-		Suites:    files,
-		Service:   o.ServiceOptions,
-		Limits:    o.LimitOptions,
-		Selection: o.SelectionOptions,
-		Sources:   o.SourceOptions,
-		Gate:      o.GateOptions,
-		Ledger:    evalrun.LedgerOptions(o.Ledger),
-		Vars:      o.Vars,
-		Seed:      o.Seed,
-		Out:       o.Out,
-		Reports:   flags.WithTable(o.Reports),
-		Stdout:    a.out,
-		Untrusted: o.Untrusted,
-		Allow:     o.Allow,
-		Trust:     o.Trust,
-		NoContent: o.NoContent,
-		Name:      o.Name,
-		Labels:    o.Labels,
-		Getenv:    a.getenv,
-		Version:   buildVersion(),
-		Interrupt: signals,
-	}
-	if o.ProjectFile != nil {
-		options.ProjectFile = o.ProjectFile.Path
-	}
+	options := flags.RunOptions(files, &o.Flags)
+	options.Stdout = a.out
+	options.Getenv = a.getenv
+	options.Version = buildVersion()
+	options.Interrupt = signals
 	if a.watching != nil {
 		options.Reading, options.Listing = a.watching.note, a.watching.list
 	}
@@ -242,7 +221,8 @@ func (s *shown) begin(r *evalrun.Result) {
 	}
 }
 
-// ended names the reports, unless the table does, and gives the exit code. err is why there is no result, or what failed next to it.
+// ended names the reports, unless the table does, and gives the exit code. err is why there is no result, or what
+// failed next to it.
 func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	if r == nil {
 		return err

@@ -30,7 +30,12 @@ func (a *app) validateCommand() *cobra.Command {
 			return exit.BadInput("there is no format %q; %s", format, diag.DidYouMean(format, validateFormats))
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "report as `FORMAT`: text, json (for editors) or github (annotations of GitHub Actions)")
+	cmd.Flags().StringVar(
+		&format,
+		"format",
+		"text",
+		"report as `FORMAT`: text, json (for editors) or github (annotations of GitHub Actions)",
+	)
 	flags.Select(cmd.Flags(), &f)
 	flags.Seed(cmd.Flags(), &f)
 	flags.CompleteSelection(cmd)

@@ -27,7 +27,8 @@ type watching struct {
 	runs   int
 }
 
-// watch runs suites, and again what a change of their files affects, until a signal ends it. The exit code is that of the last run.
+// watch runs suites, and again what a change of their files affects, until a signal ends it. The exit code is that of
+// the last run.
 func (a *app) watch(ctx context.Context, quiet bool) error {
 	signals, release := a.signals()
 	defer release()
@@ -115,8 +116,8 @@ func (w *watching) wait(ctx context.Context, signals <-chan os.Signal) (files ma
 	}
 }
 
-// watches prepares a run for --watch: its suites, the files that it reads, and answers out of the cache. The emulator costs nothing, and
-// its script may have changed.
+// watches prepares a run for --watch: its suites, the files that it reads, and answers out of the cache. The emulator
+// costs nothing, and its script may have changed.
 func (a *app) watches(suites []string, o *runOptions) []string {
 	w := a.watching
 	if w == nil {

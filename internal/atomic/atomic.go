@@ -19,8 +19,8 @@ import (
 // Prefix is what the names of temporary files begin with.
 const Prefix = ".evalrun-"
 
-// Write replaces the file at path by what write writes. A file that is there keeps its permissions, a new one gets perm. The folder must be
-// there.
+// Write replaces the file at path by what write writes. A file that is there keeps its permissions, a new one gets
+// perm. The folder must be there.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	Sweep(dir)
@@ -51,8 +51,8 @@ func Perm(stat func(string) (fs.FileInfo, error), path string, perm fs.FileMode)
 	return perm
 }
 
-// create makes a temporary file that is locked until it is released. Another process may sweep it away before that, and then it makes
-// another one.
+// create makes a temporary file that is locked until it is released. Another process may sweep it away before that,
+// and then it makes another one.
 func create(dir string) (temp *os.File, release func(), err error) {
 	for {
 		temp, err = os.CreateTemp(dir, Prefix+"*")

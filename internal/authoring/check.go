@@ -21,8 +21,8 @@ func (c *Checked) Bad() bool { return c.problems.HasErrors() }
 // Problems is what was found elsewhere, to be written.
 func Problems(found *diag.List) *Checked { return &Checked{problems: *found} }
 
-// Check checks suites and what they are to be run with. Problems of files are in what it returns. The error is about no file, and is one of
-// the problems too.
+// Check checks suites and what they are to be run with. Problems of files are in what it returns. The error is about
+// no file, and is one of the problems too.
 func Check(files []string, f job.Flags, getenv func(string) string) (*Checked, error) {
 	c := &Checked{files: files}
 	err := c.check(f, getenv)

@@ -13,7 +13,8 @@ import (
 	"github.com/evalrun/evalrun/internal/promptfoo"
 )
 
-// ImportFolder is where an import goes when nothing else is said: next to the configuration, so that the author's code finds its modules.
+// ImportFolder is where an import goes when nothing else is said: next to the configuration, so that the author's
+// code finds its modules.
 const ImportFolder = "evalrun"
 
 // Imported is what an import has written.
@@ -26,9 +27,9 @@ type Imported struct {
 	Inexpressible int      // keys that a suite cannot express
 }
 
-// ImportPromptfoo converts a promptfoo configuration into a suite in a folder. Without a name the configuration is the one in the current
-// folder; without a folder it is ImportFolder next to the configuration. The error is a *job.BadFiles for invalid YAML, and nothing is
-// written then.
+// ImportPromptfoo converts a promptfoo configuration into a suite in a folder. Without a name the configuration is
+// the one in the current folder; without a folder it is ImportFolder next to the configuration. The error is a
+// *job.BadFiles for invalid YAML, and nothing is written then.
 func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported, error) {
 	config, err := configuration(config)
 	if err != nil {

@@ -46,7 +46,10 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 		at := slices.IndexFunc(suites, func(r *rankedSuite) bool { return r.name == s.Suite })
 		if at < 0 {
 			at = len(suites)
-			suites = append(suites, &rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}, known: map[[2]int]*compare.Case{}})
+			suites = append(
+				suites,
+				&rankedSuite{name: s.Suite, chooser: c, reader: pairReader{chooser: c}, known: map[[2]int]*compare.Case{}},
+			)
 		}
 		suites[at].sides = append(suites[at].sides, s)
 	}

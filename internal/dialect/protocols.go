@@ -1,5 +1,6 @@
-// Package dialect speaks to named services: which client has the protocol of a service, what it can do, and what opens the service. That
-// is a key, headers, or a token that a program prints (Printed). It makes single attempts and knows of no limits.
+// Package dialect speaks to named services: which client has the protocol of a service, what it can do, and what
+// opens the service. That is a key, headers, or a token that a program prints (Printed). It makes single attempts and
+// knows of no limits.
 package dialect
 
 import (
@@ -65,7 +66,8 @@ func Can(name, method string) (ok bool) {
 	return ok
 }
 
-// AsService makes a service of a client: what it cannot do is an error, and nothing is sent. Without metadata it describes no models.
+// AsService makes a service of a client: what it cannot do is an error, and nothing is sent. Without metadata it
+// describes no models.
 func AsService(one Speaker, noMetadata bool) flow.Service { return adapted{one, noMetadata} }
 
 // adapted is a client as a service.

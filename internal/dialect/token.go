@@ -137,8 +137,8 @@ func (p *Printed) print(before string) (string, error) {
 	return token, nil
 }
 
-// likeTokens are words of what a program printed that may be tokens: it may have failed after it had one, and say it again. A word by
-// itself is one, whatever its length.
+// likeTokens are words of what a program printed that may be tokens: it may have failed after it had one, and say it
+// again. A word by itself is one, whatever its length.
 func likeTokens(printed string) []string {
 	all := strings.Fields(printed)
 	if len(all) == 1 {

@@ -53,8 +53,8 @@ func Of(err error) int {
 	return CodeBadInput
 }
 
-// OfSignal is the exit code of a command that a signal ended, by the signal's name. SIGHUP, from a terminal that goes away, counts as
-// SIGTERM.
+// OfSignal is the exit code of a command that a signal ended, by the signal's name. SIGHUP, from a terminal that goes
+// away, counts as SIGTERM.
 func OfSignal(name string) int {
 	if name == syscall.SIGTERM.String() || name == syscall.SIGHUP.String() {
 		return CodeTerminated

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// Catch waits in a goroutine for a signal or the end of ctx, and calls act after a signal. caught waits until that goroutine has ended, for
-// which ctx has to end or act to return, and gives the name of the signal, "" for none.
+// Catch waits in a goroutine for a signal or the end of ctx, and calls act after a signal. caught waits until that
+// goroutine has ended, for which ctx has to end or act to return, and gives the name of the signal, "" for none.
 func Catch(ctx context.Context, signals <-chan os.Signal, act func()) (caught func() string) {
 	var name string
 	ended := make(chan struct{})
@@ -25,7 +25,8 @@ func Catch(ctx context.Context, signals <-chan os.Signal, act func()) (caught fu
 	}
 }
 
-// Until is a context that a signal ends, and a function that ends it and gives the exit code that the signal means, CodeOK without one.
+// Until is a context that a signal ends, and a function that ends it and gives the exit code that the signal means,
+// CodeOK without one.
 func Until(ctx context.Context, signals <-chan os.Signal) (until context.Context, end func() (code int)) {
 	until, cancel := context.WithCancel(ctx)
 	caught := Catch(until, signals, cancel)

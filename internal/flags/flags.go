@@ -1,4 +1,5 @@
-// Package flags binds the choices of a command to the flags that several commands share, and completes them in a shell.
+// Package flags binds the choices of a command to the flags that several commands share, completes them in a shell, and
+// makes the options of package evalrun of them.
 package flags
 
 import (
@@ -54,13 +55,28 @@ func Seed(fs *pflag.FlagSet, f *job.Flags) {
 // Address name the service.
 func Address(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.BaseURL, "base-url", "", "send requests to the service at `URL` (EVALRUN_BASE_URL, service.baseUrl)")
-	fs.StringVar(&f.APIVersion, "api-version", "", "use `VERSION` v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)")
-	fs.StringVar(&f.HeaderPrefix, "header-prefix", "", "begin the service's headers with `PREFIX` (EVALRUN_HEADER_PREFIX; default x-svc)")
+	fs.StringVar(
+		&f.APIVersion,
+		"api-version",
+		"",
+		"use `VERSION` v1 or v1beta (EVALRUN_API_VERSION, service.apiVersion; default v1)",
+	)
+	fs.StringVar(
+		&f.HeaderPrefix,
+		"header-prefix",
+		"",
+		"begin the service's headers with `PREFIX` (EVALRUN_HEADER_PREFIX; default x-svc)",
+	)
 }
 
 // Project names the cloud project.
 func Project(fs *pflag.FlagSet, f *job.Flags) {
-	fs.StringVar(&f.Project, "project", "", "cloud project `ID`, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)")
+	fs.StringVar(
+		&f.Project,
+		"project",
+		"",
+		"cloud project `ID`, with oauth (EVALRUN_PROJECT; default the one of the client secrets file)",
+	)
 }
 
 // Limits bound what is sent.
@@ -166,8 +182,8 @@ func Reports(fs *pflag.FlagSet, f *job.Flags) {
 			"; without FILE to standard output (default table; repeatable)")
 }
 
-// JSON lets a command that lists something print it for programs. -o json is the same, as it is for reports of a run. Its long name
-// is not `report`: that is a key of project files.
+// JSON lets a command that lists something print it for programs. -o json is the same, as it is for reports of a run.
+// Its long name is not `report`: that is a key of project files.
 func JSON(fs *pflag.FlagSet, p *bool) {
 	fs.BoolVar(p, "json", false, "print JSON")
 	fs.VarP((*jsonFormat)(p), "format", "o", "print as table or json")

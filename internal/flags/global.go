@@ -61,8 +61,8 @@ func (c *Color) Set(s string) error {
 	return nil
 }
 
-// On reports whether there are colours. Without a word of the flag NO_COLOR turns them off and FORCE_COLOR or CLICOLOR_FORCE on; without
-// those a terminal has them, unless it is dumb.
+// On reports whether there are colours. Without a word of the flag NO_COLOR turns them off and FORCE_COLOR or
+// CLICOLOR_FORCE on; without those a terminal has them, unless it is dumb.
 func (c *Color) On(terminal bool, getenv func(string) string) bool {
 	switch {
 	case *c == colorAlways || *c == colorNever:

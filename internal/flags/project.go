@@ -30,8 +30,8 @@ func Config(cmd *cobra.Command, f *job.Flags) {
 	}
 }
 
-// ConfigSuites is Config for a command whose arguments are suites: without any they are those of the run of --failed-in, if that is given,
-// else those of the project file.
+// ConfigSuites is Config for a command whose arguments are suites: without any they are those of the run of
+// --failed-in, if that is given, else those of the project file.
 func ConfigSuites(cmd *cobra.Command, f *job.Flags) {
 	c := configFlags(cmd)
 	run := cmd.RunE

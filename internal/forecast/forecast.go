@@ -128,7 +128,8 @@ func (f *Forecast) gateOf(arm *verdict.ArmOutlook) GateOutlook {
 	return g
 }
 
-// CountPrompts reports how many tokens the prompt of each case on each arm has, and returns those of all trials, repeats included.
+// CountPrompts reports how many tokens the prompt of each case on each arm has, and returns those of all trials,
+// repeats included.
 func CountPrompts(
 	ctx context.Context, plan *runner.Plan, counter runner.TokenCounter, report func(PromptCount) error,
 ) (total int, err error) {
@@ -398,7 +399,9 @@ func (f *Forecast) budgets(l *suite.Limits, steps int) {
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {
 		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls is too small for %d", l.BudgetCalls, f.calls()))
 	} else if most := f.calls() + f.JudgeCalls + f.MostGenerateCalls - f.GenerateCalls + steps; l.BudgetCalls > 0 && most > l.BudgetCalls {
-		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most))
+		f.Problems = append(
+			f.Problems, fmt.Sprintf("the budget of %d calls may be too small: up to %d are possible", l.BudgetCalls, most),
+		)
 	}
 	if l.BudgetMoney > 0 && f.MostCost > l.BudgetMoney {
 		f.Problems = append(
@@ -407,6 +410,9 @@ func (f *Forecast) budgets(l *suite.Limits, steps int) {
 		)
 	}
 	if l.BudgetTokens > 0 && tokens > l.BudgetTokens {
-		f.Problems = append(f.Problems, fmt.Sprintf("the budget of %d tokens may be too small: up to %d are possible", l.BudgetTokens, tokens))
+		f.Problems = append(
+			f.Problems,
+			fmt.Sprintf("the budget of %d tokens may be too small: up to %d are possible", l.BudgetTokens, tokens),
+		)
 	}
 }

@@ -156,7 +156,9 @@ func (s *Session) checkVariables(sends bool) error {
 		}
 		for name, pos := range arm.Target.App.Unset(!sends) {
 			if missing[name] == "" {
-				missing[name] = fmt.Sprintf("the environment variable %s is not set, and the target `%s` needs it (%s)", name, arm.Target.Name, pos)
+				missing[name] = fmt.Sprintf(
+					"the environment variable %s is not set, and the target `%s` needs it (%s)", name, arm.Target.Name, pos,
+				)
 			}
 		}
 	}

@@ -10,12 +10,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/estimate"
 	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/runner"
 )
-
-// Text is a text to embed and its place, for messages.
-type Text struct{ Where, Text string }
 
 // Embedded is a text with its vector.
 type Embedded struct {
@@ -24,9 +22,9 @@ type Embedded struct {
 	Values []float64 `json:"values"`
 }
 
-// Embed yields the vectors of texts in their order, and at last an error if there is one. A text that the model does not take is found
-// before the first of them is sent.
-func (s *Session) Embed(ctx context.Context, model string, texts []Text) iter.Seq2[Embedded, error] {
+// Embed yields the vectors of texts in their order, and at last an error if there is one. A text that the model does
+// not take is found before the first of them is sent.
+func (s *Session) Embed(ctx context.Context, model string, texts []job.Text) iter.Seq2[Embedded, error] {
 	return func(yield func(Embedded, error) bool) {
 		if err := s.checkTexts(ctx, model, texts); err != nil {
 			yield(Embedded{}, err)
@@ -54,7 +52,7 @@ func (s *Session) Embed(ctx context.Context, model string, texts []Text) iter.Se
 }
 
 // checkTexts compares the texts with what the model takes, as its metadata say it.
-func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) error {
+func (s *Session) checkTexts(ctx context.Context, model string, texts []job.Text) error {
 	m, err := s.service.Model(ctx, s.Settings.Service.APIVersion, model)
 	switch e := eval.AsError(err); {
 	case e == nil:
@@ -73,7 +71,9 @@ func (s *Session) checkTexts(ctx context.Context, model string, texts []Text) er
 		m = service.NamedModel(model)
 	}
 	if m != nil && !m.Supports(service.MethodEmbed) {
-		return exit.BadInput("the model %s does not support %s; it supports %v", model, service.MethodEmbed, m.SupportedGenerationMethods)
+		return exit.BadInput(
+			"the model %s does not support %s; it supports %v", model, service.MethodEmbed, m.SupportedGenerationMethods,
+		)
 	}
 	for _, t := range texts {
 		n := estimate.Tokens(len(t.Text))
@@ -144,7 +144,7 @@ func (s *Session) noModel(ctx context.Context, id, method string, e *eval.Error)
 }
 
 // batchOf is how many of the texts go into one call.
-func batchOf(texts []Text) int {
+func batchOf(texts []job.Text) int {
 	n, size := 0, 0
 	for n < len(texts) && n < service.MaxEmbedTexts && (n == 0 || size+len(texts[n].Text) <= service.MaxEmbedBytes) {
 		size += len(texts[n].Text)

@@ -64,8 +64,9 @@ func (s *Session) openHere() (*here, error) {
 	return h, nil
 }
 
-// Executor opens the way to the services and applications of a job that was loaded and settled, without limits, retries and records: for
-// attempts that another process wants made. Programs run in copies of their workspaces below dir. Close the session.
+// Executor opens the way to the services and applications of a job that was loaded and settled, without limits,
+// retries and records: for attempts that another process wants made. Programs run in copies of their workspaces below
+// dir. Close the session.
 func Executor(j *job.Job, version, dir string, notice func(string)) (flow.Executor, *Session, error) {
 	own := *j
 	s := newSession(&own, version, notice)

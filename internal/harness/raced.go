@@ -5,8 +5,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// deferUnsent keeps a result for the end of a race on recorded answers, and reports whether it did. The arm of such a result had left
-// the race by earlier scores, and is in it by the current ones.
+// deferUnsent keeps a result for the end of a race on recorded answers, and reports whether it did. The arm of such a
+// result had left the race by earlier scores, and is in it by the current ones.
 func (c *consumer) deferUnsent(r *eval.Result) bool {
 	if c.early == nil || r.Outcome != eval.Skip || r.SkipReason != journal.SkipRace || c.early.Left(&r.Trial) {
 		return false

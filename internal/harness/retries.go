@@ -51,8 +51,8 @@ func (r *retries) first(peer string) bool {
 	return true
 }
 
-// ReportRetries has report take each retry during a run, and before it where early says so. Else a peer that lets the plan wait is one
-// notice. It is called before Plan.
+// ReportRetries has report take each retry during a run, and before it where early says so. Else a peer that lets the
+// plan wait is one notice. It is called before Plan.
 func (s *Session) ReportRetries(report func(string), early bool) {
 	s.retries.report, s.retries.early = report, early
 }

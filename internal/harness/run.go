@@ -1,19 +1,16 @@
-// Package harness carries out a job, from the first call to the run file. It opens the way to services and applications, puts limits,
-// retries and caches around it, and runs a plan into a journal. It continues runs and judges their answers again too, and gets the
-// vectors of texts (Session.Embed).
+// Package harness carries out a job, from the first call to the run file. It opens the way to services and
+// applications, puts limits, retries and caches around it, and runs a plan into a journal. It continues runs and
+// judges their answers again too, and gets the vectors of texts (Session.Embed).
 //
 // The consumer loop in this file is the one place that appends to the journal, moves the progress and decides to stop.
 //
-// The usual order: Connect, Session.Plan, Session.Run. A run that is continued has NewTodo and Session.Resume instead. Package job
-// comes before, package verdict applies the gate, and package output writes reports.
+// The usual order: Connect, Session.Plan, Session.Run. A run that is continued has NewTodo and Session.Resume
+// instead. Package job comes before, package verdict applies the gate, and package output writes reports.
 package harness
 
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
@@ -25,8 +22,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/flow"
-	"github.com/evalrun/evalrun/internal/job"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/runner"
@@ -146,72 +141,6 @@ func (s *Session) stopping(ctx context.Context, signals <-chan os.Signal, cancel
 		return
 	}
 	cancel()
-}
-
-// header is the first line of the run file: all that resume, rescore and reports must know without the suites and flags. What the
-// environment or a file of the machine could change later is written out.
-func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
-	now := time.Now().UTC()
-	kept := s.Flags
-	if kept.NoContent { // what variables hold is part of prompts
-		kept.Vars = nil
-	}
-	kept.Absolute()
-	if kept.Race != "" { // what the project file says is not in the header
-		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.ByProject().Rule.Alpha)
-	}
-	if chosen := s.Settings.Selection; chosen != nil {
-		kept.FailedIn = chosen.FailedIn
-		kept.ChangedSince = chosen.ChangedSince
-		kept.Sample = chosen.Sample
-		kept.Selected = chosen.Places
-	}
-	run := &eval.Run{
-		ID:         rundir.NewID(now),
-		StartedAt:  now.Format(time.RFC3339Nano),
-		Service:    s.Settings.Service,
-		Emulator:   s.Emulated(),
-		Models:     plan.Models,
-		Flags:      &kept.Options,
-		RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()),
-		Plan: eval.RunPlan{
-			Trials:  plan.Size(),
-			Arms:    plan.ArmNames(),
-			Targets: plan.Targets(),
-			Shard:   plan.Shard(),
-		}, Tool: "evalrun " + s.Version,
-	}
-	switch {
-	case s.offline():
-		run.Replay = cmp.Or(s.Flags.Replay, s.Flags.Answers)
-	case s.Flags.Emulator != "":
-		run.Service.BaseURL = emulated // its address is another one each time
-	}
-	if s.Settings.Prices != nil {
-		run.Prices, _ = json.Marshal(s.Settings.Prices) // names and finite numbers always encode
-	}
-	run.Services = s.runServices()
-	run.Cache = s.Flags.Cache
-	s.Identify(run)
-	s.origin.recordOrigin(run, s.Flags.AskJudges)
-	if run.Models == nil {
-		run.Models = []eval.Model{}
-	}
-	for i, one := range plan.Suites {
-		run.Suites = append(run.Suites, eval.RunSuite{
-			Name: one.Name, File: one.File, Hash: one.Hash(), Gate: gates[i],
-			Snapshot: job.SnapshotDir(i) + one.Base(), Dir: s.Dir(i), Classes: one.Classes(),
-		})
-		s.NoteEarlier(one, &run.Suites[i])
-	}
-	return run
-}
-
-// randomSeed orders the schedule of a run without a seed, so that nightly runs do not always begin with the same cases.
-func randomSeed() uint64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:])                        // it never fails
-	return binary.LittleEndian.Uint64(b[:]) >> 11 // JSON numbers are good for 53 bits
 }
 
 // consumer is the loop over the results.
@@ -398,7 +327,10 @@ func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 	case e.Kind == eval.KindAuth:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
 	case e.Kind == eval.KindQuota && e.Permanent && to != nil:
-		c.halt(eval.EndStopped, fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e))
+		c.halt(
+			eval.EndStopped,
+			fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e),
+		)
 	case e.Kind == eval.KindQuota && e.Permanent:
 		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
 	case e.Kind == eval.KindTransport && e.Gone && (to == nil || len(c.targets) == 1): // trials of other targets can continue

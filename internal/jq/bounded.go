@@ -242,7 +242,8 @@ func shallow(v any) int {
 	return 0
 }
 
-// product is about how much memory a product takes: a text times a number is that many copies of it, and objects are merged in depth.
+// product is about how much memory a product takes: a text times a number is that many copies of it, and objects are
+// merged in depth.
 func product(l, r any) int {
 	text, isText := l.(string)
 	times := r

@@ -1,5 +1,5 @@
-// Package jq runs expressions of jq over JSON values, within bounds on steps, on time, and on what they make. An expression of an untrusted
-// suite may only pick: see Expression.OnlyPicks.
+// Package jq runs expressions of jq over JSON values, within bounds on steps, on time, and on what they make. An
+// expression of an untrusted suite may only pick: see Expression.OnlyPicks.
 //
 // The usual order: Compile once, Run for each value.
 package jq
@@ -174,7 +174,8 @@ func (e *Code) bounded(err error) error {
 	return err
 }
 
-// Line is a result as `jq -r` writes it. It takes its bytes out of room; what does not fit is not written, and room is then below zero.
+// Line is a result as `jq -r` writes it. It takes its bytes out of room; what does not fit is not written, and room
+// is then below zero.
 func Line(v any, room *int) (string, error) {
 	if s, ok := v.(string); ok {
 		*room -= len(s) + 1

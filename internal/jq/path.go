@@ -7,8 +7,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Most expressions are paths such as .reply.text or .choices[0].message.content. They need no machine, no clock and no meter: what they
-// give is there already.
+// Most expressions are paths such as .reply.text or .choices[0].message.content. They need no machine, no clock and
+// no meter: what they give is there already.
 
 // step is a key of an object, or a place in a list.
 type step struct {

@@ -18,8 +18,8 @@ import (
 type AgreementReport struct {
 	Judges []Agreement `json:"judges"`
 	Untold int         `json:"untold"` // labelled answers that no judge scored, or that did not come
-	// Divided counts answers with as many people for pass as for fail, and Elsewhere labelled answers that the run does not have. People
-	// says how far people agree. All three are about labels of evalrun view.
+	// Divided counts answers with as many people for pass as for fail, and Elsewhere labelled answers that the run
+	// does not have. People says how far people agree. All three are about labels of evalrun view.
 	Divided   int      `json:"divided,omitempty"`
 	Elsewhere int      `json:"elsewhere,omitempty"`
 	People    []People `json:"people,omitempty"`

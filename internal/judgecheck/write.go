@@ -72,7 +72,10 @@ func writePeople(p *term.Printer, a *People) {
 		"people in %s, %s and %s: %s of %s that both labelled", a.Suite, a.One, a.Other, diag.Count(a.Answers, "answer"),
 		diag.Count(a.Cases, "case"),
 	)))
-	p.Printf("  agreement: %s\n", proportion(&Proportion{a.Agree, a.Answers, new(float64(a.Agree) / float64(a.Answers)), a.Interval}))
+	p.Printf(
+		"  agreement: %s\n",
+		proportion(&Proportion{a.Agree, a.Answers, new(float64(a.Agree) / float64(a.Answers)), a.Interval}),
+	)
 	writeKappa(p, a.Kappa, a.KappaInterval)
 }
 
@@ -104,5 +107,8 @@ func proportion(p *Proportion) string {
 	if p.Share == nil {
 		return "of none, so nothing is known"
 	}
-	return fmt.Sprintf("%.1f %% (%d of %d), 90 %% interval %.1f to %.1f", 100**p.Share, p.Part, p.Of, 100*p.Interval[0], 100*p.Interval[1])
+	return fmt.Sprintf(
+		"%.1f %% (%d of %d), 90 %% interval %.1f to %.1f",
+		100**p.Share, p.Part, p.Of, 100*p.Interval[0], 100*p.Interval[1],
+	)
 }

@@ -19,8 +19,8 @@ import (
 type Git struct {
 	Dir string // of the working tree
 	Ref string // the version, such as main or v1.2
-	// Filtered gives files as a checkout has them: line ends and large files by what the repository is configured to do, which may start
-	// programs.
+	// Filtered gives files as a checkout has them: line ends and large files by what the repository is configured to
+	// do, which may start programs.
 	Filtered bool
 }
 
@@ -228,8 +228,8 @@ func (g Git) Prefix() (string, error) {
 	return filepath.FromSlash(strings.TrimSpace(string(out))), nil
 }
 
-// Checkout writes all files of the repository, as they are in the version, into a new folder. The index and the working tree stay as they
-// are.
+// Checkout writes all files of the repository, as they are in the version, into a new folder. The index and the
+// working tree stay as they are.
 func (g Git) Checkout(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

@@ -45,8 +45,8 @@ type Client struct {
 	work    chan struct{} // holds a token while there is something to settle
 }
 
-// Dial makes a client. It sends nothing. The error has exit code 2: an address that is not one, or that would send the token in the clear
-// over a network.
+// Dial makes a client. It sends nothing. The error has exit code 2: an address that is not one, or that would send
+// the token in the clear over a network.
 func Dial(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	switch {
@@ -147,7 +147,8 @@ func (g *Grant) Settle(tokens int, money float64, retryAfter time.Duration) {
 // Return says that the call was not made.
 func (g *Grant) Return() { g.of.queue(Settlement{ID: g.id, Unsent: true}) }
 
-// Close settles what is left, for a few seconds at most, and ends the client. What is not settled then, the ledger books as spent.
+// Close settles what is left, for a few seconds at most, and ends the client. What is not settled then, the ledger
+// books as spent.
 func (c *Client) Close() {
 	close(c.stop)
 	c.loops.Wait()

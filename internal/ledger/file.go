@@ -161,7 +161,9 @@ func readEvents(path string, b *book) error {
 		}
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil || !e.whole() {
-			return exit.BadInput("%s:%d is damaged: what was granted is not known; move the file away to begin with empty accounts", path, n)
+			return exit.BadInput(
+				"%s:%d is damaged: what was granted is not known; move the file away to begin with empty accounts", path, n,
+			)
 		}
 		b.revive(&e)
 	}

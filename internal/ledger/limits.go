@@ -48,7 +48,10 @@ func ReadLimits(path string, src []byte, diags *diag.List) (out []AccountLimits)
 	list := root.Map("accounts").Need("accounts")
 	items := list.Seq()
 	if list.IsSequence() && len(items) == 0 {
-		list.Errorf("`- {service: \"*\", model: \"*\", requestsPerMinute: 300}`", "`accounts` has no entry, so that every call would be refused")
+		list.Errorf(
+			"`- {service: \"*\", model: \"*\", requestsPerMinute: 300}`",
+			"`accounts` has no entry, so that every call would be refused",
+		)
 	}
 	for _, item := range items {
 		out = append(out, entryOf(item))

@@ -40,8 +40,8 @@ type Server struct {
 	done   chan struct{}
 }
 
-// Start serves a ledger. The error has exit code 2: an address, a certificate or a folder that cannot be used, or a way in for others
-// that nothing guards.
+// Start serves a ledger. The error has exit code 2: an address, a certificate or a folder that cannot be used, or a
+// way in for others that nothing guards.
 func Start(c Config) (*Server, error) {
 	secure, err := c.security()
 	if err != nil {
@@ -107,7 +107,8 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// urlOf is the address of the server for its clients: by the name that was given, or, where that is every name, by that of the machine.
+// urlOf is the address of the server for its clients: by the name that was given, or, where that is every name, by
+// that of the machine.
 func urlOf(given string, at net.Addr, secure bool) string {
 	host, _, _ := net.SplitHostPort(given)
 	_, port, _ := net.SplitHostPort(at.String())
@@ -188,7 +189,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch {
 		case subtle.ConstantTimeCompare([]byte(shown), []byte(s.config.Token)) != 1 && s.config.Token != "":
-			answer(w, http.StatusUnauthorized, problem{Error: "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger"})
+			answer(
+				w,
+				http.StatusUnauthorized,
+				problem{Error: "the token is missing or wrong: set EVALRUN_LEDGER_TOKEN to that of the ledger"},
+			)
 		case r.Header.Get("Origin") != "":
 			answer(w, http.StatusForbidden, problem{Error: "the ledger does not serve pages of browsers"})
 		default:
@@ -243,7 +248,11 @@ type granting struct {
 
 func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest) {
 	if !ask.isWhole() {
-		answer(w, http.StatusBadRequest, problem{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"})
+		answer(
+			w,
+			http.StatusBadRequest,
+			problem{Error: "the request is not what the ledger expects: a grant has an id, an owner and a cost"},
+		)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), longPoll)

@@ -1,7 +1,5 @@
 package letters
 
-import "strings"
-
 // clauses reads the clauses of a sentence.
 type clauses struct {
 	sentence
@@ -13,7 +11,9 @@ type clauses struct {
 
 // startsAt reports whether a clause may begin at this index.
 func (c clauses) startsAt(at int) bool {
-	return at == 0 || strings.IndexByte(",:-(yj", c.classes[at-1]) >= 0 || strings.IndexByte("yj", c.classes[at]) >= 0
+	return at == 0 ||
+		isOf(c.classes[at-1], ',', ':', '-', '(', butWord, andWord) ||
+		isOf(c.classes[at], butWord, andWord)
 }
 
 // read is the index of the letter that the clause at this index affirms, and how surely; 0 when it affirms none.
@@ -24,7 +24,7 @@ func (c clauses) read(at int) (place, surety int) {
 	}
 	for _, f := range forms {
 		m := f.clause.Regexp().FindStringSubmatchIndex(c.classes[at:])
-		if m == nil || f.reasoned && (at == 0 || c.classes[0] != 'k') {
+		if m == nil || f.reasoned && (at == 0 || c.classes[0] != becauseWord) {
 			continue
 		}
 		if surety := f.suretyOf(c.classes[at:at+m[1]], afterLetter(c.classes, at+m[1])); surety > 0 {
@@ -50,10 +50,10 @@ func groupOf(m []int) int {
 // suretyOf is how surely a clause of this form affirms its letter; 0 when the rest of the sentence takes it back.
 func (f form) suretyOf(clause, rest string) int {
 	surety := f.surety
-	if strings.ContainsRune(clause, 'F') {
+	if has(clause, finalWord) {
 		surety = final
 	}
-	if strings.ContainsRune(clause, 'W') && !onlyReasons.Matches(rest) {
+	if has(clause, wouldBeWord) && !onlyReasons.Matches(rest) {
 		return 0 // B would be correct, were it not ...
 	}
 	if !endsWell(rest, surety) {
@@ -64,19 +64,22 @@ func (f form) suretyOf(clause, rest string) int {
 
 // hindered reports an introduction that keeps a clause from affirming anything: if ..., he says: ...
 func hindered(intro string, next byte) bool {
+	const quotation = '"'
 	switch {
-	case next == 'b' && reported.Matches(intro), next == 'y' && lettered(intro): // he says that ..., so the answer is B
-		return strings.ContainsAny(intro, `q"`)
-	case next == 't':
-		return strings.Trim(intro, "bfyjR,") != ""
-	case strings.ContainsAny(intro, `qS"`):
+	case next == soWord && reported.Matches(intro), next == butWord && lettered(intro): // he says that ..., so the answer is B
+		return has(intro, ifWord, quotation)
+	case next == thatWord:
+		return !allOf(intro, soWord, thinkWord, butWord, andWord, waitWord, ',')
+	case has(intro, ifWord, saysWord, quotation):
 		return true
 	case lettered(intro):
 		return false
-	case strings.HasSuffix(intro, ":"), strings.HasSuffix(intro, "-"):
-		return strings.ContainsAny(intro, "xmehlr")
+	case ends(intro, ':', '-'):
+		return has(intro, notWord, wrongWord, rejectWord, insteadWord, exceptWord, maybeWord)
+	case has(intro, maybeWord, openWord):
+		return true
 	}
-	return strings.ContainsAny(intro, "hP") || strings.IndexByte("yb", next) < 0 && deniedIntro.Matches(intro)
+	return !isOf(next, butWord, soWord) && deniedIntro.Matches(intro)
 }
 
 // bare reads a letter that is the whole clause, or is followed by the text of its option.
@@ -85,7 +88,7 @@ func (c clauses) bare(at int) (place, surety int) {
 	if m == nil || !endsWell(afterLetter(c.classes, at+m[1]), openingOnly) {
 		return 0, 0
 	}
-	announced, contrasted := strings.ContainsAny(c.classes[at+m[2]:at+m[3]], "bfR"), m[5] > m[4]
+	announced, contrasted := has(c.classes[at+m[2]:at+m[3]], soWord, thinkWord, waitWord), m[5] > m[4]
 	if at > 0 {
 		return at + m[6], c.within(at, at+m[1], announced, contrasted)
 	}
@@ -96,9 +99,9 @@ func (c clauses) bare(at int) (place, surety int) {
 func (c clauses) within(at, end int, announced, contrasted bool) int {
 	intro := c.classes[:at]
 	switch {
-	case lettered(intro) && !letterDenied.Matches(intro) && !strings.ContainsRune(c.classes[:end], 'R'):
+	case lettered(intro) && !letterDenied.Matches(intro) && !has(c.classes[:end], waitWord):
 		return 0
-	case contrasted && strings.ContainsRune(intro, 'x'), end == len(c.classes) && intro[0] == 'k':
+	case contrasted && has(intro, notWord), end == len(c.classes) && intro[0] == becauseWord:
 		return stated
 	case announced:
 		return openingOnly

@@ -24,9 +24,9 @@ func endsWell(tail string, surety int) bool {
 	switch {
 	case tail == "" || reason.Matches(tail):
 		return true
-	case tail[0] == 'j':
+	case tail[0] == andWord:
 		return surety > openingOnly && asideEndsWell(tail[1:], surety) && !vagueAddition.Matches(tail)
-	case strings.IndexByte(",:-()y", tail[0]) < 0:
+	case !isOf(tail[0], ',', ':', '-', '(', ')', butWord):
 		return false
 	}
 	return asidesEndWell(tail, surety)
@@ -35,17 +35,17 @@ func endsWell(tail string, surety int) bool {
 // asidesEndWell looks at the parts of a sentence behind an affirmed letter.
 func asidesEndWell(tail string, surety int) bool {
 	for tail != "" {
-		but := tail[0] == 'y'
+		but := tail[0] == butWord
 		part := tail[1:]
-		if end := strings.IndexAny(part, ",:-(y"); end >= 0 {
+		if end := indexOf(part, ',', ':', '-', '(', butWord); end >= 0 {
 			part = part[:end]
 		}
 		tail = tail[1+len(part):]
 		part = strings.Trim(part, ")")
 		switch {
-		case strings.HasPrefix(part, "k"):
+		case part != "" && part[0] == becauseWord:
 			return true
-		case !asideEndsWell(part, surety), but && part != "" && !strings.ContainsAny(part, "LBGO"):
+		case !asideEndsWell(part, surety), but && part != "" && !lettered(part) && !has(part, othersWord):
 			return false
 		}
 	}
@@ -74,7 +74,7 @@ func (c clauses) unread(place int) bool {
 		switch {
 		case l.cut:
 			return true
-		case strings.IndexByte("():-kK", l.class) >= 0:
+		case isOf(l.class, '(', ')', ':', '-', becauseWord, asWord):
 			return false
 		}
 	}

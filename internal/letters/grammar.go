@@ -1,8 +1,6 @@
 package letters
 
-import (
-	"github.com/evalrun/evalrun/internal/lazy"
-)
+import "github.com/evalrun/evalrun/internal/lazy"
 
 // How surely a sentence names the answer. A surer one outweighs a less sure one that names another letter.
 const (
@@ -11,8 +9,8 @@ const (
 	final                  // final answer: B, \boxed{B}
 )
 
-// form is a clause that affirms a letter, as a pattern over the one-letter word classes of words.txt, such as a for
-// "answer" and c for "is". Its first group that matches is the letter.
+// form is a clause that affirms a letter, as a pattern over classes (classes.go), such as a for "answer" and c for "is".
+// Its first group that matches is the letter.
 type form struct {
 	clause   lazy.Pattern
 	surety   int
@@ -21,6 +19,7 @@ type form struct {
 
 // Parts of forms.
 const (
+	// so, I think, but
 	inFront = `^(?:bc)?[bfyjRtu,]*`
 	letter  = `([LBG])`
 	// the correct answer, the option that is correct
@@ -112,10 +111,15 @@ const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWYz]+(?:D?d?m|r|x[bcCEWMD
 
 // Sentences that take back the sentence before.
 const (
-	notIt           lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
-	fragment        lazy.Pattern = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
-	saidNo          lazy.Pattern = `^b*x,`
-	justNo          lazy.Pattern = `^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`
+	// that is wrong; I doubt it
+	notIt lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
+	// not really; maybe not; I would not
+	fragment lazy.Pattern = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
+	// no, it is not
+	saidNo lazy.Pattern = `^b*x,`
+	// or not; so they say, not I
+	justNo lazy.Pattern = `^[JRb,fyj]*x[b]*(?:$|,)|,b*xb*$|^[jyb]*(?:S.*x|[^LBG]*[it][^LBG]*S|h[^LBG]*S)`
+	// or is it? right?
 	counterQuestion lazy.Pattern = `^(?:J|[JjybciExpmRza,]+$)`
 	// wait; correction: C; oops, that was wrong
 	correcting lazy.Pattern = `^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`
@@ -123,21 +127,28 @@ const (
 
 // Patterns of the words in front of a clause.
 const (
-	correction  lazy.Pattern = `^y?I?R`
-	reported    lazy.Pattern = `St.*,$`
+	// but actually
+	correction lazy.Pattern = `^y?I?R`
+	// he says that ...,
+	reported lazy.Pattern = `St.*,$`
+	// it is not so that
 	deniedIntro lazy.Pattern = `^[^kyKH].*x|^x`
 )
 
 // Patterns of the words behind an affirmed letter.
 const (
-	closed     lazy.Pattern = `^\)+($|[,:(ykj-])`
+	// the bracket behind B)
+	closed lazy.Pattern = `^\)+($|[,:(ykj-])`
+	// for this question
 	ofQuestion lazy.Pattern = `^(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)*`
 	// rather than A, and not A; over A
 	otherThan    lazy.Pattern = `^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`
 	otherThanAny lazy.Pattern = `^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`
-	reason       lazy.Pattern = `^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`
+	// because ...; as B is ...
+	reason lazy.Pattern = `^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`
 	// onlyReasons is what may follow a letter that "would be" the answer.
-	onlyReasons   lazy.Pattern = `^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`
+	onlyReasons lazy.Pattern = `^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`
+	// and ... is wrong, without a letter
 	vagueAddition lazy.Pattern = `^[^LBGO]*[xmrhN][^LBGO]*$`
 	// harmless parts are about the other options, or give reasons.
 	harmless      lazy.Pattern = `^(?:O|k|K.*[LBGO]|K[^hmRSPU]*$)`

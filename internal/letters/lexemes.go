@@ -15,15 +15,6 @@ type lexeme struct {
 	cut    bool  // an unknown character of a script without spaces: its meaning is not known
 }
 
-// The classes that the program itself makes or looks for; words.txt explains the others.
-const (
-	unknownWord = 'w'
-	numberWord  = 'n'
-	oneLetter   = 'L'
-	bracketed   = 'B' // a letter in brackets of its own
-	joined      = 'G' // letters that are joined: B or C
-)
-
 // sentence is a part of a text that says one thing.
 type sentence struct {
 	lexemes  []lexeme
@@ -93,9 +84,13 @@ func (r *reader) end(line bool) {
 }
 
 // continuesBehind are the classes of words and marks with which no sentence ends.
-const continuesBehind = ":,cCEWxlehgdDjJtMIuyvfVb"
+var continuesBehind = []byte{
+	':', ',', isWord, areWord, mustBeWord, wouldBeWord, notWord, exceptWord, insteadWord, maybeWord, aboutWord, articleWord,
+	theWord, andWord, orWord, thatWord, auxiliary, firstPerson, onlyWord, butWord, chooseWord, thinkWord, preferWord, soWord,
+}
 
-// line reads the end of one or more lines. What announces an answer, and a line that the next one continues, is no end of a sentence.
+// line reads the end of one or more lines. What announces an answer, and a line that the next one continues, is no
+// end of a sentence.
 func (r *reader) line(i int) int {
 	n := 1
 	for i+n < len(r.marks) && r.marks[i+n].text == "\n" {
@@ -105,7 +100,7 @@ func (r *reader) line(i int) int {
 	switch {
 	case r.repeatsAt(i + n):
 		r.end(true)
-	case classes != "" && strings.ContainsAny(classes[len(classes)-1:], continuesBehind):
+	case ends(classes, continuesBehind...):
 	case headingClasses.Matches(classes):
 		r.add(':', nil)
 	case n == 1 && classes != "" && i+n < len(r.marks) && r.marks[i+n].lower && !r.listItem(i+n):
@@ -160,15 +155,15 @@ func (r *reader) word(i int) int {
 		r.add(phrase, nil)
 		return n
 	case m.label != notALetter && r.article(i):
-		r.add('d', nil)
+		r.add(articleWord, nil)
 	case m.label != notALetter && r.pronoun(i):
-		r.add('I', nil)
+		r.add(firstPerson, nil)
 	case m.label != notALetter && (m.exact || r.announced(i)):
 		r.add(oneLetter, []int{m.label})
 	case n == 1:
 		r.add(phrase, nil)
 	case numberedQuestion.Matches(m.text):
-		r.add('Q', nil)
+		r.add(questionWord, nil)
 	case m.text[0] >= '0' && m.text[0] <= '9':
 		r.add(numberWord, nil)
 	default:
@@ -207,7 +202,10 @@ func (r *reader) pronoun(i int) bool {
 		return false
 	}
 	class, known := phraseAt(r.marks[i+1:])
-	return known == 0 && r.marks[i+1].lower || known > 0 && strings.IndexByte("vMhfSrx", class) >= 0
+	if known == 0 {
+		return r.marks[i+1].lower
+	}
+	return isOf(class, chooseWord, auxiliary, maybeWord, thinkWord, saysWord, rejectWord, notWord)
 }
 
 // announced reports a small letter that is no word here: behind what announces it, and with a mark behind it.
@@ -220,7 +218,8 @@ func (r *reader) announced(i int) bool {
 	if classes == "" {
 		return r.now.opens && oneOf("\n).:", after)
 	}
-	return strings.ContainsAny(classes[len(classes)-1:], ":cEWaovD") && oneOf("\n).,:;\"", after)
+	announcing := ends(classes, ':', isWord, mustBeWord, wouldBeWord, answerWord, optionWord, chooseWord, theWord)
+	return announcing && oneOf("\n).,:;\"", after)
 }
 
 // wrapped reads a letter in brackets or quotation marks of its own.

@@ -10,7 +10,7 @@ import (
 func (s sentence) normal() sentence {
 	all := slices.Clone(s.lexemes)
 	for _, m := range ownNo.Regexp().FindAllStringSubmatchIndex(s.classes(), -1) {
-		all[m[2]].class = 'R'
+		all[m[2]].class = waitWord
 	}
 	s.lexemes = joinedLetters(withoutAsides(all))
 	return s
@@ -24,7 +24,7 @@ func withoutAsides(all []lexeme) []lexeme {
 		for _, m := range aside.Regexp().FindAllStringSubmatchIndex(classes, -1) {
 			drop[m[2]], drop[m[6]] = true, true
 			for i := m[4]; i < m[5]; i++ {
-				drop[i] = all[i].class == 'y'
+				drop[i] = all[i].class == butWord
 			}
 		}
 	}

@@ -1,9 +1,6 @@
 package letters
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // A choice is read in four steps. Marks become sentences of lexemes. A sentence affirms a letter when one of its
 // clauses has a form that does so, without a word that the form does not know. What else it says of letters denies
@@ -26,9 +23,6 @@ const (
 	takesBack = 't' // what was said before
 	corrects  = 'c' // what was affirmed before, by what is affirmed next
 )
-
-// lettered reports whether letters of the choices are among classes.
-func lettered(classes string) bool { return strings.ContainsAny(classes, "LBG") }
 
 // reading reads the sentences of a text one after the other.
 type reading struct {
@@ -90,7 +84,7 @@ func (r *reading) sentence(s sentence, after string) {
 	first := len(r.said)
 	c := clauses{sentence: s, classes: classes, after: after, repeats: r.repeats, afterQuestion: r.afterQuestion}
 	used := r.affirm(c)
-	if !strings.ContainsRune(classes, 'q') {
+	if !has(classes, ifWord) {
 		r.deny(s, classes, used)
 	}
 	r.elsewhere = len(used) == 0
@@ -124,7 +118,7 @@ func (r *reading) affirm(c clauses) (used []int) {
 		if surety == 0 || slices.Contains(used, place) || c.unread(place) {
 			continue
 		}
-		if strings.ContainsRune(c.classes[:place], 'R') {
+		if has(c.classes[:place], waitWord) {
 			r.add(statement{kind: corrects, at: at})
 		}
 		r.add(statement{kind: affirms, labels: c.lexemes[place].labels, surety: surety, at: place})
@@ -138,7 +132,7 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 	denied := deniedAt(classes)
 	begin := 0
 	for at := 0; at <= len(classes); at++ {
-		if at < len(classes) && strings.IndexByte(`,:-(yk"j`, classes[at]) < 0 {
+		if at < len(classes) && !isOf(classes[at], ',', ':', '-', '(', '"', butWord, andWord, becauseWord) {
 			continue
 		}
 		for i := begin; i < at; i++ {
@@ -168,7 +162,7 @@ func deniedAt(classes string) map[int]bool {
 // saidOf is what a part of a sentence says of the letters in it that it does not affirm, 0 for nothing.
 func saidOf(part string, denied, affirmed bool) byte {
 	switch {
-	case denied || strings.ContainsAny(part, "xmelrZ"):
+	case denied || denying(part):
 		return denies
 	case leftOpen.Matches(part), affirmed && saidAsWell.Matches(part):
 		return leaves

@@ -9,8 +9,9 @@ import (
 // breaker is a character without width, written between the characters of what a log would take for a command.
 const breaker = "\u200b"
 
-// guard breaks up commands in what is written to it. Continuous integration reads commands on standard output, such as ::error, ::add-mask
-// and ##[error], at the start of a line and after any white space, so their characters are kept apart.
+// guard breaks up commands in what is written to it. Continuous integration reads commands on standard output, such
+// as ::error, ::add-mask and ##[error], at the start of a line and after any white space, so their characters are
+// kept apart.
 type guard struct {
 	w       io.Writer
 	atStart bool   // of a line, white space aside

@@ -42,7 +42,9 @@ func Parse(in rundir.Dir, values []string) ([]Output, error) {
 				return nil, exit.BadInput("the report %s cannot be written: %w", path, err)
 			}
 		case stdout != "":
-			return nil, exit.BadInput("both %s and %s would go to standard output; give one of them a path: -o %s=FILE", stdout, name, name)
+			return nil, exit.BadInput(
+				"both %s and %s would go to standard output; give one of them a path: -o %s=FILE", stdout, name, name,
+			)
 		default:
 			stdout, path = name, ""
 		}

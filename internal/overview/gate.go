@@ -108,7 +108,8 @@ func GateCase(rule *eval.GateRule) string {
 	return strings.TrimSpace("gate: " + rule.Name + " " + rule.Arm)
 }
 
-// Unjudged says which suites have failed cases that no rule of their gate is about: it holds, and a reader may take that for a good run.
+// Unjudged says which suites have failed cases that no rule of their gate is about: it holds, and a reader may take
+// that for a good run.
 func Unjudged(d *journal.Document) (out []string) {
 	if d.Gate() == nil || d.Running || d.Partial() || d.Run.Plan.Shard != nil {
 		return nil

@@ -17,7 +17,8 @@ type Judging struct {
 	Agreement []SelfAgreement `json:"agreement,omitempty"`
 }
 
-// SelfAgreement is how far the judgements of a scorer agree, over the answers of an arm that it had judged repeatedly or by a panel.
+// SelfAgreement is how far the judgements of a scorer agree, over the answers of an arm that it had judged repeatedly
+// or by a panel.
 type SelfAgreement struct {
 	Suite  string `json:"suite"`
 	Arm    string `json:"arm"`

@@ -1,5 +1,6 @@
-// Package overview has what all reports say of a run and of an answer: figures for programs, and reasons in short
-// texts for people. The JSON report and the page of internal/page begin with the same figures.
+// Package overview has what all reports say of a run: figures for programs, and reasons in short texts for people. The
+// JSON report and the page of internal/page begin with the same figures. What they say of a single trial is in package
+// trialtext.
 //
 // The texts are not made safe for a terminal.
 package overview

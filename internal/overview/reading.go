@@ -184,7 +184,8 @@ var flagWords = map[string]string{
 	"beyond_margin":       "worse by more than the margin",
 }
 
-// MetricWords says what the verdict on a metric rests on; of a metric without a verdict what its values leave out, "" when that is nothing.
+// MetricWords says what the verdict on a metric rests on; of a metric without a verdict what its values leave out, ""
+// when that is nothing.
 func MetricWords(m *compare.MetricComparison) string {
 	var parts []string
 	if m.Gated {

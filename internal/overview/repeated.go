@@ -18,7 +18,10 @@ func Repeated(c *compare.Comparison) (lines []string) {
 		if slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.Suite != r.Suite }) {
 			what = diag.CleanLine("the suite " + r.Suite + " with its baseline")
 		}
-		lines = append(lines, fmt.Sprintf("%s comparison of %s on this machine: each is another chance to pass by luck", ordinal(r.Nth), what))
+		lines = append(
+			lines,
+			fmt.Sprintf("%s comparison of %s on this machine: each is another chance to pass by luck", ordinal(r.Nth), what),
+		)
 	}
 	return lines
 }

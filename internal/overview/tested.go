@@ -61,11 +61,6 @@ func embeds(m eval.Model) bool {
 	return slices.Contains(m.SupportedGenerationMethods, "embedContent")
 }
 
-// Timed reports whether it is known how long the answer took. An echo takes no time.
-func Timed(r *eval.Result) bool {
-	return r.Timing != nil && (r.Timing.LatencyMs > 0 || r.Request == nil || r.Request.App == nil)
-}
-
 // Replayed says, up to the name of the folder, that the answers of a run come from there.
 func Replayed(run *eval.Run) string {
 	if HasApps(run) {

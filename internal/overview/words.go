@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,40 +8,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/journal"
 )
-
-// Why is the shortest account of what became of a trial, "" when it passed.
-func Why(r *eval.Result) string {
-	switch r.Outcome {
-	case eval.Err:
-		if r.Error == nil { // evalrun writes no such run files
-			return "the run file does not say why"
-		}
-		return string(r.Error.Kind) + ": " + r.Error.Error()
-	case eval.Skip:
-		return r.SkipReason
-	case eval.Fail:
-		return cmp.Or(strings.Join(failures(r.Scores), "; "), "the weighted mean of the scores is below the threshold")
-	}
-	return ""
-}
-
-func failures(scores []eval.Score) []string {
-	var out []string
-	for _, s := range scores {
-		if !s.Passed {
-			out = append(out, ScoreName(s)+": "+s.Reason)
-		}
-	}
-	return out
-}
-
-// ScoreName is the name of a score and its scorer, or the scorer alone.
-func ScoreName(s eval.Score) string {
-	if s.Name != "" && s.Name != s.Scorer {
-		return s.Name + " (" + s.Scorer + ")"
-	}
-	return s.Scorer
-}
 
 // CutAnswers counts the answers that are not whole, "" when there are none.
 func CutAnswers(s *journal.Summary) string {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/internal/typeset"
 	"github.com/evalrun/evalrun/tool"
 )
@@ -30,7 +30,7 @@ func once(r *eval.Result) {
 		return
 	}
 	if r.Request != nil {
-		r.Request.Contents = overview.SuiteContents(r)
+		r.Request.Contents = trialtext.SuiteContents(r)
 	}
 	if r.Response != nil {
 		r.Turns[len(r.Turns)-1].Response = eval.Response{}

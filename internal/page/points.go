@@ -28,8 +28,8 @@ func hasPoints(c *compare.Comparison) bool {
 	return c != nil && slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.Points != nil })
 }
 
-// PointsBlock is the block with the cases of a comparison one by one, in the order of its arms: null for an arm that has too many.
-// The error is ErrNoBlock where no arm has any.
+// PointsBlock is the block with the cases of a comparison one by one, in the order of its arms: null for an arm that
+// has too many. The error is ErrNoBlock where no arm has any.
 func PointsBlock(c *compare.Comparison) ([]byte, error) {
 	if !hasPoints(c) {
 		return nil, ErrNoBlock

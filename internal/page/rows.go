@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
 	"github.com/evalrun/evalrun/internal/standing"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 	"github.com/evalrun/evalrun/pricing"
 )
@@ -134,7 +134,7 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Scorer = append(c.Scorer, t.Scorer.number(troubled(r)...))
 	c.Error = append(c.Error, t.Error.number(errorKind(r)...))
 	c.Note = append(c.Note, t.Note.number(notes(r, of)...))
-	c.Why = append(c.Why, excerpt(overview.Why(r)))
+	c.Why = append(c.Why, excerpt(trialtext.Why(r)))
 	c.answer(t, r.Response)
 	c.cost(r, of.prices)
 	c.numbers(t, r)
@@ -163,7 +163,7 @@ func (c *columns) answer(t *tables, r *eval.Response) {
 	var finish, categories []string
 	text := ""
 	if r != nil {
-		finish, categories, text = finishReasons(r), ratings(r), excerpt(overview.Answer(r))
+		finish, categories, text = finishReasons(r), ratings(r), excerpt(trialtext.Answer(r))
 	}
 	c.Finish = append(c.Finish, t.Finish.number(finish...))
 	c.Category = append(c.Category, t.Category.number(categories...))
@@ -173,7 +173,7 @@ func (c *columns) answer(t *tables, r *eval.Response) {
 // cost adds time, tokens and money.
 func (c *columns) cost(r *eval.Result, prices *pricing.PriceList) {
 	latency, tokens := -1.0, -1
-	if overview.Timed(r) {
+	if trialtext.Timed(r) {
 		latency = float64(int(r.Timing.LatencyMs*10)) / 10
 	}
 	if r.Usage != nil {
@@ -226,7 +226,7 @@ func notes(r *eval.Result, of surroundings) (out []string) {
 func troubled(r *eval.Result) []string {
 	var out []string
 	for _, s := range r.Scores {
-		if name := overview.ScoreName(s); (!s.Passed || s.Value == nil) && !slices.Contains(out, name) {
+		if name := trialtext.ScoreName(s); (!s.Passed || s.Value == nil) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

@@ -22,7 +22,8 @@ import (
 // MaxSide is the largest width and height that the service looks at.
 const MaxSide = 3072
 
-// maxDecoded bounds what is decoded, in bytes of the image in memory. Photographs of fifty million pixels fit, screenshots of thirty.
+// maxDecoded bounds what is decoded, in bytes of the image in memory. Photographs of fifty million pixels fit,
+// screenshots of thirty.
 const maxDecoded = 120 << 20
 
 // largePixels is the size from which an image leaves so much garbage that it is collected at once.
@@ -158,8 +159,8 @@ func shrunk(b image.Rectangle, side int) image.Point {
 	return image.Pt(max(1, int(math.Round(w*f))), max(1, int(math.Round(h*f))))
 }
 
-// scale makes an image of the given size, first its width and then its height, which is the same as both at once. Into an image of this
-// type the library is quick.
+// scale makes an image of the given size, first its width and then its height, which is the same as both at once.
+// Into an image of this type the library is quick.
 func scale(img image.Image, size image.Point) *image.RGBA {
 	out := image.NewRGBA(image.Rectangle{Max: size})
 	if size == img.Bounds().Size() {

@@ -130,8 +130,8 @@ func (l late) Error() string { return fmt.Sprintf("did not end within %s", time.
 // Is reports that it is a timeout, by the name that package os has for one.
 func (late) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
-// Environment is what programs get of an environment: all but the variables of evalrun (EVALRUN_...), among which is its key, and those
-// with the names in keys. A variable that pass names is kept in any case.
+// Environment is what programs get of an environment: all but the variables of evalrun (EVALRUN_...), among which is
+// its key, and those with the names in keys. A variable that pass names is kept in any case.
 func Environment(all, keys, pass []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -36,7 +36,7 @@ func (c *converter) expected(s src) (string, string) {
 	return text, ""
 }
 
-func text(kind string, fold bool) func(c *converter, not bool, a src) (*scorer, string) {
+func text(kind string, fold bool) toScorer {
 	return func(c *converter, not bool, a src) (*scorer, string) {
 		value, why := c.expected(a.get("value"))
 		if why != "" {
@@ -50,7 +50,7 @@ func text(kind string, fold bool) func(c *converter, not bool, a src) (*scorer, 
 }
 
 // several is for a list of texts, or texts with commas between them.
-func several(kind string, fold bool) func(c *converter, not bool, a src) (*scorer, string) {
+func several(kind string, fold bool) toScorer {
 	return func(c *converter, not bool, a src) (*scorer, string) {
 		v := a.get("value")
 		out := &list{}

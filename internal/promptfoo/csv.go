@@ -184,7 +184,11 @@ func (c *converter) rowScorers(t *table, row int, cells map[string]string) strin
 				config["threshold"] = v
 			}
 		}
-		c.cellAssertion(all, sc, assertionCell{at: fmt.Sprintf("%s: row %d %s", t.name, row+1, h), text: cell, row: cells, config: config})
+		c.cellAssertion(
+			all,
+			sc,
+			assertionCell{at: fmt.Sprintf("%s: row %d %s", t.name, row+1, h), text: cell, row: cells, config: config},
+		)
 		n++
 	}
 	if all.empty() && c.defaults.scorers.empty() {

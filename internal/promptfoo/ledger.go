@@ -49,7 +49,8 @@ type ledger struct {
 
 func newLedger() *ledger { return &ledger{fates: map[string]fate{}, known: map[string]bool{}} }
 
-// set records a fate. A worse one is never replaced by a better one, so that two readers of a key cannot hide what one of them lost.
+// set records a fate. A worse one is never replaced by a better one, so that two readers of a key cannot hide what
+// one of them lost.
 func (l *ledger) set(path string, s status, note string) {
 	was, there := l.fates[path]
 	if there && s < was.status {

@@ -9,7 +9,8 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// expression is one of nunjucks. op is name, text, number, bool, member, index, filter, call, list, if, defined, an operator, and, or, not.
+// expression is one of nunjucks. op is name, text, number, bool, member, index, filter, call, list, if, defined, an
+// operator, and, or, not.
 type expression struct {
 	op   string
 	name string // of names, members and filters; the value of literals

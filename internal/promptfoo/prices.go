@@ -11,7 +11,8 @@ import (
 // pricesFile is the price list of the suite.
 const pricesFile = "prices.yaml"
 
-// listed are list prices in USD for a million tokens of the prompt and of the answer, for `cost` where the configuration has none.
+// listed are list prices in USD for a million tokens of the prompt and of the answer, for `cost` where the
+// configuration has none.
 var listed = []struct {
 	model      *regexp.Regexp
 	input, out string

@@ -1,6 +1,6 @@
-// Package promptfoo turns a promptfoo configuration into a suite. It reads regular files below the configuration's folder, runs nothing
-// and fetches nothing. Every key of the source ends up in the report: imported, imported with a difference, not expressible, or ignored
-// by promptfoo itself.
+// Package promptfoo turns a promptfoo configuration into a suite. It reads regular files below the configuration's
+// folder, runs nothing and fetches nothing. Every key of the source ends up in the report: imported, imported with a
+// difference, not expressible, or ignored by promptfoo itself.
 package promptfoo
 
 import (
@@ -34,8 +34,9 @@ type Problems struct {
 	Sources map[string][]byte
 }
 
-// Read converts the configuration at path. Problems of the configuration itself, such as invalid YAML, go to the list, and the import is
-// nil then. The error is about the file: it is missing, no regular file, too large, or in JavaScript.
+// Read converts the configuration at path. Problems of the configuration itself, such as invalid YAML, go to the
+// list, and the import is nil then. The error is about the file: it is missing, no regular file, too large, or in
+// JavaScript.
 func Read(path string, problems *Problems) (*Import, error) {
 	src, err := open(path, problems)
 	if err != nil {

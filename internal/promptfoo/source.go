@@ -96,7 +96,8 @@ func (s *source) parseLine(name string, line int, file, text []byte) (yamlnode.N
 	return node.WithDiags(&s.problems.Diags), ok
 }
 
-// plainJSON writes JSON so that it is YAML too, which takes neither tabs between values nor characters in two escapes. The lines stay.
+// plainJSON writes JSON so that it is YAML too, which takes neither tabs between values nor characters in two
+// escapes. The lines stay.
 func plainJSON(data []byte) []byte {
 	if !json.Valid(data) {
 		return data

@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// variables reads the variables of a test. Lists of texts go to matrix, since promptfoo makes a test of each combination of them, unless
-// whole says that it does not.
+// variables reads the variables of a test. Lists of texts go to matrix, since promptfoo makes a test of each
+// combination of them, unless whole says that it does not.
 func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *mapping) {
 	vars, matrix = &mapping{}, &mapping{}
 	has := map[string]bool{}

@@ -47,7 +47,9 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 	}
 	for name, b := range named {
 		if b.Path == "" {
-			return nil, exit.BadInput("%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", BaselinesFile, name, name)
+			return nil, exit.BadInput(
+				"%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", BaselinesFile, name, name,
+			)
 		}
 	}
 	if named == nil { // the file says null

@@ -33,8 +33,8 @@ func (d Dir) Remember(doc *journal.Document) error {
 	return nil
 }
 
-// expectedRuns has a file for each run that began and was not added to the history: its directory. A process that is killed between the
-// end of a run and the history adds nothing; the next look at the history does.
+// expectedRuns has a file for each run that began and was not added to the history: its directory. A process that is
+// killed between the end of a run and the history adds nothing; the next look at the history does.
 const expectedRuns = own + string(filepath.Separator) + "expected-runs"
 
 // ExpectRun notes that a run begins. Nothing but the history depends on it, so its errors are no reason not to run.
@@ -81,8 +81,8 @@ func (d Dir) OpenHistory() (*history.Store, error) {
 	return history.Open(d.Join(historyPath))
 }
 
-// Comparisons counts, for each suite of a run, its comparisons with its baseline up to this one, by the history. It is nil when the run is
-// not of this folder, or there is no history that can be read: nothing depends on it.
+// Comparisons counts, for each suite of a run, its comparisons with its baseline up to this one, by the history. It
+// is nil when the run is not of this folder, or there is no history that can be read: nothing depends on it.
 func (d Dir) Comparisons(doc *journal.Document) []int {
 	s, err := d.ReadHistory()
 	if err != nil || s == nil {

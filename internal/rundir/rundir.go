@@ -1,5 +1,5 @@
-// Package rundir knows where runs, baselines, history and cache are: below .evalrun of the folder in which a command works. It finds and
-// names runs there, and writes files as a whole or not at all.
+// Package rundir knows where runs, baselines, history and cache are: below .evalrun of the folder in which a command
+// works. It finds and names runs there, and writes files as a whole or not at all.
 package rundir
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Dir is a folder in which evalrun works: relative paths begin there. The zero value is the working directory of the process, whose paths
-// stay as the user wrote them.
+// Dir is a folder in which evalrun works: relative paths begin there. The zero value is the working directory of the
+// process, whose paths stay as the user wrote them.
 type Dir struct{ path string }
 
 // At is the folder at a path; "" is the working directory of the process.
@@ -100,7 +100,9 @@ func (d Dir) Check(named string) error {
 	if named == "" {
 		dir = filepath.Join(d.Join(Runs), "new")
 	} else if _, err := os.Stat(filepath.Join(dir, journal.FileName)); err == nil {
-		return exit.BadInput("%s holds a run already: name another folder with --out; `evalrun resume %s` continues that one", named, named)
+		return exit.BadInput(
+			"%s holds a run already: name another folder with --out; `evalrun resume %s` continues that one", named, named,
+		)
 	}
 	at, info, err := nearest(dir)
 	if err != nil {

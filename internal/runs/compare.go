@@ -106,7 +106,9 @@ func (o *CompareRequest) checkArms(names []string, base, head *journal.Document)
 	case len(o.Arms) > 0:
 		return exit.BadInput("--arms takes two: --arms BASE-ARM HEAD-ARM; the run has %s", listed(arms))
 	case len(arms) < 2:
-		return exit.BadInput("compare takes two runs, since this one has only the arm %s: evalrun compare BASE %s", listed(arms), names[0])
+		return exit.BadInput(
+			"compare takes two runs, since this one has only the arm %s: evalrun compare BASE %s", listed(arms), names[0],
+		)
 	default:
 		return exit.BadInput(
 			"compare takes two runs, or one with two of its arms (%s): evalrun compare %s --arms %s %s --margin 0.05; which arm is best: "+
@@ -198,8 +200,8 @@ func (f Folder) readTwo(names []string, o CompareRequest) (base, head *verdict.R
 	return base, head, err
 }
 
-// both opens two runs at once, which is half of what a comparison takes. It opens large ones one after the other, so that the memory for
-// reading is needed once.
+// both opens two runs at once, which is half of what a comparison takes. It opens large ones one after the other, so
+// that the memory for reading is needed once.
 func both[T interface{ Close() error }](f Folder, names []string, open func(string) (T, error)) (base, head T, err error) {
 	if len(names) == 1 {
 		base, err = open(names[0])

@@ -41,7 +41,8 @@ type Merging struct {
 	Getenv  func(string) string
 }
 
-// Merge joins the shards of one plan into a run, applies its gate and reports it. With an error there is a result too if there is a run.
+// Merge joins the shards of one plan into a run, applies its gate and reports it. With an error there is a result too
+// if there is a run.
 func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 	outputs, err := output.Parse(f.Dir, o.Formats)
 	if err != nil {
@@ -130,8 +131,8 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	return dir, nil
 }
 
-// copyWorkspaces copies the folders that programs have left in shards, as far as that is possible: a program may leave what cannot be
-// copied, and the records are worth more.
+// copyWorkspaces copies the folders that programs have left in shards, as far as that is possible: a program may
+// leave what cannot be copied, and the records are worth more.
 func copyWorkspaces(to string, shards []*journal.Document) {
 	for _, d := range shards {
 		from := filepath.Join(d.Dir, "workspaces")
@@ -155,7 +156,9 @@ func checkShard(name string, d, first *journal.Document) error {
 	case shard == nil:
 		return exit.BadInput("%s is not a shard: it was run without --shard", name)
 	case shard.Plan != first.Run.Plan.Shard.Plan || shard.Of != first.Run.Plan.Shard.Of:
-		return exit.BadInput("%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir)
+		return exit.BadInput(
+			"%s is a shard of another plan than %s: the suites, the variables or the selection differ", name, first.Dir,
+		)
 	case d.Run.Emulator != first.Run.Emulator || d.Run.Service != first.Run.Service ||
 		!maps.Equal(d.Run.Services, first.Run.Services) ||
 		d.Run.Replay != first.Run.Replay:

@@ -1,5 +1,5 @@
-// Package runs works with recorded runs, for the command. A Folder finds them by their names, and each of its methods does what one command
-// does. Models are not called for answers: only judges that have to choose are.
+// Package runs works with recorded runs, for the command. A Folder finds them by their names, and each of its methods
+// does what one command does. Models are not called for answers: only judges that have to choose are.
 package runs
 
 import (
@@ -67,7 +67,8 @@ func (f Folder) HTML(name string, screen term.Screen) (path string, err error) {
 	return path, f.Report(name, []string{"html=" + path}, screen, false)
 }
 
-// ReportBaseline writes reports of the run that has a name. It may be an exported file, to which no gate applies: there is no verdict.
+// ReportBaseline writes reports of the run that has a name. It may be an exported file, to which no gate applies:
+// there is no verdict.
 func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen) error {
 	path, err := f.FindBaseline(name)
 	if err != nil {

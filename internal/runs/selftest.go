@@ -48,6 +48,9 @@ func writeSelfTest(p *term.Printer, t *verdict.ArmSelfTest) {
 		100*t.Flips, t.Smallest,
 	)
 	if fine < enoughPower {
-		p.Printf("  the gate holds up %.0f %% of the candidates that changed nothing: add cases, or bear a larger margin\n", 100*(1-fine))
+		p.Printf(
+			"  the gate holds up %.0f %% of the candidates that changed nothing: add cases, or bear a larger margin\n",
+			100*(1-fine),
+		)
 	}
 }

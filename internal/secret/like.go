@@ -29,8 +29,8 @@ func MayBeKey(text string) bool {
 	return wholeWord.Matches(text) && isRandom(text, 20) && !identifiers.Matches(text)
 }
 
-// isRandom reports whether letters, capitals and digits take turns more often than they do in names. Shorter texts than least do not
-// say enough.
+// isRandom reports whether letters, capitals and digits take turns more often than they do in names. Shorter texts
+// than least do not say enough.
 func isRandom(text string, least int) bool {
 	var letters, digits, turns, all int
 	last := 0

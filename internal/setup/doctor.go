@@ -1,22 +1,295 @@
 package setup
 
-import "github.com/evalrun/evalrun/internal/doctor"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
 
-// Doctor checks a set-up. The command reaches package doctor through this package, which keeps its imports few.
-type Doctor = doctor.Doctor
+	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/exit"
+	"github.com/evalrun/evalrun/internal/harness"
+	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/suite"
+)
 
-// Checkup is what a Doctor found.
-type Checkup = doctor.Checkup
-
-// Check is one of its findings.
-type Check = doctor.Check
-
-// CheckState says whether a Check found what it should.
-type CheckState = doctor.CheckState
+// CheckState says whether what a Check has looked at is as it should be.
+type CheckState string
 
 // States of a Check.
 const (
-	OK      = doctor.OK
-	Warning = doctor.Warning
-	Problem = doctor.Problem
+	OK      CheckState = "ok"
+	Warning CheckState = "warning" // it may be in the way
+	Problem CheckState = "problem" // it is in the way
 )
+
+// Check is one thing that a Doctor has looked at. Nothing in it is a secret.
+type Check struct {
+	Name   string     `json:"name"`
+	State  CheckState `json:"state"`
+	Text   string     `json:"text"`             // what was found
+	Advice string     `json:"advice,omitempty"` // what to do about it
+	Page   string     `json:"page,omitempty"`   // of the documentation: PAGE#SECTION
+	exit   int        // that it means, of a problem
+}
+
+// Setting is what holds for the service, and who said so.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"` // "" when it is not set
+	From  string `json:"from"`
+}
+
+// Checkup is what a Doctor found.
+type Checkup struct {
+	Exit     int       `json:"exit"` // of the command: exit.CodeOK, exit.CodeBadInput or exit.CodeIncomplete
+	Settings []Setting `json:"settings,omitempty"`
+	Checks   []Check   `json:"checks"`
+}
+
+// Doctor examines a set-up: which settings apply, where each comes from, and whether the services can be used with
+// them. It lists models, and makes no call that costs.
+type Doctor struct {
+	Suites  []string // files; may be none
+	Flags   job.Flags
+	Getenv  func(string) string
+	Version string // of evalrun
+	Width   int    // of the terminal, 0 without one
+	Color   bool
+
+	out Checkup
+}
+
+// Examine looks at everything, in an order in which what is found first may be the cause of what follows.
+func (d *Doctor) Examine(ctx context.Context) *Checkup {
+	d.ok("evalrun", "%s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // an answer now is worth more than a better one later
+	d.Flags.Timeout = cmp.Or(d.Flags.Timeout, doctorTimeout)
+	j, err := d.suites().Settle()
+	if err != nil {
+		d.problem(
+			"settings", exit.CodeBadInput, err.Error(), "correct it where it is set: a flag, a variable, or the suite",
+			"running#environment",
+		)
+	}
+	d.proxies()
+	if err == nil {
+		d.applications(j)
+		d.answering(ctx, j)
+	}
+	d.runFolder()
+	d.terminal()
+	d.emulator(ctx)
+	for _, c := range d.out.Checks {
+		if d.out.Exit != exit.CodeBadInput && c.exit != exit.CodeOK {
+			d.out.Exit = c.exit
+		}
+	}
+	return &d.out
+}
+
+// answering looks at the service, unless the suites test applications alone.
+func (d *Doctor) answering(ctx context.Context, j *job.Job) {
+	for _, one := range j.Named() {
+		d.named(ctx, j, one)
+	}
+	if !j.NeedsService() {
+		return
+	}
+	d.out.Settings = d.sources(j)
+	ready := d.addressed(j)
+	if d.credentials(j) && ready {
+		d.service(ctx, j)
+	} else {
+		d.warning("service", "not checked", "settle the problems above first", "")
+	}
+}
+
+// applications names the applications that the suites test. None is called: that may cost, or change something.
+func (d *Doctor) applications(j *job.Job) {
+	var named []string
+	for _, s := range j.Suites {
+		for _, t := range s.Targets {
+			if t.App != nil && !slices.Contains(named, t.App.String()) {
+				named = append(named, t.App.String())
+			}
+		}
+	}
+	if len(named) > 0 {
+		d.ok("apps", "the suites test %s; none is called here", strings.Join(named, ", "))
+	}
+}
+
+// doctorTimeout is how long a service may take to list its models.
+const doctorTimeout = 10 * time.Second
+
+func (d *Doctor) ok(name, format string, args ...any) {
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: OK, Text: fmt.Sprintf(format, args...)})
+}
+
+func (d *Doctor) warning(name, text, advice, page string) {
+	d.out.Checks = append(d.out.Checks, Check{Name: name, State: Warning, Text: text, Advice: advice, Page: page})
+}
+
+func (d *Doctor) problem(name string, code int, text, advice, page string) {
+	d.out.Checks = append(d.out.Checks, Check{
+		Name:   name,
+		State:  Problem,
+		Text:   text,
+		Advice: advice,
+		Page:   page,
+		exit:   code,
+	})
+}
+
+// suites reads the suites. The service settings of a suite with problems do not count.
+func (d *Doctor) suites() *job.Loaded {
+	none := job.NoSuites(d.Flags, d.Getenv)
+	if len(d.Suites) == 0 {
+		return none
+	}
+	l, err := job.Load(d.Suites, d.Flags, d.Getenv)
+	switch {
+	case err != nil:
+		d.problem("suites", exit.CodeBadInput, err.Error(), "", "suite")
+		return none
+	case l.Bad() != nil:
+		d.problem(
+			"suites", exit.CodeBadInput, "there are problems in "+strings.Join(d.Suites, ", "),
+			"`evalrun validate "+strings.Join(d.Suites, " ")+"` shows them", "suite",
+		)
+		return none
+	}
+	d.ok("suites", "%s without problems", diag.Count(len(l.Suites), "suite"))
+	return l
+}
+
+// sources gives the effective settings and where each comes from.
+func (d *Doctor) sources(j *job.Job) []Setting {
+	service := j.Settings.Service
+	f := &d.Flags
+	var out []Setting
+	for _, s := range []struct {
+		name, value, flag, given string
+		of                       func(*suite.Suite) string
+	}{
+		{"baseUrl", service.BaseURL, "--base-url", f.BaseURL, func(s *suite.Suite) string { return s.Service.BaseURL }},
+		{"apiVersion", service.APIVersion, "--api-version", f.APIVersion, func(s *suite.Suite) string { return s.Service.APIVersion }},
+		{"headerPrefix", service.HeaderPrefix, "--header-prefix", f.HeaderPrefix, func(s *suite.Suite) string { return s.Service.HeaderPrefix }},
+		{"auth", service.Auth, "--auth", f.Auth, func(s *suite.Suite) string { return s.Service.Auth }},
+		{"project", service.Project, "--project", f.Project, func(s *suite.Suite) string { return s.Service.Project }},
+		{
+			"authScopeBase", service.AuthScopeBase, "--auth-scope-base", f.ScopeBase,
+			func(s *suite.Suite) string { return s.Service.AuthScopeBase },
+		},
+	} {
+		variable := "EVALRUN_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(s.flag, "--"), "-", "_"))
+		file := slices.IndexFunc(j.Suites, func(one *suite.Suite) bool { return s.of(one) != "" })
+		from := "default"
+		switch {
+		case s.name == "baseUrl" && f.Emulator != "":
+			s.value, from = "evalrun's emulator", "--emulator"
+		case s.given != "":
+			from = s.flag
+		case d.Getenv(variable) != "":
+			from = variable
+		case file >= 0:
+			from = "service." + s.name + " in " + j.Suites[file].File
+		case d.ofProject(s.name) != "":
+			from = s.name + " in " + f.ProjectFile.Shown()
+		case s.value == "":
+			from = "not set"
+		}
+		out = append(out, Setting{s.name, s.value, from})
+	}
+	return out
+}
+
+// ofProject is what the project file says of a setting.
+func (d *Doctor) ofProject(setting string) string {
+	if d.Flags.ProjectFile == nil {
+		return ""
+	}
+	o := &d.Flags.ProjectFile.Defaults
+	return map[string]string{
+		"baseUrl":       o.BaseURL,
+		"apiVersion":    o.APIVersion,
+		"headerPrefix":  o.HeaderPrefix,
+		"auth":          o.Auth,
+		"project":       o.Project,
+		"authScopeBase": o.ScopeBase,
+	}[setting]
+}
+
+// runFolder tries to write where runs are kept, in the folder above when that is not there yet.
+func (d *Doctor) runFolder() {
+	dir, err := filepath.Abs(rundir.Runs)
+	for err == nil {
+		if _, missing := os.Stat(dir); !errors.Is(missing, os.ErrNotExist) || filepath.Dir(dir) == dir {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	var probe *os.File
+	if err == nil {
+		probe, err = os.CreateTemp(dir, ".evalrun-*")
+	}
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		d.problem(
+			"runs", exit.CodeBadInput, fmt.Sprintf("no run can be kept in %s: %v", rundir.Runs, err),
+			"work in a folder of your own, or name one by --out", "run-file",
+		)
+		return
+	}
+	d.ok("runs", "they are kept in %s, which can be written", rundir.Runs)
+}
+
+func (d *Doctor) terminal() {
+	switch {
+	case d.Width == 0:
+		d.ok("terminal", "standard output is not a terminal: reports are plain")
+	case d.Color:
+		d.ok("terminal", "%s, with colours", diag.Count(d.Width, "column"))
+	default:
+		d.ok("terminal", "%s, without colours (NO_COLOR, or TERM)", diag.Count(d.Width, "column"))
+	}
+}
+
+// emulator starts the embedded emulator and sends it a request, as --emulator does.
+func (d *Doctor) emulator(ctx context.Context) {
+	flags := job.Flags{Options: eval.Options{
+		ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript},
+		LimitOptions:   eval.LimitOptions{Attempts: 1, Timeout: doctorTimeout},
+	}}
+	j, err := job.NoSuites(flags, func(string) string { return "" }).Settle()
+	var session *harness.Session
+	if err == nil {
+		session, err = harness.Connect(j, d.Version, func(string) {})
+	}
+	if err == nil {
+		defer session.Close()
+		_, err = session.Models(ctx)
+	}
+	if err != nil {
+		d.problem(
+			"emulator",
+			exit.CodeIncomplete,
+			err.Error(),
+			"evalrun needs to listen on 127.0.0.1: is that forbidden here?",
+			"emulator",
+		)
+		return
+	}
+	d.ok("emulator", "it answers: `evalrun run SUITE --emulator` works without a service")
+}

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +36,7 @@ func NewEmulation() Emulation {
 }
 
 // Start serves the emulator. The caller closes it.
-func (e *Emulation) Start(dir rundir.Dir) (*Emulated, error) {
+func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
 	script, err := harness.ReadScript(dir, e.Script)
 	if err != nil {
 		return nil, err
@@ -62,25 +61,11 @@ func (e *Emulation) Start(dir rundir.Dir) (*Emulated, error) {
 	if err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
-	return &Emulated{server}, nil
+	return server, nil
 }
 
-// Emulated is an emulator that serves.
-type Emulated struct{ *emulator.Server }
-
-// Served lists the methods that were called, each with how often.
-func (e *Emulated) Served() []string {
-	var out []string
-	for _, m := range emulator.Methods() {
-		if n := e.Stats()[m]; n > 0 {
-			out = append(out, fmt.Sprintf("%s %d", m, n))
-		}
-	}
-	return out
-}
-
-// StartApp serves the small HTTP application for tries instead of the service. Of the settings it takes Listen and Key. The caller
-// closes it.
+// StartApp serves the small HTTP application for tries instead of the service. Of the settings it takes Listen and Key.
+// The caller closes it.
 func (e *Emulation) StartApp() (*emulator.AppServer, error) {
 	server, err := emulator.NewApp(e.Key).Start(e.Listen)
 	if err != nil {

@@ -22,8 +22,8 @@ type LedgerService struct {
 	CertKey string
 }
 
-// Start serves the ledger. The caller closes it. notice says what those who run it should know. A file of limits that is not good is a
-// *job.BadFiles.
+// Start serves the ledger. The caller closes it. notice gets what people should know meanwhile. The error of an invalid
+// file of limits is a *job.BadFiles.
 func (o LedgerService) Start(dir rundir.Dir, getenv func(string) string, notice func(string)) (*ledger.Server, error) {
 	if o.Limits == "" {
 		return nil, exit.BadInput("--config FILE is missing: it has the limits of the accounts; see `evalrun help ledger`")

@@ -1,5 +1,3 @@
-// Package setup has the commands that use a service without a run: login and logout, lists of models, vectors of texts, and an emulator
-// or a ledger to serve. It passes on the check-up of package doctor.
 package setup
 
 import (
@@ -164,8 +162,8 @@ func CheckLogin() error {
 	return nil
 }
 
-// NewLoginStatus tries the login on the service of a job. When that fails, the status has the reason as its problem. A job without an
-// address is not tried, and without a login there is no status.
+// NewLoginStatus tries the login on the service of a job. When that fails, the status has the reason as its problem.
+// A job without an address is not tried, and without a login there is no status.
 func NewLoginStatus(
 	ctx context.Context, j *job.Job, connect func(*job.Job) (*harness.Session, error),
 ) (s *LoginStatus, problem, err error) {

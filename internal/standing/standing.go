@@ -90,8 +90,8 @@ func note(marks map[failure]Standing, a *compare.ArmComparison) {
 	}
 }
 
-// add says how a case that failed on an arm did in the baseline. What is on both sides and did not change failed before when it fails in
-// most of its repeats now.
+// add says how a case that failed on an arm did in the baseline. What is on both sides and did not change failed
+// before when it fails in most of its repeats now.
 func (f *Failures) add(row journal.Row, a *compare.ArmComparison, marks map[failure]Standing) {
 	cell, ok := row.On(a.HeadArm)
 	if !ok || cell.Counts.Fail == 0 || cell.Unused() {

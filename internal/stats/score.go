@@ -77,9 +77,9 @@ func NonInferiorityT(d []float64, margin float64) float64 {
 	return better
 }
 
-// NonInferiorityHall is NonInferiorityT with Hall's correction for skewness: t is too sure of a mean whose rare large losses the data
-// have hardly shown. Fewer than two units or a standard error of 0: 1.
-// Source: Hall, JRSS B 54, 1992, the monotone transformation; section C, "where the t rule misses it".
+// NonInferiorityHall is NonInferiorityT with Hall's correction for skewness: t is too sure of a mean whose rare large
+// losses the data have hardly shown. Fewer than two units or a standard error of 0: 1. Source: Hall, JRSS B 54, 1992,
+// the monotone transformation; section C, "where the t rule misses it".
 func NonInferiorityHall(d []float64, margin float64) float64 {
 	s := NewSample(d)
 	if !(s.SE > 0) {

@@ -93,7 +93,8 @@ func midTails(n int, p float64) tails {
 	return newTails(n, func(r, g int) bool { return NewMcNemar(r, g).MidWorse <= p*(1+1e-9) })
 }
 
-// newTails finds the limits for a statistic that rises with the first count and falls with the second, so that the limits never fall.
+// newTails finds the limits for a statistic that rises with the first count and falls with the second, so that the
+// limits never fall.
 func newTails(n int, extreme func(first, second int) bool) tails {
 	out := make(tails, n+1)
 	k := 0
@@ -112,8 +113,9 @@ const (
 	fine   = 3.0
 )
 
-// most is the largest probability of the tables over all discordances, at a difference d. The probability is smooth on the scale of a
-// standard deviation of arcsin(sqrt(discordance)), which is 1/(2*sqrt(n)) everywhere; the best step is refined.
+// most is the largest probability of the tables over all discordances, at a difference d. The probability is smooth
+// on the scale of a standard deviation of arcsin(sqrt(discordance)), which is 1/(2*sqrt(n)) everywhere; the best step
+// is refined.
 func (t tails) most(n int, d, perDeviation float64) float64 {
 	from := math.Asin(math.Sqrt(math.Abs(d)))
 	width := math.Pi/2 - from

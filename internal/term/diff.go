@@ -14,8 +14,8 @@ import (
 // Bounds of a diff that is shown in full: how much of two texts is compared, how many lines are shown, and how much of each.
 const maxFullDiff, maxFullLines, maxFullLine = 1 << 20, 400, 2000
 
-// Diff shows what changed between two texts with the lines around, as `diff -u` does but for the names of files. A text that is nil is a
-// file that is not there.
+// Diff shows what changed between two texts with the lines around, as `diff -u` does but for the names of files. A
+// text that is nil is a file that is not there.
 func Diff(w io.Writer, before, after *string, color bool) error {
 	diff := udiff.Unified("", "", wholeText(before), wholeText(after))
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")

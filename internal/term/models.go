@@ -14,7 +14,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// WriteModels writes a line a model; in a terminal that is too narrow for it, a few lines each. width is 0 where there is no terminal.
+// WriteModels writes a line a model; in a terminal that is too narrow for it, a few lines each. width is 0 where
+// there is no terminal.
 func WriteModels(w io.Writer, models []eval.Model, width int) error {
 	var table bytes.Buffer
 	tw := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)

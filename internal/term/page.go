@@ -130,7 +130,8 @@ const (
 	strong     lazy.Pattern = `\*\*([^*]+)\*\*`
 )
 
-// unmarked is a text without the marks of Markdown but for those of code, which set it apart. A link to a page has the page's name.
+// unmarked is a text without the marks of Markdown but for those of code, which set it apart. A link to a page has
+// the page's name.
 func unmarked(text string) string {
 	text = markedLink.Regexp().ReplaceAllStringFunc(text, func(link string) string {
 		m := markedLink.Regexp().FindStringSubmatch(link)

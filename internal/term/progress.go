@@ -11,7 +11,7 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/runner"
 )
 
@@ -98,11 +98,11 @@ const longestLine = 300
 // trial reports a finished trial: outcome, time, case, arm, and why it did not pass.
 func (p *ProgressBar) trial(r *eval.Result) string {
 	took := ""
-	if overview.Timed(r) {
+	if trialtext.Timed(r) {
 		took = fmt.Sprintf("%.0f ms", r.Timing.LatencyMs)
 	}
 	line := fmt.Sprintf("%8s  %s", took, runner.Describe(&r.Trial))
-	if why := overview.Why(r); why != "" {
+	if why := trialtext.Why(r); why != "" {
 		line += ": " + why
 	}
 	width := longestLine

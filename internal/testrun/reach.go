@@ -11,7 +11,8 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Reach is a run of a model with tools, an HTTP endpoint, a program and an echo; change changes a trial before it is written. Optional.
+// Reach is a run of a model with tools, an HTTP endpoint, a program and an echo; change changes a trial before it is
+// written. Optional.
 func Reach(t testing.TB, change func(*eval.Result)) *journal.Document {
 	t.Helper()
 	var l reach

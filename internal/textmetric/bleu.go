@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// BLEU is sacreBLEU's sentence score: Papineni and others, "BLEU: a method for automatic evaluation of machine translation", 2002.
+// BLEU is sacreBLEU's sentence score: Papineni and others, "BLEU: a method for automatic evaluation of machine
+// translation", 2002.
 type BLEU struct {
 	Tokenize, Smoothing  string
 	Effective, Lowercase bool

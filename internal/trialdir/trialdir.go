@@ -1,5 +1,6 @@
-// Package trialdir has the folders in which the programs of trials work: each trial gets a copy of the workspace that its suite names. A
-// copy is in the run directory until the outcome of its trial is known, and longer where the suite keeps it.
+// Package trialdir has the folders in which the programs of trials work: each trial gets a copy of the workspace that
+// its suite names. A copy is in the run directory until the outcome of its trial is known, and longer where the suite
+// keeps it.
 package trialdir
 
 import (
@@ -78,7 +79,8 @@ func isWithin(name, folder string) bool {
 
 func (w *Folders) path(name string) string { return filepath.Join(w.Run, workspacesDir, name) }
 
-// Of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one gets a fresh copy.
+// Of is the folder in which a program works for a call. All calls of a trial share it; each attempt of the first one
+// gets a fresh copy.
 func (w *Folders) Of(p *suite.Program, call *eval.Call) (string, error) {
 	if p.Workspace == "" {
 		return p.Dir, nil
@@ -110,8 +112,8 @@ func (w *Folders) Folder(session string) string {
 	return ""
 }
 
-// Adopt gives a trial the workspace that an earlier session of the run has left of it, as far as it is still there: its answer is only
-// judged now.
+// Adopt gives a trial the workspace that an earlier session of the run has left of it, as far as it is still there:
+// its answer is only judged now.
 func (w *Folders) Adopt(session string, p *suite.Program, known *eval.Result) {
 	name := path.Base(known.Workspace)
 	known.Workspace = ""
@@ -213,8 +215,8 @@ func (w *Folders) names() []string {
 	return out
 }
 
-// Resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be removed takes room,
-// and no more: no trial works in it again.
+// Resume removes what a killed session of the run has left: workspaces of trials that were under way. What cannot be
+// removed takes room, and no more: no trial works in it again.
 func (w *Folders) Resume(d *journal.Document) {
 	w.resumed = true
 	names := w.names()

@@ -39,7 +39,9 @@ type Keys struct {
 func Load(getenv func(string) string) (*Keys, error) {
 	k := &Keys{shared: []byte(strings.TrimSpace(getenv(Variable)))}
 	if n := len(k.shared); n > 0 && n < minShared {
-		return nil, fmt.Errorf("%s has %d characters; it takes at least %d, such as those of `openssl rand -hex 32`", Variable, n, minShared)
+		return nil, fmt.Errorf(
+			"%s has %d characters; it takes at least %d, such as those of `openssl rand -hex 32`", Variable, n, minShared,
+		)
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
 		k.path = filepath.Join(dir, "evalrun", "trust.key")
@@ -62,7 +64,8 @@ func (k *Keys) Sign(header []byte, dir string) string {
 	return mac(key, header, place(dir))
 }
 
-// Verify reports whether one of the keys signed the header of a run that lies in a folder. The user's own key signs the folder too.
+// Verify reports whether one of the keys signed the header of a run that lies in a folder. The user's own key signs
+// the folder too.
 func (k *Keys) Verify(signature string, header []byte, dir string) bool {
 	if signature == "" {
 		return false

@@ -96,7 +96,9 @@ func rankedBy(sides []*compare.Side, metric string) error {
 func overCases(metric string) bool {
 	of, _, single := strings.Cut(metric, ".")
 	if single {
-		return of == eval.MetricLatency || slices.Contains([]string{classification.Precision, classification.Recall, classification.F1}, of)
+		return of == eval.MetricLatency || slices.Contains(
+			[]string{classification.Precision, classification.Recall, classification.F1}, of,
+		)
 	}
 	return slices.Contains(classification.Overall(), metric)
 }

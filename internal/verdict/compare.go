@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/overview"
+	"github.com/evalrun/evalrun/internal/trialtext"
 	"github.com/evalrun/evalrun/journal"
 )
 
@@ -158,7 +158,10 @@ func compareArm(p armPair, base, head *journal.Document, what Comparing, c *comp
 	}
 	switch {
 	case stop != nil && stop.Race:
-		arm.Why = cmp.Or(arm.Why, fmt.Sprintf("the arm left a race after %d of %d cases: it did not run all of them", stop.Units, stop.Of))
+		arm.Why = cmp.Or(
+			arm.Why,
+			fmt.Sprintf("the arm left a race after %d of %d cases: it did not run all of them", stop.Units, stop.Of),
+		)
 	case stop != nil && o.EarlyVerdict == nil:
 		arm.Why = cmp.Or(arm.Why, "the run stopped early, once its verdict against "+stop.Base+" was known, and did not run all of its "+
 			"cases: another comparison cannot use it")
@@ -195,8 +198,8 @@ func byOutcome(base, head *journal.Document) string {
 	return cmp.Or(chosenByOutcome("the baseline", base), chosenByOutcome("the run", head))
 }
 
-// chosenByOutcome says that a run was selected by its outcomes, "" where it was not: cases that failed once pass more often the next
-// time, whatever was changed.
+// chosenByOutcome says that a run was selected by its outcomes, "" where it was not: cases that failed once pass more
+// often the next time, whatever was changed.
 func chosenByOutcome(name string, d *journal.Document) string {
 	switch {
 	case d.Run.Options().FailedIn != "":
@@ -267,7 +270,8 @@ type armPair struct {
 	others     []string
 }
 
-// armPairs pairs the arms of each suite: by the names that were given, by their own, or, where each side has only one, one to one.
+// armPairs pairs the arms of each suite: by the names that were given, by their own, or, where each side has only
+// one, one to one.
 func armPairs(before, after []*compare.Side, what Comparing) []armPair {
 	var out []armPair
 	for _, h := range after {
@@ -301,7 +305,8 @@ func ofSuite(sides []*compare.Side, suite string) (found []*compare.Side) {
 	return found
 }
 
-// partner is the side of the baseline with which an arm is compared, nil for none. alone says that it is the only arm of its suite.
+// partner is the side of the baseline with which an arm is compared, nil for none. alone says that it is the only arm
+// of its suite.
 func partner(candidates []*compare.Side, h *compare.Side, alone bool, what Comparing) *compare.Side {
 	arm := h.Arm
 	switch {
@@ -341,8 +346,8 @@ func otherVersions(base, head []eval.Model) (out []string) {
 	return out
 }
 
-// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do differently is not the
-// prompt's doing.
+// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do
+// differently is not the prompt's doing.
 func driftOf(base, head *journal.Document) []string {
 	out := otherVersions(base.Run.Models, head.Run.Models)
 	if base.Run.Emulator != head.Run.Emulator {
@@ -393,7 +398,7 @@ func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err 
 	if reason := r.Response.Blocked(); reason != "" && r.Response.Text() == "" {
 		return r.ID, "(blocked: " + reason + ")", nil
 	}
-	return r.ID, overview.Answer(r.Response), nil
+	return r.ID, trialtext.Answer(r.Response), nil
 }
 
 // sameAnswers reports whether two runs judge the same answers.

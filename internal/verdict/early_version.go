@@ -12,8 +12,8 @@ import (
 // An earlier version of a suite has its own cases. Cases that are compared with a current case belong to its unit;
 // the others run, and no test looks at them.
 
-// sides divides the planned arms of a suite into those of today and those of a baseline. Cases of an earlier version get the names that
-// their partners have today.
+// sides divides the planned arms of a suite into those of today and those of a baseline. Cases of an earlier version
+// get the names that their partners have today.
 func (w *watchedSuite) sides(planned map[string]*compare.Side, order []string) (heads, bases []*compare.Side) {
 	for _, arm := range slices.Sorted(maps.Keys(w.base)) {
 		bases = append(bases, w.base[arm])

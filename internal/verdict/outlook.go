@@ -52,7 +52,10 @@ func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []st
 		var base map[string]*compare.Side
 		if !rule.Within() {
 			if base, err = c.plannedBase(rule.Run, one.Name); err != nil { // all cases count
-				problems = append(problems, fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err))
+				problems = append(
+					problems,
+					fmt.Sprintf("a run would stop before it sends a request: %s is to be compared, and %s", one.Name, err),
+				)
 			}
 		}
 		for _, arm := range c.previews(one.Name, rule, base) {
@@ -89,7 +92,8 @@ type ArmSelfTest struct {
 // selfTestDraws is how many comparisons a self-test draws.
 const selfTestDraws = 2000
 
-// SelfTest compares each arm of a run with itself, by the rule of the suite or that of the options. Cases need two judged repeats.
+// SelfTest compares each arm of a run with itself, by the rule of the suite or that of the options. Cases need two
+// judged repeats.
 func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTest, error) {
 	rule, err := Effective(s, o)
 	if err == nil && rule == nil {

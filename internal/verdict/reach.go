@@ -135,7 +135,9 @@ func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 		return nil
 	}
 	if len(c.previews(suite, rule, nil)) == 0 && c.Plan.Size() > 0 {
-		return exit.BadInput("the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name())
+		return exit.BadInput(
+			"the gate of %s compares with %s, and the run has no other arm; --no-baseline runs without", suite, rule.Name(),
+		)
 	}
 	return c.reach(suite, rule, base)
 }

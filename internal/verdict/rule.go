@@ -133,7 +133,9 @@ func metricMargin(text string, margin float64) (eval.MetricMargin, error) {
 		one.Margin = v
 	}
 	if one.Margin == 0 || ratio && !own {
-		return one, exit.BadInput("--metric %s has no margin: --metric %s=0.05, or for latency and tokens a limit such as 1.1", text, name)
+		return one, exit.BadInput(
+			"--metric %s has no margin: --metric %s=0.05, or for latency and tokens a limit such as 1.1", text, name,
+		)
 	}
 	return one, nil
 }

@@ -84,7 +84,8 @@ func takes(s *compare.Side, wanted func(*compare.Case) bool) bool {
 	return false
 }
 
-// lostInVersion are the arms of an earlier version, which ran next to the suite, without a case of the suite to compare them with.
+// lostInVersion are the arms of an earlier version, which ran next to the suite, without a case of the suite to
+// compare them with.
 func lostInVersion(before []*compare.Side, pairs []armPair, what Comparing) (out []compare.ArmComparison) {
 	for _, b := range before {
 		rule := what.Rules(b.Suite)
@@ -122,7 +123,10 @@ func lostArm(suite, arm, baseArm string) compare.ArmComparison {
 }
 
 func lostWhy(suite, arm string) string {
-	return fmt.Sprintf("the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, accepts it", suite, arm, arm)
+	return fmt.Sprintf(
+		"the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, accepts it",
+		suite, arm, arm,
+	)
 }
 
 // place is that of the first arm of a suite.

@@ -207,7 +207,8 @@ const (
 	maxCategories = 64
 )
 
-// Sides are the arms of a run, suite by suite, as a comparison reads them, without those of an earlier version that ran next to them.
+// Sides are the arms of a run, suite by suite, as a comparison reads them, without those of an earlier version that
+// ran next to them.
 func Sides(d *journal.Document) ([]*compare.Side, error) {
 	all, err := sidesOf(d)
 	return slices.DeleteFunc(all, func(s *compare.Side) bool { return strings.Contains(s.Arm, "@") }), err

@@ -9,7 +9,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// explainVersions says why cases of an arm changed although the suite did not: where the arm cannot be compared, as a part of that reason.
+// explainVersions says why cases of an arm changed although the suite did not: where the arm cannot be compared, as a
+// part of that reason.
 func explainVersions(c *compare.Comparison, arm *compare.ArmComparison) {
 	words := arm.Cases.Rescore(c.Base.Run, c.Head.Run)
 	switch {
@@ -21,7 +22,8 @@ func explainVersions(c *compare.Comparison, arm *compare.ArmComparison) {
 	}
 }
 
-// toolsOf names the versions of evalrun when each side was judged by another one, "" when both were judged by one or it is not known.
+// toolsOf names the versions of evalrun when each side was judged by another one, "" when both were judged by one or
+// it is not known.
 func toolsOf(base, head *journal.Document) string {
 	b, h := base.Run.Tool, head.Run.Tool
 	if b == h || b == "" || h == "" {

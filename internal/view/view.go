@@ -44,8 +44,8 @@ type Options struct {
 	Dir rundir.Dir
 	// Named are runs, and folders with runs, that are shown too. Optional.
 	Named []string
-	// Label lets people who open the address label answers of trusted runs, as As; "" is git's user.name, or else the account. Getenv is
-	// then required. Optional: the server only reads.
+	// Label lets people who open the address label answers of trusted runs, as As; "" is git's user.name, or else the
+	// account. Getenv is then required. Optional: the server only reads.
 	Label  bool
 	As     string
 	Getenv func(string) string

@@ -1,8 +1,10 @@
-// Package wire is what the clients of all protocols share: it sends one request and reads what comes back. It bounds what it reads, follows
-// no redirect, keeps keys out of everything it returns, and makes an *eval.Error of whatever goes wrong.
+// Package wire is what the clients of all protocols share: it sends one request and reads what comes back. It bounds
+// what it reads, follows no redirect, keeps keys out of everything it returns, and makes an *eval.Error of whatever
+// goes wrong.
 //
-// A vendor's client makes a Caller by NewCaller, and each call is one Caller.Post. Its answers are built of Pieces, and streamed ones by an
-// Assembly. Below that, and for other clients, is a Conn: New, then Conn.Lease, then Conn.Do or Conn.Stream.
+// A vendor's client makes a Caller by NewCaller, and each call is one Caller.Post. Its answers are built of Pieces,
+// and streamed ones by an Assembly. Below that, and for other clients, is a Conn: New, then Conn.Lease, then Conn.Do
+// or Conn.Stream.
 package wire
 
 import (
@@ -45,7 +47,8 @@ type Config struct {
 	Transport   http.RoundTripper // Optional: replaces the HTTP transport
 	// Peer is who answers, as errors name it. Optional, default: the service
 	Peer string
-	// Verbatim leaves what comes as it is, secrets aside: the names of keys, and spaces in events. A stream may then end with its response.
+	// Verbatim leaves what comes as it is, secrets aside: the names of keys, and spaces in events. A stream may then
+	// end with its response.
 	Verbatim bool
 	// KeepKeys leaves the names of keys as they come, in protocols other than the service's own.
 	KeepKeys bool

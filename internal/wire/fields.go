@@ -37,8 +37,8 @@ func (f Fields) IsBareError(answer ...string) bool {
 	return (coded || named) && Read(f["message"], &text) == nil && text != ""
 }
 
-// Read decodes a value that is valid JSON, or nothing, as json.Unmarshal does. It takes a fraction of its time for what answers are
-// made of; objects and lists share the memory of raw.
+// Read decodes a value that is valid JSON, or nothing, as json.Unmarshal does. It takes a fraction of its time for
+// what answers are made of; objects and lists share the memory of raw.
 func Read(raw []byte, v any) error {
 	if read(bytes.TrimSpace(raw), v) {
 		return nil

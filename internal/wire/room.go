@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Answers may be large, and reading and decoding one takes several times its bytes. So only a few large ones are in work at once; small
-// ones, which nearly all are, need no room.
+// Answers may be large, and reading and decoding one takes several times its bytes. So only a few large ones are in
+// work at once; small ones, which nearly all are, need no room.
 const (
 	smallAnswer = 512 << 10 // bytes up to which an answer needs no room
 	largeAtOnce = 2

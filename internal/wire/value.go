@@ -7,8 +7,8 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// DecodeAny reads one JSON value of any shape, with numbers as they are written, and says in an *eval.Error why it is none. Every answer of
-// an application goes through it, for which encoding/json takes several times as long.
+// DecodeAny reads one JSON value of any shape, with numbers as they are written, and says in an *eval.Error why it is
+// none. Every answer of an application goes through it, for which encoding/json takes several times as long.
 func DecodeAny(data []byte) (any, error) {
 	if err := decodable(data); err != nil {
 		return nil, err

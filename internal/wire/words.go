@@ -72,8 +72,8 @@ const (
 	other = "OTHER"
 )
 
-// pausedReason is the word for a turn that the vendor paused, and that a further request would continue. Anthropic pauses long turns of
-// tools that run on its side.
+// pausedReason is the word for a turn that the vendor paused, and that a further request would continue. Anthropic
+// pauses long turns of tools that run on its side.
 const pausedReason = "pause_turn"
 
 // End says by which reason a candidate ended, in the vendor's word, its parts being known. The error is that of an

@@ -114,7 +114,8 @@ func endOfString(data []byte, i int) int {
 	}
 }
 
-// endOfValue finds the end of the object or list that begins behind the colon at or after i. A scalar holds no keys: its end is i.
+// endOfValue finds the end of the object or list that begins behind the colon at or after i. A scalar holds no keys:
+// its end is i.
 func endOfValue(data []byte, i int) int {
 	i += len(data[i:]) - len(bytes.TrimLeft(data[i:], ": \t\r\n"))
 	for depth := 0; i < len(data); i++ {

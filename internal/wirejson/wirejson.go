@@ -1,4 +1,5 @@
-// Package wirejson writes JSON without the escapes for HTML and reads the service's spellings of keys. It knows no noun of evalrun.
+// Package wirejson writes JSON without the escapes for HTML and reads the service's spellings of keys. It knows no
+// noun of evalrun.
 package wirejson
 
 import (

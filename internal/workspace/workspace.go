@@ -22,11 +22,12 @@ const (
 	MaxBytes   = 256 << 20 // of all files together
 )
 
-// Digest is the SHA-256, in hex, of the names below a folder, of what files hold, which of them are executable, and where links lead.
+// Digest is the SHA-256, in hex, of the names below a folder, of what files hold, which of them are executable, and
+// where links lead.
 func Digest(fsys fs.FS) (string, error) { return walk(fsys, nothing{}) }
 
-// Copy copies what is below a folder into another one, which is there and empty, and returns the Digest of what it has copied. Files keep
-// their permissions; links stay links.
+// Copy copies what is below a folder into another one, which is there and empty, and returns the Digest of what it
+// has copied. Files keep their permissions; links stay links.
 func Copy(fsys fs.FS, to string) (string, error) { return walk(fsys, folder(to)) }
 
 // Remove removes a copy with all that a program has left in it, folders that cannot be written to included.
@@ -168,8 +169,8 @@ func (w *walker) link(name string) error {
 	return w.sink.link(name, target)
 }
 
-// stays reports whether a link leads to a place inside of the folder. Steps up are allowed at its beginning alone: after another link they
-// could lead anywhere.
+// stays reports whether a link leads to a place inside of the folder. Steps up are allowed at its beginning alone:
+// after another link they could lead anywhere.
 func stays(name, target string) bool {
 	rest := target
 	for strings.HasPrefix(rest, "../") {

@@ -63,7 +63,10 @@ func (d *doc) bounded() (src []byte, ok bool) {
 		return nil, false
 	}
 	if n := bytes.Count(d.src, []byte("\n")) + bytes.Count(d.src, []byte(",")); n > MaxEntries {
-		d.diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read", n, MaxEntries)
+		d.diags.Errorf(
+			top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read",
+			n, MaxEntries,
+		)
 		return nil, false
 	}
 	return withoutDirective(d.src), true

@@ -1,5 +1,6 @@
-// Command dist builds what a release consists of: for each platform an archive with the program, its licence, README, shell completions and
-// manual pages, and the checksums of all. The same commit gives the same bytes, wherever and whenever it is built.
+// Command dist builds what a release consists of: for each platform an archive with the program, its licence, README,
+// shell completions and manual pages, and the checksums of all. The same commit gives the same bytes, wherever and
+// whenever it is built.
 //
 //	go run ./test/dist -version v1.2.3 -out dist linux/amd64 windows/amd64
 package main
@@ -132,7 +133,8 @@ func timeOfCommit() (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// build compiles the program. Nothing of this machine goes into it: no path, no build id, no state of the working copy but the version.
+// build compiles the program. Nothing of this machine goes into it: no path, no build id, no state of the working
+// copy but the version.
 func build(version, to, system, architecture string) ([]byte, error) {
 	cmd := exec.Command( //nolint:gosec // the version is the caller's
 		"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+version, "-o", to,

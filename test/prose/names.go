@@ -25,7 +25,8 @@ func wordsOf(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "_", " "))
 }
 
-// names returns the names that a file of Go declares, each as a sentence: of packages, types, functions, fields, parameters and variables.
+// names returns the names that a file of Go declares, each as a sentence: of packages, types, functions, fields,
+// parameters and variables.
 func names(file string, text []byte) ([]sentence, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, text, parser.SkipObjectResolution)

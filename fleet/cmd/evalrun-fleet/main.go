@@ -1,4 +1,5 @@
-// Command evalrun-fleet runs suites on several machines: one process plans, counts, writes and judges, and workers make the calls.
+// Command evalrun-fleet runs suites on several machines: one process plans, counts, writes and judges, and workers
+// make the calls.
 package main
 
 import (

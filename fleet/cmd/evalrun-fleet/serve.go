@@ -87,31 +87,10 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 
 // options are the flags as package evalrun takes them.
 func (o *serveOptions) options(suites []string) evalrun.Options {
-	out := evalrun.Options{
-		Suites:    suites,
-		Service:   o.ServiceOptions,
-		Limits:    o.LimitOptions,
-		Selection: o.SelectionOptions,
-		Sources:   o.SourceOptions,
-		Gate:      o.GateOptions,
-		Ledger:    evalrun.LedgerOptions(o.Ledger),
-		Vars:      o.Vars,
-		Seed:      o.Seed,
-		Out:       o.Out,
-		Reports:   flags.WithTable(o.Reports),
-		Stdout:    os.Stdout,
-		Untrusted: o.Untrusted,
-		Allow:     o.Allow,
-		Trust:     o.Trust,
-		NoContent: o.NoContent,
-		Name:      o.Name,
-		Labels:    o.Labels,
-		Getenv:    os.Getenv,
-		Version:   version,
-	}
-	if o.ProjectFile != nil {
-		out.ProjectFile = o.ProjectFile.Path
-	}
+	out := flags.RunOptions(suites, &o.Flags)
+	out.Stdout = os.Stdout
+	out.Getenv = os.Getenv
+	out.Version = version
 	out.Layout.Verbose, out.Layout.Quiet = o.verbose, o.quiet && !flags.ToStandard(o.Reports)
 	return out
 }

@@ -1,4 +1,5 @@
-// Package check counts the checks of a client library, says which failed, and has what the checks of all libraries send and expect.
+// Package check counts the checks of a client library, says which failed, and has what the checks of all libraries
+// send and expect.
 package check
 
 import (

@@ -13,7 +13,8 @@ type field interface {
 	Valid() bool
 }
 
-// Fields is an error that lists the fields of an answer that are of another type than the library's: it drops them without a word.
+// Fields is an error that lists the fields of an answer that are of another type than the library's: it drops them
+// without a word.
 func Fields(answer any) error {
 	problems := fields(reflect.ValueOf(answer), "the answer")
 	if len(problems) == 0 {
@@ -38,7 +39,8 @@ func fields(v reflect.Value, path string) (problems []string) {
 	return problems
 }
 
-// fieldsOf looks at a struct. The library keeps the state of each field under the field's name in JSON; a union says which variant it is.
+// fieldsOf looks at a struct. The library keeps the state of each field under the field's name in JSON; a union says
+// which variant it is.
 func fieldsOf(v reflect.Value, path string) (problems []string) {
 	if variant := v.MethodByName("AsAny"); variant.IsValid() {
 		return fields(variant.Call(nil)[0], path)

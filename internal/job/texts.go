@@ -1,4 +1,4 @@
-package setup
+package job
 
 import (
 	"bytes"
@@ -7,19 +7,22 @@ import (
 	"strings"
 
 	"github.com/evalrun/evalrun/internal/exit"
-	"github.com/evalrun/evalrun/internal/harness"
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
 // maxTexts bounds a file of texts to embed, in bytes.
 const maxTexts = 64 << 20
 
-// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. regular.Standard is in, and read where no file is named.
-func ReadTexts(in io.Reader, files []string, whole bool) ([]harness.Text, error) {
+// Text is a text to embed and its place, for messages.
+type Text struct{ Where, Text string }
+
+// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. The file regular.Standard is in; it
+// is read where no file is named.
+func ReadTexts(in io.Reader, files []string, whole bool) ([]Text, error) {
 	if len(files) == 0 {
 		files = []string{regular.Standard}
 	}
-	var out []harness.Text
+	var out []Text
 	var names []string
 	for _, file := range files {
 		data, err := readTexts(in, file)
@@ -33,13 +36,13 @@ func ReadTexts(in io.Reader, files []string, whole bool) ([]harness.Text, error)
 		names = append(names, name)
 		if whole {
 			if text := string(data); strings.TrimSpace(text) != "" {
-				out = append(out, harness.Text{Where: name, Text: text})
+				out = append(out, Text{Where: name, Text: text})
 			}
 			continue
 		}
 		for i, line := range bytes.Split(data, []byte("\n")) {
 			if text := strings.TrimSuffix(string(line), "\r"); strings.TrimSpace(text) != "" {
-				out = append(out, harness.Text{Where: fmt.Sprintf("%s:%d", name, i+1), Text: text})
+				out = append(out, Text{Where: fmt.Sprintf("%s:%d", name, i+1), Text: text})
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package doctor
+package setup
 
 import (
 	"cmp"
@@ -101,7 +101,12 @@ func (d *Doctor) proxies() {
 		default:
 			address, ok := proxyOf(value)
 			if !ok {
-				d.warning("proxy", name+" is not an address", "write it as http://HOST:PORT, with what is special in a password percent-encoded", "")
+				d.warning(
+					"proxy",
+					name+" is not an address",
+					"write it as http://HOST:PORT, with what is special in a password percent-encoded",
+					"",
+				)
 				continue
 			}
 			found = append(found, name+" is "+address)

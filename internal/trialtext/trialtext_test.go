@@ -1,4 +1,4 @@
-package overview
+package trialtext
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -137,5 +138,27 @@ func TestTokensInWords(t *testing.T) {
 		if got := Tokens(r); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// The account of a trial names each scorer that failed, or the error, or why it was not sent.
+func TestWhyATrialDidNotPass(t *testing.T) {
+	t.Parallel()
+	scores := []eval.Score{
+		{Scorer: "equals", Name: "exact", Reason: "expected x"},
+		{Scorer: "contains", Passed: true, Reason: "it does"},
+		{Scorer: "regex", Name: "regex", Reason: "no match"},
+	}
+	for want, r := range map[string]*eval.Result{
+		"":                              {Outcome: eval.Pass, Scores: scores},
+		"the budget is spent":           {Outcome: eval.Skip, SkipReason: "the budget is spent"},
+		"timeout: after 60s":            {Outcome: eval.Err, Error: eval.Errorf(eval.KindTimeout, "after 60s")},
+		"the run file does not say why": {Outcome: eval.Err},
+		"exact (equals): expected x; regex: no match": {Outcome: eval.Fail, Scores: scores},
+		"the weighted mean of the scores is below the threshold": {
+			Outcome: eval.Fail, Scores: []eval.Score{{Scorer: "contains", Passed: true}},
+		},
+	} {
+		expect.Same(t, "why", Why(r), want)
 	}
 }

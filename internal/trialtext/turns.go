@@ -1,4 +1,4 @@
-package overview
+package trialtext
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ func HasSteps(r *eval.Result) bool {
 	return slices.ContainsFunc(r.Turns, func(t eval.Turn) bool { return t.Results != nil })
 }
 
-// TurnNames name the answered calls of a trial in their order: by the turn of the user in a live chat, and by the step where a turn takes
-// several. Errors name them alike.
+// TurnNames name the answered calls of a trial in their order: by the turn of the user in a live chat, and by the
+// step where a turn takes several. Errors name them alike.
 func TurnNames(r *eval.Result) []string {
 	steps, chat := HasSteps(r), r.Request == nil || r.Request.Live
 	var out []string

@@ -1,4 +1,4 @@
-package doctor
+package setup
 
 import (
 	"fmt"

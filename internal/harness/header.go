@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/rundir"
+	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
+)
+
+// header is the first line of the run file: all that resume, rescore and reports must know without the suites and flags. What the
+// environment or a file of the machine could change later is written out.
+func (s *Session) header(plan *runner.Plan, gates []*eval.GateConfig) *eval.Run {
+	now := time.Now().UTC()
+	run := &eval.Run{
+		ID:         rundir.NewID(now),
+		StartedAt:  now.Format(time.RFC3339Nano),
+		Tool:       "evalrun " + s.Version,
+		Flags:      s.keptFlags(),
+		RandomSeed: cmp.Or(s.Flags.Seed, randomSeed()),
+		Plan:       planned(plan),
+		Service:    s.Settings.Service,
+		Services:   s.runServices(),
+		Emulator:   s.Emulated(),
+		Models:     plan.Models,
+		Prices:     s.keptPrices(),
+		Cache:      s.Flags.Cache,
+	}
+	if run.Models == nil {
+		run.Models = []eval.Model{} // the run file has a list, not null
+	}
+	switch {
+	case s.offline():
+		run.Replay = cmp.Or(s.Flags.Replay, s.Flags.Answers)
+	case s.Flags.Emulator != "":
+		run.Service.BaseURL = emulated // its address is another one each time
+	}
+	s.Identify(run)
+	s.origin.recordOrigin(run, s.Flags.AskJudges)
+	for i, one := range plan.Suites {
+		run.Suites = append(run.Suites, s.runSuite(i, one, gates[i]))
+	}
+	return run
+}
+
+// keptFlags are the flags as the run file keeps them.
+func (s *Session) keptFlags() *eval.Options {
+	kept := s.Flags
+	if kept.NoContent { // what variables hold is part of prompts
+		kept.Vars = nil
+	}
+	kept.Absolute()
+	if kept.Race != "" { // what the project file says is not in the header
+		kept.Rule.Alpha = cmp.Or(kept.Rule.Alpha, kept.ByProject().Rule.Alpha)
+	}
+	if chosen := s.Settings.Selection; chosen != nil {
+		kept.FailedIn = chosen.FailedIn
+		kept.ChangedSince = chosen.ChangedSince
+		kept.Sample = chosen.Sample
+		kept.Selected = chosen.Places
+	}
+	return &kept.Options
+}
+
+// keptPrices are the prices as JSON, nil without any.
+func (s *Session) keptPrices() json.RawMessage {
+	if s.Settings.Prices == nil {
+		return nil
+	}
+	prices, _ := json.Marshal(s.Settings.Prices) // names and finite numbers always encode
+	return prices
+}
+
+func planned(plan *runner.Plan) eval.RunPlan {
+	return eval.RunPlan{
+		Trials:  plan.Size(),
+		Arms:    plan.ArmNames(),
+		Targets: plan.Targets(),
+		Shard:   plan.Shard(),
+	}
+}
+
+// runSuite is the suite at a place of the plan, as the run file names it.
+func (s *Session) runSuite(i int, one *suite.Suite, gate *eval.GateConfig) eval.RunSuite {
+	out := eval.RunSuite{
+		Name:     one.Name,
+		File:     one.File,
+		Hash:     one.Hash(),
+		Gate:     gate,
+		Snapshot: job.SnapshotDir(i) + one.Base(),
+		Dir:      s.Dir(i),
+		Classes:  one.Classes(),
+	}
+	s.NoteEarlier(one, &out)
+	return out
+}
+
+// randomSeed orders the schedule of a run without a seed, so that nightly runs do not always begin with the same cases.
+func randomSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])                        // it never fails
+	return binary.LittleEndian.Uint64(b[:]) >> 11 // JSON numbers are good for 53 bits
+}
