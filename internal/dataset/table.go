@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// table reads records. The first one names the columns unless the caller does.
+// table reads records. The first one has the names of the columns, unless o has them.
 func table(in *source, o Options, yield func(Row, error) bool) {
 	r := csv.NewReader(in)
 	r.Comma = cmp.Or(o.Separator, ',')
@@ -37,7 +37,7 @@ func table(in *source, o Options, yield func(Row, error) bool) {
 		}
 		if err != nil {
 			yield(Row{}, recordError(line+1, err))
-			return // where the next record begins is a guess after a stray quote
+			return // after a stray quote, the beginning of the next record would be a guess
 		}
 		line, _ = r.FieldPos(0)
 		row, err := head.row(r, record)
@@ -48,13 +48,13 @@ func table(in *source, o Options, yield func(Row, error) bool) {
 	}
 }
 
-// columns are what the cells of a table are called.
+// columns are the names of the cells.
 type columns struct {
 	names []string
-	given bool // by the caller: the table has no header
+	given bool // from Options: the table has no header
 }
 
-// header reads the line that names the columns.
+// header reads the record with the names of the columns.
 func header(r *csv.Reader) ([]string, error) {
 	names, err := r.Read()
 	if errors.Is(err, io.EOF) {
@@ -120,7 +120,7 @@ func (c *columns) row(r *csv.Reader, record []string) (Row, error) {
 	return Row{Vars: vars}, nil
 }
 
-// otherCount is the error of a row that has more or fewer cells than there are columns.
+// otherCount returns the error for a row with more or fewer cells than columns.
 func (c *columns) otherCount(separator rune, record []string, line int) *Error {
 	if c.given && len(record) == 1 && strings.ContainsAny(record[0], ";\t") {
 		return otherSeparator(separator, line, 0)

@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/job"
 )
 
-// named looks at a named service: what opens it, and whether it answers.
+// named checks the key of a named service, and whether the service answers.
 func (d *Doctor) named(ctx context.Context, j *job.Job, one *job.Named) {
 	if !d.opens(one) {
 		d.warning("service", fmt.Sprintf("`%s` was not checked", one.Name), "settle the problems above first", "")
@@ -36,7 +36,7 @@ func (d *Doctor) named(ctx context.Context, j *job.Job, one *job.Named) {
 	d.lists(ctx, session, one)
 }
 
-// opens reports whether there is what opens a service. It reports only the length of a key.
+// opens reports whether the key of a service is set. It prints only the length of the key.
 func (d *Doctor) opens(one *job.Named) bool {
 	if d.Flags.Emulator != "" {
 		return true
@@ -66,7 +66,7 @@ func (d *Doctor) opens(one *job.Named) bool {
 	return fine
 }
 
-// lists gets the models of a service, and reports models of the suites that are not among them.
+// lists reports models of the suites that the service does not list.
 func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *job.Named) {
 	started := time.Now()
 	models, err := session.Models(ctx)
@@ -96,14 +96,14 @@ func (d *Doctor) lists(ctx context.Context, session *harness.Session, one *job.N
 		if slices.ContainsFunc(models, func(m eval.Model) bool { return m.ID() == id }) {
 			continue
 		}
-		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
+		if _, err := session.Model(ctx, id); err != nil { // some services have models that they do not list
 			d.problem("models", exit.Of(err), err.Error(), "`evalrun models --suite FILE` lists them",
 				"suite#rules-of-known-models")
 		}
 	}
 }
 
-// modelsOf are the models of a service that the suites test.
+// modelsOf returns the models of a service that the suites test.
 func modelsOf(session *harness.Session, name string) []string {
 	var out []string
 	for _, s := range session.Suites {

@@ -1,6 +1,6 @@
 package doctor
 
-// ofProject is what the project file says of a setting.
+// ofProject returns the value of a setting in the project file.
 func (d *Doctor) ofProject(setting string) string {
 	if d.Flags.ProjectFile == nil {
 		return ""

@@ -5,16 +5,16 @@ import "github.com/evalrun/evalrun/internal/doctor"
 // Doctor checks a set-up. The command reaches package doctor through this package, which keeps its imports few.
 type Doctor = doctor.Doctor
 
-// Checkup is what a Doctor found.
+// Checkup is the result of a Doctor.
 type Checkup = doctor.Checkup
 
-// Check is one of its findings.
+// Check is one finding of a Checkup.
 type Check = doctor.Check
 
-// CheckState says whether a Check found what it should.
+// CheckState is OK, Warning or Problem.
 type CheckState = doctor.CheckState
 
-// States of a Check.
+// The states of a Check.
 const (
 	OK      = doctor.OK
 	Warning = doctor.Warning

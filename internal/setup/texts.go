@@ -14,7 +14,8 @@ import (
 // maxTexts bounds a file of texts to embed, in bytes.
 const maxTexts = 64 << 20
 
-// ReadTexts reads what is to be embedded: the lines of files, or each as a whole. regular.Standard is in, and read where no file is named.
+// ReadTexts reads the texts to embed: each line of the files, or each file as one text. regular.Standard
+// means in, which is also read when no file is named.
 func ReadTexts(in io.Reader, files []string, whole bool) ([]harness.Text, error) {
 	if len(files) == 0 {
 		files = []string{regular.Standard}
@@ -49,7 +50,6 @@ func ReadTexts(in io.Reader, files []string, whole bool) ([]harness.Text, error)
 	return out, nil
 }
 
-// readTexts reads a file, or in for regular.Standard.
 func readTexts(in io.Reader, file string) ([]byte, error) {
 	if file != regular.Standard {
 		f, err := regular.Open(file)
