@@ -92,7 +92,7 @@ type Header struct {
 type Endpoint struct {
 	Reading Reading
 	Timeout time.Duration // of one attempt; 0 uses the run's
-	TLS     *tls.Config // nil uses the system's
+	TLS     *tls.Config   // nil uses the system's
 	// Secrets are values to mask. They are never written.
 	Secrets []string
 }
@@ -105,7 +105,7 @@ type Reading struct {
 	FinishReason string // returns a word
 	Usage        string // returns an object with numbers of tokens
 	Error        string // returns the application's error; null if there is none
-	Stream       bool // apply the expressions to each server-sent event
+	Stream       bool   // apply the expressions to each server-sent event
 }
 
 // Program is one run of a program.

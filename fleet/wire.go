@@ -21,17 +21,17 @@ const (
 	methodModels   = "models"
 )
 
-// call is one attempt on its way to a worker.
+// call is an attempt for a worker.
 type call struct {
-	ID      uint64        `json:"id"` // among the calls of a coordinator's process
+	ID      uint64        `json:"id"` // unique in the process of a coordinator
 	Method  string        `json:"method"`
-	Timeout time.Duration `json:"timeout,omitempty"` // of the attempt, without the waiting for a grant; 0: no limit
+	Timeout time.Duration `json:"timeout,omitempty"` // of the attempt, without waiting for a grant; 0: no limit
 
-	Service    string `json:"service,omitempty"` // by name, "" for the unnamed one
+	Service    string `json:"service,omitempty"` // its name, "" for the unnamed one
 	Model      string `json:"model,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// Of methodGenerate and methodCount.
+	// Request and the following fields are for methodGenerate and methodCount.
 	Request      *eval.Request   `json:"request,omitempty"`
 	Data         [][]byte        `json:"data,omitempty"` // of images and files, in the order of the request
 	Target       string          `json:"target,omitempty"`
@@ -43,11 +43,11 @@ type call struct {
 	OutputLimit  int             `json:"outputLimit,omitempty"`
 	Attempt      int             `json:"attempt,omitempty"`
 
-	// Of methodEmbed.
+	// Texts are for methodEmbed.
 	Texts []string `json:"texts,omitempty"`
 }
 
-// answer is the result of a call: a response or an error.
+// answer is the result of a call.
 type answer struct {
 	Response *eval.Response `json:"response,omitempty"`
 	Usage    *eval.Usage    `json:"usage,omitempty"` // of the response
@@ -60,7 +60,7 @@ type answer struct {
 	Emulated bool           `json:"emulated,omitempty"` // an emulator answered
 }
 
-// failure is an eval.Error with the fields that its JSON leaves out.
+// failure is an eval.Error with the fields that its JSON omits.
 type failure struct {
 	eval.Error
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"`

@@ -18,8 +18,8 @@ type Account struct {
 	Secrets     []string
 	Path        string // Optional: replaces the protocol's path below BaseURL; {model} stands for the model
 	UserAgent   string // Optional
-	Connections int // Optional: idle connections to keep; should be at least the concurrency
-	ToEmulator  bool // Optional: tell evalrun's emulator which trial a request belongs to
+	Connections int    // Optional: idle connections to keep; should be at least the concurrency
+	ToEmulator  bool   // Optional: tell evalrun's emulator which trial a request belongs to
 	// MaxTokensField names the field with the limit of output tokens, for chat-completions servers that do
 	// not know max_completion_tokens. Optional; other protocols ignore it.
 	MaxTokensField string

@@ -21,7 +21,7 @@ type assembly struct {
 	usage  wire.Merged
 	blocks map[int]*growing
 	ended  bool // there was a stop reason or message_stop
-	kept   int // approximate bytes
+	kept   int  // approximate bytes
 }
 
 // growing is a block that later events may continue.

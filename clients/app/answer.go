@@ -24,7 +24,7 @@ type answer struct {
 	text   string
 	calls  []tool.Call
 	usage  *eval.Usage
-	reason string // the application's own word; "" when it gives none
+	reason string          // the application's own word; "" when it gives none
 	raw    json.RawMessage // the whole answer as JSON, nil if it is only a text
 }
 

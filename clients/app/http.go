@@ -23,9 +23,9 @@ type HTTPConfig struct {
 	Name        string // of the target, for errors
 	Reading     app.Reading
 	TLS         *tls.Config // Optional
-	Secrets     []string // masked in everything that is returned
+	Secrets     []string    // masked in everything that is returned
 	UserAgent   string      // Optional
-	Connections int // Optional: idle connections to keep; should be at least the concurrency
+	Connections int         // Optional: idle connections to keep; should be at least the concurrency
 }
 
 // HTTP calls an endpoint. It is safe for concurrent use.

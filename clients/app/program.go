@@ -29,8 +29,8 @@ type ProgramConfig struct {
 	Shown   string // as messages name it
 	Path    string // of its file; "" when this machine has none
 	Args    []string
-	Env     []string // names of private variables that it may read
-	Keys    []string // names of variables with API keys, which it must not get
+	Env     []string      // names of private variables that it may read
+	Keys    []string      // names of variables with API keys, which it must not get
 	Timeout time.Duration // for one call
 	// Folder returns the working folder for a call. Its error is for people.
 	Folder func(*eval.Call) (string, error)

@@ -16,7 +16,7 @@ type assembly struct {
 	*Reader
 	text   strings.Builder
 	all    piece // everything but the texts
-	found  bool // there was a text, possibly an empty one
+	found  bool  // there was a text, possibly an empty one
 	events []json.RawMessage
 	kept   int // bytes
 }

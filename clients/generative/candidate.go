@@ -17,18 +17,18 @@ import (
 
 // found holds a candidate as the service sent it.
 type found struct {
-	fields wire.Fields // by name
+	fields wire.Fields     // by name
 	raw    json.RawMessage // the whole candidate
-	marks  []mark // the parts that are more than text
-	more   bool // there is more than text, a finish reason, an index and ratings
+	marks  []mark          // the parts that are more than text
+	more   bool            // there is more than text, a finish reason, an index and ratings
 }
 
 // mark is a part that is more than text, with its position in the text of the candidate.
 type mark struct {
-	at, size int // bytes of text before the part, and in it
-	piece    eval.Piece // empty for a text that has something else with it, such as a signature
+	at, size int             // bytes of text before the part, and in it
+	piece    eval.Piece      // empty for a text that has something else with it, such as a signature
 	raw      json.RawMessage // the part as the service sent it
-	joins    bool // a thought and nothing else, which may be joined with its neighbours
+	joins    bool            // a thought and nothing else, which may be joined with its neighbours
 }
 
 // UnmarshalJSON only stores the candidate; fill reads it.

@@ -28,15 +28,15 @@ const maxPages = 100
 
 // Config has the address of the service and the credentials.
 type Config struct {
-	BaseURL      string // Required. A slash at the end is optional
-	HeaderPrefix string // Optional, default x-svc: for x-svc-api-key and x-svc-user-project
-	Key          string // Required, unless Tokens is set or the server wants no key
+	BaseURL      string         // Required. A slash at the end is optional
+	HeaderPrefix string         // Optional, default x-svc: for x-svc-api-key and x-svc-user-project
+	Key          string         // Required, unless Tokens is set or the server wants no key
 	KeyInQuery   bool           // Optional: send the key as ?key= instead of in the header
 	Tokens       account.Tokens // Optional: OAuth access tokens, sent instead of a key
-	Project      string // Required with Tokens: the cloud project that requests are made for
-	APIVersion   string // Optional, default v1: for requests that name none
+	Project      string         // Required with Tokens: the cloud project that requests are made for
+	APIVersion   string         // Optional, default v1: for requests that name none
 	UserAgent    string         // Optional
-	Connections  int // Optional: idle connections to keep; should be at least the concurrency
+	Connections  int            // Optional: idle connections to keep; should be at least the concurrency
 	ToEmulator   bool           // Optional: send service.TrialHeader
 	// Path replaces the path of a call below BaseURL; {model} and {method} stand for both. BaseURL must
 	// then include the version. Optional, default models/{model}:{method} below the version.

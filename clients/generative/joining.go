@@ -10,7 +10,7 @@ import (
 // joiner emits the parts of an answer in order. It joins adjacent texts, and adjacent thoughts.
 type joiner struct {
 	text     string // of the whole candidate
-	from     int // up to where it was emitted
+	from     int    // up to where it was emitted
 	thoughts strings.Builder
 
 	addText    func(text string)

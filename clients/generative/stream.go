@@ -41,9 +41,9 @@ type growing struct {
 	text   strings.Builder
 	parts  []json.RawMessage
 	marks  []mark
-	more   bool // there is more than text, a finish reason and ratings
+	more   bool                       // there is more than text, a finish reason and ratings
 	fields map[string]json.RawMessage // of the candidate, without its content; later values replace earlier ones
-	rated  []eval.SafetyRating // the latest ratings, unless they are among the fields
+	rated  []eval.SafetyRating        // the latest ratings, unless they are among the fields
 }
 
 // Add adds a chunk and reports whether it had text.

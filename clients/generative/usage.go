@@ -106,4 +106,3 @@ func (w *wireModel) model() eval.Model {
 	m.TopK = (*int)(w.TopK)
 	return m
 }
-

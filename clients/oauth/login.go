@@ -94,7 +94,7 @@ type attempt struct {
 	*Login
 	state, verifier string
 	host, redirect  string
-	answers         chan answer // from the request with the answer, to finish
+	answers         chan answer   // from the request with the answer, to finish
 	ended           chan struct{} // closed when no answer is expected any more
 
 	mu    sync.Mutex

@@ -21,7 +21,7 @@ type Tokens struct {
 	notice func(string)
 
 	mu        sync.Mutex
-	now       *Token // as last read or written; nil at first
+	now       *Token   // as last read or written; nil at first
 	replacing *replace // in progress, or nil
 }
 

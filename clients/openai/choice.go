@@ -18,7 +18,7 @@ type choice struct {
 	reason  string
 	refusal strings.Builder
 	thought string // the name of the member with thoughts
-	listed  bool // content is a list of parts
+	listed  bool   // content is a list of parts
 
 	message wire.Merged // members of the message that are not read
 	rest    wire.Merged // members of the choice that are not read

@@ -18,7 +18,7 @@ const maxItems = 100_000
 type assembly struct {
 	items map[int]*growing
 	last  wire.Fields // the response in the last event
-	kept  int // approximate bytes
+	kept  int         // approximate bytes
 }
 
 // growing is an item that later events may continue.

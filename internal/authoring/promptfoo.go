@@ -19,9 +19,9 @@ const ImportFolder = "evalrun"
 
 // Imported is the result of an import.
 type Imported struct {
-	Suite         string // its path
-	Report        string // its path
-	Summary       string // the number of keys by result
+	Suite         string   // its path
+	Report        string   // its path
+	Summary       string   // the number of keys by result
 	Needs         []string // programs that the suite starts
 	Problems      []string // what `evalrun validate` finds in the suite
 	Inexpressible int      // keys that a suite cannot express

@@ -24,8 +24,8 @@ type Format string
 
 // The formats that Read accepts.
 const (
-	CSV       Format = "csv" // RFC 4180, with a header as the first record
-	TSV       Format = "tsv" // CSV with tabs as separators
+	CSV       Format = "csv"   // RFC 4180, with a header as the first record
+	TSV       Format = "tsv"   // CSV with tabs as separators
 	JSONLines Format = "jsonl" // one object per line
 	JSON      Format = "json"  // a list of objects
 )
@@ -36,10 +36,10 @@ const MaxRow = 16 << 20
 // Options say how to read a file.
 type Options struct {
 	Format    Format
-	Separator rune // between the cells of CSV; 0 means a comma
+	Separator rune     // between the cells of CSV; 0 means a comma
 	Columns   []string // names for a table without a header; nil: the first record is the header
 	Rows      *jq.Rows // selects the rows of a JSON document, or of each line of JSON lines; nil: the items of the list, or the lines
-	Packed    bool // refuse a file that is not compressed; others may be too, and are recognized by their first bytes
+	Packed    bool     // refuse a file that is not compressed; others may be too, and are recognized by their first bytes
 }
 
 // Row is one row of a file.
@@ -126,7 +126,7 @@ type source struct {
 	r        *bufio.Reader
 	read     int64 // bytes read
 	mark     int64 // the value of read at the beginning of the row
-	lines    bool // lineAt is used, so newlines are recorded
+	lines    bool  // lineAt is used, so newlines are recorded
 	newlines []int64
 	line     int // the last line that lineAt returned, less 1
 }

@@ -103,7 +103,7 @@ type format struct {
 	is      string
 	endings string // extensions
 	command string // FILE is the file, STEM its name without extension, FOLDER its folder
-	unpacks bool // the command unpacks a file that evalrun may be able to read
+	unpacks bool   // the command unpacks a file that evalrun may be able to read
 }
 
 func (f *format) named(name string) bool {

@@ -20,7 +20,7 @@ const maxDepth = 64
 type node struct {
 	raw   gjson.Result
 	value map[string]any // kept so that no other map gets its address
-	in    *node // the object around it; nil if none
+	in    *node          // the object around it; nil if none
 	lent  variable.Dict
 }
 

@@ -37,10 +37,10 @@ const (
 type Check struct {
 	Name   string     `json:"name"`
 	State  CheckState `json:"state"`
-	Text   string     `json:"text"` // the finding
+	Text   string     `json:"text"`             // the finding
 	Advice string     `json:"advice,omitempty"` // what to do about it
-	Page   string     `json:"page,omitempty"` // of the documentation: PAGE#SECTION
-	exit   int // exit code that a problem leads to
+	Page   string     `json:"page,omitempty"`   // of the documentation: PAGE#SECTION
+	exit   int        // exit code that a problem leads to
 }
 
 // Setting is an effective setting of the service and its origin.
@@ -63,7 +63,7 @@ type Doctor struct {
 	Flags   job.Flags
 	Getenv  func(string) string
 	Version string // of evalrun
-	Width   int // of the terminal, 0 without one
+	Width   int    // of the terminal, 0 without one
 	Color   bool
 
 	out Checkup

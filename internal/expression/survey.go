@@ -11,8 +11,8 @@ import (
 type surveyor struct {
 	text    string
 	chains  map[ast.Node]*Read // by the outermost node of each
-	locals  map[string]bool // defined by `let`
-	called  map[ast.Node]bool // nodes that are names of functions
+	locals  map[string]bool    // defined by `let`
+	called  map[ast.Node]bool  // nodes that are names of functions
 	nesting map[*ast.PredicateNode]int
 	problem *Error
 }

@@ -87,7 +87,7 @@ func suiteArms(s *suite.Suite) iter.Seq[string] {
 // maxOffered bounds the names offered to the shell; a longer list is no help.
 const maxOffered = 500
 
-// offered returns the distinct names with a prefix. It omits names that a shell would change.
+// offered returns the distinct names with a prefix. It omits names with control characters.
 func offered(text string, names iter.Seq[string]) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -10,7 +10,7 @@ import (
 
 // Bounds of the page of trends.
 const (
-	trendRuns   = 50 // only the newest
+	trendRuns   = 50  // only the newest
 	mostCourses = 500 // one for each metric of an arm
 )
 
@@ -37,7 +37,7 @@ type Point struct {
 // Trends collects the courses of all metrics.
 type Trends struct {
 	keys    map[string]string // of listed runs, by id
-	known   map[string]bool // ids of the runs that were added
+	known   map[string]bool   // ids of the runs that were added
 	commits map[string]string // of these runs, by id
 	courses []*Course
 	more    int // courses beyond the bound
@@ -148,7 +148,7 @@ func (t *Trends) add(c *Course, points []history.Point) {
 // Shown is the data of the page of trends.
 type Shown struct {
 	Courses []*Course `json:"courses"`
-	More    int       `json:"more"` // courses beyond the bound
+	More    int       `json:"more"`    // courses beyond the bound
 	Warning string    `json:"warning"` // why the history could not be read
 }
 

@@ -9,12 +9,11 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Limits are the limits of the accounts that an entry of the limits file matches. Each of the accounts has them for
-// itself. Zero is unlimited.
+// Limits apply to each account that an entry of the limits file matches, separately. Zero is unlimited.
 type Limits struct {
 	RequestsPerMinute int
 	TokensPerMinute   int
-	Concurrency       int // calls in progress at once, without calls that count tokens
+	Concurrency       int // calls in progress at once, except those that count tokens
 	Budget            Amount
 
 	service, model, key glob.Pattern
@@ -28,7 +27,7 @@ func (l *Limits) needs() CallTerms {
 	return CallTerms{Tokens: l.TokensPerMinute > 0 || l.Budget.Tokens > 0, Money: l.Budget.Money > 0}
 }
 
-// find is the first entry that matches an account, nil when none does.
+// find returns the first entry that matches an account, nil if none does.
 func find(all []Limits, a Account) *Limits {
 	for i := range all {
 		if all[i].matches(a) {
@@ -38,8 +37,7 @@ func find(all []Limits, a Account) *Limits {
 	return nil
 }
 
-// ReadLimits reads a file of limits, which path is the name of in messages. Problems are added to diags, each with its
-// place.
+// ReadLimits reads a file of limits. path is its name in messages. Problems are added to diags.
 func ReadLimits(path string, src []byte, diags *diag.List) (out []Limits) {
 	root, ok := yamlnode.Parse(path, src, diags)
 	if !ok {
@@ -56,7 +54,6 @@ func ReadLimits(path string, src []byte, diags *diag.List) (out []Limits) {
 	return out
 }
 
-// entryOf reads an entry of the list.
 func entryOf(n yamlnode.Node) Limits {
 	m := n.Map("service", "model", "key", "requestsPerMinute", "tokensPerMinute", "concurrency", "budget")
 	whole := func(n yamlnode.Node) int {

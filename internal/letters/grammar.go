@@ -4,19 +4,19 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// How surely a sentence names the answer. A surer one outweighs a less sure one that names another letter.
+// How surely a sentence names the answer. A surer statement outweighs a less sure one about another letter.
 const (
-	openingOnly = 1 + iota // a letter that opens the text or a line, perhaps with the text of its option
+	openingOnly = 1 + iota // a letter at the beginning of the text or a line, perhaps with the text of its option
 	stated                 // the answer is B, B is correct, I choose B
 	final                  // final answer: B, \boxed{B}
 )
 
-// form is a clause that affirms a letter, as a pattern over the one-letter word classes of words.txt, such as a for
-// "answer" and c for "is". Its first group that matches is the letter.
+// form is a clause that affirms a letter. It is a pattern over the one-letter word classes of words.txt,
+// such as a for "answer" and c for "is". Its first group that matches is the letter.
 type form struct {
 	clause   lazy.Pattern
 	surety   int
-	reasoned bool // only behind a reason: da A falsch ist, ist B richtig
+	reasoned bool // valid only after a reason: da A falsch ist, ist B richtig
 }
 
 // Parts of forms.
@@ -92,7 +92,7 @@ var forms = []form{
 	affirming(`^[Ddwgn]{1,8}(?:(B)|\(D?o(L)\))$`, openingOnly),
 }
 
-// bareLetter is a letter that is a clause by itself, with what may precede it.
+// bareLetter is a letter that is a clause by itself, with the words that may precede it.
 const bareLetter lazy.Pattern = `^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter
 
 // denyingForms are the patterns that deny a letter.
@@ -110,7 +110,7 @@ var denyingForms = []lazy.Pattern{
 const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWYz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
 	`|[cCEMWYz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`
 
-// Sentences that take back the sentence before.
+// Sentences that take back the previous sentence.
 const (
 	notIt           lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
 	fragment        lazy.Pattern = `^[bjyJRfi,]*[xhPNUqlr][^LBGOTcCEMzk:]?$|^[bjy]*(?:I|M)[Mb]*x[^LBG]*$`
@@ -121,14 +121,14 @@ const (
 	correcting lazy.Pattern = `^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`
 )
 
-// Patterns of the words in front of a clause.
+// Patterns of the words before a clause.
 const (
 	correction  lazy.Pattern = `^y?I?R`
 	reported    lazy.Pattern = `St.*,$`
 	deniedIntro lazy.Pattern = `^[^kyKH].*x|^x`
 )
 
-// Patterns of the words behind an affirmed letter.
+// Patterns of the words after an affirmed letter.
 const (
 	closed     lazy.Pattern = `^\)+($|[,:(ykj-])`
 	ofQuestion lazy.Pattern = `^(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?|t[cE]D?p+)*`
@@ -136,7 +136,7 @@ const (
 	otherThan    lazy.Pattern = `^,?(?:e|j?b*x)[Dopa]*[LBG]\)?`
 	otherThanAny lazy.Pattern = `^,?(?:[el]|j?b*x)[Dopa]*[LBG]\)?`
 	reason       lazy.Pattern = `^(?:k(?:[^n]|n[^,]*c|$)|K[DLBGO])`
-	// onlyReasons is what may follow a letter that "would be" the answer.
+	// onlyReasons may follow a letter that "would be" the answer.
 	onlyReasons   lazy.Pattern = `^\)?(?:b|g?(?:[Di][nbp]{0,2})?Q[wn]?)*(?:,?[kK].*|,?[ex][Do]*[LBG])?$`
 	vagueAddition lazy.Pattern = `^[^LBGO]*[xmrhN][^LBGO]*$`
 	// harmless parts are about the other options, or give reasons.
@@ -148,7 +148,7 @@ const (
 	spoilsOpening lazy.Pattern = `^[cCEWYzM2]|[xqZ=]`
 )
 
-// Patterns of sentences about letters that they do not affirm.
+// Patterns of sentences that mention letters without affirming them.
 const (
 	leftOpen   lazy.Pattern = `h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`
 	saidAsWell lazy.Pattern = `[LBG].*[pz]`
@@ -165,7 +165,7 @@ const (
 	ownClause   lazy.Pattern = `^[^J|]*\|[cEMxhz]`
 )
 
-// answerName matches a key of an object that names the answer, such as final_answer.
+// answerName matches the key of an object that names the answer, such as final_answer.
 const answerName lazy.Pattern = `^[DFp]*[ao]+$`
 
 // headingClasses matches a line that announces the answer, such as "Final answer".

@@ -7,8 +7,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Tested names what a target is: a model, with the version of the interface, its named service, and whether it is
-// streamed where that is known, or an application.
+// Tested describes a target: an application, or a model with its API version, named service, and whether
+// its answers are streamed.
 func Tested(model string, t *eval.RunTarget) string {
 	switch {
 	case t == nil:
@@ -41,7 +41,8 @@ func HasApps(run *eval.Run) bool {
 	return slices.ContainsFunc(run.Plan.Targets, func(t eval.RunTarget) bool { return t.App != "" })
 }
 
-// FromEmulator says that the run used the emulator, so no model answered. Applications still answered.
+// FromEmulator says that answers are the emulator's and not a model's. Applications still answered
+// themselves.
 func FromEmulator(run *eval.Run) string {
 	text := "against evalrun's emulator: answers come from a script, not from a model"
 	if HasApps(run) {
@@ -53,7 +54,8 @@ func FromEmulator(run *eval.Run) string {
 	return text
 }
 
-// embeds reports whether a model turns texts into vectors. Only some protocols list what a model does; elsewhere its name tells.
+// embeds reports whether a model embeds texts. Some protocols do not list what a model does; then its name
+// decides.
 func embeds(m eval.Model) bool {
 	if len(m.SupportedGenerationMethods) == 0 {
 		return strings.Contains(strings.ToLower(m.Name), "embed")
@@ -61,12 +63,12 @@ func embeds(m eval.Model) bool {
 	return slices.Contains(m.SupportedGenerationMethods, "embedContent")
 }
 
-// Timed reports whether it is known how long the answer took. An echo takes no time.
+// Timed reports whether the time of the answer is known. An echo takes no time.
 func Timed(r *eval.Result) bool {
 	return r.Timing != nil && (r.Timing.LatencyMs > 0 || r.Request == nil || r.Request.App == nil)
 }
 
-// Replayed says, up to the name of the folder, that the answers of a run come from there.
+// Replayed is the beginning of a sentence that ends with the folder of recorded answers.
 func Replayed(run *eval.Run) string {
 	if HasApps(run) {
 		return "replayed: nothing was sent, the answers come from"

@@ -10,11 +10,11 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Why is the shortest account of what became of a trial, "" when it passed.
+// Why explains in a few words why a trial did not pass, "" if it passed.
 func Why(r *eval.Result) string {
 	switch r.Outcome {
 	case eval.Err:
-		if r.Error == nil { // evalrun writes no such run files
+		if r.Error == nil { // not written by evalrun
 			return "the run file does not say why"
 		}
 		return string(r.Error.Kind) + ": " + r.Error.Error()
@@ -36,7 +36,7 @@ func failures(scores []eval.Score) []string {
 	return out
 }
 
-// ScoreName is the name of a score and its scorer, or the scorer alone.
+// ScoreName returns the name of a score with its scorer, or only the scorer.
 func ScoreName(s eval.Score) string {
 	if s.Name != "" && s.Name != s.Scorer {
 		return s.Name + " (" + s.Scorer + ")"
@@ -44,7 +44,7 @@ func ScoreName(s eval.Score) string {
 	return s.Scorer
 }
 
-// CutAnswers counts the answers that are not whole, "" when there are none.
+// CutAnswers counts incomplete answers, "" if there are none.
 func CutAnswers(s *journal.Summary) string {
 	var out []string
 	if s.Cut > 0 {
@@ -56,10 +56,10 @@ func CutAnswers(s *journal.Summary) string {
 	return strings.Join(out, ", ")
 }
 
-// maxDamage is how many damaged places are listed; where one line is broken, often all are.
+// maxDamage bounds the listed places of damage, because damage often affects many lines.
 const maxDamage = 3
 
-// Damage lists the first places where a run file is damaged, and counts the others.
+// Damage lists the first damaged places of a run file, and counts the others.
 func Damage(d *journal.Document) []string {
 	var out []string
 	for _, place := range d.Damaged[:min(maxDamage, len(d.Damaged))] {
@@ -71,7 +71,7 @@ func Damage(d *journal.Document) []string {
 	return out
 }
 
-// Progress says how far an incomplete run is; "" for a complete one.
+// Progress says how far an incomplete run got, "" for a complete one.
 func Progress(d *journal.Document) string {
 	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
 	switch {
@@ -91,7 +91,7 @@ func Incomplete(end *eval.End) string {
 		eval.EndInterrupted: "the run was interrupted",
 		eval.EndBudget:      "the run stopped: its budget is spent",
 		eval.EndMaxFailures: "the run stopped because of failures",
-		eval.EndStopped:     "the run could not be completed", // other services may have gone on
+		eval.EndStopped:     "the run could not be completed", // parts with other services may have finished
 	}[end.Reason]
 	if what == "" {
 		what = "the run ended: " + string(end.Reason)

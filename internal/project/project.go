@@ -35,7 +35,7 @@ type File struct {
 	// Labels are added to the labels that flags give.
 	Labels map[string]string
 
-	shown string // the name in messages
+	shown string     // the name in messages
 	diags *diag.List // set while the file is read
 }
 
@@ -47,7 +47,7 @@ type Glob struct {
 
 // Flag is the default of a flag.
 type Flag struct {
-	Name   string // the long name, without dashes
+	Name   string   // the long name, without dashes
 	Values []string // several for a flag that can be repeated
 }
 

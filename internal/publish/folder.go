@@ -46,7 +46,7 @@ type folder struct {
 	root  *os.Root
 	lock  *flock.Flock
 	fresh map[string]bool // pages and data folders of the new site
-	pages []pageFile // in the order of replacement
+	pages []pageFile      // in the order of replacement
 }
 
 type pageFile struct {

@@ -39,10 +39,10 @@ type Site struct {
 	Index       string // path of the first page
 	Runs        int
 	Comparisons int
-	LeftOut     int // comparisons beyond the bound
+	LeftOut     int          // comparisons beyond the bound
 	Content     page.Content // what readers of the site can see of prompts and answers
-	WithContent []string // ids of the runs with any content
-	Withheld    bool // all content was left out
+	WithContent []string     // ids of the runs with any content
+	Withheld    bool         // all content was left out
 }
 
 type site struct {

@@ -1,4 +1,5 @@
-// Package replies has recorded replies of vendors' services, with what each must be read as. Tests alone use it.
+// Package replies has recorded replies of vendors' services, each with the expected result. Only tests use
+// it.
 package replies
 
 import (
@@ -13,7 +14,7 @@ var data embed.FS
 
 // Reply is a recorded reply.
 type Reply struct {
-	Folder  string            // openai, compatible, anthropic or responses
+	Folder  string // openai, compatible, anthropic or responses
 	File    string            `json:"file"`
 	Server  string            `json:"server"`
 	Status  int               `json:"status"`
@@ -23,12 +24,12 @@ type Reply struct {
 	Body    []byte            `json:"-"`
 }
 
-// Expect is what a reply must be read as.
+// Expect is the expected result for a reply.
 type Expect struct {
 	Text            *string         `json:"text"` // the first 200 characters
 	TextLength      int             `json:"textLength"`
 	TextSHA256      string          `json:"textSha256"`
-	FinishReason    string          `json:"finishReason"` // in the vendor's word
+	FinishReason    string          `json:"finishReason"` // as the vendor spells it
 	ToolCalls       []Call          `json:"toolCalls"`
 	Choices         []Candidate     `json:"choices"`
 	Reasoning       string          `json:"reasoning"` // the first 200 characters
@@ -38,10 +39,9 @@ type Expect struct {
 	Error           *Error          `json:"error"`
 }
 
-// Call is a call of a function in a reply.
 type Call struct {
 	Name string `json:"name"`
-	// Arguments are an object, or, where they are no JSON, the text.
+	// Arguments is an object, or a string if the model wrote invalid JSON.
 	Arguments json.RawMessage `json:"arguments"`
 }
 
@@ -52,15 +52,14 @@ type Candidate struct {
 	FinishReason string `json:"finishReason"`
 }
 
-// Error is the error in a reply.
 type Error struct {
 	Message string `json:"message"`
 }
 
-// Name is the reply as tests call it.
+// Name returns the name of the reply in test output.
 func (r *Reply) Name() string { return r.Folder + "/" + r.File }
 
-// Header is what the reply was sent with.
+// Header returns the headers of the reply.
 func (r *Reply) Header() http.Header {
 	out := http.Header{}
 	for name, value := range r.Headers {
@@ -69,7 +68,7 @@ func (r *Reply) Header() http.Header {
 	return out
 }
 
-// In are the replies of folders.
+// In returns the replies in folders.
 func In(folders ...string) ([]Reply, error) {
 	var out []Reply
 	for _, folder := range folders {

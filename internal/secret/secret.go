@@ -24,7 +24,7 @@ import (
 // Set is a set of secrets to mask.
 type Set struct {
 	keys    []string
-	forms   [][]byte // of keys long enough to be masked in answers
+	forms   [][]byte          // of keys long enough to be masked in answers
 	answers *strings.Replacer // for the same forms
 	errors  *strings.Replacer
 }

@@ -23,15 +23,15 @@ const LoginWait = oauth.DefaultWait
 
 // LoginOptions configure a login.
 type LoginOptions struct {
-	Secrets  string // path of the client secrets file
-	Redirect string // redirect address; "" is the one of the client
+	Secrets  string   // path of the client secrets file
+	Redirect string   // redirect address; "" is the one of the client
 	Scopes   []string // names or identifiers; empty means the retriever's
 	Wait     time.Duration
 
-	Notice func(text string) // for problems that do not end the login
+	Notice func(text string)          // for problems that do not end the login
 	Show   func(address string)       // shows the address to open
 	Open   func(address string) error // opens it; nil leaves that to the user
-	Pasted io.Reader // where the user pastes the last address; optional
+	Pasted io.Reader                  // where the user pastes the last address; optional
 }
 
 // Login is a login that is ready to run.
@@ -81,9 +81,9 @@ func NewLogin(service *eval.RunService, o LoginOptions) (*Login, error) {
 
 // LoggedIn is the result of a login.
 type LoggedIn struct {
-	File    string // the file that now has the login
+	File    string   // the file that now has the login
 	Missing []string // scopes that the server did not grant
-	Renewed bool // there is a refresh token, so the login outlives its access token
+	Renewed bool     // there is a refresh token, so the login outlives its access token
 }
 
 // Run logs in. A failure is exit 4: the person or the server refused, or no reply came in time.
@@ -148,7 +148,7 @@ type LoginStatus struct {
 	RefreshToken bool      `json:"refreshToken"` // whether there is a refresh token
 	File         string    `json:"file"`
 	Service      string    `json:"service,omitempty"` // the service on which the login was tried
-	Models       int       `json:"models,omitempty"` // how many models it listed
+	Models       int       `json:"models,omitempty"`  // how many models it listed
 	Problem      string    `json:"problem,omitempty"` // why the service refused the login
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Caller calls services outside of runs.
 type Caller struct {
-	Version string // of evalrun, for the User-Agent
+	Version string       // of evalrun, for the User-Agent
 	Notice  func(string) // gets warnings
 }
 

@@ -14,7 +14,7 @@ import (
 const (
 	alive       = 15 * time.Second // between signs of life, because proxies close silent connections
 	sendTime    = 10 * time.Second // for one event
-	mostAtOnce  = 20 // blocks in one batch
+	mostAtOnce  = 20               // blocks in one batch
 	reconnectMs = 2000
 )
 

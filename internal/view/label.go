@@ -111,8 +111,8 @@ type opinion struct {
 }
 
 type opinions struct {
-	Hash    string    `json:"hash"` // of the answer; a new label must repeat it
-	Closed  string    `json:"closed"` // why the answer takes no label; "" when it does
+	Hash    string    `json:"hash"`    // of the answer; a new label must repeat it
+	Closed  string    `json:"closed"`  // why the answer takes no label; "" when it does
 	Problem string    `json:"problem"` // with reading the labels of the suite
 	Labels  []opinion `json:"labels"`
 }

@@ -31,7 +31,7 @@ var files embed.FS
 
 const (
 	mostWatchers = 32 // readers of the events of runs, each with an open connection
-	mostWork     = 2 // runs that are read or compared at once
+	mostWork     = 2  // runs that are read or compared at once
 	writeTime    = 2 * time.Minute
 )
 
