@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Columns hold one value per case. Values past the end of a column are zero, so an unused column takes no memory.
+// A column has one value per case. Values past its end are zero, so an unused column takes no memory.
 
 // numbers is a column of float64, stored as float32 while that loses nothing.
 type numbers struct {

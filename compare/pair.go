@@ -175,7 +175,7 @@ func pairUp(base, head *Side, selected func(*Case) bool) paired {
 	return p
 }
 
-// judgedPairs are the comparable cases, if head has to cover all.
+// judgedPairs returns the comparable cases when head has to cover all cases.
 func judgedPairs(base, head *Side) pairs {
 	p := pairUp(base, head, nil)
 	return p.pairs(p.judged)
@@ -201,7 +201,7 @@ func (c *Cases) byName() map[string]int {
 	return out
 }
 
-// lose lists a case of base that can no longer be compared.
+// lose records a case of base that can no longer be compared.
 func (p *paired) lose(list *[]string, b int) {
 	name, common := p.base.names.at(b), p.base.common(b)
 	*list = append(*list, name)
@@ -210,7 +210,7 @@ func (p *paired) lose(list *[]string, b int) {
 	}
 }
 
-// change lists a case whose meaning differs between the sides.
+// change records a case whose meaning differs between the sides.
 func (p *paired) change(at places, before, after string) {
 	p.lose(&p.Changed, int(at.base))
 	if alike(p.base.varsAt(int(at.base)), p.head.varsAt(int(at.head))) {

@@ -156,7 +156,7 @@ func (u *union) root(i uint32) uint32 {
 	return i
 }
 
-// join gives an item a name; "" is ignored.
+// join merges an item with all items of the same name; "" is ignored.
 func (u *union) join(i uint32, name string) {
 	if name == "" {
 		return

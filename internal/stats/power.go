@@ -40,7 +40,8 @@ func (t NotWorseTables) Probability(d, psi float64) float64 {
 	return probability(t.tails.probability(t.n, d, max(psi, math.Abs(d))))
 }
 
-// manyTables is beyond which plans use the normal approximation: the tables take memory and time by the number of cases.
+// manyTables is the number of cases above which plans use the normal approximation, because tables would
+// take too much memory and time.
 const manyTables = 100_000
 
 // CasesForPower is the smallest number of paired cases, with one repeat each, that are called not worse within margin
