@@ -8,7 +8,7 @@ type PairwiseJudging struct {
 	Emulator bool   `json:"emulator"` // the judge is evalrun's emulator
 	// PairCounts are totals over all arms.
 	PairCounts
-	Calls  int `json:"calls"` // including retries; known choices are not requested again
+	Calls  int `json:"calls"`  // including retries; known choices are not requested again
 	Tokens int `json:"tokens"` // tokens of these calls
 	// Incomplete says why the judge did not see all pairs, "" if it did.
 	Incomplete string `json:"incomplete,omitempty"`

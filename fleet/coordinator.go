@@ -25,7 +25,7 @@ const (
 	probeEvery = 300 * time.Millisecond
 	probeTime  = 2 * time.Second
 	silentFor  = 6 * time.Second // without an answer to a probe
-	absentFor  = time.Second // while probes have no subscriber
+	absentFor  = time.Second     // while probes have no subscriber
 )
 
 // Coordinator is an evalrun.Executor whose attempts are made by workers. Each worker has a number of
@@ -48,8 +48,8 @@ type Coordinator struct {
 	mu      sync.Mutex
 	workers map[string]*member
 	loading map[string]bool // workers that do not get calls yet
-	waiting []chan *member // callers that wait for a place, in order
-	ending  bool // start no more probes
+	waiting []chan *member  // callers that wait for a place, in order
+	ending  bool            // start no more probes
 	done    bool            // the run is complete
 }
 
@@ -67,8 +67,8 @@ type hello struct {
 	Version  string `json:"version"`
 	Protocol int    `json:"protocol"`
 	Places   int    `json:"places"`
-	Hash     string `json:"hash,omitempty"` // of the pack that it has loaded; "" if none
-	Ending   bool   `json:"ending,omitempty"` // it finishes its calls and accepts no others
+	Hash     string `json:"hash,omitempty"`    // of the pack that it has loaded; "" if none
+	Ending   bool   `json:"ending,omitempty"`  // it finishes its calls and accepts no others
 	Leaving  bool   `json:"leaving,omitempty"` // it is going away now
 }
 
@@ -78,7 +78,7 @@ type welcome struct {
 	Done    bool   `json:"done,omitempty"`    // the run is complete
 	Hash    string `json:"hash,omitempty"`    // of the pack to load
 	Size    int    `json:"size,omitempty"`    // of the pack, in bytes
-	Joined  bool   `json:"joined,omitempty"` // the worker gets calls from now on
+	Joined  bool   `json:"joined,omitempty"`  // the worker gets calls from now on
 }
 
 // newCoordinator returns a coordinator that does not admit workers yet.

@@ -24,11 +24,11 @@ const CredsName = "fleet.creds"
 // may read the file.
 type Creds struct {
 	URL    string `json:"url"`             // of the server
-	Fleet  string `json:"fleet"` // random; all subjects include it
-	Worker string `json:"worker"` // seed of the workers' NKey; "" on an external cluster
-	CA     string `json:"ca,omitempty"` // certificates to trust, in PEM; "" for the system's
+	Fleet  string `json:"fleet"`           // random; all subjects include it
+	Worker string `json:"worker"`          // seed of the workers' NKey; "" on an external cluster
+	CA     string `json:"ca,omitempty"`    // certificates to trust, in PEM; "" for the system's
 	Login  string `json:"login,omitempty"` // a NATS credentials file, for a cluster
-	Master string `json:"-"` // seed of the coordinator's NKey
+	Master string `json:"-"`               // seed of the coordinator's NKey
 }
 
 // NewCreds generates the keys of a fleet. The address is empty.

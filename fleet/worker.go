@@ -59,7 +59,7 @@ type WorkerConfig struct {
 const (
 	helloEvery  = 500 * time.Millisecond
 	helloTime   = 3 * time.Second
-	patience    = 3 * time.Second // without a probe, before a worker says hello again
+	patience    = 3 * time.Second  // without a probe, before a worker says hello again
 	drainTime   = 30 * time.Second // for calls in progress, when the worker leaves
 	reconnected = 500 * time.Millisecond
 )

@@ -29,7 +29,7 @@ func bucketsFor(trials int) int { return min(trials/inBucket+1, mostBuckets) }
 func hashOf(caseName string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(caseName)) // never fails
-	return int64(h.Sum64() >> 1) // 63 bits
+	return int64(h.Sum64() >> 1)     // 63 bits
 }
 
 // cell is the stored form of a journal.Cell.

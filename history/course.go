@@ -11,10 +11,10 @@ import (
 // The metrics of every arm. Other names are those of named scorers. A scorer with one of these names is
 // called NamedPrefix and its name.
 const (
-	MetricPass    = "pass" // pass/(pass+fail) of each case over its repeats, averaged over cases
-	MetricErrors  = "errors" // share of errors among the trials that ran
+	MetricPass    = "pass"    // pass/(pass+fail) of each case over its repeats, averaged over cases
+	MetricErrors  = "errors"  // share of errors among the trials that ran
 	MetricLatency = "latency" // mean over judged trials, in milliseconds
-	MetricTokens  = "tokens" // mean over trials with a known cost
+	MetricTokens  = "tokens"  // mean over trials with a known cost
 )
 
 // NamedPrefix marks a metric as a named scorer, whatever its name is.

@@ -20,7 +20,7 @@ type RunRecord struct {
 	Reason     eval.EndReason    `json:"reason"` // "" if the run was killed or is in progress
 	Emulator   bool              `json:"emulator"`
 	Shard      string            `json:"shard,omitempty"` // I/N for a shard
-	Planned    int               `json:"planned"` // trials of its plan
+	Planned    int               `json:"planned"`         // trials of its plan
 	Suites     []Suite           `json:"suites"`
 	Models     []Model           `json:"models"`
 	Labels     map[string]string `json:"labels"`

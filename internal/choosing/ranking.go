@@ -25,9 +25,9 @@ const rankingSeed = 1
 
 // Ranked says what to rank.
 type Ranked struct {
-	Name   string // the user's name of the run
-	Alpha  float64 // error rate of a ranking; 0 means the default
-	Arms   []string // to rank; empty means all
+	Name   string        // the user's name of the run
+	Alpha  float64       // error rate of a ranking; 0 means the default
+	Arms   []string      // to rank; empty means all
 	Prices *pricing.List // nil: show only tokens
 }
 
@@ -85,9 +85,9 @@ type rankedSuite struct {
 	reader  pairReader
 
 	known   map[[2]int]*compare.Case // by arm and index
-	cases   []*compare.Case // over all arms
-	onArms  [][]*compare.Case // of each of these cases, by arm
-	between [][3]int // for each pair of answers: the case and the two arms
+	cases   []*compare.Case          // over all arms
+	onArms  [][]*compare.Case        // of each of these cases, by arm
+	between [][3]int                 // for each pair of answers: the case and the two arms
 	errored []errored
 }
 

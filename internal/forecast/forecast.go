@@ -25,24 +25,24 @@ type Forecast struct {
 	Trials            int           `json:"trials"`
 	Arms              []ArmForecast `json:"arms"`
 	CountCalls        int           `json:"countCalls"`
-	GenerateCalls     int           `json:"generateCalls"` // of models, at least: a live chat makes one per turn
-	MostGenerateCalls int           `json:"mostGenerateCalls"` // at most: a tool loop may use all its steps
+	GenerateCalls     int           `json:"generateCalls"`      // of models, at least: a live chat makes one per turn
+	MostGenerateCalls int           `json:"mostGenerateCalls"`  // at most: a tool loop may use all its steps
 	AppCalls          int           `json:"appCalls,omitempty"` // of applications
-	EmbedCalls        int           `json:"embedCalls"` // at least, with full batches
-	JudgeCalls        int           `json:"judgeCalls"` // at most, without retries of malformed replies; equal questions are sent once
-	JudgeTokens       int           `json:"judgeTokens"` // at most, with answers of maximum length; 0: unknown or none
-	MaxCalls          int           `json:"maxCalls"` // all attempts of all calls
-	PromptTokens      int           `json:"promptTokens"` // estimated for applications
-	ReplyTokens       int           `json:"replyTokens"` // at most: replies that later calls send again
-	EmbedTokens       int           `json:"embedTokens"` // at most: reference texts, and answers of maximum length
-	MaxOutputTokens   int           `json:"maxOutputTokens"` // of models; 0: unknown
+	EmbedCalls        int           `json:"embedCalls"`         // at least, with full batches
+	JudgeCalls        int           `json:"judgeCalls"`         // at most, without retries of malformed replies; equal questions are sent once
+	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers of maximum length; 0: unknown or none
+	MaxCalls          int           `json:"maxCalls"`           // all attempts of all calls
+	PromptTokens      int           `json:"promptTokens"`       // estimated for applications
+	ReplyTokens       int           `json:"replyTokens"`        // at most: replies that later calls send again
+	EmbedTokens       int           `json:"embedTokens"`        // at most: reference texts, and answers of maximum length
+	MaxOutputTokens   int           `json:"maxOutputTokens"`    // of models; 0: unknown
 	Counted           bool          `json:"counted"`
 	Concurrency       int           `json:"concurrency"`
 	LeastCost         float64       `json:"leastCost"` // of the prompts; 0 without a price list
-	MostCost          float64       `json:"mostCost"` // with answers and judges' replies of maximum length, without embeddings
+	MostCost          float64       `json:"mostCost"`  // with answers and judges' replies of maximum length, without embeddings
 	Currency          string        `json:"currency,omitempty"`
 	LeastTime         time.Duration `json:"leastTimeNs"` // by the rates, including those of services and models; 0 if there are none
-	MostTime          time.Duration `json:"mostTimeNs"` // with all possible calls and answers of maximum length; 0: the same
+	MostTime          time.Duration `json:"mostTimeNs"`  // with all possible calls and answers of maximum length; 0: the same
 	Problems          []string      `json:"problems"`
 	Gates             []GateOutlook `json:"gates,omitempty"` // of suites that compare with a baseline
 	// Races are the races of arms. They make the numbers above upper bounds.
@@ -60,7 +60,7 @@ type ArmForecast struct {
 	Stream          bool   `json:"stream"`
 	Estimated       bool   `json:"estimated,omitempty"` // this service cannot count tokens, although others can
 	Trials          int    `json:"trials"`
-	Calls           int    `json:"calls"` // to generate, or to the application; at least
+	Calls           int    `json:"calls"`     // to generate, or to the application; at least
 	MostCalls       int    `json:"mostCalls"` // at most: with all steps of tool loops
 	PromptTokens    int    `json:"promptTokens"`
 	ReplyTokens     int    `json:"replyTokens"` // as in Forecast
@@ -88,7 +88,7 @@ type GateOutlook struct {
 	Ratios    []compare.RatioOutlook `json:"ratios,omitempty"`
 	StopEarly bool                   `json:"stopEarly"`
 	Trials    int                    `json:"trials"`
-	Calls     int                    `json:"calls"` // to generate
+	Calls     int                    `json:"calls"`  // to generate
 	Tokens    int                    `json:"tokens"` // of prompts and of answers of maximum length
 }
 
@@ -234,7 +234,7 @@ type sums struct {
 	arms     map[armKey]*ArmForecast
 	loads    map[runner.ModelRef]load
 	embedded map[runner.EmbeddingModel]*embedded
-	steps    int // calls to count tokens for possible steps of tool loops
+	steps    int  // calls to count tokens for possible steps of tool loops
 	unknown  bool // the length of some answer is unknown
 	unjudged bool // the cost of judging some answer is unknown
 }

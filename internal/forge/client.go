@@ -19,7 +19,7 @@ import (
 const (
 	pageSize  = 100
 	maxReply  = 32 << 20 // bytes of a page of comments
-	maxReason = 300 // code points of a refusal's message
+	maxReason = 300      // code points of a refusal's message
 	timeout   = 30 * time.Second
 )
 

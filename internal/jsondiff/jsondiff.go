@@ -58,7 +58,7 @@ func arrays(v any) any {
 type Rules struct {
 	Ignore    Pointers
 	Tolerance float64 // largest difference of numbers; 0 compares them exactly
-	Unordered bool // ignore the order of arrays
+	Unordered bool    // ignore the order of arrays
 }
 
 // Pointers are JSON Pointers (RFC 6901), split into segments. `*` matches one segment.

@@ -31,7 +31,7 @@ type Report struct {
 type Agreement struct {
 	Suite  string `json:"suite"`
 	Scorer string `json:"scorer"` // its name, or its kind
-	Judge  string `json:"judge"` // for a panel, the names of its judges: a, b, c
+	Judge  string `json:"judge"`  // for a panel, the names of its judges: a, b, c
 	Panel  bool   `json:"panel,omitempty"`
 	// Answers counts the answers with a label and a score of the judge, and Cases the cases of these
 	// answers.
@@ -143,7 +143,7 @@ type labelCheck struct {
 	choices    map[checkKey]bool // whether the labels are choices
 	taken      map[answerKey]*label
 	words      []string // valid labels
-	hasJudges  bool // whether any answer has a judge's score
+	hasJudges  bool     // whether any answer has a judge's score
 	unlabelled int
 	people     *opinions // labels of whole answers; nil for a file that names cases
 }

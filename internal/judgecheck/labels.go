@@ -26,7 +26,7 @@ type label struct {
 	Arm    string `json:"arm"`
 	Repeat int    `json:"repeat"`
 	Scorer string `json:"scorer"` // name of the scorer whose judge is measured
-	Label  string `json:"label"` // pass, fail, or a choice
+	Label  string `json:"label"`  // pass, fail, or a choice
 
 	line int
 	met  int // number of matching answers

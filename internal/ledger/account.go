@@ -10,21 +10,21 @@ import (
 const (
 	minute      = time.Minute
 	paceGuard   = 1200 * time.Millisecond // for requests: 2 % of the rate
-	windowGuard = 500 * time.Millisecond // for tokens, which count until a minute after the end of their call
-	smallestLag = 100 * time.Millisecond // by which a late request may catch up
+	windowGuard = 500 * time.Millisecond  // for tokens, which count until a minute after the end of their call
+	smallestLag = 100 * time.Millisecond  // by which a late request may catch up
 )
 
 // account is the state of an Account.
 type account struct {
 	Balance
 	limits   *Limits
-	reserved Amount // by open grants
-	open     int // open grants that count for the concurrency
+	reserved Amount    // by open grants
+	open     int       // open grants that count for the concurrency
 	next     time.Time // earliest time of the next request
 	held     time.Time // the service wants no call before
-	window   []spent // tokens of calls that ended in the last minute, oldest first
-	inWindow int // sum of window
-	queue    []*Ask // requests that wait for tokens, in order of arrival
+	window   []spent   // tokens of calls that ended in the last minute, oldest first
+	inWindow int       // sum of window
+	queue    []*Ask    // requests that wait for tokens, in order of arrival
 }
 
 // spent has the tokens of a call that ended.

@@ -20,7 +20,7 @@ type book struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when a grant was settled
 	accounts map[Account]*account
-	grants   map[string]*grant // open grants, by id
+	grants   map[string]*grant    // open grants, by id
 	heard    map[string]time.Time // last sign of life of each process
 	left     map[string]time.Time // when requests were given up before they were granted, by id
 }
@@ -46,7 +46,7 @@ const (
 	refused  kind = "refuse"
 	paused   kind = "pause" // by the service
 	balanced kind = "balance"
-	used     kind = "use" // tokens of the last minute, of a grant that has ended
+	used     kind = "use"  // tokens of the last minute, of a grant that has ended
 	paced    kind = "pace" // earliest time of the next request
 )
 
@@ -135,7 +135,7 @@ func (b *book) wake() {
 
 // refusal is the error of a call that will never be granted.
 type refusal struct {
-	Budget  bool // the budget of the account is spent
+	Budget  bool    // the budget of the account is spent
 	Account Account // of the call
 	reason  string
 }

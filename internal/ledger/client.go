@@ -24,10 +24,10 @@ import (
 // Options configure a Client.
 type Options struct {
 	URL    string
-	Token  string // "" if none is needed
-	CA     string // file with additional certificates to trust; "" for none
+	Token  string        // "" if none is needed
+	CA     string        // file with additional certificates to trust; "" for none
 	Wait   time.Duration // how long the ledger may be unavailable before the process gives up
-	Notice func(string) // gets messages for people
+	Notice func(string)  // gets messages for people
 	Lost   func(reason string)
 }
 

@@ -40,9 +40,9 @@ type file struct {
 	least int64 // lower bound of most
 
 	mu      sync.Mutex
-	buf     []byte // not written yet
-	added   int64 // bytes so far, including buf
-	safe    int64 // bytes so far that are on the disk
+	buf     []byte        // not written yet
+	added   int64         // bytes so far, including buf
+	safe    int64         // bytes so far that are on the disk
 	moved   chan struct{} // closed and replaced when safe grows
 	work    chan struct{} // has a token while there is something to write
 	closing chan struct{}

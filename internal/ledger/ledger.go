@@ -17,7 +17,7 @@ import (
 // Account is a key at a service and a model, to which limits apply. Several runs can share it.
 type Account struct {
 	Service string `json:"service"` // its address
-	Key     string `json:"key"` // fingerprint of the key; "" without a key
+	Key     string `json:"key"`     // fingerprint of the key; "" without a key
 	Model   string `json:"model"`
 }
 
@@ -70,7 +70,7 @@ type Balance struct {
 
 // Ask is a request for a grant.
 type Ask struct {
-	ID      string  `json:"id"` // chosen by the process; the same id gets the same grant again
+	ID      string  `json:"id"`    // chosen by the process; the same id gets the same grant again
 	Owner   string  `json:"owner"` // the process
 	Account Account `json:"account"`
 	Cost    Amount  `json:"cost"` // at most; zero calls and tokens for metadata
@@ -94,12 +94,12 @@ type Settlement struct {
 // CallTerms says what a process must know about a call before it is granted.
 type CallTerms struct {
 	Tokens bool `json:"tokens"` // tokens are limited, so the answer needs a bound
-	Money  bool `json:"money"` // money is limited, so the call needs a price
+	Money  bool `json:"money"`  // money is limited, so the call needs a price
 }
 
 // Times of the protocol between client and server.
 const (
-	heartbeat = 5 * time.Second // between signs of life of a process
+	heartbeat = 5 * time.Second  // between signs of life of a process
 	lifetime  = 20 * time.Second // a process that is silent for longer is dead
 	longPoll  = 75 * time.Second // a request for a grant waits up to this long
 )

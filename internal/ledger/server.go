@@ -21,10 +21,10 @@ import (
 type Config struct {
 	Listen  string // port 0 takes a free one
 	Limits  []Limits
-	State   string // the folder of its file, created if needed
-	Token   string // required in requests; "" for none, only on this machine
-	Cert    string // file with the certificate, "" for plain http, only on this machine
-	CertKey string // file with the key of the certificate
+	State   string       // the folder of its file, created if needed
+	Token   string       // required in requests; "" for none, only on this machine
+	Cert    string       // file with the certificate, "" for plain http, only on this machine
+	CertKey string       // file with the key of the certificate
 	Notice  func(string) // gets messages for the operator
 }
 

@@ -7,8 +7,8 @@ type clauses struct {
 	sentence
 	classes       string
 	after         string // the rest of its line
-	repeats       bool // the text repeats the options
-	afterQuestion bool // the previous sentence is a question
+	repeats       bool   // the text repeats the options
+	afterQuestion bool   // the previous sentence is a question
 }
 
 // startsAt reports whether a clause may begin at this index.

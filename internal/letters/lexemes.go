@@ -12,7 +12,7 @@ import (
 type lexeme struct {
 	class  byte
 	labels []int // the letters that it names
-	cut    bool // an unknown character of a script without spaces
+	cut    bool  // an unknown character of a script without spaces
 }
 
 // Classes that the program itself assigns or looks for; words.txt explains the others.

@@ -13,9 +13,9 @@ import (
 // mark is a word or a punctuation mark of a text.
 type mark struct {
 	text   string // in lower case
-	label  int // index of the choice, -1 for none
-	exact  bool // in upper case, or spelled as in the list of choices
-	lower  bool // begins with a small letter and has more characters
+	label  int    // index of the choice, -1 for none
+	exact  bool   // in upper case, or spelled as in the list of choices
+	lower  bool   // begins with a small letter and has more characters
 	word   bool
 	spaced bool // white space precedes it
 }

@@ -13,9 +13,9 @@ import (
 type statement struct {
 	kind   byte
 	labels []int // several if they are joined: B or C
-	surety int // of an affirmed letter
-	weakly bool // denied by a word that may be about something else
-	at     int // position in its sentence
+	surety int   // of an affirmed letter
+	weakly bool  // denied by a word that may be about something else
+	at     int   // position in its sentence
 }
 
 // Kinds of statements.

@@ -13,9 +13,9 @@ const breaker = "\u200b"
 // and ##[error] from standard output, at the beginning of a line and after white space.
 type guard struct {
 	w       io.Writer
-	atStart bool // of a line, apart from white space
-	colon   bool // the line begins with a colon
-	hashes  int // number of # directly before
+	atStart bool   // of a line, apart from white space
+	colon   bool   // the line begins with a colon
+	hashes  int    // number of # directly before
 	half    []byte // beginning of an incomplete character
 }
 

@@ -23,7 +23,7 @@ type SelfAgreement struct {
 	Suite  string `json:"suite"`
 	Arm    string `json:"arm"`
 	Scorer string `json:"scorer"` // its name, or its kind
-	Judge  string `json:"judge"` // for a panel, the names of its judges: a, b, c
+	Judge  string `json:"judge"`  // for a panel, the names of its judges: a, b, c
 	// Panel is the number of judges in the panel; 0 for the agreement of one judge with itself.
 	Panel   int `json:"panel,omitempty"`
 	Repeats int `json:"repeats"` // of each judge

@@ -81,7 +81,7 @@ type ArmFigures struct {
 	// Target and the following fields describe what is under test, in runs that record it.
 	Target   string    `json:"target,omitempty"`
 	Model    string    `json:"model,omitempty"`
-	App      string    `json:"app,omitempty"` // for people
+	App      string    `json:"app,omitempty"`     // for people
 	Version  string    `json:"version,omitempty"` // of the model
 	Sampling *Sampling `json:"sampling,omitempty"`
 	Stream   bool      `json:"stream,omitempty"`

@@ -25,8 +25,8 @@ type raceSuite struct {
 	Suite  string    `json:"suite"`
 	Metric string    `json:"metric"`
 	Alpha  float64   `json:"alpha"` // bound on the probability that a best arm leaves
-	In     []string  `json:"in"` // arms that stay, in the order of the plan; the best is among them
-	Left   []raceArm `json:"left"` // in the order in which they left
+	In     []string  `json:"in"`    // arms that stay, in the order of the plan; the best is among them
+	Left   []raceArm `json:"left"`  // in the order in which they left
 }
 
 type raceArm struct {

@@ -23,7 +23,7 @@ type ComparisonWords struct {
 	// Changes counts the cases with another outcome, and those that can no longer be compared; "" if no
 	// cases were paired.
 	Changes string   `json:"changes,omitempty"`
-	Cases   []string `json:"cases"` // which cases are compared, and which are not
+	Cases   []string `json:"cases"`   // which cases are compared, and which are not
 	Metrics []string `json:"metrics"` // the basis of each verdict
 }
 

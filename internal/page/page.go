@@ -26,11 +26,11 @@ import (
 
 // Bounds of the page, which says what it omits.
 const (
-	mostTrials  = 200_000 // beyond it, passed trials are omitted
-	mostText    = 50_000 // bytes of a prompt or an answer
+	mostTrials  = 200_000  // beyond it, passed trials are omitted
+	mostText    = 50_000   // bytes of a prompt or an answer
 	mostDetails = 96 << 20 // bytes of compressed details, after which texts are cut to lateText
 	lateText    = 300
-	mostExcerpt = 200 // bytes of an answer or a reason in the table
+	mostExcerpt = 200     // bytes of an answer or a reason in the table
 	mostImage   = 1 << 20 // bytes of an image
 	mostImages  = 16 << 20
 	blockTrials = 1000
@@ -74,7 +74,7 @@ type index struct {
 // left counts what the page omits.
 type left struct {
 	Passes int `json:"passes"` // trials that passed
-	Texts  int `json:"texts"` // prompts and answers that are cut
+	Texts  int `json:"texts"`  // prompts and answers that are cut
 	Images int `json:"images"` // too large, changed or missing
 }
 
@@ -86,11 +86,11 @@ type report struct {
 	tables  tables
 	rows    columns
 	details bytes.Buffer // of the trials in rows, as JSON
-	written int // bytes of compressed details
+	written int          // bytes of compressed details
 	blocks  []int
 	left    left
 	images  map[string]bool // hashes of the images so far
-	weight  int // bytes of images
+	weight  int             // bytes of images
 }
 
 // top writes the page up to the data.

@@ -54,10 +54,10 @@ type tables struct {
 	Finish   *table `json:"finish"`
 	Category *table `json:"category"`
 	Note     *table `json:"note"`
-	Number   *table `json:"number"` // names of scores and derived metrics: "score.NAME", "metric.NAME"
-	Call     *table `json:"call"` // names of the called tools
-	Var      *table `json:"var"` // names of variables
-	Class    *table `json:"class"` // label of a classification
+	Number   *table `json:"number"`   // names of scores and derived metrics: "score.NAME", "metric.NAME"
+	Call     *table `json:"call"`     // names of the called tools
+	Var      *table `json:"var"`      // names of variables
+	Class    *table `json:"class"`    // label of a classification
 	Answered *table `json:"answered"` // answered class, or "(other)"
 }
 
@@ -107,13 +107,13 @@ type columns struct {
 	Class    []int      `json:"class"`
 	Answered []int      `json:"answered"`
 	Value    []*float64 `json:"value"` // the numbers of all trials, in the order of their names; nil: unscored
-	Text     []uint32   `json:"text"` // hash of the whole answer
+	Text     []uint32   `json:"text"`  // hash of the whole answer
 	Why      []string   `json:"why"`
 	Answer   []string   `json:"answer"`
-	Latency  []float64  `json:"latency"` // milliseconds; -1: unknown
-	Tokens   []int      `json:"tokens"` // -1: unknown
+	Latency  []float64  `json:"latency"`        // milliseconds; -1: unknown
+	Tokens   []int      `json:"tokens"`         // -1: unknown
 	Cost     []float64  `json:"cost,omitempty"` // by the run's price list, if it has one; -1: unknown
-	N        []int      `json:"n,omitempty"` // index in the plan, if the run may get more trials
+	N        []int      `json:"n,omitempty"`    // index in the plan, if the run may get more trials
 
 	last string
 }

@@ -29,9 +29,9 @@ type Served struct {
 	blocks  []servedBlock
 	left    left
 	images  map[string]servedImage // by hash
-	rows    columns // of the block that is being filled
-	marks   []journal.Mark // of the same block
-	bytes   int // of the lines in that block
+	rows    columns                // of the block that is being filled
+	marks   []journal.Mark         // of the same block
+	bytes   int                    // of the lines in that block
 	content Content
 	grown   int // blocks that Grow added
 }
@@ -39,7 +39,7 @@ type Served struct {
 type servedBlock struct {
 	marks []journal.Mark
 	rows  []byte // compressed JSON
-	until []int // lengths of the tables at its end
+	until []int  // lengths of the tables at its end
 }
 
 // servedImage locates an image.

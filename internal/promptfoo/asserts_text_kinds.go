@@ -1,9 +1,9 @@
 package promptfoo
 
-// textKinds converts assertion types to scorers of evalrun that look at the answer or its cost.
+// textKinds converts assertion types to scorers of the answer's text or its cost.
 var textKinds map[string]func(c *converter, not bool, a src) (*scorer, string)
 
-func init() { //nolint:gochecknoinits // the table refers to functions that refer to it
+func init() { //nolint:gochecknoinits // the functions refer back to the table
 	textKinds = map[string]func(c *converter, not bool, a src) (*scorer, string){
 		"equals":                        (*converter).equals,
 		"contains":                      text("contains", false),

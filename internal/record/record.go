@@ -94,8 +94,8 @@ type Store struct {
 	files   map[string]*file // by path below dir
 	changed map[string]bool
 	byID    map[string]*StoredAnswer
-	Models  []eval.Model // metadata of models
-	mu      sync.Mutex // guards the vectors
+	Models  []eval.Model         // metadata of models
+	mu      sync.Mutex           // guards the vectors
 	vectors map[string][]float64 // all, for writing
 	known   map[string][]float64 // those to answer from
 }

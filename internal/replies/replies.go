@@ -14,7 +14,7 @@ var data embed.FS
 
 // Reply is a recorded reply.
 type Reply struct {
-	Folder  string // openai, compatible, anthropic or responses
+	Folder  string            // openai, compatible, anthropic or responses
 	File    string            `json:"file"`
 	Server  string            `json:"server"`
 	Status  int               `json:"status"`

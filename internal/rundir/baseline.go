@@ -27,7 +27,7 @@ const BaselinesFile = "baselines.json"
 
 // Baseline is a named run.
 type Baseline struct {
-	Run   string `json:"run"` // its id
+	Run   string `json:"run"`  // its id
 	Path  string `json:"path"` // of the run directory or the exported file, relative to the file with the names
 	SetAt string `json:"setAt"`
 }

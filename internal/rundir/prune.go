@@ -18,9 +18,9 @@ import (
 // Pruning selects the runs below .evalrun/runs to delete: those that are neither among the newest nor
 // recent, unless something else keeps them.
 type Pruning struct {
-	Keep   int // how many of the newest runs to keep
+	Keep   int           // how many of the newest runs to keep
 	Older  time.Duration // keep runs that began less than this ago
-	DryRun bool // delete nothing
+	DryRun bool          // delete nothing
 	Now    time.Time
 }
 

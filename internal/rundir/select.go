@@ -19,7 +19,7 @@ import (
 // them where one run is needed.
 type Selector struct {
 	Text   string // as the user wrote it
-	Latest bool // only the newest run
+	Latest bool   // only the newest run
 
 	kind, value string
 }

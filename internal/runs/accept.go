@@ -39,7 +39,7 @@ type Acceptance struct {
 type Proposal struct {
 	File   string // as the user knows it, with slashes
 	Folder string // of the expected answers of its suite
-	New    bool // there is no expected answer yet
+	New    bool   // there is no expected answer yet
 	Was    string
 	Offers []*Offer // several are a conflict: cases or arms that share the file
 
@@ -152,7 +152,7 @@ func casesIn(d *journal.Document) map[selection.ArmCase]bool {
 type gathering struct {
 	doc   *journal.Document
 	there map[selection.ArmCase]bool
-	dirs  map[string]int // index of each suite
+	dirs  map[string]int          // index of each suite
 	files map[[2]string]*keptFile // by suite and file name
 	order []*keptFile
 	out   Acceptance

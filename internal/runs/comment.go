@@ -13,8 +13,8 @@ import (
 
 // Commenting says where to post a run.
 type Commenting struct {
-	Issue  bool // an issue of the project instead of a comment
-	Number int // of the pull or merge request; 0 is the job's own
+	Issue  bool     // an issue of the project instead of a comment
+	Number int      // of the pull or merge request; 0 is the job's own
 	Links  []string // further links, each as TEXT=URL
 	Getenv func(string) string
 }

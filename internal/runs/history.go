@@ -18,7 +18,7 @@ import (
 // HistoryOptions select what to show of the history.
 type HistoryOptions struct {
 	Suites, Arms, Cases, Metrics []string // globs
-	Limit                        int // the newest runs
+	Limit                        int      // the newest runs
 	Named                        []string // selectors of runs, such as label:nightly; empty means all runs
 }
 

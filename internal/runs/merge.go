@@ -35,7 +35,7 @@ type Merged struct {
 
 // Merging configures Merge.
 type Merging struct {
-	Out     string // run directory; "" makes one below .evalrun/runs
+	Out     string   // run directory; "" makes one below .evalrun/runs
 	Formats []string // of the reports
 	Screen  term.Screen
 	Getenv  func(string) string

@@ -90,8 +90,8 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 
 // ShowOptions select what to show of a run.
 type ShowOptions struct {
-	Case     string // a glob; "" lists the cases
-	Arms     []string // globs; empty means all arms
+	Case     string         // a glob; "" lists the cases
+	Arms     []string       // globs; empty means all arms
 	Outcomes []eval.Outcome // of trials; empty means all
 }
 

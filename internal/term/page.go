@@ -34,7 +34,7 @@ type pageWriter struct {
 	width  int
 	color  bool
 	out    strings.Builder
-	prefix string // of an item, before its first line
+	prefix string   // of an item, before its first line
 	text   []string // lines of a paragraph or an item
 	rows   [][]string
 	fenced bool

@@ -19,7 +19,7 @@ const (
 	mostBar  = 30
 	frame    = len("100% [] ")
 
-	leastWait = 15 // shortest text about what the run waits for
+	leastWait = 15  // shortest text about what the run waits for
 	wideBar   = 110 // from this width, the line has room for both
 )
 

@@ -36,14 +36,14 @@ type Rouge struct {
 	Kind       string // 1 to 4: n-grams of words; L: the longest common subsequence; Lsum: L line by line
 	Measure    string // f, precision or recall
 	Definition string // of a word: unicode, or rouge-score
-	Stem       bool // remove English endings
+	Stem       bool   // remove English endings
 }
 
 // RougeText is a text split for ROUGE. Only Lsum needs the lines.
 type RougeText struct {
 	words  []string
 	lines  [][]string
-	counts *NgramCounts // set for a reference
+	counts *NgramCounts       // set for a reference
 	places map[string][]place // set for a reference, for L
 }
 

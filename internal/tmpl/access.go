@@ -15,7 +15,7 @@ import (
 // The functions with which templates read parts of values. text/template reads Go maps, which have no
 // order.
 const (
-	atName    = "__at" // names after a value, as in .a.b
+	atName    = "__at"    // names after a value, as in .a.b
 	pairsName = "__pairs" // what `range $key, $value :=` iterates over
 	itemsName = "__items" // what any other range iterates over
 )

@@ -34,8 +34,8 @@ type Error struct {
 	Offset  int
 	Message string
 	Missing string // the missing variable, if that is the problem
-	Inside  bool // a part of the variable is missing
-	Slip    Slip // the probable cause
+	Inside  bool   // a part of the variable is missing
+	Slip    Slip   // the probable cause
 	Name    string // of the function, for SlipNoDot
 }
 
@@ -47,7 +47,7 @@ const (
 	SlipNone      Slip = iota
 	SlipNoDot          // {{name}} for {{.name}}
 	SlipOneBrace       // } for }}
-	SlipDelimiter // {{ meant as text
+	SlipDelimiter      // {{ meant as text
 )
 
 // slipOf recognizes a slip by the message, because text/template has no error types.

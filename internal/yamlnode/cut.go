@@ -13,7 +13,7 @@ import (
 // Cutting says which list of a file to parse in pieces. The zero Cutting parses the file as a whole.
 type Cutting struct {
 	Key   string // key of the list, at the top level
-	From  int // smallest list to cut, in bytes
+	From  int    // smallest list to cut, in bytes
 	Piece int    // smallest piece, in bytes, except the last one; starting a parser costs as much as a few items
 }
 
@@ -131,7 +131,7 @@ func (s *cutter) next() bool {
 const (
 	inItem = iota // belongs to the previous item
 	newItem
-	behind // comes after the list
+	behind  // comes after the list
 	strange // has a form that is not cut
 )
 

@@ -32,7 +32,7 @@ const (
 	MaxFileBytes  = 16 << 20
 	MaxDepth      = 64
 	MaxAliasNodes = 100_000 // nodes reached through aliases, over all expansions
-	MaxKeys       = 10_000 // in one mapping
+	MaxKeys       = 10_000  // in one mapping
 	MaxEntries    = 190_000 // lines and commas of a file, which bound its values before they are parsed
 )
 
@@ -42,7 +42,7 @@ type doc struct {
 	starts []int // offsets of the lines; computed when first needed
 	diags  *diag.List
 	at     *diag.Pos // position of everything in it, see Node.At; nil: positions are in the file
-	cut    *cut // the list that was cut; nil: the file was parsed as a whole
+	cut    *cut      // the list that was cut; nil: the file was parsed as a whole
 }
 
 // Parse parses one YAML document. It adds problems to diags, and returns false if there is no value to
@@ -132,7 +132,7 @@ type checker struct {
 	*doc
 	aliased int
 	cut     bool // it checks a piece of a file, in which aliases must not refer to other pieces
-	below   int // lines before the piece
+	below   int  // lines before the piece
 }
 
 func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {

@@ -30,7 +30,7 @@ func main() { os.Exit(code(os.Args[1:])) }
 // code runs a command line and returns its exit code.
 func code(args []string) (code int) {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a write error, and must not kill the process
-	log.SetOutput(io.Discard) // net/http would log unexpected data from services
+	log.SetOutput(io.Discard)      // net/http would log unexpected data from services
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(os.Stderr, "evalrun-fleet: this is a bug in evalrun, not in what you did: %v\n", p)
