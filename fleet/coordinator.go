@@ -341,7 +341,7 @@ func (c *Coordinator) unanswered(ctx, waiting context.Context, w *member, m *cal
 	return eval.Errorf(eval.KindTransport, "a worker did not answer: %s", err)
 }
 
-// abandon tells a worker that a call is no longer needed.
+// abandon sends a worker the message that a call is no longer needed.
 func (c *Coordinator) abandon(w *member, id uint64) {
 	if text, err := encode(call{ID: id}); err == nil {
 		_ = c.conn.Publish(c.creds.down(w.id, "abandon"), text) // if the worker does not get it, the call is wasted

@@ -12,8 +12,9 @@ import (
 )
 
 // A cell is one case on one arm of a run. There are many, and a row of SQLite costs more than anything else
-// about a cell. So many cells share a row, in buckets by a hash of the name of the case: finding a case
-// reads one bucket per run. A large run has several parts of each bucket, because it is never in memory as
+// about a cell. So a row has many cells: those in one bucket, by a hash of the name of the case. Finding a
+// case reads one bucket per run. A large run has several parts of each bucket, because it is never in
+// memory as a whole.
 // a whole.
 
 // inBucket is the number of trials per bucket. mostBuckets bounds the buckets of a run.

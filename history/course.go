@@ -49,8 +49,8 @@ type Point struct {
 	StartedAt string
 	Emulator  bool // answers came from evalrun's emulator
 	Value     float64
-	// N is the number of units of which Value is the mean: cases, or trials for a single case. For latency
-	// and tokens it is always trials.
+	// N is the number of units: Value is their mean. They are cases, or trials for a single case. For
+	// latency and tokens they are always trials.
 	N int
 	// Lo and Hi are Wilson's 90 % interval, as in reports. They are set for pass rates, shares of errors
 	// and named scorers, which Bounded says.

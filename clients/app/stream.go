@@ -21,7 +21,7 @@ type assembly struct {
 	kept   int // bytes
 }
 
-// Add takes in the data of an event and reports whether there was text in it.
+// Add adds the data of an event and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	if !utf8.Valid(data) {
 		return false, eval.Errorf(eval.KindMalformed, "the stream is not UTF-8: %s", wire.Excerpt(data))

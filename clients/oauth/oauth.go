@@ -1,5 +1,5 @@
-// Package oauth logs a person in to the service by OAuth 2.0 for desktop applications (RFC 8252): the
-// authorization-code flow with PKCE, through the system's browser and a callback on this machine. It stores
+// Package oauth logs a person in to the service by OAuth 2.0 for desktop applications (RFC 8252). It uses
+// the authorization-code flow with PKCE, the system's browser, and a callback on this machine. It stores
 // the tokens in a file of the user. It refreshes an expired token once, even when several workers and
 // processes need it.
 //
@@ -307,7 +307,7 @@ const (
 	ScopeCloudPlatform = "cloud-platform"
 )
 
-// Scope returns the identifier of a scope of the service. An identifier is returned as it is.
+// Scope returns the identifier of a scope of the service. It returns identifiers unchanged.
 func Scope(base, name string) string {
 	if IsScope(name) {
 		return name

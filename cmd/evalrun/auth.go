@@ -82,7 +82,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 				"oauth#once-in-the-cloud-console`",
 		)
 	}
-	var own job.Flags // what a login has to know of the deployment, and no more
+	var own job.Flags // only the settings of the deployment that a login needs
 	own.ScopeBase, own.Project = o.ScopeBase, o.Project
 	j, err := a.job(suites, own)
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 	"runtime/metrics"
 )
 
-// Garbage may take as much memory as what is alive. It may take at least leastGarbage, since collecting a small heap
-// costs little, and at most mostGarbage. In a large heap it is a third of what has pointers: that is what a collection costs.
+// Garbage may take as much memory as live data, but at least leastGarbage, because collecting a small heap
+// saves little, and at most mostGarbage. In a large heap it may be a third of the data with pointers, which
+// a collection has to scan.
 const leastGarbage, mostGarbage = 12 << 20, 32 << 20
 
-// garbagePercent is how much garbage there may be next to so much that is alive, in percent of that. scanned is the part of it that may
-// have pointers.
+// garbagePercent returns the garbage to allow, in percent of the live bytes. scanned is the number of live
+// bytes that may have pointers.
 func garbagePercent(live, scanned uint64) int {
 	live = max(live, 4<<20) // Go lets a heap grow to this, times the percentage, before it looks at it
 	garbage := min(max(live, leastGarbage), mostGarbage)

@@ -242,7 +242,8 @@ func (s *shown) begin(r *evalrun.Result) {
 	}
 }
 
-// ended names the reports, unless the table does, and gives the exit code. err is why there is no result, or what failed next to it.
+// ended prints the paths of the reports, unless the table does, and returns the exit code. err says why
+// there is no result, or what failed after the run.
 func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	if r == nil {
 		return err

@@ -250,7 +250,7 @@ func (s *rankedSuite) calls() (int, error) {
 	return 2 * len(questions), s.reader.err
 }
 
-// result ranks by the choices. why says that there are none, so that nothing is ranked.
+// result ranks by the choices. why says why no choice was made; then nothing is ranked.
 func (s *rankedSuite) result(
 	counts *compare.ArmPreference, preferred []scorers.Preferred, alpha float64, why string,
 ) *compare.SuitePreferences {

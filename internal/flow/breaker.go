@@ -69,7 +69,7 @@ func (b *Breaker) of(model string) *circuit {
 	return c
 }
 
-// Protect puts every attempt of next behind the breaker.
+// Protect guards every attempt of next with the breaker.
 func (b *Breaker) Protect(next Service) Service { return protected{next, b} }
 
 type protected struct {

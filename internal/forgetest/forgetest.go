@@ -16,7 +16,7 @@ import (
 
 const pageSize = 100
 
-// Forge keeps notes. The author of what is written is `robot`, a bot.
+// Forge keeps notes in memory. Notes that it receives are by `robot`, a bot.
 type Forge struct {
 	*httptest.Server
 	// Pulls is the reply to a search for pull requests.

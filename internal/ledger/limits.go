@@ -13,7 +13,7 @@ import (
 type Limits struct {
 	RequestsPerMinute int
 	TokensPerMinute   int
-	Concurrency       int // calls in progress at once, except those that count tokens
+	Concurrency       int // calls in progress at once, without calls to count tokens
 	Budget            Amount
 
 	service, model, key glob.Pattern

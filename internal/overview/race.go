@@ -13,8 +13,8 @@ import (
 // Race is the result of a race of arms.
 type Race struct {
 	Suites []raceSuite `json:"suites"`
-	// Trials counts the trials of the plan, Skipped those that did not run because their arm had left, and
-	// Saved is their share.
+	// Trials counts the trials of the plan, and Skipped the trials that did not run because their arm had
+	// left. Saved is the share of skipped trials.
 	Trials  int     `json:"trials"`
 	Skipped int     `json:"skipped"`
 	Saved   float64 `json:"saved"`

@@ -20,7 +20,7 @@ const (
 
 // ComparisonWords describes the comparison of an arm for people. Every report shows it next to the verdict.
 type ComparisonWords struct {
-	// Changes counts the cases with another outcome, and those that can no longer be compared; "" if no
+	// Changes counts the cases with another outcome, and the cases that can no longer be compared; "" if no
 	// cases were paired.
 	Changes string   `json:"changes,omitempty"`
 	Cases   []string `json:"cases"`   // which cases are compared, and which are not
@@ -164,7 +164,7 @@ func stopWords(stop *eval.EarlyVerdict, unused int) string {
 	)
 }
 
-// named lists cases that are not compared, with those that passed before first.
+// named lists cases that are not compared. Cases that passed before come first.
 func named(p *compare.Pairing, names []string, what string) string {
 	text := diag.Count(len(names), "case") + " " + what
 	passed, others := passedBefore(p, names)

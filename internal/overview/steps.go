@@ -57,8 +57,8 @@ func SuiteContents(r *eval.Result) []eval.Content {
 	return contents
 }
 
-// userContents omits the model's turns, none of which come from the suite in a live chat, and the results
-// of its calls.
+// userContents omits the model's turns and the results of its calls: in a live chat, none of them come from
+// the suite.
 func userContents(contents []eval.Content, turns []eval.Turn) []eval.Content {
 	var out []eval.Content
 	replies, results := 0, false // the next contents are results

@@ -22,7 +22,7 @@ type head struct {
 	// OtherBaseline means that the comparison is not the one of the run's gate, to which the notes of
 	// trials refer.
 	OtherBaseline bool `json:"otherBaseline,omitempty"`
-	// Points means that there is a block with the cases of the comparison.
+	// Points means that the page has a block with the cases of the comparison.
 	Points    bool `json:"points,omitempty"`
 	NoContent bool `json:"noContent"`
 	Running   bool `json:"running"`

@@ -132,7 +132,8 @@ func (s *Served) Grow(fresh []journal.Mark) error {
 // Blocks returns the number of blocks so far. Blocks never change.
 func (s *Served) Blocks() int { return len(s.blocks) }
 
-// Scattered reports whether there are so many small blocks that reading the run again is cheaper.
+// Scattered reports whether there are more than mostGrown small blocks, so that reading the run again is
+// cheaper.
 func (s *Served) Scattered() bool { return s.grown > mostGrown }
 
 func (s *Served) add(r *eval.Result, m journal.Mark) error {

@@ -59,8 +59,8 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 	return encode(upright(small, orientation(data, mimeType)), mimeType, limit)
 }
 
-// Check says why an image cannot be made to fit, as far as its header shows. pixels is how many pixels
-// resizing decodes; 0 if the image fits as it is.
+// Check says why an image cannot be made to fit, as far as its header shows. pixels is the number of pixels
+// that resizing decodes; 0 if the image fits as it is.
 func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 	config, err := decodeConfig(data, mimeType)
 	light := len(data) <= limit

@@ -1,6 +1,6 @@
-// Package publish writes runs as a static site: the pages of the HTML report, a list of the runs, trends of
-// their metrics, and comparisons of runs of the same suite. The site needs no server, and also works when
-// it is opened from a folder. Pages load their data in blocks when they need them.
+// Package publish writes runs as a static site. It has the pages of the HTML report, a list of the runs,
+// trends of their metrics, and comparisons of runs of the same suite. The site needs no server, and also
+// works when it is opened from a folder. Pages load their data in blocks when they need them.
 //
 // The usual order: Write. folder.go explains how files are replaced.
 package publish

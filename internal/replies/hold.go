@@ -10,7 +10,7 @@ import (
 // Client sends one request through a client, which gets the canned reply.
 type Client func(t *testing.T, reply *Canned, stream bool) (*eval.Response, error)
 
-// HoldAll checks all replies in the folders, of which there must be n. Both a client and parse must read
+// HoldAll checks all replies in the folders. It fails unless there are n. Both a client and parse must read
 // each as its index says.
 func HoldAll(t *testing.T, n int, ask Client, parse func([]byte) (*eval.Response, error), folders ...string) {
 	t.Helper()

@@ -15,8 +15,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Pruning selects the runs below .evalrun/runs to delete: those that are neither among the newest nor
-// recent, unless something else keeps them.
+// Pruning selects the runs below .evalrun/runs to delete. They are neither among the newest nor recent, and
+// nothing else keeps them.
 type Pruning struct {
 	Keep   int           // how many of the newest runs to keep
 	Older  time.Duration // keep runs that began less than this ago
@@ -159,7 +159,7 @@ func strange(root *os.Root, id string) string {
 	return ""
 }
 
-// divide separates the old runs from those that are new enough to stay.
+// divide separates the old runs from the runs that are new enough to stay.
 func (p *Pruned) divide(all []withHeader, o Pruning) (going, staying []withHeader) {
 	for i, one := range all {
 		began, err := time.Parse(time.RFC3339Nano, one.Run.StartedAt)

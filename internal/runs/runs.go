@@ -246,8 +246,8 @@ func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, s
 	return n, nil
 }
 
-// CheckJudges compares the judges of a run with the labels in a file, or else with those that people gave
-// in `evalrun view`.
+// CheckJudges compares the judges of a run with the labels in a file, or else with the labels that people
+// gave in `evalrun view`.
 func (f Folder) CheckJudges(name, file string) (report *judgecheck.Report, emulated bool, err error) {
 	doc, err := f.Open(name)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Units are the words or characters of a text, of which n-grams consist.
+// Units are the words or characters of a text. Runs of them are n-grams.
 type Units struct {
 	text     string
 	from, to []int32 // offsets of each unit

@@ -39,7 +39,7 @@ func (b NLTKBLEU) Score(u Units, shared []float64, refLen int) float64 {
 	return min(1, math.Exp(1-float64(refLen)/float64(u.Len()))) * math.Exp(sum)
 }
 
-// precision has how many n-grams of one length are right, out of all.
+// precision is the share of right n-grams of one length.
 type precision struct{ right, all float64 }
 
 func (p precision) value() float64 { return p.right / p.all }

@@ -167,7 +167,8 @@ func runePairs(in []rune, match func(x, y rune) bool, before bool) []rune {
 	return out
 }
 
-// han reports whether sacreBLEU treats r as Chinese. It copies a mistake of sacreBLEU: 2000 to 2a6d instead
+// han reports whether sacreBLEU treats r as Chinese. It copies a slip of sacreBLEU: 2000 to 2a6d instead of
+// 20000 to 2a6d6.
 // of 20000 to 2a6d6.
 func han(r rune) bool {
 	for _, h := range [...][2]rune{

@@ -39,7 +39,7 @@ type Error struct {
 	Name    string // of the function, for SlipNoDot
 }
 
-// Slip is a common mistake in templates.
+// Slip is a common slip in templates, for which there is a hint.
 type Slip int
 
 // The slips that Parse recognizes.

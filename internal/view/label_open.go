@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/labels"
 )
 
-// labelledTrials lists trials by their index in the plan: Yes has labelled ones, No those that still need a
-// label. Trials that take no label are in neither list.
+// labelledTrials lists trials by their index in the plan: Yes has labelled trials, and No the trials that
+// still need a label. Trials that take no label are in neither list.
 type labelledTrials struct {
 	Yes []int `json:"yes"`
 	No  []int `json:"no"`

@@ -123,7 +123,7 @@ func (s *Server) serve(ctx context.Context, r *openRun) (err error) {
 	return err
 }
 
-// refresh takes in what was added to the run file. It checks the file less often when reading takes long.
+// refresh reads what was added to the run file. It checks the file less often when reading takes long.
 func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	if r.doc == nil {
 		return s.open(ctx, r)
@@ -141,8 +141,8 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	return nil
 }
 
-// grow takes in what was appended to the run file. It returns false when the run must be read again from
-// the start.
+// grow reads what was appended to the run file. It returns false when the run must be read again from the
+// start.
 func (r *openRun) grow(in rundir.Dir) bool {
 	news, err := r.doc.Follow()
 	if err == nil && len(news.Trials) > 0 && r.served != nil {
@@ -184,7 +184,7 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	return nil
 }
 
-// mark encodes how many blocks of which epoch a reader has.
+// mark encodes the epoch and the number of its blocks that a reader has.
 func (r *openRun) mark(blocks int) string { return fmt.Sprintf("%s-%d", r.epoch, blocks) }
 
 // blocksOf returns the number of blocks in a mark, and false when the mark is invalid or of another epoch.

@@ -203,7 +203,7 @@ func (c *Caller) hideIn(one *eval.Candidate) {
 const maxAnswer = 100_000
 
 // DecodeAnswer decodes a JSON object that is an answer or a piece of one. It returns an error that the
-// object contains. answer lists members of an answer, of which a valid one has at least one.
+// object contains. answer lists members of an answer; a valid answer has at least one of them.
 func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
 	if TooMany(data, maxAnswer) {
 		return nil, eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxAnswer, Excerpt(data))

@@ -67,8 +67,8 @@ const maxNesting = 200
 // hundred long vectors fit.
 const maxValues = 500_000
 
-// TooMany reports whether an answer may have too many values. It counts commas first, and parses only if
-// there are many.
+// TooMany reports whether an answer has too many values, by its commas. It finds out which are inside texts
+// only if there are too many in all.
 func TooMany(data []byte, limit int) bool {
 	if bytes.Count(data, []byte(",")) <= limit {
 		return false

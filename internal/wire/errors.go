@@ -132,7 +132,7 @@ func delay(raw []byte) time.Duration {
 	return 0
 }
 
-// seconds reads a number of seconds. A value too large for a Duration becomes the largest one.
+// seconds reads a number of seconds. It caps values that would overflow a Duration.
 func seconds(text string) time.Duration {
 	s, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(s > 0) {
@@ -153,7 +153,7 @@ func parseErrorBody(data []byte) *errorBody {
 		return nil
 	}
 	var message string
-	_ = json.Unmarshal(outer.Given, &message) // another type is no message
+	_ = json.Unmarshal(outer.Given, &message) // another type leaves the message empty
 	if len(outer.Error) == 0 && message != "" {
 		return newErrorBody(data)
 	}

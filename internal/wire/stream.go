@@ -55,7 +55,7 @@ func (c *Conn) Stream(
 	if err != nil {
 		return c.streamError(req, err, 0)
 	}
-	patience := time.AfterFunc(time.Hour, cancel) // stopped for now: reset once the answer is complete
+	patience := time.AfterFunc(time.Hour, cancel) // an hour means never; it is reset once the answer is complete
 	defer patience.Stop()
 	s := reading{c, in, out, &clock, patience}
 	for err == nil {

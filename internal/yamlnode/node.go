@@ -60,7 +60,7 @@ func (n Node) WithDiags(diags *diag.List) Node {
 	return Node{n.y, &d}
 }
 
-// At returns the same value with a position in another file, from a cell of which it came.
+// At returns the same value with a position in another file. The value came from a cell at that position.
 func (n Node) At(pos diag.Pos) Node {
 	if n.y == nil {
 		return n
