@@ -16,8 +16,8 @@ import (
 // where the suite answers the model's tool calls. The reply, which the next call sends as the model's own, is the first candidate.
 type Turn struct {
 	Response
-	// Results are the suite's results for the calls of this turn, in their order; the next call sends them.
-	// nil means that the turn is the model's final answer to the user.
+	// Results are the suite's results for the calls of this turn, in their order. The next call sends them.
+	// nil means that the turn is the final answer to the user.
 	Results []tool.Result `json:"results,omitempty"`
 	Usage   Usage         `json:"usage"`
 	Timing  Timing        `json:"timing"`

@@ -24,8 +24,8 @@ type MetricSum struct {
 	N    int // trials
 }
 
-// Cells yields every case on every arm in the order of the plan, from the index alone: no trial is read. A cell is
-// good until the next one comes.
+// Cells yields every case on every arm in the order of the plan, from the index alone, without reading a
+// trial. A cell is valid until the next one.
 func (d *Document) Cells() iter.Seq[*Cell] {
 	return func(yield func(*Cell) bool) {
 		var cells []Cell

@@ -125,7 +125,7 @@ type metric struct {
 // clip bounds a number to what an entry can hold.
 func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 
-// add takes up a trial whose line has length bytes from offset.
+// add adds a trial whose line has length bytes from offset.
 func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	e := entry{
 		offset: offset, length: clip(length), n: clip(r.n), id: r.id,
@@ -155,7 +155,7 @@ func (r *indexed) flags() (f flags) {
 	return f
 }
 
-// shapeOf is the place of a shape, which mostly is that of the last trial.
+// shapeOf returns the index of a shape, which is usually that of the previous trial.
 func (x *index) shapeOf(s shape) uint32 {
 	if len(x.shapes) > 0 && x.shapes[x.shape] == s {
 		return x.shape

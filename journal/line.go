@@ -34,7 +34,7 @@ func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
 	return append(appendChecksum(b, b), '\n'), nil
 }
 
-// line is what every line of a run file begins and ends with.
+// line is the envelope of every line in a run file.
 type line struct {
 	Type string `json:"type"`
 	Seq  *int   `json:"seq"`

@@ -79,13 +79,13 @@ type Config struct {
 	Folder func(session string) string
 }
 
-// Recorded is what earlier runs have of a trial.
+// Recorded has what earlier runs recorded of a trial.
 type Recorded struct {
 	// Settled trials are neither sent nor yielded.
 	Settled bool
 	// Result, if any, has an answer that only has to be judged. Its workspace is an absolute path.
 	Result *eval.Result
-	// Kept, if any, is the final result, which is yielded as it is.
+	// Kept, if set, is the final result, which is yielded unchanged.
 	Kept *eval.Result
 	// Turns, if any, are the turns of a live chat that were answered before the run broke off.
 	Turns []eval.Turn

@@ -22,9 +22,9 @@ func garbagePercent(live, scanned uint64) int {
 	return int(100 * garbage / live) //nolint:gosec // at most 300
 }
 
-// followHeap sets how much garbage there may be, and sets it again after each collection. Go's own setting is a
-// proportion of what is alive: it collects too often in the small heap of a run, or lets the heap of a large suite grow
-// to a multiple.
+// followHeap sets how much garbage there may be, and sets it again after each collection. Go's own setting
+// is a proportion of live data. With it, the small heap of a run would be collected too often, and the heap
+// of a large suite could grow to a multiple.
 func followHeap(getenv func(string) string) {
 	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(garbagePercent(0, 0))

@@ -86,8 +86,8 @@ func (todo *Todo) calls() (n int) {
 	return n
 }
 
-// kept returns what the run has recorded of an unsettled trial: an answer that still has to be judged, or
-// the calls of an interrupted trial. ok says that the trial is among the recorded ones.
+// kept returns what the run has recorded of an unsettled trial. That is an answer that still has to be
+// judged, or the calls of an interrupted trial. ok says that the trial is among the recorded ones.
 func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 	if todo.of.Flags.NoContent { // the recorded parts have no texts
 		return runner.Recorded{}

@@ -60,7 +60,7 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 }
 
 // Check says why an image cannot be made to fit, as far as its header shows. pixels is the number of pixels
-// that resizing decodes; 0 if the image fits as it is.
+// to decode for resizing, 0 if the image fits.
 func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 	config, err := decodeConfig(data, mimeType)
 	light := len(data) <= limit

@@ -125,7 +125,7 @@ func lostWhy(suite, arm string) string {
 	return fmt.Sprintf("the baseline has %s on %s, and the run has not: `allowRemoved: [%q]`, or --allow-removed, accepts it", suite, arm, arm)
 }
 
-// place is that of the first arm of a suite.
+// place returns the index of the first arm of a suite.
 func place(arms []compare.ArmComparison, suite string) int {
 	return slices.IndexFunc(arms, func(a compare.ArmComparison) bool { return a.Suite == suite })
 }

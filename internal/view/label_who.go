@@ -12,7 +12,7 @@ import (
 func userName(dir string, getenv func(string) string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	git := exec.CommandContext(ctx, "git", "-C", dir, "config", "--get", "user.name") //nolint:gosec // the folder is the value of -C, never an option
+	git := exec.CommandContext(ctx, "git", "-C", dir, "config", "--get", "user.name") //nolint:gosec // -C takes the folder as its value
 	out, _ := git.Output()                                                            // without git, the account's name is used
 	return cmp.Or(strings.TrimSpace(string(out)), strings.TrimSpace(getenv("USER")), strings.TrimSpace(getenv("USERNAME")))
 }

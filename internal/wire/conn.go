@@ -378,7 +378,7 @@ func guarded(find func(*http.Request) (*url.URL, error)) func(*http.Request) (*u
 	return func(req *http.Request) (*url.URL, error) {
 		proxy, err := find(req)
 		if err != nil {
-			return nil, errors.New("the address of the proxy in the environment is invalid") // the original error quotes the address with its password
+			return nil, errors.New("the address of the proxy in the environment is invalid") // the original error quotes the password
 		}
 		if proxy != nil && req.URL.Scheme == "http" && req.URL.Query().Has("key") {
 			return nil, errKeyToProxy
