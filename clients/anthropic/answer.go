@@ -17,7 +17,6 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 		&wire.Whole{Noun: "a message", Field: "content", Other: []string{"role"}, Read: message})
 }
 
-// message reads a complete message.
 func message(f wire.Fields) (*eval.Response, error) {
 	var out eval.Response
 	var reason wire.Word

@@ -279,7 +279,6 @@ func (f completions) whole(a *outcome) []byte {
 	return a.wholly(body)
 }
 
-// arguments returns the arguments of a call as text.
 func arguments(c *functionCall) string {
 	if len(c.Args) == 0 {
 		return "{}"

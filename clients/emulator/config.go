@@ -72,7 +72,6 @@ func (e *enum) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// category returns the name of a safety category.
 func (e enum) category() string {
 	switch e {
 	case "7":
@@ -89,7 +88,6 @@ func (e enum) category() string {
 	return string(e)
 }
 
-// threshold returns the name of a threshold.
 func (e enum) threshold() string {
 	switch e {
 	case "0":

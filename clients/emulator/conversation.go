@@ -20,7 +20,6 @@ type question struct {
 	key     string // the Idempotency-Key
 }
 
-// exchange is a question with its answer.
 type exchange struct {
 	key             string
 	question, reply string

@@ -21,7 +21,6 @@ type embedRequest struct {
 	Dimensions integer  `json:"outputDimensionality"` // 0: all
 }
 
-// wireEmbedding is a vector in a reply.
 type wireEmbedding struct {
 	Values []float64 `json:"values"`
 }

@@ -130,7 +130,6 @@ func (e *Emulator) Echoed() int64 { return e.echoed.Load() }
 
 func (e *Emulator) stats(w http.ResponseWriter, _ *http.Request) { reply(w, e.Stats()) }
 
-// problem is an error reply.
 type problem struct {
 	Status  int
 	Code    string
@@ -146,7 +145,6 @@ func notFound(format string, args ...any) *problem {
 	return &problem{http.StatusNotFound, "NOT_FOUND", fmt.Sprintf(format, args...), ""}
 }
 
-// wireError is the body of an error reply.
 type wireError struct {
 	Error struct {
 		Code    int          `json:"code"`

@@ -258,7 +258,6 @@ func (q *reading) call(id, name string, args json.RawMessage) *problem {
 	return nil
 }
 
-// result adds the result of a call.
 func (q *reading) result(id, text string, failed bool) *problem {
 	name, ok := q.names[id]
 	if !ok {
@@ -310,7 +309,6 @@ func filePart(address string) part {
 	return part{InlineData: &blob{MimeType: head, Data: data}}
 }
 
-// stringOrList accepts a string or a list of strings.
 type stringOrList []string
 
 func (l *stringOrList) UnmarshalJSON(data []byte) error {

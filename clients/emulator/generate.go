@@ -227,7 +227,6 @@ func (e *Emulator) answer(q *query, rule *rule, rng *rand.Rand) (*outcome, error
 	return out, nil
 }
 
-// add adds the tokens of a candidate.
 func (u *wireUsage) add(c candidate) {
 	u.Thoughts += estimate.Tokens(len(c.thought))
 	if c.Content == nil {

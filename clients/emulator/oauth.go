@@ -85,7 +85,6 @@ func (a *authServer) register(mux *http.ServeMux) {
 	mux.HandleFunc("POST /oauth/revoke", a.revoke)
 }
 
-// clientSecrets serves the client secrets file.
 func (a *authServer) clientSecrets(w http.ResponseWriter, r *http.Request) {
 	base := "http://" + r.Host
 	type installed struct {

@@ -48,7 +48,6 @@ func readRaw(n yamlnode.Node) *rawReply {
 	return nil
 }
 
-// framed returns the chunks of a stream.
 func (r *rawReply) framed(s *streamWriter) []string {
 	out := make([]string, len(r.chunks))
 	for i, c := range r.chunks {

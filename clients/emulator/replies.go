@@ -192,7 +192,6 @@ func (r *rule) variables(req *request, model string) variable.Dict {
 	}
 }
 
-// render renders the templates of the arguments.
 func (c scriptedCall) render(vars variable.Dict) (functionCall, error) {
 	args, err := filled(c.args, vars)
 	if err != nil {

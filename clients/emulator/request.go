@@ -207,7 +207,6 @@ func (r *request) step() int {
 	return n
 }
 
-// lastResults returns the function results in the last turn.
 func (r *request) lastResults() []functionResponse {
 	if len(r.Contents) == 0 {
 		return nil

@@ -208,7 +208,6 @@ func (responses) body(a *outcome) map[string]any {
 	}
 }
 
-// finished returns the complete response.
 func (f responses) finished(a *outcome) map[string]any {
 	c := a.candidates()[0]
 	status, details := f.status(&c)

@@ -226,7 +226,6 @@ func (c *Client) below(apiVersion, path string) string {
 	return c.base + "/" + url.PathEscape(cmp.Or(apiVersion, c.cfg.APIVersion)) + "/" + path
 }
 
-// method returns the address of a method of a model.
 func (c *Client) method(apiVersion, model, method string) string {
 	if c.cfg.Path == "" {
 		return c.below(apiVersion, "models/"+url.PathEscape(model)+":"+method)

@@ -27,7 +27,6 @@ var echoed = []string{
 	"tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
 }
 
-// response reads a complete response.
 func response(f wire.Fields) (*eval.Response, error) {
 	var out eval.Response
 	var items []json.RawMessage
