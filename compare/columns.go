@@ -116,7 +116,6 @@ func (k key) String() string {
 	return fmt.Sprintf("%016x", k.bits)
 }
 
-// keys is a column of keys.
 type keys struct {
 	bits  []uint64
 	other texts
@@ -189,7 +188,6 @@ func (t *texts) set(i int, s string) {
 	t.n++
 }
 
-// add appends a string.
 func (t *texts) add(s string) {
 	t.last = append(binary.AppendUvarint(t.last, uint64(len(s))), s...)
 	if t.n%inBlock == inBlock-1 {

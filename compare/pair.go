@@ -20,7 +20,6 @@ type pairs struct {
 // pair is a case on both sides, without names, clusters and hashes. It is valid until the next one is yielded.
 type pair struct{ base, head *Case }
 
-// each yields the pairs.
 func (p *pairs) each(yield func(int, pair) bool) {
 	base, head := caseReader{of: p.base}, caseReader{of: p.head}
 	for i, at := range p.at {
