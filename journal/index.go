@@ -191,7 +191,6 @@ func (x *index) moreOf(r *indexed) uint32 {
 	return clip(len(x.more))
 }
 
-// metricsOf are the metrics of a trial.
 func (x *index) metricsOf(e *entry) []metric {
 	if e.more == 0 {
 		return nil
@@ -208,10 +207,8 @@ func (x *index) judgingOf(e *entry) *JudgeRequests {
 	return &x.judging[x.more[e.more-1].judging-1]
 }
 
-// outcomeOf is the outcome of a trial.
 func (x *index) outcomeOf(e *entry) eval.Outcome { return eval.Outcome(x.shapes[e.shape].outcome) }
 
-// caseOf is the name of a trial's case.
 func (x *index) caseOf(e *entry) string { return x.names.at(e.caseName) }
 
 // digest puts together what the index keeps of a trial.

@@ -69,7 +69,6 @@ type file interface {
 	Close() error
 }
 
-// opener opens a file to write.
 type opener func(path string, flag int) (file, error)
 
 func openFile(path string, flag int) (file, error) { return os.OpenFile(path, flag, 0o600) }

@@ -88,7 +88,6 @@ func content(data []byte) []byte {
 	return append(out, '}')
 }
 
-// checksum is the checksum of a line's body.
 func checksum(body []byte) uint32 { return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) }
 
 // appendChecksum appends the end of a line whose body is given.

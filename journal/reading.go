@@ -195,7 +195,6 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 	return nil
 }
 
-// header reads the header of the run.
 func (d *Document) header(data []byte) error {
 	if err := json.Unmarshal(data, &d.Run); err != nil {
 		return err

@@ -68,7 +68,6 @@ func (r *indexed) scan(data []byte) {
 	})
 }
 
-// setID sets the id of the trial.
 func (r *indexed) setID(s string) {
 	_, hex := hexID(s)
 	r.id = newTrialID(s)
@@ -160,7 +159,6 @@ func (r *indexed) score(_, v gjson.Result) bool {
 	return true
 }
 
-// derived adds a derived metric.
 func (r *indexed) derived(name, v gjson.Result) bool {
 	if v.Type == gjson.Number && name.String() != "" {
 		r.metrics = append(r.metrics, metric{name.String(), v.Float()})
