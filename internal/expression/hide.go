@@ -20,7 +20,6 @@ func (h hider) Visit(node *ast.Node) {
 	n.Name = "let " + n.Name
 }
 
-// renaming renames a variable.
 type renaming struct{ from, to string }
 
 // Visit implements ast.Visitor.

@@ -57,7 +57,6 @@ func NewBreaker(cfg BreakerConfig) *Breaker {
 	return &Breaker{cfg: cfg, circuits: map[string]*circuit{}}
 }
 
-// of is the circuit of a model.
 func (b *Breaker) of(model string) *circuit {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -23,7 +23,6 @@ const (
 	running                // each retry is reported
 )
 
-// enter begins a phase.
 func (r *retries) enter(p phase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -35,7 +35,6 @@ type label struct {
 // Labels other than choices.
 const passWord, failWord = "pass", "fail"
 
-// labelFile has the labels of a file.
 type labelFile struct {
 	file string
 	all  []*label
@@ -44,7 +43,6 @@ type labelFile struct {
 	problems []problem
 }
 
-// problem is a problem of a line.
 type problem struct {
 	line int
 	why  string
@@ -144,7 +142,6 @@ func (l *labelFile) header(columns []string) bool {
 	return fine
 }
 
-// row adds a row of a table.
 func (l *labelFile) row(line int, cell func(string) string) {
 	one := &label{
 		Suite: cell("suite"), Case: cell("case"), Arm: cell("arm"), Scorer: cell("scorer"), Label: cell("label"),

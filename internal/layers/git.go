@@ -185,7 +185,6 @@ func parseEntry(line string) *memoryFile {
 	return newMemoryFile(path.Base(file), modeOf(fields[0]), size)
 }
 
-// modeOf converts a mode of git.
 func modeOf(mode string) fs.FileMode {
 	switch mode {
 	case "100755":

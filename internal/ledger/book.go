@@ -25,7 +25,6 @@ type book struct {
 	left     map[string]time.Time // when requests were given up before they were granted, by id
 }
 
-// event is a line of the file.
 type event struct {
 	Type    kind      `json:"type"`
 	At      time.Time `json:"at"`

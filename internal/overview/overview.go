@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// version is the version of the JSON report.
 const version = 1
 
 // Overview is a run without its trials, in the JSON report.

@@ -265,7 +265,6 @@ func (h *report) pictures(r *eval.Result) error {
 	return nil
 }
 
-// images yields the images of a request.
 func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 	return func(yield func(*eval.Image) bool) {
 		if r == nil {

@@ -42,7 +42,6 @@ type servedBlock struct {
 	until []int  // lengths of the tables at its end
 }
 
-// servedImage locates an image.
 type servedImage struct {
 	suite string
 	image *eval.Image

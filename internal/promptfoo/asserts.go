@@ -260,7 +260,6 @@ func listOf(in []any) *list {
 	return out
 }
 
-// weights returns the weights of the assertions in a set.
 func (c *converter) weights(a src) (out []float64) {
 	for _, item := range a.get("assert").items() {
 		w, ok := number(item.get("weight"))

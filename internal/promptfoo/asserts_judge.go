@@ -15,7 +15,6 @@ const (
 	embeddingModel = "text-embedding-3-large"
 )
 
-// judges are the judges of the suite.
 type judges struct {
 	all    []*mapping
 	chosen string // the name of promptfoo's default judge
@@ -92,7 +91,6 @@ func (c *converter) judge(s src) string {
 // notGraders matches providers that are not models of a service.
 const notGraders lazy.Pattern = `^(exec:|https?(:|$)|echo$)`
 
-// judgeOf returns the name of the judge for an assertion.
 func (c *converter) judgeOf(a src, sc *scope) string {
 	if p := a.get("provider"); !p.IsZero() {
 		return c.judge(p)

@@ -146,7 +146,6 @@ func (c *converter) extraColumns(t *table) (out []string) {
 	return out
 }
 
-// cell returns a cell of the converted table.
 func (c *converter) cell(t *table, row int, cells map[string]string, column string) string {
 	switch column {
 	case nameColumn:
@@ -164,7 +163,6 @@ func (c *converter) cell(t *table, row int, cells map[string]string, column stri
 	return cells[column]
 }
 
-// rowScorers returns the scorers of a row, as JSON.
 func (c *converter) rowScorers(t *table, row int, cells map[string]string) string {
 	all := &list{}
 	sc := &scope{changes: c.defaults.changes, judge: c.defaults.judge, names: map[string]bool{}}
@@ -206,7 +204,6 @@ type assertionCell struct {
 	config   map[string]any // from other cells of the row
 }
 
-// cellAssertion converts the assertion in a cell.
 func (c *converter) cellAssertion(to *list, sc *scope, cell assertionCell) {
 	made := assertionOf(cell.text)
 	for key, value := range made {

@@ -31,7 +31,6 @@ type fate struct {
 	note   string
 }
 
-// line is the line of a key in the report.
 type line struct {
 	path  string
 	file  string // "" for the configuration
@@ -90,7 +89,6 @@ func (s src) join(key string) string {
 	return s.path + "." + key
 }
 
-// named is a value and its key.
 type named struct {
 	key string
 	src

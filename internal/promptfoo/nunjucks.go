@@ -120,7 +120,6 @@ func closing(text, shut string, quotes bool) int {
 	return -1
 }
 
-// block is an open statement.
 type block struct {
 	word  string
 	names map[string]string // variables of a loop

@@ -294,7 +294,6 @@ func hasPrompt(all *list, name string) bool {
 	})
 }
 
-// textPrompts writes a prompt as a text.
 func (c *converter) textPrompts(all *list, p *prompt, to []*target) {
 	text, ok := c.template(p.at, p.text, dialect{})
 	if !ok {
@@ -326,7 +325,6 @@ func (c *converter) affixed(text string) string {
 	return c.defaults.prefix + text + c.defaults.suffix
 }
 
-// chatPrompts writes a prompt as turns.
 func (c *converter) chatPrompts(all *list, p *prompt, in []turn, to []*target) {
 	for _, g := range groups(to) {
 		m := c.begin(all, p, g)

@@ -72,7 +72,6 @@ func (c *converter) readDefaults(s src) {
 	in.ok("as `defaults`")
 }
 
-// defaultOptions reads the options of defaultTest.
 func (c *converter) defaultOptions(s src) {
 	o := c.testOptions(s)
 	c.defaults.changes, c.defaults.judge, c.defaults.prefix, c.defaults.suffix = o.changes, o.judge, o.prefix, o.suffix
@@ -198,7 +197,6 @@ func (c *converter) test(s src, with *mapping) {
 	c.cases = append(c.cases, t)
 }
 
-// testScorers converts the assertions of a test.
 func (c *converter) testScorers(t *testCase, s src, o options) {
 	scorers := &list{}
 	sc := &scope{changes: o.changes, judge: cmp.Or(o.judge, c.defaults.judge), prompt: o.prompt, names: map[string]bool{}}
@@ -259,7 +257,6 @@ func (c *converter) testArms(t *testCase, s src) {
 	t.block.set("arms", texts(arms...))
 }
 
-// targetsOf returns the targets for the providers of a test.
 func (c *converter) targetsOf(t *testCase, providers []src) (targets []string) {
 	for _, p := range providers {
 		id := cmp.Or(p.text(), p.get("id").text())
@@ -305,7 +302,6 @@ func (c *converter) promptNames(s src) (out []string) {
 	return out
 }
 
-// tags converts metadata to tags.
 func (c *converter) tags(s src) *list {
 	if !s.IsMapping() {
 		return nil

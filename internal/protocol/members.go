@@ -98,7 +98,6 @@ func typed(kind string, fields ...field) json.RawMessage {
 	return object(append([]field{{"type", quote(kind)}}, fields...)...)
 }
 
-// dataURL writes a file as a data: URL.
 func dataURL(file *eval.Image) json.RawMessage {
 	out := quote("data:" + file.MIMEType + ";base64,")
 	out = out[:len(out)-1]

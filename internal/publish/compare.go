@@ -17,7 +17,6 @@ import (
 // mostComparisons bounds the comparisons of a site, since n runs of a suite have n(n-1)/2 pairs.
 const mostComparisons = 100
 
-// comparison is an entry in the list of comparisons.
 type comparison struct {
 	Base string        `json:"base"` // keys of the two runs
 	Head string        `json:"head"`
@@ -25,7 +24,6 @@ type comparison struct {
 	Arms []comparedArm `json:"arms"`
 }
 
-// comparedArm is the result for one arm.
 type comparedArm struct {
 	Suite   string       `json:"suite"`
 	Arm     string       `json:"arm"`

@@ -218,7 +218,6 @@ func (f *folder) commit() error {
 // newSuffix is the suffix of a page until it replaces the old one.
 const newSuffix = ".new"
 
-// replace replaces a page atomically.
 func (f *folder) replace(p pageFile) error {
 	if err := f.root.MkdirAll(path.Dir(p.name), 0o755); err != nil {
 		return err

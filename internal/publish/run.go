@@ -101,7 +101,6 @@ func (s *site) withhold(r *published, d *journal.Document) (*journal.Document, e
 	return rundir.At("").Open(path)
 }
 
-// writeRun writes the data and the page of a run.
 func (s *site) writeRun(r *published) (gallery.Summary, error) {
 	d, err := s.open(r)
 	if err != nil {

@@ -163,7 +163,6 @@ func (s *Store) decode(name string, data []byte) error {
 	return s.decodeCase(name, data)
 }
 
-// decodeCase reads the answers to a case.
 func (s *Store) decodeCase(name string, data []byte) error {
 	var compact bytes.Buffer // raw parts of answers go into run files, which have one line per trial
 	if json.Compact(&compact, data) == nil {

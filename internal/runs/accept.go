@@ -56,8 +56,8 @@ type Offer struct {
 // Source is a case on an arm that gave an answer.
 type Source struct {
 	Suite, Case, Arm string
-	Answers          int // how many answers, and how many distinct ones
-	Different        int
+	Answers          int
+	Different        int // how many of the answers are distinct
 }
 
 // AcceptedByPerson returns an error in continuous integration, where no person reads the answers.
@@ -231,7 +231,6 @@ func (g *gathering) file(suiteName string, s *scorers.Snapshot) *keptFile {
 	return one
 }
 
-// add counts an answer.
 func (k *keptFile) add(name selection.ArmCase, s scorers.Snapshot) {
 	last := len(k.sources) - 1 // repeats of a case are adjacent
 	if last < 0 || k.sources[last].ArmCase != name {

@@ -182,7 +182,6 @@ func (w *Folders) Settle(session string, r *eval.Result) (kept string, release f
 	}
 }
 
-// remove removes a workspace in the background.
 func (w *Folders) remove(name string) {
 	w.removing.Go(func() {
 		w.removers <- struct{}{}

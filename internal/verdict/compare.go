@@ -129,7 +129,6 @@ func readBoth(base, head *journal.Document) (before, after *RunSides, err error)
 	return before, after, errors.Join(failed, err)
 }
 
-// compareArm compares an arm with its counterpart in the baseline.
 func compareArm(p armPair, base, head *journal.Document, what Comparing, c *compare.Comparison) compare.ArmComparison {
 	if p.base == nil {
 		return compare.ArmComparison{

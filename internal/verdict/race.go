@@ -265,8 +265,7 @@ func (q *Early) leave(w *watchedSuite, l ranking.Leaving, journal *journal.Write
 }
 
 // tooFar reports whether a trial is too far ahead of the fed units. The bound is one unit more than what
-// keeps this number of workers busy with the model's arms in the race. The caller
-// holds q.mu.
+// keeps this number of workers busy with the model's arms in the race. The caller holds q.mu.
 func (w *watchedSuite) tooFar(t *runner.Planned, workers int) bool {
 	a := w.arms[t.Arm]
 	if a == nil || a.decided || w.race.stalled {

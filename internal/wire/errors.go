@@ -183,7 +183,6 @@ func firstElement(data []byte) []byte {
 // IsError reports whether a body contains an error.
 func IsError(data []byte) bool { return parseErrorBody(data) != nil }
 
-// statusError returns the error of a reply with an error status.
 func statusError(resp *http.Response, data []byte) *eval.Error {
 	e := &eval.Error{Kind: eval.KindStatus, Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	if body := parseErrorBody(data); body != nil {
