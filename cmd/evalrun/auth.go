@@ -125,7 +125,6 @@ func (a *app) loginBy(o loginOptions) setup.LoginOptions {
 	return by
 }
 
-// openBrowser opens an address in the system's browser.
 func openBrowser(address string) error {
 	browser.Stdout, browser.Stderr = io.Discard, io.Discard
 	return browser.OpenURL(address)

@@ -162,7 +162,6 @@ func (a *app) warn(j *evalrun.Job, quiet bool) error {
 	return j.WriteWarnings(a.err, a.errColor())
 }
 
-// shown shows the events of a run.
 type shown struct {
 	*term.Progress
 	app     *app

@@ -177,7 +177,6 @@ func differing(a, b map[string]bool) (out []string) {
 	return out
 }
 
-// count counts the files that are there.
 func (w *watched) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
