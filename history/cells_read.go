@@ -151,7 +151,6 @@ type placedCase struct {
 	place int
 }
 
-// add adds a part of a bucket.
 func (l *caseList) add(run int64, data []byte) error {
 	if run != l.run {
 		l.settle()

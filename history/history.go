@@ -109,7 +109,6 @@ func connect(path string, make bool) (*sql.DB, error) {
 	})
 }
 
-// openFile opens the file as the parameters say.
 func openFile(path string, query url.Values) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if slashed[0] != '/' { // C:/x

@@ -97,7 +97,7 @@ func (l *loader) generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 }
 
 // tailKeys are fields that are sent after those of eval.ConfigKeys, sorted by name, together with `extra`.
-// So suites that had them in `extra`, before evalrun knew them, still send the same bytes.
+// Suites that set them in `extra`, before evalrun knew them, thus still send the same bytes.
 func tailKeys() []string {
 	return []string{
 		"candidateCount", "seed", "presencePenalty", "frequencyPenalty", "responseMimeType", "responseSchema", "thinkingConfig",
