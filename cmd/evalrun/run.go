@@ -95,7 +95,6 @@ func quietFlags(fs *pflag.FlagSet, o *runOptions) {
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends, and print arms, cases and settings")
 }
 
-// options are the flags as package evalrun takes them.
 func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
 	options := evalrun.Options{
 		Suites:    files,

@@ -19,7 +19,7 @@ type form struct {
 	reasoned bool // valid only after a reason: da A falsch ist, ist B richtig
 }
 
-// Parts of forms.
+// Parts from which the patterns of forms are built. Each comment gives the words that a part matches.
 const (
 	inFront = `^(?:bc)?[bfyjRtu,]*`
 	letter  = `([LBG])`

@@ -18,7 +18,6 @@ const (
 	allWrite    = 0o002
 )
 
-// groupsFile lists the members of groups.
 const groupsFile = "/etc/group"
 
 func owned(info fs.FileInfo) bool {

@@ -95,7 +95,6 @@ type ShowOptions struct {
 	Outcomes []eval.Outcome // of trials; empty means all
 }
 
-// wanted converts the options for package reports.
 func (s ShowOptions) wanted() reports.Wanted {
 	return reports.Wanted{Case: glob.Pattern(cmp.Or(s.Case, "*")), Arms: glob.New(s.Arms), Outcomes: s.Outcomes}
 }

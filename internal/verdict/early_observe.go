@@ -223,7 +223,8 @@ func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
 	return d
 }
 
-// of returns head's total for the i-th metric.
+// of returns head's sum for the i-th metric. When worst is set, each result without a value counts as the worst:
+// 1 for blocked answers, 0 for other metrics.
 func (c *unitCase) of(metric string, i int, worst bool) compare.Sum {
 	s := c.head[i]
 	if missing := c.results - s.N; worst && missing > 0 {

@@ -180,7 +180,8 @@ func firstElement(data []byte) []byte {
 	return list[0]
 }
 
-// IsError reports whether a body contains an error.
+// IsError reports whether a body has an error in one of the forms that services send: an object, an object in an
+// array, or a text.
 func IsError(data []byte) bool { return parseErrorBody(data) != nil }
 
 func statusError(resp *http.Response, data []byte) *eval.Error {
