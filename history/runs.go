@@ -31,12 +31,14 @@ type RunRecord struct {
 	number int64
 }
 
+// Suite identifies a suite of a run by its name, its file and the hash that the run recorded.
 type Suite struct {
 	Name string `json:"name"`
 	File string `json:"file"`
 	Hash string `json:"hash"`
 }
 
+// Model is a model that a run used, with the version of its interface.
 type Model struct {
 	Name       string `json:"name"`
 	APIVersion string `json:"apiVersion"`
