@@ -46,6 +46,7 @@ type RunStatus struct {
 	Spent       *eval.Spent    `json:"spent,omitempty"`
 }
 
+// Summary has the totals of a run over all suites and arms.
 type Summary struct {
 	Trials int `json:"trials"`
 	eval.Counts

@@ -39,6 +39,7 @@ type Expect struct {
 	Error           *Error          `json:"error"`
 }
 
+// Call is a function call that a reader must find in the reply.
 type Call struct {
 	Name string `json:"name"`
 	// Arguments is an object, or a string if the model wrote invalid JSON.
@@ -52,6 +53,7 @@ type Candidate struct {
 	FinishReason string `json:"finishReason"`
 }
 
+// Error is the error that a reader must find in the reply.
 type Error struct {
 	Message string `json:"message"`
 }
