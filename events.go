@@ -9,7 +9,7 @@ type Event interface{ event() }
 // RunOpened says that a run file was opened to resume it.
 type RunOpened struct{}
 
-// RunResumed says what is left of a run that is resumed.
+// RunResumed says what a resumed run still has to do.
 type RunResumed struct{ Todo Todo }
 
 // Started says that the first trial is about to run.
@@ -69,7 +69,7 @@ func (Problem) event()      {}
 type Todo struct {
 	Send    int      // trials to send
 	Judge   int      // recorded answers that only have to be judged again
-	Settled int      // trials that stay as they are
+	Settled int      // trials that stay unchanged
 	Twice   int      // calls in progress when the run was killed: they may be made twice
 	Dropped []string // recorded trials, by case and arm, that the suites do not have any more
 }

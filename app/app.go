@@ -1,5 +1,5 @@
-// Package app holds the nouns of applications under test: what a target that is not a model of a service gets. An
-// application is an HTTP endpoint, a program, or an echo of the prompt.
+// Package app has the types for applications under test, which are targets other than models: HTTP
+// endpoints, programs, and an echo of the prompt.
 package app
 
 import (
@@ -15,23 +15,24 @@ import (
 
 // RequestMaker makes the requests to an application under test, as its suite describes it. Each target of a run has a value of its own.
 type RequestMaker interface {
-	// Render makes the request for a case. The error, for people, is a value that does not fit where its template is.
+	// Render makes the request for a case. It returns an error for people when a value does not fit into
+	// its template.
 	Render(in *Input) (*Request, error)
 }
 
-// Input is what the templates of a request are rendered with.
+// Input has the data for the templates of a request.
 type Input struct {
 	Vars   variable.Dict // of the case
 	System string        // the system text
 	// Messages are the turns so far. The last one is the user's.
 	Messages []Message
-	// Trial is unique to the run and the trial; Attempt counts the attempts of a call, from 1. Both are zero where a request is only
-	// hashed or shown.
+	// Trial is unique to the run and the trial; Attempt counts the attempts of a call, from 1. Both are
+	// zero when a request is only hashed or shown.
 	Trial   string
 	Attempt int
 }
 
-// Prompt is the text of the last message.
+// Prompt returns the text of the last message.
 func (in *Input) Prompt() string {
 	if len(in.Messages) == 0 {
 		return ""
@@ -39,19 +40,20 @@ func (in *Input) Prompt() string {
 	return in.Messages[len(in.Messages)-1].Text
 }
 
-// Message is a turn of a conversation with an application, in the form that most chat interfaces share.
+// Message is a turn of a conversation, in the form that most chat interfaces share.
 type Message struct {
 	Role string `json:"role"` // user or assistant
 	Text string `json:"content"`
 }
 
-// TraceID is the W3C trace id of all calls of a trial, in hex, made of the trial's name to the application.
+// TraceID returns the W3C trace id that all calls of a trial share, in hex.
 func TraceID(session string) string {
 	sum := sha256.Sum256([]byte("trace " + session))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Request is what an application is sent: exactly one of its members is set. As JSON it is what run files hold, without secrets.
+// Request is what an application gets. Exactly one of its members is set. Its JSON is written to run files,
+// without secrets.
 type Request struct {
 	HTTP    *HTTP       `json:"http,omitempty"`
 	Program *ProgramRun `json:"program,omitempty"`
@@ -61,59 +63,64 @@ type Request struct {
 // HTTP is a request to an endpoint.
 type HTTP struct {
 	Method string `json:"method"`
-	// URL is the address. In run files the variables of the environment that are in it are names: ${env:EVALRUN_APP_URL}.
+	// URL is the address. In run files it has names such as ${env:EVALRUN_APP_URL} instead of the values of
+	// variables.
 	URL     string   `json:"url"`
 	Headers []Header `json:"headers,omitempty"` // in the order of the suite
-	// Body is as sent: JSON where the suite gives a mapping, else a text.
+	// Body is JSON if the suite has a mapping, and otherwise a text.
 	Body   string `json:"body,omitempty"`
-	Stream bool   `json:"stream,omitempty"` // server-sent events are read
-	// Shown is the address as it is recorded, "" where that is the URL.
+	Stream bool   `json:"stream,omitempty"` // the reply is a stream of server-sent events
+	// Shown is the address for run files, "" if it equals URL.
 	Shown string `json:"-"`
-	// Digest is of a URL that is not recorded, so that two of them are two requests; "" where the URL is what was sent.
+	// Digest distinguishes requests whose URL is not recorded; "" if the recorded URL is the one that was
+	// sent.
 	Digest string `json:"-"`
 }
 
 // Header is a header of a request.
 type Header struct {
 	Name string `json:"name"`
-	// Value is empty in run files for a header that is secret.
+	// Value is empty in run files when Secret is set.
 	Value  string `json:"value,omitempty"`
 	Secret bool   `json:"secret,omitempty"`
-	// Data says that the value has data of the case in it, so that it is a part of the request.
+	// Data means that the value contains data of the case, so that it belongs to the identity of the
+	// request.
 	Data bool `json:"-"`
 }
 
-// Endpoint is how an HTTP endpoint is called, next to what it is sent.
+// Endpoint says how to call an HTTP endpoint.
 type Endpoint struct {
 	Reading Reading
-	Timeout time.Duration // of one attempt; 0: that of the run
-	TLS     *tls.Config   // nil: the system's
-	// Secrets are the values that must not show. They are never written.
+	Timeout time.Duration // of one attempt; 0 uses the run's
+	TLS     *tls.Config   // nil uses the system's
+	// Secrets are values to mask. They are never written.
 	Secrets []string
 }
 
-// Reading says how the answers of an endpoint are read: each member is an expression of jq over the response, "" for none.
+// Reading says how to read the replies of an endpoint. Each member is a jq expression over the reply; ""
+// means none.
 type Reading struct {
-	Answer       string // gives the text
-	ToolCalls    string // gives a list of {name, args}
-	FinishReason string // gives a word
-	Usage        string // gives an object with numbers of tokens
-	Error        string // gives what the application says went wrong; null when nothing did
-	Stream       bool   // the expressions are applied to each server-sent event
+	Answer       string // returns the text
+	ToolCalls    string // returns a list of {name, args}
+	FinishReason string // returns a word
+	Usage        string // returns an object with numbers of tokens
+	Error        string // returns the application's error; null if there is none
+	Stream       bool   // apply the expressions to each server-sent event
 }
 
 // ProgramRun is one run of a program.
 type ProgramRun struct {
 	Command []string `json:"command"`
-	// Files are the SHA-256 digests, in hex, of the files that the command names, by their names in the suite's folder.
+	// Files has the SHA-256 digests, in hex, of the files in the command, by their names in the suite's
+	// folder.
 	Files map[string]string `json:"files,omitempty"`
-	// Input is the JSON object on the program's standard input.
+	// Input is a JSON object for the program's standard input.
 	Input json.RawMessage `json:"input"`
-	// Workspace is the SHA-256 of the folder that is copied for each trial, "" where there is none.
+	// Workspace is the SHA-256 digest of the folder that is copied for each trial, "" if there is none.
 	Workspace string `json:"workspace,omitempty"`
 }
 
-// Withheld is the request without what may quote a prompt: how it was sent, and no more.
+// Withheld returns the request without anything that may quote a prompt.
 func (r *Request) Withheld() *Request {
 	switch {
 	case r.HTTP != nil:
@@ -124,7 +131,8 @@ func (r *Request) Withheld() *Request {
 	return r
 }
 
-// Identity is what makes two recorded requests the same: of headers the names, and the values that hold data of the case.
+// Identity returns the part of the request that makes two recorded requests the same. Of headers, it has
+// the names, and values with data of the case.
 func (r *Request) Identity() *Request {
 	if r.HTTP == nil {
 		return r
@@ -141,7 +149,7 @@ func (r *Request) Identity() *Request {
 	return &Request{HTTP: &own}
 }
 
-// Recorded is the request without secrets, for run files.
+// Recorded returns the request without secrets, for run files.
 func (r *Request) Recorded() *Request {
 	if r.HTTP == nil {
 		return r

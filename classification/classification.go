@@ -1,11 +1,13 @@
-// Package classification measures answers that are to name one class of several: how often each class is answered for
-// each label, and what follows from these counts. It reads no files and knows nothing of runs.
+// Package classification measures answers that choose one of several classes: it counts how often each
+// class was answered for each label, and computes metrics from these counts. It reads no files and knows
+// nothing of runs.
 //
 // The usual order: New, Add for each answer, then Report, or Value for a single metric.
 //
-// Definitions are those of scikit-learn (precision_recall_fscore_support with zero_division=0, accuracy_score) and of
-// Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20, 1960. An answer
-// outside of the classes is wrong: it counts against the recall of its label, and against no precision.
+// Definitions are those of scikit-learn (precision_recall_fscore_support with zero_division=0,
+// accuracy_score) and of Cohen, A coefficient of agreement for nominal scales, Educational and
+// Psychological Measurement 20, 1960. An answer outside of the classes is wrong: it counts against the
+// recall of its label, and against no precision.
 package classification
 
 import (
@@ -13,7 +15,7 @@ import (
 	"slices"
 )
 
-// Pair is the class of an answer, and the correct one.
+// Pair is an answered class with its label, the correct class.
 type Pair struct {
 	Label string `json:"label"`
 	// Answer is a class, or "" for an answer outside of the classes.
@@ -22,14 +24,14 @@ type Pair struct {
 
 // Matrix is a confusion matrix: how often each class was answered for each label. The zero Matrix has no classes.
 type Matrix struct {
-	// Classes are in the order in which they were declared.
+	// Classes are in the order of the suite.
 	Classes []string `json:"classes"`
-	// Counts has a row for each label. Its columns are the answers, with those outside of the classes last. Repeats of a
-	// case make fractions.
+	// Counts has a row for each label. Its columns are the answers; the last column is for answers outside
+	// the classes. Repeats of a case count as fractions.
 	Counts [][]float64 `json:"counts"`
 }
 
-// New makes an empty matrix.
+// New returns an empty matrix.
 func New(classes []string) *Matrix {
 	m := &Matrix{Classes: slices.Clone(classes), Counts: make([][]float64, len(classes))}
 	for i := range m.Counts {
@@ -38,8 +40,8 @@ func New(classes []string) *Matrix {
 	return m
 }
 
-// Add counts an answer with a weight, such as 1 over the repeats of its case. A class that is not in the matrix yet
-// becomes its last one.
+// Add counts an answer with a weight, such as one divided by the repeats of its case. A new class becomes
+// the last one.
 func (m *Matrix) Add(p Pair, weight float64) {
 	label, answer := m.place(p.Label), -1
 	if p.Answer != "" {
@@ -52,7 +54,7 @@ func (m *Matrix) Add(p Pair, weight float64) {
 	row[answer] += weight
 }
 
-// place is the row of a class. It adds a missing class.
+// place returns the index of a class. It adds a missing class.
 func (m *Matrix) place(class string) int {
 	if i := slices.Index(m.Classes, class); i >= 0 {
 		return i
@@ -65,7 +67,7 @@ func (m *Matrix) place(class string) int {
 	return len(m.Classes) - 1
 }
 
-// Total is the sum of all weights.
+// Total returns the sum of all weights.
 func (m *Matrix) Total() (sum float64) {
 	for _, row := range m.Counts {
 		for _, n := range row {
@@ -75,7 +77,7 @@ func (m *Matrix) Total() (sum float64) {
 	return sum
 }
 
-// Margins are the sums from which all metrics are computed.
+// Margins returns the sums from which all metrics are computed.
 func (m *Matrix) Margins() Margins {
 	out := NewMargins(len(m.Classes))
 	for label, row := range m.Counts {
@@ -86,8 +88,8 @@ func (m *Matrix) Margins() Margins {
 	return out
 }
 
-// Value is a metric by name, such as macroF1 or recall.refund. ok is false when the metric does not exist or is
-// undefined.
+// Value returns a metric by name, such as macroF1 or recall.refund. ok is false if the metric does not
+// exist or is undefined.
 func (m *Matrix) Value(name string) (value float64, ok bool) {
 	metric, known := Parse(name, m.Classes)
 	if !known {
@@ -97,14 +99,14 @@ func (m *Matrix) Value(name string) (value float64, ok bool) {
 	return g.Value(metric)
 }
 
-// Confusion is a label with a wrong answer, and how often it was given.
+// Confusion is a label with a wrong answer and its count.
 type Confusion struct {
 	Pair
 	Count float64 `json:"count"`
 }
 
-// Confusions are the most frequent wrong answers, at most n, the largest first; equal ones are in the order of the
-// classes.
+// Confusions returns at most n wrong answers, the most frequent first. Equally frequent ones are in the
+// order of the classes.
 func (m *Matrix) Confusions(n int) (out []Confusion) {
 	for label, row := range m.Counts {
 		for answer, count := range row {

@@ -91,9 +91,9 @@ func (g *Margins) Add(label, answer int, weight float64) {
 // noWeight is below the weight of any answer. Sums of fractions are not exact, so a sum below it counts as 0.
 const noWeight = 1e-9
 
-// Value computes a metric. The result is false when it is undefined: without cases; for a class with neither cases
-// nor answers; the recall of a class without cases; kappa when all labels and answers are one class. The precision
-// of a class that has cases but no answers is 0.
+// Value computes a metric. It returns false when the metric is undefined. It is undefined without cases,
+// and for a class with neither cases nor answers. So is the recall of a class without cases, and kappa when
+// all labels and answers are one class. The precision of a class that has cases but no answers is 0.
 func (g *Margins) Value(m Metric) (value float64, ok bool) {
 	if m.Class >= 0 {
 		return g.ofClass(m)

@@ -12,10 +12,11 @@ type Report struct {
 	Macro    Average  `json:"macro"`
 	Weighted Average  `json:"weighted"`
 	Classes  []Class  `json:"classes"`
-	// Matrix has a row for each label and a column for each answer, in the order of Classes; its last column are the
-	// answers outside of the classes.
+	// Matrix has a row for each label and a column for each answer, in the order of Classes. Its last
+	// column is for answers outside of the classes.
 	Matrix [][]float64 `json:"matrix"`
-	// Errors counts trials that could not be judged. The caller sets it: they are not in the matrix.
+	// Errors counts trials that could not be judged. The caller sets it, because they are not in the
+	// matrix.
 	Errors int `json:"errors"`
 }
 

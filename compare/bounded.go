@@ -34,8 +34,7 @@ func atMostZero(x, weights []float64, floor float64, room []float64) float64 {
 	return stats.GaffkeNonInferiority(roundedIn(scaled, scaled, floor), floor, 0)
 }
 
-// lowerBound is the largest number that the mean of d, in [-1,1], is above according to atMostZero, with error
-// alpha.
+// lowerBound returns the lower bound of the mean of d, in [-1,1], by atMostZero, with error alpha.
 func lowerBound(d, weights []float64, alpha float64) float64 {
 	mean := weightedMean(d, weights)
 	room := make([]float64, len(d))

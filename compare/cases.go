@@ -56,7 +56,7 @@ func (c *Cases) Grow(n int) {
 	c.latency.narrow, c.tokens.narrow = grown(c.latency.narrow, n), grown(c.tokens.narrow, n)
 }
 
-// Add appends a case.
+// Add appends a case to all columns.
 func (c *Cases) Add(one *Case) {
 	c.n++
 	c.set(c.n-1, one)
@@ -77,7 +77,7 @@ func (c *Cases) EndsWith(name, id string) bool {
 // set writes case i.
 func (c *Cases) set(i int, one *Case) {
 	k := c.kinds.place(one)
-	c.kindAt.set(i, uint64(k)) //nolint:gosec // a place
+	c.kindAt.set(i, uint64(k)) //nolint:gosec // an index
 	c.names.set(i, one.Name)
 	c.clusters.set(i, one.Cluster)
 	c.ids.set(i, keyOf(one.ID))
@@ -87,7 +87,7 @@ func (c *Cases) set(i int, one *Case) {
 		c.vars.set(i, keyOf(one.Vars))
 	}
 	c.requests.set(i, keyOf(one.Request))
-	c.trials.set(i, uint64(one.TrialAt)) //nolint:gosec // not negative
+	c.trials.set(i, uint64(one.TrialAt)) //nolint:gosec // never negative
 	c.latency.set(i, one.LatencyMs.Total)
 	c.tokens.set(i, one.Tokens.Total)
 	for len(c.metrics) < len(one.Metrics) {
@@ -122,7 +122,7 @@ func (c *Cases) varsAt(i int) key {
 }
 
 // trialAt is the offset in the run file of a trial of case i.
-func (c *Cases) trialAt(i int) int64 { return int64(c.trials.at(i)) } //nolint:gosec // it was written as an int64
+func (c *Cases) trialAt(i int) int64 { return int64(c.trials.at(i)) } //nolint:gosec // stored from an int64
 
 // common is the shared part of case i, read-only.
 func (c *Cases) common(i int) *kind { return &c.kinds.all[c.kindAt.at(i)] }
@@ -209,7 +209,7 @@ func (k *kinds) place(c *Case) int {
 	return at
 }
 
-// note adds kind at to the finder.
+// note adds a kind to the index of kinds.
 func (k *kinds) note(at int) {
 	if k.at == nil {
 		k.at = map[string]int{}

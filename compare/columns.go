@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Columns hold one value per case. Values past the end of a column are zero, so an unused column takes no memory.
+// A column has one value per case. Values past its end are zero, so an unused column takes no memory.
 
 // numbers is a column of float64, stored as float32 while that loses nothing.
 type numbers struct {
@@ -116,7 +116,6 @@ func (k key) String() string {
 	return fmt.Sprintf("%016x", k.bits)
 }
 
-// keys is a column of keys.
 type keys struct {
 	bits  []uint64
 	other texts
@@ -189,7 +188,6 @@ func (t *texts) set(i int, s string) {
 	t.n++
 }
 
-// add appends a string.
 func (t *texts) add(s string) {
 	t.last = append(binary.AppendUvarint(t.last, uint64(len(s))), s...)
 	if t.n%inBlock == inBlock-1 {

@@ -35,8 +35,8 @@ func (m *measure) shares(of value) shares {
 	return shares{m.unitsOf(func(*Case) (float64, bool) { return 0, true }, of, bothSides)}
 }
 
-// atLeast is the lower bound of the mean share with one-sided error alpha. It is exact (Clopper and Pearson) when
-// each unit is 0 or 1.
+// atLeast returns the lower bound of the mean share with one-sided error alpha. It is exact (Clopper and
+// Pearson) if each unit is 0 or 1.
 func (s shares) atLeast(alpha float64) float64 {
 	switch {
 	case len(s.head) == 0:

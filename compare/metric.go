@@ -162,7 +162,7 @@ func (m *measure) scores(c *MetricComparison, u units, margin float64, better di
 	worse = max(worse, atMostZero(scaledBy(-1, d), u.weights, -1, room))
 	improved = max(improved, atMostZero(d, u.weights, -1, room))
 	c.PWorse, c.PBetter = &worse, &improved
-	c.Test = "Gaffke bound, " + test // few, skewed, or all the same: the t interval would be too short
+	c.Test = "Gaffke bound, " + test // few, skewed or constant: the t interval would be too short
 	if stats.UseT(residuals(room, d, u.weights, u.mean(d))) {
 		c.Test = "t interval, " + test
 	}

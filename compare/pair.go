@@ -20,7 +20,6 @@ type pairs struct {
 // pair is a case on both sides, without names, clusters and hashes. It is valid until the next one is yielded.
 type pair struct{ base, head *Case }
 
-// each yields the pairs.
 func (p *pairs) each(yield func(int, pair) bool) {
 	base, head := caseReader{of: p.base}, caseReader{of: p.head}
 	for i, at := range p.at {
@@ -175,7 +174,7 @@ func pairUp(base, head *Side, selected func(*Case) bool) paired {
 	return p
 }
 
-// judgedPairs are the comparable cases, if head has to cover all.
+// judgedPairs returns the comparable cases when head has to cover all cases.
 func judgedPairs(base, head *Side) pairs {
 	p := pairUp(base, head, nil)
 	return p.pairs(p.judged)
@@ -201,7 +200,7 @@ func (c *Cases) byName() map[string]int {
 	return out
 }
 
-// lose lists a case of base that can no longer be compared.
+// lose records a case of base that can no longer be compared.
 func (p *paired) lose(list *[]string, b int) {
 	name, common := p.base.names.at(b), p.base.common(b)
 	*list = append(*list, name)
@@ -210,7 +209,7 @@ func (p *paired) lose(list *[]string, b int) {
 	}
 }
 
-// change lists a case whose meaning differs between the sides.
+// change records a case whose meaning differs between the sides.
 func (p *paired) change(at places, before, after string) {
 	p.lose(&p.Changed, int(at.base))
 	if alike(p.base.varsAt(int(at.base)), p.head.varsAt(int(at.head))) {

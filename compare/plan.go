@@ -33,7 +33,7 @@ type OutlookRow struct {
 	Share float64 `json:"asked"`
 }
 
-// paths is the number of runs that are simulated for an expectation.
+// paths is the number of simulated runs for an expectation.
 const paths = 40
 
 // NewOutlook computes the outlook of a gate with a margin of the pass rate. single says that each case runs once

@@ -8,12 +8,12 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// EarlyShare is the share of alpha that is spent on looking early. The rest is for the final tests, so that
-// together they err at most as often as alpha.
+// EarlyShare is the share of alpha for looking early. The rest is for the final tests, so that together
+// they err at most as often as alpha.
 const EarlyShare = 0.2
 
-// Parameters of the e-processes (docs/explanation/verdicts.md): the bets that are mixed, and the share of the
-// margin that a loss must exceed to be reported early.
+// bets is the number of mixed bets of the e-processes. failPart is the share of the margin that a loss must
+// exceed to be reported early (docs/explanation/verdicts.md).
 const (
 	bets     = 24
 	failPart = 0.5

@@ -21,7 +21,6 @@ type groups struct {
 // apart reports whether each pair is a unit.
 func (g *groups) apart() bool { return g.unit == nil }
 
-// requests is the number of different requests.
 func (g *groups) requests() int {
 	if g.apart() {
 		return g.pairs
@@ -29,7 +28,6 @@ func (g *groups) requests() int {
 	return len(g.unit)
 }
 
-// requestOf is the request number of a pair.
 func (g *groups) requestOf(pair int) int {
 	if g.apart() {
 		return pair
@@ -37,7 +35,6 @@ func (g *groups) requestOf(pair int) int {
 	return int(g.request[pair])
 }
 
-// unitOf is the unit number of a request.
 func (g *groups) unitOf(request int) int {
 	if g.apart() {
 		return request
@@ -156,7 +153,7 @@ func (u *union) root(i uint32) uint32 {
 	return i
 }
 
-// join gives an item a name; "" is ignored.
+// join merges an item with all items of the same name; "" is ignored.
 func (u *union) join(i uint32, name string) {
 	if name == "" {
 		return
@@ -314,7 +311,6 @@ func (u *units) reserve(n int) {
 	}
 }
 
-// add appends a unit.
 func (u *units) add(base, head, weight float64) {
 	if u.keep == bothSides {
 		u.base, u.head = append(u.base, base), append(u.head, head)
@@ -333,7 +329,6 @@ func (u *units) means() (base, head float64) {
 	return u.total.base.Total / n, u.total.head.Total / n
 }
 
-// count counts a question.
 func (u *units) count(b, h float64) {
 	u.binary = u.binary && (b == 0 || b == 1) && (h == 0 || h == 1)
 	switch {

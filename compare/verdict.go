@@ -17,9 +17,9 @@ const (
 	beyondMargin      = "beyond_margin"       // worse by more than the margin
 )
 
-// Decide gives the verdicts: of every gated metric, of every arm, and of the whole. An arm is not worse only when all
-// its gated metrics are; whether one of them regressed, or improved, is tested with Holm's correction over all
-// metrics of all arms.
+// Decide sets the verdicts of every gated metric, of every arm, and of the whole comparison. An arm is not
+// worse only if all its gated metrics are. Holm's correction over all metrics of all arms applies to
+// "regressed" and "improved".
 func Decide(arms []ArmComparison, o Options) eval.Verdict {
 	decideMetrics(arms, o.Alpha)
 	whole := eval.Verdict("")
@@ -55,7 +55,7 @@ func decideMetrics(arms []ArmComparison, alpha float64) {
 	}
 }
 
-// decideArm puts the verdicts on its metrics together.
+// decideArm combines the verdicts on the metrics of an arm.
 func (o *Options) decideArm(a *ArmComparison) {
 	if a.Why != "" {
 		a.Verdict = eval.Invalid
@@ -85,8 +85,8 @@ func (o *Options) decideArm(a *ArmComparison) {
 	}
 }
 
-// stopped gives a metric the verdict that was known early. It is final, whatever the tests at the end would say of the
-// cases that were used.
+// stopped sets the verdict that was known early. It is final, whatever the tests would say about the cases
+// that were used.
 func stopped(m *MetricComparison, stop *eval.EarlyVerdict) {
 	switch {
 	case stop.Verdict == eval.NotWorse:
@@ -109,7 +109,7 @@ func orOne(p *float64) float64 {
 	return *p
 }
 
-// withErrors combines p with the p value that has each error at its worst.
+// withErrors combines p with the p value that counts each error as its worst.
 func withErrors(m *MetricComparison, p float64, which int) float64 {
 	if m.PWithErrors == nil {
 		return p
@@ -187,7 +187,7 @@ func Worse(a, b eval.Verdict) eval.Verdict {
 // power is the probability, for which suites are sized, that an equal candidate is called not worse.
 const power = 0.8
 
-// Advise adds to each metric that Decide left open what a decision would take.
+// Advise adds, to each metric that Decide left open, what a decision would take.
 func Advise(arms []ArmComparison, o Options) {
 	for i := range arms {
 		a := &arms[i]
@@ -199,7 +199,6 @@ func Advise(arms []ArmComparison, o Options) {
 	}
 }
 
-// advise says what a decision on an open metric would take.
 func advise(m *MetricComparison, a *ArmComparison, alpha float64) {
 	switch {
 	case m.Verdict != eval.Inconclusive || m.Margin == nil || a.EarlyVerdict != nil || m.Advice != "":
@@ -247,8 +246,8 @@ func adviseCases(m *MetricComparison, a *ArmComparison, alpha float64) {
 	}
 }
 
-// needed is the number of cases that shows a difference of d, given the variance of m. It uses the exact power of
-// the tests where cases passed or failed once, otherwise the power of a t test.
+// needed returns the number of cases that shows a difference of d, given the variance of m. It uses the
+// exact power of the tests if cases passed or failed once, and otherwise the power of a t test.
 func needed(m *MetricComparison, d, alpha float64) int {
 	variance := stats.Discordance(m.N, m.Gained, m.Regressed)
 	scale := cmp.Or(m.scale, 1)

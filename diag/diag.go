@@ -73,7 +73,7 @@ type List struct {
 	repeated int // problems of rows that an earlier row has too
 }
 
-// rows are those of data with one and the same problem.
+// rows are the rows of data with the same problem.
 type rows struct {
 	item  int // in the list
 	first Pos

@@ -63,7 +63,7 @@ func tally(l *List) string {
 	return strings.Join(parts, ", ")
 }
 
-// Count gives "1 case", "2 cases": the number with its noun.
+// Count returns a number with its noun, which takes the plural unless the number is 1: "1 case", "2 cases".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -60,7 +60,7 @@ func About(word string) (names []string) {
 	return names[:min(maxFound, len(names))]
 }
 
-// words are those of a text, in lower case.
+// words returns the words of a text, in lower case.
 func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }

@@ -66,7 +66,8 @@ func Find(name string) *Page {
 	return nil
 }
 
-// Section is the part of the page below the heading with an anchor, with its parts; "" when there is no such heading.
+// Section returns the part of the page below the heading with an anchor, including its subsections; "" when
+// there is no such heading.
 func (p *Page) Section(anchor string) string {
 	var out strings.Builder
 	level := 0 // of the heading; 0 before it
@@ -86,7 +87,7 @@ func (p *Page) Section(anchor string) string {
 	return out.String()
 }
 
-// Anchors are those of the page's headings, in their order.
+// Anchors returns the anchors of the page's headings, in order.
 func (p *Page) Anchors() []string {
 	var out []string
 	p.lines(func(line string, heading int) bool {
@@ -115,8 +116,8 @@ func (p *Page) lines(yield func(line string, heading int) bool) {
 	}
 }
 
-// Anchor is the name by which links lead to a heading, made as GitHub makes it: lower case, without what is no
-// letter, number, dash or underscore.
+// Anchor returns the anchor of a heading, as GitHub makes it: lower case, with only letters, numbers,
+// dashes and underscores.
 func Anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

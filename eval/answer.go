@@ -12,8 +12,8 @@ type PaidAnswer struct {
 	Turn     int       `json:"turn,omitempty"`
 	Request  *Request  `json:"request,omitempty"`
 	Response *Response `json:"response"`
-	// Results are what the suite answered to the calls of the model, as in Turn. An answer whose calls start programs
-	// has a line before these run, and another one when they are there.
+	// Results are the suite's results for function calls of the model, as in Turn. If calls start programs,
+	// the answer has one line before they run, and a second one with their results.
 	Results []tool.Result `json:"results,omitempty"`
 	// Turns are the turns of a whole answer.
 	Turns  []Turn  `json:"turns,omitempty"`
@@ -23,7 +23,7 @@ type PaidAnswer struct {
 	TraceID string `json:"traceId,omitempty"`
 }
 
-// Withhold takes prompts and answers out of the record, as Result.Withhold does.
+// Withhold removes prompts and answers from the record, as Result.Withhold does.
 func (a *PaidAnswer) Withhold() {
 	r := Result{Request: a.Request, Response: a.Response, Turns: a.Turns, Usage: a.Usage}
 	r.Withhold()

@@ -25,7 +25,7 @@ type Request struct {
 	ToolChoice *tool.Choice       `json:"toolChoice,omitempty"`
 	// ToolResults is the hash of what the suite answers to calls, and after how many steps it stops; "" where it answers none.
 	ToolResults string `json:"toolResults,omitempty"`
-	// Extra are fields of the suite that are sent at the top level as they are.
+	// Extra has fields of the suite that are sent unchanged at the top level.
 	Extra Extra `json:"extra,omitempty"`
 	// App is the request to an application, without secrets; nil for a model.
 	App *app.Request `json:"app,omitempty"`
@@ -58,7 +58,8 @@ type Call struct {
 	PromptTokens int
 	// OutputLimit is the longest output in tokens, 0 when it is not known.
 	OutputLimit int
-	// Results are what the suite answered to the calls of the model, where the answer is a recorded one that has them.
+	// Results are the suite's results for function calls of the model, if the answer is a recorded one that
+	// has them.
 	Results []tool.Result
 	// Repeat says that an earlier answer does not count, as long as there is a service to call.
 	Repeat bool
@@ -111,14 +112,15 @@ type Error struct {
 	Gone bool `json:"-"`
 	// OfLogin says that the trouble is with the login, and not with the service.
 	OfLogin bool `json:"-"`
-	// Answer is what came, where it could not be read as an answer but is worth keeping: the suite may read it in
-	// another way tomorrow.
+	// Answer is a reply that could not be read as an answer. It is kept because the suite may later read it
+	// in another way.
 	Answer *Response `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.
 	Unsent bool `json:"-"`
 	// Lost says that the process that made the attempt is gone: it says nothing about the service.
 	Lost bool `json:"-"`
-	// Service and Model are whose error it is, both "" where that is not known; "" is also the unnamed service.
+	// Service and Model say where the error came from; both are "" if that is unknown. "" is also the
+	// unnamed service.
 	Service string `json:"-"`
 	Model   string `json:"-"`
 }

@@ -23,8 +23,8 @@ const (
 	RoleModel = "model"
 )
 
-// Content is one turn of a conversation. Role may be empty in a single-turn request. As
-// JSON it is what run files hold, with images as hash and path; package payload writes what is sent.
+// Content is one turn of a conversation. Role may be empty in a single-turn request. Its JSON is the form
+// in run files, with images as hash and path; package payload writes the form that is sent.
 type Content struct {
 	Role  string `json:"role,omitempty"`
 	Parts []Part `json:"parts"`
@@ -34,9 +34,10 @@ type Content struct {
 type Part struct {
 	Text  string `json:"text,omitempty"`
 	Image *Image `json:"image,omitempty"`
-	// Data is a file that is no image: audio, video, a PDF. It is sent as an image is.
+	// Data is a file other than an image: audio, video, a PDF. It is sent like an image.
 	Data *Image `json:"data,omitempty"`
-	// Raw is a part in the words of the protocol, sent as it is: one of the suite, or one of the model's own turn that goes back.
+	// Raw is a part in the syntax of the protocol that is sent unchanged: from the suite, or from the
+	// model's own turn.
 	Raw json.RawMessage `json:"raw,omitempty"`
 	// Result is the result of a tool call.
 	Result *tool.Result `json:"result,omitempty"`
@@ -44,7 +45,7 @@ type Part struct {
 	Withheld *Withheld `json:"withheld,omitempty"`
 }
 
-// Withheld is what files keep instead of a text that is withheld from them.
+// Withheld replaces a text that is not kept in files.
 type Withheld struct {
 	SHA256 string `json:"sha256"` // hex
 	Bytes  int    `json:"bytes"`
@@ -55,8 +56,7 @@ func withhold(text string) *Withheld {
 	return &Withheld{hex.EncodeToString(sum[:]), len(text)}
 }
 
-// Image is an image as it is sent. Data is not kept in run files; Path and SHA256
-// say which image it was.
+// Image is an image in the form that is sent. Run files omit Data; Path and SHA256 identify the image.
 type Image struct {
 	Path     string `json:"path"`
 	MIMEType string `json:"mimeType"`
@@ -67,7 +67,7 @@ type Image struct {
 	SourceSHA256 string `json:"sourceSha256,omitempty"`
 }
 
-// Identity is the hash by which the image is the same from run to run: another version of evalrun may
+// Identity returns the hash that identifies the image from run to run. Another version of evalrun may
 // resize the same file to other bytes.
 func (i *Image) Identity() string {
 	if i.SourceSHA256 != "" {
@@ -84,7 +84,7 @@ type GenerationConfig struct {
 	TopK            *int
 	MaxOutputTokens *int
 	StopSequences   []string
-	// Extra fields are sent as they are, for what the service knows and evalrun does not.
+	// Extra fields are sent unchanged. They are for fields of the service that evalrun does not know.
 	Extra Extra
 }
 
@@ -96,8 +96,7 @@ type wireConfig struct {
 	StopSequences   []string `json:"stopSequences,omitempty"`
 }
 
-// MarshalJSON writes the config as it is sent, extra fields last in order of
-// their names.
+// MarshalJSON writes the config in the form that is sent, with extra fields last, sorted by name.
 func (c GenerationConfig) MarshalJSON() ([]byte, error) { return c.AppendJSON(make([]byte, 0, 64)) }
 
 // AppendJSON is MarshalJSON at the end of dst: every request has a config.

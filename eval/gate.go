@@ -56,9 +56,9 @@ type BestRule struct {
 	Alpha  float64 `json:"alpha"` // error rate of the set
 }
 
-// RaceBy is the metric on which the arms of a suite race, and the error rate of the race. Both are those of the rule
-// about the best, where there is one and no option says otherwise, so that the arms that stay are its set. Without a
-// race the metric is "". A suite without a gate has a nil one.
+// RaceBy returns the metric on which the arms of a suite race, and the error rate of the race. By default
+// both come from the gate's rule about the best arm, so that the arms that stay are its set. Without a race
+// the metric is "". The receiver is nil for a suite without a gate.
 func (g *GateConfig) RaceBy(o *Options) (metric string, alpha float64) {
 	metric, alpha = o.Race, o.Rule.Alpha
 	if g != nil && g.Best != nil && metric != "" {
@@ -148,7 +148,7 @@ type MetricMargin struct {
 	Margin float64 `json:"margin"`
 	// Cap bounds the value of a case, in milliseconds or tokens; 0: five times the baseline's median.
 	Cap float64 `json:"cap,omitempty"`
-	// Strict says of a ratio that too few cases to tell are not borne.
+	// Strict makes a ratio with too few cases inconclusive instead of advisory.
 	Strict bool `json:"strict,omitempty"`
 }
 
@@ -174,10 +174,10 @@ type EarlyVerdict struct {
 	// against not being worse.
 	LogE  map[string]float64 `json:"logE"`
 	Alpha float64            `json:"alpha"` // spent on looking early
-	// Base and Metrics are what the verdict is about: the run, or the arm, that it was compared with, and the margins.
+	// Base is the run or arm of the comparison, and Metrics are the metrics with their margins.
 	Base    string         `json:"base,omitempty"`
 	Metrics []MetricMargin `json:"metrics,omitempty"`
-	// Race says that the arm left a race on Metric, behind the arm Base; LogE is that of the arm.
+	// Race says that the arm left a race on Metric, behind the arm Base. LogE is the log of its evidence.
 	Race bool `json:"race,omitempty"`
 	// Extra are the ids of trials that were answered already and are not used, since they stand later in the schedule. What
 	// comes after this line is not used either.
@@ -193,7 +193,7 @@ const (
 	MetricBlocked = "blocked"
 	MetricLatency = "latency"
 	MetricTokens  = "tokens"
-	// MetricChoose is how far a judge prefers the answers of head; only with a judge that compares them.
+	// MetricChoose is a judge's preference for the answers of head. Only comparisons by a judge have it.
 	MetricChoose = "choose"
 )
 

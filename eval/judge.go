@@ -12,7 +12,7 @@ type Judgement struct {
 	// Prompt is the judge's last prompt, as text. It is "" where an earlier judgement of the trial has the same one,
 	// and in runs of evalrun 0.1.
 	Prompt string `json:"prompt,omitempty"`
-	Reply  string `json:"reply"` // as it came, but for its length
+	Reply  string `json:"reply"` // unchanged, except that it may be cut
 	// Withheld stands for a reply that is kept out of files.
 	Withheld     *Withheld `json:"withheld,omitempty"`
 	FinishReason string    `json:"finishReason,omitempty"`
@@ -20,7 +20,7 @@ type Judgement struct {
 	Usage        *Usage    `json:"usage,omitempty"`
 	Attempts     int       `json:"attempts"`
 	LatencyMs    float64   `json:"latencyMs"`
-	// Noted says that the run file has the reply, and what it cost, in a line of its own as well.
+	// Noted says that the run file also has the reply and its cost in a separate line.
 	Noted bool `json:"noted,omitempty"`
 	// Cached says that another trial of the run got the reply to the same question, and bears the cost.
 	Cached bool `json:"cached,omitempty"`
@@ -58,7 +58,7 @@ func (j *Judgement) Response() *Response {
 // Blocked is the reason for which the judge's reply was blocked, "" when it was not.
 func (j *Judgement) Blocked() string { return j.Response().Blocked() }
 
-// Withhold takes the reply out of the record. Hash, length and cost stay.
+// Withhold removes the reply from the record. Hash, length and cost stay.
 func (j *Judgement) Withhold() {
 	j.Withheld = withhold(j.Reply)
 	j.Reply = ""

@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Options are what a command chose for a run beyond its suites. The header of a run file records them; none is a
-// secret. A zero value was not given.
+// Options are the choices of a command for a run, in addition to its suites. The header of a run file
+// records them; none is a secret. A zero value was not given.
 type Options struct {
 	ServiceOptions
 	LimitOptions
@@ -30,8 +30,8 @@ type Options struct {
 	// Name and Labels of the run are in its header.
 	Name   string            `json:"-"`
 	Labels map[string]string `json:"-"`
-	// Defaults are what a project file says. They hold where neither these options nor variables nor suites say anything.
-	// A run keeps the file.
+	// Defaults are the values of a project file. They apply where these options, variables and suites set
+	// nothing. The run directory has a copy of the file.
 	Defaults *Options `json:"-"`
 
 	// Unreadable is why the options of a run file could not be read in full; nil when they could. Reports do without

@@ -30,8 +30,8 @@ type Candidate struct {
 	VendorReason string `json:"vendorReason,omitempty"`
 	// Parts are the pieces of the answer in order, where it is more than text.
 	Parts []Piece `json:"parts,omitempty"`
-	// Raw is the candidate as it came, as compact JSON, where it is more than text and a finish reason; of an application, the whole
-	// response. A model's own turn goes back as it is here.
+	// Raw is the candidate from the reply as compact JSON, if it is more than text and a finish reason. For
+	// an application it is the whole response. A model's own turn is sent back in this form.
 	Raw           json.RawMessage `json:"raw,omitempty"`
 	SafetyRatings []SafetyRating  `json:"safetyRatings,omitempty"`
 	// Withheld stands for a text that is kept out of files.
@@ -45,7 +45,7 @@ type Piece struct {
 	Text      string          `json:"text,omitempty"`
 	Reasoning string          `json:"reasoning,omitempty"` // what the model thought
 	Call      *tool.Call      `json:"call,omitempty"`
-	Other     json.RawMessage `json:"other,omitempty"` // as it came
+	Other     json.RawMessage `json:"other,omitempty"` // unchanged
 }
 
 // Calls are the tool calls of the candidate, in order.
@@ -59,8 +59,7 @@ func (c *Candidate) Calls() []tool.Call {
 	return out
 }
 
-// SafetyRating is the service's opinion of one category. Values that the
-// specification does not name are kept as they came.
+// SafetyRating is the service's rating in one category. Unknown values are kept.
 type SafetyRating struct {
 	Category    string `json:"category"`
 	Probability string `json:"probability"`
@@ -125,7 +124,7 @@ func (c *Candidate) PartlyBlocked() string {
 	return c.Block()
 }
 
-// HasContent reports whether there is a text that shows something, or another part that is no thought.
+// HasContent reports whether there is a visible text, or a part other than a thought.
 func (c *Candidate) HasContent() bool {
 	if !blank.Is(c.Text) || c.Withheld != nil && c.Withheld.Bytes > 0 {
 		return true

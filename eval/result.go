@@ -49,7 +49,7 @@ func (q *Quarantine) Holds(at string) bool {
 	return q != nil && len(at) >= len(q.Until) && at[:len(q.Until)] <= q.Until
 }
 
-// Outcome is what became of a trial. The zero Outcome is invalid.
+// Outcome is the result of a trial. The zero Outcome is invalid.
 type Outcome string
 
 // The four outcomes, never merged.

@@ -9,8 +9,8 @@ type RunTarget struct {
 	Stream           bool              `json:"stream,omitempty"`
 	GenerationConfig *GenerationConfig `json:"generationConfig,omitempty"`
 	SafetySettings   []SafetySetting   `json:"safetySettings,omitempty"`
-	// App says what an application is, as people read it: `POST http://127.0.0.1:8080/chat`, `python3 agent.py`,
-	// `echo`. "" for a model.
+	// App describes an application for people: `POST http://127.0.0.1:8080/chat`, `python3 agent.py`,
+	// `echo`. It is "" for a model.
 	App string `json:"app,omitempty"`
 	// Service is the name of the service that has the model, "" for the unnamed one.
 	Service string `json:"service,omitempty"`

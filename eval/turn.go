@@ -17,8 +17,8 @@ import (
 // own, is the first candidate.
 type Turn struct {
 	Response
-	// Results are what the suite answered to the calls of this turn, in their order; the next call sends them. Nil where the model
-	// had the last word of the user's turn.
+	// Results are the suite's results for the calls of this turn, in their order. The next call sends them.
+	// nil means that the turn is the final answer to the user.
 	Results []tool.Result `json:"results,omitempty"`
 	Usage   Usage         `json:"usage"`
 	Timing  Timing        `json:"timing"`
@@ -41,8 +41,8 @@ func (t *Turn) Block() string {
 	return reason
 }
 
-// reply is the model's own turn as it goes back: as it came where it is more than text, with ids and signatures. That
-// of an application is a text.
+// reply returns the model's own turn for the next request. It uses the raw parts if there is more than
+// text, because they have ids and signatures. A reply of an application is a text.
 func (t *Turn) reply(application bool) Content {
 	parts := t.raw()
 	if parts == nil || application {
@@ -51,7 +51,7 @@ func (t *Turn) reply(application bool) Content {
 	return Content{Role: RoleModel, Parts: parts}
 }
 
-// raw are the parts of the first candidate as they came, nil where they are nothing but text.
+// raw returns the raw parts of the first candidate, nil if they are only text.
 func (t *Turn) raw() []Part {
 	if len(t.Candidates) == 0 {
 		return nil
@@ -70,8 +70,8 @@ func (t *Turn) raw() []Part {
 	return out
 }
 
-// partsOf are the parts of a candidate as it came. Each protocol keeps them elsewhere: in the parts of its content, in
-// a list of blocks, or in a list of items. A message goes back in one piece.
+// partsOf returns the raw parts of a candidate. Each protocol has them in another place: in the parts of
+// its content, in a list of blocks, or in a list of items. A message is a single part.
 func partsOf(raw json.RawMessage) []json.RawMessage {
 	var came struct {
 		Content json.RawMessage   `json:"content"`

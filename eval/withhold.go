@@ -7,11 +7,11 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// withoutContent is what replaces words that may hold parts of prompts or answers.
+// withoutContent replaces texts that may contain parts of prompts or answers.
 const withoutContent = "not kept (--no-content)"
 
-// Withhold takes prompts and answers out of the result, with all words that may quote them. Hashes, lengths, scores, ratings
-// and numbers stay.
+// Withhold removes prompts and answers from the result, and all texts that may quote them. Hashes, lengths,
+// scores, ratings and numbers stay.
 func (r *Result) Withhold() {
 	r.Vars = nil
 	if r.Request != nil {
@@ -132,7 +132,7 @@ func (r *Response) withheld() Response {
 	return out
 }
 
-// identifier matches the service's own words. Any other text in their place may quote a prompt.
+// identifier matches the service's own words. Other texts in their place may quote a prompt.
 const identifier lazy.Pattern = `^[A-Za-z0-9_.-]{0,64}$`
 
 func word(s string) string {

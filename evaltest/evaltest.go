@@ -122,7 +122,7 @@ func needAnswers(t *testing.T, job *evalrun.Job, o *evalrun.Options) {
 	}
 }
 
-// options are those of package evalrun. With -short, what was recorded is replayed.
+// options returns the options of package evalrun. With -short, recorded answers are replayed.
 func (o *Options) options(file string) (evalrun.Options, error) {
 	f := evalrun.Options{
 		Suites: []string{file}, Emulator: o.Emulator,
@@ -186,7 +186,7 @@ func words(err error) string {
 	return text
 }
 
-// version is that of the evalrun which the test is built with.
+// version returns the version of the evalrun that the test was built with.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

@@ -1,6 +1,6 @@
-// Package fleet runs suites on several machines. A Coordinator plans, writes results and judges, as a single process
-// does; workers make the calls, with their own keys. They communicate over NATS: a call is a request, and its answer is
-// the reply. So the run file is the only state that could be lost.
+// Package fleet runs suites on several machines. A Coordinator plans, writes results and judges, as a
+// single process does. Workers make the calls, with their own keys. They communicate over NATS: a call is a
+// request, and its answer is the reply. So the run file is the only state that could be lost.
 package fleet
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/internal/flow"
 )
 
-// How the coordinator finds out that a worker is gone.
+// How the coordinator notices that a worker is gone.
 const (
 	probeEvery = 300 * time.Millisecond
 	probeTime  = 2 * time.Second
@@ -28,8 +28,9 @@ const (
 	absentFor  = time.Second     // while probes have no subscriber
 )
 
-// Coordinator is an evalrun.Executor that has workers make the attempts. Each worker has places. A trial keeps its place
-// until its result is written down, so a process that dies costs at most the calls that had a place.
+// Coordinator is an evalrun.Executor whose attempts are made by workers. Each worker has a number of
+// places. A trial keeps its place until its result is written, so a process that dies loses at most the
+// calls that had a place.
 type Coordinator struct {
 	creds   *Creds
 	conn    *nats.Conn
@@ -38,40 +39,40 @@ type Coordinator struct {
 	size    int
 	shelf   *shelf
 	probes  sync.WaitGroup
-	end     chan struct{} // closed when nothing more is sent
+	end     chan struct{} // closed when no more calls are sent
 
 	calls    atomic.Uint64
 	emulated atomic.Bool
-	late     atomic.Int64 // calls whose worker was gone
+	late     atomic.Int64 // calls whose worker went away
 
 	mu      sync.Mutex
 	workers map[string]*member
 	loading map[string]bool // workers that do not get calls yet
-	waiting []chan *member  // for a place, in order
-	ending  bool            // no probe starts any more
+	waiting []chan *member  // callers that wait for a place, in order
+	ending  bool            // start no more probes
 	done    bool            // the run is complete
 }
 
-// member is a worker of a fleet, as the coordinator knows it.
+// member is a worker, as the coordinator sees it.
 type member struct {
 	id           string
 	places, busy int
-	there        context.Context // done when it is gone
+	there        context.Context // done when the worker is gone
 	gone         func()
 }
 
-// hello is the message by which a worker joins, reports and leaves.
+// hello is the message with which a worker joins, reports and leaves.
 type hello struct {
 	Worker   string `json:"worker"`
 	Version  string `json:"version"`
 	Protocol int    `json:"protocol"`
 	Places   int    `json:"places"`
-	Hash     string `json:"hash,omitempty"`    // of the pack that it has loaded; "": it has none yet
-	Ending   bool   `json:"ending,omitempty"`  // it ends the calls that it has, and takes no others
-	Leaving  bool   `json:"leaving,omitempty"` // it is gone now
+	Hash     string `json:"hash,omitempty"`    // of the pack that it has loaded; "" if none
+	Ending   bool   `json:"ending,omitempty"`  // it finishes its calls and accepts no others
+	Leaving  bool   `json:"leaving,omitempty"` // it is going away now
 }
 
-// welcome answers a hello.
+// welcome is the reply to hello.
 type welcome struct {
 	Refused string `json:"refused,omitempty"` // why the worker cannot join
 	Done    bool   `json:"done,omitempty"`    // the run is complete
@@ -80,7 +81,7 @@ type welcome struct {
 	Joined  bool   `json:"joined,omitempty"`  // the worker gets calls from now on
 }
 
-// newCoordinator makes a coordinator that admits no worker yet.
+// newCoordinator returns a coordinator that does not admit workers yet.
 func newCoordinator(creds *Creds, version string) *Coordinator {
 	return &Coordinator{
 		creds: creds, version: version, shelf: newShelf(), end: make(chan struct{}), workers: map[string]*member{},
@@ -88,7 +89,7 @@ func newCoordinator(creds *Creds, version string) *Coordinator {
 	}
 }
 
-// begin admits workers, who have to load a pack.
+// begin admits workers. They load the pack first.
 func (c *Coordinator) begin(conn *nats.Conn, pack []byte) error {
 	c.conn = conn
 	c.hash = hashOf(pack)
@@ -102,7 +103,7 @@ func (c *Coordinator) begin(conn *nats.Conn, pack []byte) error {
 	return conn.Flush()
 }
 
-// hello admits a worker.
+// hello handles the message of that name.
 func (c *Coordinator) hello(m *nats.Msg) {
 	var h hello
 	if err := json.Unmarshal(m.Data, &h); err != nil || h.Worker == "" {
@@ -110,7 +111,7 @@ func (c *Coordinator) hello(m *nats.Msg) {
 	}
 	text, err := encode(c.admit(&h))
 	if err == nil {
-		_ = m.Respond(text) // a worker that does not hear this says hello again
+		_ = m.Respond(text) // a worker without a reply says hello again
 	}
 }
 
@@ -155,8 +156,8 @@ func (c *Coordinator) admit(h *hello) *welcome {
 
 // probe watches a worker until it is gone.
 func (c *Coordinator) probe(w *member) {
-	heard := time.Now() // the last time that the worker answered
-	there := time.Now() // the last time that somebody heard the probe
+	heard := time.Now() // last answer of the worker
+	there := time.Now() // last time that the probe had a subscriber
 	for {
 		select {
 		case <-w.there.Done():
@@ -182,7 +183,7 @@ func (c *Coordinator) probe(w *member) {
 	}
 }
 
-// drop takes a worker out; its calls are lost. c.mu is held.
+// drop removes a worker, whose calls are lost. The caller holds c.mu.
 func (c *Coordinator) drop(w *member) {
 	if w != nil && c.workers[w.id] == w {
 		delete(c.workers, w.id)
@@ -190,8 +191,8 @@ func (c *Coordinator) drop(w *member) {
 	}
 }
 
-// part removes a worker once it has answered all its calls. Its last answers may arrive after its farewell, since they
-// take another way. c.mu is held.
+// part removes a worker that has answered all its calls. It waits, because the last answers travel
+// separately and may arrive after the farewell. The caller holds c.mu.
 func (c *Coordinator) part(w *member) {
 	if w == nil {
 		return
@@ -204,7 +205,7 @@ func (c *Coordinator) part(w *member) {
 	})
 }
 
-// Generate has a worker call a model or an application.
+// Generate lets a worker call a model or an application.
 func (c *Coordinator) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	a, err := c.attempt(ctx, methodGenerate, call)
 	if err != nil {
@@ -213,7 +214,7 @@ func (c *Coordinator) Generate(ctx context.Context, call *eval.Call) (*eval.Resp
 	return a.response(), a.Error.err()
 }
 
-// CountTokens has a worker count the tokens of a prompt.
+// CountTokens lets a worker count the tokens of a prompt.
 func (c *Coordinator) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	a, err := c.attempt(ctx, methodCount, call)
 	if err != nil {
@@ -222,7 +223,7 @@ func (c *Coordinator) CountTokens(ctx context.Context, call *eval.Call) (int, er
 	return a.Tokens, a.Error.err()
 }
 
-// attempt has a worker make an attempt of a call.
+// attempt lets a worker make an attempt of a call.
 func (c *Coordinator) attempt(ctx context.Context, method string, call *eval.Call) (*answer, error) {
 	m, err := newCall(method, call)
 	if err != nil {
@@ -235,7 +236,7 @@ func (c *Coordinator) attempt(ctx context.Context, method string, call *eval.Cal
 	return a, err
 }
 
-// Embed has a worker request the vectors of texts.
+// Embed lets a worker embed texts.
 func (c *Coordinator) Embed(ctx context.Context, e *eval.EmbedCall) ([][]float64, error) {
 	a, err := c.send(ctx, &call{
 		Method: methodEmbed, Service: e.Service, Model: e.Model, APIVersion: e.APIVersion, Texts: e.Texts,
@@ -247,7 +248,7 @@ func (c *Coordinator) Embed(ctx context.Context, e *eval.EmbedCall) ([][]float64
 	return a.Vectors, a.Error.err()
 }
 
-// Model has a worker request the metadata of a model.
+// Model lets a worker request the metadata of a model.
 func (c *Coordinator) Model(ctx context.Context, service, apiVersion, id string) (*eval.Model, error) {
 	a, err := c.send(ctx, &call{Method: methodModel, Service: service, APIVersion: apiVersion, Model: id})
 	if err != nil {
@@ -256,7 +257,7 @@ func (c *Coordinator) Model(ctx context.Context, service, apiVersion, id string)
 	return a.Model, a.Error.err()
 }
 
-// Models has a worker request the models of a service.
+// Models lets a worker list the models of a service.
 func (c *Coordinator) Models(ctx context.Context, service, apiVersion string) ([]eval.Model, error) {
 	a, err := c.send(ctx, &call{Method: methodModels, Service: service, APIVersion: apiVersion})
 	if err != nil {
@@ -265,10 +266,11 @@ func (c *Coordinator) Models(ctx context.Context, service, apiVersion string) ([
 	return a.Models, a.Error.err()
 }
 
-// Emulated reports whether an emulator has answered.
+// Emulated reports whether an answer came from an emulator.
 func (c *Coordinator) Emulated() bool { return c.emulated.Load() }
 
-// send has the worker of the context's place make an attempt. The error is an *eval.Error of the way there.
+// send sends a call to the worker of the context's place. The error is about the transport, and an
+// *eval.Error.
 func (c *Coordinator) send(ctx context.Context, m *call) (*answer, error) {
 	r, _ := ctx.Value(roomKey{}).(*room)
 	w := r.worker()
@@ -307,21 +309,21 @@ func (c *Coordinator) send(ctx context.Context, m *call) (*answer, error) {
 	return a, nil
 }
 
-// errGone ends the waiting for a worker that is gone.
+// errGone is the cause when a worker is gone.
 var errGone = errors.New("the worker is gone")
 
-// lost is the error of a call whose worker is gone.
+// lost returns the error for a call whose worker is gone.
 func lost(unsent bool) *eval.Error {
 	return &eval.Error{Kind: eval.KindTransport, Lost: true, Unsent: unsent, Message: "the worker that made the call is gone"}
 }
 
-// unanswered is the error of a call that a worker did not answer.
+// unanswered returns the error for a call without an answer.
 func (c *Coordinator) unanswered(ctx, waiting context.Context, w *member, m *call, err error) *eval.Error {
 	switch {
 	case errors.Is(context.Cause(waiting), errGone):
 		c.late.Add(1)
 		return lost(false)
-	case errors.Is(err, nats.ErrNoResponders): // no worker heard it: the probes find out who is gone
+	case errors.Is(err, nats.ErrNoResponders): // no subscriber; the probes find out which worker is gone
 		select {
 		case <-w.there.Done():
 		case <-time.After(probeEvery):
@@ -339,20 +341,20 @@ func (c *Coordinator) unanswered(ctx, waiting context.Context, w *member, m *cal
 	return eval.Errorf(eval.KindTransport, "a worker did not answer: %s", err)
 }
 
-// abandon lets a worker give a call up.
+// abandon sends a worker the message that a call is no longer needed.
 func (c *Coordinator) abandon(w *member, id uint64) {
 	if text, err := encode(call{ID: id}); err == nil {
-		_ = c.conn.Publish(c.creds.down(w.id, "abandon"), text) // a worker that does not hear it makes the call in vain
+		_ = c.conn.Publish(c.creds.down(w.id, "abandon"), text) // if the worker does not get it, the call is wasted
 	}
 }
 
-// How long workers may take to hear that the run is complete.
+// Time for workers to learn that the run is complete.
 const (
 	farewellTime = 3 * time.Second
-	lingerTime   = 3 * time.Second // those who are on their way back, after a coordinator was started again
+	lingerTime   = 3 * time.Second // for workers that reconnect to a restarted coordinator
 )
 
-// finish lets the workers go where the run is complete. Else they wait for another coordinator.
+// finish dismisses the workers if the run is complete. Otherwise they wait for another coordinator.
 func (c *Coordinator) finish(complete, linger bool) {
 	if c.conn == nil {
 		return
@@ -371,14 +373,14 @@ func (c *Coordinator) finish(complete, linger bool) {
 	c.conn.Close()
 }
 
-// expects reports whether workers are still loading: they say hello when they are done with it.
+// expects reports whether workers are still loading. They say hello when they have finished.
 func (c *Coordinator) expects() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.loading) > 0
 }
 
-// farewell lets all workers know that the run is complete.
+// farewell sends all workers the message that the run is complete.
 func (c *Coordinator) farewell() {
 	c.mu.Lock()
 	c.done = true

@@ -17,21 +17,21 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// CredsName is the name of the file with credentials in a run directory.
+// CredsName is the name of the credentials file in a run directory.
 const CredsName = "fleet.creds"
 
-// Creds are the credentials of a fleet: the server's address, the fleet's name and the keys of its members. Only the
-// owner may read the file.
+// Creds has the address of the server, the name of the fleet and the keys of its members. Only the owner
+// may read the file.
 type Creds struct {
 	URL    string `json:"url"`             // of the server
-	Fleet  string `json:"fleet"`           // a random name; subjects begin with it
+	Fleet  string `json:"fleet"`           // random; all subjects include it
 	Worker string `json:"worker"`          // seed of the workers' NKey; "" on an external cluster
-	CA     string `json:"ca,omitempty"`    // PEM of the certificates to trust; "" for the system's
-	Login  string `json:"login,omitempty"` // a credentials file of NATS, for a cluster
-	Master string `json:"-"`               // seed of the NKey of the coordinator
+	CA     string `json:"ca,omitempty"`    // certificates to trust, in PEM; "" for the system's
+	Login  string `json:"login,omitempty"` // a NATS credentials file, for a cluster
+	Master string `json:"-"`               // seed of the coordinator's NKey
 }
 
-// NewCreds makes new keys for a fleet without an address.
+// NewCreds generates the keys of a fleet. The address is empty.
 func NewCreds() (*Creds, error) {
 	out := &Creds{Fleet: strings.ToLower(rand.Text()[:16])}
 	for _, seed := range []*string{&out.Worker, &out.Master} {
@@ -48,7 +48,7 @@ func NewCreds() (*Creds, error) {
 	return out, nil
 }
 
-// ReadCreds reads a file of credentials. The error is bad input.
+// ReadCreds reads a credentials file. Its error is bad input.
 func ReadCreds(path string) (*Creds, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +66,7 @@ func ReadCreds(path string) (*Creds, error) {
 	return out, nil
 }
 
-// write writes the file of credentials, for its owner alone.
+// write writes the credentials file, readable by its owner alone.
 func (c *Creds) write(dir string) error {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Creds) write(dir string) error {
 	return renameio.WriteFile(filepath.Join(dir, CredsName), append(data, '\n'), 0o600)
 }
 
-// option opens the server with a key.
+// withKey authenticates with an NKey.
 func withKey(seed string) (nats.Option, error) {
 	pair, err := nkeys.FromSeed([]byte(seed))
 	if err != nil {
@@ -88,7 +88,7 @@ func withKey(seed string) (nats.Option, error) {
 	return nats.Nkey(public, pair.Sign), nil
 }
 
-// publicKey is the public half of a key.
+// publicKey returns the public half of a key.
 func publicKey(seed string) (string, error) {
 	pair, err := nkeys.FromSeed([]byte(seed))
 	if err != nil {
@@ -97,7 +97,7 @@ func publicKey(seed string) (string, error) {
 	return pair.PublicKey()
 }
 
-// Subjects of a fleet. Workers publish to the subjects of up, and subscribe to the subjects of down.
+// Workers publish to subjects of up, and subscribe to subjects of down.
 func (c *Creds) up(name string) string { return "evr." + c.Fleet + ".up." + name }
 
 func (c *Creds) down(worker, name string) string {

@@ -26,30 +26,30 @@ import (
 
 // Names in a pack.
 const (
-	packName    = "fleet.pack" // of the file in a run directory
+	packName    = "fleet.pack" // the file in a run directory
 	headName    = "head.json"
 	scriptName  = "emulator.yaml"
 	projectName = "project/evalrun.yaml"
 )
 
-// ledgerVariable names a ledger.
+// ledgerVariable has the address of a ledger.
 const ledgerVariable = "EVALRUN_LEDGER"
 
-// maxPack bounds a pack in bytes, and what it holds.
+// maxPack bounds a pack and its unpacked files, in bytes.
 const maxPack = 4 << 30
 
-// head has the settings of a run that workers need in addition to its files.
+// head has the settings that workers need in addition to the files.
 type head struct {
-	Suites   []string          `json:"suites"` // file names; each suite has its own folder
+	Suites   []string          `json:"suites"` // file names; each suite is in its own folder
 	Project  bool              `json:"project,omitempty"`
 	Emulator string            `json:"emulator,omitempty"` // eval.DemoScript, or scriptName
 	Seed     uint64            `json:"seed,omitempty"`
 	Vars     map[string]string `json:"vars,omitempty"`
 	Repeats  int               `json:"repeats,omitempty"`
-	Ledger   bool              `json:"ledger,omitempty"` // the coordinator shares a ledger, and workers need none
+	Ledger   bool              `json:"ledger,omitempty"` // the coordinator uses a ledger, so workers need none
 }
 
-// packer collects the files that suites read.
+// packer records which files suites read.
 type packer struct {
 	mu    sync.Mutex
 	files map[string]map[string]bool // paths, by suite
@@ -57,7 +57,7 @@ type packer struct {
 
 func newPacker() *packer { return &packer{files: map[string]map[string]bool{}} }
 
-// note takes down that a suite reads a file.
+// note records that a suite reads a file.
 func (p *packer) note(suite, file string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,8 @@ type zipped struct {
 	names map[string]bool
 }
 
-// pack makes the pack of a run: the suites with all that they read, as a zip archive. The same files make the same pack.
+// pack makes the pack of a run: a zip archive of the suites and all files that they read. Equal files make
+// equal packs.
 func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	var out bytes.Buffer
 	z := &zipped{zip.NewWriter(&out), map[string]bool{}}
@@ -116,7 +117,7 @@ func (p *packer) pack(o *evalrun.Options) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// folder adds what the i-th suite reads. Suites read nothing outside of their folders.
+// folder adds the files of the i-th suite. Suites read only files in their own folders.
 func (p *packer) folder(z *zipped, i int, name, real string) error {
 	dir, err := filepath.Abs(filepath.Dir(real))
 	if err != nil {
@@ -148,7 +149,7 @@ func (p *packer) folder(z *zipped, i int, name, real string) error {
 	return nil
 }
 
-// addAll adds a file, or a folder with all that is in it.
+// addAll adds a file, or a folder with everything in it.
 func (z *zipped) addAll(to, dir, near string) error {
 	from := filepath.Join(dir, near)
 	info, err := os.Stat(from)
@@ -172,8 +173,8 @@ func (z *zipped) addAll(to, dir, near string) error {
 	})
 }
 
-// add adds a file, unless it is there: a suite may read a folder, and files in it. Its time is left out, so that the
-// same files make the same pack.
+// add adds a file once, since a suite may read a folder and files in it. It omits the time, so that equal
+// files make equal packs.
 func (z *zipped) add(name, from string) error {
 	if z.names[name] {
 		return nil
@@ -183,7 +184,7 @@ func (z *zipped) add(name, from string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // it was only read
+	defer in.Close() //nolint:errcheck // only read
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (z *zipped) add(name, from string) error {
 	return err
 }
 
-// hashOf names a pack.
+// hashOf identifies a pack.
 func hashOf(pack []byte) string {
 	sum := sha256.Sum256(pack)
 	return hex.EncodeToString(sum[:])
@@ -221,7 +222,7 @@ func unpackTo(dir string, pack []byte) (*head, error) {
 		if !filepath.IsLocal(f.Name) || strings.Contains(f.Name, `\`) {
 			return nil, fmt.Errorf("the archive of the coordinator has a file outside of its folder: %q", f.Name)
 		}
-		if f.UncompressedSize64 > left { // no sum of sizes, which could overflow
+		if f.UncompressedSize64 > left { // adding up the sizes could overflow
 			return nil, errors.New("the archive of the coordinator is too large")
 		}
 		left -= f.UncompressedSize64
@@ -235,14 +236,14 @@ func unpackTo(dir string, pack []byte) (*head, error) {
 	return &h, nil
 }
 
-// extract writes a file of a pack, or reads the head.
+// extract writes a file of a pack, or decodes the head.
 func extract(root *os.Root, f *zip.File, h *head) error {
 	in, err := f.Open()
 	if err != nil {
 		return err
 	}
-	defer in.Close()                                           //nolint:errcheck // it was only read
-	bounded := io.LimitReader(in, int64(f.UncompressedSize64)) //nolint:gosec // it was checked
+	defer in.Close()                                           //nolint:errcheck // only read
+	bounded := io.LimitReader(in, int64(f.UncompressedSize64)) //nolint:gosec // checked by the caller
 	if f.Name == headName {
 		return json.NewDecoder(bounded).Decode(h)
 	}

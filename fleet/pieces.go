@@ -13,26 +13,27 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// pieceSize is how much of a long text travels at once, in bytes: every server takes that in a message.
+// pieceSize is the size in which long texts are sent, in bytes. Every NATS server accepts messages of this
+// size.
 const pieceSize = 512 << 10
 
-// pieceTime is how long the sender of a piece may take.
+// pieceTime bounds the wait for a piece.
 const pieceTime = 20 * time.Second
 
-// Marks at the beginning of a message: the text follows, or the name of one that has to be fetched.
+// The first byte of a message: the text follows, or a parcel to fetch it with.
 const (
 	markWhole  = '='
 	markPieces = '#'
 )
 
-// parcel names a text that is fetched in pieces.
+// parcel identifies a text that is fetched in pieces.
 type parcel struct {
 	Name string `json:"name"`
-	Size int    `json:"size"` // in bytes
-	From int    `json:"from"` // where the piece begins
+	Size int    `json:"size"` // bytes of the text
+	From int    `json:"from"` // offset of the piece
 }
 
-// shelf keeps long texts until they are fetched.
+// shelf keeps long texts until the receiver has fetched them.
 type shelf struct {
 	mu    sync.Mutex
 	last  int
@@ -41,7 +42,7 @@ type shelf struct {
 
 func newShelf() *shelf { return &shelf{texts: map[string][]byte{}} }
 
-// pack makes a message of a text. One that is too long is put on the shelf; the function takes it off again.
+// pack makes a message of a text. It puts a long text on the shelf; forget removes it.
 func (s *shelf) pack(text []byte) (message []byte, forget func()) {
 	if len(text) < pieceSize {
 		return append([]byte{markWhole}, text...), func() {}
@@ -53,7 +54,7 @@ func (s *shelf) pack(text []byte) (message []byte, forget func()) {
 	s.texts[name] = text
 	head, err := json.Marshal(parcel{Name: name, Size: len(text)})
 	if err != nil {
-		panic(err) // two numbers and a word always encode
+		panic(err) // numbers and a word always encode
 	}
 	return append([]byte{markPieces}, head...), func() { s.forget(name) }
 }
@@ -64,14 +65,14 @@ func (s *shelf) forget(name string) {
 	delete(s.texts, name)
 }
 
-// keep puts a text of a name of its own on the shelf, for good.
+// keep puts a text on the shelf for good, under a given name.
 func (s *shelf) keep(name string, text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.texts[name] = text
 }
 
-// serve answers a request for a piece; an empty answer means that the text is gone.
+// serve replies to a request for a piece. An empty reply means that the text is gone.
 func (s *shelf) serve(m *nats.Msg) {
 	var want parcel
 	var piece []byte
@@ -82,10 +83,10 @@ func (s *shelf) serve(m *nats.Msg) {
 		}
 		s.mu.Unlock()
 	}
-	_ = m.Respond(piece) // a reader that is still there sends the request again
+	_ = m.Respond(piece) // without a reply, the reader repeats its request
 }
 
-// unpack is the text of a message, fetched from subject where it is long.
+// unpack returns the text of a message. It fetches a long text from subject.
 func unpack(ctx context.Context, conn *nats.Conn, subject string, message []byte) ([]byte, error) {
 	switch {
 	case len(message) == 0:
@@ -100,7 +101,7 @@ func unpack(ctx context.Context, conn *nats.Conn, subject string, message []byte
 	return fetch(ctx, conn, subject, p)
 }
 
-// fetch gets a text piece by piece.
+// fetch fetches a text piece by piece.
 func fetch(ctx context.Context, conn *nats.Conn, subject string, p parcel) ([]byte, error) {
 	var out bytes.Buffer
 	for out.Len() < p.Size {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// serve gives free places to those who wait. c.mu is held.
+// serve gives free places to waiting callers. The caller holds c.mu.
 func (c *Coordinator) serve() {
 	for len(c.waiting) > 0 {
 		w := c.free()
@@ -13,12 +13,12 @@ func (c *Coordinator) serve() {
 			return
 		}
 		w.busy++
-		c.waiting[0] <- w // it has room for one
+		c.waiting[0] <- w // buffered, so it does not block
 		c.waiting = c.waiting[1:]
 	}
 }
 
-// free is the worker with the most free places, nil if there is none. c.mu is held.
+// free returns the worker with the most free places, nil if there is none. The caller holds c.mu.
 func (c *Coordinator) free() *member {
 	var best *member
 	for _, w := range c.workers {
@@ -29,7 +29,7 @@ func (c *Coordinator) free() *member {
 	return best
 }
 
-// acquire waits for a place; nil when stop or ctx ends the waiting.
+// acquire waits for a place. It returns nil when stop or ctx ends the wait.
 func (c *Coordinator) acquire(ctx context.Context, stop <-chan struct{}) *member {
 	ticket := make(chan *member, 1)
 	c.mu.Lock()
@@ -50,10 +50,9 @@ func (c *Coordinator) acquire(ctx context.Context, stop <-chan struct{}) *member
 			return nil
 		}
 	}
-	return <-ticket // it came meanwhile
+	return <-ticket // assigned meanwhile
 }
 
-// release gives a place back.
 func (c *Coordinator) release(w *member) {
 	if w == nil {
 		return
@@ -64,16 +63,16 @@ func (c *Coordinator) release(w *member) {
 	c.serve()
 }
 
-// room is a place that a trial or a call has.
+// room is the place of a trial or a call.
 type room struct {
 	mu sync.Mutex
-	at *member // nil: none was free before the run ended
+	at *member // nil: no place became free before the run ended
 }
 
 type roomKey struct{}
 
-// Enter waits for a place at a worker. A context that has one keeps it, unless the worker is gone or about to go:
-// then it gets another.
+// Enter waits for a place. A context that already has one keeps it, unless its worker is gone or about to
+// leave; then it gets another place.
 func (c *Coordinator) Enter(ctx context.Context, stop <-chan struct{}) (calling context.Context, leave func()) {
 	if r, _ := ctx.Value(roomKey{}).(*room); r != nil {
 		r.mu.Lock()
@@ -93,17 +92,17 @@ func (c *Coordinator) Enter(ctx context.Context, stop <-chan struct{}) (calling 
 	}
 }
 
-// alive reports whether a place is at a worker that is there.
+// alive reports whether a place has a worker that is not gone.
 func alive(w *member) bool { return w != nil && w.there.Err() == nil }
 
-// takes reports whether a worker is there and makes more calls.
+// takes reports whether a worker is there and accepts calls.
 func (c *Coordinator) takes(w *member) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return alive(w) && w.places > 0
 }
 
-// worker is the one at which a place is, nil for none.
+// worker returns the worker of a place, nil if there is none.
 func (r *room) worker() *member {
 	if r == nil {
 		return nil

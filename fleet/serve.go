@@ -19,24 +19,24 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// ServeConfig says how a coordinator works.
+// ServeConfig configures a coordinator.
 type ServeConfig struct {
-	// The embedded server.
+	// Settings of the embedded server.
 
-	Listen  string // its address; "": the address of an earlier start, or a free port of this machine
-	Host    string // the name by which workers reach it; "": the host of Listen
+	Listen  string // its address; "" means that of an earlier start, or a free local port
+	Host    string // the name under which workers reach it; "" means the host of Listen
 	TLSCert string // file with its certificate, required beyond loopback
 	TLSKey  string // file with the key of the certificate
 
-	// An external server, instead of the embedded one.
+	// Settings of an external server, which replaces the embedded one.
 
 	NATS  string // its address
-	Login string // file with NATS credentials for it
+	Login string // file with NATS credentials
 
-	TLSCA string // file with the certificates that workers trust; "": those of their systems
+	TLSCA string // file with the certificates that workers trust; "" means those of their systems
 	// Options are the options of the run. Options.Out is the run directory.
 	Options evalrun.Options
-	// Print receives the address for workers.
+	// Print gets the address for workers.
 	Print  func(url string)
 	Notice func(string)
 }
@@ -44,14 +44,14 @@ type ServeConfig struct {
 // masterName is the file with the coordinator's own key and address.
 const masterName = "fleet.key"
 
-// master is the content of the file named masterName, which only the coordinator reads.
+// master is the content of that file, which only the coordinator reads.
 type master struct {
 	Seed   string `json:"seed"`
 	Listen string `json:"listen"`
-	Hash   string `json:"hash"` // of the files that workers load
+	Hash   string `json:"hash"` // of the pack
 }
 
-// Serve runs suites with workers, or continues a run that was interrupted.
+// Serve runs suites with workers, or continues an interrupted run.
 func Serve(ctx context.Context, cfg ServeConfig) (*evalrun.Result, error) {
 	f := &serving{cfg: &cfg, dir: cfg.Options.Out, files: newPacker()}
 	defer f.close()
@@ -61,7 +61,7 @@ func Serve(ctx context.Context, cfg ServeConfig) (*evalrun.Result, error) {
 	return f.run(ctx)
 }
 
-// serving is a coordinator at work.
+// serving is the state of Serve.
 type serving struct {
 	cfg         *ServeConfig
 	dir         string
@@ -71,11 +71,11 @@ type serving struct {
 	master      master
 	server      *server.Server
 	coordinator *Coordinator
-	resumed     bool // the run was begun before
-	complete    bool // there is nothing left to do for workers
+	resumed     bool // an earlier process began the run
+	complete    bool // workers have nothing left to do
 }
 
-// open locks the run directory and reads or makes credentials.
+// open locks the run directory and reads or generates credentials.
 func (f *serving) open() (err error) {
 	if f.dir == "" {
 		return exit.BadInput("name the run directory with --out: a coordinator that is started again continues what is in it")
@@ -102,7 +102,7 @@ func (f *serving) open() (err error) {
 	return err
 }
 
-// readMaster reads what only the coordinator that began the run knows.
+// readMaster reads the file that the coordinator left when it began the run.
 func (f *serving) readMaster() error {
 	name := filepath.Join(f.dir, masterName)
 	text, err := os.ReadFile(name)
@@ -116,7 +116,7 @@ func (f *serving) readMaster() error {
 	return nil
 }
 
-// start starts the embedded server, or connects to an external one, and shows the address.
+// start starts the embedded server or connects to an external one, and prints the address.
 func (f *serving) start(ctx context.Context) error {
 	pack, err := f.pack(ctx)
 	if err != nil {
@@ -145,7 +145,6 @@ func (f *serving) start(ctx context.Context) error {
 	return f.connect(seed, pack)
 }
 
-// embed starts the server of this process.
 func (f *serving) embed() error {
 	listen := f.cfg.Listen
 	if listen == "" {
@@ -186,7 +185,7 @@ func (f *serving) embed() error {
 	return nil
 }
 
-// foreign uses a server that is there already.
+// foreign prepares the credentials for an external server.
 func (f *serving) foreign() error {
 	if err := checkURL(f.cfg.NATS); err != nil {
 		return err
@@ -202,7 +201,6 @@ func (f *serving) foreign() error {
 	return nil
 }
 
-// connect connects the coordinator with the server.
 func (f *serving) connect(seed string, pack []byte) error {
 	options, err := f.creds.options(seed, func(err error) { f.cfg.Notice("the server for workers: " + err.Error()) })
 	if err != nil {
@@ -221,7 +219,7 @@ func (f *serving) connect(seed string, pack []byte) error {
 	return f.coordinator.begin(conn, pack)
 }
 
-// pack makes the pack that workers load: the suites as they were when the run began.
+// pack returns the pack for workers: the suites as they were when the run began.
 func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	name := filepath.Join(f.dir, packName)
 	if f.resumed {
@@ -249,7 +247,7 @@ func (f *serving) pack(ctx context.Context) ([]byte, error) {
 	return pack, nil
 }
 
-// run runs the suites, or what is left of them.
+// run runs the suites, or continues them.
 func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	o := f.cfg.Options
 	var job *evalrun.Job
@@ -283,7 +281,7 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 	return result, err
 }
 
-// check refuses what a fleet cannot do.
+// check refuses suites that a fleet cannot run.
 func (f *serving) check(job *evalrun.Job) error {
 	for _, s := range job.Suites() {
 		for _, t := range s.Targets {
@@ -298,7 +296,7 @@ func (f *serving) check(job *evalrun.Job) error {
 	return nil
 }
 
-// close ends the server. Workers of a complete run go first.
+// close dismisses the workers of a complete run and stops the server.
 func (f *serving) close() {
 	if f.coordinator != nil {
 		f.coordinator.finish(f.complete, f.resumed)
@@ -308,6 +306,6 @@ func (f *serving) close() {
 		f.server.WaitForShutdown()
 	}
 	if f.lock != nil {
-		_ = f.lock.Unlock() // the end of the process does it too
+		_ = f.lock.Unlock() // ends with the process anyway
 	}
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// maxPayload is the longest message of the embedded server in bytes. Longer texts travel in pieces.
+// maxPayload bounds a message at the embedded server, in bytes. Longer texts are sent in pieces.
 const maxPayload = 8 << 20
 
-// serverPrefix begins the name of an embedded server; the name of the fleet follows.
+// serverPrefix is followed by the name of the fleet.
 const serverPrefix = "evalrun-fleet-"
 
-// startServer starts the embedded server for a fleet on an address such as 127.0.0.1:0. certificate may be nil.
+// startServer starts the embedded server of a fleet at an address such as 127.0.0.1:0. certificate may be
+// nil.
 func startServer(c *Creds, listen string, certificate *tls.Certificate) (*server.Server, error) {
 	host, portText, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -35,7 +36,7 @@ func startServer(c *Creds, listen string, certificate *tls.Certificate) (*server
 	o := &server.Options{
 		ServerName: serverPrefix + c.Fleet, Host: host, Port: port, NoLog: true, NoSigs: true, MaxPayload: maxPayload,
 		MaxPending: 8 * maxPayload, WriteDeadline: 30 * time.Second,
-		PingInterval: 5 * time.Second, MaxPingsOut: 2, // a machine that is gone is noticed
+		PingInterval: 5 * time.Second, MaxPingsOut: 2, // to notice a machine that is gone
 	}
 	if certificate != nil {
 		o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
@@ -44,7 +45,7 @@ func startServer(c *Creds, listen string, certificate *tls.Certificate) (*server
 	if o.Nkeys, err = users(c); err != nil {
 		return nil, err
 	}
-	if loopback(host) { // all who can connect are on this machine
+	if loopback(host) { // every client is on this machine
 		o.NoAuthUser = o.Nkeys[1].Nkey
 	}
 	s, err := server.NewServer(o)
@@ -59,7 +60,7 @@ func startServer(c *Creds, listen string, certificate *tls.Certificate) (*server
 	return s, nil
 }
 
-// users are the two who may connect: the coordinator, and workers, who hear and say what is theirs and nothing else.
+// users returns the accounts of the coordinator and of workers. Workers may only use their own subjects.
 func users(c *Creds) ([]*server.NkeyUser, error) {
 	coordinator, err := publicKey(c.Master)
 	if err != nil {
@@ -80,15 +81,16 @@ func users(c *Creds) ([]*server.NkeyUser, error) {
 	}, nil
 }
 
-// address is the URL of a server, by the host that workers know it by, "" for the one that it listens on.
+// address returns the URL of a server for workers. host is its name there, "" for the address that it
+// listens on.
 func address(s *server.Server, host string, secure bool) string {
 	u := url.URL{Scheme: "nats", Host: s.Addr().String()}
 	if secure {
 		u.Scheme = "tls"
 	}
 	at, port, err := net.SplitHostPort(u.Host)
-	if ip := net.ParseIP(at); host == "" && ip != nil && ip.IsUnspecified() { // no address that others can use
-		host, _ = os.Hostname() // the address stays as it is without a name
+	if ip := net.ParseIP(at); host == "" && ip != nil && ip.IsUnspecified() { // others cannot use this address
+		host, _ = os.Hostname() // without a name, the address stays
 	}
 	if err == nil && host != "" {
 		u.Host = net.JoinHostPort(host, port)
@@ -96,7 +98,7 @@ func address(s *server.Server, host string, secure bool) string {
 	return u.String()
 }
 
-// loopback reports whether an address is of this machine alone.
+// loopback reports whether only this machine can reach an address.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -21,17 +21,17 @@ const (
 	methodModels   = "models"
 )
 
-// call is one attempt on its way to a worker.
+// call is an attempt for a worker.
 type call struct {
-	ID      uint64        `json:"id"` // among the calls of a coordinator's process
+	ID      uint64        `json:"id"` // unique in the process of a coordinator
 	Method  string        `json:"method"`
-	Timeout time.Duration `json:"timeout,omitempty"` // of the attempt, without the waiting for a grant; 0: no limit
+	Timeout time.Duration `json:"timeout,omitempty"` // of the attempt, without waiting for a grant; 0: no limit
 
-	Service    string `json:"service,omitempty"` // by name, "" for the unnamed one
+	Service    string `json:"service,omitempty"` // its name, "" for the unnamed one
 	Model      string `json:"model,omitempty"`
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// Of methodGenerate and methodCount.
+	// Request and the following fields are for methodGenerate and methodCount.
 	Request      *eval.Request   `json:"request,omitempty"`
 	Data         [][]byte        `json:"data,omitempty"` // of images and files, in the order of the request
 	Target       string          `json:"target,omitempty"`
@@ -43,11 +43,11 @@ type call struct {
 	OutputLimit  int             `json:"outputLimit,omitempty"`
 	Attempt      int             `json:"attempt,omitempty"`
 
-	// Of methodEmbed.
+	// Texts are for methodEmbed.
 	Texts []string `json:"texts,omitempty"`
 }
 
-// answer is the result of a call: a response or an error.
+// answer is the result of a call.
 type answer struct {
 	Response *eval.Response `json:"response,omitempty"`
 	Usage    *eval.Usage    `json:"usage,omitempty"` // of the response
@@ -60,7 +60,7 @@ type answer struct {
 	Emulated bool           `json:"emulated,omitempty"` // an emulator answered
 }
 
-// failure is an eval.Error with the fields that its JSON leaves out.
+// failure is an eval.Error with the fields that its JSON omits.
 type failure struct {
 	eval.Error
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"`
@@ -68,12 +68,12 @@ type failure struct {
 	Renewed    bool           `json:"renewed,omitempty"`
 	OfLogin    bool           `json:"ofLogin,omitempty"`
 	Unsent     bool           `json:"unsent,omitempty"`
-	Lost       bool           `json:"lost,omitempty"` // another worker has to make it
+	Lost       bool           `json:"lost,omitempty"` // another worker must make the call
 	Answer     *eval.Response `json:"answer,omitempty"`
 	Usage      *eval.Usage    `json:"usage,omitempty"` // of Answer
 }
 
-// newCall makes the message of a call to a model or an application.
+// newCall encodes a call to a model or an application.
 func newCall(method string, c *eval.Call) (*call, error) {
 	vars, err := json.Marshal(c.Vars)
 	if err != nil {
@@ -117,7 +117,7 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 	}
 }
 
-// of makes a call of the message again.
+// of decodes the call of a message.
 func (c *call) of() (*eval.Call, error) {
 	out := &eval.Call{
 		TrialID:      c.TrialID,
@@ -147,7 +147,7 @@ func (c *call) of() (*eval.Call, error) {
 	return out, err
 }
 
-// answered makes the message of an answer.
+// answered encodes the result of a call.
 func answered(resp *eval.Response, timing eval.Timing, err error) *answer {
 	out := &answer{Response: resp, Timing: timing, Error: failed(err)}
 	if resp != nil {
@@ -156,7 +156,7 @@ func answered(resp *eval.Response, timing eval.Timing, err error) *answer {
 	return out
 }
 
-// response is the answer of a message.
+// response decodes the answer of a message.
 func (a *answer) response() *eval.Response {
 	if a.Response != nil {
 		a.Response.Usage = a.Usage
@@ -185,7 +185,7 @@ func failed(err error) *failure {
 	return out
 }
 
-// err is the error of a message, nil for none.
+// err decodes the error of a message, nil if there is none.
 func (f *failure) err() error {
 	if f == nil {
 		return nil
@@ -203,7 +203,7 @@ func (f *failure) err() error {
 	return &e
 }
 
-// encode writes a message. What a service sent stays as it came.
+// encode encodes a message without HTML escapes, so that raw replies stay unchanged.
 func encode(message any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -17,7 +17,8 @@ import (
 
 func newID() string { return strings.ToLower(rand.Text()[:12]) }
 
-// connect opens the way to the server, and keeps trying while it is away. Wrong credentials are bad input.
+// connect connects to the server, and keeps trying while it is unavailable. Wrong credentials are bad
+// input.
 func (w *Worker) connect(ctx context.Context) error {
 	if err := checkURL(w.config.URL); err != nil {
 		return err
@@ -25,7 +26,7 @@ func (w *Worker) connect(ctx context.Context) error {
 	if w.creds.Fleet == "" && strings.HasPrefix(w.config.URL, "tls://") {
 		return exit.BadInput("%s needs credentials: name %s of its run by --creds or EVALRUN_FLEET_CREDS", w.config.URL, CredsName)
 	}
-	if w.creds.Fleet == "" { // on this machine the server says who it is
+	if w.creds.Fleet == "" { // on this machine, the server itself says which fleet it serves
 		conn, err := w.dial(ctx, nats.NoReconnect())
 		if err != nil {
 			return err
@@ -41,7 +42,7 @@ func (w *Worker) connect(ctx context.Context) error {
 	return err
 }
 
-// dial connects as soon as the server is there.
+// dial waits until the server is available.
 func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, error) {
 	for said := false; ; {
 		conn, err := nats.Connect(w.config.URL, options...)
@@ -64,7 +65,7 @@ func (w *Worker) dial(ctx context.Context, options ...nats.Option) (*nats.Conn, 
 	}
 }
 
-// options are the options of every connection. A lost connection is retried for ever.
+// options returns the options of every connection. A lost connection is retried forever.
 func (c *Creds) options(seed string, failed func(error)) ([]nats.Option, error) {
 	out := []nats.Option{
 		nats.MaxReconnects(-1), nats.ReconnectWait(reconnected), nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
@@ -91,7 +92,7 @@ func (c *Creds) options(seed string, failed func(error)) ([]nats.Option, error) 
 	return out, nil
 }
 
-// checkURL refuses an address that would show what travels.
+// checkURL refuses addresses without encryption, except on this machine.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -105,7 +106,7 @@ func checkURL(text string) error {
 	return nil
 }
 
-// refusal says what it means that a server does not take a connection.
+// refusal explains why a server refused a connection.
 func refusal(address string, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrAuthorization):
@@ -118,11 +119,11 @@ func refusal(address string, err error) error {
 	return exit.Incomplete("%s cannot be reached: %w", address, err)
 }
 
-// leave ends the calls in progress and goes. A signal, or half a minute, abandons them. why is returned.
+// leave waits for the calls in progress and returns why. Another signal, or half a minute, abandons them.
 func (w *Worker) leave(why error, cancel context.CancelFunc) error {
 	abandon := func() {
 		cancel()
-		_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // else the probes find out
+		_, _ = w.hello(hello{Worker: w.id, Leaving: true}) // otherwise the probes find out
 	}
 	w.config.Notice("leaving: the calls in progress end first; a further interrupt abandons them")
 	ended := make(chan struct{})
@@ -131,7 +132,7 @@ func (w *Worker) leave(why error, cancel context.CancelFunc) error {
 		w.endCalls()
 	}()
 	select {
-	case <-ended: // no word of leaving, which might overtake the last answers: the probes find out
+	case <-ended: // a message could overtake the last answers, so the probes have to find out
 		_ = w.conn.Flush()
 	case <-w.config.Leave:
 		abandon()
@@ -141,7 +142,7 @@ func (w *Worker) leave(why error, cancel context.CancelFunc) error {
 	return why
 }
 
-// endCalls waits for the calls in progress, and for what the coordinator sent before it knew.
+// endCalls waits for the calls in progress, and for calls that were sent before the coordinator knew.
 func (w *Worker) endCalls() {
 	if w.hears == nil {
 		return

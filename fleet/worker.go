@@ -27,46 +27,48 @@ type Worker struct {
 	config  *WorkerConfig
 	id      string
 	shelf   *shelf
-	hash    string // of the pack that is loaded
+	hash    string // of the loaded pack
 	execute evalrun.Executor
 	open    sync.WaitGroup     // calls in progress
-	hears   *nats.Subscription // of new calls; nil before the first
+	hears   *nats.Subscription // for new calls; nil before the first
 
-	heard atomic.Int64 // when the coordinator last sent a probe, in nanoseconds
+	heard atomic.Int64 // time of the coordinator's last probe, in nanoseconds
 	done  chan struct{}
 	over  sync.Once
-	lost  chan string // why no call will be granted here any more
+	lost  chan string // why the ledger grants no more calls here
 
 	mu    sync.Mutex
 	calls map[uint64]context.CancelFunc // in progress
 }
 
-// WorkerConfig says how a worker works.
+// WorkerConfig configures a worker.
 type WorkerConfig struct {
 	Creds   *Creds
 	URL     string // of the server
 	Places  int    // calls at once
 	Version string
-	// Options are the options of this machine: addresses, and what suites may do. The coordinator adds those of the run.
+	// Options are the options of this machine: addresses, and what suites may do. The coordinator adds
+	// those of the run.
 	Options evalrun.Options
 	Notice  func(string)
-	// Leave lets the worker end its calls and go.
+	// Leave makes the worker finish its calls and leave.
 	Leave <-chan os.Signal
 }
 
-// How a worker finds its coordinator.
+// Times of a worker.
 const (
 	helloEvery  = 500 * time.Millisecond
 	helloTime   = 3 * time.Second
 	patience    = 3 * time.Second  // without a probe, before a worker says hello again
-	drainTime   = 30 * time.Second // of calls in progress, when the worker leaves
+	drainTime   = 30 * time.Second // for calls in progress, when the worker leaves
 	reconnected = 500 * time.Millisecond
 )
 
-// errDone ends a worker whose run is complete.
+// errDone ends a worker after its run is complete.
 var errDone = errors.New("the run is complete")
 
-// Work works until the run is complete: nil, or until the worker is let go. It waits while the coordinator is away.
+// Work works until the run is complete, and then returns nil, or until the worker must leave. It waits
+// while the coordinator is away.
 func Work(ctx context.Context, cfg WorkerConfig) error {
 	w := &Worker{
 		creds:  cfg.Creds,
@@ -89,11 +91,11 @@ func Work(ctx context.Context, cfg WorkerConfig) error {
 	return w.work(ctx, dir)
 }
 
-// work loads what the run has, and makes calls until the run is complete.
+// work loads the pack and makes calls until the run is complete.
 func (w *Worker) work(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	away := false // it was said that the coordinator is away
+	away := false // the notice that the coordinator is away was printed
 	for {
 		if time.Since(time.Unix(0, w.heard.Load())) > patience {
 			err := w.join(ctx, dir)
@@ -132,7 +134,7 @@ func (w *Worker) work(ctx context.Context, dir string) error {
 // errAway means that no coordinator answers.
 var errAway = errors.New("the coordinator is away")
 
-// join says hello until the coordinator knows the worker, and loads what it has to run.
+// join says hello until the coordinator admits the worker, and loads the pack.
 func (w *Worker) join(ctx context.Context, dir string) error {
 	for {
 		answer, err := w.hello(hello{Worker: w.id, Version: w.config.Version, Protocol: Protocol, Places: w.config.Places, Hash: w.hash})
@@ -146,7 +148,7 @@ func (w *Worker) join(ctx context.Context, dir string) error {
 		case answer.Joined:
 			return nil
 		case w.hash != "" || answer.Hash == "":
-			return errAway // another word of an older time
+			return errAway // a reply to an earlier hello
 		}
 		if err := w.load(ctx, dir, answer); err != nil {
 			if !errors.Is(err, errAway) {
@@ -170,7 +172,7 @@ func (w *Worker) hello(h hello) (*welcome, error) {
 	return out, json.Unmarshal(m.Data, out)
 }
 
-// load gets the suites and opens the way to their services.
+// load fetches the suites and connects to their services.
 func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 	pack, err := fetch(ctx, w.conn, w.creds.up("piece"), parcel{Name: "pack", Size: to.Size})
 	if err != nil {
@@ -185,7 +187,7 @@ func (w *Worker) load(ctx context.Context, dir string, to *welcome) error {
 	}
 	o := w.config.Options
 	h.apply(&o, dir)
-	o.Ledger.Lost = func(reason string) { w.lost <- reason } // it has room, and this happens once
+	o.Ledger.Lost = func(reason string) { w.lost <- reason } // buffered, and called once
 	job, err := evalrun.Load(ctx, o)
 	if err != nil {
 		return err
@@ -207,7 +209,7 @@ func (h *head) apply(o *evalrun.Options, dir string) {
 	o.Seed = h.Seed
 	o.Selection.Repeats = h.Repeats
 	o.NoHistory = true
-	if h.Ledger { // the coordinator has each call granted
+	if h.Ledger { // the coordinator gets the grants
 		o.Ledger = evalrun.LedgerOptions{}
 		o.Getenv = without(ledgerVariable, o.Getenv)
 	}
@@ -221,7 +223,7 @@ func (h *head) apply(o *evalrun.Options, dir string) {
 	}
 }
 
-// without is an environment that lacks one variable.
+// without hides one variable of an environment.
 func without(variable string, getenv func(string) string) func(string) string {
 	return func(name string) string {
 		if name == variable {
@@ -231,7 +233,7 @@ func without(variable string, getenv func(string) string) func(string) string {
 	}
 }
 
-// listen hears what the coordinator says to this worker.
+// listen subscribes to the coordinator's messages for this worker.
 func (w *Worker) listen(ctx context.Context) error {
 	for name, handle := range map[string]nats.MsgHandler{
 		"call": func(m *nats.Msg) { w.begin(ctx, m) }, "piece": w.shelf.serve, "abandon": w.abandon,
@@ -254,7 +256,7 @@ func (w *Worker) listen(ctx context.Context) error {
 		}
 	}
 	if w.conn.Flush() != nil {
-		return errAway // the client subscribes again when the server is back
+		return errAway // the NATS client subscribes again after it has reconnected
 	}
 	return nil
 }
@@ -269,11 +271,11 @@ func (w *Worker) begin(ctx context.Context, m *nats.Msg) {
 		}
 		message, forget := w.shelf.pack(text)
 		time.AfterFunc(time.Minute, forget)
-		_ = m.Respond(message) // a coordinator that is gone books the call as spent
+		_ = m.Respond(message) // without a reply, the coordinator counts the call as spent
 	})
 }
 
-// call makes the attempt that a message wants.
+// call decodes a message and makes the attempt.
 func (w *Worker) call(ctx context.Context, message []byte) *answer {
 	text, err := unpack(ctx, w.conn, w.creds.up("piece"), message)
 	var c call
@@ -299,7 +301,7 @@ func (w *Worker) call(ctx context.Context, message []byte) *answer {
 	return a
 }
 
-// made makes an attempt and returns its result. A panic costs the call, and not the worker.
+// made makes an attempt and returns its result. A panic fails the call, but not the worker.
 func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -336,7 +338,7 @@ func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
 	return answered(nil, eval.Timing{}, eval.Errorf(eval.KindTransport, "a worker knows no method %q", c.Method))
 }
 
-// abandon gives up a call that the coordinator does not wait for any more.
+// abandon cancels a call that the coordinator no longer needs.
 func (w *Worker) abandon(m *nats.Msg) {
 	var c call
 	if json.Unmarshal(m.Data, &c) != nil {

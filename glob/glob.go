@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Pattern is a pattern in which `*` matches any characters, `/` included, and
-// nothing else is special.
+// Pattern matches names. `*` matches any characters, including `/`; no other character is special.
 type Pattern string
 
-// Match reports whether the whole of s fits the pattern.
+// Match reports whether the pattern matches the whole of s.
 func (p Pattern) Match(s string) bool {
 	head, rest, star := strings.Cut(string(p), "*")
 	if !star {
@@ -33,10 +32,10 @@ func (p Pattern) Match(s string) bool {
 	}
 }
 
-// Patterns are alternatives; none at all match everything.
+// Patterns are alternatives; an empty list matches everything.
 type Patterns []Pattern
 
-// New makes patterns of texts.
+// New converts texts to patterns.
 func New(texts []string) Patterns {
 	var out Patterns
 	for _, t := range texts {
@@ -45,7 +44,7 @@ func New(texts []string) Patterns {
 	return out
 }
 
-// Match reports whether any pattern fits, or there is none.
+// Match reports whether any pattern matches, or the list is empty.
 func (ps Patterns) Match(s string) bool {
 	return len(ps) == 0 || slices.ContainsFunc(ps, func(p Pattern) bool { return p.Match(s) })
 }

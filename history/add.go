@@ -13,16 +13,16 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Add takes a run up, in one transaction; a run that is there already is replaced.
+// Add adds a run in one transaction. It replaces an earlier version of the run.
 func (s *Store) Add(doc *journal.Document) error { return s.take(doc, true) }
 
-// take takes a run up, with its single cases or without.
+// take adds a run, with or without its single cases.
 func (s *Store) take(doc *journal.Document, cases bool) error {
 	tx, err := s.db.Begin()
 	if err != nil {
 		return s.explain(err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	defer tx.Rollback() //nolint:errcheck // does nothing after Commit
 	if err := s.add(tx, doc, cases); err != nil {
 		return s.explain(err)
 	}
@@ -34,7 +34,7 @@ func (s *Store) add(tx *sql.Tx, doc *journal.Document, cases bool) error {
 	if err != nil {
 		return err
 	}
-	id := cmp.Or(doc.Run.ID, dir) // a run file that evalrun did not write
+	id := cmp.Or(doc.Run.ID, dir) // evalrun writes no run files without an id
 	if err := remove(tx, id); err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (s *Store) add(tx *sql.Tx, doc *journal.Document, cases bool) error {
 	return errors.Join(a.cells(doc, cases), a.close())
 }
 
-// kept is how a run directory is kept: relative to the folder of the history when it is below that, so that both can
-// move.
+// kept returns the form in which a run directory is stored: relative to the folder of the history if it is
+// below that, so that both can be moved.
 func (s *Store) kept(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) kept(dir string) (string, error) {
 	return dir, nil
 }
 
-// placed is where a run directory is that was kept so.
+// placed reverses kept.
 func (s *Store) placed(dir string) string {
 	if native := filepath.FromSlash(dir); filepath.IsLocal(native) {
 		return filepath.Join(filepath.Dir(s.path), native)
@@ -70,7 +70,7 @@ func (s *Store) placed(dir string) string {
 	return dir
 }
 
-// remove takes a run out, if it is there.
+// remove removes a run, if it is there.
 func remove(tx *sql.Tx, id string) error {
 	var n int64
 	err := tx.QueryRow("SELECT n FROM run WHERE id = ?", id).Scan(&n)
@@ -81,7 +81,7 @@ func remove(tx *sql.Tx, id string) error {
 		return err
 	}
 	for _, table := range perRun() {
-		if _, err := tx.Exec("DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // a name of ours
+		if _, err := tx.Exec("DELETE FROM "+table+" WHERE run = ?", n); err != nil { //nolint:gosec // the names of tables are constants
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func remove(tx *sql.Tx, id string) error {
 	return err
 }
 
-// insertRun inserts what is known of the run as a whole, and gives its number.
+// insertRun inserts the run itself and returns its number.
 func insertRun(tx *sql.Tx, doc *journal.Document, id, dir string) (int64, error) {
 	run, end := &doc.Run, eval.End{}
 	if doc.End != nil {
@@ -120,7 +120,7 @@ VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 	return n, parts(tx, doc, n)
 }
 
-// parts inserts the suites and models of the run with a number.
+// parts inserts the suites and models of a run.
 func parts(tx *sql.Tx, doc *journal.Document, n int64) error {
 	run := &doc.Run
 	for i := range run.Suites {
@@ -140,7 +140,7 @@ func parts(tx *sql.Tx, doc *journal.Document, n int64) error {
 	return nil
 }
 
-// micros is a time of a run file as a number to sort by, 0 when it is none.
+// micros converts a time of a run file to a number for sorting, 0 if it is invalid.
 func micros(at string) int64 {
 	t, err := time.Parse(time.RFC3339Nano, at)
 	if err != nil {
@@ -149,17 +149,16 @@ func micros(at string) int64 {
 	return t.UnixMicro()
 }
 
-// adder inserts the cells of a run, and adds them up by arm.
+// adder inserts the cells of a run and sums them up by arm.
 type adder struct {
 	run         int64
 	words       *words
 	cell        *cellBatch
 	total, mean *batch
 	totals      map[[2]int64]*total
-	order       [][2]int64 // suites and arms as they come
+	order       [][2]int64 // suites and arms in the order of the cells
 }
 
-// total adds up the cells of an arm.
 type total struct {
 	sum         journal.CaseSums
 	rates       float64
@@ -180,7 +179,7 @@ func newAdder(tx *sql.Tx, run int64, buckets int) (*adder, error) {
 	return a, errors.Join(errs[:]...)
 }
 
-// cells inserts the cells of a document, one by one or only what they come to.
+// cells adds up the cells of a document. each says to insert the cells too.
 func (a *adder) cells(doc *journal.Document, each bool) error {
 	for c := range doc.CaseSums() {
 		if err := a.learn(c); err != nil {
@@ -204,7 +203,7 @@ func (a *adder) cells(doc *journal.Document, each bool) error {
 	return a.sums()
 }
 
-// learn gives numbers to the words of a cell, which are few and the same over many.
+// learn numbers the words of a cell. Many cells share few words.
 func (a *adder) learn(c *journal.CaseSums) error {
 	err := a.words.know(c.Suite)
 	if err == nil {
@@ -243,7 +242,7 @@ func (t *total) add(c *journal.CaseSums) {
 	}
 }
 
-// metric takes up the mean of a case.
+// metric adds the mean of a case.
 func (t *total) metric(name string, mean float64) {
 	for i := range t.means {
 		if t.means[i].Name == name {
@@ -255,7 +254,7 @@ func (t *total) metric(name string, mean float64) {
 	t.means = append(t.means, journal.MetricSum{Name: name, Sum: mean, N: 1})
 }
 
-// sums inserts what was added up.
+// sums inserts the sums of all arms.
 func (a *adder) sums() error {
 	for _, key := range a.order {
 		t := a.totals[key]
@@ -274,7 +273,7 @@ func (a *adder) sums() error {
 	return nil
 }
 
-// close inserts what is left in the batches.
+// close inserts the remaining rows.
 func (a *adder) close() error {
 	return errors.Join(a.cell.close(), a.total.close(), a.mean.close(), a.words.close())
 }

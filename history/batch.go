@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// batchRows is how many rows go into one statement: the driver's cost is by statement.
+// batchRows is the number of rows per statement, because the driver's cost depends on the number of
+// statements.
 const batchRows = 64
 
 // batch inserts rows into one table, many at a time.
@@ -19,8 +20,8 @@ type batch struct {
 	args    []any
 }
 
-// newBatch prepares inserts. Names are the columns, keys the first of them, which make up the primary key. When a row
-// exists already, its other columns grow by these values.
+// newBatch prepares inserts. names are the columns; the first keys of them are the primary key. For a row
+// that exists, the other columns are added to its values.
 func newBatch(tx *sql.Tx, table string, keys int, names ...string) (*batch, error) {
 	b := &batch{tx: tx, columns: len(names), head: "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES "}
 	var sums []string
@@ -35,13 +36,13 @@ func newBatch(tx *sql.Tx, table string, keys int, names ...string) (*batch, erro
 
 func (b *batch) statement(rows int) string { return b.head + values(rows, b.columns) + b.tail }
 
-// values writes (?,?),(?,?).
+// values returns placeholders: (?,?),(?,?).
 func values(rows, columns int) string {
 	row := "(" + strings.TrimSuffix(strings.Repeat("?,", columns), ",") + ")"
 	return strings.TrimSuffix(strings.Repeat(row+",", rows), ",")
 }
 
-// add inserts a row, now or later.
+// add inserts a row, perhaps later.
 func (b *batch) add(row ...any) error {
 	b.args = append(b.args, row...)
 	if len(b.args) < batchRows*b.columns {
@@ -52,16 +53,16 @@ func (b *batch) add(row ...any) error {
 	return err
 }
 
-// close inserts what is left.
+// close inserts the remaining rows.
 func (b *batch) close() error {
 	var err error
 	if rows := len(b.args) / b.columns; rows > 0 {
-		_, err = b.tx.Exec(b.statement(rows), b.args...) //nolint:gosec // names of ours and question marks
+		_, err = b.tx.Exec(b.statement(rows), b.args...) //nolint:gosec // constant names and placeholders
 	}
 	return errors.Join(err, b.full.Close())
 }
 
-// words gives texts their numbers in the table word.
+// words numbers texts in the table word.
 type words struct {
 	tx           *sql.Tx
 	find, insert *sql.Stmt
@@ -76,7 +77,7 @@ func newWords(tx *sql.Tx) (*words, error) {
 
 func (w *words) close() error { return errors.Join(w.find.Close(), w.insert.Close()) }
 
-// know looks up a text, and adds it if it is new.
+// know looks up a text, and adds a new one.
 func (w *words) know(text string) error {
 	if _, ok := w.known[text]; ok {
 		return nil

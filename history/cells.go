@@ -11,28 +11,29 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// The cells of a run, one case on one arm each, are many, and a row of SQLite costs more than all else that is done
-// with a cell. So they are kept many to a row, in buckets by a hash of the case's name: to look for one case is to
-// read one bucket of each run. A large run has several parts of each bucket, since not all of it is in memory at
-// once.
+// A cell is one case on one arm of a run. There are many, and a row of SQLite costs more than anything else
+// about a cell. So a row has many cells: those in one bucket, by a hash of the name of the case. Finding a
+// case reads one bucket per run. A large run has several parts of each bucket, because it is never in
+// memory as a whole.
+// a whole.
 
-// inBucket is how many trials a bucket is for, mostBuckets how many there are at most.
+// inBucket is the number of trials per bucket. mostBuckets bounds the buckets of a run.
 const (
 	inBucket    = 64
 	mostBuckets = 8192
 )
 
-// bucketsFor is the number of buckets of a run.
 func bucketsFor(trials int) int { return min(trials/inBucket+1, mostBuckets) }
 
-// hashOf is the hash of a case by which it has its bucket; not negative, as SQLite reckons.
+// hashOf returns the hash that selects the bucket of a case. It is not negative, because SQLite's % keeps
+// the sign.
 func hashOf(caseName string) int64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(caseName)) // it never fails
+	_, _ = h.Write([]byte(caseName)) // never fails
 	return int64(h.Sum64() >> 1)     // 63 bits
 }
 
-// cell is a journal.CaseSums as it is kept.
+// cell is the stored form of a journal.CaseSums.
 type cell struct {
 	place                   int // of the case in the run
 	caseName                []byte
@@ -44,12 +45,12 @@ type cell struct {
 }
 
 type cellMetric struct {
-	name int64 // in word
+	name int64 // in the table word
 	sum  float64
 	n    int
 }
 
-// appendCell encodes a cell. names are the words that metrics are called.
+// appendCell encodes a cell. names has the numbers of metric names.
 func appendCell(b []byte, place int, c *journal.CaseSums, names map[string]int64) []byte {
 	b = appendInts(b, place, len(c.Case))
 	b = append(b, c.Case...)
@@ -57,7 +58,7 @@ func appendCell(b []byte, place int, c *journal.CaseSums, names map[string]int64
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(c.LatencyMs))
 	b = appendInts(b, c.Tokens.Prompt, c.Tokens.Output, c.Tokens.Total, c.Metered, len(c.Metrics))
 	for _, m := range c.Metrics {
-		b = binary.AppendUvarint(b, uint64(names[m.Name])) //nolint:gosec // numbers of rows
+		b = binary.AppendUvarint(b, uint64(names[m.Name])) //nolint:gosec // row numbers
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(m.Sum))
 		b = appendInts(b, m.N)
 	}
@@ -71,10 +72,10 @@ func appendInts(b []byte, all ...int) []byte {
 	return b
 }
 
-// errCells is the error of cells that evalrun did not write.
+// errCells is returned for cells that evalrun did not write.
 var errCells = errors.New("the numbers of a case cannot be read")
 
-// cellsIn yields the cells in a part of a bucket; each is good until the next one.
+// cellsIn yields the cells in a part of a bucket. Each is valid until the next one.
 func cellsIn(data []byte, yield func(*cell)) error {
 	r := cellReader{data: data}
 	var c cell
@@ -88,7 +89,6 @@ func cellsIn(data []byte, yield func(*cell)) error {
 	return nil
 }
 
-// cellReader decodes cells.
 type cellReader struct {
 	data []byte
 	bad  bool
@@ -113,7 +113,7 @@ func (r *cellReader) int() int {
 		return 0
 	}
 	r.data = r.data[length:]
-	return int(n) // it was looked at
+	return int(n) // checked above
 }
 
 func (r *cellReader) bytes(n int) []byte {
@@ -134,7 +134,7 @@ func (r *cellReader) float() float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b))
 }
 
-// mostWaiting is how many bytes of cells wait in memory.
+// mostWaiting bounds the cells in memory, in bytes.
 const mostWaiting = 4 << 20
 
 // cellBatch inserts the cells of a run, many to a row.
@@ -147,7 +147,7 @@ type cellBatch struct {
 	place        int
 }
 
-// bucket is one of an arm.
+// bucket is a bucket of one arm.
 type bucket struct{ suite, arm, number int64 }
 
 func newCellBatch(tx *sql.Tx, run int64, buckets int) (*cellBatch, error) {
@@ -155,7 +155,7 @@ func newCellBatch(tx *sql.Tx, run int64, buckets int) (*cellBatch, error) {
 	return &cellBatch{run: run, buckets: int64(buckets), insert: insert, waiting: map[bucket][]byte{}}, err
 }
 
-// add inserts a cell, now or later.
+// add inserts a cell, perhaps later.
 func (b *cellBatch) add(suite, arm int64, c *journal.CaseSums, names map[string]int64) error {
 	key := bucket{suite, arm, hashOf(c.Case) % b.buckets}
 	was := b.waiting[key]
@@ -168,7 +168,7 @@ func (b *cellBatch) add(suite, arm int64, c *journal.CaseSums, names map[string]
 	return b.flush()
 }
 
-// flush inserts what waits, in the order of the primary key.
+// flush inserts the waiting cells in the order of the primary key, which is fastest.
 func (b *cellBatch) flush() error {
 	keys := make([]bucket, 0, len(b.waiting))
 	for key, data := range b.waiting {
@@ -189,5 +189,5 @@ func (b *cellBatch) flush() error {
 	return nil
 }
 
-// close inserts what is left.
+// close inserts the remaining cells.
 func (b *cellBatch) close() error { return errors.Join(b.flush(), b.insert.Close()) }

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// inCells adds the points of a case, newest first, from runs whose cells are too many for one row.
+// inCells adds the points of a case from runs with buckets, newest first.
 func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed bool) ([]coursePoint, error) {
 	if version, err := versionOf(s.db); err != nil || version < withBuckets {
 		return found, err
@@ -24,7 +24,7 @@ func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed boo
 		if c.point(&p.Point, q.Metric, isNamed); p.N > 0 {
 			found = append(found, p)
 		}
-		return q.Limit <= 0 || len(found) < 2*q.Limit // as many as there may be of either kind
+		return q.Limit <= 0 || len(found) < 2*q.Limit // both kinds of runs may have up to q.Limit
 	})
 	slices.SortStableFunc(found, func(a, b coursePoint) int {
 		return cmp.Or(cmp.Compare(b.started, a.started), cmp.Compare(b.RunID, a.RunID))
@@ -35,7 +35,7 @@ func (s *Store) inCells(found []coursePoint, q *Query, named string, isNamed boo
 	return found, err
 }
 
-// wordOf is the number of a word, 0 for an unknown one.
+// wordOf returns the number of a word, 0 for an unknown one.
 func (s *Store) wordOf(text string) (id int64, err error) {
 	if err = s.db.QueryRow("SELECT id FROM word WHERE text = ?", text).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		err = nil
@@ -43,7 +43,7 @@ func (s *Store) wordOf(text string) (id int64, err error) {
 	return id, err
 }
 
-// bucketsOf is the SQL statement for the buckets that may hold a case, newest run first.
+// bucketsOf returns the SQL query for the buckets that may contain a case, newest run first.
 func bucketsOf(q *Query) (statement string, args []any) {
 	const word = "(SELECT id FROM word WHERE text = ?)"
 	return "SELECT r.id, r.startedAt, r.emulator, r.started, c.data FROM run r CROSS JOIN cells c ON c.run = r.n AND c.suite = " + word +
@@ -51,14 +51,14 @@ func bucketsOf(q *Query) (statement string, args []any) {
 		[]any{q.Suite, q.Arm, hashOf(q.Case)}
 }
 
-// runsWith yields the runs with a case, newest first, each with the cells of that name: mostly one.
+// runsWith yields the runs with a case, newest first, with the cells of that name, usually one.
 func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
 	statement, args := bucketsOf(q)
 	rows, err := s.db.Query(statement, args...)
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // Err tells
+	defer rows.Close() //nolint:errcheck // Err reports it
 	var last coursePoint
 	var cells []cell
 	for rows.Next() {
@@ -90,7 +90,7 @@ func (s *Store) runsWith(q *Query, yield func(coursePoint, []cell) bool) error {
 	return rows.Err()
 }
 
-// add takes up a cell of a case. Of one case the units are its trials.
+// add adds a cell of a case. For a single case, the units are trials.
 func (c *courseRow) add(one *cell, metric int64, named bool) {
 	if named {
 		for _, m := range one.metrics {
@@ -106,7 +106,7 @@ func (c *courseRow) add(one *cell, metric int64, named bool) {
 	c.sum, c.n, c.units = float64(c.pass), c.pass+c.fail, c.pass+c.fail+c.error
 }
 
-// casesInCells adds the cases of runs whose cells are too many for one row.
+// casesInCells adds the cases of runs with buckets.
 func (s *Store) casesInCells(names []string, suite, arm string, limit int) ([]string, error) {
 	if version, err := versionOf(s.db); err != nil || version < withBuckets {
 		return names, err
@@ -119,7 +119,7 @@ CROSS JOIN cells c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text 
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // Err tells
+	defer rows.Close() //nolint:errcheck // Err reports it
 	l := caseList{names: names, known: map[string]bool{}, run: -1}
 	for _, name := range names {
 		l.known[name] = true
@@ -138,21 +138,19 @@ CROSS JOIN cells c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text 
 	return l.names, rows.Err()
 }
 
-// caseList lists cases in the order in which they came first.
+// caseList lists cases in the order of their first appearance.
 type caseList struct {
 	names []string
 	known map[string]bool
 	run   int64
-	fresh []placedCase // of the run, whose buckets come in no order of its cases
+	fresh []placedCase // of the current run, whose buckets are not in the order of its cases
 }
 
-// placedCase is a case with its place in a run.
 type placedCase struct {
 	name  string
 	place int
 }
 
-// add takes up a part of a bucket of a run.
 func (l *caseList) add(run int64, data []byte) error {
 	if run != l.run {
 		l.settle()
@@ -167,7 +165,7 @@ func (l *caseList) add(run int64, data []byte) error {
 	})
 }
 
-// settle lists the cases of the run that came.
+// settle lists the cases of the current run.
 func (l *caseList) settle() {
 	slices.SortFunc(l.fresh, func(a, b placedCase) int { return cmp.Compare(a.place, b.place) })
 	for _, one := range l.fresh {

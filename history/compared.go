@@ -5,8 +5,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// comparedWith is the id of the run with which the gate of a suite compared its answers, "" for none. Answers that
-// are judged again were counted when they were new, and a run that is not complete has no verdict.
+// comparedWith returns the id of the run with which the gate of a suite compared its answers, "" for none.
+// Rescored answers were counted when they were new, and an incomplete run has no verdict.
 func comparedWith(doc *journal.Document, one *eval.RunSuite) string {
 	switch {
 	case one.Gate == nil || one.Gate.Baseline == nil || doc.Run.Options().NoBaseline:
@@ -23,8 +23,8 @@ func (s *Store) Knows(id string) (known bool, err error) {
 	return known, s.explain(err)
 }
 
-// Comparisons counts, for each suite of a run in their order, its comparisons with its baseline up to this run: 0 where
-// nothing is compared, 1 for the first. A suite whose files changed is another one.
+// Comparisons counts, for each suite of a run, the comparisons with its baseline up to this run: 0 without
+// a comparison, 1 for the first. A suite whose files changed counts as another suite.
 func (s *Store) Comparisons(doc *journal.Document) ([]int, error) {
 	out := make([]int, len(doc.Run.Suites))
 	version, err := versionOf(s.db)

@@ -8,22 +8,22 @@ import (
 	"github.com/evalrun/evalrun/internal/stats"
 )
 
-// The metrics that every arm has. Any other name is that of a named scorer. A scorer with one of these names is found
-// as NamedPrefix with its name.
+// The metrics of every arm. Other names are those of named scorers. A scorer with one of these names is
+// called NamedPrefix and its name.
 const (
-	MetricPass    = "pass"    // pass/(pass+fail) by case, repeats averaged inside, over cases
+	MetricPass    = "pass"    // pass/(pass+fail) of each case over its repeats, averaged over cases
 	MetricErrors  = "errors"  // share of errors among the trials that ran
-	MetricLatency = "latency" // mean over the trials that were judged, in milliseconds
-	MetricTokens  = "tokens"  // mean over the trials that tell what they cost
+	MetricLatency = "latency" // mean over judged trials, in milliseconds
+	MetricTokens  = "tokens"  // mean over trials with a known cost
 )
 
-// NamedPrefix says that a metric is a named scorer, whatever it is called.
+// NamedPrefix marks a metric as a named scorer, whatever its name is.
 const NamedPrefix = "score:"
 
-// BuiltIn lists the metrics that every arm has.
+// BuiltIn lists the metrics of every arm.
 func BuiltIn() []string { return []string{MetricPass, MetricErrors, MetricLatency, MetricTokens} }
 
-// NamedMetric is how Query.Metric calls the metric of a named scorer.
+// NamedMetric returns the value of Query.Metric for a named scorer.
 func NamedMetric(scorer string) string {
 	if slices.Contains(BuiltIn(), scorer) || strings.HasPrefix(scorer, NamedPrefix) {
 		return NamedPrefix + scorer
@@ -35,31 +35,31 @@ func NamedMetric(scorer string) string {
 type Query struct {
 	Suite string // Required.
 	Arm   string // Required.
-	// Case is the one case to look at. Optional: all cases of the arm together.
+	// Case selects one case. Optional: all cases of the arm together.
 	Case string
-	// Metric is one of BuiltIn, or what NamedMetric gives. Optional: MetricPass.
+	// Metric is one of BuiltIn, or a result of NamedMetric. Optional: MetricPass.
 	Metric string
-	// Limit is how many of the newest runs count. Optional: all.
+	// Limit selects the newest runs. Optional: all.
 	Limit int
 }
 
-// Point is a metric in one run.
+// Point is the value of a metric in one run.
 type Point struct {
 	RunID     string
 	StartedAt string
-	Emulator  bool // against evalrun's emulator
+	Emulator  bool // answers came from evalrun's emulator
 	Value     float64
-	// N is over how many units Value is a mean: cases, and trials when it is one case; for latency and tokens always
-	// trials.
+	// N is the number of units: Value is their mean. They are cases, or trials for a single case. For
+	// latency and tokens they are always trials.
 	N int
-	// Lo and Hi are Wilson's 90 % interval, as in reports, when Bounded: of pass rates, shares of errors and named
-	// scorers.
+	// Lo and Hi are Wilson's 90 % interval, as in reports. They are set for pass rates, shares of errors
+	// and named scorers, which Bounded says.
 	Lo, Hi  float64
 	Bounded bool
 }
 
-// Course gives a metric in each run that has it, the newest last. Shards are left out: what they are parts of is merged
-// into a run of its own.
+// Course returns a metric in each run that has it, the newest last. It skips shards, because they are
+// merged into a run that has their trials.
 func (s *Store) Course(q Query) ([]Point, error) {
 	named, isNamed := strings.CutPrefix(q.Metric, NamedPrefix)
 	if q.Metric == "" {
@@ -96,14 +96,14 @@ func (s *Store) Course(q Query) ([]Point, error) {
 	return points, nil
 }
 
-// coursePoint is a point with the time by which it has its place.
+// coursePoint has the time of the run for sorting.
 type coursePoint struct {
 	Point
 	started int64
 }
 
-// courseOf is the statement of a query. CROSS JOIN makes SQLite go from run to run; each is one step in the primary key
-// of the other table.
+// courseOf returns the SQL statement of a query. CROSS JOIN makes SQLite go from run to run, so that each
+// run is one lookup in the primary key of the other table.
 func courseOf(q *Query, named string, isNamed bool) (statement string, args []any) {
 	const (
 		word     = "(SELECT id FROM word WHERE text = ?)"
@@ -119,7 +119,7 @@ func courseOf(q *Query, named string, isNamed bool) (statement string, args []an
 	case oneCase && isNamed:
 		statement = nothing + "c.sum, c.n, 0 FROM run r CROSS JOIN score c" + on + onCase + onMetric + last
 		args = append(args, q.Case, named)
-	case oneCase: // of one case the units are its trials
+	case oneCase: // the units of a single case are its trials
 		statement = numbers + "c.pass, c.pass + c.fail, c.pass + c.fail + c.error FROM run r CROSS JOIN cell c" + on + onCase + last
 		args = append(args, q.Case)
 	case isNamed:
@@ -131,15 +131,14 @@ func courseOf(q *Query, named string, isNamed bool) (statement string, args []an
 	return statement, append(args, sqlLimit(q.Limit))
 }
 
-// courseRow is what a statement gives for a run: counts of trials, a sum of values over n units, and the units that
-// ran.
+// courseRow is a row of the result: counts of trials, a sum of values over n units, and the units that ran.
 type courseRow struct {
 	pass, fail, error, tokens, metered int
 	latency, sum                       float64
 	n, units                           int
 }
 
-// point makes the value of a metric.
+// point computes the value of a metric.
 func (c *courseRow) point(p *Point, metric string, named bool) {
 	judged := c.pass + c.fail
 	switch {
@@ -156,14 +155,14 @@ func (c *courseRow) point(p *Point, metric string, named bool) {
 	}
 }
 
-// set makes the value sum / of, over n units; without any there is none.
+// set sets the value to sum/of over n units; without units there is no value.
 func (p *Point) set(sum float64, of, n int) {
 	if of > 0 {
 		p.Value, p.N = sum/float64(of), n
 	}
 }
 
-// bound adds the interval.
+// bound sets the interval.
 func (p *Point) bound() {
 	if p.N > 0 {
 		p.Lo, p.Hi = stats.Wilson(p.Value, float64(p.N), stats.Z95)

@@ -1,16 +1,17 @@
 package history
 
-// Excerpt is a part of the history: runs, and how metrics went from run to run. Its JSON form is that of `evalrun history`.
+// Excerpt is a part of the history: runs, and the courses of metrics. Its JSON is the output of `evalrun
+// history`.
 type Excerpt struct {
 	Version int         `json:"version"`
 	Runs    []RunRecord `json:"runs"`
 	Courses []ArmCourse `json:"courses"`
 
-	Cases    []string `json:"-"` // the patterns of the cases whose courses these are; none: the courses are of arms
-	Narrowed bool     `json:"-"` // the runs are without some of their suites or arms
+	Cases    []string `json:"-"` // patterns of the cases of these courses; empty: the courses are of arms
+	Narrowed bool     `json:"-"` // the runs lack some of their suites or arms
 }
 
-// ArmCourse is one metric of an arm, or of a case on it, from run to run.
+// ArmCourse is the course of a metric, of an arm or of a case on it.
 type ArmCourse struct {
 	Suite  string        `json:"suite"`
 	Arm    string        `json:"arm"`
@@ -20,7 +21,7 @@ type ArmCourse struct {
 	Points []CoursePoint `json:"points"`
 }
 
-// CoursePoint is a Point in JSON.
+// CoursePoint is the JSON of a Point.
 type CoursePoint struct {
 	Run       string      `json:"run"`
 	StartedAt string      `json:"startedAt"`

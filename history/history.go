@@ -1,12 +1,11 @@
-// Package history is an index over run directories: which runs there were, and how the numbers of each suite, arm and
-// case moved from run to run. It holds no prompts and no answers, and nothing that is not in the run files: it can be
-// thrown away and made again by Rebuild.
+// Package history is an index of run directories: it has the runs, and how the numbers of each suite, arm
+// and case changed from run to run. Everything in it comes from the run files, without prompts and answers,
+// so Rebuild can always make it again.
 //
-// It is the one package that knows SQL. The usual order: Open, Store.Add when a run has ended, or Store.Runs,
-// Store.Known and Store.Course to look at what there is; Close. Rebuild when Open finds the file unusable.
+// Only this package uses SQL. The usual order: Open, Store.Add when a run has ended, or Store.Runs,
+// Store.Knows and Store.Course to read; Close. Rebuild if Open returns ErrUnusable.
 //
-// Several processes may use one history at once. A Store is meant to be open for moments: Rebuild waits until it is
-// closed everywhere.
+// Several processes may use one history. They should close it soon, because Rebuild waits until all have.
 package history
 
 import (
@@ -23,11 +22,11 @@ import (
 	"modernc.org/sqlite" // the driver
 )
 
-// ErrUnusable is wrapped by errors about a file that is damaged, is no history, or is one of a newer evalrun. Rebuild
-// makes a good one of it.
+// ErrUnusable is wrapped by errors about a file that is damaged, is not a history, or was written by a
+// newer evalrun. Rebuild replaces it.
 var ErrUnusable = errors.New("`evalrun history --rebuild` makes the history again from the run directories")
 
-// ErrBusy is wrapped by errors of Open, Add and Rebuild when another process held the history for too long.
+// ErrBusy is wrapped by errors of Open, Add and Rebuild when another process used the history for too long.
 var ErrBusy = errors.New("another evalrun uses the history")
 
 // patience is how long to wait for other processes.
@@ -37,10 +36,10 @@ const patience = 30 * time.Second
 type Store struct {
 	path string // absolute
 	db   *sql.DB
-	lock *flock.Flock // shared: the file is not replaced meanwhile
+	lock *flock.Flock // shared, so that Rebuild waits
 }
 
-// Open opens the history in a file, which is made when it is not there; its folder must be.
+// Open opens the history in a file, and creates the file if needed. Its folder must exist.
 func Open(path string) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -59,13 +58,13 @@ func Open(path string) (*Store, error) {
 		err = migrate(s.db)
 	}
 	if err != nil {
-		_ = s.Close() // the first error is the one to tell
+		_ = s.Close() // the first error is the one to report
 		return nil, s.explain(err)
 	}
 	return s, nil
 }
 
-// begin makes the file, which only one process does.
+// begin creates the file under an exclusive lock.
 func (s *Store) begin() error {
 	lock, err := hold(s.path, (*flock.Flock).TryLockContext)
 	if err != nil {
@@ -77,13 +76,14 @@ func (s *Store) begin() error {
 	return errors.Join(err, lock.Unlock())
 }
 
-// missing reports whether there is no file, or one with nothing in it.
+// missing reports whether the file does not exist or is empty.
 func missing(path string) bool {
-	info, err := os.Stat(path) //nolint:gosec // a file that the user has
+	info, err := os.Stat(path) //nolint:gosec // the path is the user's own
 	return errors.Is(err, os.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
-// create makes an empty history. Write-ahead logging stays with the file: readers do not wait for a writer.
+// create makes an empty history. It sets write-ahead logging, with which readers need not wait for a
+// writer; the file keeps this setting.
 func create(path string) error {
 	db, err := connect(path, true)
 	if err != nil {
@@ -96,7 +96,8 @@ func create(path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// connect opens the file with one connection: SQLite has one writer anyway, and every query takes moments.
+// connect opens the file with one connection. More would not help, because SQLite has one writer, and
+// queries are short.
 func connect(path string, make bool) (*sql.DB, error) {
 	mode := "rw"
 	if make {
@@ -108,7 +109,6 @@ func connect(path string, make bool) (*sql.DB, error) {
 	})
 }
 
-// openFile opens the file as the parameters say.
 func openFile(path string, query url.Values) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if slashed[0] != '/' { // C:/x
@@ -122,7 +122,7 @@ func openFile(path string, query url.Values) (*sql.DB, error) {
 	return db, nil
 }
 
-// hold locks a file next to the history: shared by processes that have it open, exclusive for the one that replaces it.
+// hold locks a file next to the history: shared to use the history, exclusive to replace it.
 func hold(path string, how func(*flock.Flock, context.Context, time.Duration) (bool, error)) (*flock.Flock, error) {
 	lock := flock.New(path + ".lock")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -135,7 +135,7 @@ func hold(path string, how func(*flock.Flock, context.Context, time.Duration) (b
 	return lock, nil
 }
 
-// Close lets go of the history.
+// Close closes the history.
 func (s *Store) Close() error {
 	var errs []error
 	if s.db != nil {
@@ -147,7 +147,7 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// SQLite's result codes that are about the world around the file rather than about what is in it.
+// Result codes of SQLite about the environment of the file, not its content.
 const (
 	codePerm      = 3
 	codeBusy      = 5
@@ -159,7 +159,7 @@ const (
 	codeCantOpen  = 14
 )
 
-// explain names the file in an error, and the way out where there is one.
+// explain adds the name of the file to an error, and advice if there is any.
 func (s *Store) explain(err error) error {
 	var known *sqlite.Error
 	var system *os.PathError
@@ -182,7 +182,7 @@ func (s *Store) explain(err error) error {
 	return s.unusable("is damaged (" + err.Error() + ")")
 }
 
-// unusable says what is wrong with the file, and what to do.
+// unusable returns an ErrUnusable that says what is wrong with the file.
 func (s *Store) unusable(what string) error {
 	return fmt.Errorf("the history %s %s: %w", s.path, what, ErrUnusable)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// OpenToRead opens the history in a file and changes nothing next to it: it makes and changes no file. The error is
-// fs.ErrNotExist when there is none. Add is not for it.
+// OpenToRead opens the history without creating or changing any file. The error is fs.ErrNotExist if there
+// is none. The Store cannot Add.
 func OpenToRead(path string) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -24,26 +24,26 @@ func OpenToRead(path string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{path: path}
-	if _, err := os.Stat(path + ".lock"); err == nil { // it is made with the history
+	if _, err := os.Stat(path + ".lock"); err == nil { // the lock file is created with the history
 		if s.lock, err = hold(path, (*flock.Flock).TryRLockContext); err != nil {
 			return nil, s.explain(err)
 		}
 	}
 	query := url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds())}}
 	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {
-		query.Set("immutable", "1") // no process writes: SQLite need not make the files that signal writers
+		query.Set("immutable", "1") // no process writes, so SQLite needs no files for coordination
 	}
 	if s.db, err = openFile(path, query); err == nil {
 		err = s.current()
 	}
 	if err != nil {
-		_ = s.Close() // the first error is the one to tell
+		_ = s.Close() // the first error is the one to report
 		return nil, s.explain(err)
 	}
 	return s, nil
 }
 
-// current wants the file to be of a version that can be read: all there were, since each only adds to the last one.
+// current accepts all versions of the file, because each version only adds to the previous one.
 func (s *Store) current() error {
 	version, err := versionOf(s.db)
 	if err == nil && version == 0 {
@@ -52,7 +52,7 @@ func (s *Store) current() error {
 	return err
 }
 
-// InMemory is a history that no file holds. Of the runs that Summarize takes up it knows no single cases.
+// InMemory returns a history without a file. It has no single cases of runs that Summarize added.
 func InMemory() (*Store, error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -66,5 +66,5 @@ func InMemory() (*Store, error) {
 	return s, nil
 }
 
-// Summarize takes up the numbers of a run's arms, and not those of its cases, which are many.
+// Summarize adds the numbers of a run's arms, without those of its cases, which are many.
 func (s *Store) Summarize(doc *journal.Document) error { return s.take(doc, false) }

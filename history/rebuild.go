@@ -14,9 +14,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Rebuild makes the history in a file again from the run files below dirs, and from the runs that it knew, as far as
-// they still exist. It makes the new history next to the old one, and replaces the old one once the new one is
-// complete. It reports and leaves out what it cannot read; a run in progress adds itself when it ends.
+// Rebuild makes the history in a file again, from the run files below dirs and those of the old history
+// that still exist. It replaces the old file once the new one is complete. notice gets what it cannot read.
+// A run in progress is added when it ends.
 func Rebuild(path string, dirs []string, notice func(string)) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func Rebuild(path string, dirs []string, notice func(string)) error {
 	r := &rebuild{path: path, dirs: dirs, notice: notice, seen: map[string]stamp{}}
 	err = r.run()
 	s := &Store{path: path}
-	if errors.Is(err, ErrUnusable) { // of the file next to it, which is unknown
+	if errors.Is(err, ErrUnusable) { // about the temporary file, which the user does not know
 		return fmt.Errorf("the history %s could not be made again: %s", path, err.Error())
 	}
 	return s.explain(err)
@@ -39,16 +39,15 @@ type rebuild struct {
 	seen   map[string]stamp // run directories
 }
 
-// stamp reports whether a run file has changed.
 type stamp struct {
 	size int64
 	time time.Time
 }
 
 func (r *rebuild) run() error {
-	only := flock.New(filepath.Dir(r.path), flock.SetFlag(os.O_RDONLY)) // where a folder cannot be locked, nothing is swept
+	only := flock.New(filepath.Dir(r.path), flock.SetFlag(os.O_RDONLY)) // if the folder cannot be locked, nothing is swept
 	if ok, err := only.TryLock(); err == nil && ok {
-		defer only.Unlock() //nolint:errcheck // the next one finds it free, or waits for nothing
+		defer only.Unlock() //nolint:errcheck // the process ends soon
 		r.sweep()
 	}
 	temp, err := os.CreateTemp(filepath.Dir(r.path), filepath.Base(r.path)+".new-*")
@@ -74,22 +73,23 @@ func (r *rebuild) run() error {
 	return r.replace(temp.Name())
 }
 
-// sweep removes what killed ones left. The caller is the only one that makes the history again.
+// sweep deletes temporary files of killed processes. The caller makes sure that no other Rebuild is
+// running.
 func (r *rebuild) sweep() {
-	left, _ := filepath.Glob(r.path + ".new-*") // a folder with a [ in its name is not swept
+	left, _ := filepath.Glob(r.path + ".new-*") // a folder with [ in its name is not swept
 	for _, path := range left {
-		_ = os.Remove(path) // it only takes up room
+		_ = os.Remove(path) // it only takes up space
 	}
 }
 
-// discard removes a history and the files that SQLite keeps next to it.
+// discard deletes a history and the side files of SQLite.
 func discard(path string) {
 	for _, end := range []string{"", "-wal", "-shm"} {
-		_ = os.Remove(path + end) // it may not be there
+		_ = os.Remove(path + end) // it may not exist
 	}
 }
 
-// fill takes up the runs there are, before anybody has to wait.
+// fill adds the runs before Rebuild locks the old history, so that others wait less.
 func (r *rebuild) fill() error {
 	lock, err := hold(r.path, (*flock.Flock).TryRLockContext)
 	if err != nil {
@@ -102,14 +102,14 @@ func (r *rebuild) fill() error {
 	return r.take(known)
 }
 
-// replace puts the new history into its place, while no process has the old one open. Runs that have been added to that
-// meanwhile are taken up first.
+// replace moves the new history into place while no process has the old one open. It first adds runs that
+// were added to the old one meanwhile.
 func (r *rebuild) replace(temp string) error {
 	lock, err := hold(r.path, (*flock.Flock).TryLockContext)
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock() //nolint:errcheck // the file is there by then
+	defer lock.Unlock() //nolint:errcheck // the file is in place by then
 	known := r.known()
 	if r.fresh.db, err = connect(temp, false); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (r *rebuild) replace(temp string) error {
 	return os.Rename(temp, r.path)
 }
 
-// removeSideFiles removes what a killed process left: it would be taken for that of the new file.
+// removeSideFiles deletes side files of a killed process, which SQLite would apply to the new file.
 func removeSideFiles(path string) error {
 	for _, end := range []string{"-wal", "-shm"} {
 		if err := os.Remove(path + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func removeSideFiles(path string) error {
 	return nil
 }
 
-// syncFile waits until the file is on the disk.
+// syncFile returns once the file is on the disk.
 func syncFile(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -147,7 +147,7 @@ func syncFile(path string) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// known lists the run directories that the old history names; none when it cannot be read.
+// known returns the run directories in the old history; none if it cannot be read.
 func (r *rebuild) known() []string {
 	if missing(r.path) {
 		return nil
@@ -157,7 +157,7 @@ func (r *rebuild) known() []string {
 		return nil
 	}
 	old := &Store{path: r.path, db: db}
-	defer old.Close() //nolint:errcheck // it was only read
+	defer old.Close() //nolint:errcheck // only read
 	if version, err := versionOf(db); err != nil || version == 0 {
 		return nil
 	}
@@ -171,8 +171,8 @@ func (r *rebuild) known() []string {
 	return dirs
 }
 
-// take adds the runs below the directories, and the runs that were known, unless they have not changed since its last
-// call.
+// take adds the runs below the directories and the known ones. It skips runs that have not changed since
+// its last call.
 func (r *rebuild) take(known []string) error {
 	for _, dir := range r.dirs {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
@@ -192,7 +192,7 @@ func (r *rebuild) take(known []string) error {
 	return nil
 }
 
-// visit adds the run whose file is at a path. What cannot be read is reported and left out.
+// visit adds the run whose file is at a path. It reports and skips what it cannot read.
 func (r *rebuild) visit(path string, entry fs.DirEntry, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -206,7 +206,7 @@ func (r *rebuild) visit(path string, entry fs.DirEntry, err error) error {
 	return r.add(filepath.Dir(path))
 }
 
-// add takes up one run, if it is new or has changed.
+// add adds a run if it is new or has changed.
 func (r *rebuild) add(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -227,6 +227,6 @@ func (r *rebuild) add(dir string) error {
 		r.notice(err.Error())
 		return nil
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	return r.fresh.Add(doc)
 }

@@ -10,55 +10,55 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// RunRecord is a run as the history knows it.
+// RunRecord is a run in the history.
 type RunRecord struct {
 	ID         string            `json:"id"`
 	Name       string            `json:"name,omitempty"`
-	Dir        string            `json:"dir"` // absolute; it may be gone
+	Dir        string            `json:"dir"` // absolute; may no longer exist
 	StartedAt  string            `json:"startedAt"`
 	FinishedAt string            `json:"finishedAt,omitempty"`
-	Reason     eval.EndReason    `json:"reason"` // "" when the run was killed, or is in progress
+	Reason     eval.EndReason    `json:"reason"` // "" if the run was killed or is in progress
 	Emulator   bool              `json:"emulator"`
-	Shard      string            `json:"shard,omitempty"` // I/N, of a run of only a part
+	Shard      string            `json:"shard,omitempty"` // I/N for a shard
 	Planned    int               `json:"planned"`         // trials of its plan
 	Suites     []SuiteRecord     `json:"suites"`
 	Models     []ModelRecord     `json:"models"`
 	Labels     map[string]string `json:"labels"`
 	Commit     string            `json:"commit,omitempty"`
 	Branch     string            `json:"branch,omitempty"`
-	Arms       []ArmRecord       `json:"arms"` // the arms that the filter selects
+	Arms       []ArmRecord       `json:"arms"` // that match the filter
 
 	number int64
 }
 
-// SuiteRecord is a suite of a run.
+// SuiteRecord identifies a suite of a run by its name, its file and the hash that the run recorded.
 type SuiteRecord struct {
 	Name string `json:"name"`
 	File string `json:"file"`
 	Hash string `json:"hash"`
 }
 
-// ModelRecord is a model of a run.
+// ModelRecord is a model that a run used, with the version of its interface.
 type ModelRecord struct {
 	Name       string `json:"name"`
 	APIVersion string `json:"apiVersion"`
-	Version    string `json:"version"` // "" when it is not known
+	Version    string `json:"version"` // "" if unknown
 }
 
-// ArmRecord is an arm of a suite in one run, in numbers.
+// ArmRecord has the numbers of an arm in one run.
 type ArmRecord struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
 	eval.Counts
 	Tokens journal.Tokens `json:"tokens"`
-	// Judged is the number of cases with a pass or a fail, Rates their pass rates added up.
+	// Judged counts the cases with a pass or a fail. Rates is the sum of their pass rates.
 	Judged int     `json:"judged"`
 	Rates  float64 `json:"-"`
-	// PassRate is Rates/Judged, nil when nothing was judged.
+	// PassRate is Rates/Judged, nil if no case was judged.
 	PassRate *float64 `json:"passRate"`
 }
 
-// Counts adds up the trials of the run's arms.
+// Counts returns the sum over the run's arms.
 func (r *RunRecord) Counts() eval.Counts {
 	var c eval.Counts
 	for i := range r.Arms {
@@ -68,7 +68,7 @@ func (r *RunRecord) Counts() eval.Counts {
 	return c
 }
 
-// Tokens adds up what the run's arms cost.
+// Tokens returns the sum over the run's arms.
 func (r *RunRecord) Tokens() int {
 	n := 0
 	for i := range r.Arms {
@@ -77,7 +77,8 @@ func (r *RunRecord) Tokens() int {
 	return n
 }
 
-// PassRate is that over all cases of the run's arms, as in its JSON report; false when nothing was judged.
+// PassRate returns the pass rate over all cases of the run's arms, as in its JSON report; false if no case
+// was judged.
 func (r *RunRecord) PassRate() (float64, bool) {
 	rates, n := 0.0, 0
 	for i := range r.Arms {
@@ -90,11 +91,11 @@ func (r *RunRecord) PassRate() (float64, bool) {
 	return rates / float64(n), true
 }
 
-// RunFilter chooses runs: those with an arm of a suite that fits. No pattern at all fits everything.
+// RunFilter selects runs that have a matching arm of a matching suite. Without patterns everything matches.
 type RunFilter struct {
 	Suites, Arms glob.Patterns
-	Limit        int // of the newest runs; 0: all
-	// Choose picks some of the runs, which are the oldest first and without their parts. Optional: all.
+	Limit        int // of the newest runs; 0 means all
+	// Choose selects from the runs, which are sorted by age and have no parts yet. Optional: all.
 	Choose func([]RunRecord) []RunRecord
 }
 
@@ -131,7 +132,7 @@ func (s *Store) heads() ([]RunRecord, error) {
 	names := "name, revision, branch"
 	if version, err := versionOf(s.db); err != nil {
 		return nil, err
-	} else if version < withNames { // a history that is only read stays of its version
+	} else if version < withNames { // a history opened for reading may have an older version
 		names = "'', '', ''"
 	}
 	return collect(s, func(rows *sql.Rows, r *RunRecord) error {
@@ -176,7 +177,7 @@ FROM total t JOIN word s ON s.id = t.suite JOIN word a ON a.id = t.arm WHERE t.r
 	return err
 }
 
-// Metrics lists the named metrics of an arm in the last runs, by name; of all runs with limit 0.
+// Metrics lists the named metrics of an arm in the newest runs, by name. limit 0 means all runs.
 func (s *Store) Metrics(suite, arm string, limit int) ([]string, error) {
 	names, err := s.texts(`SELECT DISTINCT w.text FROM (SELECT n FROM run ORDER BY started DESC, id DESC LIMIT ?) r
 CROSS JOIN mean m ON m.run = r.n AND m.suite = (SELECT id FROM word WHERE text = ?) AND m.arm = (SELECT id FROM word WHERE text = ?)
@@ -184,7 +185,8 @@ CROSS JOIN word w ON w.id = m.metric ORDER BY w.text`, sqlLimit(limit), suite, a
 	return names, s.explain(err)
 }
 
-// Cases lists the cases of an arm in the last runs, in the order in which they came first; of all runs with limit 0.
+// Cases lists the cases of an arm in the newest runs, in the order of their first appearance. limit 0 means
+// all runs.
 func (s *Store) Cases(suite, arm string, limit int) ([]string, error) {
 	names, err := s.texts(
 		`SELECT w.text FROM word w WHERE w.id IN (SELECT c.kase FROM (SELECT n FROM run ORDER BY started DESC, id DESC LIMIT ?) r
@@ -200,7 +202,7 @@ CROSS JOIN cell c ON c.run = r.n AND c.suite = (SELECT id FROM word WHERE text =
 	return names, s.explain(err)
 }
 
-// sqlLimit is a limit as SQLite takes it, where none is negative.
+// sqlLimit converts a limit for SQLite, where a negative one means none.
 func sqlLimit(limit int) int {
 	if limit <= 0 {
 		return -1
@@ -208,18 +210,18 @@ func sqlLimit(limit int) int {
 	return limit
 }
 
-// texts reads one column.
 func (s *Store) texts(query string, args ...any) ([]string, error) {
 	return collect(s, func(rows *sql.Rows, text *string) error { return rows.Scan(text) }, query, args...)
 }
 
-// collect reads all rows, never nil: there is one connection, so the next query must wait until the last one is read.
+// collect reads all rows into a list that is never nil. It must read to the end, because the only
+// connection is busy until then.
 func collect[T any](s *Store, scan func(*sql.Rows, *T) error, query string, args ...any) ([]T, error) {
 	rows, err := s.db.Query(query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // Err tells
+	defer rows.Close() //nolint:errcheck // Err reports it
 	out := []T{}
 	for rows.Next() {
 		var one T

@@ -5,16 +5,17 @@ import (
 	"fmt"
 )
 
-// application marks the file as a history of evalrun: "evlr".
+// application identifies the file as a history of evalrun: "evlr".
 const application = 0x65766c72
 
-// migrations lead from each version of the file to the next; PRAGMA user_version counts the ones that were applied.
-// What has been released is never changed: a change is one more.
+// migrations lead from each version of the file to the next. PRAGMA user_version counts the applied ones. A
+// released migration never changes; changes are new migrations.
 //
-// The tables cell and score have the runs that were added before version 4; the cells of others are many to a row.
+// The tables cell and score have the runs that were added before version 4; later ones have many cells per
+// row.
 //
-// The rows of a run are together and in the order of the plan, so that a run is added at the end of each table. One
-// case needs one lookup per run. Texts that recur stand in word, once.
+// The rows of a run are contiguous and in the order of the plan, so that a new run is appended to each
+// table. Reading one case is one lookup per run. Recurring texts are in the table word.
 var migrations = []string{
 	`
 CREATE TABLE run (
@@ -68,13 +69,15 @@ CREATE TABLE mean (                   -- the means by case of an arm's metric ad
   PRIMARY KEY (run, suite, arm, metric)
 ) WITHOUT ROWID;
 `,
-	// base is the run with which the suite was compared, '' for none, and for runs that were added before.
+	// base is the run with which the suite was compared; '' for none, and for runs from before this
+	// version.
 	"ALTER TABLE part ADD COLUMN base TEXT NOT NULL DEFAULT ''",
-	// What a run is called, and what git had checked out; '' for none, and for runs that were added before.
+	// The name of the run, and the commit and branch that git had checked out; '' for none, and for runs
+	// from before this version.
 	"ALTER TABLE run ADD COLUMN name TEXT NOT NULL DEFAULT ''; ALTER TABLE run ADD COLUMN revision TEXT NOT NULL " +
 		"DEFAULT ''; ALTER TABLE run ADD COLUMN branch TEXT NOT NULL DEFAULT ''",
-	// The cells of a run, in N buckets by a hash of their cases; 0 for runs that were added before. cells.go reads
-	// them.
+	// The cells of a run, in buckets by a hash of their cases; buckets is 0 for runs from before this
+	// version. See cells.go.
 	`ALTER TABLE run ADD COLUMN buckets INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE cells (
   run INTEGER NOT NULL, suite INTEGER NOT NULL, arm INTEGER NOT NULL, bucket INTEGER NOT NULL, part INTEGER NOT NULL,
@@ -84,24 +87,23 @@ CREATE TABLE cells (
 `,
 }
 
-// withBases is the version from which on a part has its base.
+// withBases is the version from which parts have a base.
 const withBases = 2
 
-// withNames is the version from which on a run has its name, commit and branch.
+// withNames is the version from which runs have a name, commit and branch.
 const withNames = 3
 
-// withBuckets is the version from which on cells are many to a row.
+// withBuckets is the version from which many cells share a row.
 const withBuckets = 4
 
-// perRun lists the tables with rows of a run, next to run itself.
+// perRun lists the tables with rows of a run, except run itself.
 func perRun() []string { return []string{"part", "model", "cell", "score", "total", "mean", "cells"} }
 
-// foreign is the error of migrate for a file that is not ours to write to; it reads on after the name of the file.
+// foreign says why evalrun must not write to a file. The text follows the name of the file.
 type foreign string
 
 func (f foreign) Error() string { return string(f) }
 
-// migrate brings the file up to date.
 func migrate(db *sql.DB) error {
 	version, err := versionOf(db)
 	if err != nil || version == len(migrations) {
@@ -111,7 +113,7 @@ func migrate(db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	defer tx.Rollback() //nolint:errcheck // does nothing after Commit
 	if version, err = versionOf(tx); err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ func (w *Writer) Booked(b eval.Booking) error { return w.write("call", b) }
 // rateWindow is how long a call counts for limits per minute.
 const rateWindow = time.Minute
 
-// booked takes in the line of a call. Its totals are more complete than those of the trials: they include calls in
-// progress.
+// booked reads the line of a call. Its totals are more complete than those of the trials, because they
+// include calls in progress.
 func (d *Document) booked(data []byte) error {
 	var b eval.Booking
 	if err := json.Unmarshal(data, &b); err != nil {

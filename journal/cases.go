@@ -24,8 +24,8 @@ type MetricSum struct {
 	N    int // trials
 }
 
-// CaseSums yields every case on every arm in the order of the plan, from the index alone: no trial is read. A cell is
-// good until the next one comes.
+// CaseSums yields every case on every arm in the order of the plan, from the index alone, without reading a
+// trial. A cell is valid until the next one.
 func (d *Document) CaseSums() iter.Seq[*CaseSums] {
 	return func(yield func(*CaseSums) bool) {
 		var cells []CaseSums

@@ -214,7 +214,6 @@ func (d *Document) at(e entry) (*eval.Result, error) {
 	return decodeTrial(data)
 }
 
-// decodeTrial decodes the line of a trial.
 func decodeTrial(data []byte) (*eval.Result, error) {
 	var r eval.Result
 	if isPlain(data) && wirejson.DecodeAnyCase(data, &r) == nil {

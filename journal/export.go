@@ -72,7 +72,6 @@ func selectedBy(run *eval.Run) *eval.Options {
 	return &eval.Options{NoContent: true, SelectionOptions: eval.SelectionOptions{FailedIn: run.Options().FailedIn}}
 }
 
-// lineWriter writes the lines of a run file.
 type lineWriter struct {
 	out *bufio.Writer
 	seq int

@@ -50,7 +50,7 @@ func (f *Facts) text(key string, before *Facts) (text *string, was string) {
 	return nil, ""
 }
 
-// tag takes up a tag, that in the same place of the last trial if it is the same.
+// tag adds a tag. It reuses the string of the previous trial's tag at the same place, if equal.
 func (f *Facts) tag(text []byte, before []string) {
 	was := ""
 	if len(f.Tags) < len(before) {

@@ -35,10 +35,10 @@ func (d *Document) Marked(m Mark) (*eval.Result, error) {
 	return d.at(entry{offset: m.offset, length: m.length})
 }
 
-// ErrReplaced is returned by Follow when the run file is no longer the one that was opened.
+// ErrReplaced is returned by Follow when another file has replaced the run file.
 var ErrReplaced = errors.New("the run file was replaced")
 
-// News is what Follow found.
+// News is the result of Follow.
 type News struct {
 	Trials []Mark // in the order of the file; a trial may replace an earlier one with the same N
 	// Resumed says that the run was resumed, so that trials may have been dropped.
@@ -46,8 +46,8 @@ type News struct {
 	Ended   bool // no process writes any more
 }
 
-// Follow reads the lines that were written to the run file since it was opened or last followed. An incomplete line is
-// left for the next time. The document must not be used by others meanwhile.
+// Follow reads the lines that were written to the run file since it was opened or last followed. It leaves
+// an incomplete line for the next call. The document must not be used concurrently.
 func (d *Document) Follow() (News, error) {
 	var news News
 	info, err := d.file.Stat()
@@ -86,7 +86,7 @@ func (x *index) marks(from int) (out []Mark) {
 	return out
 }
 
-// readOn takes in the whole lines that are new, and reports whether the run was resumed among them.
+// readOn reads the new complete lines, and reports whether one of them resumed the run.
 func (d *Document) readOn() (resumed bool, err error) {
 	r := newReader(io.NewSectionReader(d.file, d.whole, d.size-d.whole))
 	for !d.over {
@@ -111,7 +111,7 @@ func (d *Document) readOn() (resumed bool, err error) {
 	return resumed, nil
 }
 
-// further takes in one more line, and reports whether it resumed the run.
+// further reads one more line, and reports whether it resumed the run.
 func (d *Document) further(data []byte) (resumed bool, err error) {
 	trials, end := len(d.index.entries), d.End
 	if err := d.line(d.lines+1, data); errors.Is(err, errRest) {

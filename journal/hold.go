@@ -32,7 +32,7 @@ func Hold(dir string) (release func() error, err error) {
 	return func() error { return errors.Join(file.Unlock(), letGo()) }, nil
 }
 
-// ReportName is the name of the HTML report inside a run directory, where there is one.
+// ReportName is the name of the HTML report in a run directory.
 const ReportName = "report.html"
 
 // IsOwn reports whether a name is one that evalrun gives to a file or a folder at the top of a run directory.

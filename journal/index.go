@@ -125,7 +125,7 @@ type metric struct {
 // clip bounds a number to what an entry can hold.
 func clip(n int) uint32 { return uint32(max(0, min(n, 1<<32-1))) }
 
-// add takes up a trial whose line has length bytes from offset.
+// add adds a trial whose line has length bytes from offset.
 func (x *index) add(r *indexed, offset int64, length int, f flags) {
 	e := entry{
 		offset: offset, length: clip(length), n: clip(r.n), id: r.id,
@@ -155,7 +155,7 @@ func (r *indexed) flags() (f flags) {
 	return f
 }
 
-// shapeOf is the place of a shape, which mostly is that of the last trial.
+// shapeOf returns the index of a shape, which is usually that of the previous trial.
 func (x *index) shapeOf(s shape) uint32 {
 	if len(x.shapes) > 0 && x.shapes[x.shape] == s {
 		return x.shape
@@ -191,7 +191,6 @@ func (x *index) moreOf(r *indexed) uint32 {
 	return clip(len(x.more))
 }
 
-// metricsOf are the metrics of a trial.
 func (x *index) metricsOf(e *entry) []metric {
 	if e.more == 0 {
 		return nil
@@ -208,10 +207,8 @@ func (x *index) judgingOf(e *entry) *JudgeRequests {
 	return &x.judging[x.more[e.more-1].judging-1]
 }
 
-// outcomeOf is the outcome of a trial.
 func (x *index) outcomeOf(e *entry) eval.Outcome { return eval.Outcome(x.shapes[e.shape].outcome) }
 
-// caseOf is the name of a trial's case.
 func (x *index) caseOf(e *entry) string { return x.names.at(e.caseName) }
 
 // digest puts together what the index keeps of a trial.

@@ -69,7 +69,6 @@ type file interface {
 	Close() error
 }
 
-// opener opens a file to write.
 type opener func(path string, flag int) (file, error)
 
 func openFile(path string, flag int) (file, error) { return os.OpenFile(path, flag, 0o600) }
@@ -143,7 +142,7 @@ func (w *Writer) begin(run *eval.Run, snapshots map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := w.place(w.path, header); err != nil { // no trial ran: the directory is left as free as it was
+	if err := w.place(w.path, header); err != nil { // no trial ran, so the directory must stay as it was
 		return errors.Join(err, removeQuietly(w.path+newSuffix), removeQuietly(w.path))
 	}
 	w.seq = 1
@@ -174,8 +173,8 @@ func (w *Writer) clean() error {
 // newSuffix ends the name of a run file until it has its header.
 const newSuffix = ".new"
 
-// place puts the header and its copy where they belong: there is no moment in which a run file has no header, since the lock
-// keeps everybody else away.
+// place writes the header and its copy. The lock keeps other processes away, so none sees a run file
+// without a header.
 func (w *Writer) place(path string, header []byte) error {
 	err := w.put(filepath.Join(w.dir, headerName), header)
 	if err == nil {
@@ -231,8 +230,8 @@ func (w *Writer) put(path string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Resume opens the run in dir to continue it: it takes the lock, cuts off a last line that was torn, and continues
-// with the numbers. The document is what the run has so far; the caller closes both.
+// Resume opens the run in dir to continue it: it takes the lock, cuts off an incomplete last line, and
+// continues the numbering. The document has what the run recorded so far. The caller closes both.
 func Resume(dir string) (*Writer, *Document, error) { return resume(dir, openFile) }
 
 func resume(dir string, open opener) (*Writer, *Document, error) {
@@ -294,7 +293,7 @@ func (w *Writer) Append(r *eval.Result) error { return w.write(trialKind, r) }
 // WriteEarlyVerdict writes that the verdict on an arm is known.
 func (w *Writer) WriteEarlyVerdict(s *eval.EarlyVerdict) error { return w.write("stop", s) }
 
-// Copy appends a trial of another run as it is, by its place in the order of that run's plan.
+// Copy appends a trial of another run unchanged. place is its index in the plan of that run.
 func (w *Writer) Copy(from *Document, place int) error {
 	body, err := from.json(from.index.entries[place])
 	if err != nil {

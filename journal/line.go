@@ -34,7 +34,7 @@ func appendLine(b []byte, kind string, record any, seq int) ([]byte, error) {
 	return append(appendChecksum(b, b), '\n'), nil
 }
 
-// line is what every line of a run file begins and ends with.
+// line is the envelope of every line in a run file.
 type line struct {
 	Type string `json:"type"`
 	Seq  *int   `json:"seq"`
@@ -88,7 +88,6 @@ func content(data []byte) []byte {
 	return append(out, '}')
 }
 
-// checksum is the checksum of a line's body.
 func checksum(body []byte) uint32 { return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) }
 
 // appendChecksum appends the end of a line whose body is given.

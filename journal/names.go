@@ -16,7 +16,7 @@ type names struct {
 	seed   maphash.Seed
 }
 
-// namePlace is where a name is in the texts. One of wholeText bytes or more is a text of its own.
+// namePlace locates a name in the texts. A name of wholeText bytes or more is a text by itself.
 type namePlace struct {
 	text    uint32
 	from, n uint16
@@ -82,7 +82,7 @@ func (n *names) slot(s string) int {
 	return int(at) //nolint:gosec // less than the length
 }
 
-// forget lets go of what finds the places of texts, until one is wanted again.
+// forget frees the table for finding texts, until the next search.
 func (n *names) forget() { n.table = nil }
 
 // grow makes the table twice as large.

@@ -92,8 +92,8 @@ func (d *Document) pendingOf(key trialID) *pending {
 	return p
 }
 
-// keptAnswer takes in the line of an answer. Of a trial of several calls that was answered as a whole, these are in
-// it. A call may have two lines, the second with the results of what the model called.
+// keptAnswer reads the line of an answer. If a trial with several calls was answered completely, its line
+// has their answers. A call may have two lines, the second one with the results of function calls.
 func (d *Document) keptAnswer(data []byte, at int64) {
 	r := &d.scratch
 	r.scan(data)
@@ -119,8 +119,8 @@ func (d *Document) keptAnswer(data []byte, at int64) {
 	p.paid = now
 }
 
-// keptJudgement takes in the line of a judge's reply. Its cost is counted here; the line of the trial marks the reply as
-// noted.
+// keptJudgement reads the line of a judge's reply and counts its cost. The line of the trial marks the
+// reply as noted, so that it does not count twice.
 func (d *Document) keptJudgement(data []byte, at int64) {
 	var one indexed
 	one.judgement(gjson.Result{}, gjson.ParseBytes(data))

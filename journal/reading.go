@@ -32,7 +32,7 @@ func (d *Document) read() error {
 	return nil
 }
 
-// readLines takes in the lines up to the end of the file, or to where it no longer counts.
+// readLines reads the lines up to the end of the file, or up to where it no longer counts.
 func (d *Document) readLines() error {
 	r := newReader(d.file)
 	limit := maxHeader
@@ -60,7 +60,7 @@ var errNoHeader = errors.New("the run file has no header")
 // errRest says that the rest of the file does not count.
 var errRest = errors.New("the rest is left out")
 
-// line takes in one line, with its line break if it has one.
+// line reads one line, with its line break if it has one.
 func (d *Document) line(number int, data []byte) error {
 	at := d.whole
 	ended := bytes.HasSuffix(data, []byte("\n"))
@@ -147,7 +147,7 @@ func (d *Document) headerCopy() error {
 // maxLine bounds a line, in bytes: many times the largest answer.
 const maxLine = 256 << 20
 
-// maxHeader bounds the first line: a file that is no run file may have no line breaks at all.
+// maxHeader bounds the first line, because a file that is not a run file may have no line breaks at all.
 const maxHeader = 64 << 20
 
 func newReader(file io.Reader) *bufio.Reader { return bufio.NewReaderSize(file, 1<<16) }
@@ -167,7 +167,7 @@ func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	return long, err
 }
 
-// take takes in the record of a line. Unknown kinds are of later versions, and ignored.
+// take reads the record of a line. It ignores unknown kinds, which are of later versions.
 func (d *Document) take(kind string, data []byte, at int64) error {
 	switch kind {
 	case "run":
@@ -195,7 +195,6 @@ func (d *Document) take(kind string, data []byte, at int64) error {
 	return nil
 }
 
-// header takes in the head of the run.
 func (d *Document) header(data []byte) error {
 	if err := json.Unmarshal(data, &d.Run); err != nil {
 		return err
@@ -209,7 +208,7 @@ func (d *Document) header(data []byte) error {
 	return nil
 }
 
-// ended takes in the line that a finished run ends with.
+// ended reads the last line of a finished run.
 func (d *Document) ended(data []byte) error {
 	d.End = &eval.End{}
 	if err := json.Unmarshal(data, d.End); err != nil {
@@ -223,7 +222,7 @@ func (d *Document) ended(data []byte) error {
 	return nil
 }
 
-// stopped takes in a verdict that was known early.
+// stopped reads a verdict that was known early.
 func (d *Document) stopped(data []byte) error {
 	var s eval.EarlyVerdict
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -234,7 +233,7 @@ func (d *Document) stopped(data []byte) error {
 	return nil
 }
 
-// trial takes in the line of a trial, which was scanned.
+// trial adds the trial of a scanned line.
 func (d *Document) trial(length int, at int64) {
 	r := &d.scratch
 	d.clustered = d.clustered || r.clustered

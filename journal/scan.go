@@ -68,7 +68,6 @@ func (r *indexed) scan(data []byte) {
 	})
 }
 
-// setID takes up the id of the trial.
 func (r *indexed) setID(s string) {
 	_, hex := hexID(s)
 	r.id = newTrialID(s)
@@ -93,7 +92,7 @@ func (r *indexed) text(key string) *string {
 	return nil
 }
 
-// part reads a part of the line that has parts of its own.
+// part reads a nested object of the line.
 func (r *indexed) part(key string, v gjson.Result) {
 	switch key {
 	case "scores":
@@ -139,7 +138,7 @@ func mayBeBlocked(raw string) bool {
 	}
 }
 
-// score takes up a named score that has a value.
+// score adds a named score that has a value.
 func (r *indexed) score(_, v gjson.Result) bool {
 	var m metric
 	isNumber := false
@@ -160,7 +159,6 @@ func (r *indexed) score(_, v gjson.Result) bool {
 	return true
 }
 
-// derived takes up a derived metric.
 func (r *indexed) derived(name, v gjson.Result) bool {
 	if v.Type == gjson.Number && name.String() != "" {
 		r.metrics = append(r.metrics, metric{name.String(), v.Float()})
@@ -184,10 +182,12 @@ func (r *indexed) tokens(key, v gjson.Result) bool {
 	return true
 }
 
-// cutMark is what an answer that reached its limit of tokens has in its record. Inside a text the quotes would be escaped.
+// cutMark appears in the line of a trial whose answer reached its limit of tokens. Inside a text, its
+// quotes would be escaped.
 const cutMark = `"finishReason":"` + eval.CutReason + `"`
 
-// blocked reports whether an answer says that it, or its prompt, was blocked, and whether it has some text all the same.
+// blocked reports whether the answer or its prompt was blocked, and whether the answer has some text
+// anyway.
 func blocked(response gjson.Result) (found, partly bool) {
 	if !mayBeBlocked(response.Raw) {
 		return false, false

@@ -59,7 +59,7 @@ func recall(last *string, text []byte) string {
 	return *last
 }
 
-// partFast reads a part of the line that has parts of its own, or passes it.
+// partFast reads a nested object of the line, or skips it.
 func (r *indexed) partFast(c *cursor, key []byte) {
 	switch string(key) {
 	case "scores":
@@ -117,7 +117,7 @@ func (r *indexed) classFast(c *cursor) {
 	}
 }
 
-// known is a text, that of the metric in the same place of the last line if it is the same.
+// known returns a text. It reuses the string of the previous line's metric at the same place, if equal.
 func (r *indexed) known(text []byte) string {
 	if last := r.metrics[:cap(r.metrics)]; len(r.metrics) < len(last) && last[len(r.metrics)].name == string(text) {
 		return last[len(r.metrics)].name

@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// Signable is the header of a run as it is signed: all of its line except the signature.
+// Signable returns the signed part of a run's header: its line without the signature.
 func Signable(run *eval.Run) ([]byte, error) {
 	unsigned := *run
 	unsigned.Version, unsigned.Signature = Version, ""
@@ -36,7 +36,7 @@ func withoutFrame(line []byte) []byte {
 	return line
 }
 
-// Signable is the header of the run as it was signed. It is read from the file, since a header of another version of
+// Signable returns the signed part of the header. It reads the file, because a header of another version of
 // evalrun may have fields that this one does not know.
 func (d *Document) Signable() ([]byte, error) {
 	line, err := readHeader(d.file)
@@ -133,7 +133,7 @@ func (d *Document) noOtherCopies(root string) error {
 	return err
 }
 
-// isTemporary reports whether a file is what an editor or a system leaves behind, which no suite names.
+// isTemporary recognizes files that editors and systems leave behind, which no suite names.
 func isTemporary(file string) bool {
 	return slices.Contains([]string{".DS_Store", "Thumbs.db"}, path.Base(filepath.ToSlash(file)))
 }

@@ -193,7 +193,6 @@ func summarize(x *index, run *eval.Run) Summary {
 	return s
 }
 
-// add takes in one trial.
 func (s *Summary) add(r *digest) {
 	s.Counts.Add(r.outcome)
 	s.Tokens.add(r.usage)
@@ -253,7 +252,6 @@ type sum struct {
 
 func newTally() *tally { return &tally{byArm: map[string]*armTally{}} }
 
-// add takes in one trial.
 func (t *tally) add(r *digest) {
 	if t.cases == 0 || t.caseName != r.caseName {
 		t.cases++

@@ -22,7 +22,7 @@ func (d *Document) Worked() time.Duration {
 	return s.before + s.until.Sub(began)
 }
 
-// resumed takes up that another session begins.
+// resumed records that another session begins.
 func (d *Document) resumed(r *Resumed) {
 	d.End, d.unhealed = nil, false // what was lost runs again
 	d.books, d.priced = false, false
@@ -31,7 +31,7 @@ func (d *Document) resumed(r *Resumed) {
 	d.sessions = sessions{before: d.Worked(), began: parseTime(r.At)}
 }
 
-// goneOn takes up that a trial came.
+// goneOn records that a trial came.
 func (d *Document) goneOn(r *indexed) {
 	d.End = nil // a resumed run
 	if at := r.started; !at.IsZero() {

@@ -16,20 +16,20 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// How long to wait for another process that writes, and how often to try its lock.
+// Waiting for another process that writes: for how long, and how often to try.
 const (
 	patience = 10 * time.Second
 	retry    = 10 * time.Millisecond
 )
 
-// Append adds a label to the file of its suite in a folder, and makes the file when there is none. The file at lock is
-// held meanwhile, by which processes take turns. A label that repeats the last one of the person is not written. The
-// error is about a label that is not one, or a file that cannot be written.
+// Append adds a label to the file of its suite in a folder, and creates the file if needed. lock is a file
+// that processes lock in turn. A label that repeats the last one of the person is not written. The error is
+// about an invalid label, or a file that cannot be written.
 func Append(dir, lock string, l *Label) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	info, err := os.Lstat(lock) //nolint:gosec // of the caller, and no text of a request
+	info, err := os.Lstat(lock) //nolint:gosec // the caller's path, not part of a request
 	if err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file, and labels are locked by no other", lock)
 	}
@@ -39,7 +39,7 @@ func Append(dir, lock string, l *Label) error {
 	if ok, err := turn.TryLockContext(ctx, retry); err != nil || !ok {
 		return fmt.Errorf("the labels are locked by another process: %w", errors.Join(err, ctx.Err()))
 	}
-	defer turn.Unlock() //nolint:errcheck // it goes with the process
+	defer turn.Unlock() //nolint:errcheck // ends with the process
 	if was, err := Read(dir, l.Suite); err != nil {
 		return err
 	} else if was.says(l) {
@@ -48,7 +48,7 @@ func Append(dir, lock string, l *Label) error {
 	return appendLine(dir, l)
 }
 
-// says reports whether the person's last label is the same already.
+// says reports whether the person's last label is the same.
 func (f *File) says(l *Label) bool {
 	if len(f.said[l.Key()]) == 0 && l.Label == None && l.Comment == "" {
 		return true
@@ -58,7 +58,7 @@ func (f *File) says(l *Label) bool {
 	})
 }
 
-// appendLine writes the line as a whole, or nothing.
+// appendLine writes the whole line or nothing.
 func appendLine(dir string, l *Label) (err error) {
 	name, err := FileName(l.Suite)
 	if err != nil {
@@ -96,8 +96,8 @@ func encode(l *Label) ([]byte, error) {
 	return line.Bytes(), err
 }
 
-// openFile opens the file to be written at its end. A link could lead to any file of the user, so only a regular file in
-// the folder itself is taken.
+// openFile opens the file for appending. It accepts only a regular file in the folder, because a link could
+// lead to any file of the user.
 func openFile(dir, name string) (*os.File, int64, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

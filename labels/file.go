@@ -16,10 +16,10 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// maxFile is the largest file of labels, in bytes.
+// maxFile bounds a file of labels, in bytes.
 const maxFile = 64 << 20
 
-// File holds people's labels of the answers to a suite.
+// File has people's labels of the answers to a suite.
 type File struct {
 	Path string
 
@@ -28,8 +28,8 @@ type File struct {
 	problems []error
 }
 
-// Read reads the labels of a suite in a folder; without a file there are none. The error is about a file that cannot be
-// read, or a name that is not that of a suite. Err has the problems of lines.
+// Read reads the labels of a suite in a folder; there are none if the file is missing. The error is about a
+// file that cannot be read, or an invalid name. Err returns the problems of lines.
 func Read(dir, suite string) (*File, error) {
 	name, err := FileName(suite)
 	if err != nil {
@@ -42,7 +42,7 @@ func Read(dir, suite string) (*File, error) {
 	return f, err
 }
 
-// ReadFile reads a file of labels by its path.
+// ReadFile reads a file of labels. Err returns the problems of its lines.
 func ReadFile(path string) (*File, error) {
 	data, err := regular.ReadFile(path, maxFile)
 	if err != nil {
@@ -96,16 +96,16 @@ func parse(line []byte) (l *Label, column int, err error) {
 	if err := l.Check(); err != nil {
 		return nil, 1, err
 	}
-	if l.time.After(time.Now().Add(ahead)) { // it would win over all that the person says until then
+	if l.time.After(time.Now().Add(ahead)) { // it would replace all labels of the person until then
 		return nil, 1, fmt.Errorf("`at` is in the future: %s", l.At)
 	}
 	return l, 1, nil
 }
 
-// ahead is how far other clocks may be ahead of this machine's.
+// ahead is how much other clocks may be ahead of this machine's.
 const ahead = 24 * time.Hour
 
-// Suite is the suite whose answers are labelled.
+// Suite returns the suite of the labelled answers.
 func (f *File) Suite() string { return strings.TrimSuffix(filepath.Base(f.Path), Suffix) }
 
 // add replaces an earlier label of the same person. Merges by git may put lines of two branches in any order, so the later

@@ -1,6 +1,6 @@
-// Package labels keeps what people say of answers: pass or fail, and a comment. A suite has one file of them,
-// SUITE.labels.jsonl in the folder where evalrun works, with one label a line. The file is made to be committed and
-// reviewed, so lines are only ever added. The last line of a person about an answer counts.
+// Package labels keeps people's verdicts on answers: pass or fail, and a comment. Each suite has one file,
+// SUITE.labels.jsonl in the folder where evalrun works, with one label per line. People commit and review
+// this file, so lines are only added. A person's last line about an answer counts.
 //
 // The usual order: Append a Label; Read the File, then File.Of an answer and Decide.
 package labels
@@ -28,7 +28,7 @@ const (
 	None = ""
 )
 
-// Suffix is the ending of files with labels.
+// Suffix ends the names of files with labels.
 const Suffix = ".labels.jsonl"
 
 // Limits of the texts that a person may write, in bytes.
@@ -66,8 +66,8 @@ func KeyOf(r *eval.Result) (AnswerKey, bool) {
 	return AnswerKey{r.CaseID, r.Arm, hash}, hash != ""
 }
 
-// FileName is the name of the file with the labels of a suite. The error is about a name that no suite may have, which
-// the run file of somebody else can hold.
+// FileName returns the name of the file with the labels of a suite. It returns an error for an invalid
+// name, which a run file from somebody else may contain.
 func FileName(suite string) (string, error) {
 	if !suiteName.Matches(suite) || len(suite) > maxSuite {
 		return "", fmt.Errorf("%q is not the name of a suite: letters, digits, dot, dash and underscore, %d at most", suite, maxSuite)
@@ -125,9 +125,9 @@ func (l *Label) Check() error {
 	return nil
 }
 
-// HashOf is the hash of an answer. That of a text is its SHA-256 digest, which runs without content also have. An
-// answer of several candidates or turns, or with tool calls, has the digest of all of them. It is "" without an answer,
-// and where tool calls were not kept.
+// HashOf returns the hash of an answer. For a text it is the SHA-256 digest, which runs without content
+// also have. With several candidates or turns, or with tool calls, it is the digest of all of them. It is
+// "" without an answer, and if tool calls were not recorded.
 func HashOf(response *eval.Response, turns []eval.Turn) string {
 	if response == nil {
 		return ""
@@ -149,7 +149,8 @@ func HashOf(response *eval.Response, turns []eval.Turn) string {
 	return digest(all)
 }
 
-// appendAnswer appends all that people see of an answer; false when a part of it was not kept.
+// appendAnswer appends everything that people see of an answer. It returns false if a part was not
+// recorded.
 func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
 	all = append(all, "answer "+r.PromptBlock()+"\n"...)
 	for i := range r.Candidates {
@@ -163,7 +164,7 @@ func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
 				continue
 			}
 			piece, err := json.Marshal(eval.Piece{Call: withoutID(p), Other: p.Other})
-			if err != nil { // a run file holds JSON
+			if err != nil { // a run file has valid JSON
 				return nil, false
 			}
 			all = append(append(all, piece...), '\n')
@@ -172,7 +173,7 @@ func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
 	return all, true
 }
 
-// isText reports whether people see a text of the candidate and nothing else.
+// isText reports whether people see only a text of the candidate.
 func isText(c *eval.Candidate) bool {
 	isNoText := func(p eval.Piece) bool { return p.Call != nil || p.Other != nil }
 	return c.Block() == "" && !slices.ContainsFunc(c.Parts, isNoText)
@@ -182,7 +183,7 @@ func textHash(c *eval.Candidate) string {
 	if c.Withheld != nil {
 		return c.Withheld.SHA256
 	}
-	return digest([]byte(string([]rune(c.Text)))) // what is not UTF-8 is in run files as U+FFFD
+	return digest([]byte(string([]rune(c.Text)))) // run files have U+FFFD for invalid UTF-8
 }
 
 // withoutID returns a call without the service's id, which differs from answer to answer.

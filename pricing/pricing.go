@@ -1,4 +1,4 @@
-// Package pricing computes the cost of calls in money, from a list of prices that a team keeps.
+// Package pricing computes the cost of calls from a price list.
 package pricing
 
 import "github.com/evalrun/evalrun/eval"

@@ -36,9 +36,9 @@ type Raced struct {
 type RankedArm struct {
 	Arm  string   `json:"arm"`
 	Mean *float64 `json:"mean"` // of the metric over the arm's judged cases; nil when none was judged
-	// Interval is that of the arm's mean less the best of the others' means: simultaneous for all arms, so that they hold together
-	// with probability 1 - Alpha or more. It begins at 0 for an arm that is alone in the set of the best, and ends at 0 for one that
-	// is ruled out. nil without a ranking.
+	// Interval is a confidence interval for the arm's mean minus the best of the other means. The intervals
+	// hold for all arms together with probability 1 - Alpha or more. It begins at 0 for an arm that is
+	// alone in the set of the best, and ends at 0 for one that is ruled out. nil without a ranking.
 	Interval *[2]float64 `json:"interval"`
 	Best     bool        `json:"best"` // it is in the set of the best
 	Cases    int         `json:"cases"`

@@ -104,7 +104,8 @@ func (b *bootstrap) critical(largest []float64, alpha float64, statistics, tails
 	return few * max(student, student/stats.NormalQuantile(1-each)*quantile(largest, 1-alpha))
 }
 
-// intervals are those of the preferences, all of them right at once with the probability 1-alpha: max-t on the scale of angles.
+// intervals returns the intervals of the preferences, which hold together with probability 1-alpha: max-t
+// on the scale of angles.
 func (b *bootstrap) intervals(alpha float64) [][2]float64 {
 	k := len(b.center)
 	errors, largest := make([]float64, k), make([]float64, len(b.drawn))

@@ -22,7 +22,6 @@ func evenPrior(k int) prior {
 	return out
 }
 
-// fit fits the strengths.
 func (t *tally) fit() *davidson {
 	return newton(t.pairs, evenPrior(len(t.members)), &davidson{theta: make([]float64, len(t.members))})
 }

@@ -47,8 +47,8 @@ type PreferredArm struct {
 	Arm string `json:"arm"`
 	// Strength is the natural logarithm of the arm's strength; the mean of its group is 0. nil when nothing was judged.
 	Strength *float64 `json:"strength"`
-	// Preference is how far the judge prefers the arm to the others of its group, by the model: the mean over them of
-	// P(preferred) + P(tie)/2, between 0 and 1.
+	// Preference is the judge's preference for the arm over the others of its group, by the model: the mean
+	// over them of P(preferred) + P(tie)/2, between 0 and 1.
 	Preference *float64 `json:"preference"`
 	// Interval is the interval of Preference; nil with too few units.
 	Interval *[2]float64 `json:"interval"`

@@ -134,7 +134,7 @@ func (r *Race) bet(pair int, d float64) {
 	r.pairs[pair] = e
 }
 
-// leave takes the arms out of the race that are not among the best.
+// leave removes the arms that are not among the best.
 func (r *Race) leave() []Leaving {
 	if r.in < 2 || !(r.alpha > 0 && r.alpha < 1) {
 		return nil
@@ -170,7 +170,7 @@ func (r *Race) leaves(arm int, beaten bool) bool {
 	return beaten
 }
 
-// eValue is that of an arm: against its being one of the best.
+// eValue returns the evidence against an arm being one of the best.
 func (r *Race) eValue(arm int) float64 {
 	sum := 0.0
 	for j := range r.arms {
@@ -181,7 +181,7 @@ func (r *Race) eValue(arm int) float64 {
 	return sum / float64(r.arms-1)
 }
 
-// behind is the arm of the race that most likely is better than the given one.
+// behind returns the arm of the race that is most likely better than the given one.
 func (r *Race) behind(arm int) int {
 	best := -1
 	for j := range r.arms {

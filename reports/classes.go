@@ -22,14 +22,12 @@ const (
 	maxClassColumn = 24 // columns for a class name
 )
 
-// classified is an arm with its classification.
 type classified struct {
 	suite, arm string
 	*classification.Report
 	confusions []classification.Confusion
 }
 
-// classifiedArms are the arms of a run that have a classification.
 func classifiedArms(d *journal.Document) (out []classified) {
 	for i := range d.Summary.Suites {
 		s := &d.Summary.Suites[i]

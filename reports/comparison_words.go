@@ -7,7 +7,6 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// verdictWords are the verdicts in plain words.
 var verdictWords = map[eval.Verdict]string{
 	eval.Improved: "improved", eval.NotWorse: "not worse", eval.Regressed: "REGRESSED", eval.Inconclusive: "CANNOT TELL YET",
 	eval.Invalid: "NOT COMPARABLE",

@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// gridColumn is a column of a table.
 type gridColumn struct {
 	Header string
 	// Optional columns are dropped when space runs out, highest number first. 0 is never dropped.

@@ -175,7 +175,6 @@ func (j *junit) suite(id int, suite string, arm *journal.ArmSummary) error {
 	return nil
 }
 
-// cases writes the cases of an arm.
 func (j *junit) cases(suite, arm string) error {
 	for row := range j.d.Rows() {
 		if row.Suite != suite {

@@ -217,7 +217,6 @@ func (m *markdown) race() {
 	m.add("\n")
 }
 
-// arms writes the table of arms.
 func (m *markdown) arms() {
 	several := len(m.d.Summary.Suites) > 1
 	table := m.add(
@@ -418,7 +417,6 @@ func fenced(language, text string) string {
 	return mark + language + "\n" + text + "\n" + mark + "\n"
 }
 
-// longestRun is the length of the longest run of backticks.
 func longestRun(s string) int {
 	longest, run := 0, 0
 	for _, r := range s {

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/overview"
 )
 
-// names lists the suites.
+// names writes the line with the names of the suites.
 func (t *table) names() {
 	var names []string
 	for _, s := range t.d.Run.Suites {

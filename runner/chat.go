@@ -69,7 +69,7 @@ func (a *scoring) inSession(call *eval.Call) {
 	call.Recorded = !call.Repeat && len(a.result.Turns) > 0
 }
 
-// resume takes up the calls that were answered before the run broke off.
+// resume restores the calls that were answered before the run broke off.
 func (a *scoring) resume() (following, error) {
 	out := &a.result
 	for i := range out.Turns {
@@ -145,7 +145,7 @@ func (a *scoring) follow() (following, error) {
 		return calling, nil
 	case last.Block() != "":
 		return done, nil
-	case len(last.Calls()) > 0 && a.trial.to == nil: // those of an application are behind it
+	case len(last.Calls()) > 0 && a.trial.to == nil: // an application has made these calls itself
 		if a.answers(&last.Candidates[0]) {
 			return answering, nil
 		}
@@ -241,7 +241,7 @@ func (a *scoring) whole() {
 	a.answered()
 }
 
-// asOne gives a trial that took a single call, and is no chat, the same form as a trial without tools.
+// asOne gives a trial with a single call, other than a chat, the same form as a trial without tools.
 func (a *scoring) asOne() {
 	out := &a.result
 	if len(out.Turns) == 1 && !a.trial.Request.Live && out.Turns[0].Results == nil {

@@ -106,7 +106,8 @@ func (w *walk) compile(s *suite.Suite, spec *suite.Scorer) *known {
 	return one
 }
 
-// hashedScorer is what a scorer of a suite judges by, for a hash: what the suite says, and its questions.
+// hashedScorer returns what decides how a scorer judges, for a hash: its entry in the suite, and its
+// questions.
 func hashedScorer(s *suite.Suite, spec *suite.Scorer, compiled *scorers.Compiled) []byte {
 	var h bytes.Buffer
 	h.Write(spec.JSON())

@@ -313,7 +313,7 @@ func (r *run) embed(ctx context.Context, a *scoring) (lost *eval.Error) {
 // gets a question at most twice, and both requests are made once more when its earlier replies do not count.
 const maxRounds = 6
 
-// unembedded is the error of an answer that could not be judged since there are no vectors.
+// unembedded returns the error for an answer that could not be judged without vectors.
 func unembedded(e *eval.Error) *eval.Error {
 	why := *e
 	why.Message = "the answer could not be embedded: " + e.Message

@@ -108,8 +108,8 @@ func endingOf(c *eval.Candidate) string {
 	return why
 }
 
-// TrialSession is the name of a trial for an application, n being its place in the plan. All calls of the trial share
-// it. session is that of the Config: a run that continues in another process has other names.
+// TrialSession returns the name of a trial for an application, which all its calls share. n is its index in
+// the plan. session comes from the Config, so that a run continued in another process uses other names.
 func TrialSession(session string, n int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", session, n))
 	return hex.EncodeToString(sum[:16])

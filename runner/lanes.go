@@ -11,22 +11,22 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// lane is the way of the trials of one model, with workers of its own. Where a model has to wait, for its limits or
-// for a pause of the service, the others continue. The caller bounds how many calls are under way together.
+// lane has the trials of one model, with its own workers. While one model waits, for its limits or for a
+// pause of the service, the others continue. The caller bounds the total number of calls in progress.
 type lane struct {
 	jobs chan job
 	// workers is how many of its trials are under way at once.
 	workers int
-	// detached says that the lane is fed by a walk of its own, from a place in the schedule on.
+	// detached says that the lane is fed by its own walk over the schedule.
 	detached bool
 }
 
 // laneRoom is how many trials may wait in a lane before it holds up the walk over the plan.
 const laneRoom = 256
 
-// feeder hands out the trials of a schedule to the lanes of their models. One walk over the plan serves them all, as
-// long as they keep pace with each other. A lane that falls behind gets a walk of its own, so that what waits never
-// takes more memory than laneRoom.
+// feeder hands out the trials of a schedule to the lanes of their models. One walk over the plan serves
+// them all, as long as they keep pace with each other. A lane that falls behind gets its own walk, so that
+// waiting trials never take more memory than laneRoom.
 type feeder struct {
 	schedule iter.Seq[*Planned]
 	lanes    map[modelKey]*lane
@@ -96,7 +96,8 @@ func (f *feeder) run(ctx context.Context) {
 	f.own.Wait()
 }
 
-// put hands a trial to its lane; false when ctx is done. When the lane is full and another is empty, it gets a walk of its own.
+// put hands a trial to its lane. It returns false when ctx is done. If the lane is full and another one is
+// empty, the full lane gets its own walk.
 func (f *feeder) put(ctx context.Context, l *lane, j job, place int) bool {
 	for {
 		select {
@@ -154,7 +155,7 @@ func (f *feeder) walk(ctx context.Context, l *lane, first job, from int) {
 	}
 }
 
-// take gets the next trial of a lane; false when there are no more.
+// take returns the next trial of a lane; false when there are no more.
 func (f *feeder) take(l *lane) (job, bool) {
 	select {
 	case j, ok := <-l.jobs:

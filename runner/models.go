@@ -33,7 +33,7 @@ func (p *Plan) keyOf(of *suite.NamedService, apiVersion, id string) modelKey {
 	return key
 }
 
-// named is what the specification says of the model, nil where it names none.
+// named returns the specification's description of the model, nil if it has none.
 func (k modelKey) named() *eval.Model {
 	if k.app != nil || k.protocol != service.Generative {
 		return nil
@@ -200,8 +200,8 @@ func (c *modelCheck) without(name string, e *eval.Error) bool {
 	return ok && e.Kind != eval.KindCanceled && all.Lost(name, e)
 }
 
-// specified is what the specification says of a model whose metadata the service does not give, e being why; nil when it
-// does not name the model.
+// specified returns the specification's description of a model for which the service gives no metadata, or
+// e if there is none.
 func (c *modelCheck) specified(key modelKey, e *eval.Error) (*eval.Model, error) {
 	id := key.id
 	switch {

@@ -36,7 +36,7 @@ func (a *scoring) answers(c *eval.Candidate) bool {
 // toolCalls is the finish reason of an answer that ends in calls.
 const toolCalls = "TOOL_CALLS"
 
-// lastCalls are what the model calls in the last answer.
+// lastCalls returns the function calls in the last answer.
 func (a *scoring) lastCalls() []tool.Call { return a.result.Turns[len(a.result.Turns)-1].Calls() }
 
 // startsPrograms reports whether answering the last calls takes a program.

@@ -1,6 +1,7 @@
 package runner
 
-// waiting is the pool of answers that wait for the same judge, or for the same embeddings: one that is slow holds up no other.
+// waiting returns the pool of answers that wait for the same judge or the same embeddings. Separate pools
+// keep a slow one from delaying the others.
 func (r *run) waiting(a *scoring) chan struct{} {
 	var of ModelRef
 	if wanted := a.answer.Context.Judgements.Wanted; len(wanted) > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// stepCount is the number of model calls behind the answer.
+// stepCount returns the number of model calls that led to the answer.
 func (a *Answer) stepCount() int { return max(1, len(a.Turns)) }
 
 // calls are the tool calls of all steps and turns, in order. A conversation continues with the first candidate of

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// jqSelector compiles an expression. Several results become the lines of a text, as in `jq -r`; null is no result.
-// An untrusted expression may only pick values: growth within a step cannot be bounded.
+// jqSelector compiles an expression. Several results become the lines of a text, as in `jq -r`; null is not
+// a result. An untrusted expression may only pick values, because growth within a step cannot be bounded.
 func jqSelector(n yamlnode.Node, untrusted bool) *selector {
 	source := textOf(n)
 	if source == "" || len(source) > jq.MaxSource {

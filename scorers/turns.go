@@ -10,8 +10,9 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// overTurns looks at the turns of a live chat that were chosen: one, or the least of all that were answered. Usage,
-// timing and request are then those of the turn. Without a pick it looks at the answer as it is.
+// overTurns applies look to the chosen turns of a live chat: to one, or to all answered ones, of which the
+// worst counts. Usage, timing and request are then those of the turn. Without a choice it applies look to
+// the answer.
 func overTurns(picked suite.TurnPick, a *Answer, look func(*Answer) Finding) Finding {
 	whole := cmp.Or(a.chat, a)
 	ends := turnEnds(whole)
@@ -76,8 +77,7 @@ func atTurn(k int, ends []int, a *Answer, look func(*Answer) Finding) Finding {
 	return f
 }
 
-// sentBefore is the request as it was sent a number of steps earlier: each step added an answer, and the reply to
-// it.
+// sentBefore returns the request of an earlier step. Each step added an answer and the reply to it.
 func sentBefore(r *eval.Request, steps int) eval.Request {
 	out := *r
 	if sent := len(r.Contents) - 2*steps; sent > 0 {

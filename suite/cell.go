@@ -33,7 +33,7 @@ func (s *Suite) scorersOf(r *row, diags *diag.List) []*scorerDef {
 	return out
 }
 
-// scorerCell is what a row has in its column of scorers.
+// scorerCell returns the cell of a row in the column of scorers.
 func (s *Suite) scorerCell(r *row, diags *diag.List) string {
 	value, there := r.vars[r.of.scorers]
 	if !there && r.of.isTable() { // which no other row has either

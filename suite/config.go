@@ -96,15 +96,15 @@ func (l *loader) generationConfig(n yamlnode.Node) *eval.GenerationConfig {
 	return &c
 }
 
-// tailKeys are fields that are sent behind those of eval.ConfigKeys, in the order of their names, next to those of
-// `extra`. Suites that had them in `extra`, before evalrun knew them, send the same.
+// tailKeys are fields that are sent after those of eval.ConfigKeys, sorted by name, together with `extra`.
+// Suites that set them in `extra`, before evalrun knew them, thus still send the same bytes.
 func tailKeys() []string {
 	return []string{
 		"candidateCount", "seed", "presencePenalty", "frequencyPenalty", "responseMimeType", "responseSchema", "thinkingConfig",
 	}
 }
 
-// tailValue is the value of one of tailKeys as it is sent; nil when there is none, or something is wrong with it.
+// tailValue returns the value of one of tailKeys in the form that is sent; nil if it is missing or invalid.
 func (l *loader) tailValue(name string, n yamlnode.Node) json.RawMessage {
 	if n.IsZero() {
 		return nil
@@ -132,7 +132,7 @@ func (l *loader) tailValue(name string, n yamlnode.Node) json.RawMessage {
 	return n.JSON(nil)
 }
 
-// number is a number as it is written, or, where JSON does not write it so, as JSON does.
+// number keeps the spelling of a number, unless JSON does not allow it.
 func number(n yamlnode.Node, value float64) json.RawMessage {
 	if n.IsScalar() {
 		if written := strings.TrimPrefix(n.Written(), "+"); json.Valid([]byte(written)) {
@@ -239,7 +239,7 @@ func fieldsOf(of *NamedService) fields {
 	}
 }
 
-// find is the field of a name, which may be written in camelCase or in snake_case; "" where there is none.
+// find returns the field with a name in camelCase or snake_case; "" if there is none.
 func find(name string, among iter.Seq[string]) string {
 	for one := range among {
 		if camelCase(one) == camelCase(name) {

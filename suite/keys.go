@@ -91,8 +91,8 @@ func suiteBlock() shape.Block {
 	}
 }
 
-// partBlock is a file that another includes. Only the suite itself says what a run is, where its requests go and what
-// it may cost.
+// partBlock has the keys of an included file. Only the suite itself may say what a run is, where its
+// requests go and what it may cost.
 func partBlock() shape.Block {
 	return suiteBlock().Only(
 		"version",

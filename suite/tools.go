@@ -86,7 +86,7 @@ func toolResultBlock() shape.Block {
 	}
 }
 
-// tooling reads what a prompt says of functions that the model may call.
+// tooling reads the keys of a prompt about functions that the model may call.
 func (l *loader) tooling(m yamlnode.Map, p *Prompt) {
 	t := toolReader{loader: l, prompt: p, names: map[string]diag.Pos{}}
 	for _, key := range []string{"toolChoice", "toolResults", "maxSteps"} {

@@ -1,5 +1,5 @@
-// Package tool holds the nouns of function calling: what a model may call, what it called, and what came back. It
-// knows no protocol.
+// Package tool has the types of function calling: declarations, calls and results. They are independent of
+// any protocol.
 package tool
 
 import "encoding/json"
@@ -8,11 +8,11 @@ import "encoding/json"
 type Declaration struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Parameters is a JSON Schema of the arguments, as the suite gives it; nil: there are none.
+	// Parameters is the JSON Schema of the arguments, as written in the suite; nil means no arguments.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
-// ChoiceMode says whether the model has to call a function.
+// ChoiceMode says whether the model must call a function.
 type ChoiceMode string
 
 // Modes of a Choice.
@@ -22,33 +22,34 @@ const (
 	Required ChoiceMode = "required" // at least one call
 )
 
-// Choice says whether the model has to call a function. The zero Choice leaves it to the service's default.
+// Choice says whether the model must call a function. The zero Choice leaves it to the service's default.
 type Choice struct {
 	Mode ChoiceMode `json:"mode,omitempty"`
-	// Name is the one function that is called; "" leaves the function to the model.
+	// Name is the one function that the model must call; "" leaves the function to the model.
 	Name string `json:"name,omitempty"`
 }
 
-// Call is a function that a model, or an application, called.
+// Call is a function call of a model or an application.
 type Call struct {
-	// ID is the service's name for the call, which its result repeats; "" where the service gives none.
+	// ID is the service's id of the call, which its result repeats; "" if the service gives none.
 	ID   string `json:"id,omitempty"`
 	Name string `json:"name"`
-	// Args is a JSON object; nil: the call has no arguments. Anything else that the model wrote is a JSON string.
+	// Args is a JSON object; nil means no arguments. A JSON string has arguments that the model did not
+	// write as an object.
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
-// Result is what a call came to, as the suite answers it.
+// Result is the result of a call, as the suite defines it.
 type Result struct {
 	ID   string `json:"id,omitempty"` // of the call
 	Name string `json:"name"`
 	Text string `json:"text"`
-	// Failed says that the call could not be carried out: Text says why, and the model gets it as an error.
+	// Failed means that the call failed. The model gets Text as an error.
 	Failed bool `json:"failed,omitempty"`
 }
 
-// Response is the result as the model gets it. A text that is a JSON object stays one; any other is in an object, as
-// `result`. The text of a failed call is its `error`.
+// Response returns the result in the form that the model gets. A text that is a JSON object stays as it is.
+// Other texts become the member `result` of an object, or `error` for a failed call.
 func (r *Result) Response() json.RawMessage {
 	var object map[string]json.RawMessage
 	if !r.Failed && json.Unmarshal([]byte(r.Text), &object) == nil && object != nil {
@@ -59,7 +60,7 @@ func (r *Result) Response() json.RawMessage {
 		key = "error"
 	}
 	data, err := json.Marshal(map[string]string{key: r.Text})
-	if err != nil { // texts always encode
+	if err != nil { // a map of strings always encodes
 		panic(err)
 	}
 	return data

@@ -39,8 +39,8 @@ func Parse(raw []byte) (Value, error) {
 	return valueOf(v, 1)
 }
 
-// ParseDict reads an object of JSON as variables. Everything but lists and objects becomes a text as it is written, and
-// null the empty text. The error is one of Parse, or ErrObject.
+// ParseDict parses a JSON object as variables. Everything except lists and objects becomes a text in its
+// spelling, and null the empty text. The error is one of Parse, or ErrObject.
 func ParseDict(raw []byte) (Dict, error) {
 	v, err := parsed(raw)
 	switch {
@@ -127,7 +127,7 @@ func members(v gjson.Result, depth int, take func(name string, value Value) (twi
 	return err
 }
 
-// Written is a value as a variable of its own: a list or an object, or a text as it is written.
+// Written returns a value in the form of a variable: a list, an object, or the spelling of any other value.
 func Written(v Value) Value {
 	switch v := v.(type) {
 	case Number:

@@ -1,4 +1,4 @@
-// Package variable is what the variables of cases and templates hold.
+// Package variable has the types of values in the variables of cases and templates.
 package variable
 
 import (
@@ -13,13 +13,13 @@ import (
 // a Value too. A number outside of a list or an object is a string, so that it stays as written.
 type Value any
 
-// Number is a number as it is written, digit by digit: 1.10. JSON can spell it so.
+// Number is a number in its spelling: 1.10 stays 1.10. JSON can represent it without change.
 type Number string
 
-// Boolean is true or false as it is written, which in YAML may be True.
+// Boolean is a boolean in its spelling, which in YAML may be True.
 type Boolean string
 
-// Null is no value, as it is written: `null` or `~` in YAML, nothing in JSON.
+// Null is null in its spelling: `null` or `~` in YAML, nothing in JSON.
 type Null string
 
 // List is several values. It prints as JSON.
@@ -40,7 +40,7 @@ type Dict map[string]Value
 // True reports whether a truth value is true.
 func (b Boolean) True() bool { return b == "true" || b == "True" || b == "TRUE" }
 
-// Get is the value of a member; false when there is none of that name.
+// Get returns the value of a member; false when there is none of that name.
 func (o Object) Get(name string) (Value, bool) {
 	for _, m := range o {
 		if m.Name == name {
@@ -133,8 +133,9 @@ func (d Dict) MarshalJSON() ([]byte, error) { return form{}.append(nil, d), nil 
 // JSON is a value as JSON. Objects keep their order, a Dict is sorted.
 func JSON(v Value) string { return string(form{}.append(nil, v)) }
 
-// Texts is a value in the form that identifies cases from run to run, whatever types their values have. It is JSON with
-// sorted keys, where everything but lists and objects is a text as it is written.
+// Texts returns a value in the form that identifies cases from run to run, whatever the types of their
+// values. It is JSON with sorted keys, in which everything except lists and objects is a text in its
+// spelling.
 func Texts(v Value) string { return string(AppendTexts(nil, v)) }
 
 // AppendTexts appends what Texts gives.

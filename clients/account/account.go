@@ -1,4 +1,5 @@
-// Package account is how the clients of vendors reach a service, and what opens it.
+// Package account has the settings with which a vendor's client reaches a service: address, credentials and
+// headers.
 package account
 
 import (
@@ -6,30 +7,31 @@ import (
 	"net/http"
 )
 
-// Account says where a service is and how to talk to it.
+// Account has the address of a service and its credentials.
 type Account struct {
 	BaseURL string      // Required. Without a trailing slash or with one
 	Key     string      // Optional: sent where the protocol wants it
 	Tokens  TokenSource // Optional: access tokens, sent as bearer tokens instead of a key
-	// Headers go with every request. Optional.
+	// Headers are sent with every request. Optional.
 	Headers http.Header
-	// Secrets are further texts that must not show, such as values of headers. Optional.
+	// Secrets are further texts to mask in errors, such as values of headers. Optional.
 	Secrets     []string
-	Path        string // Optional: the path below BaseURL instead of the protocol's, in which {model} is the model
+	Path        string // Optional: replaces the protocol's path below BaseURL; {model} stands for the model
 	UserAgent   string // Optional
-	Connections int    // Optional: idle connections to keep; at least the concurrency
-	ToEmulator  bool   // Optional: say to evalrun's emulator which trial a request is
-	// MaxTokensField is the field of the most output tokens for servers of chat completions that know another than
-	// max_completion_tokens. Optional; other protocols have one field.
+	Connections int    // Optional: idle connections to keep; should be at least the concurrency
+	ToEmulator  bool   // Optional: tell evalrun's emulator which trial a request belongs to
+	// MaxTokensField names the field with the limit of output tokens, for chat-completions servers that do
+	// not know max_completion_tokens. Optional; other protocols ignore it.
 	MaxTokensField string
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
 }
 
-// TokenSource hands out access tokens. The errors are *eval.Error.
+// TokenSource hands out access tokens. Its errors are *eval.Error.
 type TokenSource interface {
-	// Token is one that is good as far as is known.
+	// Token returns a token that has not expired.
 	Token(ctx context.Context) (string, error)
-	// Renew replaces one that the service refused; false when that is of no use, since it is new.
+	// Renew replaces a token that the service refused. It returns false when the token is new, so that
+	// another one would not help.
 	Renew(ctx context.Context, refused string) (bool, error)
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// ParseResponse decodes a message: a whole one, or a stream of server-sent events that was kept in a file. Fields and
-// blocks that it does not know are kept. The error is an *eval.Error.
+// ParseResponse decodes a message: a complete one, or a recorded stream of server-sent events. It keeps
+// fields and blocks that it does not know. The error is an *eval.Error.
 func ParseResponse(data []byte) (*eval.Response, error) {
 	return wire.ParseKept(data, &assembly{},
 		&wire.Whole{Noun: "a message", Field: "content", Other: []string{"role"}, Read: message})
 }
 
-// message reads a whole message.
 func message(f wire.Fields) (*eval.Response, error) {
 	var out eval.Response
 	var reason wire.Word
@@ -43,7 +42,7 @@ func message(f wire.Fields) (*eval.Response, error) {
 	return &out, nil
 }
 
-// takeBlocks takes the content of a message, which some gateways write as a text.
+// takeBlocks reads the content of a message. Some gateways write it as a text instead of a list of blocks.
 func takeBlocks(f wire.Fields) ([]json.RawMessage, error) {
 	var blocks []json.RawMessage
 	content := f["content"]
@@ -57,7 +56,6 @@ func takeBlocks(f wire.Fields) ([]json.RawMessage, error) {
 	return []json.RawMessage{wire.Object("type", wire.Quoted("text"), "text", wire.Quoted(text))}, nil
 }
 
-// candidate reads the blocks of a message, and what it says of its end.
 func candidate(blocks []json.RawMessage, reason string, f wire.Fields) (eval.Candidate, error) {
 	var out eval.Candidate
 	var pieces wire.Pieces
@@ -89,7 +87,7 @@ func candidate(blocks []json.RawMessage, reason string, f wire.Fields) (eval.Can
 	return out, nil
 }
 
-// block reads a block into the parts of the answer; more reports whether the answer has more than text.
+// block converts a block to a part of the answer. more reports whether the block has more than text.
 func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 	f := wire.Fields{}
 	if wire.Read(raw, &f) != nil {
@@ -124,8 +122,8 @@ func block(raw json.RawMessage, to *wire.Pieces) (more bool, err error) {
 	return true, to.Size()
 }
 
-// readUsage reads the service's record of what an answer cost; nil when there is none that could be true. Its input
-// leaves out what was read from a cache or written to one.
+// readUsage returns nil when the record has no plausible number. The service counts tokens read from or
+// written to a cache apart from the input.
 func readUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
 	var input, written wire.LenientInt
@@ -135,7 +133,7 @@ func readUsage(f wire.Fields) *eval.Usage {
 	known := wire.TakeCount(f, &c.Output, "output_tokens")
 	wire.TakeDetail(f, "output_tokens_details", &c.Reasoning, "thinking_tokens")
 	wire.DropZeros(f)
-	if written > 0 { // which costs more than other input
+	if written > 0 { // costs more than other input
 		f["cache_creation_input_tokens"] = wire.Encode(written)
 	}
 	c.Input = input + written + c.Cached

@@ -15,23 +15,23 @@ import (
 // maxBlocks bounds the blocks of a message.
 const maxBlocks = 100_000
 
-// assembly puts a message together from its events.
+// assembly builds a message from its events.
 type assembly struct {
 	fields wire.MergedValue // of the message, blocks and usage left out
 	usage  wire.MergedValue
 	blocks map[int]*growing
-	ended  bool // it says why it ended
-	kept   int  // bytes, about
+	ended  bool // there was a stop reason or message_stop
+	kept   int  // approximate bytes
 }
 
-// growing is a block that more events may continue.
+// growing is a block that later events may continue.
 type growing struct {
 	start                 wire.Fields
 	text, thinking, input strings.Builder
 	rest                  wire.MergedValue // what else pieces add
 }
 
-// Add takes in an event and reports whether there was text in it.
+// Add adds an event and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	f, err := wire.DecodeAnswer(data, "type", "content")
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	if text, err = a.event(kind, f); err != nil {
 		return text, wire.Misshapen(err, data)
 	}
-	if a.kept += len(data); a.kept > 4*wire.MaxResponseBytes { // an event takes several times the text in it
+	if a.kept += len(data); a.kept > 4*wire.MaxResponseBytes { // an event is several times as long as the text in it
 		return text, eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
 	}
 	return text, nil
@@ -58,7 +58,7 @@ func (a *assembly) event(kind string, f wire.Fields) (text bool, err error) {
 			return false, err
 		}
 		return false, a.take(message)
-	case "message": // a whole answer, although the request is for a stream
+	case "message": // a complete answer instead of a stream
 		return true, a.take(f)
 	case "content_block_start", "content_block_delta":
 		return a.piece(f)
@@ -72,10 +72,10 @@ func (a *assembly) event(kind string, f wire.Fields) (text bool, err error) {
 	case "message_stop":
 		a.ended = true
 	}
-	return false, nil // a ping, the end of a block, or an event that is not known yet
+	return false, nil // a ping, the end of a block, or unknown
 }
 
-// take takes in members of the message.
+// take adds members of the message; later ones replace earlier ones.
 func (a *assembly) take(f wire.Fields) error {
 	var blocks []json.RawMessage
 	var usage wire.Fields
@@ -97,7 +97,7 @@ func (a *assembly) take(f wire.Fields) error {
 	return nil
 }
 
-// piece begins a block, or adds to one.
+// piece begins a block, or continues one.
 func (a *assembly) piece(f wire.Fields) (text bool, err error) {
 	var index wire.LenientInt
 	var start, delta wire.Fields
@@ -121,7 +121,6 @@ func (a *assembly) piece(f wire.Fields) (text bool, err error) {
 	return b.add(delta)
 }
 
-// add adds a piece to the block.
 func (b *growing) add(delta wire.Fields) (text bool, err error) {
 	var kind, said, thought, input string
 	var citation json.RawMessage
@@ -145,7 +144,7 @@ func (b *growing) add(delta wire.Fields) (text bool, err error) {
 	return said != "", nil
 }
 
-// whole is the block as if it had come in one piece.
+// whole returns the block as an answer without a stream would have it.
 func (b *growing) whole() json.RawMessage {
 	f := maps.Clone(b.start)
 	if f == nil {
@@ -154,7 +153,7 @@ func (b *growing) whole() json.RawMessage {
 	grow := func(name string, more *strings.Builder) {
 		if more.Len() > 0 {
 			var begun string
-			_ = wire.Read(f[name], &begun) // of another type: replaced
+			_ = wire.Read(f[name], &begun) // a value of another type is replaced
 			f[name] = wire.Quoted(begun + more.String())
 		}
 	}
@@ -178,10 +177,10 @@ func (b *growing) whole() json.RawMessage {
 	return json.RawMessage(append(wire.AppendMembers(out, f), '}'))
 }
 
-// Finished reports whether the message says why it ended.
+// Finished reports whether there was a stop reason.
 func (a *assembly) Finished() bool { return a.ended }
 
-// Response is the whole message. One without an end is an error, whatever else ended the stream.
+// Response returns the complete message. A stream that ends early is an error.
 func (a *assembly) Response() (*eval.Response, error) {
 	if !a.ended {
 		return nil, eval.Errorf(eval.KindTruncated, "the stream ends before its message does")

@@ -13,30 +13,30 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// maxTokens is the largest number of tokens that can be true, and maxCalls is how many tool calls an answer may list.
+// A larger number of tokens cannot be true, and a longer list of tool calls is refused.
 const (
 	maxTokens = 1 << 40
 	maxCalls  = 10_000
 )
 
-// answer is what an application answered, as far as it says so.
+// answer is the answer of an application, with the parts that it gave.
 type answer struct {
 	text   string
 	calls  []tool.Call
 	usage  *eval.Usage
-	reason string          // its own word; "" when it gives none
-	raw    json.RawMessage // the whole of it, nil where it is only a text
+	reason string          // the application's own word; "" when it gives none
+	raw    json.RawMessage // the whole answer as JSON, nil if it is only a text
 }
 
-// response is the answer as scorers see it.
 func (a *answer) response() *eval.Response {
 	c := Candidate(a.text, a.calls, a.reason)
 	c.Raw = a.raw
 	return &eval.Response{Candidates: []eval.Candidate{c}, Usage: a.usage}
 }
 
-// Candidate is the answer of an application: its text, its tool calls, and its own word for why the answer ended, ""
-// when it gives none. Calls come first: an application made them on its way to the text.
+// Candidate builds a candidate from the parts of an application's answer. word is its own word for why the
+// answer ended, "" when it gives none. Calls come before the text, because an application makes them on its
+// way to it.
 func Candidate(text string, calls []tool.Call, word string) eval.Candidate {
 	c := eval.Candidate{Text: text}
 	if word == "" && text == "" && len(calls) > 0 {
@@ -52,7 +52,7 @@ func Candidate(text string, calls []tool.Call, word string) eval.Candidate {
 	return c
 }
 
-// reasons are the usual words for why an answer ended, and what evalrun calls them.
+// reasons maps the words that applications and vendors use to finish reasons.
 var reasons = map[string]string{
 	"": "STOP", "stop": "STOP", "end_turn": "STOP", "stop_sequence": "STOP", "completed": "STOP", "done": "STOP",
 	"length": eval.CutReason, "max_tokens": eval.CutReason, "max_output_tokens": eval.CutReason,
@@ -60,7 +60,7 @@ var reasons = map[string]string{
 	"content_filter": "SAFETY", "refusal": "SAFETY",
 }
 
-// finish is the finish reason for an application's word, and the word itself where it is another one.
+// finish returns the finish reason for an application's word. vendor is the word itself when it differs.
 func finish(word string) (reason, vendor string) {
 	reason = reasons[strings.ToLower(word)]
 	if upper := strings.ToUpper(word); reason == "" && slices.Contains(eval.BlockReasons, upper) {
@@ -72,7 +72,7 @@ func finish(word string) (reason, vendor string) {
 	return reason, vendor
 }
 
-// textOf is a value as a text: a string as it is, nothing for null, and any other as JSON.
+// textOf returns a string as it is, nothing for null, and any other value as JSON.
 func textOf(raw json.RawMessage) string {
 	var text *string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
@@ -88,13 +88,13 @@ func deref(text *string) string {
 	return *text
 }
 
-// errorOf is what the `error` of an answer says, "" when it says nothing: null, false, an empty text or an empty
-// object are no error. Of an object it is the message, if there is one.
+// errorOf returns the text of the `error` of an answer, for an object its message. It returns "" for null,
+// false, an empty text or an empty object, which applications send when nothing failed.
 func errorOf(raw json.RawMessage) string {
 	var object struct {
 		Message json.RawMessage `json:"message"`
 	}
-	_ = json.Unmarshal(raw, &object) // no object has no message
+	_ = json.Unmarshal(raw, &object) // anything but an object leaves it empty
 	switch text := strings.TrimSpace(cmp.Or(textOf(object.Message), textOf(raw))); text {
 	case "false", "{}", "[]":
 		return ""
@@ -105,7 +105,7 @@ func errorOf(raw json.RawMessage) string {
 
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil { // only JSON comes here
+	if json.Compact(&b, raw) != nil { // raw is always JSON here
 		return raw
 	}
 	return b.Bytes()
@@ -116,7 +116,8 @@ func isNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || string(raw) == "null"
 }
 
-// readCalls reads a list of {name, args, id}. null is none; an `args` that is missing or null has no arguments.
+// readCalls reads a list of {name, args, id}. null is an empty list; missing or null `args` mean no
+// arguments.
 func readCalls(raw json.RawMessage) ([]tool.Call, error) {
 	if isNull(raw) {
 		return nil, nil
@@ -139,14 +140,14 @@ func readCalls(raw json.RawMessage) ([]tool.Call, error) {
 	return out, nil
 }
 
-// readCall reads one call, which is at a place of the answer.
+// readCall names the position `at` in its errors.
 func readCall(raw json.RawMessage, at string) (tool.Call, error) {
 	var w struct {
 		ID   wire.Word       `json:"id"`
 		Name *string         `json:"name"`
 		Args json.RawMessage `json:"args"`
 
-		Arguments json.RawMessage `json:"arguments"` // in other lists what Args is here; a call without arguments would hide it
+		Arguments json.RawMessage `json:"arguments"` // other formats name Args so; without this field a call would silently lose its arguments
 		Input     json.RawMessage `json:"input"`
 	}
 	err := json.Unmarshal(raw, &w)
@@ -170,12 +171,13 @@ func readCall(raw json.RawMessage, at string) (tool.Call, error) {
 	return out, nil
 }
 
-// misshapen is the error of a part of an answer that is not what it has to be.
+// misshapen returns the error for a part of an answer that has the wrong type.
 func misshapen(at, want string, raw json.RawMessage) error {
 	return eval.Errorf(eval.KindMalformed, "`%s` in the answer has to be %s: %s", at, want, wire.Excerpt(raw))
 }
 
-// usageKeys are the numbers of a usage, the names that mean the same together.
+// usageKeys lists the names of each number in a usage, in camelCase, in snake_case and as the service
+// spells it.
 var usageKeys = [][]string{
 	{"inputTokens", "promptTokens", "input_tokens", "prompt_tokens", "promptTokenCount"},
 	{"outputTokens", "completionTokens", "output_tokens", "completion_tokens", "candidatesTokenCount"},
@@ -184,9 +186,8 @@ var usageKeys = [][]string{
 	{"reasoningTokens", "reasoning_tokens", "thoughtsTokenCount"},
 }
 
-// readUsage reads {inputTokens, outputTokens, totalTokens, cachedTokens, reasoningTokens}, in camelCase, in snake_case
-// or in the service's own words. promptTokens and completionTokens are other words for the first two. It returns nil
-// when there is none of them. Its source is "" where the number of output tokens is missing.
+// readUsage reads the numbers of usageKeys. It returns nil when all are missing. The source of the usage is
+// "" when the number of output tokens is missing.
 func readUsage(raw json.RawMessage) (*eval.Usage, error) {
 	if isNull(raw) {
 		return nil, nil
@@ -209,7 +210,7 @@ func readUsage(raw json.RawMessage) (*eval.Usage, error) {
 	return usageOf(n, eval.NewExtra(f)), nil
 }
 
-// takeTokens takes a number of tokens out of a record, where it is there.
+// takeTokens moves a number of tokens from f to `to`, if f has it.
 func takeTokens(f wire.Fields, name string, to **int) error {
 	raw := f[name]
 	if isNull(raw) {
@@ -224,7 +225,7 @@ func takeTokens(f wire.Fields, name string, to **int) error {
 	return nil
 }
 
-// usageOf adds up the numbers of a record, in the order of usageKeys.
+// usageOf makes a usage of the numbers, in the order of usageKeys.
 func usageOf(n [5]*int, extra eval.Extra) *eval.Usage {
 	at := func(i int) int {
 		if n[i] == nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Echo answers with the prompt.
+// Echo answers with the prompt, for suites that test their templates without a model.
 type Echo struct{}
 
-// Generate answers with the text of the last turn.
+// Generate returns the text of the last turn.
 func (Echo) Generate(_ context.Context, call *eval.Call) (*eval.Response, error) {
 	text := ""
 	if n := len(call.Contents); n > 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/evalrun/evalrun/internal/secret"
 )
 
-// unshown takes secrets out of an answer once more, now that it is read: pieces of a stream are joined, and escapes
-// of JSON are resolved. What held one in pieces is not kept as it came: reading it again would put the pieces
-// together.
+// unshown masks secrets in a parsed answer, since joining chunks or resolving JSON escapes can bring one
+// together. An answer with such a secret loses its raw form: reading that again would bring the secret
+// back.
 func unshown(resp *eval.Response, hidden *secret.Set) *eval.Response {
 	for i := range resp.Candidates {
 		c := &resp.Candidates[i]
@@ -30,10 +30,9 @@ func unshown(resp *eval.Response, hidden *secret.Set) *eval.Response {
 	return resp
 }
 
-// mask takes secrets out of texts.
 type mask struct {
 	hidden *secret.Set
-	found  bool // there was one
+	found  bool // a secret was found
 }
 
 func (m *mask) texts(all ...*string) {
@@ -44,7 +43,7 @@ func (m *mask) texts(all ...*string) {
 	}
 }
 
-// unshownError is unshown for an error, which may hold what the application says.
+// unshownError is unshown for an error, whose text may quote the application.
 func unshownError(err error, hidden *secret.Set) error {
 	var e *eval.Error
 	if !errors.As(err, &e) {

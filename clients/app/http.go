@@ -18,24 +18,25 @@ import (
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// HTTPConfig says how an endpoint is called.
+// HTTPConfig configures the client of an endpoint.
 type HTTPConfig struct {
 	Name        string // of the target, for errors
 	Reading     app.Reading
 	TLS         *tls.Config // Optional
-	Secrets     []string    // that must not show in what is returned
+	Secrets     []string    // masked in everything that is returned
 	UserAgent   string      // Optional
-	Connections int         // Optional: idle connections to keep; at least the concurrency
+	Connections int         // Optional: idle connections to keep; should be at least the concurrency
 }
 
-// HTTPClient calls an endpoint; safe for concurrent use.
+// HTTPClient calls an endpoint. It is safe for concurrent use.
 type HTTPClient struct {
 	conn      *wire.Conn
 	read      *Reader
 	userAgent string
 }
 
-// NewHTTP makes a client. It opens no connection. The expressions of the reading were checked.
+// NewHTTP returns a client without opening a connection. The expressions of the reading must have been
+// checked.
 func NewHTTP(cfg HTTPConfig) *HTTPClient {
 	transport := wire.Transport(cfg.Connections, http.ProxyFromEnvironment)
 	if cfg.TLS != nil {
@@ -49,13 +50,13 @@ func NewHTTP(cfg HTTPConfig) *HTTPClient {
 	}
 }
 
-// open is the way in that needs no login: what opens an endpoint is in its headers.
+// open needs no login, because the credentials of an endpoint are in its headers.
 type open struct{}
 
 func (open) Authenticate(*http.Request) (string, error)  { return "", nil }
 func (open) Renew(context.Context, string) (bool, error) { return false, nil }
 
-// Close gives up idle connections.
+// Close closes idle connections.
 func (h *HTTPClient) Close() { h.conn.Close() }
 
 // Generate calls the endpoint once.
@@ -109,7 +110,7 @@ func (h *HTTPClient) answer(
 	return h.read.body(body, mediaType)
 }
 
-// said is an error of a stream, which is the application's own word where an event is one and names no status.
+// said turns an error event of a stream without a status into the application's own error.
 func said(err error) error {
 	var e *eval.Error
 	if !errors.As(err, &e) || e.Kind != eval.KindStatus || e.Status != 0 {
@@ -136,9 +137,9 @@ func (h *HTTPClient) request(ctx context.Context, call *eval.Call, sent *app.HTT
 	return req, nil
 }
 
-// identify adds the headers of every request, unless the suite sets one of the same name. One is the trace that the
-// application may continue (W3C Trace Context). The other is a key by which it recognizes another attempt of the same
-// request.
+// identify adds the headers of every request, unless the suite sets them itself. Traceparent has a trace
+// that the application may continue (W3C Trace Context). By Idempotency-Key it recognizes another attempt
+// of the same request.
 func (h *HTTPClient) identify(call *eval.Call, to http.Header) {
 	set := func(name, value string) {
 		if value != "" && to[name] == nil {
@@ -146,9 +147,9 @@ func (h *HTTPClient) identify(call *eval.Call, to http.Header) {
 		}
 	}
 	var span [8]byte
-	_, _ = rand.Read(span[:]) // it never fails
+	_, _ = rand.Read(span[:]) // never fails
 	number := 1
-	if call.Live { // replies are in between
+	if call.Live { // each turn of the conversation is another request of the session
 		number = (len(call.Contents) + 1) / 2
 	}
 	accept := "application/json, text/plain;q=0.9, */*;q=0.8"

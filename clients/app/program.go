@@ -21,33 +21,33 @@ import (
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// MaxProgramOutput bounds what a program under test may write to its standard output, in bytes.
+// MaxProgramOutput bounds the standard output of a program under test, in bytes.
 const MaxProgramOutput = wire.MaxResponseBytes
 
-// ProgramConfig says how a program is run.
+// ProgramConfig configures a program under test.
 type ProgramConfig struct {
-	Shown   string // as people know it
-	Path    string // of its file; "": there is none on this machine
+	Shown   string // as messages name it
+	Path    string // of its file; "" when this machine has none
 	Args    []string
-	Env     []string      // names of private variables that it gets
-	Keys    []string      // names of variables that hold keys, which it does not get
-	Timeout time.Duration // of a call
-	// Folder finds where it runs for a call. The error is for people.
+	Env     []string      // names of private variables that it may read
+	Keys    []string      // names of variables with API keys, which it must not get
+	Timeout time.Duration // for one call
+	// Folder returns the working folder for a call. Its error is for people.
 	Folder func(*eval.Call) (string, error)
 }
 
-// ProgramClient runs a program for each call.
+// ProgramClient runs a program once per call.
 type ProgramClient struct {
 	cfg    ProgramConfig
-	hidden *secret.Set // what it gets and must not show
+	hidden *secret.Set // masks the values of Env
 }
 
-// NewProgram makes a Program. It starts nothing.
+// NewProgram returns a Program. It starts nothing.
 func NewProgram(cfg ProgramConfig) *ProgramClient {
 	return &ProgramClient{cfg, secret.OfVariables(cfg.Env)}
 }
 
-// Generate runs the program once, and ends it with all that it started when ctx is done.
+// Generate runs the program once. When ctx is done, it ends the program and every process that it started.
 func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	sent, err := call.To.Render(&app.Input{
 		Vars:     call.Vars,
@@ -83,7 +83,7 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	return unshown(a.response(), p.hidden), nil
 }
 
-// failed is the error of a program that gave no output.
+// failed returns the error for a program that gave no output.
 func (p *ProgramClient) failed(err error) error {
 	kind := eval.KindProgram
 	switch {
@@ -95,11 +95,12 @@ func (p *ProgramClient) failed(err error) error {
 	return eval.Errorf(kind, "the program %q %s", p.cfg.Shown, p.hidden.OutOf(err.Error()))
 }
 
-// outputKeys are the keys of an answer that says more than a text. An object with none of them is a text.
+// outputKeys are the keys that make an object an answer. An object without any of them is the text of the
+// answer.
 var outputKeys = []string{"text", "toolCalls", "usage", "error", "finishReason"}
 
-// readOutput reads what a program wrote: an object with one of outputKeys, or else a text without the line breaks at
-// its end.
+// readOutput reads the output of a program: an object with one of outputKeys, or else a text, without line
+// breaks at its end.
 func readOutput(out []byte, hidden *secret.Set) (*answer, error) {
 	out = bytes.TrimPrefix(out, []byte("\xEF\xBB\xBF"))
 	switch {
@@ -118,7 +119,8 @@ func readOutput(out []byte, hidden *secret.Set) (*answer, error) {
 	return &answer{text: strings.TrimRight(string(out), "\r\n")}, nil
 }
 
-// objectOf is the object that a program wrote, nil for anything else, and whether it has one of outputKeys.
+// objectOf returns nil for output that is not an object. isAnswer says whether the object has one of
+// outputKeys.
 func objectOf(out []byte) (f wire.Fields, isAnswer bool) {
 	if bytes.TrimSpace(out)[0] != '{' || json.Unmarshal(out, &f) != nil {
 		return nil, false
@@ -131,8 +133,8 @@ func objectOf(out []byte) (f wire.Fields, isAnswer bool) {
 	return f, false
 }
 
-// misspelled is the error of an object with a key such as `tool_calls`. Read as a text, or left out, the answer would
-// have no calls, and the scorer `toolCalls: none` would pass.
+// misspelled returns an error for an object with a key such as `tool_calls`. If it were read as a text, or
+// the key were ignored, the answer would have no calls, and the scorer `toolCalls: none` would pass.
 func misspelled(f wire.Fields) error {
 	for _, found := range slices.Sorted(maps.Keys(f)) {
 		for _, key := range outputKeys {
@@ -145,10 +147,10 @@ func misspelled(f wire.Fields) error {
 	return nil
 }
 
-// readAnswer reads an object of outputKeys.
+// readAnswer reads an object with outputKeys.
 func readAnswer(raw []byte) (a *answer, err error) {
 	f := wire.Fields{}
-	if err := wire.Decode(raw, &f); err != nil { // too many values, or too deep
+	if err := wire.Decode(raw, &f); err != nil { // it may have too many values or levels
 		return nil, err
 	}
 	if said := errorOf(f["error"]); said != "" {
@@ -167,10 +169,10 @@ func readAnswer(raw []byte) (a *answer, err error) {
 	return a, cmp.Or(inCalls, inUsage)
 }
 
-// maxSaid bounds what an error keeps of an application's own words, in code points.
+// maxSaid bounds how much of an application's message an error quotes, in code points.
 const maxSaid = 1000
 
-// saidError is the error of an application that says itself that it failed.
+// saidError returns the error of an application that reports its own failure.
 func saidError(said string) error {
 	if utf8.RuneCountInString(said) > maxSaid {
 		said = string([]rune(said)[:maxSaid]) + "..."

@@ -17,20 +17,20 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Reader makes an answer of what an endpoint sends; safe for concurrent use.
+// Reader extracts an answer from the replies of an endpoint. It is safe for concurrent use.
 type Reader struct {
 	answer, calls, reason, usage, failure *expression
 
 	stream bool
 }
 
-// expression is one of jq; nil where the suite has none.
+// expression is a jq expression of the suite; nil where the suite has none.
 type expression struct {
 	name, source string
 	compiled     *jq.Code
 }
 
-// NewReader compiles the expressions, which were checked with the suite.
+// NewReader compiles the expressions, which must have been checked with the suite.
 func NewReader(r app.Reading) *Reader {
 	compile := func(name, source string) *expression {
 		if source == "" {
@@ -50,7 +50,8 @@ func NewReader(r app.Reading) *Reader {
 	}
 }
 
-// first is an expression that needs JSON, nil when none does.
+// first returns an expression to name in the error for a reply that is not JSON, nil if no expression needs
+// JSON.
 func (r *Reader) first() *expression {
 	for _, e := range []*expression{r.answer, r.calls, r.reason, r.usage, r.failure} {
 		if e != nil {
@@ -60,13 +61,13 @@ func (r *Reader) first() *expression {
 	return nil
 }
 
-// values are what the expression gives for a response, as JSON; null is nothing.
+// values returns the results for a reply as JSON, without nulls.
 func (e *expression) values(v any, data []byte) ([]json.RawMessage, error) {
 	out, _, err := e.run(v, data)
 	return out, err
 }
 
-// texts are what the expression gives for a response as jq -r writes it; null is nothing.
+// texts returns the results for a reply as `jq -r` prints them, without nulls.
 func (e *expression) texts(v any, data []byte) ([]string, error) {
 	var out []string
 	room := wire.MaxResponseBytes
@@ -86,13 +87,13 @@ func (e *expression) texts(v any, data []byte) ([]string, error) {
 	return out, nil
 }
 
-// isNothing reports whether a result is null, or NaN, which JSON has no number for: written, it would be an empty text.
+// isNothing counts NaN as null: JSON has no number for it, and it would be written as an empty text.
 func isNothing(v any) bool {
 	f, number := v.(float64)
 	return v == nil || number && math.IsNaN(f)
 }
 
-// failed is the error of a run, nil for nil.
+// failed wraps an error of jq; nil stays nil.
 func (e *expression) failed(err error, data []byte) error {
 	var bound jq.BoundError
 	switch {
@@ -104,7 +105,6 @@ func (e *expression) failed(err error, data []byte) error {
 	return e.error("does not fit the response (%s): %s", wire.Excerpt([]byte(err.Error())), wire.Excerpt(data))
 }
 
-// written is the error of a result that was written, nil when it was.
 func (e *expression) written(err error, room int) error {
 	switch {
 	case err != nil:
@@ -115,7 +115,7 @@ func (e *expression) written(err error, room int) error {
 	return nil
 }
 
-// run is values, and whether there was null among them.
+// run returns the values, and whether there was a null among them.
 func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool, err error) {
 	room := wire.MaxResponseBytes
 	for value, err := range e.compiled.Run(v) {
@@ -135,7 +135,7 @@ func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool,
 	return out, nulls, nil
 }
 
-// error is about what the expression gives. Another attempt would not help.
+// error returns an error that is permanent, because another attempt would have the same result.
 func (e *expression) error(format string, args ...any) error {
 	message := fmt.Sprintf("the jq of `%s`, %s, ", e.name, wire.Excerpt([]byte(e.source))) + fmt.Sprintf(format, args...)
 	return &eval.Error{Kind: eval.KindMalformed, Message: message, Permanent: true}
@@ -145,7 +145,7 @@ func (e *expression) nothing(data []byte) error {
 	return e.error("finds nothing in the response: %s", wire.Excerpt(data))
 }
 
-// meansJSON reports whether an answer is meant to be JSON: by its media type, or where it has none, by how it begins.
+// meansJSON decides by the media type, and without one by the first character.
 func meansJSON(mediaType string, data []byte) bool {
 	if mediaType == "" {
 		return strings.IndexByte("{[", bytes.TrimSpace(data)[0]) >= 0
@@ -153,7 +153,7 @@ func meansJSON(mediaType string, data []byte) bool {
 	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
 }
 
-// body reads a response that came in one piece.
+// body reads a reply that came in one piece.
 func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, eval.Errorf(eval.KindMalformed, "the answer is empty")
@@ -173,8 +173,8 @@ func (r *Reader) body(data []byte, mediaType string) (*eval.Response, error) {
 	return text.response(), nil
 }
 
-// Reread reads an earlier answer again, from the whole response that is kept with it. The expressions may have changed
-// since then. The error is an *eval.Error.
+// Reread reads an answer again from the raw reply that is kept with it, since the expressions of the suite
+// may have changed. The error is an *eval.Error.
 func (r *Reader) Reread(before *eval.Response) (*eval.Response, error) {
 	if len(before.Candidates) != 1 || before.Blocked() != "" && before.Candidates[0].Raw == nil {
 		return before, nil
@@ -201,13 +201,13 @@ func (r *Reader) reread(was *eval.Candidate) (*eval.Response, error) {
 		return text.response(), nil
 	case r.stream:
 		return r.events(was.Raw)
-	case r.answer == nil && bytes.Equal(compact([]byte(was.Text)), compact(was.Raw)): // it keeps its line breaks
+	case r.answer == nil && bytes.Equal(compact([]byte(was.Text)), compact(was.Raw)): // the text keeps its line breaks
 		return r.body([]byte(was.Text), "application/json")
 	}
 	return r.body(compact(was.Raw), "application/json")
 }
 
-// events reads the kept events of a stream.
+// events reads the recorded events of a stream.
 func (r *Reader) events(raw json.RawMessage) (*eval.Response, error) {
 	var events []json.RawMessage
 	if json.Unmarshal(raw, &events) != nil {
@@ -222,7 +222,7 @@ func (r *Reader) events(raw json.RawMessage) (*eval.Response, error) {
 	return out.response()
 }
 
-// unquoted is the data of an event: where it is no JSON, or a text in quotes, it is kept as a text.
+// unquoted returns the data of an event. Events that are not JSON were recorded as JSON strings.
 func unquoted(event json.RawMessage) []byte {
 	var text string
 	if json.Unmarshal(event, &text) == nil {
@@ -231,7 +231,7 @@ func unquoted(event json.RawMessage) []byte {
 	return compact(event)
 }
 
-// named is a media type for people.
+// named returns a media type as messages name it.
 func named(mediaType string) string {
 	if mediaType == "" {
 		return "a text"
@@ -239,14 +239,14 @@ func named(mediaType string) string {
 	return mediaType
 }
 
-// json reads a JSON response. What cannot be read as an answer is kept with the error.
+// json reads a JSON reply. When it cannot be read as an answer, the error keeps the reply.
 func (r *Reader) json(v any, data []byte) (*eval.Response, error) {
 	resp, err := r.whole(v, data)
 	return resp, keeping(err, data)
 }
 
-// keeping is an error that keeps what came, which is JSON; nil for nil. What the application says of its own failure
-// is no answer.
+// keeping adds the JSON of the reply to an error. It leaves out the application's own failures, which are
+// not answers.
 func keeping(err error, came []byte) error {
 	e := eval.AsError(err)
 	if e == nil || e.Kind == eval.KindApp {
@@ -274,29 +274,28 @@ func (r *Reader) whole(v any, data []byte) (*eval.Response, error) {
 	return p.response(strings.Join(p.texts, "\n"), compact(data)), nil
 }
 
-// piece is what the expressions give for a response, or for an event of a stream.
+// piece has the results of all expressions for a reply, or for one event of a stream.
 type piece struct {
 	texts  []string
 	calls  []tool.Call
-	called bool // the expression of calls gave something, if only an empty list
+	called bool // the expression for calls gave a result, possibly an empty list
 	reason string
 	usage  *eval.Usage
 }
 
-// endsInCalls reports whether the answer is one of calls that the caller is to carry out, so that it needs no text.
-// Calls that the application has made on its way are none.
+// endsInCalls reports whether the answer ends in calls for the caller to carry out, so that it needs no
+// text. Calls that the application made on its way do not count.
 func (p *piece) endsInCalls() bool {
 	reason, _ := finish(p.reason)
 	return len(p.calls) > 0 && reason == "TOOL_CALLS"
 }
 
-// response is the answer with a text, raw being the whole of it as it came.
 func (p *piece) response(text string, raw json.RawMessage) *eval.Response {
 	a := answer{text: text, calls: p.calls, usage: p.usage, reason: p.reason, raw: raw}
 	return a.response()
 }
 
-// piece applies the expressions.
+// piece applies all expressions.
 func (r *Reader) piece(v any, data []byte) (p piece, err error) {
 	if why := jq.Unreadable(v); why != "" {
 		return p, eval.Errorf(eval.KindMalformed, "the answer holds %s: %s", why, wire.Excerpt(data))
@@ -317,7 +316,7 @@ func (r *Reader) piece(v any, data []byte) (p piece, err error) {
 	return p, err
 }
 
-// failed is the error that the application reports, nil when it reports none.
+// failed returns the error that the application reports, nil when it reports none.
 func (r *Reader) failed(v any, data []byte) error {
 	if r.failure == nil {
 		return nil
@@ -334,7 +333,6 @@ func (r *Reader) failed(v any, data []byte) error {
 	return nil
 }
 
-// texts are what the answer says.
 func (r *Reader) texts(v any, data []byte) ([]string, error) {
 	if r.answer == nil {
 		return nil, nil
@@ -342,7 +340,7 @@ func (r *Reader) texts(v any, data []byte) ([]string, error) {
 	return r.answer.texts(v, data)
 }
 
-// toolCalls are the calls of a response, given as a list or one by one; found says that there was something, if only
+// toolCalls accepts a list of calls or single calls. found says that the expression had a result, possibly
 // an empty list.
 func (r *Reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, err error) {
 	if r.calls == nil {
@@ -366,7 +364,7 @@ func (r *Reader) toolCalls(v any, data []byte) (calls []tool.Call, found bool, e
 	return calls, len(values) > 0 || !nulls, nil
 }
 
-// finished is the word for why the answer ended, "" when it is not there.
+// finished returns the word for why the answer ended, "" when the reply has none.
 func (r *Reader) finished(v any, data []byte) (string, error) {
 	if r.reason == nil {
 		return "", nil
@@ -382,7 +380,7 @@ func (r *Reader) finished(v any, data []byte) (string, error) {
 	return textOf(last), nil
 }
 
-// used is what the response says it cost, nil when it does not.
+// used returns the usage in the reply, nil when it has none.
 func (r *Reader) used(v any, data []byte) (*eval.Usage, error) {
 	if r.usage == nil {
 		return nil, nil

@@ -11,17 +11,17 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// assembly puts an answer together from the events of a stream.
+// assembly joins the events of a stream into an answer.
 type assembly struct {
 	*Reader
 	text   strings.Builder
-	all    piece // but for the texts
-	found  bool  // there was a text, if only an empty one
+	all    piece // everything but the texts
+	found  bool  // there was a text, possibly an empty one
 	events []json.RawMessage
 	kept   int // bytes
 }
 
-// Add takes in the data of an event and reports whether there was text in it.
+// Add adds the data of an event and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	if !utf8.Valid(data) {
 		return false, eval.Errorf(eval.KindMalformed, "the stream is not UTF-8: %s", wire.Excerpt(data))
@@ -46,7 +46,8 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	return a.take(&p), nil
 }
 
-// asKept is an event as it is kept: see unquoted. Where the text of the answer is the event itself, it keeps its spaces.
+// asKept returns an event in the form in which it is recorded; see unquoted. An event that is itself the
+// text of the answer keeps its spaces.
 func (a *assembly) asKept(v any, data []byte) json.RawMessage {
 	if _, isText := v.(string); isText || a.answer == nil {
 		return wirejson.AppendString(nil, string(data))
@@ -54,7 +55,7 @@ func (a *assembly) asKept(v any, data []byte) json.RawMessage {
 	return compact(data)
 }
 
-// plain takes in an event that is no JSON, err being why.
+// plain adds an event that is not JSON; err says why it is not.
 func (a *assembly) plain(data []byte, err error) (text bool, _ error) {
 	if a.answer != nil {
 		return false, a.answer.error("needs JSON in every event (%s)", err)
@@ -81,9 +82,8 @@ func (a *assembly) take(p *piece) (text bool) {
 	return text
 }
 
-// keep keeps an event as it came.
 func (a *assembly) keep(event json.RawMessage) error {
-	const each = 24 // bytes, of an event in addition to its own
+	const each = 24 // overhead of an event, in bytes
 	if a.kept += len(event) + each; a.kept > wire.MaxResponseBytes {
 		return eval.Errorf(eval.KindTooLarge, "%s", wire.ErrTooLarge)
 	}
@@ -94,10 +94,11 @@ func (a *assembly) keep(event json.RawMessage) error {
 // Finished reports whether the application said why the answer ended.
 func (a *assembly) Finished() bool { return a.all.reason != "" }
 
-// response is the answer, once the stream has ended. What cannot be read as an answer is kept with the error.
+// response returns the answer after the end of the stream. When the events cannot be read as an answer, the
+// error keeps them.
 func (a *assembly) response() (*eval.Response, error) {
 	raw, err := wirejson.Marshal(a.events)
-	if err != nil { // each of them is JSON
+	if err != nil { // each event is JSON
 		panic(err)
 	}
 	resp, err := a.whole(raw)

@@ -13,9 +13,9 @@ import (
 	"github.com/evalrun/evalrun/internal/estimate"
 )
 
-// App is a small HTTP application to try http targets on. It answers without a model: capitals of some countries,
-// orders that it looks up, the last question of a session, and for everything else the question itself. Further paths
-// misbehave. Use NewApp.
+// App is a small HTTP application for trying out http targets. It answers without a model: capitals of some
+// countries, orders that it looks up, the last question of a session, and otherwise the question itself.
+// Other paths misbehave. Use NewApp.
 type App struct {
 	key      string
 	mux      *http.ServeMux
@@ -25,10 +25,10 @@ type App struct {
 	stop     chan struct{}
 }
 
-// maxAppBody bounds the body of a request to the application.
+// maxAppBody bounds the body of a request to the application, in bytes.
 const maxAppBody = 1 << 20
 
-// NewApp makes the application. It wants the key as a bearer token; "" lets every request in.
+// NewApp returns the application. It requires the key as a bearer token; "" accepts every request.
 func NewApp(key string) *App {
 	a := &App{key: key, mux: http.NewServeMux(), served: map[string]*atomic.Int64{}, stop: make(chan struct{})}
 	a.sessions.open = map[string]*session{}
@@ -52,7 +52,7 @@ func NewApp(key string) *App {
 	return a
 }
 
-// handle serves POST requests to a path, counted and for callers with the key.
+// handle registers a handler for POST requests with the key, and counts them.
 func (a *App) handle(path string, next http.HandlerFunc) {
 	n := new(atomic.Int64)
 	a.names, a.served[path] = append(a.names, path), n
@@ -68,10 +68,10 @@ func (a *App) handle(path string, next http.HandlerFunc) {
 	})
 }
 
-// ServeHTTP serves one request.
+// ServeHTTP implements http.Handler.
 func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
-// Stats are the requests so far by endpoint, refused ones included.
+// Stats returns the number of requests by endpoint, including refused ones.
 func (a *App) Stats() map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range a.served {
@@ -80,7 +80,7 @@ func (a *App) Stats() map[string]int64 {
 	return out
 }
 
-// Served lists the endpoints that were used, each with how often.
+// Served lists the endpoints that were used, with the number of requests.
 func (a *App) Served() []string {
 	var out []string
 	for _, name := range a.names {
@@ -91,7 +91,7 @@ func (a *App) Served() []string {
 	return out
 }
 
-// AppServer is an application that listens on an address of this machine.
+// AppServer is an App that listens on an address of this machine.
 type AppServer struct {
 	*App
 	URL       string
@@ -107,10 +107,10 @@ func (a *App) Start(addr string) (*AppServer, error) {
 	return &AppServer{App: a, URL: l.url, listening: l}, nil
 }
 
-// Close ends the server and every request on it, hanging ones too.
+// Close ends the server and all requests, including hanging ones.
 func (s *AppServer) Close() { s.listening.close(s.stop) }
 
-// appReply is the body of an answer, and without its text the last event of a stream.
+// appReply is the body of an answer. Without its text, it is the last event of a stream.
 type appReply struct {
 	Reply *appText  `json:"reply,omitempty"`
 	Steps []appStep `json:"steps"`
@@ -147,7 +147,7 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	writeJSON(w, appError(message))
 }
 
-// answering reads a question, answers it, and has next write the answer.
+// answering reads a question and answers it; next writes the answer.
 func (a *App) answering(next func(w http.ResponseWriter, e exchange, out appReply)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAppBody))
@@ -166,7 +166,7 @@ func (a *App) answering(next func(w http.ResponseWriter, e exchange, out appRepl
 	}
 }
 
-// wire is an answer with what it cost: the conversation before is part of the input.
+// wire returns the answer with its usage. The input includes the conversation before.
 func (e exchange) wire(before []exchange) (out appReply) {
 	out.Reply, out.Steps = &appText{e.reply}, e.steps
 	in := len(e.question)
@@ -184,7 +184,7 @@ func plainText(w http.ResponseWriter, e exchange, _ appReply) {
 	_, _ = io.WriteString(w, e.reply) // the client may have gone
 }
 
-// streamed sends an event for each word, and one with the steps and the usage.
+// streamed sends an event for each word, and a last one with the steps and the usage.
 func streamed(w http.ResponseWriter, e exchange, out appReply) {
 	s := newStreamWriter(w, events, nil)
 	for _, word := range strings.SplitAfter(e.reply, " ") {
@@ -192,14 +192,15 @@ func streamed(w http.ResponseWriter, e exchange, out appReply) {
 	}
 	out.Reply = nil
 	last, err := json.Marshal(out)
-	if err != nil { // texts and numbers
+	if err != nil { // texts and numbers always encode
 		panic(err)
 	}
 	s.chunk(string(last))
 	s.end()
 }
 
-// failAs answers with the status of the path, as proxies do: a page of HTML, and when to try again where that is usual.
+// failAs replies with the status in the path, as proxies do: with a page of HTML, and with Retry-After
+// where that is usual.
 func failAs(w http.ResponseWriter, r *http.Request) {
 	status, err := strconv.Atoi(r.PathValue("status"))
 	if err != nil || status < 400 || status > 599 {
@@ -214,7 +215,7 @@ func failAs(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "<!DOCTYPE html><html><body><h1>%d %s</h1></body></html>\n", status, http.StatusText(status))
 }
 
-// hang never answers. It ends when the client goes away, which the server notices once the body is read.
+// hang never replies. It ends when the client goes away, which net/http only notices once the body is read.
 func (a *App) hang(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxAppBody))
 	select {

@@ -15,7 +15,7 @@ type completions struct {
 	usage bool // a stream ends with the usage
 }
 
-// chatRequest is what a client of chat completions sends, as far as the emulator looks at it.
+// chatRequest has the fields of a request that the emulator reads.
 type chatRequest struct {
 	Model         string        `json:"model"`
 	Messages      []chatMessage `json:"messages"`
@@ -61,7 +61,6 @@ type chatTool struct {
 	Function *chatFunction `json:"function"`
 }
 
-// readChat reads a request of chat completions.
 func readChat(body []byte) (*reading, *problem) {
 	var in chatRequest
 	if p := decode(body, &in); p != nil {
@@ -88,7 +87,7 @@ func readChat(body []byte) (*reading, *problem) {
 	return q, q.chooseOpenAI(in.ToolChoice)
 }
 
-// chooseOpenAI reads a word, or the object that names one function.
+// chooseOpenAI reads tool_choice: a word, or an object that names a function.
 func (q *reading) chooseOpenAI(raw json.RawMessage) *problem {
 	var word string
 	if !isSet(raw) || json.Unmarshal(raw, &word) == nil {
@@ -105,7 +104,6 @@ func (q *reading) chooseOpenAI(raw json.RawMessage) *problem {
 	return q.choose(one.Type, one.Name+one.Function.Name)
 }
 
-// chatMessage adds a message to the conversation.
 func (q *reading) chatMessage(m *chatMessage) *problem {
 	parts, p := chatParts(m.Content)
 	if p != nil {
@@ -134,7 +132,7 @@ func (q *reading) chatMessage(m *chatMessage) *problem {
 	return nil
 }
 
-// chatParts reads what a message says: a text, or a list of parts.
+// chatParts reads the content of a message: a text, or a list of parts.
 func chatParts(raw json.RawMessage) ([]part, *problem) {
 	var text string
 	if !isSet(raw) {
@@ -179,7 +177,7 @@ func chatParts(raw json.RawMessage) ([]part, *problem) {
 	return out, nil
 }
 
-// in says at which place of a list a problem is.
+// in adds the index in a list to the message of a problem.
 func (p *problem) in(list string, i int) *problem {
 	p.Message = list + "[" + itoa(i) + "]: " + p.Message
 	return p
@@ -187,7 +185,7 @@ func (p *problem) in(list string, i int) *problem {
 
 func (completions) framing(*http.Request) framing { return sse("data: [DONE]\n\n") }
 
-// spoken is a candidate in the parts that the other protocols separate.
+// spoken has the parts of a candidate that other protocols separate.
 type spoken struct {
 	text, thought string
 	calls         []*functionCall
@@ -211,7 +209,7 @@ func spokenBy(c *wireCandidate) spoken {
 	return out
 }
 
-// candidates are those of the answer. A prompt that is blocked has one without content.
+// candidates returns the candidates of the answer. A blocked prompt has one without content.
 func (a *outcome) candidates() []wireCandidate {
 	if a.PromptFeedback != nil && a.PromptFeedback.BlockReason != "" {
 		return []wireCandidate{{FinishReason: a.PromptFeedback.BlockReason}}
@@ -219,10 +217,10 @@ func (a *outcome) candidates() []wireCandidate {
 	return a.Candidates
 }
 
-// endings are the words of another protocol for why a candidate ended.
+// endings are the finish reasons of another protocol.
 type endings struct{ stop, called, length, blocked string }
 
-// of is the word for a reason, or the reason where there is none.
+// of returns the protocol's word for a reason, or the reason itself if there is none.
 func (e endings) of(reason string, calls bool) string {
 	switch {
 	case reason == "STOP" && calls:
@@ -281,7 +279,6 @@ func (f completions) whole(a *outcome) []byte {
 	return a.wholly(body)
 }
 
-// arguments are those of a call as text.
 func arguments(c *functionCall) string {
 	if len(c.Args) == 0 {
 		return "{}"
@@ -336,7 +333,8 @@ func (f completions) pieces(a *outcome, n int) []string {
 	return append(out, begin+end)
 }
 
-// deltas are what a piece of a candidate adds. The arguments of a call come in two halves after its name.
+// deltas returns the deltas for a piece of a candidate. A call has its name first, and then its arguments
+// in two halves.
 func (completions) deltas(a *outcome, c *wireCandidate, calls *int) []map[string]any {
 	said := spokenBy(c)
 	var out []map[string]any
@@ -366,7 +364,6 @@ func (completions) deltas(a *outcome, c *wireCandidate, calls *int) []map[string
 
 func (completions) raw(text string) string { return "data: " + text + "\n\n" }
 
-// openAIError is the error of OpenAI's protocols.
 func openAIError(p *problem) map[string]any {
 	kind, code := "invalid_request_error", any(nil)
 	switch {

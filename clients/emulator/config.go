@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// config are the settings of a request that the emulator looks at.
+// config has the generation settings that the emulator reads.
 type config struct {
 	Temperature      *float64        `json:"temperature"`
 	TopP             *float64        `json:"topP"`
@@ -31,7 +31,7 @@ type thinking struct {
 	ThinkingLevel   string   `json:"thinkingLevel"`
 }
 
-// hidesThoughts reports whether the request wants no thoughts in the answer.
+// hidesThoughts reports whether the request excludes thoughts from the answer.
 func (c *config) hidesThoughts() bool {
 	return c.ThinkingConfig != nil && c.ThinkingConfig.IncludeThoughts != nil && !*c.ThinkingConfig.IncludeThoughts
 }
@@ -41,7 +41,7 @@ type setting struct {
 	Threshold enum `json:"threshold"`
 }
 
-// integer is a whole number in any of the spellings that clients of this protocol use: 5, 5.0, "5".
+// integer accepts all spellings of whole numbers that clients of this protocol use: 5, 5.0, "5".
 type integer int
 
 func (n *integer) UnmarshalJSON(data []byte) error {
@@ -57,7 +57,6 @@ func (n *integer) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// float is the number as such, nil for none.
 func (n *integer) float() *float64 {
 	if n == nil {
 		return nil
@@ -65,7 +64,7 @@ func (n *integer) float() *float64 {
 	return new(float64(*n))
 }
 
-// enum is the name of a value; clients may send its number instead.
+// enum is the name of an enum value, or its number, which clients may send instead.
 type enum string
 
 func (e *enum) UnmarshalJSON(data []byte) error {
@@ -73,7 +72,6 @@ func (e *enum) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// category is the name of a category, whose number clients of this protocol may send.
 func (e enum) category() string {
 	switch e {
 	case "7":
@@ -90,7 +88,6 @@ func (e enum) category() string {
 	return string(e)
 }
 
-// threshold is the name of a threshold, whose number clients of this protocol may send.
 func (e enum) threshold() string {
 	switch e {
 	case "0":
@@ -109,10 +106,9 @@ func (e enum) threshold() string {
 	return string(e)
 }
 
-// responseTypes are the media types of answers.
 var responseTypes = []string{"text/plain", "application/json", "text/x.enum", "application/xml", "application/yaml"}
 
-// bounds of a setting, both included.
+// bounds are inclusive bounds of a setting.
 type bounds struct {
 	name   string
 	value  *float64 // nil: not set
@@ -120,7 +116,7 @@ type bounds struct {
 	must   string
 }
 
-// check says what is wrong with the settings. A maxOutputTokens above the model's limit is allowed, and of no use.
+// check validates the settings. It allows a maxOutputTokens above the model's limit, which has no effect.
 func (c *config) check() *problem {
 	budget := (*integer)(nil)
 	if c.ThinkingConfig != nil {
@@ -142,7 +138,7 @@ func (c *config) check() *problem {
 	return c.checkForm()
 }
 
-// checkForm says what is wrong with the form that the answer shall have.
+// checkForm validates the settings for the format of the answer.
 func (c *config) checkForm() *problem {
 	const at = "generationConfig.responseSchema"
 	switch {

@@ -14,20 +14,20 @@ import (
 // question is the content of a request to the application.
 type question struct {
 	text    string
-	session string     // "": nothing is kept
-	given   []exchange // the conversation before, where the request brings it
+	session string     // "": keep nothing
+	given   []exchange // the conversation so far, if the request includes it
 	brings  bool
 	key     string // the Idempotency-Key
 }
 
-// exchange is a question with its answer.
 type exchange struct {
 	key             string
 	question, reply string
 	steps           []appStep
 }
 
-// readQuestion reads a body: JSON when it begins with {, else the question itself. The problem is "" when there is none.
+// readQuestion reads a body: JSON if it begins with {, and otherwise the question itself. problem is "" for
+// a valid body.
 func readQuestion(body []byte) (q question, problem string) {
 	body = bytes.TrimSpace(body)
 	if !bytes.HasPrefix(body, []byte("{")) {
@@ -44,7 +44,7 @@ func readQuestion(body []byte) (q question, problem string) {
 func (q *question) decode(body []byte) (problem string) {
 	var in struct {
 		Question string    `json:"question"`
-		Session  enum      `json:"session"` // a number is a name too
+		Session  enum      `json:"session"` // may also be a number
 		Messages []message `json:"messages"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -61,7 +61,7 @@ func (q *question) decode(body []byte) (problem string) {
 	return ""
 }
 
-// take makes exchanges of messages; the last message of the user is the question where no other is given.
+// take converts messages to exchanges. The last user message is the question, if the request has no other.
 func (q *question) take(messages []message) {
 	question := ""
 	for _, m := range messages {
@@ -78,7 +78,7 @@ func (q *question) take(messages []message) {
 	}
 }
 
-// message is one of a conversation, in the form of any protocol: content is a text or a list of parts with texts.
+// message is a message in the form of any protocol: content is a text, or a list of parts with texts.
 type message struct {
 	Role    string          `json:"role"`
 	Text    string          `json:"text"`
@@ -110,10 +110,10 @@ func (m *message) text() string {
 // Bounds of what the application keeps in memory.
 const (
 	maxSessions  = 1000
-	maxExchanges = 50 // of a session
+	maxExchanges = 50 // in one session
 )
 
-// sessions keep the conversations of the application, the ones that were used last.
+// sessions keeps the most recently used conversations.
 type sessions struct {
 	mu    sync.Mutex
 	open  map[string]*session
@@ -121,12 +121,12 @@ type sessions struct {
 }
 
 type session struct {
-	used      int // by the clock of the sessions
+	used      int // by sessions.clock
 	exchanges []exchange
 }
 
-// ask answers a question and keeps it in its session. A question that comes again with the same key gets the same answer, and is
-// kept once.
+// ask answers a question and keeps it in its session. A repeated question with the same key gets the same
+// answer, and is kept once.
 func (s *sessions) ask(q question) (before []exchange, e exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,8 @@ func (s *sessions) ask(q question) (before []exchange, e exchange) {
 	return before, e
 }
 
-// session is the one with a name, a new one where there is none. The one that was not used for longest makes room.
+// session returns the session with a name, and creates a new one. If there are too many, it drops the least
+// recently used one.
 func (s *sessions) session(name string) *session {
 	s.clock++
 	one, ok := s.open[name]
@@ -190,7 +191,7 @@ var orders = map[string]string{
 	"4711": "Order 4711 was delivered yesterday.",
 }
 
-// answerTo answers a question after what was said before: always the same.
+// answerTo is deterministic: the same question after the same conversation has the same answer.
 func answerTo(text string, before []exchange) exchange {
 	e := exchange{question: text, reply: text, steps: []appStep{}}
 	if m := capitalQuestion.Regexp().FindStringSubmatch(text); m != nil && capitals[strings.ToLower(m[1])] != "" {

@@ -14,14 +14,13 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// embedRequest is what embedContent takes, and one element of what batchEmbedContents takes.
+// embedRequest is the body of embedContent, and an element in that of batchEmbedContents.
 type embedRequest struct {
 	Model      string   `json:"model"`
 	Content    *content `json:"content"`
 	Dimensions integer  `json:"outputDimensionality"` // 0: all
 }
 
-// wireEmbedding is a vector in an answer.
 type wireEmbedding struct {
 	Values []float64 `json:"values"`
 }
@@ -80,7 +79,6 @@ func embedAll(requests []embedRequest, m *eval.Model) ([]wireEmbedding, *problem
 	return out, nil
 }
 
-// embed checks one request against the model that was called and makes its vector.
 func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
 	if p := r.check(m); p != nil {
 		return wireEmbedding{}, p
@@ -92,7 +90,7 @@ func embed(r *embedRequest, m *eval.Model) (wireEmbedding, *problem) {
 	return wireEmbedding{normal(v)}, nil
 }
 
-// check says what is wrong with a request to the model that was called.
+// check validates a request to the model.
 func (r *embedRequest) check(m *eval.Model) *problem {
 	if r.Content == nil || len(r.Content.Parts) == 0 {
 		return badRequest("content.parts is required")
@@ -115,12 +113,11 @@ func (r *embedRequest) check(m *eval.Model) *problem {
 	return nil
 }
 
-// dimensions of the vectors.
 const dimensions = 256
 
-// vectorOf hashes the words of a text, pairs of them, and their runs of three letters, to places of a vector of
-// length 1 (Weinberger et al., Feature Hashing, 2009). So texts that share words and parts of words are near
-// each other, whatever they mean.
+// vectorOf hashes the words of a text, pairs of them, and their runs of three letters to dimensions of a
+// vector of length 1 (Weinberger et al., Feature Hashing, 2009). So texts that share words and parts of
+// words are near each other, whatever they mean.
 func vectorOf(text string) []float64 {
 	v := make([]float64, dimensions)
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
@@ -134,19 +131,19 @@ func vectorOf(text string) []float64 {
 			addFeature(v, string(letters[i:i+3]), 0.5)
 		}
 	}
-	if len(words) == 0 { // signs alone
+	if len(words) == 0 { // only punctuation
 		addFeature(v, text, 1)
 	}
 	return v
 }
 
-// normal scales a vector to the length 1.
+// normal scales a vector to length 1.
 func normal(v []float64) []float64 {
 	sum := 0.0
 	for _, x := range v {
 		sum += x * x
 	}
-	if sum == 0 { // features that cancelled each other
+	if sum == 0 { // the features cancelled each other
 		v[0], sum = 1, 1
 	}
 	for i := range v {

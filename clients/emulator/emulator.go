@@ -1,9 +1,10 @@
-// Package emulator is the generative-language service as an http.Handler, for demonstrations and tests. It has the
-// seven named models with their limits, enforces the rules of the specification, and answers from a script. No model
-// is behind it. It speaks chat completions, Responses and messages too, from the same script.
+// Package emulator imitates the generative-language service as an http.Handler, for demonstrations and
+// tests. It has the seven named models with their limits, enforces the rules of the specification, and
+// answers from a script, without a model. It also speaks chat completions, Responses and Messages, from the
+// same script.
 //
-// It is deterministic per seed: it draws from a hash of the seed, the trial (or the request body) and the number of
-// earlier requests for the same.
+// It is deterministic for a seed: it draws from a hash of the seed, the trial (or the request body) and the
+// number of earlier requests for the same.
 //
 // The usual order: LoadScript (or DemoScript), New, Start.
 package emulator
@@ -24,19 +25,19 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// Options set up an emulator. The zero value serves an echo to any key.
+// Options configure an emulator. The zero value accepts any key and echoes every prompt.
 type Options struct {
-	Script       *Script           // nil: every prompt is echoed
-	Key          string            // "" takes any key, but not none
+	Script       *Script           // nil: echo every prompt
+	Key          string            // "" accepts any key, but requires one
 	HeaderPrefix string            // default x-svc
-	Alias        map[string]string // names that stand for one of the seven models
-	AnyModel     bool              // every other name is a model too, with every method and generous limits
+	Alias        map[string]string // further names of the seven models
+	AnyModel     bool              // accept every other name as a model with all methods and generous limits
 	Seed         uint64
 	// Consent is how logins are granted: ConsentPage (the default), ConsentAuto or ConsentDeny.
 	Consent string
-	// TokenLifetime is how long access tokens are good, an hour by default.
+	// TokenLifetime is the lifetime of access tokens, one hour by default.
 	TokenLifetime time.Duration
-	// Project is the one cloud project in which the API is enabled; "" stands for all.
+	// Project is the only cloud project in which the API is enabled; "" means all.
 	Project string
 }
 
@@ -52,7 +53,7 @@ type Emulator struct {
 	stop   chan struct{}
 }
 
-// Methods lists the methods that are counted by Served, in the order of the statistics.
+// Methods lists the methods that Stats counts, in order.
 func Methods() []string {
 	return []string{
 		service.MethodGenerate, service.MethodStream, service.MethodCountTokens,
@@ -61,7 +62,7 @@ func Methods() []string {
 	}
 }
 
-// New makes an emulator.
+// New returns an emulator.
 func New(opts Options) *Emulator {
 	if opts.HeaderPrefix == "" {
 		opts.HeaderPrefix = service.DefaultHeaderPrefix
@@ -93,7 +94,7 @@ func New(opts Options) *Emulator {
 	return e
 }
 
-// ServeHTTP serves one request.
+// ServeHTTP implements http.Handler.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", service.EmulatorName)
 	if r.Header.Get("Origin") != "" && !strings.HasPrefix(r.URL.Path, "/oauth/") { // a client in a browser
@@ -106,7 +107,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mux.ServeHTTP(w, r)
 }
 
-// allowOrigin lets pages of any origin call: nothing here is worth keeping from them.
+// allowOrigin allows calls from pages of any origin, because the emulator has nothing to protect.
 func allowOrigin(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	w.Header().Set("Access-Control-Allow-Methods", "GET, POST")
@@ -115,7 +116,7 @@ func allowOrigin(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Stats are the calls served so far, by method.
+// Stats returns the number of calls by method.
 func (e *Emulator) Stats() map[string]int64 {
 	out := map[string]int64{}
 	for name, n := range e.served {
@@ -140,7 +141,6 @@ func (e *Emulator) Echoed() int64 { return e.echoed.Load() }
 
 func (e *Emulator) stats(w http.ResponseWriter, _ *http.Request) { reply(w, e.Stats()) }
 
-// problem is an error answer.
 type problem struct {
 	Status  int
 	Code    string
@@ -156,7 +156,6 @@ func notFound(format string, args ...any) *problem {
 	return &problem{http.StatusNotFound, "NOT_FOUND", fmt.Sprintf(format, args...), ""}
 }
 
-// wireError is the body of an error answer.
 type wireError struct {
 	Error struct {
 		Code    int          `json:"code"`
@@ -195,10 +194,10 @@ func reply(w http.ResponseWriter, v any) {
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
-	_ = json.NewEncoder(w).Encode(v) // the client may have gone, and an error has no other reader
+	_ = json.NewEncoder(w).Encode(v) // the client may have gone
 }
 
-// authorized lets a request pass that brings a good key, or a good token and a project.
+// authorized requires a valid key, or a valid token and a project.
 func (e *Emulator) authorized(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := e.checkKey(r)
@@ -226,13 +225,12 @@ func (e *Emulator) checkKey(r *http.Request) *problem {
 	switch {
 	case key == "":
 		return denied("the request has no API key: send the header "+e.opts.HeaderPrefix+"-api-key or the query parameter key", "")
-	case e.opts.Key != "" && key != e.opts.Key: // as services of this family say it
+	case e.opts.Key != "" && key != e.opts.Key: // the words of services of this family
 		return &problem{http.StatusBadRequest, "INVALID_ARGUMENT", "the API key is not valid", "API_KEY_INVALID"}
 	}
 	return nil
 }
 
-// denied is the problem of a request that may not be made.
 func denied(message, reason string) *problem {
 	return &problem{http.StatusForbidden, "PERMISSION_DENIED", message, reason}
 }
@@ -249,7 +247,7 @@ func (e *Emulator) checkToken(token, project string) *problem {
 	return nil
 }
 
-// defaultPage is how many models a page lists at most when the request does not say.
+// defaultPage is the number of models on a page if the request does not say.
 const defaultPage = 50
 
 func (e *Emulator) listModels(w http.ResponseWriter, r *http.Request) {
@@ -275,7 +273,7 @@ func (e *Emulator) listModels(w http.ResponseWriter, r *http.Request) {
 	reply(w, out)
 }
 
-// pageOf is the part of n models that a request wants.
+// pageOf returns the range of n models that a request selects.
 func pageOf(query url.Values, n int) (from, to int, p *problem) {
 	size := 0
 	var err error
@@ -302,7 +300,7 @@ func (e *Emulator) getModel(w http.ResponseWriter, r *http.Request) {
 	reply(w, m)
 }
 
-// model looks a model up by its id or an alias; the answer carries the name in the request.
+// model returns a model by id or alias. The result has the name of the request.
 func (e *Emulator) model(id string) *eval.Model {
 	real := id
 	if to, ok := e.opts.Alias[id]; ok {
@@ -320,7 +318,7 @@ func (e *Emulator) model(id string) *eval.Model {
 	return &m
 }
 
-// anyModel is a model that is known by its name only.
+// anyModel returns a model that is known only by name.
 func anyModel(id string) *eval.Model {
 	return &eval.Model{
 		Name: "models/" + id, Version: "001", DisplayName: id, Description: "No model is behind this name: evalrun's emulator answers from a " +
@@ -330,7 +328,7 @@ func anyModel(id string) *eval.Model {
 	}
 }
 
-// supports reports whether a model has a method. The list in its metadata names neither streams nor
+// supports reports whether a model has a method. The metadata of models does not list streaming and
 // batches.
 func supports(m *eval.Model, method string) bool {
 	switch method {
@@ -344,7 +342,7 @@ func supports(m *eval.Model, method string) bool {
 
 func (e *Emulator) post(w http.ResponseWriter, r *http.Request) {
 	id, method := r.PathValue("call"), ""
-	if i := strings.LastIndexByte(id, ':'); i >= 0 { // ids of other vendors have colons too
+	if i := strings.LastIndexByte(id, ':'); i >= 0 { // ids of other vendors may have colons too
 		id, method = id[:i], id[i+1:]
 	}
 	m := e.model(id)
@@ -393,7 +391,7 @@ func (e *Emulator) Start(addr string) (*Server, error) {
 	return &Server{Emulator: e, URL: l.url, listening: l}, nil
 }
 
-// Close ends the server and every request on it, hanging ones too.
+// Close ends the server and all requests, including hanging ones.
 func (s *Server) Close() { s.listening.close(s.stop) }
 
 func sortedKeys(m map[string]string) []string {

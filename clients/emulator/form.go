@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Names of what the other protocols serve, as Methods lists them.
+// Names of the other protocols' methods in Methods.
 const (
 	servedChat       = "chat/completions"
 	servedResponses  = "responses"
@@ -33,7 +33,7 @@ func (e *Emulator) others() {
 	e.mux.HandleFunc("GET /models", e.openModels(completions{}, e.listOther))
 	one := e.openModels(completions{}, e.getOther)
 	e.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		// GET /models/{id} and GET /{version}/models are patterns that no router keeps apart.
+		// http.ServeMux refuses GET /models/{id} next to GET /{version}/models as a conflict.
 		if id, ok := strings.CutPrefix(r.URL.Path, "/models/"); ok && r.Method == http.MethodGet {
 			r.SetPathValue("id", id)
 			one(w, r)
@@ -43,7 +43,7 @@ func (e *Emulator) others() {
 	})
 }
 
-// otherForm is the form of a protocol in which a list of models is wanted at the path that several share; nil: the
+// otherForm returns the form for a list of models at the path that several protocols share; nil means the
 // service's own.
 func (e *Emulator) otherForm(r *http.Request) form {
 	switch _, token := bearer(r); {
@@ -74,7 +74,7 @@ func (e *Emulator) shared(own http.HandlerFunc, other func(http.ResponseWriter, 
 	}
 }
 
-// openModels lets a request for models pass that brings a good key.
+// openModels requires a valid key for a request about models.
 func (e *Emulator) openModels(in form, next func(http.ResponseWriter, *http.Request, form)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := e.checkOtherKey(r); p != nil {
@@ -86,7 +86,8 @@ func (e *Emulator) openModels(in form, next func(http.ResponseWriter, *http.Requ
 	}
 }
 
-// checkOtherKey wants the key, where there is one: servers of these protocols on one's own machine want none.
+// checkOtherKey requires the key if the emulator has one. Without one it accepts all requests, as local
+// servers of these protocols do.
 func (e *Emulator) checkOtherKey(r *http.Request) *problem {
 	key := r.Header.Get("X-Api-Key")
 	if token, ok := bearer(r); ok {
@@ -101,7 +102,7 @@ func (e *Emulator) checkOtherKey(r *http.Request) *problem {
 	}
 }
 
-// otherModel is a model as the other protocols list it.
+// otherModel returns a model in the list format of another protocol.
 func otherModel(m *eval.Model, in form) json.RawMessage {
 	id := m.ID()
 	if _, ok := in.(messages); ok {
@@ -143,16 +144,16 @@ func (e *Emulator) getOther(w http.ResponseWriter, r *http.Request, in form) {
 	reply(w, otherModel(m, in))
 }
 
-// reading is a request of another protocol in the words of the service's own.
+// reading is a request of another protocol, converted to the service's own.
 type reading struct {
 	*request
 	stream bool
 	usage  bool // a stream ends with the usage
 
-	names map[string]string // of functions, by the ids of their calls
+	names map[string]string // names of functions, by the ids of their calls
 }
 
-// ask serves the requests of a protocol for answers.
+// ask serves a protocol's requests for answers.
 func (e *Emulator) ask(method string, in form, read func(body []byte) (*reading, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, p := e.readOther(r, method, read)
@@ -168,7 +169,7 @@ func (e *Emulator) ask(method string, in form, read func(body []byte) (*reading,
 			in.fail(w, p)
 			return
 		}
-		own := in // of this request alone
+		own := in // for this request only
 		if c, ok := in.(completions); ok {
 			c.usage = q.usage
 			own = c
@@ -177,7 +178,7 @@ func (e *Emulator) ask(method string, in form, read func(body []byte) (*reading,
 	}
 }
 
-// readOther reads a request of another protocol and checks it.
+// readOther reads and validates a request of another protocol.
 func (e *Emulator) readOther(r *http.Request, method string,
 	read func(body []byte) (*reading, *problem),
 ) (*reading, *problem) {
@@ -200,7 +201,7 @@ func (e *Emulator) readOther(r *http.Request, method string,
 	return q, q.check()
 }
 
-// modelOf is a model that answers, with the one behind an alias.
+// modelOf returns a model that answers prompts. real is the model behind an alias.
 func (e *Emulator) modelOf(id string) (m *eval.Model, real string, p *problem) {
 	m = e.model(id)
 	if m == nil || !supports(m, service.MethodGenerate) {
@@ -213,7 +214,7 @@ func (e *Emulator) modelOf(id string) (m *eval.Model, real string, p *problem) {
 	return m, real, nil
 }
 
-// say adds parts to the conversation. Turns of one side that follow each other are one turn.
+// say adds parts to the conversation. It joins adjacent turns of one side.
 func (q *reading) say(role string, parts ...part) {
 	if n := len(q.Contents); n > 0 && q.Contents[n-1].Role == role {
 		q.Contents[n-1].Parts = append(q.Contents[n-1].Parts, parts...)
@@ -238,11 +239,11 @@ func (q *reading) instruct(text string) {
 	q.SystemInstruction.Parts = append(q.SystemInstruction.Parts, textPart(text))
 }
 
-// call adds a call of the model; its arguments are a text or an object.
+// call adds a call of the model. Its arguments are a text or an object.
 func (q *reading) call(id, name string, args json.RawMessage) *problem {
 	var text string
 	if json.Unmarshal(args, &text) == nil {
-		if args = json.RawMessage(text); !isObject(args) || !json.Valid(args) { // what a model wrote may be broken
+		if args = json.RawMessage(text); !isObject(args) || !json.Valid(args) { // a model may have written invalid JSON
 			args = json.RawMessage("{}")
 		}
 	}
@@ -257,7 +258,6 @@ func (q *reading) call(id, name string, args json.RawMessage) *problem {
 	return nil
 }
 
-// result adds what a call came to.
 func (q *reading) result(id, text string, failed bool) *problem {
 	name, ok := q.names[id]
 	if !ok {
@@ -275,7 +275,6 @@ func (q *reading) result(id, text string, failed bool) *problem {
 	return nil
 }
 
-// declare adds a function.
 func (q *reading) declare(name, description string, parameters json.RawMessage) {
 	one := map[string]any{"name": name, "description": description}
 	if isSet(parameters) {
@@ -284,7 +283,7 @@ func (q *reading) declare(name, description string, parameters json.RawMessage) 
 	q.Tools = append(q.Tools, tool{FunctionDeclarations: []json.RawMessage{encoded(one)}})
 }
 
-// choose says how functions may be called: auto, none, required or any, or the name of one.
+// choose sets how functions may be called: auto, none, required or any, or the name of one.
 func (q *reading) choose(word, name string) *problem {
 	mode := &q.ToolConfig.FunctionCallingConfig
 	switch word {
@@ -301,7 +300,7 @@ func (q *reading) choose(word, name string) *problem {
 	return nil
 }
 
-// filePart is a file in an address that holds it, or one elsewhere.
+// filePart returns a file from a data: URL, or one at another address.
 func filePart(address string) part {
 	head, data, ok := strings.Cut(strings.TrimPrefix(address, "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(address, "data:") {
@@ -310,7 +309,6 @@ func filePart(address string) part {
 	return part{InlineData: &blob{MimeType: head, Data: data}}
 }
 
-// strings or a list of them.
 type stringOrList []string
 
 func (l *stringOrList) UnmarshalJSON(data []byte) error {
@@ -322,18 +320,18 @@ func (l *stringOrList) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(l))
 }
 
-// created is the time at which every answer was made: the same each time.
+// created is the time of every answer, fixed so that answers are deterministic.
 const created = 1767225600
 
 func encoded(v any) json.RawMessage {
 	data, err := wirejson.Marshal(v)
-	if err != nil { // plain values
+	if err != nil { // plain values always encode
 		panic(err)
 	}
 	return data
 }
 
-// event is a server-sent event, without a name where that is "".
+// event returns a server-sent event. An empty name is omitted.
 func event(name string, data any) string {
 	out := "data: " + string(encoded(data)) + "\n\n"
 	if name != "" {
@@ -342,7 +340,7 @@ func event(name string, data any) string {
 	return out
 }
 
-// wholly writes an answer in one piece, with what no client knows where that is wanted.
+// wholly returns a complete answer, with unknown fields if the rule wants them.
 func (a *outcome) wholly(body map[string]any) []byte {
 	if !a.odd {
 		return append(encoded(body), '\n')
@@ -355,7 +353,7 @@ func (a *outcome) wholly(body map[string]any) []byte {
 	return out
 }
 
-// callID is the id of a call: the script's, or one that is drawn.
+// callID returns the id of a call: the script's, or a drawn one.
 func (a *outcome) callID(prefix string, c *functionCall, n int) string {
 	if c.ID != "" {
 		return c.ID
@@ -363,15 +361,14 @@ func (a *outcome) callID(prefix string, c *functionCall, n int) string {
 	return prefix + a.id + strconv.Itoa(n)
 }
 
-// failWith writes an error of a protocol.
 func failWith(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	writeJSON(w, body)
 }
 
-// grouped are events in the pieces in which they are sent: each piece ends with a delta, the last one with the last
-// event.
+// grouped groups events into the chunks in which they are sent. Each chunk ends with a delta, and the last
+// one with the last event.
 func grouped(all []string) []string {
 	var out []string
 	piece := ""
@@ -386,7 +383,7 @@ func grouped(all []string) []string {
 	return out
 }
 
-// sse are server-sent events that are written whole.
+// sse is the framing for complete server-sent events.
 func sse(finished string) framing {
 	return framing{contentType: events.contentType, finished: finished}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// draws hands out random sources. They depend only on the seed, the request, and the number of earlier requests for
-// the same.
+// draws hands out random sources. They depend only on the seed, the request, and the number of earlier
+// requests for the same.
 type draws struct {
 	mu   sync.Mutex
 	seen map[uint64]uint64
@@ -37,7 +37,7 @@ func (d *draws) source(seed uint64, r *http.Request, req *request) *rand.Rand {
 	d.seen[key]++
 	n := d.seen[key]
 	d.mu.Unlock()
-	return rand.New(rand.NewPCG(seed^key, n)) //nolint:gosec // a repeatable draw is the point
+	return rand.New(rand.NewPCG(seed^key, n)) //nolint:gosec // draws must be repeatable
 }
 
 type wireResponse struct {
@@ -64,12 +64,12 @@ type wireUsage struct {
 	Prompt     int `json:"promptTokenCount"`
 	Candidates int `json:"candidatesTokenCount"`
 	Thoughts   int `json:"thoughtsTokenCount,omitempty"`
-	Cached     int `json:"cachedContentTokenCount,omitempty"` // only a script knows this and the next one
+	Cached     int `json:"cachedContentTokenCount,omitempty"` // only scripts set this and the next one
 	ToolUse    int `json:"toolUsePromptTokenCount,omitempty"`
 	Total      int `json:"totalTokenCount"`
 }
 
-// query is a request for an answer, whatever its protocol.
+// query is a request for an answer, in any protocol.
 type query struct {
 	*request
 	model  *eval.Model
@@ -78,30 +78,30 @@ type query struct {
 	form   form
 }
 
-// outcome is an answer that a protocol writes in its own form.
+// outcome is an answer before a protocol writes it.
 type outcome struct {
 	wireResponse
 	counts wireUsage
-	odd    bool   // with fields that no client knows
+	odd    bool   // with unknown fields
 	id     string // drawn
 	query  *query
 }
 
-// form is how a protocol writes what the emulator says.
+// form writes answers in the format of one protocol.
 type form interface {
 	framing(r *http.Request) framing
-	// whole is an answer in one piece.
+	// whole returns a complete answer.
 	whole(a *outcome) []byte
-	// pieces are an answer in the pieces of a stream.
+	// pieces returns the chunks of a streamed answer.
 	pieces(a *outcome, n int) []string
-	// raw is a literal piece of a stream, given as a mapping.
+	// raw returns a literal chunk that the script has as a mapping.
 	raw(text string) string
 	fail(w http.ResponseWriter, p *problem)
-	// failure is an error inside of a stream.
+	// failure returns an error inside a stream.
 	failure(message string) string
-	// endless is a piece of an answer without end.
+	// endless returns a chunk of an endless answer.
 	endless() string
-	// malformed is a body that is not what it should be.
+	// malformed returns an invalid body.
 	malformed(how string) string
 }
 
@@ -115,7 +115,7 @@ func (e *Emulator) generate(w http.ResponseWriter, r *http.Request, m *eval.Mode
 	e.serve(w, r, &query{req, m, real, stream, native{}})
 }
 
-// serve answers a request that was read and checked.
+// serve answers a validated request.
 func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
 	rule, n := e.opts.Script.match(q.request, q.real)
 	if n == 0 {
@@ -156,7 +156,7 @@ func (e *Emulator) serve(w http.ResponseWriter, r *http.Request, q *query) {
 	}
 }
 
-// readTurns reads a request for an answer and checks it against the model.
+// readTurns reads and validates a request for an answer.
 func (e *Emulator) readTurns(r *http.Request, m *eval.Model, real string) (*request, *problem) {
 	req := &request{}
 	body, p := readJSON(r, req)
@@ -177,7 +177,7 @@ func (e *Emulator) readTurns(r *http.Request, m *eval.Model, real string) (*requ
 	return req, nil
 }
 
-// odd draws whether an answer of a rule has fields that no client knows.
+// odd draws whether an answer has fields that clients do not know.
 func (s *Script) odd(ru *rule, rng *rand.Rand) bool {
 	share := s.unknownFields
 	if ru.unknownFields != nil {
@@ -186,7 +186,7 @@ func (s *Script) odd(ru *rule, rng *rand.Rand) bool {
 	return share > 0 && rng.Float64() < share
 }
 
-// wait sleeps for d; false when the client has gone meanwhile.
+// wait sleeps for d. It returns false when the client has gone.
 func (e *Emulator) wait(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -227,7 +227,6 @@ func (e *Emulator) answer(q *query, rule *rule, rng *rand.Rand) (*outcome, error
 	return out, nil
 }
 
-// add counts the tokens of a candidate.
 func (u *wireUsage) add(c candidate) {
 	u.Thoughts += estimate.Tokens(len(c.thought))
 	if c.Content == nil {
@@ -240,7 +239,7 @@ func (u *wireUsage) add(c candidate) {
 	u.Candidates += estimate.Tokens(bytes)
 }
 
-// candidate is one of the answer, with what was thought for it, whether or not that is shown.
+// candidate includes the thought, whether or not the answer shows it.
 type candidate struct {
 	wireCandidate
 	thought string
@@ -249,7 +248,7 @@ type candidate struct {
 // emptyReasons are the finish reasons of candidates without content.
 var emptyReasons = append(slices.Clone(eval.BlockReasons), "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 
-// candidates are as many as the request wants. Their tokens are added to usage.
+// candidates returns as many candidates as the request wants, and adds their tokens to usage.
 func (e *Emulator) candidates(q *query, rule *rule, rng *rand.Rand, usage *wireUsage) (out []wireCandidate, err error) {
 	for i := range max(1, int(q.GenerationConfig.CandidateCount)) {
 		c, err := e.candidate(q.request, rule, q.model, q.real, rng)
@@ -299,7 +298,8 @@ func temperature(req *request, m *eval.Model) float64 {
 	return 1
 }
 
-// shorten applies stop sequences and the token limit, and says which sequence ended the text, or that the limit cut it.
+// shorten applies stop sequences and the token limit. It returns the sequence that ended the text, or that
+// the limit cut it.
 func shorten(text string, c config, limit int) (short, stop string, cut bool) {
 	for _, one := range c.StopSequences {
 		if i := strings.Index(text, one); i >= 0 && one != "" {
@@ -319,7 +319,7 @@ func shorten(text string, c config, limit int) (short, stop string, cut bool) {
 	return text[:end], "", true
 }
 
-// withDefaults completes ratings to one per category.
+// withDefaults adds a rating for each category without one.
 func withDefaults(given []eval.SafetyRating) []eval.SafetyRating {
 	out := slices.Clone(given)
 	for _, c := range service.Categories {
@@ -330,8 +330,8 @@ func withDefaults(given []eval.SafetyRating) []eval.SafetyRating {
 	return out
 }
 
-// blockedFrom is the level from which a threshold blocks. The specification names
-// BLOCK_ONLY_HIGH and a default; the others are what clients of this protocol send.
+// blockedFrom returns the level from which a threshold blocks. The specification only names BLOCK_ONLY_HIGH
+// and a default; clients of this protocol send the others.
 func blockedFrom(threshold string) int {
 	switch threshold {
 	case "BLOCK_LOW_AND_ABOVE":
@@ -344,7 +344,7 @@ func blockedFrom(threshold string) int {
 	return 2 // BLOCK_MEDIUM_AND_ABOVE
 }
 
-// block marks the ratings that the settings block and reports whether there are any.
+// block marks the ratings that the settings block, and reports whether there are any.
 func block(ratings []eval.SafetyRating, settings []setting) bool {
 	any := false
 	for i, r := range ratings {
@@ -362,7 +362,7 @@ func block(ratings []eval.SafetyRating, settings []setting) bool {
 	return any
 }
 
-// misbehave does what the fault says instead of answering.
+// misbehave carries out a fault instead of answering.
 func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, in form, body []byte) {
 	switch {
 	case f.status > 0:
@@ -385,7 +385,7 @@ func (e *Emulator) misbehave(w http.ResponseWriter, r *http.Request, f *fault, i
 	}
 }
 
-// writeHalf sends half of an answer, with the length of the whole.
+// writeHalf sends half of an answer, with the Content-Length of all of it.
 func writeHalf(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", jsonType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

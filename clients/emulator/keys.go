@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/shape"
 )
 
-// The tables of keys of a script: what reads it knows the keys from here, and so does the JSON Schema.
+// The keys of a script. Both the reader and the JSON Schema use these tables.
 
 var scriptBlock = shape.Block{Keys: []shape.Key{
 	{
@@ -135,5 +135,5 @@ var faultBlock = shape.Block{
 	},
 }
 
-// Shape is that of a script.
+// Shape returns the schema of scripts.
 func Shape(templates bool) shape.Schema { return scriptBlock.Shape()(templates) }

@@ -17,7 +17,7 @@ type listening struct {
 	once sync.Once
 }
 
-// listen serves h on addr; what names it in the error.
+// listen serves h on addr. what names it in the error.
 func listen(h http.Handler, what, addr string) (*listening, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
 	if err != nil {
@@ -29,12 +29,12 @@ func listen(h http.Handler, what, addr string) (*listening, error) {
 	}
 	go func() {
 		defer close(l.done)
-		_ = l.http.Serve(listener) // it ends by close; should it end before, callers get no answer
+		_ = l.http.Serve(listener) // close ends it; if it ends before, callers get no reply
 	}()
 	return l, nil
 }
 
-// close ends the server and every request on it; stop ends requests that hang.
+// close ends the server and all requests. stop ends requests that hang.
 func (l *listening) close(stop chan struct{}) {
 	l.once.Do(func() {
 		close(stop)

@@ -13,10 +13,10 @@ import (
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// messages is the form of Anthropic's messages.
+// messages is the form of Anthropic's Messages API.
 type messages struct{}
 
-// messagesRequest is what a client of messages sends, as far as the emulator looks at it.
+// messagesRequest has the fields of a request that the emulator reads.
 type messagesRequest struct {
 	Model         string          `json:"model"`
 	MaxTokens     *integer        `json:"max_tokens"`
@@ -47,7 +47,6 @@ type blockMessage struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// messageBlock is a block of a message.
 type messageBlock struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -69,7 +68,7 @@ type blockSource struct {
 	URL       string `json:"url"`
 }
 
-// readMessages reads a request of messages.
+// readMessages requires the limit of the answer, unlike readMessagesPrompt.
 func readMessages(body []byte) (*reading, *problem) {
 	q, limit, p := readMessagesPrompt(body)
 	if p == nil && limit == nil {
@@ -78,7 +77,7 @@ func readMessages(body []byte) (*reading, *problem) {
 	return q, p
 }
 
-// readMessagesPrompt reads what counts as prompt, and the limit of the answer.
+// readMessagesPrompt reads the fields that count as prompt, and the limit of the answer.
 func readMessagesPrompt(body []byte) (*reading, *integer, *problem) {
 	var in messagesRequest
 	if p := decode(body, &in); p != nil {
@@ -103,7 +102,7 @@ func readMessagesPrompt(body []byte) (*reading, *integer, *problem) {
 		return nil, nil, p
 	}
 	for _, t := range in.Tools {
-		if t.InputSchema != nil { // others are the vendor's own
+		if t.InputSchema != nil { // other tools are the vendor's own
 			q.declare(t.Name, t.Description, t.InputSchema)
 		}
 	}
@@ -113,7 +112,7 @@ func readMessagesPrompt(body []byte) (*reading, *integer, *problem) {
 	return q, in.MaxTokens, nil
 }
 
-// blockMessages reads the turns of a request, at least one.
+// blockMessages requires at least one message.
 func (q *reading) blockMessages(all []blockMessage) *problem {
 	for i := range all {
 		if p := q.blockMessage(&all[i]); p != nil {
@@ -142,7 +141,6 @@ func blocks(raw json.RawMessage) ([]messageBlock, *problem) {
 	return out, nil
 }
 
-// blockMessage adds a message to the conversation.
 func (q *reading) blockMessage(m *blockMessage) *problem {
 	role := eval.RoleUser
 	switch m.Role {
@@ -164,7 +162,7 @@ func (q *reading) blockMessage(m *blockMessage) *problem {
 	return nil
 }
 
-// block adds a block to the conversation. Thoughts that come back must be as they were.
+// block adds a block to the conversation. Returned thoughts must be unchanged.
 func (q *reading) block(role string, b *messageBlock) *problem {
 	switch b.Type {
 	case "text":
@@ -197,7 +195,7 @@ func (q *reading) block(role string, b *messageBlock) *problem {
 	return nil // thoughts, and blocks of the vendor's own tools
 }
 
-// thoughtSignature is what the emulator signs a thought with.
+// thoughtSignature returns the signature with which the emulator recognizes its own thoughts.
 func thoughtSignature(thought string) string {
 	return signature(&functionCall{Name: "thought", Args: encoded(thought)})
 }
@@ -220,7 +218,6 @@ func (e *Emulator) countMessages(w http.ResponseWriter, r *http.Request) {
 
 func (messages) framing(*http.Request) framing { return sse("") }
 
-// blocksOf are the blocks of an answer.
 func (messages) blocksOf(a *outcome, c *wireCandidate) []map[string]any {
 	said := spokenBy(c)
 	out := []map[string]any{}
@@ -248,7 +245,7 @@ func (messages) head(a *outcome, content any) map[string]any {
 	}
 }
 
-// ending is why a message ended, with the stop sequence if one ended it.
+// ending returns the stop reason, and the stop sequence if there was one.
 func (messages) ending(c *wireCandidate) map[string]any {
 	words := endings{stop: "end_turn", called: "tool_use", length: "max_tokens", blocked: "refusal"}
 	reason := words.of(c.FinishReason, len(spokenBy(c).calls) > 0)
@@ -266,7 +263,6 @@ func (messages) counts(a *outcome) map[string]any {
 	}
 }
 
-// usage is what a message says of its counts.
 func (f messages) usage(a *outcome) map[string]any {
 	out := f.counts(a)
 	out["service_tier"] = "standard"
@@ -282,7 +278,7 @@ func (f messages) whole(a *outcome) []byte {
 	return a.wholly(body)
 }
 
-// named is an event whose data repeat its name.
+// named returns an event whose data repeats its name.
 func named(name string, fields map[string]any) string {
 	fields["type"] = name
 	return event(name, fields)
@@ -305,7 +301,6 @@ func (f messages) pieces(a *outcome, n int) []string {
 	))
 }
 
-// blockPieces are the events of a block.
 func (messages) blockPieces(index int, b map[string]any, n int) []string {
 	var begun map[string]any
 	var deltas []map[string]any
@@ -349,7 +344,7 @@ func namedByType(text string) string {
 	return "event: " + one.Type + "\ndata: " + text + "\n\n"
 }
 
-// anthropicError is the error of messages.
+// anthropicError returns the error body of Anthropic's protocol.
 func anthropicError(p *problem) map[string]any {
 	kinds := map[int]string{
 		http.StatusUnauthorized:          "authentication_error",

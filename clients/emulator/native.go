@@ -51,7 +51,7 @@ func (native) malformed(how string) string {
 		`{"error": {"code": 500, "message": "this fault comes from the emulator's script", "status": "INTERNAL"}}`)
 }
 
-// misshaped is one of the bodies that a form has for what is wrong with an answer.
+// misshaped selects one of a form's malformed bodies.
 func misshaped(how, noJSON, wrongType, none, failure string) string {
 	switch how {
 	case "json":
@@ -68,7 +68,7 @@ func misshaped(how, noJSON, wrongType, none, failure string) string {
 	return "" // "empty"
 }
 
-// oneLine is a JSON text on one line, as events want it.
+// oneLine puts a JSON text on one line, as events require.
 func oneLine(body string) string {
 	var line bytes.Buffer
 	if json.Compact(&line, []byte(body)) != nil { // broken on purpose

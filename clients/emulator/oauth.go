@@ -16,28 +16,29 @@ import (
 	"time"
 )
 
-// Ways in which the emulator's authorization server gets consent.
+// How the emulator's authorization server gets consent.
 const (
-	ConsentPage = "page" // a page lets the person decide
-	ConsentAuto = "auto" // granted without a question, for tests
-	ConsentDeny = "deny" // denied without a question
+	ConsentPage = "page" // a person decides on a page
+	ConsentAuto = "auto" // granted without a page, for tests
+	ConsentDeny = "deny" // denied without a page
 )
 
-// The one OAuth client of the emulator. Its secret is none: desktop applications cannot keep one.
+// The only OAuth client of the emulator. Its secret is public, because desktop applications cannot keep
+// one.
 const (
 	oauthClient  = "evalrun-emulator"
 	oauthSecret  = "not-a-secret"
 	oauthProject = "emulated-project"
 )
 
-// Lifetimes of what the authorization server hands out.
+// Lifetimes of codes and tokens.
 const (
 	codeLifetime         = time.Minute
 	defaultTokenLifetime = time.Hour
 )
 
-// authServer is an OAuth 2.0 authorization server (RFC 6749) with PKCE (RFC 7636), for loopback redirects (RFC 8252).
-// Codes are for one use, refresh tokens rotate, and a second use of either ends the login.
+// authServer is an OAuth 2.0 authorization server (RFC 6749) with PKCE (RFC 7636), for loopback redirects
+// (RFC 8252). Codes are valid once, refresh tokens rotate, and a second use of either ends the login.
 type authServer struct {
 	consent  string
 	lifetime time.Duration
@@ -45,17 +46,17 @@ type authServer struct {
 
 	mu      sync.Mutex
 	pending map[string]*grant  // by the ticket of the consent page
-	codes   map[string]*grant  // used ones too
+	codes   map[string]*grant  // including used ones
 	access  map[string]*access // by token
-	refresh map[string]*grant  // used ones too
+	refresh map[string]*grant  // including used ones
 }
 
-// grant is what a person has granted, or may grant on the consent page.
+// grant is what a person has granted, or can grant on the consent page.
 type grant struct {
 	redirect, challenge, state, scope string
 	made                              time.Time
 	codeUsed, ended                   bool
-	refresh                           string // the one that is still good
+	refresh                           string // the current one
 }
 
 type access struct {
@@ -84,7 +85,6 @@ func (a *authServer) register(mux *http.ServeMux) {
 	mux.HandleFunc("POST /oauth/revoke", a.revoke)
 }
 
-// clientSecrets serves the file that one would download for the client.
 func (a *authServer) clientSecrets(w http.ResponseWriter, r *http.Request) {
 	base := "http://" + r.Host
 	type installed struct {
@@ -104,15 +104,15 @@ func (a *authServer) clientSecrets(w http.ResponseWriter, r *http.Request) {
 	}})
 }
 
-// newToken returns a text that cannot be guessed; the prefix shows people what it is.
+// newToken returns a random text. Its prefix shows people what it is.
 func newToken(prefix string) string {
 	var b [24]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return prefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// authorize begins a login. What is wrong with the client or the redirect is reported on a page, everything
-// else to the program to which the browser is redirected.
+// authorize begins a login. It reports problems of the client or the redirect on a page, and all others to
+// the program to which the browser is redirected.
 func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	g := &grant{
@@ -153,7 +153,7 @@ func (a *authServer) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// problem is why a login cannot be granted, as an error code and in words; "" when it can.
+// problem says why a login cannot be granted, as an error code and in words; "" if it can.
 func (g *grant) problem(q url.Values) (code, why string) {
 	switch {
 	case q.Get("response_type") != "code":
@@ -176,7 +176,7 @@ func loopbackRedirect(raw string) bool {
 }
 
 func (g *grant) unknownScope() string {
-	// scopes that the emulator grants, by what they end in.
+	// knownScopes are the ends of scopes that the emulator grants.
 	knownScopes := []string{"/auth/generative-language.retriever", "/auth/cloud-platform"}
 
 	scopes := strings.Fields(g.scope)
@@ -207,17 +207,17 @@ func (g *grant) refuse(w http.ResponseWriter, r *http.Request, code, description
 	g.redirectWith(w, r, url.Values{"error": {code}, "error_description": {description}})
 }
 
-// grant hands out a code.
+// grant issues a code.
 func (a *authServer) grant(w http.ResponseWriter, r *http.Request, g *grant) {
 	code := newToken("code-")
 	a.mu.Lock()
-	g.made = time.Now() // people read the page first
+	g.made = time.Now() // the person read the page first
 	a.codes[code] = g
 	a.mu.Unlock()
 	g.redirectWith(w, r, url.Values{"code": {code}, "scope": {g.scope}})
 }
 
-// decide takes what the person pressed on the consent page.
+// decide handles the buttons of the consent page.
 func (a *authServer) decide(w http.ResponseWriter, r *http.Request) {
 	ticket := r.PostFormValue("ticket")
 	a.mu.Lock()
@@ -234,7 +234,6 @@ func (a *authServer) decide(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tokenAnswer is a successful answer of the token endpoint.
 type tokenAnswer struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`
@@ -253,7 +252,7 @@ func refuseToken(w http.ResponseWriter, status int, code, description string) {
 	}{code, description})
 }
 
-// token trades a code or a refresh token.
+// token exchanges a code or a refresh token.
 func (a *authServer) token(w http.ResponseWriter, r *http.Request) {
 	if !authentic(r) {
 		refuseToken(w, http.StatusUnauthorized, "invalid_client", "the client or its secret is not known")
@@ -283,7 +282,7 @@ func (a *authServer) token(w http.ResponseWriter, r *http.Request) {
 	reply(w, answer)
 }
 
-// authentic reports whether a request of the token endpoint comes from the client, in either way to say so.
+// authentic checks the client's secret, in the header or in the form.
 func authentic(r *http.Request) bool {
 	id, secret, ok := r.BasicAuth()
 	if !ok {
@@ -292,8 +291,8 @@ func authentic(r *http.Request) bool {
 	return id == oauthClient && secret == oauthSecret
 }
 
-// useCode uses up a code. One that is used twice may have been stolen, and ends the login (RFC 6749, section
-// 4.1.2).
+// useCode uses up a code. A second use ends the login, because the code may have been stolen (RFC 6749,
+// section 4.1.2).
 func (a *authServer) useCode(r *http.Request) (*grant, string) {
 	g := a.codes[r.PostFormValue("code")]
 	switch {
@@ -330,7 +329,7 @@ func (a *authServer) useRefresh(token string) (*grant, string) {
 	return g, ""
 }
 
-// revoke ends a login by one of its tokens; an unknown token is as good as revoked (RFC 7009).
+// revoke ends a login by one of its tokens. An unknown token counts as revoked (RFC 7009).
 func (a *authServer) revoke(_ http.ResponseWriter, r *http.Request) {
 	token := r.PostFormValue("token")
 	a.mu.Lock()
@@ -343,7 +342,7 @@ func (a *authServer) revoke(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// good reports whether an access token is.
+// good reports whether an access token is valid.
 func (a *authServer) good(token string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

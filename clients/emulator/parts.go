@@ -18,15 +18,15 @@ type content struct {
 	Parts []part `json:"parts"`
 }
 
-// part is one part of a turn, of a request as well as of an answer. It holds one of text, inlineData and so on, and what is said
-// about that: whether it is a thought, and the signature of one.
+// part is a part of a turn, in requests and answers. It has one of text, inlineData and so on, and possibly
+// the flag for thoughts and a signature.
 type part struct {
 	Text                *string           `json:"text,omitempty"`
 	Thought             bool              `json:"thought,omitempty"`
 	InlineData          *blob             `json:"inlineData,omitempty"`
 	FunctionCall        *functionCall     `json:"functionCall,omitempty"`
 	FunctionResponse    *functionResponse `json:"functionResponse,omitempty"`
-	FileData            json.RawMessage   `json:"fileData,omitempty"` // this and the next two are taken and not looked at
+	FileData            json.RawMessage   `json:"fileData,omitempty"` // accepted and ignored, like the next two
 	ExecutableCode      json.RawMessage   `json:"executableCode,omitempty"`
 	CodeExecutionResult json.RawMessage   `json:"codeExecutionResult,omitempty"`
 	ThoughtSignature    string            `json:"thoughtSignature,omitempty"`
@@ -49,7 +49,7 @@ type functionResponse struct {
 	Response json.RawMessage `json:"response,omitempty"`
 }
 
-// holds lists the kinds of content that a part has; a valid part has one.
+// holds lists the kinds of content in a part. A valid part has one.
 func (p *part) holds() []string {
 	var out []string
 	for _, m := range []struct {
@@ -71,7 +71,7 @@ func (p *part) holds() []string {
 	return out
 }
 
-// checkParts wants parts that each hold one thing, and that where it belongs.
+// checkParts requires that each part has one kind of content, at a place where it is allowed.
 func (r *request) checkParts() *problem {
 	for i, c := range r.Contents {
 		for j := range c.Parts {
@@ -129,15 +129,14 @@ func (f *functionResponse) check(at, role string) *problem {
 	return nil
 }
 
-// isSet reports whether a member is there and is not null.
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 func isObject(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) }
 
-// functionName is what a function may be called.
+// functionName matches valid names of functions.
 const functionName lazy.Pattern = `^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`
 
-// checkCalls wants function responses right after the calls that they answer, one for each.
+// checkCalls requires one function response for each call, directly after the calls.
 func (r *request) checkCalls() *problem {
 	for i, c := range r.Contents {
 		if c.Role == eval.RoleModel {
@@ -159,7 +158,7 @@ func (r *request) checkCalls() *problem {
 	return nil
 }
 
-// checkResponses compares the function responses of turn i with the calls of the turn before.
+// checkResponses compares the function responses of turn i with the calls of the previous turn.
 func (c content) checkResponses(i int, calls []functionCall) *problem {
 	open := slices.Clone(calls)
 	n := 0
@@ -171,7 +170,7 @@ func (c content) checkResponses(i int, calls []functionCall) *problem {
 		n++
 		at := fmt.Sprintf("contents[%d].parts[%d].functionResponse", i, j)
 		k := slices.IndexFunc(open, func(call functionCall) bool { return call.Name == f.Name && call.ID == f.ID })
-		if k < 0 { // an id is the client's choice where the call has none
+		if k < 0 { // if the call has no id, the client may choose one
 			k = slices.IndexFunc(open, func(call functionCall) bool { return call.Name == f.Name && call.ID == "" })
 		}
 		if k < 0 {
@@ -185,7 +184,7 @@ func (c content) checkResponses(i int, calls []functionCall) *problem {
 	return nil
 }
 
-// unexpected says why a function response answers none of the calls that are open.
+// unexpected explains why a function response matches none of the open calls.
 func (f *functionResponse) unexpected(at string, open []functionCall) *problem {
 	k := slices.IndexFunc(open, func(call functionCall) bool { return call.Name == f.Name })
 	switch {
@@ -197,8 +196,8 @@ func (f *functionResponse) unexpected(at string, open []functionCall) *problem {
 	return badRequest("%s.id: the turn before has no call of %q with the id %q", at, f.Name, f.ID)
 }
 
-// checkSignatures wants the signatures back that came with the calls of turn i. What the emulator signed must be
-// unchanged, and the first call after a thought is signed.
+// checkSignatures checks the signatures of the calls in turn i. They must be unchanged, and the first call
+// after a thought must have one.
 func (c content) checkSignatures(i int) *problem {
 	thought := false
 	for j, p := range c.Parts {
@@ -213,12 +212,12 @@ func (c content) checkSignatures(i int) *problem {
 		case isOwnSignature(p.ThoughtSignature) && p.ThoughtSignature != signature(p.FunctionCall):
 			return badRequest("%s is not the one of this call: send the parts of the model back as they came", at)
 		}
-		thought = false // of calls that come together, the first one must be signed
+		thought = false // of several calls at once, only the first needs one
 	}
 	return nil
 }
 
-// checkSize says whether there is too much in the prompt.
+// checkSize refuses a prompt that is too large.
 func (r *request) checkSize() *problem {
 	size, images := 0, 0
 	for _, c := range r.Contents {
@@ -243,7 +242,7 @@ func (r *request) checkSize() *problem {
 
 func (b *blob) isImage() bool { return b != nil && strings.HasPrefix(b.MimeType, "image/") }
 
-// check says what is wrong with the data, "" when nothing is.
+// check says what is wrong with the data, "" if nothing is.
 func (b *blob) check() string {
 	kind, _, _ := strings.Cut(b.MimeType, "/")
 	switch {
@@ -257,8 +256,8 @@ func (b *blob) check() string {
 	return ""
 }
 
-// isBase64 reports whether data is base64 in the standard alphabet or that for addresses, padded or
-// not, without line breaks.
+// isBase64 accepts base64 in the standard and the URL alphabet, with or without padding, without line
+// breaks.
 func isBase64(data string) bool {
 	if strings.ContainsAny(data, "\r\n") {
 		return false
@@ -268,7 +267,7 @@ func isBase64(data string) bool {
 	return err == nil
 }
 
-// media counts the pieces of inline data, images and others.
+// media counts the pieces of inline data, including images.
 func (r *request) media() int {
 	n := 0
 	for _, c := range r.Contents {
@@ -281,7 +280,6 @@ func (r *request) media() int {
 	return n
 }
 
-// images counts the images of all turns.
 func (r *request) images() int {
 	n := 0
 	for _, c := range r.Contents {
@@ -294,7 +292,8 @@ func (r *request) images() int {
 	return n
 }
 
-// bytes are those of a part that are counted as text: its text, or the name and the values of a function call or response.
+// bytes counts what is counted as text: the text, or the name and the values of a function call or
+// response.
 func (p *part) bytes() int {
 	switch {
 	case p.Thought:
@@ -309,16 +308,16 @@ func (p *part) bytes() int {
 	return 0
 }
 
-// compactLen is the length of a JSON text without its white space.
+// compactLen returns the length of a JSON text without white space.
 func compactLen(raw json.RawMessage) int {
 	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil { // none is there
+	if json.Compact(&b, raw) != nil { // missing
 		return 0
 	}
 	return b.Len()
 }
 
-// text joins the texts of a turn, thoughts left out.
+// text joins the texts of a turn, except thoughts.
 func (c content) text() string {
 	var b strings.Builder
 	for _, p := range c.Parts {

@@ -7,19 +7,19 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// rawReply is a reply that the script gives literally.
+// rawReply is a literal reply of the script.
 type rawReply struct {
 	body   string
-	chunks []rawChunk // nil: the body is sent as it is, streamed or not
+	chunks []rawChunk // nil: the body is sent unchanged, streamed or not
 }
 
 type rawChunk struct {
 	text string
-	json bool // made of YAML, so that it can be put on one line
+	json bool // made from YAML, so that it can be put on one line
 }
 
-// readRaw reads a literal reply. A text is sent as it is, a mapping is the JSON of a reply, and a list has the chunks
-// of a stream, each a mapping or a text.
+// readRaw reads a literal reply. A text is sent unchanged, a mapping becomes JSON, and a list has the
+// chunks of a stream, each a mapping or a text.
 func readRaw(n yamlnode.Node) *rawReply {
 	switch {
 	case n.IsZero():
@@ -48,7 +48,6 @@ func readRaw(n yamlnode.Node) *rawReply {
 	return nil
 }
 
-// framed are the chunks of a stream.
 func (r *rawReply) framed(s *streamWriter) []string {
 	out := make([]string, len(r.chunks))
 	for i, c := range r.chunks {
@@ -59,7 +58,7 @@ func (r *rawReply) framed(s *streamWriter) []string {
 	return out
 }
 
-// raw sends the literal reply of a rule, or what a fault leaves of it.
+// raw sends the literal reply of a rule, or the part of it that a fault leaves.
 func (e *Emulator) raw(w http.ResponseWriter, r *http.Request, rule *rule, f *fault, q *query) {
 	switch {
 	case q.stream && rule.raw.chunks != nil && (f == nil || f.inStream()):

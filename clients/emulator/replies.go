@@ -19,28 +19,29 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// weighted is one of the answers that a rule may give.
+// weighted is one of the answers of a rule.
 type weighted struct {
-	text    *tmpl.Template // nil: none, and without calls the prompt is echoed
+	text    *tmpl.Template // nil: no text, and without calls the prompt is echoed
 	calls   []scriptedCall
-	thought *tmpl.Template // nil: none
+	thought *tmpl.Template // nil: no thought
 	weight  float64
 }
 
-// scriptedCall is a call of a function; the texts in its arguments are templates.
+// scriptedCall is a function call. The texts in its arguments are templates.
 type scriptedCall struct {
 	id, name string
 	args     any // as decoded from JSON, with templates for texts
 }
 
-// replyVariables are the names that templates of a script may use.
+// replyVariables are the names that the templates of a script may use.
 var replyVariables = []string{"prompt", "model", "turns", "images", "groups", "system", "step", "result", "results"}
 
 func listed(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// readReplies reads the answers of a rule: reply, toolCalls and reasoning make one, replies several.
+// readReplies reads the answers of a rule: one from reply, toolCalls and reasoning, or several from
+// replies.
 func (r *rule) readReplies(m yamlnode.Map) {
 	one := []string{"reply", "toolCalls", "reasoning"}
 	if slices.ContainsFunc(one, m.Has) {
@@ -62,7 +63,7 @@ func (r *rule) readReplies(m yamlnode.Map) {
 	}
 }
 
-// readReply reads an answer whose text is under the given key.
+// readReply reads an answer. text is the key of its text.
 func readReply(m yamlnode.Map, text string) weighted {
 	out := weighted{weight: 1}
 	if v := m.Get(text); !v.IsZero() {
@@ -82,17 +83,17 @@ func readReply(m yamlnode.Map, text string) weighted {
 	return out
 }
 
-// readArgs reads the arguments of a call; none are an empty object.
+// readArgs reads the arguments of a call; without any it returns an empty object.
 func readArgs(n yamlnode.Node) any {
 	if n.IsZero() {
 		return map[string]any{}
 	}
-	n.Map() // refuses what is no mapping
+	n.Map() // reports anything but a mapping
 	n.EachText(func(at yamlnode.Node, _ string) { replyTemplate(at) })
 	return decoded(n.JSON(nil))
 }
 
-// extraUsage are counts of tokens that only a script knows.
+// extraUsage has token counts that only a script can set.
 type extraUsage struct{ cached, toolUse int }
 
 func readUsage(n yamlnode.Node) *extraUsage {
@@ -103,7 +104,7 @@ func readUsage(n yamlnode.Node) *extraUsage {
 	return &extraUsage{m.Get("cachedContentTokenCount").Int(0, math.MaxInt32), m.Get("toolUsePromptTokenCount").Int(0, math.MaxInt32)}
 }
 
-// decoded is a JSON text as Go values, numbers digit by digit; nil when it is none.
+// decoded decodes JSON, with numbers as they are written; nil if it is invalid.
 func decoded(data []byte) any {
 	var out any
 	dec := json.NewDecoder(strings.NewReader(string(data)))
@@ -114,7 +115,7 @@ func decoded(data []byte) any {
 	return out
 }
 
-// replyTemplate reads a template of a script. Problems are reported at n.
+// replyTemplate parses a template of a script. It reports problems at n.
 func replyTemplate(n yamlnode.Node) *tmpl.Template {
 	t, err := tmpl.Parse(n.Str())
 	if err == nil {
@@ -133,15 +134,15 @@ func replyTemplate(n yamlnode.Node) *tmpl.Template {
 	return t
 }
 
-// saying is an answer in the making.
+// saying is an answer while it is made.
 type saying struct {
 	text    *string // nil: none
 	thought string
 	calls   []functionCall
-	prompt  string // what is echoed
+	prompt  string // echoed if the rule has no text
 }
 
-// say draws one of the rule's answers and fills in its templates.
+// say draws one of the rule's answers and renders its templates.
 func (r *rule) say(req *request, model string, temperature float64, rng *rand.Rand) (*saying, error) {
 	out := &saying{prompt: req.prompt()}
 	if len(r.replies) == 0 {
@@ -156,7 +157,6 @@ func (r *rule) say(req *request, model string, temperature float64, rng *rand.Ra
 	return out, out.fill(chosen, vars)
 }
 
-// fill renders an answer.
 func (s *saying) fill(from weighted, vars variable.Dict) error {
 	if from.text != nil {
 		text, err := from.text.Render(vars)
@@ -181,7 +181,7 @@ func (s *saying) fill(from weighted, vars variable.Dict) error {
 	return nil
 }
 
-// variables are those of a request for templates.
+// variables returns the variables for the templates of an answer to a request.
 func (r *rule) variables(req *request, model string) variable.Dict {
 	prompt := req.prompt()
 	result, results := r.results.values(req)
@@ -192,7 +192,6 @@ func (r *rule) variables(req *request, model string) variable.Dict {
 	}
 }
 
-// render fills in the templates of the arguments.
 func (c scriptedCall) render(vars variable.Dict) (functionCall, error) {
 	args, err := filled(c.args, vars)
 	if err != nil {
@@ -202,12 +201,12 @@ func (c scriptedCall) render(vars variable.Dict) (functionCall, error) {
 	return functionCall{ID: c.id, Name: c.name, Args: data}, err
 }
 
-// filled is a decoded value with its texts rendered.
+// filled copies a decoded value with its templates rendered.
 func filled(v any, vars variable.Dict) (any, error) {
 	switch v := v.(type) {
 	case string:
 		t, err := tmpl.Parse(v)
-		if err != nil { // it was checked when the script was read
+		if err != nil { // checked when the script was read
 			return nil, err
 		}
 		return t.Render(vars)
@@ -235,7 +234,8 @@ func filled(v any, vars variable.Dict) (any, error) {
 	return v, nil
 }
 
-// heed keeps to what the request says of function calls: NONE leaves them out, ANY wants one of the functions that are allowed.
+// heed applies the request's mode for function calls. NONE removes calls; ANY requires a call of an allowed
+// function.
 func (s *saying) heed(req *request) {
 	switch req.mode() {
 	case modeNone:
@@ -252,8 +252,8 @@ func (s *saying) heed(req *request) {
 	}
 }
 
-// shorten applies stop sequences and the limit of tokens to the text, and reports which sequence ended it, or that
-// the limit cut it. What comes after the cut, the calls, is left out.
+// shorten applies stop sequences and the limit of tokens to the text. It returns the sequence that ended
+// it, or that the limit cut it. A cut also removes the calls, which come after the text.
 func (s *saying) shorten(c config, limit int) (stop string, cut bool) {
 	if s.text == nil {
 		return "", false
@@ -266,7 +266,7 @@ func (s *saying) shorten(c config, limit int) (stop string, cut bool) {
 	return stop, cut
 }
 
-// parts are those of the answer: the thought, the text, the calls.
+// parts returns the thought, the text and the calls.
 func (s *saying) parts(hideThought bool) []part {
 	var out []part
 	if s.thought != "" && !hideThought {
@@ -285,14 +285,14 @@ func (s *saying) parts(hideThought bool) []part {
 	return out
 }
 
-// ownSignature begins what the emulator signs calls with, decoded.
+// ownSignature begins the emulator's signatures, decoded.
 const ownSignature = "evalrun-emulator "
 
-// signature is what the emulator signs a call with when it has thought before. It depends on the call alone, without
-// its id: some clients give ids to calls that have none.
+// signature returns the signature of a call after a thought. It depends only on the call without its id,
+// because some clients add ids to calls that have none.
 func signature(c *functionCall) string {
 	h := fnv.New64a()
-	args, _ := json.Marshal(decoded(c.Args)) // with sorted keys and without white space
+	args, _ := json.Marshal(decoded(c.Args)) // sorts the keys and removes white space
 	fmt.Fprintf(h, "%s %s", c.Name, args)
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s%016x", ownSignature, h.Sum64()))
 }
@@ -302,8 +302,7 @@ func isOwnSignature(s string) bool {
 	return err == nil && strings.HasPrefix(string(data), ownSignature)
 }
 
-// pick draws a reply by weight: the heaviest at temperature 0, as given at 1, and the more
-// even the higher.
+// pick draws a reply by weight: the heaviest at temperature 0, by the weights at 1, and more evenly above.
 func pick(replies []weighted, temperature float64, rng *rand.Rand) int {
 	if len(replies) == 1 {
 		return 0
@@ -327,7 +326,7 @@ func pick(replies []weighted, temperature float64, rng *rand.Rand) int {
 	return best
 }
 
-// heaviest is the place of the first reply that no other outweighs.
+// heaviest returns the index of the first reply with the highest weight.
 func heaviest(replies []weighted) int {
 	best := 0
 	for i, r := range replies {

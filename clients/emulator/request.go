@@ -17,10 +17,10 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// maxBody bounds a request body: the largest prompt and room for the rest.
+// maxBody bounds a request body: the largest prompt and 1 MiB for the rest.
 const maxBody = service.MaxPromptBytes + 1<<20
 
-// request is what a client sends, as far as the emulator looks at it. Unknown fields are ignored, unless the script
+// request has the fields of a request that the emulator reads. It ignores unknown fields, unless the script
 // lists the accepted ones.
 type request struct {
 	Model             string          `json:"model"`
@@ -37,7 +37,7 @@ type request struct {
 	question string   // what a rule matched instead of the last turn; see Script.match
 }
 
-// readJSON decodes a body, keys in either spelling, and returns it as it came.
+// readJSON decodes a body, with keys in either spelling, and returns its bytes.
 func readJSON(r *http.Request, into any) ([]byte, *problem) {
 	body, p := readBody(r)
 	if p != nil {
@@ -66,7 +66,6 @@ func readBody(r *http.Request) ([]byte, *problem) {
 	return body, nil
 }
 
-// decode decodes a body.
 func decode(body []byte, into any) *problem {
 	err := json.Unmarshal(body, into)
 	var wrong *json.UnmarshalTypeError
@@ -81,7 +80,7 @@ func decode(body []byte, into any) *problem {
 	return nil
 }
 
-// check looks at what every method with contents looks at.
+// check makes the checks that all methods with contents have in common.
 func (r *request) check() *problem {
 	for _, check := range []func() *problem{
 		r.checkRoles, r.checkSystem, r.checkParts, r.checkSize, r.checkTools, r.GenerationConfig.check,
@@ -94,7 +93,7 @@ func (r *request) check() *problem {
 	return r.checkCalls()
 }
 
-// checkSystem wants a system instruction of texts.
+// checkSystem allows only texts in the system instruction.
 func (r *request) checkSystem() *problem {
 	if r.SystemInstruction == nil {
 		return nil
@@ -110,7 +109,7 @@ func (r *request) checkSystem() *problem {
 	return nil
 }
 
-// checkRoles wants contents that each have a part and a role that is known.
+// checkRoles requires that each content has a part and a known role.
 func (r *request) checkRoles() *problem {
 	if len(r.Contents) == 0 {
 		return badRequest("contents is required")
@@ -121,7 +120,7 @@ func (r *request) checkRoles() *problem {
 		}
 		switch c.Role {
 		case "", eval.RoleUser, eval.RoleModel:
-		case "function": // the user's side, as some clients call it when they answer for a tool
+		case "function": // some clients use this role for results of functions
 			r.Contents[i].Role = eval.RoleUser
 		default:
 			return badRequest("contents[%d].role must be user or model, not %q", i, c.Role)
@@ -130,8 +129,8 @@ func (r *request) checkRoles() *problem {
 	return nil
 }
 
-// joinModelTurns makes one turn of model turns in a row: clients keep the chunks of a streamed answer as
-// a turn each.
+// joinModelTurns joins adjacent model turns, because clients keep each chunk of a streamed answer as a
+// turn.
 func (r *request) joinModelTurns() {
 	var out []content
 	for _, c := range r.Contents {
@@ -144,8 +143,8 @@ func (r *request) joinModelTurns() {
 	r.Contents = out
 }
 
-// tokens is what the emulator counts: the UTF-8 bytes of texts, functions and their declarations / 4 rounded up, 258
-// a piece of inline data.
+// tokens estimates the prompt tokens: the UTF-8 bytes of texts, functions and their declarations divided by
+// 4, rounded up, and 258 per piece of inline data.
 func (r *request) tokens() int {
 	bytes := len(r.system())
 	for _, c := range r.Contents {
@@ -161,7 +160,6 @@ func (r *request) tokens() int {
 	return estimate.Tokens(bytes) + estimate.TokensPerImage*r.media()
 }
 
-// system is the text of the system instruction.
 func (r *request) system() string {
 	if r.SystemInstruction == nil {
 		return ""
@@ -169,7 +167,7 @@ func (r *request) system() string {
 	return r.SystemInstruction.text()
 }
 
-// prompt is the question: the text of the last user turn that is more than results of functions.
+// prompt returns the text of the last user turn that has more than function results.
 func (r *request) prompt() string {
 	if r.question != "" {
 		return r.question
@@ -183,7 +181,8 @@ func (r *request) prompt() string {
 	return ""
 }
 
-// repeatedQuestion is the question that a judge gets once more because its reply does not count; false for other requests.
+// repeatedQuestion recognizes the request that a judge gets after an invalid reply, and returns the
+// original question.
 func (r *request) repeatedQuestion() (question string, repeated bool) {
 	if len(r.Contents) != 3 || !strings.HasPrefix(r.Contents[2].text(), "That reply ") {
 		return "", false
@@ -192,7 +191,7 @@ func (r *request) repeatedQuestion() (question string, repeated bool) {
 	return question, strings.HasPrefix(question, "You are a judge. ")
 }
 
-// step is which answer to the question this is: 1 before there are results of functions, 2 after the first ones.
+// step counts the answers to the question: 1 before there are function results, 2 after the first ones.
 func (r *request) step() int {
 	n := 1
 	for i := len(r.Contents) - 1; i >= 0; i-- {
@@ -208,7 +207,6 @@ func (r *request) step() int {
 	return n
 }
 
-// lastResults are the results of functions in the last turn.
 func (r *request) lastResults() []functionResponse {
 	if len(r.Contents) == 0 {
 		return nil
@@ -238,7 +236,7 @@ func (r *request) checkTurns() *problem {
 	return nil
 }
 
-// checkModel enforces the rules of the two multimodal models and the token limits.
+// checkModel enforces the rules of the two multimodal models, and the token limits.
 func (r *request) checkModel(m *eval.Model, real string) *problem {
 	n := r.media()
 	switch {
@@ -253,13 +251,13 @@ func (r *request) checkModel(m *eval.Model, real string) *problem {
 	return nil
 }
 
-// requestFields are the top-level fields of a request, as the service publishes them.
+// requestFields are the top-level fields that the service documents.
 var requestFields = []string{
 	"model", "contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "generationConfig", "cachedContent",
 }
 
-// checkFields refuses a body with fields other than the known ones and the ones that the script accepts. A script
-// without a list accepts all.
+// checkFields refuses a body with unknown fields that the script does not accept. A script without a list
+// accepts all fields.
 func (s *Script) checkFields(body []byte, known []string) *problem {
 	if !s.listsFields {
 		return nil
@@ -287,7 +285,7 @@ func (e *Emulator) countTokens(w http.ResponseWriter, r *http.Request, m *eval.M
 	}{req.tokens()})
 }
 
-// readCount reads a request to count: contents, or a whole request to generate.
+// readCount reads a countTokens request: contents, or a whole generateContent request.
 func (e *Emulator) readCount(r *http.Request, m *eval.Model) (*request, *problem) {
 	req := &request{}
 	body, p := readJSON(r, req)

@@ -13,10 +13,10 @@ import (
 	"github.com/evalrun/evalrun/internal/service"
 )
 
-// responses is the form of OpenAI's Responses.
+// responses is the form of OpenAI's Responses API.
 type responses struct{}
 
-// responsesRequest is what a client of Responses sends, as far as the emulator looks at it.
+// responsesRequest has the fields of a request that the emulator reads.
 type responsesRequest struct {
 	Model           string          `json:"model"`
 	Input           json.RawMessage `json:"input"`
@@ -34,7 +34,6 @@ type responsesRequest struct {
 	ToolChoice json.RawMessage `json:"tool_choice"`
 }
 
-// item is an item of the input.
 type item struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -45,7 +44,7 @@ type item struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-// itemPart is a part of a message, or of an output.
+// itemPart is a part of a message, or of a function's output.
 type itemPart struct {
 	Type     string          `json:"type"`
 	Text     string          `json:"text"`
@@ -56,7 +55,6 @@ type itemPart struct {
 	Refusal  json.RawMessage `json:"refusal"`
 }
 
-// readResponses reads a request of Responses.
 func readResponses(body []byte) (*reading, *problem) {
 	var in responsesRequest
 	if p := decode(body, &in); p != nil {
@@ -89,7 +87,6 @@ func readResponses(body []byte) (*reading, *problem) {
 	return q, q.chooseOpenAI(in.ToolChoice)
 }
 
-// item adds an item to the conversation.
 func (q *reading) item(one *item) *problem {
 	switch one.Type {
 	case "function_call":
@@ -152,7 +149,6 @@ func itemParts(raw json.RawMessage) ([]part, *problem) {
 
 func (responses) framing(*http.Request) framing { return sse("") }
 
-// items are those of an answer.
 func (responses) items(a *outcome, c *wireCandidate, status string) []map[string]any {
 	said := spokenBy(c)
 	out := []map[string]any{}
@@ -180,7 +176,7 @@ func (responses) items(a *outcome, c *wireCandidate, status string) []map[string
 	return out
 }
 
-// status is how a response ended; details say why one is incomplete.
+// status returns the status of a response; details say why it is incomplete.
 func (responses) status(c *wireCandidate) (status string, details any) {
 	words := endings{stop: "completed", length: "max_output_tokens", blocked: "content_filter"}
 	reason := words.of(c.FinishReason, false)
@@ -199,7 +195,7 @@ func (responses) counts(a *outcome) map[string]any {
 	}
 }
 
-// body is a response without what it says.
+// body returns the fields of a response, except its output.
 func (responses) body(a *outcome) map[string]any {
 	return map[string]any{
 		"id": "resp_" + a.id, "object": "response", "created_at": created, "model": a.query.model.ID(),
@@ -212,7 +208,6 @@ func (responses) body(a *outcome) map[string]any {
 	}
 }
 
-// finished is the whole response.
 func (f responses) finished(a *outcome) map[string]any {
 	c := a.candidates()[0]
 	status, details := f.status(&c)
@@ -226,7 +221,7 @@ func (f responses) finished(a *outcome) map[string]any {
 
 func (f responses) whole(a *outcome) []byte { return a.wholly(f.finished(a)) }
 
-// numbered are events with their numbers.
+// numbered collects events with sequence numbers.
 type numbered struct {
 	out []string
 }
@@ -248,7 +243,6 @@ func (f responses) pieces(a *outcome, n int) []string {
 	return grouped(out.out)
 }
 
-// itemPieces are the events of an item.
 func (responses) itemPieces(out *numbered, index int, one map[string]any, n int) {
 	begun := maps.Clone(one)
 	at := func(fields map[string]any) map[string]any {
@@ -318,7 +312,7 @@ func (responses) malformed(how string) string {
 		`{"object": "response", "status": null, "output": []}`, completions{}.malformed("error"))
 }
 
-// embeddings answers OpenAI's embeddings.
+// embeddings answers OpenAI's embeddings request.
 func (e *Emulator) embeddings(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Model      string       `json:"model"`
@@ -362,7 +356,8 @@ func (e *Emulator) embeddings(w http.ResponseWriter, r *http.Request) {
 	)
 }
 
-// inFormat is a vector as numbers, or as the base64 of 32-bit numbers, which OpenAI's own libraries want.
+// inFormat returns a vector as numbers, or as the base64 of 32-bit floats, which OpenAI's libraries
+// request.
 func inFormat(values []float64, format string) any {
 	if format != "base64" {
 		return values

@@ -10,7 +10,8 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// resultMatch says which result of a function a rule is for. Without patterns it is for requests with and without one.
+// resultMatch says which function result a rule matches. Without patterns it matches requests with and
+// without results.
 type resultMatch struct{ name, text *glob.Pattern }
 
 func readResultMatch(m yamlnode.Map) resultMatch {
@@ -24,7 +25,7 @@ func readResultMatch(m yamlnode.Map) resultMatch {
 	return out
 }
 
-// fits reports whether the last turn of a request has such a result.
+// fits reports whether the last turn of a request has a matching result.
 func (m resultMatch) fits(req *request) bool {
 	return m.name == nil && m.text == nil || slices.ContainsFunc(req.lastResults(), m.matches)
 }
@@ -40,7 +41,7 @@ func (m resultMatch) matches(f functionResponse) bool {
 	return json.Compact(&b, f.Response) == nil && m.text.Match(b.String())
 }
 
-// values are the result that matches, empty when there is none, and the latest result of each function.
+// values returns the matching result, empty if there is none, and the latest result of each function.
 func (m resultMatch) values(req *request) (result variable.Value, results variable.Dict) {
 	result, results = variable.Object{}, variable.Dict{}
 	for _, c := range req.Contents {
@@ -55,7 +56,7 @@ func (m resultMatch) values(req *request) (result variable.Value, results variab
 	return result, results
 }
 
-// valueOf is a value from JSON as templates see it.
+// valueOf converts JSON to a value for templates.
 func valueOf(data []byte) variable.Value {
 	v, err := variable.Parse(data)
 	if err != nil {

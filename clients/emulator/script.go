@@ -18,18 +18,18 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Script says how an emulator answers: the first rule that matches; without a match the
-// prompt is echoed.
+// Script is a list of rules. The first rule that matches a request answers it; without a match the prompt
+// is echoed.
 type Script struct {
 	rules         []*rule
 	usage         bool
-	unknownFields float64 // the share of answers that carry some
-	listsFields   bool    // whether requests may have no fields but the service's own and these
+	unknownFields float64 // share of answers with unknown fields
+	listsFields   bool    // requests may only have the service's own fields and these
 	fields        []string
 	sum           string
 }
 
-// Sum is the SHA-256 sum of what the script was read from, in hex: another script has another one.
+// Sum returns the SHA-256 digest of the script's text, in hex.
 func (s *Script) Sum() string { return s.sum }
 
 type rule struct {
@@ -40,15 +40,15 @@ type rule struct {
 	results       resultMatch
 	system        *glob.Pattern
 	replies       []weighted
-	raw           *rawReply // nil: an answer is made
+	raw           *rawReply // nil: the answer is made from the replies
 	usage         *extraUsage
-	unknownFields *float64 // nil: the script's
+	unknownFields *float64 // nil: the script's share
 	finishReason  string
 	ratings       []eval.SafetyRating
 	blockReason   string
 	median, tail  time.Duration // p50 and p99
-	chunks        int           // of a stream; 0: by words
-	gap           time.Duration // between them
+	chunks        int           // of a stream; 0: split by words
+	gap           time.Duration // between chunks
 	faults        []fault
 	matches       atomic.Int64
 	anyModel, any bool
@@ -61,7 +61,7 @@ type fault struct {
 	hang, cut  bool
 	endless    bool
 	every      time.Duration // between the chunks of an endless stream
-	after      int           // chunks of a stream before it goes wrong; -1: half of them
+	after      int           // chunks before the fault; -1: half of the stream
 	malformed  string
 	rate       *float64 // nil: always, within first
 	first      int64    // 0: no bound
@@ -70,18 +70,17 @@ type fault struct {
 //go:embed demo.yaml
 var demo []byte
 
-// DemoScript is the script behind `--emulator` without a file: it answers evalrun's
-// example suites.
+// DemoScript returns the script of `--emulator` without a file. It answers evalrun's example suites.
 func DemoScript() *Script {
 	var diags diag.List
 	s := LoadScript("demo.yaml", demo, &diags)
 	if err := diags.Err(); err != nil {
-		panic(err) // it is part of the program, and a test loads it
+		panic(err) // embedded, and loaded by a test
 	}
 	return s
 }
 
-// LoadScript reads a script. Problems go to diags.
+// LoadScript parses a script and adds its problems to diags.
 func LoadScript(file string, src []byte, diags *diag.List) *Script {
 	s := &Script{sum: fmt.Sprintf("%x", sha256.Sum256(src))}
 	root, ok := yamlnode.Parse(file, src, diags)
@@ -192,7 +191,7 @@ func readFault(n yamlnode.Node) fault {
 	return f
 }
 
-// readEndless reads whether the answer never ends, or how often another piece comes.
+// readEndless reads whether the answer never ends, or the time between its chunks.
 func (f *fault) readEndless(v yamlnode.Node) {
 	if v.IsBool() {
 		f.endless = v.Bool()
@@ -201,7 +200,7 @@ func (f *fault) readEndless(v yamlnode.Node) {
 	}
 }
 
-// readMalformed reads what is wrong with the answer; true is that it is no JSON.
+// readMalformed reads the kind of malformed answer; true means invalid JSON.
 func (f *fault) readMalformed(v yamlnode.Node) {
 	if v.IsBool() && v.Bool() {
 		f.malformed = "json"
@@ -210,9 +209,9 @@ func (f *fault) readMalformed(v yamlnode.Node) {
 	}
 }
 
-// match finds the rule for a request, and how often it has matched by now. Where none matches, that is an empty rule,
-// which echoes, and 0. A judge whose reply did not count gets the same question once more: without a rule about the
-// turn that says so, the rule of the question answers again.
+// match returns the rule for a request and how often it has matched. Without a match it returns an empty
+// rule, which echoes, and 0. After an invalid reply, a judge gets its question again. Unless a rule matches
+// that turn, the rule for the question answers again.
 func (s *Script) match(req *request, model string) (*rule, int64) {
 	i := s.find(req, model, req.prompt())
 	if question, repeated := req.repeatedQuestion(); repeated && (i < 0 || s.rules[i].saysAny()) {
@@ -226,22 +225,22 @@ func (s *Script) match(req *request, model string) (*rule, int64) {
 	return s.rules[i], s.rules[i].matches.Add(1)
 }
 
-// find is the place of the first rule for a request with a prompt, -1 when there is none.
+// find returns the index of the first rule that matches, -1 if there is none.
 func (s *Script) find(req *request, model, prompt string) int {
 	return slices.IndexFunc(s.rules, func(r *rule) bool {
 		return (r.anyModel || r.model.Match(model)) && r.says(prompt) && r.fits(req)
 	})
 }
 
-// saysAny reports whether the rule is for all prompts.
+// saysAny reports whether the rule matches all prompts.
 func (r *rule) saysAny() bool { return (r.any || r.glob == "*") && r.re == nil }
 
-// says reports whether the rule is for a prompt.
+// says reports whether the rule matches a prompt.
 func (r *rule) says(prompt string) bool {
 	return (r.any || r.glob.Match(prompt)) && (r.re == nil || r.re.MatchString(prompt))
 }
 
-// fits reports whether the rule is for a request with these images, turns and results.
+// fits reports whether the rule matches the images, turns and results of a request.
 func (r *rule) fits(req *request) bool {
 	return (r.image == nil || *r.image == (req.images() > 0)) && (r.turns == 0 || r.turns == len(req.Contents)) &&
 		(r.step == 0 || r.step == req.step()) && (r.system == nil || r.system.Match(req.system())) && r.results.fits(req)
@@ -260,7 +259,7 @@ func (r *rule) groups(prompt string) variable.List {
 // z99 is the 99 % point of the standard normal distribution.
 const z99 = 2.3263478740408408
 
-// latency draws from the log-normal distribution with the given median and 99 % point.
+// latency draws from the log-normal distribution with the rule's median and 99 % point.
 func (r *rule) latency(rng *rand.Rand) time.Duration {
 	if r.median <= 0 || r.tail <= r.median {
 		return r.median
@@ -269,8 +268,8 @@ func (r *rule) latency(rng *rand.Rand) time.Duration {
 	return time.Duration(float64(r.median) * math.Exp(sigma*rng.NormFloat64()))
 }
 
-// fault chooses the fault of the n-th match, nil for none. With `first`, a fault applies to the first matches of its
-// rule, with `rate` to that share, and with neither to all.
+// fault returns the fault for the n-th match, nil for none. With `first`, a fault applies to the first
+// matches of its rule; with `rate`, to that share; otherwise to all.
 func (r *rule) fault(rng *rand.Rand, n int64) *fault {
 	for i := range r.faults {
 		f := &r.faults[i]
@@ -282,8 +281,8 @@ func (r *rule) fault(rng *rand.Rand, n int64) *fault {
 	return nil
 }
 
-// inStream reports whether a fault shows in a stream that has begun well. What is malformed from the first byte, such
-// as a page of HTML, shows only after some chunks.
+// inStream reports whether a fault appears after a stream has begun correctly. Others, such as a page of
+// HTML, replace the reply.
 func (f *fault) inStream() bool {
 	switch f.malformed {
 	case "json", "error":

@@ -10,12 +10,11 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// framing is how the chunks of a stream are held together: as a JSON array, the documented form, or as
-// server-sent events.
+// framing is the form of a stream: a JSON array, which is documented, or server-sent events.
 type framing struct {
 	contentType             string
 	open, between, finished string
-	before, after           string // of each chunk
+	before, after           string // each chunk
 }
 
 var (
@@ -23,7 +22,7 @@ var (
 	events    = framing{contentType: "text/event-stream", before: "data: ", after: "\r\n\r\n"}
 )
 
-// streamWriter sends chunks as they are made.
+// streamWriter sends chunks when they are due.
 type streamWriter struct {
 	framing
 	form    form
@@ -41,13 +40,13 @@ func newStreamWriter(w http.ResponseWriter, f framing, in form) *streamWriter {
 	return s
 }
 
-// raw sends bytes as they are; a client that has gone is found out by the next wait.
+// raw sends bytes unchanged. The next wait notices a client that has gone.
 func (s *streamWriter) raw(text string) {
-	_, _ = s.w.Write([]byte(text)) //nolint:gosec // JSON or events, and said to be
+	_, _ = s.w.Write([]byte(text)) //nolint:gosec // the content type is JSON or events
 	s.flush()
 }
 
-// fit makes chunks one line each where the framing wants that.
+// fit puts chunks on one line each if the framing requires it.
 func (s *streamWriter) fit(chunks []string) []string {
 	if s.framing != events {
 		return chunks
@@ -74,7 +73,7 @@ func (s *streamWriter) end() {
 	s.raw(s.finished)
 }
 
-// stream sends the chunks of an answer, or misbehaves in the middle of it.
+// stream sends the chunks of an answer, or carries out a fault between them.
 func (e *Emulator) stream(s *streamWriter, r *http.Request, rule *rule, f *fault, chunks []string) {
 	stopAt := len(chunks)
 	if f != nil {
@@ -96,7 +95,7 @@ func (e *Emulator) stream(s *streamWriter, r *http.Request, rule *rule, f *fault
 	e.breakStream(s, r, f, chunks[stopAt])
 }
 
-// breakStream does what a fault says in the middle of a stream, next being the chunk that was due.
+// breakStream carries out a fault in a stream. next is the chunk that was due.
 func (e *Emulator) breakStream(s *streamWriter, r *http.Request, f *fault, next string) {
 	switch {
 	case f.endless:
@@ -121,12 +120,11 @@ func (e *Emulator) breakStream(s *streamWriter, r *http.Request, f *fault, next 
 
 func quoted(s string) string { return string(wirejson.AppendString(nil, s)) }
 
-// wordsAChunk is how many words a chunk holds when the script does not say how many chunks there are.
+// wordsAChunk is the number of words in a chunk if the script does not say how many chunks there are.
 const wordsAChunk = 4
 
-// split divides an answer into chunks: the texts of the candidates in pieces, and each call by itself. The last chunk
-// of a candidate has its finish reason, the first of all has the feedback of the prompt, and the last of all has the
-// usage.
+// split divides an answer into chunks: pieces of the texts, and each call separately. The last chunk of a
+// candidate has its finish reason. The first chunk has the prompt feedback, and the last one the usage.
 func split(answer wireResponse, n int) []wireResponse {
 	pieces := make([][]part, len(answer.Candidates))
 	count := 1
@@ -150,7 +148,8 @@ func split(answer wireResponse, n int) []wireResponse {
 	return out
 }
 
-// pieces are the parts of a turn as they come in chunks: n of the text, or by words, as thoughts always do.
+// pieces divides the parts of a turn into chunks: n for the text, or by words. Thoughts are always divided
+// by words.
 func (c content) pieces(n int) []part {
 	var out []part
 	for _, p := range c.Parts {
@@ -166,7 +165,7 @@ func (c content) pieces(n int) []part {
 	return out
 }
 
-// pieces are the part with the pieces of its text.
+// pieces divides the text of a part.
 func (p part) pieces(n int) []part {
 	var out []part
 	for _, text := range cut(*p.Text, n) {
@@ -176,7 +175,7 @@ func (p part) pieces(n int) []part {
 	return out
 }
 
-// piece is the candidate with one of the pieces of its content. The last one says why it ended.
+// piece returns the candidate with one piece of its content. The last piece has the finish reason.
 func (c wireCandidate) piece(pieces []part, at int) wireCandidate {
 	if at < len(pieces) {
 		c.Content = &content{Role: eval.RoleModel, Parts: pieces[at : at+1]}
@@ -187,7 +186,7 @@ func (c wireCandidate) piece(pieces []part, at int) wireCandidate {
 	return c
 }
 
-// cut divides a text into n pieces, some of them empty when it is short; n 0 divides it by words.
+// cut divides a text into n pieces, which may be empty; n 0 divides it by words.
 func cut(text string, n int) []string {
 	if n > 0 {
 		return cutEvenly(text, n)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// tool is an entry of tools. The others that the service has, such as a search, are taken and not looked at.
+// tool is an entry of tools. The emulator accepts and ignores the service's own tools, such as a search.
 type tool struct {
 	FunctionDeclarations []json.RawMessage `json:"functionDeclarations"`
 }
@@ -29,12 +29,12 @@ type toolConfig struct {
 
 // Modes of function calling.
 const (
-	modeAuto = "AUTO" // the model chooses
-	modeAny  = "ANY"  // the answer has a call
-	modeNone = "NONE" // the answer has none
+	modeAuto = "AUTO" // the model decides
+	modeAny  = "ANY"  // the answer must have a call
+	modeNone = "NONE" // the answer must not have a call
 )
 
-// mode is the mode's name; clients may send its number.
+// mode returns the name of the mode. Clients may send its number.
 func (r *request) mode() string {
 	switch m := r.ToolConfig.FunctionCallingConfig.Mode; m {
 	case "", "null", "0", "MODE_UNSPECIFIED", "1":
@@ -48,7 +48,7 @@ func (r *request) mode() string {
 	}
 }
 
-// allowed are the functions that an answer may call under ANY: the named ones, or all.
+// allowed returns the functions that an answer may call under ANY: the named ones, or all.
 func (r *request) allowed() []string {
 	if names := r.ToolConfig.FunctionCallingConfig.AllowedFunctionNames; len(names) > 0 {
 		return names
@@ -56,7 +56,7 @@ func (r *request) allowed() []string {
 	return r.declared
 }
 
-// checkTools says what is wrong with the declarations of functions and with how they may be called. It notes their names.
+// checkTools validates the declarations of functions and the mode. It records the names of the functions.
 func (r *request) checkTools() *problem {
 	for i, t := range r.Tools {
 		for j, raw := range t.FunctionDeclarations {
@@ -109,7 +109,7 @@ func checkDeclaration(at string, raw json.RawMessage) (name string, p *problem) 
 	return d.Name, checkParameters(at+".parameters", d.Parameters)
 }
 
-// checkParameters wants the schema of an object.
+// checkParameters requires the schema of an object.
 func checkParameters(at string, raw json.RawMessage) *problem {
 	if p := checkSchema(at, raw, 0); p != nil {
 		return p
@@ -126,7 +126,7 @@ func checkParameters(at string, raw json.RawMessage) *problem {
 	return nil
 }
 
-// misshapen is the problem of a value that has another type than it should.
+// misshapen returns the problem for a value of the wrong type.
 func misshapen(at string, err error) *problem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field != "" {
@@ -137,7 +137,7 @@ func misshapen(at string, err error) *problem {
 	return badRequest("%s: %s", at, err)
 }
 
-// schema is what is looked at of a schema, the service's own or JSON Schema.
+// schema has the fields that the emulator checks in a schema of the service or a JSON Schema.
 type schema struct {
 	Type       json.RawMessage            `json:"type"`
 	Properties map[string]json.RawMessage `json:"properties"`
@@ -146,10 +146,10 @@ type schema struct {
 	AnyOf      []json.RawMessage          `json:"anyOf"`
 }
 
-// maxSchemaDepth bounds how deeply schemas are nested.
+// maxSchemaDepth bounds the nesting of schemas.
 const maxSchemaDepth = 32
 
-// checkSchema says what is wrong with a schema and those within it.
+// checkSchema validates a schema and those inside it.
 func checkSchema(at string, raw json.RawMessage, depth int) *problem {
 	if depth > maxSchemaDepth {
 		return badRequest("%.200s… is nested more than %d deep", at, maxSchemaDepth)
@@ -179,7 +179,7 @@ type innerSchema struct {
 	raw json.RawMessage
 }
 
-// inner are the schemas right below this one.
+// inner returns the schemas directly inside this one.
 func (s *schema) inner() []innerSchema {
 	var out []innerSchema
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -194,10 +194,10 @@ func (s *schema) inner() []innerSchema {
 	return out
 }
 
-// wrongType is a type, or the one of several, that does not exist; "" when all do. The service's own schemas say STRING, or its
-// number, and JSON Schema says string.
+// wrongType returns an unknown type, "" if all types are known. The service's own schemas have STRING, or
+// its number, and JSON Schema has string.
 func wrongType(raw json.RawMessage) string {
-	// numberedTypes are the types as clients may send them instead.
+	// Clients may send the number of a type.
 	numberedTypes := []string{"0", "1", "2", "3", "4", "5", "6", "7"}
 
 	schemaTypes := []string{"string", "number", "integer", "boolean", "array", "object", "null"}

@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 )
 
-// jsonType is the media type of answers.
 const jsonType = "application/json; charset=UTF-8"
 
-// plainly encodes an answer, or a chunk of one, with the fields that the specification names.
+// plainly encodes an answer, or a chunk, with the documented fields only.
 func plainly(answer wireResponse) []byte {
 	body, err := json.Marshal(answer)
 	if err != nil { // plain strings and numbers
@@ -17,8 +16,8 @@ func plainly(answer wireResponse) []byte {
 	return body
 }
 
-// unknownOfCandidate and unknownOfAnswer are fields that services of this family send and the specification does not name, with
-// objects and lists in them.
+// unknownOfCandidate and unknownOfAnswer are fields that services of this family send although the
+// specification does not name them. They include objects and lists.
 const (
 	unknownOfCandidate = `{
   "citationMetadata": {"citationSources": [{"startIndex": 0, "endIndex": 4, "uri": "https://example.invalid/a?b=\"c\"", "license": ""}]},
@@ -32,7 +31,7 @@ const (
 	unknownOfRating = `{"severity": {"name": "LOW", "score": 0.125}}`
 )
 
-// withUnknownFields encodes an answer as services do: indented, with fields beyond the specification.
+// withUnknownFields encodes an answer as such services do: indented, with undocumented fields.
 func withUnknownFields(answer wireResponse) []byte {
 	body := object(plainly(answer))
 	merge(body, unknownOfAnswer)
@@ -61,7 +60,7 @@ func withUnknownFields(answer wireResponse) []byte {
 	return append(out, '\n')
 }
 
-// mergeIntoCalls adds to the parts of a candidate that are calls.
+// mergeIntoCalls adds fields to the parts of a candidate that are calls.
 func mergeIntoCalls(candidate map[string]any) {
 	content, _ := candidate["content"].(map[string]any)
 	parts, _ := content["parts"].([]any)
@@ -76,7 +75,7 @@ func object(text []byte) map[string]any {
 	out := map[string]any{}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
-	if err := dec.Decode(&out); err != nil { // it is part of the program
+	if err := dec.Decode(&out); err != nil { // the source is a constant
 		panic(err)
 	}
 	return out

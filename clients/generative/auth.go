@@ -5,15 +5,14 @@ import (
 	"net/http"
 )
 
-// auth is how a client says who calls.
 type auth struct{ *Client }
 
-// Renew replaces an access token that the service refused.
+// Renew implements wire's retry after a refused access token.
 func (c auth) Renew(ctx context.Context, refused string) (bool, error) {
 	return c.cfg.Tokens.Renew(ctx, refused)
 }
 
-// Authenticate adds the headers, and the key or an access token, to a request.
+// Authenticate adds the headers, and either the key or an access token.
 func (c auth) Authenticate(req *http.Request) (token string, err error) {
 	for name, values := range c.cfg.Headers {
 		req.Header[http.CanonicalHeaderKey(name)] = values

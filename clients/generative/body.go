@@ -9,13 +9,12 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// body is a JSON object on its way.
+// body is the beginning of a JSON object, to which members are appended.
 type body []byte
 
-// member begins a member of the object, whose value follows.
+// member appends the name of a member; the caller appends its value.
 func (b body) member(name string) body { return body(wirejson.OpenObject(b).Member(name)) }
 
-// requestBody encodes a request as JSON.
 func requestBody(r *eval.Request) []byte {
 	b := body(make([]byte, 0, 512))
 	b = append(b, '{')
@@ -31,7 +30,6 @@ func requestBody(r *eval.Request) []byte {
 	return append(b, '}')
 }
 
-// config adds the generation config.
 func (b body) config(r *eval.Request) body {
 	if r.GenerationConfig == nil {
 		return b
@@ -39,7 +37,6 @@ func (b body) config(r *eval.Request) body {
 	return must(r.GenerationConfig.AppendJSON(b.member("generationConfig")))
 }
 
-// instructions adds the system text and the tools.
 func (b body) instructions(r *eval.Request) body {
 	if r.System != "" {
 		b = payload.AppendSystem(b.member("systemInstruction"), r.System)
@@ -53,7 +50,7 @@ func (b body) instructions(r *eval.Request) body {
 	return b
 }
 
-// countBody encodes what is counted: the contents alone, or, where they are not all of the prompt, the whole request.
+// countBody sends the contents alone when they are the whole prompt, and the whole request otherwise.
 func countBody(r *eval.Request) []byte {
 	if payload.IsPlain(r) {
 		return append(payload.Append([]byte(`{"contents":`), r.Contents), '}')

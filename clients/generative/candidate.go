@@ -15,29 +15,29 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// found is what is in a candidate.
+// found holds a candidate as the service sent it.
 type found struct {
-	fields wire.Fields     // as they came
-	raw    json.RawMessage // the candidate as it came
+	fields wire.Fields     // by name
+	raw    json.RawMessage // the whole candidate
 	marks  []mark          // the parts that are more than text
 	more   bool            // there is more than text, a finish reason, an index and ratings
 }
 
-// mark is a part that is more than text, at its place in the text of the candidate.
+// mark is a part that is more than text, with its position in the text of the candidate.
 type mark struct {
-	at, size int             // how much text is before it, and how much of the text it is itself
-	piece    eval.Piece      // zero of a text with something next to it, such as a signature
-	raw      json.RawMessage // the part as it came
-	joins    bool            // a thought with nothing next to it, which may be joined with its neighbour
+	at, size int             // bytes of text before the part, and in it
+	piece    eval.Piece      // empty for a text that has something else with it, such as a signature
+	raw      json.RawMessage // the part as the service sent it
+	joins    bool            // a thought and nothing else, which may be joined with its neighbours
 }
 
-// UnmarshalJSON keeps a candidate, which fill reads.
+// UnmarshalJSON only stores the candidate; fill reads it.
 func (f *found) UnmarshalJSON(data []byte) error {
 	f.raw = slices.Clone(data)
 	return json.Unmarshal(data, &f.fields)
 }
 
-// fill reads the candidate; what it carries besides text is noted in f.
+// fill reads the candidate, and records in f what it has besides text.
 func (f *found) fill(out *eval.Candidate, index *int) error {
 	rest := maps.Clone(f.fields)
 	var content wire.Fields
@@ -72,7 +72,7 @@ func (f *found) fill(out *eval.Candidate, index *int) error {
 	return nil
 }
 
-// read joins the text parts but the model's thoughts, and lists the other parts.
+// read joins the texts of the parts, except thoughts, and lists the other parts.
 func (f *found) read(parts []json.RawMessage) (string, []json.RawMessage, error) {
 	var text strings.Builder
 	var others []json.RawMessage
@@ -92,16 +92,14 @@ func (f *found) read(parts []json.RawMessage) (string, []json.RawMessage, error)
 	return text.String(), others, nil
 }
 
-// part is a part of a candidate.
 type part struct {
 	raw     json.RawMessage
 	text    *string
 	thought bool
 	call    *tool.Call
-	more    int // members next to text and thought
+	more    int // members besides text and thought
 }
 
-// textKeys are the keys of a part that is a text and nothing else.
 var textKeys = map[string]bool{"text": true}
 
 func newPart(raw json.RawMessage) (part, error) {
@@ -125,13 +123,13 @@ func newPart(raw json.RawMessage) (part, error) {
 	p.more = len(f)
 	var call wire.Fields
 	err := f.Take("functionCall", &call)
-	if len(call) > 0 { // an empty one says that no more arguments come
+	if len(call) > 0 { // an empty call says that no more arguments follow
 		p.call, err = newCall(call)
 	}
 	return p, err
 }
 
-// newCall reads a call of a function. One that cannot be read cannot be judged: it is no answer of this protocol.
+// newCall fails for a call that it cannot read, because such an answer cannot be judged.
 func newCall(f wire.Fields) (*tool.Call, error) {
 	var c tool.Call
 	var args wire.Fields
@@ -148,7 +146,7 @@ func newCall(f wire.Fields) (*tool.Call, error) {
 	return &c, nil
 }
 
-// said is what the part adds to the text of the candidate.
+// said returns what the part adds to the text of the candidate.
 func (p *part) said() string {
 	if p.text == nil || p.thought {
 		return ""
@@ -156,10 +154,9 @@ func (p *part) said() string {
 	return *p.text
 }
 
-// isPlain reports whether the part is a text and nothing else.
 func (p *part) isPlain() bool { return p.text != nil && !p.thought && p.more == 0 }
 
-// mark is the part after so much text.
+// mark makes a mark for the part; at is the length of the text before it.
 func (p *part) mark(at int) mark {
 	m := mark{at: at, size: len(p.said()), raw: p.raw}
 	switch {
@@ -173,11 +170,12 @@ func (p *part) mark(at int) mark {
 	return m
 }
 
-// callsReason is the finish reason of an answer that ends in calls of functions.
+// callsReason is the finish reason of an answer that ends in calls of functions. The service has none of
+// its own for that.
 const callsReason = "TOOL_CALLS"
 
-// endInCalls says by the finish reason that an answer ends in calls, unless the service gives another reason than
-// that it is complete.
+// endInCalls sets callsReason on an answer that ends in calls. Another reason of the service than
+// "complete" stays.
 func endInCalls(c *eval.Candidate) {
 	parts := c.Parts
 	for len(parts) > 0 && parts[len(parts)-1].Reasoning != "" {
@@ -191,7 +189,7 @@ func endInCalls(c *eval.Candidate) {
 
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
-	if err := json.Compact(&b, raw); err != nil { // it was decoded before
+	if err := json.Compact(&b, raw); err != nil { // decoded before
 		panic(err)
 	}
 	return b.Bytes()

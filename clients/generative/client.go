@@ -1,8 +1,8 @@
-// Package generative is the client of the generative-language REST service. One call is one
-// attempt: retries, limits and deadlines are decorators in internal/flow.
+// Package generative is a client for the generative-language REST service. One call is one attempt:
+// retries, limits and deadlines are decorators in internal/flow.
 //
-// It bounds what it reads, follows no redirect, and keeps the key out of every error. Whatever
-// can go wrong comes back as one *eval.Error.
+// The client bounds what it reads, follows no redirect, and masks the key in every error. All failures are
+// of type *eval.Error.
 //
 // The usual order: New, then Model for each model, then Generate.
 package generative
@@ -23,10 +23,10 @@ import (
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// maxPages bounds the list of models.
+// maxPages bounds the pages of a list of models.
 const maxPages = 100
 
-// Config says where the service is and how to talk to it.
+// Config has the address of the service and the credentials.
 type Config struct {
 	BaseURL      string              // Required. Without a trailing slash or with one
 	HeaderPrefix string              // Optional, default x-svc: gives x-svc-api-key and x-svc-user-project
@@ -38,25 +38,25 @@ type Config struct {
 	UserAgent    string              // Optional
 	Connections  int                 // Optional: idle connections to keep; at least the concurrency
 	ToEmulator   bool                // Optional: send service.TrialHeader
-	// Path is that of a call below BaseURL, in which {model} and {method} are the model and the method. BaseURL has the
-	// version then. Optional, default models/{model}:{method} below the version.
+	// Path replaces the path of a call below BaseURL; {model} and {method} stand for both. BaseURL must
+	// then include the version. Optional, default models/{model}:{method} below the version.
 	Path string
-	// Headers go with every request. Optional.
+	// Headers are sent with every request. Optional.
 	Headers http.Header
-	// Secrets are further texts that must not show, such as values of headers. Optional.
+	// Secrets are further texts to mask in errors, such as values of headers. Optional.
 	Secrets []string
 	// Transport replaces the HTTP transport. Optional.
 	Transport http.RoundTripper
 }
 
-// Client talks to the service; safe for concurrent use.
+// Client calls the service. It is safe for concurrent use.
 type Client struct {
 	conn *wire.Conn
 	cfg  Config
 	base string
 }
 
-// New makes a client. It opens no connection.
+// New returns a client without opening a connection.
 func New(cfg Config) *Client {
 	if cfg.HeaderPrefix == "" {
 		cfg.HeaderPrefix = service.DefaultHeaderPrefix
@@ -72,18 +72,18 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// Close gives up idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.conn.Close() }
 
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Client) Emulated() bool { return c.conn.Emulated() }
 
-// Skew is how far the clock of the service is ahead of this machine's, to the second. It comes from the Date of the
-// last answer; false when no answer had one. A proxy's answer counts too.
+// Skew returns how far the clock of the service is ahead of this machine's, to the second, from the Date
+// header of the last answer. It returns false when no answer had one. Proxies may have set the header.
 func (c *Client) Skew() (time.Duration, bool) { return c.conn.Skew() }
 
-// Generate sends the call to the model once, for a stream if the call says so. It fills in what call.Timing says of
-// the attempt.
+// Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
+// attempt in call.Timing.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
@@ -97,7 +97,8 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	return resp, nil
 }
 
-// clean takes secrets out of what was joined from parts and chunks, over which the key may have been spread.
+// clean masks secrets in texts that were joined from parts and chunks, since the key may be split across
+// them.
 func (c *Client) clean(one *eval.Candidate) {
 	hidden := c.conn.Secrets()
 	one.Text = hidden.OutOfText(one.Text)
@@ -121,7 +122,7 @@ func (c *Client) generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	return ParseResponse(data)
 }
 
-// CountTokens requests the number of tokens of the prompt of the call, its system text and its tools included.
+// CountTokens returns the number of tokens in the whole prompt, including its system text and tools.
 func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
@@ -145,7 +146,7 @@ func (c *Client) CountTokens(ctx context.Context, call *eval.Call) (int, error) 
 	return int(*out.TotalTokens), nil
 }
 
-// Model requests one model's metadata. An unknown model is an error of status 404.
+// Model returns the metadata of one model. An unknown model is an error with status 404.
 func (c *Client) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
 	data, err := c.get(ctx, c.below(apiVersion, "models/"+url.PathEscape(id)))
 	if err != nil {
@@ -167,7 +168,7 @@ func (c *Client) Model(ctx context.Context, apiVersion, id string) (*eval.Model,
 	return new(m.model()), nil
 }
 
-// Models lists all models, page by page. A list of more than maxPages is an error.
+// Models lists all models, page by page. More than maxPages pages are an error.
 func (c *Client) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
 	var out []eval.Model
 	page := ""
@@ -185,7 +186,7 @@ func (c *Client) Models(ctx context.Context, apiVersion string) ([]eval.Model, e
 	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", maxPages)
 }
 
-// modelsOn lists the models on a page, "" being the first, and says which page is next.
+// modelsOn returns one page of models and the token of the next page. The first page is "".
 func (c *Client) modelsOn(ctx context.Context, apiVersion, page string) (out []eval.Model, next string, err error) {
 	u := c.below(apiVersion, "models")
 	if page != "" {
@@ -217,15 +218,14 @@ func (c *Client) modelsOn(ctx context.Context, apiVersion, page string) (out []e
 	return out, list.NextPageToken, nil
 }
 
-// below is an address below that of a version of the interface.
+// below appends a path to the base address and the version of the API.
 func (c *Client) below(apiVersion, path string) string {
-	if c.cfg.Path != "" { // the base address has the version
+	if c.cfg.Path != "" { // the base address includes the version
 		return c.base + "/" + path
 	}
 	return c.base + "/" + url.PathEscape(cmp.Or(apiVersion, c.cfg.APIVersion)) + "/" + path
 }
 
-// method is the address of a method of a model.
 func (c *Client) method(apiVersion, model, method string) string {
 	if c.cfg.Path == "" {
 		return c.below(apiVersion, "models/"+url.PathEscape(model)+":"+method)
@@ -233,7 +233,7 @@ func (c *Client) method(apiVersion, model, method string) string {
 	return c.below(apiVersion, strings.NewReplacer("{model}", url.PathEscape(model), "{method}", method).Replace(c.cfg.Path))
 }
 
-// must is for what was checked and always encodes.
+// must panics on an error: what it encodes was checked when the suite was loaded.
 func must(b []byte, err error) []byte {
 	if err != nil {
 		panic(err)
@@ -241,7 +241,7 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-// ask sends a call to one of the methods of its model and reads the whole answer.
+// ask calls a method of the model and returns the body of the reply.
 func (c *Client) ask(ctx context.Context, call *eval.Call, method string, body []byte) ([]byte, error) {
 	req, err := c.request(ctx, call, method, body)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Embed requests the vectors of texts: one alone by embedContent, several by batchEmbedContents. It returns one vector
-// per text, of numbers, and all of one length.
+// Embed returns one vector per text, all of the same length. It uses embedContent for one text and
+// batchEmbedContents for several.
 func (c *Client) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, error) {
 	ctx, release := c.conn.Lease(ctx)
 	defer release()
@@ -52,12 +52,12 @@ func embedBatchBody(call *eval.EmbedCall) []byte {
 	return append(b, "]}"...)
 }
 
-// embedding is a vector as it comes. Pointers distinguish a null among the numbers from a zero.
+// embedding uses pointers to distinguish null from zero.
 type embedding struct {
 	Values []*float64 `json:"values"`
 }
 
-// parseVectors reads the answer to either method; n is the number of texts in the request.
+// parseVectors reads the reply of either method; n is the number of texts in the request.
 func parseVectors(data []byte, n int) ([][]float64, error) {
 	var answer struct {
 		Embedding  *embedding      `json:"embedding"`

@@ -7,17 +7,17 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// joiner lists the parts of an answer in order, texts and thoughts that follow each other joined.
+// joiner emits the parts of an answer in order. It joins adjacent texts, and adjacent thoughts.
 type joiner struct {
-	text     string // of the candidate
-	from     int    // up to where it was listed
+	text     string // of the whole candidate
+	from     int    // up to where it was emitted
 	thoughts strings.Builder
 
 	addText    func(text string)
 	addThought func(text string)
 }
 
-// upTo lists the text up to a place. A thought that is not listed yet was before it.
+// upTo emits the text before a position. Pending thoughts come first, because they precede that text.
 func (j *joiner) upTo(place int) {
 	if place <= j.from {
 		return
@@ -27,13 +27,13 @@ func (j *joiner) upTo(place int) {
 	j.from = place
 }
 
-// think joins a thought with the one before it, unless there is text in between.
+// think joins a thought with the previous one, unless there is text in between.
 func (j *joiner) think(place int, text string) {
 	j.upTo(place)
 	j.thoughts.WriteString(text)
 }
 
-// endThought lists the thought so far, since something else follows.
+// endThought emits the pending thoughts before something else follows.
 func (j *joiner) endThought() {
 	if j.thoughts.Len() > 0 {
 		j.addThought(j.thoughts.String())
@@ -41,13 +41,14 @@ func (j *joiner) endThought() {
 	}
 }
 
-// interrupt lists what is before another part.
+// interrupt emits everything before a part of another kind.
 func (j *joiner) interrupt(place int) {
 	j.upTo(place)
 	j.endThought()
 }
 
-// pieces are the parts in order, texts and thoughts that follow each other joined; nil when there is nothing but text.
+// pieces returns the parts in order, with adjacent texts and thoughts joined. It returns nil for an answer
+// that is only text.
 func pieces(marks []mark, text string) []eval.Piece {
 	var out []eval.Piece
 	more := false
@@ -75,7 +76,8 @@ func pieces(marks []mark, text string) []eval.Piece {
 	return out
 }
 
-// rawParts appends the parts as they came in several chunks, and joins neighbours that are only text or only thought.
+// rawParts appends the parts of several chunks as JSON. It joins neighbours that are only text or only
+// thought.
 func rawParts(dst []byte, marks []mark, text string) []byte {
 	first := len(dst) + 1
 	dst = append(dst, '[')

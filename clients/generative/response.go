@@ -14,9 +14,9 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Bounds of an answer to a prompt.
+// Answers beyond these bounds are refused.
 const (
-	maxAnswer     = 100_000 // values
+	maxAnswer     = 100_000 // JSON values
 	maxCandidates = 1000
 	maxRatings    = 1000
 )
@@ -28,7 +28,7 @@ type wireRating struct {
 	extra       eval.Extra
 }
 
-// UnmarshalJSON reads a rating and keeps the fields that evalrun does not know.
+// UnmarshalJSON keeps fields that evalrun does not know.
 func (r *wireRating) UnmarshalJSON(data []byte) error {
 	f := wire.Fields{}
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -41,7 +41,7 @@ func (r *wireRating) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// plainRating is a rating without further fields.
+// plainRating is a rating without unknown fields.
 type plainRating struct {
 	Category    wire.Word `json:"category"`
 	Probability wire.Word `json:"probability"`
@@ -79,7 +79,7 @@ func plainRatings(in []plainRating) []eval.SafetyRating {
 	return out
 }
 
-// readFeedback reads what the service says of the prompt, with the fields that evalrun does not know.
+// readFeedback reads what the service reports about the prompt. It keeps unknown fields.
 func readFeedback(f wire.Fields) (*eval.PromptFeedback, error) {
 	if f == nil {
 		return nil, nil
@@ -92,9 +92,8 @@ func readFeedback(f wire.Fields) (*eval.PromptFeedback, error) {
 	return &eval.PromptFeedback{BlockReason: string(reason), SafetyRatings: ratings(rated), Extra: eval.NewExtra(f)}, nil
 }
 
-// ParseResponse decodes the answer to generateContent. Fields and enum values
-// that it does not know are kept; a member of the wrong type is malformed. The error is an
-// *eval.Error.
+// ParseResponse decodes a reply of generateContent. It keeps fields and enum values that it does not know.
+// A member of the wrong type makes the reply malformed. The error is an *eval.Error.
 func ParseResponse(data []byte) (*eval.Response, error) {
 	p, err := parse(data)
 	if err != nil {
@@ -105,8 +104,8 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 	return p.Response, nil
 }
 
-// ParseReply decodes a reply of the service that was kept in a file: the answer to generateContent, or the array of a
-// stream, in either spelling of its keys. The error is an *eval.Error; the reply of a failed call is one.
+// ParseReply decodes a recorded reply: one of generateContent, or the array of a stream, with keys in
+// camelCase or snake_case. The error is an *eval.Error. The reply of a failed call is such an error too.
 func ParseReply(data []byte) (*eval.Response, error) {
 	data = wirejson.CamelKeys(bytes.TrimSpace(data))
 	if len(data) == 0 || data[0] != '[' {
@@ -128,8 +127,8 @@ func ParseReply(data []byte) (*eval.Response, error) {
 	return whole.response(), nil
 }
 
-// parsed is an answer, or a chunk of one, with the indexes and the contents of its candidates. The contents are nil
-// where there is only text.
+// parsed is an answer, or a chunk of one, with the indexes and the raw contents of its candidates. The
+// contents are nil if there is only text.
 type parsed struct {
 	*eval.Response
 	indexes []int
@@ -149,7 +148,7 @@ func parse(data []byte) (parsed, error) {
 func parseCarefully(data []byte) (parsed, error) {
 	f := wire.Fields{}
 	if err := wire.Decode(data, &f); err != nil {
-		if wire.IsError(data) { // in an array, as errors of streams come
+		if wire.IsError(data) { // streams wrap errors in an array
 			return parsed{}, wire.ErrorIn(data)
 		}
 		return parsed{}, err
@@ -165,7 +164,7 @@ func parseCarefully(data []byte) (parsed, error) {
 	return out, nil
 }
 
-// plainKeys are the keys of an answer in which there is nothing but what evalrun knows.
+// plainKeys are the keys of the answers that parsePlain can read.
 var plainKeys = map[string]bool{
 	"candidates": true, "content": true, "parts": true, "text": true, "role": true, "finishReason": true, "index": true,
 	"safetyRatings": true, "category": true, "probability": true, "promptFeedback": true, "blockReason": true, "modelVersion": true,
@@ -193,9 +192,8 @@ type plainCandidate struct {
 	SafetyRatings []plainRating `json:"safetyRatings"`
 }
 
-// parsePlain reads an answer of the common shape in one go: one candidate, texts for parts, no field
-// that is not known. Anything else is left to the careful way, which also finds the words for what is
-// wrong.
+// parsePlain is a fast path for the most common answers: one candidate, only text parts, no unknown field.
+// It returns false for all others, and for invalid ones, whose problem the slow path explains.
 func parsePlain(data []byte) (out parsed, ok bool) {
 	if !utf8.Valid(data) || !wirejson.HasOnlyKeys(data, plainKeys) {
 		return out, false
@@ -223,7 +221,8 @@ func parsePlain(data []byte) (out parsed, ok bool) {
 	return out, true
 }
 
-// text joins the parts of a candidate; false when one is no text, or the candidate may be an empty object.
+// text joins the parts of a candidate. It returns false when a part is not text, or the candidate may be an
+// empty object.
 func (c *plainCandidate) text() (string, bool) {
 	if c.FinishReason == nil && len(c.Content.Parts) == 0 {
 		return "", false
@@ -238,7 +237,7 @@ func (c *plainCandidate) text() (string, bool) {
 	return text.String(), true
 }
 
-// fill takes the known members out of f and keeps the others.
+// fill reads the known members of f and keeps the others.
 func (out *parsed) fill(f wire.Fields) error {
 	var candidates []found
 	var feedback, usage wire.Fields
@@ -253,7 +252,7 @@ func (out *parsed) fill(f wire.Fields) error {
 	if f.Take("usageMetadata", &usage) == nil {
 		out.Usage = readUsage(usage)
 	}
-	if out.Usage == nil && wire.HasError(metadata) { // the answer is worth more than a record that cannot be read
+	if out.Usage == nil && wire.HasError(metadata) { // the answer is worth more than its usage record
 		f["usageMetadata"] = metadata
 	}
 	if err := out.fillCandidates(candidates); err != nil {
@@ -265,9 +264,9 @@ func (out *parsed) fill(f wire.Fields) error {
 	return err
 }
 
-// fillCandidates reads the candidates and their places.
+// fillCandidates reads the candidates and their indexes.
 func (out *parsed) fillCandidates(candidates []found) error {
-	candidates = slices.DeleteFunc(candidates, func(c found) bool { return len(c.fields) == 0 }) // null or {} is no candidate
+	candidates = slices.DeleteFunc(candidates, func(c found) bool { return len(c.fields) == 0 }) // null and {} are not candidates
 	out.Candidates = make([]eval.Candidate, len(candidates))
 	if len(candidates) > maxCandidates {
 		return &wire.ShapeError{Field: "candidates", Found: fmt.Sprintf("%d of them", len(candidates))}
@@ -281,7 +280,7 @@ func (out *parsed) fillCandidates(candidates []found) error {
 			return err
 		}
 	}
-	if !given { // one that is missing is 0, unless all are
+	if !given { // one missing index means 0, but if all are missing, the position counts
 		for i := range out.indexes {
 			out.indexes[i] = i
 		}
@@ -289,7 +288,7 @@ func (out *parsed) fillCandidates(candidates []found) error {
 	return nil
 }
 
-// finish puts down what is in the candidates of an answer that is complete.
+// finish sets the parts and raw contents of the candidates, once the answer is complete.
 func (out *parsed) finish() {
 	for i := range out.found {
 		c, f := &out.Candidates[i], &out.found[i]
@@ -301,7 +300,7 @@ func (out *parsed) finish() {
 	}
 }
 
-// sort puts the candidates in the order of their indexes, as far as they differ.
+// sort orders the candidates by index.
 func (out *parsed) sort() {
 	if slices.IsSorted(out.indexes) {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// stream requests an answer in chunks and joins them as they come.
+// stream requests an answer in chunks and joins them.
 func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	var out assembly
 	request := func(ctx context.Context) (*http.Request, error) {
@@ -29,25 +29,24 @@ func (c *Client) stream(ctx context.Context, call *eval.Call) (*eval.Response, e
 	return out.response(), nil
 }
 
-// assembly puts an answer together from its chunks.
 type assembly struct {
-	head       eval.Response // everything but the candidates
+	head       eval.Response // everything except the candidates
 	candidates map[int]*growing
-	kept       int // bytes, about
+	kept       int // approximate bytes
 }
 
-// growing is a candidate that may get more chunks.
+// growing is a candidate to which later chunks may add.
 type growing struct {
 	eval.Candidate
 	text   strings.Builder
 	parts  []json.RawMessage
 	marks  []mark
 	more   bool                       // there is more than text, a finish reason and ratings
-	fields map[string]json.RawMessage // of the candidate, content left out; of one name the last counts
-	rated  []eval.SafetyRating        // the last ones, where they are not among the fields
+	fields map[string]json.RawMessage // of the candidate, without its content; later values replace earlier ones
+	rated  []eval.SafetyRating        // the latest ratings, unless they are among the fields
 }
 
-// Add takes in a chunk and reports whether there was text in it.
+// Add adds a chunk and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	chunk, err := parse(data)
 	if err != nil {
@@ -74,7 +73,7 @@ func (a *assembly) Add(data []byte) (text bool, err error) {
 	return text, err
 }
 
-// note keeps what a chunk has of a candidate besides its text, which is added afterwards.
+// note records everything of a candidate except its text, which grow adds.
 func (a *assembly) note(g *growing, f *found) {
 	g.more = g.more || f.more
 	for _, m := range f.marks {
@@ -93,7 +92,6 @@ func (a *assembly) note(g *growing, f *found) {
 	}
 }
 
-// grow adds a piece to a candidate.
 func (a *assembly) grow(g *growing, c *eval.Candidate) error {
 	g.text.WriteString(c.Text)
 	a.kept += len(c.Text)
@@ -105,7 +103,7 @@ func (a *assembly) grow(g *growing, c *eval.Candidate) error {
 	if len(g.SafetyRatings) > maxRatings || len(a.candidates) > maxCandidates {
 		return eval.Errorf(eval.KindTooLarge, "the stream has more than %d candidates, or ratings of one", maxCandidates)
 	}
-	if raw, ok := c.Extra["parts"]; ok { // of other kinds than text
+	if raw, ok := c.Extra["parts"]; ok { // parts other than text
 		var parts []json.RawMessage
 		if json.Unmarshal(raw, &parts) == nil {
 			g.parts = append(g.parts, parts...)
@@ -118,14 +116,14 @@ func (a *assembly) grow(g *growing, c *eval.Candidate) error {
 	return err
 }
 
-// end takes over the finish reason of a chunk. A block stays one, whatever follows.
+// end sets the finish reason, unless an earlier chunk reported a block.
 func (g *growing) end(reason string) {
 	if g.Block() == "" && (g.FinishReason == "" || reason != "" && reason != unspecified) {
 		g.FinishReason = reason
 	}
 }
 
-// candidate is the candidate at a place, which is added when it is new.
+// candidate returns the candidate with an index, and adds a new one for a new index.
 func (a *assembly) candidate(index int) *growing {
 	g := a.candidates[index]
 	if g == nil {
@@ -139,7 +137,7 @@ func (a *assembly) candidate(index int) *growing {
 	return g
 }
 
-// keep adds members that evalrun does not know; of one name the last counts.
+// keep adds unknown members; later values replace earlier ones.
 func (a *assembly) keep(known, more eval.Extra) (eval.Extra, error) {
 	for name, value := range more {
 		if known == nil {
@@ -154,11 +152,11 @@ func (a *assembly) keep(known, more eval.Extra) (eval.Extra, error) {
 	return known, nil
 }
 
-// unspecified is the finish reason of a candidate that is not finished.
+// unspecified is the finish reason of an unfinished candidate.
 const unspecified = "FINISH_REASON_UNSPECIFIED"
 
-// Finished reports whether every candidate says why it ended, or the prompt was blocked. Only this distinguishes a
-// complete stream of events from a cut one, since events have no closing bracket.
+// Finished reports whether every candidate has a finish reason, or the prompt was blocked. Only this
+// distinguishes a complete stream of events from a cut one, since events have no closing bracket.
 func (a *assembly) Finished() bool {
 	if a.head.PromptBlock() != "" {
 		return true
@@ -171,7 +169,7 @@ func (a *assembly) Finished() bool {
 	return len(a.candidates) > 0
 }
 
-// response is the answer so far, candidates in the order of their indexes.
+// response returns the answer so far, with candidates in the order of their indexes.
 func (a *assembly) response() *eval.Response {
 	out := a.head
 	indexes := make([]int, 0, len(a.candidates))
@@ -200,7 +198,7 @@ func (a *assembly) response() *eval.Response {
 	return &out
 }
 
-// raw is the candidate as if it had come in one piece.
+// raw returns the candidate as an answer without a stream would have it.
 func (g *growing) raw(index int, text string) json.RawMessage {
 	fields := maps.Clone(g.fields)
 	if g.FinishReason != "" {
@@ -220,9 +218,9 @@ func (g *growing) raw(index int, text string) json.RawMessage {
 	return append(b, '}')
 }
 
-// worst joins the ratings of chunks: of two for one category the higher, since what was rated
-// high in the middle of an answer was in the answer. One that is not on the scale cannot be
-// compared; the later one counts.
+// worst merges the ratings of chunks. It keeps the higher of two ratings of a category: what was rated high
+// in the middle of an answer was in the answer. A rating that is not on the scale cannot be compared, so
+// the later one counts.
 func worst(known, more []eval.SafetyRating) []eval.SafetyRating {
 	for _, r := range more {
 		i := slices.IndexFunc(known, func(k eval.SafetyRating) bool { return k.Category == r.Category })

@@ -7,14 +7,13 @@ import (
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// maxTokens is the largest number of tokens that can be true.
+// A larger number of tokens cannot be true.
 const maxTokens = 1 << 40
 
-// implausible reports whether n cannot be a number of tokens.
 func implausible(n int) bool { return n < 0 || n > maxTokens }
 
-// wireUsage is the service's record of what an answer cost. Its total covers all of the others but the cached tokens, which are
-// part of the prompt.
+// wireUsage is the service's usage record. The total includes all the others, except cached tokens, which
+// are part of the prompt.
 type wireUsage struct {
 	Prompt     wire.LenientInt  `json:"promptTokenCount"`
 	Candidates *wire.LenientInt `json:"candidatesTokenCount"`
@@ -24,7 +23,7 @@ type wireUsage struct {
 	Total      wire.LenientInt  `json:"totalTokenCount"`
 }
 
-// readUsage reads the record with the fields that evalrun does not know; nil when there is none that could be true.
+// readUsage returns nil when the record has no plausible number. It keeps unknown fields.
 func readUsage(f wire.Fields) *eval.Usage {
 	var w wireUsage
 	for name, to := range map[string]any{
@@ -42,7 +41,8 @@ func readUsage(f wire.Fields) *eval.Usage {
 	return u
 }
 
-// usage adds up the record. Its source is "" when the number of output tokens is not in it, as in chunks before the last.
+// usage sums up the record. Its source is "" when the number of output tokens is missing, as in chunks
+// before the last.
 func (w *wireUsage) usage() *eval.Usage {
 	if w == nil || w.Prompt == 0 && w.Total == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (w *wireUsage) usage() *eval.Usage {
 	return u
 }
 
-// later joins the usage of chunks, whose numbers grow.
+// later merges the usage of chunks, whose numbers only grow.
 func later(known, more *eval.Usage) *eval.Usage {
 	if known == nil {
 		return more
@@ -90,7 +90,6 @@ func later(known, more *eval.Usage) *eval.Usage {
 	return &u
 }
 
-// wireModel is the metadata of a model as it comes.
 type wireModel struct {
 	eval.Model
 	InputTokenLimit  wire.LenientInt  `json:"inputTokenLimit"`
@@ -107,5 +106,3 @@ func (w *wireModel) model() eval.Model {
 	m.TopK = (*int)(w.TopK)
 	return m
 }
-
-// hasError reports whether a decoded object holds an error.

@@ -23,31 +23,31 @@ import (
 // DefaultWait is how long a login waits for the browser.
 const DefaultWait = 120 * time.Second
 
-// Login is one try to log in.
+// Login is one attempt to log in.
 type Login struct {
 	Client *Client
 	Scopes []string
-	// Show gets the address that the person opens. Required.
+	// Show receives the address that the person must open. Required.
 	Show func(address string)
-	// Open opens the address in a browser. Optional: without it the person does.
+	// Open opens the address in a browser. Optional: without it, the person opens it.
 	Open func(address string) error
-	// Notice gets warnings about failures that do not end the login. Required.
+	// Notice receives warnings about failures that do not end the login. Required.
 	Notice func(text string)
-	// Pasted is where the person may paste the address to which the browser was sent, for
-	// a machine without a browser. Optional.
+	// Pasted is where the person may paste the address to which the browser was redirected. It serves
+	// machines without a browser. Optional.
 	Pasted io.Reader
 	Wait   time.Duration // Optional, default DefaultWait
-	// Keep stores what was granted, before the browser shows that all is well. Required.
+	// Keep stores the granted token, before the browser shows that the login succeeded. Required.
 	Keep func(ctx context.Context, t *Token) error
 }
 
-// Reasons for which a login fails, for errors.Is.
+// ErrDenied and ErrTimeout are reasons for which Run fails.
 var (
 	ErrDenied  = errors.New("access was denied in the browser")
 	ErrTimeout = errors.New("no answer came from the browser")
 )
 
-// Run takes the person through the login and returns what the server granted.
+// Run guides the person through the login and returns the granted token.
 func (l *Login) Run(ctx context.Context) (*Token, error) {
 	if l.Wait == 0 {
 		l.Wait = DefaultWait
@@ -69,13 +69,13 @@ func (l *Login) Run(ctx context.Context) (*Token, error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // it ends by Shutdown or Close
+		_ = server.Serve(listener) // Shutdown or Close ends it
 	}()
 	defer func() {
 		close(a.ended)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = server.Shutdown(ctx) // the last page is still being sent
+		_ = server.Shutdown(ctx) // the last page may still be on its way
 		_ = server.Close()
 		<-served
 	}()
@@ -83,50 +83,49 @@ func (l *Login) Run(ctx context.Context) (*Token, error) {
 	return a.finish(ctx)
 }
 
-// random is a text that cannot be guessed.
 func random() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// attempt is a login under way. It serves the callback.
+// attempt is a login in progress. It serves the callback.
 type attempt struct {
 	*Login
 	state, verifier string
 	host, redirect  string
-	answers         chan answer   // from the request that gets one to finish
-	ended           chan struct{} // closed when none is waited for any more
+	answers         chan answer   // from the request with the answer, to finish
+	ended           chan struct{} // closed when no answer is expected any more
 
 	mu    sync.Mutex
-	taken bool // the one answer came
-	wrong bool // one came that was not ours
+	taken bool // the answer of this login came
+	wrong bool // an answer of another login came
 }
 
-// answer is what the server sent the browser back with.
+// answer is what the authorization server put into the callback address.
 type answer struct {
 	code, refusal, description string
-	done                       chan error // what became of it
+	done                       chan error // whether the login succeeded
 }
 
-// begin shows the address and opens the browser.
+// begin shows the address and opens it in the browser.
 func (a *attempt) begin() {
 	address := a.Client.config(a.redirect, a.Scopes).AuthCodeURL(a.state,
 		oauth2.S256ChallengeOption(a.verifier), oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent"))
 	a.Show(address)
 	if a.Open != nil {
-		go func() { // some browsers return only when they are closed, so the login does not wait for them
+		go func() { // some browsers return only when they are closed
 			if err := a.Open(address); err != nil {
 				a.Notice("no browser could be opened; open the address yourself")
 			}
 		}()
 	}
 	if a.Pasted != nil {
-		go a.readPasted() // it ends with the input; reading cannot be interrupted
+		go a.readPasted() // runs until the input ends, since a read cannot be interrupted
 	}
 }
 
-// finish waits for the answer and trades the code in it for tokens.
+// finish waits for the answer and exchanges its code for tokens.
 func (a *attempt) finish(ctx context.Context) (*Token, error) {
 	timer := time.NewTimer(a.Wait)
 	defer timer.Stop()
@@ -185,8 +184,8 @@ func (a *attempt) exchange(ctx context.Context, got answer) (*Token, error) {
 	return t, a.Keep(ctx, t)
 }
 
-// ServeHTTP takes the callback. Whatever else browsers, extensions and other pages ask for does
-// not count.
+// ServeHTTP serves the callback. Other requests, which browsers, extensions and other pages send, do not
+// affect the login.
 func (a *attempt) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	w.Header().Set("Referrer-Policy", "no-referrer")
@@ -204,7 +203,7 @@ func (a *attempt) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet:
 		a.page(w, http.StatusMethodNotAllowed, "Only GET is understood here.")
 	case strings.Contains(r.Header.Get("Sec-Purpose")+r.Header.Get("Purpose")+r.Header.Get("X-Moz"), "prefetch"):
-		w.WriteHeader(http.StatusServiceUnavailable) // the browser sends another request when the person reloads
+		w.WriteHeader(http.StatusServiceUnavailable) // a reload sends the request again, without the header
 	default:
 		if err := a.take(r.Context(), query); err != nil {
 			a.page(w, http.StatusBadRequest, "The login failed: "+err.Error()+".")
@@ -220,7 +219,7 @@ var (
 	errOver       = errors.New("the login is over")
 )
 
-// take passes on the one answer that belongs to this login and returns what became of it.
+// take passes the answer to finish and returns whether the login succeeded.
 func (a *attempt) take(ctx context.Context, query url.Values) error {
 	if err := a.claim(query.Get("state")); err != nil {
 		return err
@@ -235,7 +234,7 @@ func (a *attempt) take(ctx context.Context, query url.Values) error {
 	case a.answers <- got:
 	case <-a.ended:
 		return errOver
-	case <-ctx.Done(): // the browser has gone; the answer counts all the same
+	case <-ctx.Done(): // the browser has gone, but its answer still counts
 		select {
 		case a.answers <- got:
 		case <-a.ended:
@@ -246,7 +245,7 @@ func (a *attempt) take(ctx context.Context, query url.Values) error {
 		return err
 	case <-a.ended:
 	}
-	select { // both may have been ready
+	select { // both may be ready, and then select picks one at random
 	case err := <-got.done:
 		return err
 	default:
@@ -254,7 +253,8 @@ func (a *attempt) take(ctx context.Context, query url.Values) error {
 	}
 }
 
-// claim takes the login for an answer with its state. The first answer with another one is reported.
+// claim accepts one answer with the state of this login. It returns an error for others, and prints only
+// the first of them.
 func (a *attempt) claim(state string) error {
 	a.mu.Lock()
 	ours := subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) == 1
@@ -273,10 +273,10 @@ func (a *attempt) claim(state string) error {
 	return errWrongState
 }
 
-// maxPasted bounds a pasted line.
+// maxPasted bounds a pasted line, in bytes.
 const maxPasted = 64 << 10
 
-// readPasted takes lines with the address to which the browser was sent.
+// readPasted reads lines until one has the callback address of this login.
 func (a *attempt) readPasted() {
 	lines := bufio.NewScanner(a.Pasted)
 	lines.Buffer(nil, maxPasted)
@@ -298,7 +298,7 @@ func (a *attempt) readPasted() {
 	}
 }
 
-// takePasted takes the address on a line, and reports whether it was that of this login.
+// takePasted reports whether the address on the line belonged to this login.
 func (a *attempt) takePasted(line string) bool {
 	if !strings.Contains(line, "://") {
 		line = "http://" + line
@@ -329,5 +329,5 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 func (a *attempt) page(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = pageTemplate().Execute(w, text) // the browser may have gone, and an error has no other reader
+	_ = pageTemplate().Execute(w, text) // the browser may have gone, and nothing else reads the error
 }

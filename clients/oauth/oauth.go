@@ -1,11 +1,11 @@
-// Package oauth logs a person in to the service by OAuth 2.0 for desktop applications (RFC 8252). It uses the
-// authorization-code flow with PKCE, through the system's browser and a callback on this machine. It keeps the tokens
-// in a file of the user's, and refreshes them once, even when several workers and processes notice that they have
-// expired.
+// Package oauth logs a person in to the service by OAuth 2.0 for desktop applications (RFC 8252). It uses
+// the authorization-code flow with PKCE, the system's browser, and a callback on this machine. It stores
+// the tokens in a file of the user. It refreshes an expired token once, even when several workers and
+// processes need it.
 //
 // No error and no output contains a token, code or secret.
 //
-// The usual order: ReadClient, Login.Run, Store.Save; afterwards NewTokens for a generative.Client.
+// The usual order: ReadClient, Login.Run, Store.Keep; afterwards NewTokens for a generative.Client.
 package oauth
 
 import (
@@ -30,25 +30,24 @@ import (
 	"github.com/evalrun/evalrun/internal/secret"
 )
 
-// Client is an OAuth client of type desktop application, as the client secrets file that one downloads
-// describes it.
+// Client is an OAuth client for desktop applications, as described by a downloaded client secrets file.
 type Client struct {
 	ID        string `json:"clientId"`
 	Secret    string `json:"clientSecret,omitempty"`
-	Project   string `json:"project,omitempty"` // of the cloud; "" when the file names none
+	Project   string `json:"project,omitempty"` // the cloud project; "" when the file names none
 	AuthURL   string `json:"authUrl"`
 	TokenURL  string `json:"tokenUrl"`
 	RevokeURL string `json:"revokeUrl,omitempty"`
-	// SecretInHeader says that the token endpoint wants the secret as basic authentication.
+	// SecretInHeader means that the token endpoint wants the secret by basic authentication.
 	SecretInHeader bool `json:"secretInHeader,omitempty"`
 
-	host, path string // of the redirect URI, as it was registered; host "" stands for 127.0.0.1
+	host, path string // of the registered redirect URI; host "" means 127.0.0.1
 }
 
-// maxSecretsFile bounds a client secrets file.
+// maxSecretsFile bounds a client secrets file, in bytes.
 const maxSecretsFile = 1 << 20
 
-// ReadClient reads a client secrets file. The error says what is wrong with it.
+// ReadClient reads a client secrets file. Its error says what is wrong with the file.
 func ReadClient(path string) (*Client, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -90,7 +89,7 @@ func parseClient(data []byte) (*Client, error) {
 	return in.client()
 }
 
-// installed is what a client secrets file says of an application.
+// installed has the fields of the "installed" object in a client secrets file.
 type installed struct {
 	ClientID     string   `json:"client_id"`
 	ClientSecret string   `json:"client_secret"`
@@ -101,7 +100,7 @@ type installed struct {
 	RedirectURIs []string `json:"redirect_uris"`
 }
 
-// client is the client with these settings. Its endpoints must be addresses to which secrets may be sent.
+// client checks that secrets may be sent to the endpoints.
 func (in *installed) client() (*Client, error) {
 	c := &Client{
 		ID: in.ClientID, Secret: in.ClientSecret, Project: in.ProjectID,
@@ -120,8 +119,8 @@ func (in *installed) client() (*Client, error) {
 	return c, nil
 }
 
-// redirectPath is the path of the loopback redirect URI that the client has registered: servers compare it to
-// the letter, and only the port is free (RFC 8252, section 7.3). An address counts before a name.
+// redirectPath returns the path of the registered loopback redirect URI. Servers require the same path and
+// ignore only the port (RFC 8252, section 7.3). An IP address is preferred to a host name.
 func redirectPath(uris []string) string {
 	path, found := "", false
 	for _, raw := range uris {
@@ -139,8 +138,8 @@ func redirectPath(uris []string) string {
 	return path
 }
 
-// Redirect makes the client use a loopback redirect URI that it has registered, for servers that
-// compare it to the letter. The port is a free one all the same.
+// Redirect selects one of the registered loopback redirect URIs, for servers that compare the host or path
+// exactly. The port of uri is ignored: the callback uses a free one.
 func (c *Client) Redirect(uri string) error {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" || u.Fragment != "" {
@@ -150,7 +149,7 @@ func (c *Client) Redirect(uri string) error {
 	return nil
 }
 
-// CheckEndpoint says what is wrong with the address of an endpoint to which secrets are sent.
+// CheckEndpoint returns an error when secrets must not be sent to an address.
 func CheckEndpoint(address string) error {
 	if problem := checkEndpoint(address); problem != "" {
 		return errors.New(problem)
@@ -177,9 +176,8 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// config is the client in the library's words.
 func (c *Client) config(redirect string, scopes []string) *oauth2.Config {
-	// Without a style the library tries both whenever one fails, which presents a code twice.
+	// Without a style, the library tries both after a failure. That would present a code twice.
 	style := oauth2.AuthStyleInParams
 	if c.SecretInHeader {
 		style = oauth2.AuthStyleInHeader
@@ -190,10 +188,10 @@ func (c *Client) config(redirect string, scopes []string) *oauth2.Config {
 	}
 }
 
-// endpointTimeout bounds a call of the token or the revocation endpoint.
+// endpointTimeout bounds a request to the token or revocation endpoint.
 const endpointTimeout = 30 * time.Second
 
-// direct is an HTTP client that follows no redirect, on which secrets would travel along.
+// direct returns an HTTP client that follows no redirect, since a redirect would forward the secrets.
 func direct() *http.Client {
 	return &http.Client{
 		Timeout:       endpointTimeout,
@@ -201,8 +199,9 @@ func direct() *http.Client {
 	}
 }
 
-// token calls the token endpoint by ask. Servers that want the secret as basic authentication answer in various ways
-// that the client is unknown; token then repeats the request once with it.
+// token sends a request to the token endpoint. Servers that want the secret by basic authentication report
+// an unknown client in various ways. So after such an error, token repeats the request once with basic
+// authentication.
 func (c *Client) token(
 	ctx context.Context,
 	ask func(context.Context, *oauth2.Config) (*oauth2.Token, error),
@@ -218,14 +217,14 @@ func (c *Client) token(
 			return token, nil
 		}
 		c.SecretInHeader = false
-		if !wantsHeader(errByHeader) { // it knew the client then, and had something else to say
+		if !wantsHeader(errByHeader) { // the server knew the client, so this is the real error
 			err = errByHeader
 		}
 	}
 	return t, err
 }
 
-// wantsHeader reports whether an error may mean that the client has to say who it is in another way.
+// wantsHeader reports whether the server may want the secret by basic authentication.
 func wantsHeader(err error) bool {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) {
@@ -235,18 +234,18 @@ func wantsHeader(err error) bool {
 		slices.Contains([]string{"invalid_client", "unauthorized_client", "invalid_request"}, refused.ErrorCode)
 }
 
-// tokenHost names the token endpoint for messages.
+// tokenHost returns the host of the token endpoint, for messages.
 func (c *Client) tokenHost() string {
 	u, err := url.Parse(c.TokenURL)
-	if err != nil { // it was checked
+	if err != nil { // checked by ReadClient
 		return "the authorization server"
 	}
 	return u.Host
 }
 
-// Refusal is the error of an authorization server that said no.
+// Refusal is an error reply of an authorization server.
 type Refusal struct {
-	Code    string // of RFC 6749, section 5.2, such as invalid_grant; or the HTTP status
+	Code    string // as in RFC 6749, section 5.2, such as invalid_grant; or the HTTP status
 	Message string
 }
 
@@ -257,7 +256,7 @@ func (e *Refusal) Error() string {
 	return e.Code + ": " + e.Message
 }
 
-// explain makes an error of an endpoint fit to be shown. What was sent there is taken out of it.
+// explain rewrites an error of an endpoint for people. It masks the values that were sent.
 func (c *Client) explain(err error, sent ...string) error {
 	var refused *oauth2.RetrieveError
 	var transport *url.Error
@@ -280,10 +279,11 @@ func (c *Client) refusal(code, description string, sent ...string) *Refusal {
 	return &Refusal{c.shown(code, sent), c.shown(description, sent)}
 }
 
-// maxMessage bounds what an authorization server has to say.
+// maxMessage bounds the quoted message of an authorization server, in code points.
 const maxMessage = 300
 
-// shown makes a text of a server's fit for people: without secrets, control characters and excess length.
+// shown prepares a server's text for messages: it masks secrets and removes control characters and excess
+// length.
 func (c *Client) shown(text string, sent []string) string {
 	text = c.hidden(sent).OutOf(text)
 	if runes := []rune(text); len(runes) > maxMessage {
@@ -292,7 +292,7 @@ func (c *Client) shown(text string, sent []string) string {
 	return diag.CleanLine(text)
 }
 
-// hidden are the secrets of the client, of proxies, and of the request.
+// hidden returns the secrets to mask: those of the client, of proxies, and those sent.
 func (c *Client) hidden(sent []string) *secret.Set {
 	all := slices.Concat(
 		sent, secret.OfProxies(),
@@ -301,13 +301,13 @@ func (c *Client) hidden(sent []string) *secret.Set {
 	return secret.New(all...)
 }
 
-// Scopes of the service, after the prefix that the deployment gives.
+// The scopes of the service, without the prefix that the deployment sets.
 const (
 	ScopeRetriever     = "generative-language.retriever"
 	ScopeCloudPlatform = "cloud-platform"
 )
 
-// Scope is the identifier of a scope of the service. One that is an address already stays.
+// Scope returns the identifier of a scope of the service. It returns identifiers unchanged.
 func Scope(base, name string) string {
 	if IsScope(name) {
 		return name
@@ -315,7 +315,8 @@ func Scope(base, name string) string {
 	return strings.TrimRight(base, "/") + "/auth/" + name
 }
 
-// IsScope reports whether a name is the whole identifier of a scope. Scopes of OpenID Connect have no prefix.
+// IsScope reports whether a name is a complete identifier. The scopes of OpenID Connect are, although they
+// have no prefix.
 func IsScope(name string) bool {
 	switch name {
 	case "openid", "offline_access", "email", "profile":
@@ -324,21 +325,21 @@ func IsScope(name string) bool {
 	return strings.Contains(name, "://")
 }
 
-// Token is what a login has given.
+// Token is the result of a login.
 type Token struct {
 	Client       Client    `json:"client"`
 	Scopes       []string  `json:"scopes"`
 	AccessToken  string    `json:"accessToken"`
 	RefreshToken string    `json:"refreshToken,omitempty"`
 	ObtainedAt   time.Time `json:"obtainedAt"`
-	Expiry       time.Time `json:"expiry"` // zero: the server did not say
+	Expiry       time.Time `json:"expiry"` // zero: unknown
 }
 
-// errToken is wrapped by the errors of tokens that cannot be used.
+// errToken marks errors about tokens that cannot be used.
 var errToken = errors.New("")
 
-// fill takes over an answer of the token endpoint, to which a code or a refresh token was sent; what it leaves out stays
-// as it was.
+// fill takes the tokens from a reply of the token endpoint. Fields that the reply leaves out stay as they
+// were. sent is the code or refresh token of the request, masked in the scopes.
 func (t *Token) fill(answer *oauth2.Token, sent string, now time.Time) error {
 	switch {
 	case !strings.EqualFold(answer.Type(), "Bearer"):
@@ -358,11 +359,11 @@ func (t *Token) fill(answer *oauth2.Token, sent string, now time.Time) error {
 	return nil
 }
 
-// maxEarly is how long before its end a token is replaced, so that it does not expire on the way; a
-// tenth of its lifetime when that is shorter.
+// maxEarly is how long before its expiry a token is replaced, so that it does not expire during a request.
+// For short-lived tokens it is a tenth of the lifetime.
 const maxEarly = 10 * time.Second
 
-// Expired reports whether the access token is no longer to be used.
+// Expired reports whether the access token needs to be replaced.
 func (t *Token) Expired(now time.Time) bool {
 	if t.Expiry.IsZero() {
 		return false
@@ -371,22 +372,22 @@ func (t *Token) Expired(now time.Time) bool {
 	return !now.Before(t.Expiry.Add(-early))
 }
 
-// Missing lists the scopes among wanted that were not granted.
+// Missing lists the wanted scopes that were not granted.
 func (t *Token) Missing(wanted []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(s string) bool { return slices.Contains(t.Scopes, s) })
 }
 
-// LoginHint is how errors end that only a new login cures.
+// LoginHint ends the messages of errors that only a new login resolves.
 const LoginHint = "log in again: evalrun auth login --client-secrets FILE"
 
-// authError is an error that ends a run with the advice to log in.
+// authError returns an error that ends the run.
 func authError(format string, args ...any) *eval.Error {
 	e := eval.Errorf(eval.KindAuth, format, args...)
 	e.Permanent = true
 	return ofLogin(e)
 }
 
-// ofLogin marks an error as one of the login.
+// ofLogin marks an error as a problem of the login, rather than of one request.
 func ofLogin(e *eval.Error) *eval.Error {
 	e.OfLogin = true
 	return e

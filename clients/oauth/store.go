@@ -20,7 +20,7 @@ import (
 // LoginFile keeps a login in a file that only its owner can read.
 type LoginFile struct{ Path string }
 
-// UserStore is the store in the user's configuration folder.
+// UserStore returns the store in the user's configuration folder.
 func UserStore() (*LoginFile, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -29,10 +29,10 @@ func UserStore() (*LoginFile, error) {
 	return &LoginFile{filepath.Join(dir, "evalrun", "token.json")}, nil
 }
 
-// ErrNoLogin is returned by Load when there is no login.
+// ErrNoLogin is returned by Load and Forget when there is no login.
 var ErrNoLogin = errors.New("not logged in: evalrun auth login --client-secrets FILE")
 
-// storeVersion is the version of the file.
+// storeVersion is the version of the file format.
 const storeVersion = 1
 
 type storeFile struct {
@@ -40,8 +40,8 @@ type storeFile struct {
 	*Token
 }
 
-// Load reads the login. A file that others than its owner can read is refused, since they may have
-// read it, and so is a folder in which others could put another one.
+// Load reads the login. It refuses a file that other users can read, since they may have done so. It also
+// refuses a folder that other users can write to, since they could replace the file.
 func (s *LoginFile) Load() (*Token, error) {
 	info, err := os.Lstat(s.Path)
 	switch {
@@ -51,7 +51,7 @@ func (s *LoginFile) Load() (*Token, error) {
 		return nil, fmt.Errorf("the login cannot be read: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a file", s.Path)
-	case runtime.GOOS == "windows": // where modes say nothing
+	case runtime.GOOS == "windows": // Windows reports no such modes
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf(
 			"%s can be read by others (mode %04o): if another user may have read it, log out and in again; otherwise chmod 600 it",
@@ -84,7 +84,7 @@ func (s *LoginFile) parse() (*Token, error) {
 	return file.Token, nil
 }
 
-// Keep writes a new login over the old one.
+// Keep replaces the stored login.
 func (s *LoginFile) Keep(ctx context.Context, t *Token) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *LoginFile) Keep(ctx context.Context, t *Token) error {
 	return s.save(t)
 }
 
-// Check says why no login could be kept, before somebody takes the trouble to log in.
+// Check returns an error when a login could not be stored, so that the user learns it before logging in.
 func (s *LoginFile) Check() error {
 	if err := s.folder(); err != nil {
 		return err
@@ -109,11 +109,10 @@ func (s *LoginFile) Check() error {
 	return nil
 }
 
-// save writes the login in one step: whatever happens, the file is the old one or the new one. The caller
-// holds the lock.
+// save replaces the file atomically. The caller holds the lock.
 func (s *LoginFile) save(t *Token) error {
 	data, err := json.MarshalIndent(storeFile{storeVersion, t}, "", "  ")
-	if err != nil { // plain values
+	if err != nil { // only plain values
 		panic(err)
 	}
 	if err := maybe.WriteFile(s.Path, append(data, '\n'), 0o600); err != nil {
@@ -122,7 +121,7 @@ func (s *LoginFile) save(t *Token) error {
 	return nil
 }
 
-// folder makes the folder of the file, open to its owner alone.
+// folder creates the folder of the file, readable by its owner alone.
 func (s *LoginFile) folder() error {
 	dir := filepath.Dir(s.Path)
 	err := os.MkdirAll(dir, 0o700)
@@ -135,25 +134,25 @@ func (s *LoginFile) folder() error {
 	return nil
 }
 
-// Forget removes the login and returns it, so that it can be revoked; nil when the file is damaged. The error is
+// Forget removes the login and returns it for revocation; nil if the file is damaged. The error is
 // ErrNoLogin when there was none.
 func (s *LoginFile) Forget(ctx context.Context) (*Token, error) {
 	if _, err := os.Lstat(s.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoLogin
 	}
-	unlock, err := s.lock(ctx) // a refresh under way would bring the file back
+	unlock, err := s.lock(ctx) // a refresh in progress would write the file again
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	t, _ := s.parse() // whatever is wrong with it, it goes
+	t, _ := s.parse() // a damaged file is removed too
 	if err := os.Remove(s.Path); err != nil {
 		return nil, fmt.Errorf("the login cannot be removed: %w", err)
 	}
 	return t, nil
 }
 
-// lock keeps other processes from refreshing meanwhile.
+// lock keeps other processes from refreshing the login.
 func (s *LoginFile) lock(ctx context.Context) (unlock func(), err error) {
 	if err := s.folder(); err != nil {
 		return nil, err
@@ -162,5 +161,5 @@ func (s *LoginFile) lock(ctx context.Context) (unlock func(), err error) {
 	if _, err := l.TryLockContext(ctx, 20*time.Millisecond); err != nil {
 		return nil, err
 	}
-	return func() { _ = l.Close() }, nil // closing lets go of it
+	return func() { _ = l.Close() }, nil // closing releases the lock
 }

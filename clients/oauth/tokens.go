@@ -14,33 +14,34 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// AccessTokens hands out access tokens from a store and replaces expired ones. It is safe for concurrent use, by several
-// processes too. Close it.
+// AccessTokens hands out access tokens from a store and replaces expired ones. It is safe for concurrent use,
+// also by several processes. The caller closes it.
 type AccessTokens struct {
 	store  *LoginFile
 	notice func(string)
 
 	mu        sync.Mutex
-	now       *Token   // as last read or written; nil before
-	replacing *replace // under way, or nil
+	now       *Token   // as last read or written; nil at first
+	replacing *replace // in progress, or nil
 }
 
-// replace is a replacement of an access token under way.
+// replace is a refresh in progress, for which several callers may wait.
 type replace struct {
 	done chan struct{}
 	err  error
 }
 
-// NewTokens makes a source of access tokens. notice gets warnings about failures that do no harm to the call.
+// NewTokens returns a source of access tokens. notice gets warnings about failures that leave a usable
+// token.
 func NewTokens(store *LoginFile, notice func(string)) *AccessTokens {
 	return &AccessTokens{store: store, notice: notice}
 }
 
-// closing is how long Close waits for a replacement: an answer that is not kept may hold the only refresh token
-// that is still good.
+// closing is how long Close waits for a refresh: a reply that is not stored may contain the only refresh
+// token that is still valid.
 const closing = 3 * time.Second
 
-// Close waits for a replacement under way, though not for ever.
+// Close waits for a refresh in progress, for a limited time.
 func (t *AccessTokens) Close() {
 	t.mu.Lock()
 	r := t.replacing
@@ -56,7 +57,7 @@ func (t *AccessTokens) Close() {
 	}
 }
 
-// Token is an access token that has not expired. The error is an *eval.Error.
+// Token returns an access token that has not expired. The error is an *eval.Error.
 func (t *AccessTokens) Token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	if t.now == nil {
@@ -79,12 +80,11 @@ func (t *AccessTokens) Token(ctx context.Context) (string, error) {
 	return t.now.AccessToken, nil
 }
 
-// fresh is how long a token counts as new. One that is refused although it is new will not be
-// improved upon.
+// fresh is how long a token counts as new. If the service refuses a new token, another one would not help.
 const fresh = 30 * time.Second
 
-// Renew replaces a token that the service refused, unless somebody did that already. It is false for one
-// that is new: then it is not the token that is wrong. The error is an *eval.Error.
+// Renew replaces a token that the service refused, unless another worker already did. It returns false when
+// the token is new or there is no refresh token. The error is an *eval.Error.
 func (t *AccessTokens) Renew(ctx context.Context, refused string) (bool, error) {
 	t.mu.Lock()
 	switch {
@@ -100,7 +100,6 @@ func (t *AccessTokens) Renew(ctx context.Context, refused string) (bool, error) 
 	return true, r.wait(ctx)
 }
 
-// wait waits until the token is replaced.
 func (r *replace) wait(ctx context.Context) error {
 	select {
 	case <-r.done:
@@ -113,8 +112,8 @@ func (r *replace) wait(ctx context.Context) error {
 	return ofLogin(eval.Errorf(eval.KindTimeout, "the login could not be refreshed in time"))
 }
 
-// begin starts to replace the token, unless that is under way. It continues when its callers stop waiting. The caller
-// holds mu.
+// begin starts a refresh, or returns the one in progress. The refresh continues when its callers stop
+// waiting. The caller holds mu.
 func (t *AccessTokens) begin() *replace {
 	if t.replacing != nil {
 		return t.replacing
@@ -137,7 +136,7 @@ func (t *AccessTokens) begin() *replace {
 	return r
 }
 
-// read takes over what is in the store. The caller holds mu.
+// read loads the token from the store. The caller holds mu.
 func (t *AccessTokens) read() error {
 	token, err := t.store.Load()
 	if err != nil {
@@ -147,9 +146,9 @@ func (t *AccessTokens) read() error {
 	return nil
 }
 
-// replace gets a new access token: the one that another process got meanwhile, or one from the token endpoint. The
-// file is locked so that only one process refreshes: where refresh tokens are for one use, a second refresh would end
-// the login.
+// replace returns a new access token: one that another process has stored meanwhile, or one from the token
+// endpoint. It locks the file so that only one process refreshes. Where refresh tokens are valid once, a
+// second refresh would end the login.
 func (t *AccessTokens) replace(ctx context.Context, old *Token) (*Token, error) {
 	unlock, err := t.store.lock(ctx)
 	if err != nil {
@@ -177,7 +176,7 @@ func (t *AccessTokens) refresh(ctx context.Context, token *Token) error {
 	if token.RefreshToken == "" {
 		return authError("the login has expired, and the server gave no refresh token; %s", LoginHint)
 	}
-	if err := t.store.save(token); err != nil { // better to find out before the refresh token is used up
+	if err := t.store.save(token); err != nil { // a file that cannot be written must fail before the refresh token is used up
 		return authError("%s", err)
 	}
 	if err := token.refresh(ctx); err != nil {
@@ -189,7 +188,6 @@ func (t *AccessTokens) refresh(ctx context.Context, token *Token) error {
 	return nil
 }
 
-// refresh requests a new access token from the token endpoint.
 func (t *Token) refresh(ctx context.Context) error {
 	answer, err := t.Client.token(ctx, func(ctx context.Context, c *oauth2.Config) (*oauth2.Token, error) {
 		return c.TokenSource(ctx, &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
@@ -210,7 +208,7 @@ func (t *Token) refresh(ctx context.Context) error {
 	return ofLogin(eval.Errorf(eval.KindTransport, "%s did not refresh the login: %s", t.Client.tokenHost(), reason))
 }
 
-// passing reports whether a status means trouble of the server that may pass.
+// passing reports whether a status is a transient failure of the server.
 func passing(status int) bool {
 	return status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
@@ -232,14 +230,14 @@ func (t *Token) Revoke(ctx context.Context, endpoint string) error {
 	if err != nil {
 		return t.Client.explain(err, token)
 	}
-	_ = resp.Body.Close() // the status says it all
+	_ = resp.Body.Close() // the status is enough
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return t.Client.refusal("HTTP status "+resp.Status, "", token)
 	}
 	return nil
 }
 
-// revocation is a request of the client with its id and secret, in the header or in the form.
+// revocation authenticates the client as the token endpoint wants it.
 func (c *Client) revocation(ctx context.Context, endpoint string, form url.Values) (*http.Request, error) {
 	if !c.SecretInHeader {
 		form.Set("client_id", c.ID)

@@ -9,14 +9,14 @@ import (
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// Bounds of an answer.
+// Larger answers are refused.
 const (
 	maxChoices = 1000
-	maxCalls   = 10_000 // of one choice
+	maxCalls   = 10_000 // in one choice
 )
 
-// ParseResponse decodes a chat completion: a whole one, or a stream of server-sent events that was kept in a file.
-// Fields that it does not know are kept. The error is an *eval.Error.
+// ParseResponse decodes a chat completion: a complete one, or a recorded stream of server-sent events. It
+// keeps fields that it does not know. The error is an *eval.Error.
 func ParseResponse(data []byte) (*eval.Response, error) {
 	if wire.IsEvents(data) {
 		out := newAssembly(nil)
@@ -41,9 +41,9 @@ func ParseResponse(data []byte) (*eval.Response, error) {
 	return a.Response()
 }
 
-// assembly puts an answer together from its chunks. A whole answer is one chunk.
+// assembly joins the chunks of an answer. A complete answer is one chunk.
 type assembly struct {
-	wanted  int // choices at least
+	wanted  int // how many choices the request wants
 	whole   bool
 	model   string
 	usage   *eval.Usage
@@ -54,12 +54,12 @@ type assembly struct {
 func newAssembly(call *eval.Call) *assembly {
 	a := &assembly{wanted: 1, choices: map[int]*choice{}}
 	if call != nil && call.GenerationConfig != nil {
-		_ = wire.Read(call.GenerationConfig.Extra["candidateCount"], &a.wanted) // it was checked
+		_ = wire.Read(call.GenerationConfig.Extra["candidateCount"], &a.wanted) // checked with the suite
 	}
 	return a
 }
 
-// Add takes in a chunk and reports whether there was text in it.
+// Add adds a chunk and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	f, err := wire.DecodeAnswer(data, "choices", "usage")
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	if f.Take("usage", &usage) == nil && usage != nil {
 		a.usage = cmp.Or(readUsage(usage), a.usage)
 	}
-	for _, name := range []string{"object", "obfuscation", "p"} { // padding, and what every answer has
+	for _, name := range []string{"object", "obfuscation", "p"} { // constant, or padding
 		delete(f, name)
 	}
 	for name, value := range f {
@@ -95,7 +95,7 @@ func (a *assembly) take(f wire.Fields, data []byte) (text bool, err error) {
 	return text, nil
 }
 
-// choice takes in a choice, or a piece of one.
+// choice adds a choice, or a part of one.
 func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error) {
 	f := wire.Fields{}
 	if err := wire.Read(raw, &f); err != nil {
@@ -130,7 +130,7 @@ func (a *assembly) choice(place int, raw json.RawMessage) (text bool, err error)
 	return c.add(f)
 }
 
-// Finished reports whether every requested choice says why it ended. Usage may still come.
+// Finished reports whether all requested choices have a finish reason. Usage may still follow.
 func (a *assembly) Finished() bool {
 	for _, c := range a.choices {
 		if c.reason == "" {
@@ -140,7 +140,7 @@ func (a *assembly) Finished() bool {
 	return len(a.choices) >= max(1, a.wanted)
 }
 
-// Response is the answer so far, choices in the order of their indexes.
+// Response returns the answer so far, with choices in the order of their indexes.
 func (a *assembly) Response() (*eval.Response, error) {
 	out := &eval.Response{ModelVersion: a.model, Usage: a.usage, Candidates: make([]eval.Candidate, 0, len(a.choices))}
 	extra := a.extra.Members()
@@ -160,7 +160,7 @@ func (a *assembly) Response() (*eval.Response, error) {
 	return out, nil
 }
 
-// readUsage reads the service's record of what an answer cost; nil when there is none that could be true.
+// readUsage returns nil when the record has no plausible number.
 func readUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
 	wire.TakeCount(f, &c.Input, "prompt_tokens")
@@ -171,7 +171,7 @@ func readUsage(f wire.Fields) *eval.Usage {
 	if c.Cached == 0 {
 		wire.TakeCount(f, &c.Cached, "prompt_cache_hit_tokens")
 	}
-	if c.Reasoning > 0 && c.Total == c.Input+c.Output+c.Reasoning { // some leave thoughts out of the output
+	if c.Reasoning > 0 && c.Total == c.Input+c.Output+c.Reasoning { // some servers count thoughts apart from the output
 		c.Output += c.Reasoning
 	}
 	return c.Usage(known, f)

@@ -11,21 +11,21 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// choice is one of the answers, which later chunks may continue.
+// choice is one of the answers. Later chunks may continue it.
 type choice struct {
 	pieces  wire.Pieces
 	calls   []*growing
 	reason  string
 	refusal strings.Builder
-	thought string // the name of the member in which thoughts come
-	listed  bool   // content came as a list of parts
+	thought string // the name of the member with thoughts
+	listed  bool   // content is a list of parts
 
 	message wire.MergedValue // members of the message that are read nowhere else
 	rest    wire.MergedValue // those of the choice
 	raw     json.RawMessage
 }
 
-// growing is a call whose arguments may still grow.
+// growing is a call to which later chunks add arguments.
 type growing struct {
 	*tool.Call
 	index *int
@@ -33,7 +33,7 @@ type growing struct {
 	rest  wire.MergedValue // members that are read nowhere else
 }
 
-// add takes in a choice, or a piece of one, and reports whether there was text in it.
+// add adds a choice, or a part of one, and reports whether it had text.
 func (c *choice) add(f wire.Fields) (text bool, err error) {
 	var reason wire.Word
 	var said wire.Fields
@@ -42,7 +42,7 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	}
 	c.end(string(reason))
 	name := "message"
-	if raw, streamed := f["delta"]; streamed && string(raw) != "null" { // some repeat the whole message in every chunk
+	if raw, streamed := f["delta"]; streamed && string(raw) != "null" { // some servers repeat the whole message in every chunk
 		name = "delta"
 		delete(f, "message")
 	}
@@ -55,14 +55,14 @@ func (c *choice) add(f wire.Fields) (text bool, err error) {
 	return c.say(said)
 }
 
-// end takes over the finish reason of a piece. A block stays one, whatever follows.
+// end sets the finish reason, unless an earlier chunk reported a block.
 func (c *choice) end(reason string) {
 	if reason != "" && !eval.IsBlock(strings.ToUpper(c.reason)) && c.reason != "content_filter" {
 		c.reason = reason
 	}
 }
 
-// say takes in a message, or a piece of one.
+// say adds a message, or a part of one.
 func (c *choice) say(m wire.Fields) (text bool, err error) {
 	delete(m, "role")
 	c.think(m)
@@ -85,7 +85,8 @@ func (c *choice) say(m wire.Fields) (text bool, err error) {
 	return text, c.pieces.Size()
 }
 
-// think takes in thoughts, for which servers have several names. Some send them under two at once.
+// think reads thoughts, which servers send under several names. Some send the same thoughts under two
+// names, so only the first one counts.
 func (c *choice) think(m wire.Fields) {
 	for _, name := range []string{"reasoning_content", "reasoning", "reasoning_text"} {
 		var thought string
@@ -102,7 +103,7 @@ func (c *choice) think(m wire.Fields) {
 	}
 }
 
-// content takes in what the message says: a text, or a list of parts.
+// content reads the content of a message: a text, or a list of parts.
 func (c *choice) content(m wire.Fields) (text bool, err error) {
 	raw := m["content"]
 	delete(m, "content")
@@ -136,12 +137,11 @@ func (c *choice) content(m wire.Fields) (text bool, err error) {
 	return text, nil
 }
 
-// list adds a text to content that is a list of parts.
+// list adds a text to content that is a list of parts, to keep the raw message in that form.
 func (c *choice) list(text string) {
 	c.message.Member("content").Add(wire.Encode([]map[string]string{{"type": "text", "text": text}}))
 }
 
-// part takes in a part of a message that is a list of them.
 func (c *choice) part(raw json.RawMessage) (text bool, err error) {
 	var p struct {
 		Type     string          `json:"type"`
@@ -169,7 +169,7 @@ func (c *choice) part(raw json.RawMessage) (text bool, err error) {
 	return false, nil
 }
 
-// thoughts are those of a part: a text, or a list of texts.
+// thoughts returns the thoughts in a part: a text, or a list of texts.
 func thoughts(raw json.RawMessage) string {
 	var text string
 	if wire.Read(raw, &text) == nil {
@@ -188,7 +188,7 @@ func thoughts(raw json.RawMessage) string {
 	return b.String()
 }
 
-// takeCalls takes in calls, or pieces of them, and the single call of old.
+// takeCalls adds calls or parts of them, and the older single function_call.
 func (c *choice) takeCalls(m wire.Fields) error {
 	var all []wire.Fields
 	if err := m.Take("tool_calls", &all); err != nil {
@@ -216,7 +216,7 @@ func (c *choice) takeCall(f wire.Fields) error {
 	return c.grow((*int)(index), f)
 }
 
-// grow adds a call, or a piece of one.
+// grow adds a call, or a part of one.
 func (c *choice) grow(index *int, f wire.Fields) error {
 	var id, name wire.Word
 	var function wire.Fields
@@ -253,8 +253,8 @@ func (c *choice) grow(index *int, f wire.Fields) error {
 	return nil
 }
 
-// callOf finds the call to which a piece belongs, or begins a new one. Pieces name it by an index, by an id, or not at
-// all; of one index a piece with a name and another id begins a new call.
+// callOf finds the call that a part continues, or begins a new one. Servers identify the call by an index,
+// by an id, or not at all. With the same index, a part with a name and another id begins a new call.
 func (c *choice) callOf(index *int, id, name string) *growing {
 	for _, g := range slices.Backward(c.calls) {
 		same := index == nil || g.index != nil && *g.index == *index
@@ -276,7 +276,7 @@ func (c *choice) callOf(index *int, id, name string) *growing {
 	return g
 }
 
-// candidate is the choice as it was when the last piece came.
+// candidate returns the choice after the last chunk.
 func (c *choice) candidate(index int) (eval.Candidate, error) {
 	var out eval.Candidate
 	for _, g := range c.calls {
@@ -303,7 +303,7 @@ func (c *choice) candidate(index int) (eval.Candidate, error) {
 	return out, nil
 }
 
-// asItCame is the whole choice; one that came in pieces is put together.
+// asItCame returns the choice as JSON. A streamed choice is rebuilt from its parts.
 func (c *choice) asItCame(index int, text string, rest map[string]json.RawMessage) json.RawMessage {
 	if c.raw != nil {
 		return wire.Compact(c.raw)

@@ -12,14 +12,14 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// ParseResponse decodes a response: a whole one, or a stream of server-sent events that was kept in a file. Fields and
-// items that it does not know are kept. The error is an *eval.Error.
+// ParseResponse decodes a response: a complete one, or a recorded stream of server-sent events. It keeps
+// fields and items that it does not know. The error is an *eval.Error.
 func ParseResponse(data []byte) (*eval.Response, error) {
 	return wire.ParseKept(data, &assembly{},
 		&wire.Whole{Noun: "a response", Field: "output", Other: []string{"status"}, Read: response})
 }
 
-// echoed are members of a response that repeat the request, or that every response has.
+// echoed lists members that repeat the request, or that every response has. They are not recorded.
 var echoed = []string{
 	"object", "created_at", "completed_at", "background", "error", "frequency_penalty", "instructions",
 	"max_output_tokens", "max_tool_calls", "metadata", "parallel_tool_calls", "presence_penalty", "previous_response_id",
@@ -27,7 +27,6 @@ var echoed = []string{
 	"tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
 }
 
-// response reads a whole response.
 func response(f wire.Fields) (*eval.Response, error) {
 	var out eval.Response
 	var items []json.RawMessage
@@ -54,13 +53,13 @@ func response(f wire.Fields) (*eval.Response, error) {
 	return &out, nil
 }
 
-// ending is what a response says of its end.
+// ending has the members that say why a response ended.
 type ending struct {
 	status  string
 	details wire.Fields
 }
 
-// reason is the word for why the response ended: that of the details of one that is incomplete.
+// reason returns the reason in the details of an incomplete response, and otherwise the status.
 func (e *ending) reason() string {
 	var reason wire.Word
 	if e.status == "incomplete" && wire.Read(e.details["reason"], &reason) == nil {
@@ -69,7 +68,7 @@ func (e *ending) reason() string {
 	return e.status
 }
 
-// check is the error of a response that failed, or is not complete.
+// check returns an error for a response that failed or is incomplete.
 func (e *ending) check(out *eval.Candidate) error {
 	switch e.status {
 	case "failed":
@@ -82,7 +81,7 @@ func (e *ending) check(out *eval.Candidate) error {
 	return nil
 }
 
-// around is the response as it came, as far as it is an answer.
+// around returns the raw form of the answer, without the members that are not part of it.
 func (e *ending) around(items []json.RawMessage) json.RawMessage {
 	raw := append(wirejson.OpenObject(`{"output":`), wire.Compact(wire.Encode(items))...)
 	raw = append(raw.Member("status"), wire.Quoted(e.status)...)
@@ -92,7 +91,6 @@ func (e *ending) around(items []json.RawMessage) json.RawMessage {
 	return json.RawMessage(append(raw, '}'))
 }
 
-// candidate reads the items of a response.
 func candidate(items []json.RawMessage, end ending) (eval.Candidate, error) {
 	var out eval.Candidate
 	var r reader
@@ -120,11 +118,11 @@ func candidate(items []json.RawMessage, end ending) (eval.Candidate, error) {
 	return out, nil
 }
 
-// reader reads items into the parts of an answer.
+// reader converts items to the parts of an answer.
 type reader struct {
 	pieces  wire.Pieces
 	refused bool
-	more    bool // there is more than text
+	more    bool // more than text
 }
 
 func (r *reader) item(raw json.RawMessage) error {
@@ -149,7 +147,7 @@ func (r *reader) item(raw json.RawMessage) error {
 	return r.pieces.Size()
 }
 
-// think takes in thoughts, or what sums them up.
+// think reads thoughts, or else their summary.
 func (r *reader) think(f wire.Fields) {
 	text := texts(f["content"], "")
 	if text == "" {
@@ -158,7 +156,6 @@ func (r *reader) think(f wire.Fields) {
 	r.pieces.AddThought(text)
 }
 
-// call takes in a call of a function.
 func (r *reader) call(f wire.Fields) error {
 	var id, item, name string
 	if err := cmp.Or(f.Take("call_id", &id), f.Take("id", &item), f.Take("name", &name)); err != nil {
@@ -172,7 +169,6 @@ func (r *reader) call(f wire.Fields) error {
 	return nil
 }
 
-// parts reads the parts of a message.
 func (r *reader) parts(message wire.Fields) error {
 	var all []json.RawMessage
 	if err := message.Take("content", &all); err != nil {
@@ -204,7 +200,7 @@ func (r *reader) parts(message wire.Fields) error {
 	return r.pieces.Size()
 }
 
-// texts joins the texts of a list; what is no list has none.
+// texts joins the texts of a list. Anything but a list has none.
 func texts(raw json.RawMessage, between string) string {
 	var list []wire.Fields
 	_ = wire.Read(raw, &list)
@@ -218,7 +214,7 @@ func texts(raw json.RawMessage, between string) string {
 	return strings.Join(out, between)
 }
 
-// readUsage reads the service's record of what an answer cost; nil when there is none that could be true.
+// readUsage returns nil when the record has no plausible number.
 func readUsage(f wire.Fields) *eval.Usage {
 	var c wire.TokenCounts
 	wire.TakeCount(f, &c.Input, "input_tokens")

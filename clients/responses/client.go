@@ -1,8 +1,8 @@
-// Package responses is the client of OpenAI's Responses. One call is one attempt: retries, limits and deadlines are
-// decorators in internal/flow.
+// Package responses is a client for OpenAI's Responses API. One call is one attempt: retries, limits and
+// deadlines are decorators in internal/flow.
 //
-// It bounds what it reads, follows no redirect, and keeps the key out of every error. Whatever can go wrong comes back
-// as one *eval.Error.
+// The client bounds what it reads, follows no redirect, and masks the key in every error. All failures are
+// of type *eval.Error.
 package responses
 
 import (
@@ -17,32 +17,32 @@ import (
 	"github.com/evalrun/evalrun/internal/wire"
 )
 
-// Client talks to the service; safe for concurrent use.
+// Client calls the service. It is safe for concurrent use.
 type Client struct {
 	caller *wire.Caller
 	path   string
 }
 
-// New makes a client. It opens no connection.
+// New returns a client without opening a connection.
 func New(a account.Account) *Client {
 	return &Client{path: cmp.Or(a.Path, "responses"), caller: wire.NewCaller(a, "")}
 }
 
-// Close gives up idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.caller.Close() }
 
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Client) Emulated() bool { return c.caller.Emulated() }
 
-// Skew is how far the clock of the service is ahead of this machine's, to the second. It comes from the Date of the
-// last answer; false when no answer had one. A proxy's answer counts too.
+// Skew returns how far the clock of the service is ahead of this machine's, to the second, from the Date
+// header of the last answer. It returns false when no answer had one. Proxies may have set the header.
 func (c *Client) Skew() (time.Duration, bool) { return c.caller.Skew() }
 
-// Check finds what the protocol cannot express of a request, all of it in one error.
+// Check reports, in one error, all parts of a request that the protocol cannot express.
 func Check(r *eval.Request) error { return protocol.Responses().Check(r) }
 
-// Generate sends the call to the model once, for a stream if the call says so. It fills in what call.Timing says of
-// the attempt.
+// Generate sends the call to the model once, as a stream if the call wants one. It records the times of the
+// attempt in call.Timing.
 func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 	if err := Check(&call.Request); err != nil {
 		return nil, c.caller.Unsendable(err)
@@ -53,7 +53,7 @@ func (c *Client) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 	})
 }
 
-// explain adds to an error of the service what to do about it. A prompt that the service blocks is an answer.
+// explain adds advice to an error of the service. A prompt that the service blocks is an answer.
 func explain(e *eval.Error) *eval.Response {
 	if blocked := wire.BlockedPrompt(e); blocked != nil {
 		return blocked
@@ -64,12 +64,12 @@ func explain(e *eval.Error) *eval.Response {
 	return nil
 }
 
-// Models lists all models, as OpenAI does. The version of the interface is in the base address.
+// Models lists all models, at the same path as chat completions. The base address includes the API version.
 func (c *Client) Models(ctx context.Context, _ string) ([]eval.Model, error) {
 	return c.caller.Models(ctx, "models")
 }
 
-// Model requests one model's metadata. An unknown model is an error of status 404.
+// Model returns the metadata of one model. An unknown model is an error with status 404.
 func (c *Client) Model(ctx context.Context, _, id string) (*eval.Model, error) {
 	return c.caller.Model(ctx, "models", id)
 }

@@ -13,22 +13,22 @@ import (
 // maxItems bounds the items of a response.
 const maxItems = 100_000
 
-// assembly puts a response together from its events. The last event has the whole of it, as most servers send it; the
-// items that came before count where it has none.
+// assembly builds a response from its events. Most servers repeat all items in the last event. If it has
+// none, the items of earlier events count.
 type assembly struct {
 	items map[int]*growing
 	last  wire.Fields // the response in the last event
-	kept  int         // bytes, about
+	kept  int         // approximate bytes
 }
 
-// growing is an item that more events may continue.
+// growing is an item that later events may continue.
 type growing struct {
-	item       json.RawMessage // as it began, or, when it is done, as it is
+	item       json.RawMessage // complete if done, and otherwise its beginning
 	done       bool
 	text, args strings.Builder
 }
 
-// Add takes in an event and reports whether there was text in it.
+// Add adds an event and reports whether it had text.
 func (a *assembly) Add(data []byte) (text bool, err error) {
 	f, err := wire.DecodeAnswer(data, "response", "item", "delta", "output", "part")
 	if err != nil {
@@ -62,14 +62,14 @@ func (a *assembly) event(kind string, f wire.Fields, data []byte) (text bool, er
 	case "response.output_text.delta", "response.function_call_arguments.delta":
 		return a.grow(f, kind == "response.output_text.delta")
 	case "":
-		if _, whole := f["output"]; whole { // a whole answer, although the request is for a stream
+		if _, whole := f["output"]; whole { // a complete answer instead of a stream
 			return true, a.end(f)
 		}
 	}
-	return false, nil // what the items repeat, or an event that is not known yet
+	return false, nil // repeats the items, or is unknown
 }
 
-// end takes the response in the last event.
+// end reads the response in the last event.
 func (a *assembly) end(whole wire.Fields) error {
 	if whole == nil {
 		return &wire.ShapeError{Field: "response", Found: "nothing"}
@@ -81,7 +81,7 @@ func (a *assembly) end(whole wire.Fields) error {
 	return nil
 }
 
-// at is the item at a place, which is added when it is new.
+// at returns the item of an event, and adds a new one for a new index.
 func (a *assembly) at(f wire.Fields) (*growing, error) {
 	var index wire.LenientInt
 	if err := f.Take("output_index", &index); err != nil {
@@ -101,7 +101,6 @@ func (a *assembly) at(f wire.Fields) (*growing, error) {
 	return g, nil
 }
 
-// item takes in an item that begins, or that is done.
 func (a *assembly) item(f wire.Fields, done bool) error {
 	g, err := a.at(f)
 	if err != nil {
@@ -114,7 +113,7 @@ func (a *assembly) item(f wire.Fields, done bool) error {
 	return nil
 }
 
-// grow adds to the text of an item, or to the arguments of a call.
+// grow appends to the text of an item, or to the arguments of a call.
 func (a *assembly) grow(f wire.Fields, text bool) (bool, error) {
 	g, err := a.at(f)
 	if err != nil {
@@ -133,13 +132,13 @@ func (a *assembly) grow(f wire.Fields, text bool) (bool, error) {
 	return text && delta != "", nil
 }
 
-// whole is the item as it is when its response ends.
+// whole returns an item for the end of the response. A server may have sent only parts of it.
 func (g *growing) whole() json.RawMessage {
 	if g.done {
 		return g.item
 	}
 	item := wire.Fields{}
-	_ = wire.Read(g.item, &item) // none began: a message
+	_ = wire.Read(g.item, &item) // without a beginning, it becomes a message
 	if wire.IsEmpty(item["type"]) {
 		item["type"] = wire.Quoted("message")
 	}
@@ -153,10 +152,9 @@ func (g *growing) whole() json.RawMessage {
 	return wire.Encode(item)
 }
 
-// Finished reports whether the response ended.
 func (a *assembly) Finished() bool { return a.last != nil }
 
-// Response is the whole response. One without an end is an error, whatever else ended the stream.
+// Response returns the complete response. A stream that ends early is an error.
 func (a *assembly) Response() (*eval.Response, error) {
 	if a.last == nil {
 		return nil, eval.Errorf(eval.KindTruncated, "the stream ends before its response does")

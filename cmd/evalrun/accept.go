@@ -122,7 +122,7 @@ type review struct {
 	conflicts int // that could not be settled without asking
 }
 
-// look shows a proposal and does what the user says.
+// look shows a proposal and does what the user answers.
 func (r *review) look(p *runs.Proposal) error {
 	if len(p.Offers) > 1 {
 		return r.settle(p)

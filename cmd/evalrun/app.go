@@ -48,7 +48,8 @@ func buildVersion() string {
 	return versionOf(version, info)
 }
 
-// versionOf is the version that the linker set, else that of the module (from `go install`), else the commit.
+// versionOf returns the version that the linker set, or else the version of the module (from `go install`),
+// or the commit.
 func versionOf(linked string, info *debug.BuildInfo) string {
 	if linked != "" || info == nil {
 		return cmp.Or(linked, "development")
@@ -114,7 +115,7 @@ func (a *app) explain(err error) {
 	switch {
 	case err == nil, errors.Is(err, errSaid):
 	case errors.As(err, &bad):
-		_ = bad.WriteProblems(a.err, a.errColor()) // there is no other place to report it
+		_ = bad.WriteProblems(a.err, a.errColor()) // standard error is the only place for it
 	default:
 		for _, message := range messages(err) {
 			fmt.Fprintf(a.err, "evalrun: %s\n", diag.CleanLine(strings.TrimSpace(message)))

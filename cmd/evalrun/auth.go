@@ -82,7 +82,7 @@ func (a *app) login(ctx context.Context, suites []string, o loginOptions) error 
 				"oauth#once-in-the-cloud-console`",
 		)
 	}
-	var own job.Flags // what a login has to know of the deployment, and no more
+	var own job.Flags // only the settings of the deployment that a login needs
 	own.ScopeBase, own.Project = o.ScopeBase, o.Project
 	j, err := a.job(suites, own)
 	if err != nil {
@@ -125,7 +125,6 @@ func (a *app) loginBy(o loginOptions) setup.LoginOptions {
 	return by
 }
 
-// openBrowser opens an address in the system's browser.
 func openBrowser(address string) error {
 	browser.Stdout, browser.Stderr = io.Discard, io.Discard
 	return browser.OpenURL(address)

@@ -6,12 +6,13 @@ import (
 	"runtime/metrics"
 )
 
-// Garbage may take as much memory as what is alive. It may take at least leastGarbage, since collecting a small heap
-// costs little, and at most mostGarbage. In a large heap it is a third of what has pointers: that is what a collection costs.
+// Garbage may take as much memory as live data, but at least leastGarbage, because collecting a small heap
+// saves little, and at most mostGarbage. In a large heap it may be a third of the data with pointers, which
+// a collection has to scan.
 const leastGarbage, mostGarbage = 12 << 20, 32 << 20
 
-// garbagePercent is how much garbage there may be next to so much that is alive, in percent of that. scanned is the
-// part of it that may have pointers.
+// garbagePercent returns the garbage to allow, in percent of the live bytes. scanned is the number of live
+// bytes that may have pointers.
 func garbagePercent(live, scanned uint64) int {
 	live = max(live, 4<<20) // Go lets a heap grow to this, times the percentage, before it looks at it
 	garbage := min(max(live, leastGarbage), mostGarbage)
@@ -21,9 +22,9 @@ func garbagePercent(live, scanned uint64) int {
 	return int(100 * garbage / live) //nolint:gosec // at most 300
 }
 
-// followHeap sets how much garbage there may be, and sets it again after each collection. Go's own setting is a
-// proportion of what is alive: it collects too often in the small heap of a run, or lets the heap of a large suite grow
-// to a multiple.
+// followHeap sets how much garbage there may be, and sets it again after each collection. Go's own setting
+// is a proportion of live data. With it, the small heap of a run would be collected too often, and the heap
+// of a large suite could grow to a multiple.
 func followHeap(getenv func(string) string) {
 	if getenv("GOGC") == "" && getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(garbagePercent(0, 0))

@@ -16,7 +16,8 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 )
 
-// The order is that of the overview. It is set once, since programs in one process share it.
+// Commands are listed in the order of the overview. The setting is global, and is set once because programs
+// in one process share it.
 func init() { cobra.EnableCommandSorting = false } //nolint:gochecknoinits // cobra has no other switch
 
 // group puts the commands into the order of the overview.

@@ -42,7 +42,7 @@ func (a *app) historyCommand() *cobra.Command {
 	return cmd
 }
 
-// history is `evalrun history` from top to bottom.
+// history runs `evalrun history`.
 func (a *app) history(dirs []string, o historyOptions) error {
 	if !o.rebuild {
 		o.Named = dirs

@@ -81,7 +81,7 @@ func (a *app) init(path string, o initOptions) error {
 	return p.Err
 }
 
-// quoteShell is a path as a word that a shell takes as it is.
+// quoteShell quotes a path for a shell, if needed.
 func quoteShell(path string) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune("/._-", r) && !isWord(r) }) {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"

@@ -112,7 +112,7 @@ func writeFlag(b *strings.Builder, f *pflag.Flag) {
 	fmt.Fprintf(b, ".TP\n\\fB%s\\fR%s\n%s\n", roff(name[:end]), roff(name[end:]), roff(flags.Phrase(f)))
 }
 
-// roff is a text that troff prints as it is.
+// roff escapes a text for troff.
 func roff(text string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
 	for i, line := range lines {

@@ -184,7 +184,8 @@ func writeRaces(p *term.Printer, f *forecast.Forecast) {
 	}
 }
 
-// writeArm writes the part of an arm; suite and version of the interface where arms differ in them.
+// writeArm writes the section of an arm. It names the suite and the API version only where the arms differ in
+// them.
 func writeArm(p *term.Printer, f *forecast.Forecast, arm *forecast.ArmForecast) {
 	if differ(f.Arms, func(a *forecast.ArmForecast) string { return a.Suite }) {
 		p.Printf("%s: ", diag.CleanLine(arm.Suite))

@@ -95,7 +95,6 @@ func quietFlags(fs *pflag.FlagSet, o *runOptions) {
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, "report each trial and retry as it ends, and print arms, cases and settings")
 }
 
-// options are the flags as package evalrun takes them.
 func (a *app) options(files []string, o runOptions, signals <-chan os.Signal) evalrun.Options {
 	options := flags.RunOptions(files, &o.Flags)
 	options.Stdout = a.out
@@ -141,7 +140,6 @@ func (a *app) warn(j *evalrun.Job, quiet bool) error {
 	return j.WriteWarnings(a.err, a.errColor())
 }
 
-// shown shows the events of a run.
 type shown struct {
 	*term.ProgressBar
 	app     *app
@@ -221,8 +219,8 @@ func (s *shown) begin(r *evalrun.Result) {
 	}
 }
 
-// ended names the reports, unless the table does, and gives the exit code. err is why there is no result, or what
-// failed next to it.
+// ended prints the paths of the reports, unless the table does, and returns the exit code. err says why
+// there is no result, or what failed after the run.
 func (a *app) ended(r *evalrun.Result, err error, o runOptions) error {
 	if r == nil {
 		return err

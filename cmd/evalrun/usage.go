@@ -73,7 +73,7 @@ func (u *usageWriter) paragraph(text string) {
 	}
 }
 
-// text writes paragraphs. Lines with an indent are a table or code and stay as they are.
+// text writes paragraphs. Indented lines are a table or code, and are not wrapped.
 func (u *usageWriter) text(text string) {
 	var open []string
 	flush := func() {
@@ -133,7 +133,8 @@ func (u *usageWriter) flags(g flags.Group) {
 	}
 }
 
-// entry writes a name and what is said of it from a column on, below the name where that is too long or there is no column.
+// entry writes a name and its description from a column on. The description is below the name if that is
+// too long or there is no column.
 func (u *usageWriter) entry(name, phrase string, column int) {
 	const below = 8
 	if column == 0 {

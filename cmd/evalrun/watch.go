@@ -22,13 +22,13 @@ type watching struct {
 	watched
 	only []string // the suites that the next run needs; nil: all
 	ran  []string // suites of the last run
-	// before is what suites of the last run read in the run before it.
+	// before has the files that the suites read in the run before the last one.
 	before map[string]*read
 	runs   int
 }
 
-// watch runs suites, and again what a change of their files affects, until a signal ends it. The exit code is that of
-// the last run.
+// watch runs suites, and runs the affected ones again when their files change, until a signal ends it. The
+// exit code is that of the last run.
 func (a *app) watch(ctx context.Context, quiet bool) error {
 	signals, release := a.signals()
 	defer release()
@@ -58,7 +58,7 @@ func (a *app) watch(ctx context.Context, quiet bool) error {
 	}
 }
 
-// once runs the command line as it is, with a fresh set of flags.
+// once runs the command line again, with a fresh set of flags.
 func (a *app) once(ctx context.Context) int {
 	root := a.root()
 	root.SetArgs(a.args)
@@ -69,7 +69,7 @@ func (a *app) once(ctx context.Context) int {
 	return exit.Of(err)
 }
 
-// narrowed are the suites that a run of --watch needs, out of all that are named.
+// narrowed returns the named suites that a run of --watch needs.
 func (w *watching) narrowed(suites []string) []string {
 	if w.only != nil {
 		suites = slices.DeleteFunc(slices.Clone(suites), func(s string) bool { return !slices.Contains(w.only, s) })
@@ -95,7 +95,7 @@ func (w *watching) next(suites map[string]bool, code int) {
 	}
 }
 
-// wait waits until files have changed and stay as they are; nil when a signal ends it.
+// wait waits until files have changed and no longer change; nil when a signal ends it.
 func (w *watching) wait(ctx context.Context, signals <-chan os.Signal) (files map[string]stamp, suites map[string]bool) {
 	look := time.NewTicker(pollEvery)
 	defer look.Stop()
@@ -116,8 +116,8 @@ func (w *watching) wait(ctx context.Context, signals <-chan os.Signal) (files ma
 	}
 }
 
-// watches prepares a run for --watch: its suites, the files that it reads, and answers out of the cache. The emulator
-// costs nothing, and its script may have changed.
+// watches prepares a run for --watch: it records the suites and the files that they read, and turns on the
+// cache. The emulator needs no cache, because it costs nothing and its script may have changed.
 func (a *app) watches(suites []string, o *runOptions) []string {
 	w := a.watching
 	if w == nil {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// watched has the files that suites read, as they were when read. Files that every suite reads are under "".
+// watched has the stamps of the files that suites read, at the time of reading. Files that every suite
+// reads are under "".
 type watched struct {
 	mu sync.Mutex
 	by map[string]*read
@@ -45,8 +46,8 @@ func (l *listing) look() map[string]bool {
 	return l.is
 }
 
-// stamp is what the file system says about a file without reading it. A folder has an empty one: what is put into it is
-// no change of a suite.
+// stamp is what the file system reports about a file without reading it. A folder has an empty stamp,
+// because adding a file to it does not change a suite.
 type stamp struct {
 	modified int64 // nanoseconds
 	size     int64
@@ -64,7 +65,7 @@ func stampOf(path string) stamp {
 	return stamp{modified: info.ModTime().UnixNano(), size: info.Size()}
 }
 
-// of returns what a suite has read so far, for adding to it.
+// of returns the record of a suite's files, for adding to it.
 func (w *watched) of(suite string) *read {
 	if w.by[suite] == nil {
 		w.by[suite] = &read{map[string]stamp{}, map[string]*listing{}}
@@ -111,7 +112,8 @@ func (w *watched) begin(suites []string) map[string]*read {
 	return before
 }
 
-// keep remembers what an earlier run read too, as it is now: suites that could not be read did not come to all of theirs.
+// keep adds the files of an earlier run with their current stamps, because a suite that could not be read
+// did not open all of its files.
 func (w *watched) keep(before map[string]*read) {
 	for suite, was := range before {
 		for path := range was.files {
@@ -123,7 +125,8 @@ func (w *watched) keep(before map[string]*read) {
 	}
 }
 
-// changes are the files that are not as they were, as they are now, and the suites that read them; "" is every suite.
+// changes returns the files whose stamps changed, with the new ones, and the suites that read them; ""
+// means every suite.
 func (w *watched) changes() (files map[string]stamp, suites map[string]bool) {
 	files, suites = map[string]stamp{}, map[string]bool{}
 	w.listed(files, suites)
@@ -174,7 +177,6 @@ func differing(a, b map[string]bool) (out []string) {
 	return out
 }
 
-// count counts the files that are there.
 func (w *watched) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// givenCall is a tool call as it is written.
+// givenCall is a tool call in a file of answers.
 type givenCall struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`

@@ -1,3 +1,3 @@
-// Package arch holds one test: which package may import which, and that each says what it is
-// for.
+// Package arch holds tests of the structure of the repository: which package may import which, and which
+// names and signatures packages export.
 package arch

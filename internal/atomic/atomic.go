@@ -16,7 +16,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Prefix is what the names of temporary files begin with.
+// Prefix begins the names of temporary files.
 const Prefix = ".evalrun-"
 
 // Write replaces the file at path by what write writes. A file that is there keeps its permissions, a new one gets
@@ -43,7 +43,8 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return err
 }
 
-// Perm is the permissions of the file at path, or perm where there is none. stat is os.Stat, or that of a root.
+// Perm returns the permissions of the file at path, or perm if there is no file. stat is os.Stat, or that
+// of a root.
 func Perm(stat func(string) (fs.FileInfo, error), path string, perm fs.FileMode) fs.FileMode {
 	if info, err := stat(path); err == nil && info.Mode().IsRegular() {
 		return info.Mode().Perm()
@@ -86,8 +87,8 @@ func hold(path string) (release func()) {
 	return func() { _ = lock.Unlock() } // the file has another name by now, or none
 }
 
-// Sweep removes temporary files in a folder that no process writes. A failure is ignored: what is left only takes up
-// room.
+// Sweep removes temporary files of killed processes in a folder. It ignores failures, because such files
+// only take up space.
 func Sweep(dir string) {
 	if runtime.GOOS == "windows" {
 		return

@@ -9,20 +9,20 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// Checked is what is wrong with suites.
+// Checked is the result of checking suites.
 type Checked struct {
 	files    []string
 	problems diag.List
 }
 
-// Bad reports whether a suite cannot run.
+// Bad reports whether there is a problem that prevents a run.
 func (c *Checked) Bad() bool { return c.problems.HasErrors() }
 
-// Problems is what was found elsewhere, to be written.
+// Problems returns a Checked with problems that another package found.
 func Problems(found *diag.List) *Checked { return &Checked{problems: *found} }
 
-// Check checks suites and what they are to be run with. Problems of files are in what it returns. The error is about
-// no file, and is one of the problems too.
+// Check checks suites together with the flags for running them. The result has all problems. An error that
+// belongs to no file is returned as well.
 func Check(files []string, f job.Flags, getenv func(string) string) (*Checked, error) {
 	c := &Checked{files: files}
 	err := c.check(f, getenv)
@@ -42,7 +42,7 @@ func (c *Checked) check(f job.Flags, getenv func(string) string) error {
 		return nil
 	}
 	j, err := l.Settle()
-	var other *job.BadFiles // such as a price list
+	var other *job.BadFiles // a problem in another file, such as a price list
 	if errors.As(err, &other) {
 		c.problems.Merge(other.Diags)
 		return nil
@@ -56,7 +56,7 @@ func (c *Checked) check(f job.Flags, getenv func(string) string) error {
 	return nil
 }
 
-// Write writes the problems for programs: json for editors, or github for annotations.
+// Write writes the problems in the format json, for editors, or github, for annotations.
 func (c *Checked) Write(w io.Writer, format string) error {
 	if format == "github" {
 		return reports.DiagnosticsGitHub(w, &c.problems)

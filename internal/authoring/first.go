@@ -1,4 +1,5 @@
-// Package authoring helps to write suites: a first one, the JSON Schemas of files for editors, and what the kinds of scorers do.
+// Package authoring helps people write suites: it makes a first suite, and prints JSON Schemas for editors,
+// the scorer kinds and the documentation.
 package authoring
 
 import (
@@ -22,14 +23,14 @@ import (
 //go:embed first.yaml
 var firstSuite string
 
-// What a first suite has where First says nothing.
+// The defaults of First.
 const (
 	FirstModel  = "svc-pro"
 	FirstPrompt = "What is the capital of {{.country}}? Answer in one word."
 	FirstName   = "first"
 )
 
-// First is what a person wants in a first suite. What is empty has a default.
+// First configures the suite that `evalrun init` writes. Empty fields have defaults.
 type First struct {
 	Model, Prompt, Name string
 }
@@ -37,7 +38,7 @@ type First struct {
 // Emulated reports whether the emulator has the model.
 func (f *First) Emulated() bool { return f.Model == "" || service.NamedModel(f.Model) != nil }
 
-// Write writes the suite, which is not there yet. What does not load is not left behind.
+// Write writes the suite to a new file, and removes the file if the suite does not load.
 func (f *First) Write(path string, getenv func(string) string) error {
 	f.Model = strings.TrimPrefix(f.Model, "models/")
 	text, err := f.text(path)
@@ -57,17 +58,17 @@ func (f *First) Write(path string, getenv func(string) string) error {
 	return nil
 }
 
-// InTheWay is the error of a file that is there already.
+// InTheWay returns the error for a file that exists already.
 func InTheWay(path string) error {
 	return exit.BadInput("%s exists already; name another file: evalrun init FILE", path)
 }
 
-// maxFirstPrompt keeps a prompt readable in its suite.
+// maxFirstPrompt bounds the prompt, in bytes, so that it stays readable in the suite.
 const maxFirstPrompt = 2000
 
 const oneLine lazy.Pattern = `^[^\pC]*$`
 
-// check wants what is filled in to fit a line of the suite.
+// check refuses values that do not fit on a line of the suite.
 func (f *First) check() error {
 	named := service.NamedModel(f.Model)
 	switch {
@@ -88,8 +89,8 @@ func (f *First) check() error {
 	return nil
 }
 
-// text is the text of the suite. With the default prompt it has cases whose answers the emulator knows; with another
-// one its cases check what holds of every good answer, and show where more goes.
+// text returns the suite. For the default prompt it has cases whose answers the emulator knows. For another
+// prompt, its cases check what is true of every good answer, and show where to add more.
 func (f *First) text(path string) (string, error) {
 	if err := f.check(); err != nil {
 		return "", err
@@ -114,7 +115,7 @@ func (f *First) text(path string) (string, error) {
 	return head + fmt.Sprintf(ownCases, quoteYAML(f.Prompt), strings.Join(vars, ", ")), nil
 }
 
-// vars are the variables of the prompt, with what to put there.
+// vars returns the lines for the variables of the prompt, with placeholders.
 func (f *First) vars() ([]string, error) {
 	parsed, err := tmpl.Parse(f.Prompt)
 	if err != nil {
@@ -131,7 +132,7 @@ func (f *First) vars() ([]string, error) {
 	return vars, nil
 }
 
-// ownCases is what follows the targets when the prompt is the user's own.
+// ownCases follows the targets when the user gives a prompt.
 const ownCases = `prompts:                            # templates; every target is sent every prompt
   - name: own
     text: %s
@@ -153,16 +154,16 @@ gate:                               # what the exit code says: 0 the gate holds,
   passRate: {min: 0.9}
 `
 
-// quoteYAML is a text as a quoted scalar.
+// quoteYAML quotes a text as a YAML scalar.
 func quoteYAML(text string) string {
 	out, err := wirejson.Marshal(text)
-	if err != nil { // a text always encodes
+	if err != nil { // a string always encodes
 		panic(err)
 	}
 	return string(out)
 }
 
-// writeNew writes a file that is not there yet.
+// writeNew fails when the file exists.
 func writeNew(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -177,10 +178,11 @@ func writeNew(path, text string) error {
 	return f.Close()
 }
 
-// SchemaFile is what the first line of a first suite names: the schema is next to the suite, and is committed with it.
+// SchemaFile is the name of the schema in the first line of a suite. The schema is committed with the
+// suite.
 const SchemaFile = "suite.schema.json"
 
-// WriteSchema writes the schema for editors, unless there is a file of that name, which it reports.
+// WriteSchema writes the schema for editors. there reports that the file existed; then it stays as it is.
 func WriteSchema(path string) (there bool, err error) {
 	if there, err = writeOnce(path, string(schemaOf("suite"))); err != nil {
 		err = exit.BadInput("the schema for editors cannot be written: %w", err)
@@ -188,7 +190,8 @@ func WriteSchema(path string) (there bool, err error) {
 	return there, err
 }
 
-// WriteProject writes the project file next to a suite, unless there is one, which it reports.
+// WriteProject writes a project file next to a suite. there reports that it existed; then it stays as it
+// is.
 func WriteProject(suite string) (path string, there bool, err error) {
 	path = filepath.Join(filepath.Dir(suite), project.FileName)
 	text := "# What `evalrun run` runs in this folder and below. Check it:  evalrun validate\nsuites:\n  - " +
@@ -199,7 +202,7 @@ func WriteProject(suite string) (path string, there bool, err error) {
 	return path, there, err
 }
 
-// writeOnce writes a file, unless there is one of that name, which it reports.
+// writeOnce writes a file unless it exists.
 func writeOnce(path, text string) (there bool, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

@@ -12,10 +12,10 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// Kinds are the names of the kinds of scorers.
+// Kinds returns the names of all scorer kinds.
 func Kinds() []string { return scorers.Builtin().Names() }
 
-// WriteKinds lists the kinds of scorers.
+// WriteKinds writes the name, summary and an example of each scorer kind.
 func WriteKinds(w io.Writer) error {
 	p := term.Printer{W: w}
 	for _, k := range scorers.Builtin() {
@@ -24,17 +24,17 @@ func WriteKinds(w io.Writer) error {
 	return p.Err
 }
 
-// KindDescription is a kind of scorers for programs.
+// KindDescription describes a scorer kind in JSON.
 type KindDescription struct {
 	Kind    string   `json:"kind"`
 	Summary string   `json:"summary"`
 	Doc     string   `json:"doc"`
 	Limits  string   `json:"limits"`
-	Example string   `json:"example"` // YAML, an entry of a scorers list
-	Options []string `json:"options"` // keys that may be next to the kind
+	Example string   `json:"example"` // YAML, one entry of a list of scorers
+	Options []string `json:"options"` // further keys of the entry
 }
 
-// DescribeKinds describes the kinds of scorers with these names, or all without a name.
+// DescribeKinds describes the named scorer kinds, or all of them if names is empty.
 func DescribeKinds(names []string) ([]KindDescription, error) {
 	if len(names) == 0 {
 		names = Kinds()
@@ -50,7 +50,6 @@ func DescribeKinds(names []string) ([]KindDescription, error) {
 	return out, nil
 }
 
-// kind is the kind of scorers with a name.
 func kind(name string) (*scorers.Kind, error) {
 	table := scorers.Builtin()
 	k := table.Lookup(name)
@@ -61,7 +60,7 @@ func kind(name string) (*scorers.Kind, error) {
 	return k, nil
 }
 
-// ExplainKind explains one of them.
+// ExplainKind writes the documentation, limits and an example of a scorer kind.
 func ExplainKind(w io.Writer, name string) error {
 	k, err := kind(name)
 	if err != nil {
@@ -74,7 +73,6 @@ func ExplainKind(w io.Writer, name string) error {
 	return err
 }
 
-// fill breaks a paragraph into lines of at most width columns.
 func fill(text string, width int) string {
 	var b strings.Builder
 	column := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// PageTitles are the pages of the documentation, each as NAME, a tab, and its title.
+// PageTitles lists the pages of the documentation, each as NAME, a tab, and its title.
 func PageTitles() []string {
 	var out []string
 	for _, p := range docs.Pages() {
@@ -21,7 +21,7 @@ func PageTitles() []string {
 	return out
 }
 
-// PageList lists the pages by part.
+// PageList lists the pages under the headings of their parts.
 func PageList() string {
 	var b strings.Builder
 	part := ""
@@ -35,11 +35,12 @@ func PageList() string {
 	return strings.TrimPrefix(b.String(), "\n")
 }
 
-// pageComment is for people who edit a page: an HTML comment in lines of its own, and the empty line after it.
+// pageComment matches an HTML comment and the empty line after it. Such comments are for editors of the
+// page.
 const pageComment lazy.Pattern = `(?m)^<!--(?s:.*?)-->\n\n?`
 
-// Page is the Markdown of a PAGE, or of one section, PAGE#SECTION. It is "" when there is no page with that name; that
-// a page does not have the section is an error.
+// Page returns the Markdown of a PAGE, or of one section, PAGE#SECTION. It returns "" for an unknown page,
+// and an error for an unknown section.
 func Page(topic string) (text string, err error) {
 	name, anchor, cut := strings.Cut(topic, "#")
 	page := docs.Find(name)
@@ -59,8 +60,8 @@ func Page(topic string) (text string, err error) {
 	return pageComment.Regexp().ReplaceAllString(text, ""), nil
 }
 
-// PageSection is the Markdown of a section with a heading, and names other pages about the same. It is "" when no page
-// has the heading.
+// PageSection returns the Markdown of the section with a heading, and names other pages on the subject. It
+// returns "" when no page has the heading.
 func PageSection(heading string) string {
 	page := docs.WithSection(docs.Anchor(heading))
 	if page == nil {
@@ -74,7 +75,7 @@ func PageSection(heading string) string {
 	return text + "\n"
 }
 
-// NearPages names the pages that a name without a page may mean; "" when there are none.
+// NearPages names the pages that an unknown name may mean; "" if there are none.
 func NearPages(name string) string {
 	var names []string
 	for _, p := range docs.Pages() {

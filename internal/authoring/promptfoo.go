@@ -13,23 +13,23 @@ import (
 	"github.com/evalrun/evalrun/internal/promptfoo"
 )
 
-// ImportFolder is where an import goes when nothing else is said: next to the configuration, so that the author's
+// ImportFolder is the default folder of an import. It is next to the configuration, so that the author's
 // code finds its modules.
 const ImportFolder = "evalrun"
 
-// Imported is what an import has written.
+// Imported is the result of an import.
 type Imported struct {
-	Suite         string   // the path of the suite
-	Report        string   // the path of the report
-	Summary       string   // the number of keys by what has become of them
+	Suite         string   // its path
+	Report        string   // its path
+	Summary       string   // the number of keys by result
 	Needs         []string // programs that the suite starts
-	Problems      []string // what validate finds in the suite
+	Problems      []string // what `evalrun validate` finds in the suite
 	Inexpressible int      // keys that a suite cannot express
 }
 
-// ImportPromptfoo converts a promptfoo configuration into a suite in a folder. Without a name the configuration is
-// the one in the current folder; without a folder it is ImportFolder next to the configuration. The error is a
-// *job.BadFiles for invalid YAML, and nothing is written then.
+// ImportPromptfoo converts a promptfoo configuration into a suite in dir. config defaults to the
+// configuration in the current folder, and dir to ImportFolder next to it. Invalid YAML is a *job.BadFiles,
+// and then nothing is written.
 func ImportPromptfoo(config, dir string, getenv func(string) string) (*Imported, error) {
 	config, err := configuration(config)
 	if err != nil {
@@ -69,7 +69,7 @@ func badFiles(problems *promptfoo.Problems) error {
 	return &job.BadFiles{Files: bad}
 }
 
-// configuration finds the configuration: the one that is named, or the one in the current folder.
+// configuration returns the named file, or the configuration in the current folder.
 func configuration(name string) (string, error) {
 	if name != "" {
 		return name, nil
@@ -89,7 +89,7 @@ func configuration(name string) (string, error) {
 	return "", exit.BadInput("there is no %s here; name the configuration: evalrun import promptfoo FILE", names[0])
 }
 
-// problemsOf lists what validate finds wrong in a suite.
+// problemsOf returns what `evalrun validate` finds in a suite.
 func problemsOf(file string, getenv func(string) string) (out []string) {
 	checked, err := Check([]string{file}, job.Flags{}, getenv)
 	var bad *job.BadFiles

@@ -12,10 +12,10 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Schemas are the kinds of files that have a JSON Schema.
+// Schemas lists the kinds of files that have a JSON Schema.
 var Schemas = []string{"suite", "part", "project", "prices", "script"}
 
-// Schema is the JSON Schema of a kind of file.
+// Schema returns the JSON Schema for a kind of file.
 func Schema(what string) ([]byte, error) {
 	if !slices.Contains(Schemas, what) {
 		return nil, exit.BadInput("there is no schema of %q; %s", what, diag.DidYouMean(what, Schemas))
@@ -23,7 +23,7 @@ func Schema(what string) ([]byte, error) {
 	return schemaOf(what), nil
 }
 
-// schemaOf is the JSON Schema of a kind of file.
+// schemaOf requires a name of Schemas.
 func schemaOf(what string) []byte {
 	switch what {
 	case "part":
@@ -38,7 +38,7 @@ func schemaOf(what string) []byte {
 	return shape.Document("A suite of evalrun", suite.Shape, suiteShapes())
 }
 
-// suiteShapes are the shapes that suites refer to.
+// suiteShapes are the definitions that the schema of suites refers to.
 func suiteShapes() map[string]shape.Shape {
 	out := scorers.Builtin().Shapes()
 	out["scorers"] = suite.ScorersShape

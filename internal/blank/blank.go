@@ -12,8 +12,7 @@ func Is(text string) bool { return !strings.ContainsFunc(text, shows) }
 
 func shows(r rune) bool { return !space(r) && !Hidden(r) }
 
-// space is white space of any width, with characters that take up room and show nothing although Unicode calls them
-// letters or symbols.
+// space includes characters that show nothing although Unicode classes them as letters or symbols.
 func space(r rune) bool {
 	switch r {
 	case '\u2800', '\u115f', '\u1160', '\u3164', '\uffa0': // the blank of Braille, the fillers of Hangul

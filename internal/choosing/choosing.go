@@ -1,5 +1,5 @@
-// Package choosing lets a judge choose between the answers of two runs, or of two arms, pair by pair. What it prefers
-// becomes one more metric of their comparison.
+// Package choosing lets a judge choose between the answers of two runs or two arms, pair by pair. Its
+// preferences become one more metric of the comparison.
 //
 // The usual order: New, then Chooser.Compare, then Chooser.Close.
 package choosing
@@ -24,29 +24,29 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// ByJudge says which judge chooses between answers, by what, and how it is reached.
+// ByJudge says which judge chooses, by which criteria, and how to reach it.
 type ByJudge struct {
-	Judge    string // "" where there is only one to choose
-	Criteria string // "" for the judge's own
-	Suite    string // the file with the judge; "" for the suites of the run
+	Judge    string // "" if there is only one
+	Criteria string // "" uses the judge's own
+	Suite    string // the file with the judge; "" means the suites of the run
 	Flags    job.Flags
 
 	Getenv  func(string) string
 	Connect func(*job.Job) (*harness.Session, error)
 }
 
-// Chooser is a judge that chooses between the answers of two runs, or of two arms. Close it.
+// Chooser is a judge for the answers of two runs or two arms. The caller closes it.
 type Chooser struct {
 	session    *harness.Session
-	config     runner.Config // of questions to the judge
+	config     runner.Config // for questions to the judge
 	plan       *runner.Plan
 	choosing   *scorers.Choosing
 	base, head *journal.Document
 	total      compare.PairwiseJudging
 }
 
-// New finds the judge and opens the way to it. The service is that of the head's run where none is given. It makes no call but
-// for the metadata of the judge's model.
+// New finds the judge and connects to its service, by default that of the head run. It only requests the
+// metadata of the judge's model.
 func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Chooser, error) {
 	for _, d := range []*journal.Document{base, head} {
 		if d.Run.Flags == nil || d.Run.Flags.NoContent {
@@ -65,7 +65,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 		return nil, err
 	}
 	l.AddJudge(judge)
-	l.Flags.Cache = true // so that the same pair is put to the same judge once, however often it is compared
+	l.Flags.Cache = true // so that repeated comparisons send the same pair to the same judge once
 	j, err := l.SettleLike(head, "comparing by a judge")
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func New(ctx context.Context, base, head *journal.Document, by ByJudge) (*Choose
 	return c, nil
 }
 
-// Compare compares both sides, with what the judge chooses as one more metric.
+// Compare compares both sides, with the judge's preference as one more metric.
 func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare.Comparison, error) {
 	what.Choose = func(base, head *compare.Side) (*compare.ArmPreference, error) { return c.arm(ctx, base, head) }
 	out, err := verdict.Compare(c.base, c.head, what)
@@ -97,10 +97,10 @@ func (c *Chooser) Compare(ctx context.Context, what verdict.Comparing) (*compare
 	return out, c.finish(out)
 }
 
-// Close lets go of the service.
+// Close closes the connection to the service.
 func (c *Chooser) Close() { c.session.Close() }
 
-// load reads the suites that name the judge.
+// load reads the suites with the judge.
 func (by *ByJudge) load(head *journal.Document) (*job.Loaded, error) {
 	if by.Suite != "" {
 		return job.Load([]string{by.Suite}, by.Flags, by.Getenv)
@@ -108,7 +108,7 @@ func (by *ByJudge) load(head *journal.Document) (*job.Loaded, error) {
 	return job.LoadCopies(head, by.Flags, by.Getenv)
 }
 
-// find is the judge that was named, or the only one there is: of several the one that is meant to choose.
+// find returns the named judge. Without a name it returns the only judge, or the only one that can choose.
 func (by *ByJudge) find(suites []*suite.Suite) (*suite.Judge, error) {
 	all, names := judgesOf(suites)
 	if len(all) == 0 {
@@ -141,7 +141,8 @@ func judgesOf(suites []*suite.Suite) (all []*suite.Judge, names []string) {
 	return all, names
 }
 
-// arm chooses between the answers of an arm and those of the baseline's, and notes with each case how far head is preferred.
+// arm lets the judge choose between the answers of an arm and those of the baseline. It records in each
+// case how far head is preferred.
 func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.ArmPreference, error) {
 	places := compare.Pairs(base, head)
 	cases := make([][2]*compare.Case, len(places))
@@ -169,7 +170,7 @@ func (c *Chooser) arm(ctx context.Context, base, head *compare.Side) (*compare.A
 	return out, r.err
 }
 
-// take records the choice between a pair.
+// take records the choice for a pair.
 func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairReader) {
 	at := &r.places[one.Place]
 	if one.Same {
@@ -194,13 +195,13 @@ func (c *Chooser) take(one *runner.Chosen, out *compare.ArmPreference, r *pairRe
 	}
 	if e := one.Err; e != nil {
 		c.total.Incomplete = cmp.Or(c.total.Incomplete, e.Error())
-		if e.Kind == eval.KindBudget || e.Kind == eval.KindAuth { // the rest would fare no better
+		if e.Kind == eval.KindBudget || e.Kind == eval.KindAuth { // the remaining pairs would fail too
 			c.config.Stop.Now(e.Message)
 		}
 	}
 }
 
-// worth is how much the choice between a pair counts for head.
+// worth is how much a choice counts for head.
 var worth = map[scorers.Preferred]float64{scorers.Win: 1, scorers.Tie: 0.5, scorers.Loss: 0}
 
 // record keeps a reply for --record.
@@ -221,7 +222,7 @@ func (c *Chooser) record(at *pairPlace, i int, j *eval.Judgement) {
 	})
 }
 
-// finish fills in what the whole comparison says of the judge.
+// finish adds the totals of the judge to the comparison.
 func (c *Chooser) finish(to *compare.Comparison) error {
 	c.total.Emulator = c.session.Emulated()
 	to.Choice = &c.total

@@ -11,26 +11,26 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// pairPlace is where the answers of a pair are.
+// pairPlace locates the answers of a pair.
 type pairPlace struct {
 	base, head  *compare.Case
 	suite, arms string
 	repeat      int
-	at          [2]int // among the trials of base and head
+	at          [2]int // trials in base and head
 }
 
 // pairReader reads pairs of answers.
 type pairReader struct {
 	chooser *Chooser
 	places  []pairPlace
-	err     error // of reading them
+	err     error // from reading them
 
-	// known are answers to the case at hand, by their places: many arms are compared case by case.
+	// known caches the answers to the current case, because many arms are compared case by case.
 	known [2]map[int]scorers.Exchange
 	of    *compare.Case
 }
 
-// caseKey names a case on an arm.
+// caseKey identifies a case on an arm.
 type caseKey struct{ suite, arm, name, id string }
 
 // find pairs the repeats of cases by their numbers.
@@ -58,7 +58,7 @@ func (r *pairReader) find(cases [][2]*compare.Case, base, head *compare.Side) er
 	return nil
 }
 
-// trialsOf are the places, plus one, of the answers of an arm: by case and repeat.
+// trialsOf returns the indexes of an arm's answers plus one, by case and repeat.
 func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error) {
 	out := map[caseKey][]int{}
 	for f, err := range d.Facts() {
@@ -85,7 +85,6 @@ func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error
 	return out, nil
 }
 
-// pairs yields the answers.
 func (r *pairReader) pairs() iter.Seq[scorers.AnswerPair] {
 	return func(yield func(scorers.AnswerPair) bool) {
 		for i := range r.places {
@@ -110,7 +109,7 @@ func (r *pairReader) pairs() iter.Seq[scorers.AnswerPair] {
 	}
 }
 
-// answer is the answer of one side of a pair.
+// answer returns the answer of one side of a pair.
 func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorers.Exchange, error) {
 	if exchange, ok := r.known[side][p.at[side]]; ok {
 		return exchange, nil
@@ -124,7 +123,7 @@ func (r *pairReader) answer(d *journal.Document, side int, p *pairPlace) (scorer
 	return exchange, nil
 }
 
-// answerOf is an answer with its question; runs without content have none.
+// answerOf returns an answer with its question; both are empty in runs without content.
 func answerOf(r *eval.Result) scorers.Exchange {
 	if r.Response == nil {
 		return scorers.Exchange{}

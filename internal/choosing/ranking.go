@@ -20,10 +20,10 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// rankingSeed seeds the draws, so that the same choices give the same ranking.
+// rankingSeed makes equal choices give the same ranking.
 const rankingSeed = 1
 
-// RankRequest says what is ranked.
+// RankRequest says what to rank.
 type RankRequest struct {
 	Name   string             // what the user called the run
 	Alpha  float64            // error rate of a ranking; 0 is the default
@@ -31,7 +31,7 @@ type RankRequest struct {
 	Prices *pricing.PriceList // nil shows tokens only
 }
 
-// Rank ranks the arms of the run, each suite by itself, by what the judge prefers.
+// Rank ranks the arms of each suite by the judge's preferences.
 func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferences, error) {
 	sides, err := verdict.Sides(c.head)
 	if err != nil {
@@ -81,29 +81,28 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 	return out, c.session.FinishReplies(c.plan.Models)
 }
 
-// rankedSuite ranks the arms of a suite.
 type rankedSuite struct {
 	name    string
 	chooser *Chooser
 	sides   []*compare.Side
 	reader  pairReader
 
-	known   map[[2]int]*compare.Case // by arm and place
+	known   map[[2]int]*compare.Case // by arm and index
 	cases   []*compare.Case          // over all arms
-	onArms  [][]*compare.Case        // what each of them is on the arms
-	between [][3]int                 // of each pair of answers: the case, and the two arms
+	onArms  [][]*compare.Case        // of each of these cases, by arm
+	between [][3]int                 // for each pair of answers: the case and the two arms
 	errored []errored
 }
 
-// errored is a case that an arm has errors in, and another one an answer to.
+// errored is a case with errors on one arm and an answer on another.
 type errored struct {
 	at, arm, by int
 	share       float64 // of the repeats
 }
 
-// rank puts the pairs of all arms to the judge.
+// rank lets the judge choose between the pairs of all arms.
 func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePreferences, error) {
-	if why := s.unrankable(); why != "" { // no call is worth it
+	if why := s.unrankable(); why != "" { // no call would help
 		return s.result(&compare.ArmPreference{}, nil, alpha, why), nil
 	}
 	if err := s.find(); err != nil {
@@ -131,13 +130,14 @@ func (s *rankedSuite) rank(ctx context.Context, alpha float64) (*compare.SuitePr
 	return s.result(&counts, preferred, alpha, ""), nil
 }
 
-// unrankable says why no choice could rank the arms, "" when it could.
+// unrankable says why no choice could rank the arms, "" if one could.
 func (s *rankedSuite) unrankable() string {
 	d := s.chooser.head
 	return cmp.Or(verdict.Unrankable(d, s.name), compare.Unrankable(s.sides, verdict.ChoiceOptions(d, s.name).MaxErrors))
 }
 
-// find pairs the answers of all arms, case by case: when a budget ends, all arms have been judged on the same cases.
+// find pairs the answers of all arms, case by case. So if a budget ends, all arms were judged on the same
+// cases.
 func (s *rankedSuite) find() error {
 	known := map[[2]string]int{}
 	trials := make([]map[caseKey][]int, len(s.sides))
@@ -179,7 +179,7 @@ func (s *rankedSuite) find() error {
 	return nil
 }
 
-// findErrors finds the cases that an arm has errors in, and others have answers to.
+// findErrors finds the cases with errors on one arm and answers on others.
 func (s *rankedSuite) findErrors(known map[[2]string]int) {
 	type on struct{ arm, at int }
 	answered, failed := map[[2]string][]on{}, map[[2]string][]on{}
@@ -207,7 +207,7 @@ func (s *rankedSuite) findErrors(known map[[2]string]int) {
 	}
 }
 
-// caseAt is a case of an arm, the same whenever it comes.
+// caseAt returns the same pointer for the same case each time.
 func (s *rankedSuite) caseAt(arm, place int) *compare.Case {
 	key := [2]int{arm, place}
 	c, known := s.known[key]
@@ -219,7 +219,7 @@ func (s *rankedSuite) caseAt(arm, place int) *compare.Case {
 	return c
 }
 
-// caseOf is the place of a case that two arms have.
+// caseOf returns the index of a case that two arms share.
 func (s *rankedSuite) caseOf(known map[[2]string]int, pair [2]*compare.Case) int {
 	key := [2]string{pair[1].Name, pair[1].ID}
 	at, ok := known[key]
@@ -238,7 +238,8 @@ func (s *rankedSuite) caseOf(known map[[2]string]int, pair [2]*compare.Case) int
 	return at
 }
 
-// calls is how many there are if no reply is known: two for each pair of different answers, and equal questions are put once.
+// calls counts the calls if no reply is cached: two for each pair of different answers. Equal questions
+// count once.
 func (s *rankedSuite) calls() (int, error) {
 	questions := map[[32]byte]bool{}
 	for p := range s.reader.pairs() {
@@ -252,7 +253,7 @@ func (s *rankedSuite) calls() (int, error) {
 	return 2 * len(questions), s.reader.err
 }
 
-// result ranks by what was chosen. why says that nothing was, and nothing is ranked.
+// result ranks by the choices. why says why no choice was made; then nothing is ranked.
 func (s *rankedSuite) result(
 	counts *compare.ArmPreference, preferred []scorers.Preferred, alpha float64, why string,
 ) *compare.SuitePreferences {
@@ -287,7 +288,7 @@ func (s *rankedSuite) result(
 	return out
 }
 
-// unjudged is the largest share of an arm's pairs that could not be judged, and the arm.
+// unjudged returns the largest share of unjudged pairs of any arm, and that arm.
 func (s *rankedSuite) unjudged(preferred []scorers.Preferred) (share float64, arm string) {
 	missing := make([]compare.Sum, len(s.sides))
 	for place, key := range s.between {
@@ -307,7 +308,7 @@ func (s *rankedSuite) unjudged(preferred []scorers.Preferred) (share float64, ar
 	return share, arm
 }
 
-// lost are the cases that arms have errors in, as if they had lost them to all arms that answered.
+// lost counts cases with errors as lost to all arms that answered.
 func (s *rankedSuite) lost() (out []ranking.ChosenPair) {
 	units := compare.IndependentUnits(s.onArms)
 	for _, e := range s.errored {
@@ -348,7 +349,7 @@ func (s *rankedSuite) judged(preferred []scorers.Preferred) []ranking.ChosenPair
 	return out
 }
 
-// errors warns of arms whose errors leave cases without a pair.
+// errors warns about arms whose errors leave cases without a pair.
 func (s *rankedSuite) errors() (out []string) {
 	for _, side := range s.sides {
 		errors, trials := 0, 0

@@ -1,10 +1,10 @@
-// Package dataset reads rows of named values out of data files: CSV, TSV, JSON lines and JSON, compressed with gzip or
-// not. It streams: it holds one row at a time, so that a file of any size is read in flat memory. Only a JSON document
-// whose rows an expression selects is held as a whole. A bad row is an Error with its line, after which reading
-// continues at the next row that begins for sure.
+// Package dataset reads rows of named values from data files: CSV, TSV, JSON lines and JSON, with or
+// without gzip. It streams one row at a time, so the memory does not depend on the size of the file. Only a
+// JSON document whose rows an expression selects is read as a whole. A bad row is an Error with its line.
+// Reading continues at the next row whose beginning is certain.
 //
-// It refuses what would silently change: text that is not UTF-8, columns without a name of their own, rows with more or
-// fewer cells than the header, duplicate keys.
+// The package refuses what it would silently change: text that is not UTF-8, columns without a unique name,
+// rows with more or fewer cells than the header, and duplicate keys.
 package dataset
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// FileFormat is how the rows of a file are written.
+// FileFormat is the format of a data file.
 type FileFormat string
 
-// The formats.
+// The formats that Read accepts.
 const (
 	CSV       FileFormat = "csv"   // RFC 4180, the first record being the header
 	TSV       FileFormat = "tsv"   // the same with tabs
@@ -30,10 +30,10 @@ const (
 	JSON      FileFormat = "json"  // a list of objects
 )
 
-// MaxRow is the longest row in bytes.
+// MaxRow bounds a row, in bytes.
 const MaxRow = 16 << 20
 
-// Options say how a file is read.
+// Options say how to read a file.
 type Options struct {
 	Format    FileFormat
 	Separator rune     // between the cells of CSV; 0: a comma
@@ -42,14 +42,14 @@ type Options struct {
 	Packed    bool     // the file must be compressed with gzip. Any file may be: its bytes show it.
 }
 
-// DataRow is one row.
+// DataRow is one row of a file.
 type DataRow struct {
 	Line     int // where it begins, from 1
 	Vars     variable.Dict
-	LentName bool // its `name` is that of an object around it
+	LentName bool // `name` is inherited from an object around the row
 }
 
-// LineError is what is wrong with a file at a line. Line and Col are 0 where they are not known.
+// LineError is a problem of a file. Line and Col are 0 if unknown.
 type LineError struct {
 	Line, Col int
 	Message   string
@@ -63,8 +63,8 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Message)
 }
 
-// Read yields the rows of a file. The error is a *Foreign, an *Error, or one of r. After an *Error the rows that follow
-// come too, as far as it is known where they begin.
+// Read yields the rows of a file. Its errors are a *Foreign, an *Error, or an error of r. After an *Error
+// it yields the following rows, if it knows where they begin.
 func Read(r io.Reader, o Options) iter.Seq2[DataRow, error] {
 	return func(yield func(DataRow, error) bool) {
 		in, err := open(r, o.Packed)
@@ -87,7 +87,7 @@ func Read(r io.Reader, o Options) iter.Seq2[DataRow, error] {
 	}
 }
 
-// open begins to read a file: it unpacks gzip, and checks for signs of a file without rows.
+// open unpacks gzip, and refuses files that cannot have rows.
 func open(r io.Reader, packed bool) (*source, error) {
 	file := bufio.NewReaderSize(r, bufferSize)
 	head, err := peek(file, len(gzipMagic))
@@ -109,7 +109,7 @@ func open(r io.Reader, packed bool) (*source, error) {
 	return in, in.skipBOM()
 }
 
-// peek is how a file begins, which may be shorter.
+// peek returns fewer than n bytes for a short file.
 func peek(r *bufio.Reader, n int) ([]byte, error) {
 	head, err := r.Peek(n)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -120,15 +120,15 @@ func peek(r *bufio.Reader, n int) ([]byte, error) {
 
 const bufferSize = 64 << 10
 
-// source is the file. It refuses to hand out more than a row may have since the last mark, and knows on which line an
-// offset is.
+// source counts what is read since the last mark, and refuses rows beyond MaxRow. It also finds the line of
+// an offset.
 type source struct {
 	r        *bufio.Reader
-	read     int64 // bytes handed out
-	mark     int64 // read when the row began
-	lines    bool  // whether lineAt is called
+	read     int64 // bytes read
+	mark     int64 // the value of read at the beginning of the row
+	lines    bool  // lineAt is used, so newlines are recorded
 	newlines []int64
-	line     int // of the last offset that was looked up, less 1
+	line     int // the last line that lineAt returned, less 1
 }
 
 var errLong = errors.New("too long")
@@ -147,10 +147,10 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// row begins the next row.
+// row marks the beginning of the next row.
 func (s *source) row() { s.mark = s.read }
 
-// lineAt is the line of an offset; offsets must not go back.
+// lineAt returns the line of an offset. Offsets must not decrease, because it forgets earlier lines.
 func (s *source) lineAt(offset int64) int {
 	n := 0
 	for n < len(s.newlines) && s.newlines[n] < offset {
@@ -161,7 +161,7 @@ func (s *source) lineAt(offset int64) int {
 	return s.line + 1
 }
 
-// skipBOM skips the mark with which some programs begin UTF-8, and refuses those of other encodings.
+// skipBOM skips the byte order mark of UTF-8 and refuses those of other encodings.
 func (s *source) skipBOM() error {
 	head, err := peek(s.r, 3)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *source) skipBOM() error {
 	return UTF16(head)
 }
 
-// UTF16 is the error of a file that begins with the mark of UTF-16, nil for others.
+// UTF16 returns an error for a file with the byte order mark of UTF-16, nil for others.
 func UTF16(head []byte) error {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return &LineError{Line: 1, Message: "the file is in UTF-16", Hint: "save it as UTF-8"}

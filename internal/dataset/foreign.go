@@ -12,12 +12,12 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// HeadBytes is how much of a file ForeignContent looks at.
+// HeadBytes is how many bytes of a file ForeignContent needs.
 const HeadBytes = 3072
 
-// Foreign is the error of a file in a format that evalrun does not read.
+// Foreign is the error for a file in a format that evalrun does not read.
 type Foreign struct {
-	Name string // of the file; "" where only its content was seen
+	Name string // of the file; "" if only its content is known
 	format
 }
 
@@ -28,13 +28,13 @@ func (f *Foreign) Error() string {
 	return fmt.Sprintf("%s is %s, which evalrun does not read", f.Name, f.is)
 }
 
-// In is the same error of a file that has a name.
+// In returns the same error with the name of the file.
 func (f *Foreign) In(name string) *Foreign { return &Foreign{name, f.format} }
 
-// plainName matches names that need no quotes in a command.
+// plainName matches names that need no quotes in a shell command.
 const plainName lazy.Pattern = `^[\pL\pN_./-]+$`
 
-// Hint says how to convert the file.
+// Hint returns a command that converts the file.
 func (f *Foreign) Hint() string {
 	name, rename := f.Name, ""
 	if !f.named(name) {
@@ -55,7 +55,8 @@ func (f *Foreign) Hint() string {
 	return rename + "convert it with: " + command
 }
 
-// ForeignName is the error of a file whose name shows that it has no rows of text, nil for others.
+// ForeignName returns an error for a file whose extension shows a format without rows of text, nil for
+// others.
 func ForeignName(name string) *Foreign {
 	for _, one := range foreignFormats() {
 		if one.named(name) {
@@ -65,7 +66,8 @@ func ForeignName(name string) *Foreign {
 	return nil
 }
 
-// ForeignContent is the error of a file that begins with bytes of another format, nil for all that may be text.
+// ForeignContent returns an error for a file that begins like another format, nil for anything that may be
+// text.
 func ForeignContent(head []byte) *Foreign {
 	if IsText(head) {
 		return nil
@@ -83,25 +85,25 @@ func ForeignContent(head []byte) *Foreign {
 	return nil
 }
 
-// IsText reports whether a file that begins so looks like text: images do not.
+// IsText reports whether the beginning of a file looks like text.
 func IsText(head []byte) bool {
 	for i, c := range head {
 		if c == 0 || c < ' ' && !strings.ContainsRune("\t\n\r\f\x1b", rune(c)) {
 			return false
 		}
 		if c >= utf8.RuneSelf && !utf8.FullRune(head[i:]) {
-			return true // a character that the head cuts
+			return true // head ends inside this character
 		}
 	}
 	return true
 }
 
-// format is one that is not read.
+// format is a format that evalrun does not read.
 type format struct {
 	is      string
-	endings string // of names
-	command string // FILE is the file, STEM its name without the ending, FOLDER where it is
-	unpacks bool   // the command unpacks what may be read
+	endings string // extensions
+	command string // FILE is the file, STEM its name without extension, FOLDER its folder
+	unpacks bool   // the command unpacks a file that evalrun may be able to read
 }
 
 func (f *format) named(name string) bool {
@@ -110,7 +112,7 @@ func (f *format) named(name string) bool {
 		func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 
-// foreignFormats are formats of published data, and archives. A longer ending comes before a shorter one.
+// foreignFormats lists formats of published data, and archives. Longer extensions come before shorter ones.
 func foreignFormats() []format {
 	return slices.Concat(ofTables(), ofPrograms(), archives())
 }
@@ -142,14 +144,14 @@ func duckDB(table string) string {
 	return `duckdb -c "COPY (` + table + `) TO 'STEM.jsonl' (FORMAT json)"`
 }
 
-// python converts what an expression gives, by the library that it uses.
+// python returns a command that converts the value of an expression to JSON lines.
 func python(library, expression string) string {
 	return `python3 -c "import ` + library + "; " + expression + `.to_json('STEM.jsonl', orient='records', lines=True)"`
 }
 
 func pandas(format string) string { return python("pandas", "pandas.read_"+format+"('FILE')") }
 
-// ofPrograms are formats of values that programs keep.
+// ofPrograms lists formats in which programs store values.
 func ofPrograms() []format {
 	return []format{
 		{
@@ -190,7 +192,7 @@ func archives() []format {
 	return out
 }
 
-// magic is how files of a format begin that the library does not know.
+// magic has the first bytes of a format that the mimetype library does not know.
 type magic struct{ prefix, ending string }
 
 func magics() []magic {
@@ -212,6 +214,6 @@ func magics() []magic {
 		{"\x28\xb5\x2f\xfd", ".zst"},
 		{"\x04\x22\x4d\x18", ".lz4"},
 		{"\x1f\x9d", ".z"},
-		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".xls"}, // or another document of Office
+		{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".xls"}, // all Office documents begin like this
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// lines reads an object a line, or a document a line from which an expression selects rows; empty lines are skipped.
+// lines reads one object per line, or one document per line, from which rows selects. It skips empty lines.
 func lines(in *source, rows *jq.Rows, yield func(DataRow, error) bool) {
 	r := bufio.NewReaderSize(in, bufferSize)
 	var row []byte
@@ -32,7 +32,7 @@ func lines(in *source, rows *jq.Rows, yield func(DataRow, error) bool) {
 	}
 }
 
-// oneLine yields what a line holds.
+// oneLine yields the rows of a line.
 func oneLine(text []byte, line int, rows *jq.Rows, yield func(DataRow, error) bool) bool {
 	if rows != nil {
 		return documentOf(text, line, rows, yield)
@@ -41,7 +41,7 @@ func oneLine(text []byte, line int, rows *jq.Rows, yield func(DataRow, error) bo
 	return yield(DataRow{Line: line, Vars: vars}, err)
 }
 
-// readLine appends a line to row, however long it is, until nothing is left: io.EOF.
+// readLine appends a line of any length to row. It returns io.EOF after the last line.
 func readLine(r *bufio.Reader, row []byte, line int) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -58,7 +58,7 @@ func readLine(r *bufio.Reader, row []byte, line int) ([]byte, error) {
 	}
 }
 
-// list reads a JSON list of objects, one at a time.
+// list reads a JSON list of objects, one object at a time.
 func list(in *source, yield func(DataRow, error) bool) {
 	in.lines = true
 	dec := json.NewDecoder(in)
@@ -89,7 +89,7 @@ func list(in *source, yield func(DataRow, error) bool) {
 	}
 }
 
-// endOfList reads the end of a list, which is that of the file.
+// endOfList refuses anything after the list.
 func endOfList(in *source, dec *json.Decoder) error {
 	if _, err := dec.Token(); err != nil {
 		return syntax(in, dec, err)
@@ -103,12 +103,12 @@ func endOfList(in *source, dec *json.Decoder) error {
 const notAList = "when a list inside it holds the rows, write `rows: .data[]` with its path; one object a line is a " +
 	"file named .jsonl"
 
-// syntax explains an error of the decoder.
+// syntax turns an error of the decoder into one with a line.
 func syntax(in *source, dec *json.Decoder, err error) error {
 	var bad *json.SyntaxError
 	var known *LineError
 	switch {
-	case errors.As(err, &known): // of the compressed data
+	case errors.As(err, &known): // already explained, such as damaged gzip
 		return known
 	case errors.Is(err, errLong):
 		return tooLong(in.lineAt(beginning(dec)))
@@ -122,7 +122,7 @@ func syntax(in *source, dec *json.Decoder, err error) error {
 	return err
 }
 
-// beginning is the offset at which the next value begins.
+// beginning returns the offset at which the next value begins.
 func beginning(dec *json.Decoder) int64 {
 	offset := dec.InputOffset()
 	ahead := bufio.NewReader(dec.Buffered())
@@ -135,8 +135,8 @@ func beginning(dec *json.Decoder) int64 {
 	}
 }
 
-// object reads the values of a row. Texts stay as they are, numbers and truth values as they are written, and null is
-// the empty text, like an empty cell of a table. Inside lists and objects they keep their types.
+// object reads the values of a row. Texts stay as they are, numbers and booleans keep their spelling, and
+// null is the empty text, like an empty cell of a table. Values inside lists and objects keep their types.
 func object(raw []byte, line int) (variable.Dict, error) {
 	vars, err := variable.ParseDict(raw)
 	var twice *variable.TwiceError

@@ -9,22 +9,22 @@ import (
 	"io"
 )
 
-// gzipMagic is how a gzip stream begins.
+// gzipMagic is the beginning of a gzip stream.
 const gzipMagic = "\x1f\x8b"
 
-// A few bytes of gzip can hold gigabytes: each window of what comes out must take its share of the file. Data that
-// people publish shrinks to a tenth, seldom to a fiftieth.
+// A few bytes of gzip can unpack to gigabytes. So every window of output must use at least a maxRatio-th of
+// its size in input. Published data rarely shrinks to less than a fiftieth.
 const (
 	window   = 32 << 20
 	maxRatio = 100
 )
 
-// unpacked is what a gzip stream holds. Its errors are of type *Error.
+// unpacked reads a gzip stream. Its errors are of type *Error.
 type unpacked struct {
 	in        counted
 	z         *gzip.Reader
-	out, next int64 // bytes that came out; when they are looked at
-	taken     int64 // of the file when the window began
+	out, next int64 // bytes unpacked, and the count at which to check the ratio
+	taken     int64 // bytes of the file that were read before this window
 }
 
 func (u *unpacked) Read(p []byte) (n int, err error) {
@@ -50,8 +50,8 @@ func (u *unpacked) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// CheckPacked reads a file to its end when gzip has compressed it: it must be whole, and within the limit of growth.
-// The error is an *Error, or one of r.
+// CheckPacked reads a gzip file to its end. It returns an *Error when the file is incomplete or unpacks to
+// too much, or an error of r.
 func CheckPacked(r io.Reader) error {
 	file := bufio.NewReaderSize(r, bufferSize)
 	head, err := peek(file, len(gzipMagic))
@@ -62,7 +62,7 @@ func CheckPacked(r io.Reader) error {
 	return err
 }
 
-// packedError explains an error of the gzip reader, or hands on one of the file below it.
+// packedError explains an error of the gzip reader. It returns errors of the file as they are.
 func packedError(err error) error {
 	const hint = "copy or download the file again; `gzip -t FILE` checks it"
 	var corrupt flate.CorruptInputError
@@ -85,7 +85,8 @@ func notPacked(empty bool) *LineError {
 	}
 }
 
-// counted counts what is read. It is an io.ByteReader too, so that the decompressor reads no more than it needs.
+// counted implements io.ByteReader so that the decompressor does not read ahead, which would make the count
+// too high.
 type counted struct {
 	r interface {
 		io.Reader

@@ -14,24 +14,24 @@ import (
 	"github.com/evalrun/evalrun/internal/jq"
 )
 
-// maxDocument bounds a JSON file whose rows an expression selects, in bytes. It is held as a whole, since what is
-// around a row may come after it.
+// maxDocument bounds a JSON file whose rows an expression selects, in bytes. The file is read as a whole,
+// because members around a row may follow it.
 const maxDocument = 256 << 20
 
-// document is JSON from which an expression selects rows.
+// document is a JSON document from which an expression selects rows.
 type document struct {
 	text  string
 	rows  *jq.Rows
 	yield func(DataRow, error) bool
 	count int // of rows that were selected
 
-	lines []int // on which each block of the text begins
+	lines []int // the line on which each block of text begins
 }
 
-// block is how many bytes of a text there are from one line that is known to the next.
+// block is the distance between offsets whose line is known, in bytes.
 const block = 4 << 10
 
-// whole reads a JSON file from which an expression selects rows.
+// whole reads a JSON file whose rows an expression selects.
 func whole(in *source, rows *jq.Rows, yield func(DataRow, error) bool) {
 	text, err := io.ReadAll(io.LimitReader(in.r, maxDocument+1))
 	switch {
@@ -60,7 +60,7 @@ func documentOf(text []byte, line int, rows *jq.Rows, yield func(DataRow, error)
 	return d.read()
 }
 
-// check reports a document that is not JSON.
+// check returns an error for a document that is not JSON.
 func (d *document) check(text []byte) error {
 	var bad *json.SyntaxError
 	switch {
@@ -78,7 +78,7 @@ func (d *document) check(text []byte) error {
 	return &LineError{Line: d.lineAt(offset), Message: "this is not JSON"}
 }
 
-// validUTF8 is how many bytes of a text come before the first that is not UTF-8.
+// validUTF8 returns the length of the valid UTF-8 at the beginning of a text.
 func validUTF8(text string) int {
 	for i, c := range text {
 		if _, size := utf8.DecodeRuneInString(text[i:]); c == utf8.RuneError && size == 1 {
@@ -88,7 +88,7 @@ func validUTF8(text string) int {
 	return len(text)
 }
 
-// read runs the expression on the items of its list, or on the document.
+// read runs the expression on each item of its list, or on the document.
 func (d *document) read() bool {
 	at := gjson.Parse(d.text)
 	keys, each := d.rows.List()
@@ -105,7 +105,7 @@ func (d *document) read() bool {
 			}
 			return at.Index == here.Index
 		})
-		if at.Index == here.Index { // values begin behind what holds them
+		if at.Index == here.Index { // the value of a key begins after its object
 			return d.noKey(here, keys[:i+1], names)
 		}
 		in = &node{raw: here, in: in}
@@ -113,7 +113,7 @@ func (d *document) read() bool {
 	return d.items(at, in, keys)
 }
 
-// items runs the expression on each value of a list, or of an object.
+// items runs the expression on each value of a list or an object.
 func (d *document) items(list gjson.Result, in *node, keys []string) (more bool) {
 	switch {
 	case list.IsObject():
@@ -132,7 +132,7 @@ func (d *document) items(list gjson.Result, in *node, keys []string) (more bool)
 	return more
 }
 
-// noKey is the error of a path whose last key is missing; names are the existing keys.
+// noKey returns the error for a path whose last key is missing. names has the keys that exist.
 func (d *document) noKey(here gjson.Result, keys, names []string) bool {
 	e := &LineError{
 		Line:    d.lineAt(here.Index),
@@ -150,7 +150,7 @@ func (d *document) noKey(here gjson.Result, keys, names []string) bool {
 	return d.yield(DataRow{}, e)
 }
 
-// maxKeys bounds the keys that a hint lists.
+// maxKeys bounds the keys in a hint.
 const maxKeys = 10
 
 // item runs the expression on a value; in is the object around it.
@@ -179,7 +179,7 @@ func (d *document) item(v gjson.Result, in *node) bool {
 	return true
 }
 
-// failed is the error of a run of the expression.
+// failed explains a failed run of the expression.
 func (d *document) failed(line int, err error) error {
 	var bound jq.BoundError
 	if errors.As(err, &bound) {
@@ -193,7 +193,7 @@ func (d *document) failed(line int, err error) error {
 	return &LineError{Line: line, Message: "`rows` fails here: " + err.Error(), Hint: hint}
 }
 
-// row is what the expression has selected, or made, of an item on a line.
+// row converts a result of the expression to a row.
 func (d *document) row(v any, t *tree, line int) (DataRow, error) {
 	made, ok := v.(map[string]any)
 	if !ok {
@@ -219,7 +219,8 @@ func (d *document) row(v any, t *tree, line int) (DataRow, error) {
 	return d.inherit(DataRow{Line: line, Vars: vars}, n)
 }
 
-// inherit lends a row what it lacks of the texts, numbers and truth values of the objects around it.
+// inherit adds the texts, numbers and booleans of the objects around a row, unless the row has a value of
+// that name.
 func (d *document) inherit(row DataRow, n *node) (DataRow, error) {
 	for around := n.in; around != nil; around = around.in {
 		if around.lent == nil {
@@ -239,7 +240,7 @@ func (d *document) inherit(row DataRow, n *node) (DataRow, error) {
 	return row, nil
 }
 
-// scalars is an object without its lists and objects.
+// scalars returns an object without its lists and objects, as JSON.
 func scalars(v gjson.Result) string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -255,13 +256,13 @@ func scalars(v gjson.Result) string {
 	return b.String() + "}"
 }
 
-// lineAt is the line of an offset.
+// lineAt counts newlines from the beginning of the block with the offset.
 func (d *document) lineAt(offset int) int {
 	known := offset / block
 	return d.lines[known] + strings.Count(d.text[known*block:offset], "\n")
 }
 
-// kindOf names what a value is.
+// kindOf returns a type of JSON as messages name it.
 func kindOf(v any) string {
 	switch v.(type) {
 	case nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// table reads records. The first one names the columns unless the caller does.
+// table reads records. The first one has the names of the columns, unless o has them.
 func table(in *source, o Options, yield func(DataRow, error) bool) {
 	r := csv.NewReader(in)
 	r.Comma = cmp.Or(o.Separator, ',')
@@ -48,13 +48,13 @@ func table(in *source, o Options, yield func(DataRow, error) bool) {
 	}
 }
 
-// columns are what the cells of a table are called.
+// columns are the names of the cells.
 type columns struct {
 	names []string
-	given bool // by the caller: the table has no header
+	given bool // from Options: the table has no header
 }
 
-// header reads the line that names the columns.
+// header reads the record with the names of the columns.
 func header(r *csv.Reader) ([]string, error) {
 	names, err := r.Read()
 	if errors.Is(err, io.EOF) {
@@ -120,7 +120,7 @@ func (c *columns) row(r *csv.Reader, record []string) (DataRow, error) {
 	return DataRow{Vars: vars}, nil
 }
 
-// otherCount is the error of a row that has more or fewer cells than there are columns.
+// otherCount returns the error for a row with more or fewer cells than columns.
 func (c *columns) otherCount(separator rune, record []string, line int) *LineError {
 	if c.given && len(record) == 1 && strings.ContainsAny(record[0], ";\t") {
 		return otherSeparator(separator, line, 0)

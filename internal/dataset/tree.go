@@ -12,18 +12,19 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxDepth is how deep an item may nest: lists and objects are read again with each that holds them.
+// maxDepth bounds how deep an item may nest, because each level parses its content again.
 const maxDepth = 64
 
-// node is an object of a document. Its map identifies it: an expression that only selects it returns the same map.
+// node is an object of a document. It is found again by the address of its map: an expression that only
+// selects an object returns the same map.
 type node struct {
 	raw   gjson.Result
-	value map[string]any // which it keeps alive, so that no other map takes its address
-	in    *node          // the object around it; nil: none
+	value map[string]any // kept so that no other map gets its address
+	in    *node          // the object around it; nil if none
 	lent  variable.Dict
 }
 
-// tree is an item as expressions read it, with its objects by the addresses of their maps.
+// tree is an item as a Go value, with its objects by the addresses of their maps.
 type tree struct{ nodes map[uintptr]*node }
 
 func pointer(m map[string]any) uintptr { return reflect.ValueOf(m).Pointer() }
@@ -59,8 +60,8 @@ func (t *tree) object(v gjson.Result, in *node, depth int) (out map[string]any, 
 	return n.value, err
 }
 
-// json writes a value that an expression has made. Objects of the file are written as they are there, so that their
-// keys stay in order. The error is errLong for more than a row may have.
+// json appends a result of the expression as JSON. Objects of the file are copied from it, so that their
+// keys stay in order. A result above MaxRow is errLong.
 func (t *tree) json(dst []byte, v any) (_ []byte, err error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -91,7 +92,7 @@ func (t *tree) members(dst []byte, v map[string]any) (_ []byte, err error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		name, _ := json.Marshal(key) // texts always encode
+		name, _ := json.Marshal(key) // a string always encodes
 		if dst, err = t.json(append(append(dst, name...), ':'), v[key]); err != nil {
 			return nil, err
 		}

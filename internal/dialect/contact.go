@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Contact is how a named service is reached, and what opens it.
+// Contact has the address of a named service and its credentials.
 type Contact struct {
 	*suite.NamedService
 	URL         string // its address
@@ -18,7 +18,7 @@ type Contact struct {
 	ToEmulator  bool
 }
 
-// headers are the headers of every request.
+// headers returns the headers that every request has.
 func (c *Contact) headers() map[string][]string {
 	out := map[string][]string{}
 	for _, h := range c.Headers {
@@ -27,13 +27,13 @@ func (c *Contact) headers() map[string][]string {
 	return out
 }
 
-// Secrets are the values of headers that must not show.
+// Secrets returns the values of secret headers, to be masked.
 func (c *Contact) Secrets() []string {
 	var out []string
 	for _, h := range c.Headers {
 		if h.Secret && h.Value != "" {
 			out = append(out, h.Value)
-			_, last, found := strings.Cut(h.Value, " ") // of "Bearer ..." the token
+			_, last, found := strings.Cut(h.Value, " ") // the token of "Bearer ..."
 			if found {
 				out = append(out, strings.TrimSpace(last))
 			}

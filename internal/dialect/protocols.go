@@ -1,6 +1,6 @@
-// Package dialect speaks to named services: which client has the protocol of a service, what it can do, and what
-// opens the service. That is a key, headers, or a token that a program prints (Printed). It makes single attempts and
-// knows of no limits.
+// Package dialect connects to named services: it has the client for each protocol, what the client can do,
+// and the credentials of the service. Those are a key, headers, or a token that a program prints (Printed).
+// Its calls are single attempts without limits.
 package dialect
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// protocols says who speaks the protocols of named services. Nothing else here depends on a protocol.
+// protocols is the only table of this package that depends on protocols.
 var protocols = map[string]protocol{
 	service.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker {
 		return generative.New(generative.Config{
@@ -31,17 +31,17 @@ var protocols = map[string]protocol{
 	service.Anthropic: {(*anthropic.Client)(nil), "", func(c *Contact) Speaker { return anthropic.New(c.account()) }},
 }
 
-// protocol is a way of speaking to services.
+// protocol says how to connect to services of one protocol.
 type protocol struct {
-	// can is a client that says what it can do by the interfaces that it implements. It is nil and not called.
+	// can shows, by the interfaces that it implements, what the client can do. It is nil and never called.
 	can Speaker
-	// base is the path of base URLs at the emulator.
+	// base is the path of the protocol at the emulator.
 	base string
-	// connect makes a client. It opens no connection.
+	// connect returns a client without opening a connection.
 	connect func(*Contact) Speaker
 }
 
-// Speaker is what all clients of protocols can do. The interfaces of package runner are what some can.
+// Speaker is a client of any protocol. Some also implement other interfaces of package runner.
 type Speaker interface {
 	runner.Generator
 	Emulated() bool
@@ -49,10 +49,10 @@ type Speaker interface {
 	Close()
 }
 
-// Connect makes the client of the service. It opens no connection.
+// Connect returns a client of the service without opening a connection.
 func (c *Contact) Connect() Speaker { return protocols[c.Protocol].connect(c) }
 
-// EmulatorPath is the path of base URLs of a protocol at the emulator.
+// EmulatorPath returns the path of a protocol at the emulator.
 func EmulatorPath(protocol string) string { return protocols[protocol].base }
 
 // Can reports whether a protocol has a method.
@@ -66,14 +66,14 @@ func Can(name, method string) (ok bool) {
 	return ok
 }
 
-// AsService makes a service of a client: what it cannot do is an error, and nothing is sent. Without metadata it
-// describes no models.
+// AsService makes a client a flow.Service. Methods that the client lacks are errors, without a request.
+// With noMetadata it describes no models.
 func AsService(one Speaker, noMetadata bool) flow.Service { return adapted{one, noMetadata} }
 
-// adapted is a client as a service.
+// adapted implements flow.Service.
 type adapted struct {
 	Speaker
-	bare bool // no metadata of models are requested
+	bare bool // request no metadata of models
 }
 
 func (a adapted) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
@@ -90,7 +90,7 @@ func (a adapted) Embed(ctx context.Context, call *eval.EmbedCall) ([][]float64, 
 	return nil, cannot("make embeddings")
 }
 
-// Model describes a model, if the service does that. A key that may not look at models may still call them.
+// Model requests a model's metadata. It allows for keys that may call models but not read their metadata.
 func (a adapted) Model(ctx context.Context, apiVersion, id string) (*eval.Model, error) {
 	source, ok := a.Speaker.(runner.ModelSource)
 	if !ok || a.bare {
@@ -103,7 +103,7 @@ func (a adapted) Model(ctx context.Context, apiVersion, id string) (*eval.Model,
 	return m, permitted(err)
 }
 
-// Models lists the models, if the service does that.
+// Models lists the models. Without metadata it returns an error.
 func (a adapted) Models(ctx context.Context, apiVersion string) ([]eval.Model, error) {
 	source, ok := a.Speaker.(runner.ModelSource)
 	if !ok || a.bare {
@@ -115,13 +115,13 @@ func (a adapted) Models(ctx context.Context, apiVersion string) ([]eval.Model, e
 	return models, permitted(err)
 }
 
-// Statuses of HTTP.
+// HTTP statuses.
 const (
 	forbidden = 403
 	notFound  = 404
 )
 
-// permitted is an error about models that says no more of the key than that it may not look at them.
+// permitted rewrites a 403 about models, because a key that may not list models may still call them.
 func permitted(err error) error {
 	e := eval.AsError(err)
 	if e == nil || e.Status != forbidden {
@@ -132,7 +132,7 @@ func permitted(err error) error {
 	return &out
 }
 
-// cannot is the error of what a protocol does not have.
+// cannot returns the error for a method that the protocol lacks.
 func cannot(what string) *eval.Error {
 	return &eval.Error{
 		Kind: eval.KindStatus, Unsent: true, Permanent: true,
@@ -140,7 +140,6 @@ func cannot(what string) *eval.Error {
 	}
 }
 
-// account is what opens the service to a client.
 func (c *Contact) account() account.Account {
 	return account.Account{
 		BaseURL: c.URL, Key: c.Key, Tokens: c.Tokens, Path: c.Path, Headers: c.headers(), Secrets: c.Secrets(),

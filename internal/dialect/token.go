@@ -22,35 +22,35 @@ const (
 	maxToken    = 16 << 10
 )
 
-// Printed hands out the tokens that a program prints, each as long as it lasts. It is safe for concurrent use. Close
-// it.
+// Printed hands out the tokens that a program prints, each for its lifetime. It is safe for concurrent use.
+// The caller closes it.
 type Printed struct {
 	of     *suite.NamedService
-	keys   []string // variables that the program does not get
+	keys   []string // variables that the program must not get
 	closed chan struct{}
 
 	mu      sync.Mutex
 	token   string // "" before the first one
 	since   time.Time
-	running *printing // nil: the program does not run
+	running *printing // nil while the program is not running
 }
 
-// printing is a run of the program. Once done is closed, the token is there, or err says why not.
+// printing is a run of the program. After done is closed, token or err is set.
 type printing struct {
 	done  chan struct{}
 	token string
 	err   error
 }
 
-// NewPrinted hands out the tokens of a service. Its program does not get the variables named keys.
+// NewPrinted returns the source of a service's tokens. keys are variables that its program does not get.
 func NewPrinted(of *suite.NamedService, keys []string) *Printed {
 	return &Printed{of: of, keys: keys, closed: make(chan struct{})}
 }
 
-// Close ends the program if it runs.
+// Close stops the program if it is running.
 func (p *Printed) Close() { close(p.closed) }
 
-// Token is one that has not outlived its lifetime. The error is an *eval.Error.
+// Token returns a token whose lifetime has not passed. The error is an *eval.Error.
 func (p *Printed) Token(ctx context.Context) (string, error) {
 	p.mu.Lock()
 	if p.token != "" && (p.of.Lifetime == 0 || time.Since(p.since) < p.of.Lifetime) {
@@ -62,7 +62,8 @@ func (p *Printed) Token(ctx context.Context) (string, error) {
 	return run.wait(ctx)
 }
 
-// Renew runs the program again after a token was refused, unless that was done since; false when it prints the same.
+// Renew runs the program again after the service refused a token, unless another caller did. It returns
+// false when the program prints the same token.
 func (p *Printed) Renew(ctx context.Context, refused string) (bool, error) {
 	p.mu.Lock()
 	if p.token != refused {
@@ -75,7 +76,7 @@ func (p *Printed) Renew(ctx context.Context, refused string) (bool, error) {
 	return err == nil && token != refused, err
 }
 
-// start runs the program, unless it runs. The caller holds the lock.
+// start runs the program unless it is running. The caller holds the lock.
 func (p *Printed) start() *printing {
 	if p.running != nil {
 		return p.running
@@ -95,7 +96,6 @@ func (p *Printed) start() *printing {
 	return run
 }
 
-// wait waits for the token.
 func (r *printing) wait(ctx context.Context) (string, error) {
 	select {
 	case <-r.done:
@@ -105,7 +105,8 @@ func (r *printing) wait(ctx context.Context) (string, error) {
 	}
 }
 
-// print runs the program. before is the last token, which the program may repeat in what it says.
+// print runs the program. before is the last token, to be masked in what the program prints about a
+// failure.
 func (p *Printed) print(before string) (string, error) {
 	c := p.of.Login
 	switch {
@@ -125,7 +126,7 @@ func (p *Printed) print(before string) (string, error) {
 	case err != nil:
 		shown := secret.OfVariables(p.of.LoginEnv).OutOf(err.Error())
 		shown = secret.New(append(likeTokens(string(out)), before)...).OutOf(shown)
-		return "", p.failed(secret.OutOfProse(shown)) // it may have printed a token there alone
+		return "", p.failed(secret.OutOfProse(shown)) // its standard error may have a token that its output lacks
 	}
 	token := strings.TrimSpace(string(out))
 	switch {
@@ -137,8 +138,8 @@ func (p *Printed) print(before string) (string, error) {
 	return token, nil
 }
 
-// likeTokens are words of what a program printed that may be tokens: it may have failed after it had one, and say it
-// again. A word by itself is one, whatever its length.
+// likeTokens returns words of the output that may be tokens, since a failing program may print one in its
+// message. A single word is a token, whatever its length.
 func likeTokens(printed string) []string {
 	all := strings.Fields(printed)
 	if len(all) == 1 {
@@ -149,10 +150,11 @@ func likeTokens(printed string) []string {
 	return all[:min(len(all), maxTokens)]
 }
 
-// Shorter words than minToken are language. maxTokens bounds how many words are looked for, the longest ones.
+// Words shorter than minToken are language. maxTokens bounds the words that are masked; the longest ones
+// count.
 const minToken, maxTokens = 8, 32
 
-// failed is the error of a program that gave no token.
+// failed returns the error for a program that printed no token.
 func (p *Printed) failed(why string) error {
 	return &eval.Error{
 		Kind: eval.KindAuth, OfLogin: true, Unsent: true, Permanent: true,

@@ -1,4 +1,5 @@
-// Package entry is an entry of a scorers list as it is written, which package suite reads and package scorers compiles.
+// Package entry has the entries of scorers lists as the suite writes them. Package suite reads them, and
+// package scorers compiles them.
 package entry
 
 import (

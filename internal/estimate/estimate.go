@@ -33,8 +33,8 @@ func output(r *eval.Response) int {
 	return Tokens(n)
 }
 
-// Usage is what a call cost, with an estimate of what the service did not report: the prompt, the output, or both. The
-// output of an answer without text is not estimated.
+// Usage returns the usage of a call, with estimates for what the service did not report: the prompt, the
+// output, or both. It does not estimate the output of an answer without text.
 func Usage(c *eval.Call, r *eval.Response) *eval.Usage {
 	if r.Usage != nil && r.Usage.Source != "" {
 		return r.Usage

@@ -5,8 +5,9 @@ import (
 	"os"
 )
 
-// Catch waits in a goroutine for a signal or the end of ctx, and calls act after a signal. caught waits until that
-// goroutine has ended, for which ctx has to end or act to return, and gives the name of the signal, "" for none.
+// Catch starts a goroutine that waits for a signal or the end of ctx, and calls act after a signal. caught
+// waits until that goroutine has ended, which needs the end of ctx or the return of act. It returns the
+// name of the signal, "" for none.
 func Catch(ctx context.Context, signals <-chan os.Signal, act func()) (caught func() string) {
 	var name string
 	ended := make(chan struct{})

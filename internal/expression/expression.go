@@ -1,11 +1,12 @@
-// Package expression is the one expression language of evalrun: expr-lang, with each problem at its place and with
-// bounds.
+// Package expression evaluates evalrun's expressions, in the language expr-lang, with bounds and with a
+// position for each problem.
 //
-// An evaluation cannot be interrupted, so it is made impossible to take long. Whatever works on texts, lists and
-// mappings pays for their size out of a budget, and every pass of a loop pays for the operations in it. When the budget
-// is spent, the evaluation ends with an error. What depends on the time of day is refused, and so are methods.
+// An evaluation cannot be interrupted, so it must not be able to take long. Functions on texts, lists and
+// mappings pay for their size from a budget, and each pass of a loop pays for its operations. When the
+// budget is spent, the evaluation fails. Methods are refused, and so is everything that depends on the time
+// of day.
 //
-// The usual order: Compile once, Program.Run for each set of values.
+// The usual order: Compile once, Expression.Run for each set of values.
 package expression
 
 import (
@@ -24,17 +25,17 @@ import (
 	"github.com/expr-lang/expr/vm/runtime"
 )
 
-// Bounds on the text of an expression.
+// Longer or deeper expressions are refused.
 const (
 	MaxText    = 4096 // bytes
 	maxNodes   = 1000
-	maxNesting = 2 // of loops such as filter and map
+	maxNesting = 2 // of loops, such as filter and map
 )
 
-// Want is what an expression has to give.
+// Want is the type of result that an expression must have.
 type Want int
 
-// What an expression has to give.
+// The types of results.
 const (
 	Truth  Want = iota + 1 // true or false
 	Grade                  // true, false or a number
@@ -45,7 +46,8 @@ func (w Want) String() string {
 	return map[Want]string{Truth: "true or false", Grade: "true, false or a number", Number: "a number"}[w]
 }
 
-// takes reports whether a value of a type can be what is wanted; of any it only shows when the expression runs.
+// takes reports whether a value of the type can be converted to w. For `any`, that is known only at run
+// time.
 func (w Want) takes(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Interface:
@@ -60,7 +62,7 @@ func (w Want) takes(t reflect.Type) bool {
 	return false
 }
 
-// SyntaxError is a problem in an expression. Offset is its byte in the text.
+// SyntaxError is a problem in an expression. Offset is its position in bytes.
 type SyntaxError struct {
 	Offset  int
 	Message string
@@ -69,16 +71,17 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Message }
 
-// Read is a value that an expression takes from its environment. It is the name, and the names that select in it: vars,
-// country for both vars.country and vars["country"].
+// Read is a value that an expression reads from its environment. Path has the name and the keys after it:
+// vars, country for both vars.country and vars["country"].
 type Read struct {
 	Path   []string
-	Offset int // of the last name in the text
-	// Optional says that the expression works without the value: vars?.country, or vars.country ?? "".
+	Offset int // of the last name of the path
+	// Optional means that the expression works without the value, as in vars?.country or vars.country ??
+	// "".
 	Optional bool
 }
 
-// Expression is a compiled expression; safe for concurrent use.
+// Expression is a compiled expression. It is safe for concurrent use.
 type Expression struct {
 	text     string
 	env      any
@@ -87,10 +90,10 @@ type Expression struct {
 	machines sync.Pool // of *machine
 }
 
-// Compile reads an expression. env says what it can name: a struct whose fields have `expr:"name"` tags, or a
-// map[string]any of samples, where nil is a value of any type. Other names are errors; the content of a map[string]any
-// is known only when the expression runs. A `let` hides a name of env, so that new names of an environment change no
-// existing expression. The error is an *Error.
+// Compile compiles an expression. env defines the names: a struct whose fields have `expr:"name"` tags, or
+// a map[string]any of samples, where nil means any type. Other names are errors. The keys in a
+// map[string]any value are checked only at run time. A `let` may hide a name of env, so that a new name in
+// an environment breaks no existing expression. The error is an *Error.
 func Compile(text string, env any, want Want) (p *Expression, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a bug in the library is an error at its place at worst
@@ -124,11 +127,11 @@ func Compile(text string, env any, want Want) (p *Expression, err error) {
 	return p, nil
 }
 
-// Open are samples for Compile next to which there may be other names, known only when the expression runs over a
-// map[string]any.
+// Open has samples for Compile, like a map[string]any, but allows further names that are only known at run
+// time.
 type Open map[string]any
 
-// options are those of every compilation: the functions pay with the meter.
+// options makes all functions pay with the meter.
 func options(env any, m *meter) []expr.Option {
 	out := []expr.Option{expr.MaxNodes(maxNodes), expr.Optimize(false), expr.Patch(hider{namesIn(reflect.ValueOf(env), 1)})}
 	if samples, open := env.(Open); open {
@@ -146,7 +149,7 @@ func options(env any, m *meter) []expr.Option {
 	return append(out, m.functions()...)
 }
 
-// machine is a compiled expression with its meter. Only one evaluation uses it at a time.
+// machine is a compiled expression with its meter. Only one evaluation at a time may use it.
 type machine struct {
 	meter   *meter
 	program *vm.Program
@@ -162,8 +165,8 @@ func (p *Expression) machine() (*machine, error) {
 	return &machine{m, program}, err
 }
 
-// Run evaluates the expression over an environment of the type it was compiled for. The result is a bool or a float64, as
-// wanted. The error is for people.
+// Run evaluates the expression over an environment of the type that it was compiled for. It returns a bool
+// or a float64. The error is for people.
 func (p *Expression) Run(env any) (any, error) {
 	m, err := p.machine()
 	if err != nil {
@@ -181,7 +184,7 @@ func (p *Expression) Run(env any) (any, error) {
 	return p.want.result(out)
 }
 
-// result is what an expression gave, as a bool or a float64.
+// result converts a result to a bool or a float64.
 func (w Want) result(out any) (any, error) {
 	switch v := reflect.ValueOf(out); {
 	case !v.IsValid():
@@ -198,41 +201,41 @@ func (w Want) result(out any) (any, error) {
 	return out, nil
 }
 
-// RunError is why an expression could not be evaluated.
+// RunError says why an expression could not be evaluated.
 type RunError struct {
 	Message string
-	// OfTexts says that a text was where a number or another type is needed.
+	// OfTexts means that a text was used where another type is needed, such as a number.
 	OfTexts bool
-	// OfTypes says that an operator does not work on the types of its values.
+	// OfTypes means that an operator does not accept the types of its operands.
 	OfTypes bool
 }
 
 func (e *RunError) Error() string { return e.Message }
 
-// ofTypes are the words of expr-lang, which has no types for its errors.
+// ofTypes matches messages of expr-lang, because its errors have no types.
 const ofTypes lazy.Pattern = `^invalid operation: \S+ \S+ \S+( |$)`
 
 func newRunError(message string) *RunError {
 	return &RunError{Message: message, OfTexts: strings.Contains(message, "string"), OfTypes: ofTypes.Matches(message)}
 }
 
-// Text is the expression as it was written.
+// Text returns the source of the expression.
 func (p *Expression) Text() string { return p.text }
 
-// Reads lists what the expression takes from its environment, in the order of the text.
+// Reads lists the values that the expression reads from its environment, in the order of the text.
 func (p *Expression) Reads() []Read { return p.reads }
 
-// Uses reports whether the expression takes the value at a path, or anything inside it.
+// Uses reports whether the expression reads the value at a path, or a part of it.
 func (p *Expression) Uses(path ...string) bool {
 	return slices.ContainsFunc(p.reads, func(r Read) bool {
 		return len(r.Path) >= len(path) && slices.Equal(r.Path[:len(path)], path)
 	})
 }
 
-// Value is what is at the path of a read in an environment; false when there is nothing; null is something.
+// Value returns the value of r.Path in an environment; false if there is none. null is a value.
 func (r Read) Value(env any) (v any, ok bool) {
 	defer func() {
-		if recover() != nil { // nothing can be selected in a text or in nil
+		if recover() != nil { // a text or nil has no members
 			v, ok = nil, false
 		}
 	}()
@@ -248,7 +251,7 @@ func (r Read) Value(env any) (v any, ok bool) {
 
 func (r Read) String() string { return strings.Join(r.Path, ".") }
 
-// described names a type for people.
+// described returns a type as messages name it.
 func described(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -265,8 +268,8 @@ func described(t reflect.Type) string {
 	return "a value that is none"
 }
 
-// Graded is the number that a result stands for: 0 and 1 for false and true. It is an error when it is not in [0,1], within a
-// rounding error.
+// Graded converts a result to a grade in [0,1]; false and true are 0 and 1. A number outside, beyond a
+// rounding error, is an error.
 func Graded(result any) (float64, error) {
 	switch v := result.(type) {
 	case bool:
@@ -280,7 +283,7 @@ func Graded(result any) (float64, error) {
 	return 0, errors.New("it gives no number")
 }
 
-// share is v within [0,1].
+// share rounds v into [0,1] if it is within a rounding error.
 func share(v float64) (float64, error) {
 	const slack = 1e-9
 	switch {

@@ -6,11 +6,11 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// hider lets a `let` hide a name of the environment, which the library refuses. It gives the local variable a name that
-// no text can spell.
+// hider allows a `let` to hide a name of the environment, which expr-lang refuses. It renames the local
+// variable to a name with a space, which no expression can contain.
 type hider struct{ names []string }
 
-// Visit renames what a declaration makes; the nodes inside it were visited before.
+// Visit renames the variable of a declaration. expr-lang visits inner nodes first.
 func (h hider) Visit(node *ast.Node) {
 	n, ok := (*node).(*ast.VariableDeclaratorNode)
 	if !ok || !slices.Contains(h.names, n.Name) {
@@ -20,10 +20,9 @@ func (h hider) Visit(node *ast.Node) {
 	n.Name = "let " + n.Name
 }
 
-// renaming gives a variable another name.
 type renaming struct{ from, to string }
 
-// Visit renames a node.
+// Visit implements ast.Visitor.
 func (r renaming) Visit(node *ast.Node) {
 	if n, ok := (*node).(*ast.IdentifierNode); ok && n.Value == r.from {
 		n.Value = r.to

@@ -12,21 +12,22 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// budget is what an evaluation may spend: a unit for about a byte, so that the longest takes about a second.
+// budget bounds an evaluation. A unit is about one byte, so that the slowest evaluation takes about a
+// second.
 const budget = 1 << 26
 
-// perItem is what an item of a list or a mapping costs in addition to its content, and what a step of a loop costs.
+// perItem is the cost of a step of a loop, and of an item in a list or mapping in addition to its content.
 const perItem = 64
 
 var errTooMuch = errors.New("the expression works on too much: texts or lists are too long for it")
 
-// meter counts what one evaluation has left to spend.
+// meter has what one evaluation may still spend.
 type meter struct {
 	left     int
 	patterns map[string]*pattern
 }
 
-// pattern is a regular expression with the number of its instructions.
+// pattern is a regular expression and the number of its instructions.
 type pattern struct {
 	re    *regexp.Regexp
 	steps int
@@ -41,7 +42,7 @@ func (m *meter) spend(n int) error {
 	return nil
 }
 
-// times is spend for products, which may be too large for an int.
+// times spends a product that may overflow an int.
 func (m *meter) times(a, b int) error {
 	if a > 0 && b > budget/a {
 		return m.spend(-1)
@@ -49,7 +50,7 @@ func (m *meter) times(a, b int) error {
 	return m.spend(a * b)
 }
 
-// size spends what a value costs, all that is in it included, weight times over.
+// size spends the size of a value and everything in it, times weight.
 func (m *meter) size(v any, weight int) error {
 	switch v := v.(type) {
 	case nil, bool, int, float64:
@@ -81,7 +82,7 @@ func (m *meter) item(v any, weight int) error {
 	return m.size(v, weight)
 }
 
-// reflected is size for values of other types.
+// reflected is size for types that need reflection.
 func (m *meter) reflected(v reflect.Value, weight int) error {
 	items := 0
 	var at func(int) reflect.Value
@@ -105,7 +106,7 @@ func (m *meter) reflected(v reflect.Value, weight int) error {
 	return nil
 }
 
-// Names of functions that only payer can call: no expression can spell them.
+// Names of functions that only payer can insert, since no expression can contain them.
 const (
 	payName   = "\x00pay"
 	loopName  = "\x00loop"
@@ -114,15 +115,15 @@ const (
 	rangeName = "\x00range"
 )
 
-// weights are of functions that give, or need, more than a byte for a byte.
+// weights lists functions that make, or need, several bytes per byte of input.
 func weights() map[string]int {
 	return map[string]int{"toJSON": 8, "fromJSON": 64, "split": 16, "toBase64": 2, "string": 2, "sort": 8, "sortBy": 16, "median": 8}
 }
 
-// payer makes an expression pay: what goes into operators and functions passes through functions of the meter.
+// payer rewrites an expression so that the arguments of operators and functions pass through the meter.
 type payer struct{}
 
-// Visit changes a node; the nodes inside it were changed before.
+// Visit rewrites a node. expr-lang visits inner nodes first.
 func (payer) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
@@ -150,7 +151,7 @@ func payOperator(node *ast.Node, n *ast.BinaryNode) {
 	}
 }
 
-// loopSteps is what one pass of the loops among the arguments takes.
+// loopSteps returns the number of nodes that one pass of the loops in the arguments evaluates.
 func loopSteps(arguments []ast.Node) int {
 	steps := 0
 	for _, argument := range arguments {
@@ -180,13 +181,13 @@ func builtIn(n *ast.BuiltinNode) {
 	}
 }
 
-// counter counts nodes.
 type counter struct{ n int }
 
-// Visit counts one.
+// Visit implements ast.Visitor.
 func (c *counter) Visit(*ast.Node) { c.n++ }
 
-// pay lets an argument pass through a function of the meter, unless its size is bounded by that of the expression.
+// pay passes an argument through a function of the meter. Constants need not pay, because the length of the
+// expression bounds them.
 func pay(node *ast.Node, name string, weight int) {
 	switch (*node).(type) {
 	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NilNode:
@@ -205,7 +206,8 @@ func patch(node *ast.Node, name string, args ...ast.Node) {
 	*node = call
 }
 
-// functions are those of the meter, and those of the language whose own ones could run away.
+// functions returns the functions of the meter, and replacements for those of the language that have no
+// bound.
 func (m *meter) functions() []expr.Option {
 	return []expr.Option{
 		expr.Function(payName, func(args ...any) (any, error) { return args[0], m.size(args[0], args[1].(int)) }),
@@ -221,16 +223,16 @@ func (m *meter) functions() []expr.Option {
 	}
 }
 
-// loop pays for the steps of a loop over a list, and gives the list.
+// loop spends the steps of a loop over a list, and returns the list.
 func (m *meter) loop(args ...any) (any, error) {
 	v := reflect.ValueOf(args[0])
 	if v.Kind() != reflect.Slice && v.Kind() != reflect.Array {
-		return args[0], nil // the loop itself says what is wrong
+		return args[0], nil // the loop itself will fail
 	}
 	return args[0], m.times(v.Len()*perItem, args[1].(int))
 }
 
-// pairs pays for comparing all items of a list with each other, and gives the list.
+// pairs spends the comparisons of all items of a list with each other, and returns the list.
 func (m *meter) pairs(args ...any) (any, error) {
 	if v := reflect.ValueOf(args[0]); v.Kind() == reflect.Slice {
 		if err := m.times(v.Len(), v.Len()*perItem); err != nil {
@@ -240,7 +242,8 @@ func (m *meter) pairs(args ...any) (any, error) {
 	return args[0], m.size(args[0], args[1].(int))
 }
 
-// match says whether a text matches a regular expression. Its time is bounded by their product.
+// match replaces `matches`. The time of a match is bounded by the length of the text times the instructions
+// of the pattern.
 func (m *meter) match(args ...any) (any, error) {
 	text, ok := args[0].(string)
 	source, okSource := args[1].(string)
@@ -257,7 +260,7 @@ func (m *meter) match(args ...any) (any, error) {
 	return p.re.MatchString(text), nil
 }
 
-// maxPatterns bounds how many regular expressions a meter remembers.
+// maxPatterns bounds the compiled patterns that a meter keeps.
 const maxPatterns = 16
 
 func (m *meter) pattern(source string) (*pattern, error) {
@@ -279,7 +282,7 @@ func (m *meter) pattern(source string) (*pattern, error) {
 	return p, m.times(p.steps, 64)
 }
 
-// instructions is the length of the program of a regular expression.
+// instructions returns the length of the compiled pattern.
 func instructions(source string) int {
 	parsed, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
@@ -292,7 +295,7 @@ func instructions(source string) int {
 	return len(program.Inst)
 }
 
-// span lists the whole numbers from one to another.
+// span implements `..` without memory beyond the budget.
 func (m *meter) span(args ...any) (any, error) {
 	from, ok := args[0].(int)
 	to, okTo := args[1].(int)
@@ -303,7 +306,7 @@ func (m *meter) span(args ...any) (any, error) {
 	if to < from {
 		return []int{}, nil
 	}
-	if to > from+furthest || from+furthest < from { // the second when the sum is too large for an int
+	if to > from+furthest || from+furthest < from { // or the sum overflows
 		return nil, errTooMuch
 	}
 	if err := m.times(to-from+1, perItem); err != nil {
@@ -355,7 +358,6 @@ func (m *meter) join(args ...any) (any, error) {
 	return strings.Join(texts, by), nil
 }
 
-// textsOf checks that all values are texts.
 func textsOf(function string, values []any) ([]string, error) {
 	out := make([]string, len(values))
 	for i, v := range values {

@@ -20,7 +20,7 @@ const (
 	noField     lazy.Pattern = `^type .+ has no (?:field|method) (.+)$`
 )
 
-// located turns an error of the library into ours. Its places count characters, ours bytes.
+// located converts an error of expr-lang. Its positions count characters, ours bytes.
 func located(text string, env any, err error) *SyntaxError {
 	var at *file.Error
 	if !errors.As(err, &at) {
@@ -59,7 +59,7 @@ func (e *SyntaxError) unknownField(text, name string, env any) {
 	}
 }
 
-// kindNamed names a type that the library spells as Go does.
+// kindNamed translates a type from the library's messages, which spell it as Go does.
 func kindNamed(t string) string {
 	switch {
 	case t == "nil":
@@ -78,7 +78,7 @@ func kindNamed(t string) string {
 	return "another value"
 }
 
-// byteOf is the byte at which the n-th character of a text begins.
+// byteOf returns the byte offset of the n-th character.
 func byteOf(text string, n int) int {
 	for i := range text {
 		if n--; n < 0 {
@@ -107,7 +107,7 @@ func namesIn(v reflect.Value, depth int) []string {
 		for _, k := range v.MapKeys() {
 			out = append(out, k.String())
 		}
-		slices.Sort(out) // of two that are equally near always the same is named
+		slices.Sort(out) // so that the hint is the same each time if two names are equally near
 	}
 	return out
 }

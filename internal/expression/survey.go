@@ -7,17 +7,17 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// surveyor records what an expression uses.
+// surveyor records what an expression reads.
 type surveyor struct {
 	text    string
 	chains  map[ast.Node]*Read // by the outermost node of each
-	locals  map[string]bool    // made by `let`
-	called  map[ast.Node]bool  // names of functions
+	locals  map[string]bool    // defined by `let`
+	called  map[ast.Node]bool  // nodes that are names of functions
 	nesting map[*ast.PredicateNode]int
 	problem *SyntaxError
 }
 
-// survey walks an expression that the library has accepted.
+// survey checks an expression that expr-lang has accepted, and returns what it reads.
 func survey(text string, n ast.Node) ([]Read, *SyntaxError) {
 	s := &surveyor{
 		text:    text,
@@ -31,7 +31,7 @@ func survey(text string, n ast.Node) ([]Read, *SyntaxError) {
 	return reads, s.problem
 }
 
-// Visit records a node. The nodes inside it were visited before.
+// Visit records a node. expr-lang visits inner nodes first.
 func (s *surveyor) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -74,7 +74,7 @@ func (s *surveyor) refuse(n ast.Node, why string) {
 	}
 }
 
-// move makes a chain that ended at one node end at another.
+// move extends a chain from one node to the node around it.
 func (s *surveyor) move(from, to ast.Node) *Read {
 	r := s.chains[from]
 	if r != nil {
@@ -113,13 +113,13 @@ func (s *surveyor) reads() []Read {
 	return out
 }
 
-// deepest is how deep loops are nested.
+// deepest finds the depth of nested loops.
 type deepest struct {
 	of map[*ast.PredicateNode]int
 	n  int
 }
 
-// Visit looks at a node.
+// Visit implements ast.Visitor.
 func (d *deepest) Visit(node *ast.Node) {
 	if n, ok := (*node).(*ast.PredicateNode); ok {
 		d.n = max(d.n, d.of[n])

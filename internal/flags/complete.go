@@ -14,7 +14,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// CompleteSelection completes the flags that choose trials: from the runs there are, and from the suites that the command names.
+// CompleteSelection completes the flags that select trials, from the recorded runs and from the suites on
+// the command line.
 func CompleteSelection(cmd *cobra.Command) {
 	for _, flag := range []string{"failed-in", "changed-since"} {
 		completeFlag(cmd, flag, func(cmd *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
@@ -24,7 +25,7 @@ func CompleteSelection(cmd *cobra.Command) {
 	for flag, names := range map[string]func(*suite.Suite) iter.Seq[string]{"case": suiteCases, "tag": suiteTags, "arm": suiteArms} {
 		completeFlag(cmd, flag, func(_ *cobra.Command, files []string, text string) ([]string, cobra.ShellCompDirective) {
 			l, err := job.Load(files, job.Flags{}, os.Getenv)
-			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command reports them when it runs
+			if err != nil || l.Diags.HasErrors() { // completion ignores problems; the command itself reports them
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			return offered(text, ofAll(l.Suites, names)), cobra.ShellCompDirectiveNoFileComp
@@ -32,7 +33,7 @@ func CompleteSelection(cmd *cobra.Command) {
 	}
 }
 
-// ofAll are the names in all suites.
+// ofAll yields the names in all suites.
 func ofAll(suites []*suite.Suite, names func(*suite.Suite) iter.Seq[string]) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, s := range suites {
@@ -46,7 +47,7 @@ func ofAll(suites []*suite.Suite, names func(*suite.Suite) iter.Seq[string]) ite
 }
 
 func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil { // the flag was added a moment ago
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil { // fails only for an unknown flag
 		panic(err)
 	}
 }
@@ -83,10 +84,10 @@ func suiteArms(s *suite.Suite) iter.Seq[string] {
 	}
 }
 
-// maxOffered is how many names a shell is offered: a longer list is of no use.
+// maxOffered bounds the names offered to the shell; a longer list is no help.
 const maxOffered = 500
 
-// offered are the names that begin with a text, each once, that a shell can take as they are.
+// offered returns the distinct names with a prefix. It omits names with control characters.
 func offered(text string, names iter.Seq[string]) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -102,7 +103,7 @@ func offered(text string, names iter.Seq[string]) []string {
 	return out
 }
 
-// CompleteFormats completes -o with the report formats.
+// CompleteFormats completes the value of -o with the names of report formats.
 func CompleteFormats(cmd *cobra.Command) {
 	err := cmd.RegisterFlagCompletionFunc("report", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var out []string
@@ -111,12 +112,12 @@ func CompleteFormats(cmd *cobra.Command) {
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	})
-	if err != nil { // the flag was added a moment ago
+	if err != nil { // fails only for an unknown flag
 		panic(err)
 	}
 }
 
-// CompleteRuns completes the first argument with the runs there are.
+// CompleteRuns completes the first argument with the names of recorded runs.
 func CompleteRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -124,7 +125,7 @@ func CompleteRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	return append(rundir.At("").IDs(), "latest", "latest~1"), cobra.ShellCompDirectiveDefault
 }
 
-// CompleteCases completes the first argument with the runs there are, the second with the cases of that run.
+// CompleteCases completes the first argument with a run, and the second with a case of that run.
 func CompleteCases(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 	if len(args) != 1 {
 		return CompleteRuns(cmd, args, text)
@@ -133,7 +134,7 @@ func CompleteCases(cmd *cobra.Command, args []string, text string) ([]string, co
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	return offered(text, func(yield func(string) bool) {
 		for row := range doc.Rows() {
 			if !yield(row.Case) {

@@ -18,7 +18,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Service say where the service is.
+// Service adds the flags that say where the service is and how to authenticate.
 func Service(fs *pflag.FlagSet, f *job.Flags) {
 	Address(fs, f)
 	fs.StringVar(
@@ -33,13 +33,13 @@ func Service(fs *pflag.FlagSet, f *job.Flags) {
 	Seed(fs, f)
 }
 
-// Services are about the named services.
+// Services adds the flags for the named services of suites.
 func Services(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(&services{&f.Services}, "service", "address of the service NAME of the suites (repeatable)")
 	AllowEnv(fs, f)
 }
 
-// AllowEnv lets suites name further variables of the environment.
+// AllowEnv adds the flag that lets suites read keys from further variables of the environment.
 func AllowEnv(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringArrayVar(
 		&f.AllowEnv, "allow-env", nil,
@@ -47,12 +47,12 @@ func AllowEnv(fs *pflag.FlagSet, f *job.Flags) {
 	)
 }
 
-// Seed is the seed of what is drawn.
+// Seed adds the flag for the seed of all random draws.
 func Seed(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Uint64Var(&f.Seed, "seed", 0, "draw --sample and the emulator's answers from seed `N` (default 0)")
 }
 
-// Address name the service.
+// Address adds the flags for the address of the service.
 func Address(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.BaseURL, "base-url", "", "send requests to the service at `URL` (EVALRUN_BASE_URL, service.baseUrl)")
 	fs.StringVar(
@@ -69,7 +69,7 @@ func Address(fs *pflag.FlagSet, f *job.Flags) {
 	)
 }
 
-// Project names the cloud project.
+// Project adds the flag for the cloud project.
 func Project(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(
 		&f.Project,
@@ -79,7 +79,7 @@ func Project(fs *pflag.FlagSet, f *job.Flags) {
 	)
 }
 
-// Limits bound what is sent.
+// Limits adds the flags that bound requests, tokens, money and time.
 func Limits(fs *pflag.FlagSet, f *job.Flags) {
 	fs.VarP(&boundedInt{&f.Concurrency, suite.MaxConcurrency}, "concurrency", "j", "keep `N` calls in progress at once (default 8)")
 	Positive(fs, &f.RPM, "rpm", "send at most `N` requests per minute")
@@ -92,27 +92,28 @@ func Limits(fs *pflag.FlagSet, f *job.Flags) {
 	Attempts(fs, f)
 }
 
-// Ledger names the ledger that the process shares with others.
+// Ledger adds the flags for the ledger that the process shares with others.
 func Ledger(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.Ledger.URL, "ledger", "", "have calls granted by the team's ledger at `URL` (EVALRUN_LEDGER)")
 	fs.StringVar(&f.Ledger.CA, "ledger-ca", "", "trust the certificates in the `FILE` for the ledger")
 	fs.Var((*Duration)(&f.Ledger.Wait), "ledger-wait", "end the run when the ledger is away for this long (default 10m)")
 }
 
-// Attempts are about a single call.
+// Attempts adds the flags about the attempts of one call.
 func Attempts(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(&boundedInt{&f.Attempts, suite.MaxAttempts}, "attempts", "try each call at most `N` times (default 5)")
 	fs.Var((*Duration)(&f.Timeout), "timeout", "end each attempt after this long, body included (default 60s)")
 }
 
-// Failures end a run that fails, more says "more " where the failures of an earlier run do not count.
+// Failures adds the flags that end a failing run. more is "more " where failures of an earlier run do not
+// count.
 func Failures(fs *pflag.FlagSet, p *int, more string) {
 	fs.Var((*failFast)(p), "fail-fast", "stop sending requests after the first "+more+"trial that fails")
 	fs.Lookup("fail-fast").NoOptDefVal = "true"
 	Positive(fs, p, "max-failures", "stop sending requests after `N` "+more+"failed trials")
 }
 
-// Select choose trials.
+// Select adds the flags that select trials.
 func Select(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(&boundedInt{&f.Repeats, suite.MaxRepeats}, "repeats", "run each case `N` times (overrides the suite)")
 	Cases(fs, &f.Cases)
@@ -128,17 +129,17 @@ func Select(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(Vars(f.Vars), "var", "set the variable NAME of every case (repeatable)")
 }
 
-// Cases choose cases by their names.
+// Cases adds the flag that selects cases by name.
 func Cases(fs *pflag.FlagSet, p *[]string) {
 	fs.StringArrayVar(p, "case", nil, "select cases whose name matches `GLOB` (repeatable)")
 }
 
-// Arms choose arms by their names.
+// Arms adds the flag that selects arms by name.
 func Arms(fs *pflag.FlagSet, p *[]string) {
 	fs.StringArrayVar(p, "arm", nil, "select arms (target/prompt) that match `GLOB` (repeatable)")
 }
 
-// Outcomes select trials by their outcomes.
+// Outcomes adds the flag that selects trials by outcome.
 func Outcomes(fs *pflag.FlagSet, p *[]eval.Outcome) {
 	fs.Func("outcome", "select trials with this `OUTCOME`: pass, fail, error or skip (repeatable)", func(text string) error {
 		known := []string{string(eval.Pass), string(eval.Fail), string(eval.Err), string(eval.Skip)}
@@ -156,18 +157,18 @@ func Outcomes(fs *pflag.FlagSet, p *[]eval.Outcome) {
 	})
 }
 
-// Out are about the run directory.
+// Out adds the flags about the run directory.
 func Out(fs *pflag.FlagSet, f *job.Flags) {
 	OutDir(fs, f)
 	fs.BoolVar(&f.NoContent, "no-content", false, "keep prompts and answers out of all files, but not hashes, lengths and scores")
 }
 
-// OutDir names the run directory.
+// OutDir adds the flag that names the run directory.
 func OutDir(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.Out, "out", "", "write the run into `DIR` (default .evalrun/runs/ID)")
 }
 
-// Gate are rules of the gate.
+// Gate adds the flags that override rules of the gate.
 func Gate(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var(&optionalShare{&f.MinPassRate}, "min-pass-rate", "require this pass rate of each arm (overrides the suites)")
 	fs.Var(&optionalShare{&f.MaxErrors}, "max-errors", "allow this share of errors (overrides the suites)")
@@ -175,22 +176,22 @@ func Gate(fs *pflag.FlagSet, f *job.Flags) {
 	fs.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept an empty selection")
 }
 
-// Reports names reports and where they go.
+// Reports adds the flag for reports and where to write them.
 func Reports(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringArrayVarP(&f.Reports, "report", "o", nil,
 		"write a report as `FORMAT[=FILE]`: "+strings.Join(reports.Names(), ", ")+
 			"; without FILE to standard output (default table; repeatable)")
 }
 
-// JSON lets a command that lists something print it for programs. -o json is the same, as it is for reports of a run.
-// Its long name is not `report`: that is a key of project files.
+// JSON adds --json to a command that lists something, and -o json, as reports of runs have it. The long
+// name of -o cannot be `report` here, because project files have a key of that name.
 func JSON(fs *pflag.FlagSet, p *bool) {
 	fs.BoolVar(p, "json", false, "print JSON")
 	fs.VarP((*jsonFormat)(p), "format", "o", "print as table or json")
 	fs.Lookup("format").Hidden = true
 }
 
-// Untrusted is for suites of people who must not choose where the key goes.
+// Untrusted adds the flags for suites whose authors must not choose where the key is sent.
 func Untrusted(fs *pflag.FlagSet, f *job.Flags) {
 	fs.BoolVar(
 		&f.Untrusted, "untrusted", false,
@@ -200,12 +201,12 @@ func Untrusted(fs *pflag.FlagSet, f *job.Flags) {
 		"with --untrusted, let the suite use `WHAT`: program, http=HOST[,HOST] or services=HOST[,HOST] (repeatable)")
 }
 
-// Trust accepts a run that others made.
+// Trust adds the flag that accepts a run of somebody else.
 func Trust(fs *pflag.FlagSet, f *job.Flags) {
 	fs.BoolVar(&f.Trust, "trust", false, "trust a run that you did not make: send your key to its address and start its programs")
 }
 
-// Rule are the flags that decide a comparison.
+// Rule adds the flags that decide a comparison.
 func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.Var((*share)(&r.Margin), "margin", "allow the rate to be lower by this much, such as 0.05")
 	fs.Var((*errorRate)(&r.Alpha), "alpha", "one-sided error rate of a verdict, 0.2 at most (default 0.05)")
@@ -216,7 +217,7 @@ func Rule(fs *pflag.FlagSet, r *eval.RuleOptions) {
 	fs.StringArrayVar(&r.Metrics, "metric", nil, "require that the metric `NAME[=MARGIN]` is not worse (default pass; repeatable)")
 }
 
-// Baseline are the flags that compare a run with a baseline.
+// Baseline adds the flags that compare a run with a baseline.
 func Baseline(fs *pflag.FlagSet, f *job.Flags) {
 	Against(fs, f)
 	fs.StringVar(
@@ -226,25 +227,25 @@ func Baseline(fs *pflag.FlagSet, f *job.Flags) {
 	fs.BoolVar(&f.Rule.StopEarly, "stop-early", false, "stop sending requests when the verdict is known")
 }
 
-// Race lets the arms of a suite race.
+// Race adds the flag that lets the arms of a suite race.
 func Race(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var((*race)(&f.Race), "race", "stop sending cases to arms that cannot be the best by `METRIC` (default pass)")
 	fs.Lookup("race").NoOptDefVal = eval.MetricPass
 }
 
-// Against say what a run is compared with, and by which rule.
+// Against adds the flags for the baseline of a comparison and its rule.
 func Against(fs *pflag.FlagSet, f *job.Flags) {
 	fs.StringVar(&f.Baseline, "baseline", "", "compare with `RUN`: a named baseline, a run, or an exported file")
 	fs.BoolVar(&f.NoBaseline, "no-baseline", false, "skip the comparison that the suite's gate has")
 	Rule(fs, &f.Rule)
 }
 
-// EmbeddingModel names the model that embeds.
+// EmbeddingModel adds the flag for the model that makes vectors.
 func EmbeddingModel(fs *pflag.FlagSet, model *string) {
 	fs.StringVar(model, "model", service.DefaultEmbeddingModel, "make the vectors with the model `NAME`")
 }
 
-// WithTable adds the table to the values of -o where nothing else goes to standard output.
+// WithTable adds "table" to the values of -o, unless another report goes to standard output.
 func WithTable(formats []string) []string {
 	if ToStandard(formats) {
 		return formats
@@ -252,14 +253,14 @@ func WithTable(formats []string) []string {
 	return append(slices.Clone(formats), "table")
 }
 
-// Tabled reports whether the table is what goes to standard output.
+// Tabled reports whether the table goes to standard output.
 func Tabled(formats []string) bool {
 	return slices.ContainsFunc(WithTable(formats), func(format string) bool {
 		return format == "table" || format == "table="+regular.Standard
 	})
 }
 
-// ToStandard reports whether one of the values of -o goes to standard output.
+// ToStandard reports whether a value of -o goes to standard output.
 func ToStandard(formats []string) bool {
 	return slices.ContainsFunc(formats, func(format string) bool {
 		_, path, named := strings.Cut(format, "=")

@@ -12,14 +12,14 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// Global are the flags of all commands.
+// Global holds the flags of all commands.
 type Global struct {
 	Color     Color
 	directory string
-	entered   bool // so that a second command of this process stays there
+	entered   bool // a second command of this process must not change the directory again
 }
 
-// Add lets all commands below one have the flags.
+// Add adds the flags to root and all commands below it.
 func (g *Global) Add(root *cobra.Command) {
 	fs := root.PersistentFlags()
 	fs.Var(&g.Color, "color", "use colours `WHEN`: auto, always or never (default auto; also NO_COLOR, FORCE_COLOR)")
@@ -27,7 +27,7 @@ func (g *Global) Add(root *cobra.Command) {
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return g.enter() }
 }
 
-// enter makes the folder of -C the working directory.
+// enter changes to the folder of -C.
 func (g *Global) enter() error {
 	if g.directory == "" || g.entered {
 		return nil
@@ -40,7 +40,7 @@ func (g *Global) enter() error {
 	return err
 }
 
-// Color is when there are colours; "" is auto.
+// Color is the value of --color; "" means auto.
 type Color string
 
 const (
@@ -49,10 +49,10 @@ const (
 
 func (c *Color) String() string { return string(*c) }
 
-// Type is what help calls the value.
+// Type returns the placeholder of the value in help.
 func (c *Color) Type() string { return "WHEN" }
 
-// Set takes auto, always or never.
+// Set accepts auto, always and never.
 func (c *Color) Set(s string) error {
 	if when := []string{colorAuto, colorAlways, colorNever}; !slices.Contains(when, s) {
 		return fmt.Errorf("it takes %s", strings.Join(when, ", "))
@@ -61,8 +61,8 @@ func (c *Color) Set(s string) error {
 	return nil
 }
 
-// On reports whether there are colours. Without a word of the flag NO_COLOR turns them off and FORCE_COLOR or
-// CLICOLOR_FORCE on; without those a terminal has them, unless it is dumb.
+// On reports whether to use colours. The flag counts first. Then NO_COLOR turns colours off, and
+// FORCE_COLOR or CLICOLOR_FORCE turns them on. Otherwise a terminal has colours unless TERM is dumb.
 func (c *Color) On(terminal bool, getenv func(string) string) bool {
 	switch {
 	case *c == colorAlways || *c == colorNever:
@@ -75,5 +75,5 @@ func (c *Color) On(terminal bool, getenv func(string) string) bool {
 	return terminal && getenv("TERM") != "dumb"
 }
 
-// forced reports whether a variable switches colours on; 0 and false do not.
+// forced reports whether a variable turns colours on; 0 and false do not.
 func forced(value string) bool { return !slices.Contains([]string{"", "0", "false"}, value) }

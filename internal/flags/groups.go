@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// groups order the flags of commands with many: by what they are for.
+// groups are the headings for help of commands with many flags.
 var groups = []struct{ title, flags string }{
 	{"Comparison", "rank arms choose criteria"},
 	{"Selection", "case tag arm errors failed-in changed-since sample shard repeats var seed suite whole"},
@@ -22,19 +22,20 @@ var groups = []struct{ title, flags string }{
 	{"Recording", "cache record replay replay-or-record answers"},
 }
 
-// helpFlag is what every command has, so that help lists it with the flags of all commands.
+// helpFlag is listed with the flags of all commands, because every command has it.
 const helpFlag = "help"
 
-// few is how many flags are one list without headings.
+// Up to few flags are listed without headings.
 const few = 16
 
-// Group is flags under a heading.
+// Group is a list of flags under a heading.
 type Group struct {
-	Title string // "" where there is one list
+	Title string // "" for a list without headings
 	Flags []*pflag.Flag
 }
 
-// Grouped are the flags that help shows, in its order: by groups if they are many, and those of none last.
+// Grouped returns the flags that help shows, in its order. If there are many, they are in groups, and flags
+// without a group come last.
 func Grouped(fs *pflag.FlagSet) []Group {
 	var shown []*pflag.Flag
 	fs.VisitAll(func(f *pflag.Flag) {
@@ -61,7 +62,7 @@ func Grouped(fs *pflag.FlagSet) []Group {
 	return append(out, Group{Title: "Other", Flags: shown})
 }
 
-// Common are the flags that all commands have.
+// Common returns the flags that all commands have.
 func Common(cmd *cobra.Command) Group {
 	cmd.InitDefaultHelpFlag()
 	out := Group{Title: "All commands"}
@@ -69,7 +70,7 @@ func Common(cmd *cobra.Command) Group {
 	return Group{out.Title, append(out.Flags, cmd.Flags().Lookup(helpFlag))}
 }
 
-// Named is how help writes a flag: -o, --report FORMAT[=FILE].
+// Named returns a flag as help writes it: -o, --report FORMAT[=FILE].
 func Named(f *pflag.Flag) string {
 	name := "    --" + f.Name
 	if f.Shorthand != "" {
@@ -87,7 +88,7 @@ func Named(f *pflag.Flag) string {
 
 func isSwitch(f *pflag.Flag) bool { return f.Value.Type() == "bool" || f.Value.Type() == "boolfunc" }
 
-// word is what help calls a value, where a flag has no word of its own for it.
+// word returns the placeholder for a value whose flag does not name one.
 func word(value string) string {
 	switch value {
 	case "int", "uint":
@@ -98,7 +99,7 @@ func word(value string) string {
 	return value
 }
 
-// Phrase is what help says of a flag, with the default.
+// Phrase returns the help text of a flag, with its default.
 func Phrase(f *pflag.Flag) string {
 	_, phrase := pflag.UnquoteUsage(f)
 	if isSwitch(f) {

@@ -12,14 +12,14 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
-// Identity are what a run is found again by.
+// Identity adds the flags for the name and the labels of a run, by which it can be found later.
 func Identity(fs *pflag.FlagSet, f *job.Flags) {
 	fs.Var((*runName)(&f.Name), "name", "name the run; name:NAME finds it again")
 	f.Labels = map[string]string{}
 	fs.Var(labels(f.Labels), "label", "label the run: WORD or KEY=VALUE; label:WORD finds it again (repeatable)")
 }
 
-// Config lets a command use the project file: what it says is the default of the command's flags.
+// Config makes the values of the project file the defaults of a command's flags.
 func Config(cmd *cobra.Command, f *job.Flags) {
 	c, run := configFlags(cmd), cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -30,13 +30,13 @@ func Config(cmd *cobra.Command, f *job.Flags) {
 	}
 }
 
-// ConfigSuites is Config for a command whose arguments are suites: without any they are those of the run of
-// --failed-in, if that is given, else those of the project file.
+// ConfigSuites is Config for a command whose arguments are suites. Without arguments it uses the suites of
+// the run of --failed-in, or else those of the project file.
 func ConfigSuites(cmd *cobra.Command, f *job.Flags) {
 	c := configFlags(cmd)
 	run := cmd.RunE
 	check := cmd.Args
-	cmd.Args = cobra.ArbitraryArgs // they are checked when they are known
+	cmd.Args = cobra.ArbitraryArgs // checked once the suites are known
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var err error
 		if len(args) == 0 && f.FailedIn != "" {
@@ -58,7 +58,7 @@ func ConfigSuites(cmd *cobra.Command, f *job.Flags) {
 	}
 }
 
-// configFlags are the flags that choose a project file.
+// configFlags adds the flags that choose a project file.
 func configFlags(cmd *cobra.Command) *job.ProjectChoice {
 	var c job.ProjectChoice
 	cmd.Flags().StringVar(&c.File, "config", "",
@@ -67,7 +67,7 @@ func configFlags(cmd *cobra.Command) *job.ProjectChoice {
 	return &c
 }
 
-// useProject reads the project file and gives its values to flags that were not given.
+// useProject reads the project file and sets flags that were not given.
 func useProject(cmd *cobra.Command, f *job.Flags, c job.ProjectChoice, suites []string) error {
 	if err := f.UseProject(c, suites); err != nil {
 		return err
@@ -75,10 +75,10 @@ func useProject(cmd *cobra.Command, f *job.Flags, c job.ProjectChoice, suites []
 	return preset(cmd.Flags(), f.ProjectFile)
 }
 
-// replaced reports whether the value that a project file has for a flag gives way to the command line.
+// replaced reports whether a flag on the command line replaces the project file's value for this one.
 func replaced(fs *pflag.FlagSet, name string) bool {
-	// together are flags that replace each other: one on the command line replaces all of a group in a project file. They
-	// say where answers are kept, and when a run that fails ends.
+	// Each group has flags that exclude each other: where answers are kept, and when a failing run ends.
+	// One of them on the command line replaces the whole group of the project file.
 	together := [][]string{{"record", "replay", "replay-or-record", "answers"}, {"fail-fast", "max-failures"}}
 
 	return slices.ContainsFunc(together, func(names []string) bool {
@@ -86,7 +86,7 @@ func replaced(fs *pflag.FlagSet, name string) bool {
 	})
 }
 
-// preset gives flags that were not given the values of a project file.
+// preset sets flags that were not given to the values of the project file.
 func preset(fs *pflag.FlagSet, file *project.File) error {
 	if file == nil {
 		return nil
@@ -105,7 +105,6 @@ func preset(fs *pflag.FlagSet, file *project.File) error {
 	return nil
 }
 
-// runName is a flag for the name of a run.
 type runName string
 
 func (n *runName) String() string { return string(*n) }
@@ -118,7 +117,6 @@ func (n *runName) Set(s string) error {
 	return nil
 }
 
-// labels is a flag for labels of a run.
 type labels map[string]string
 
 func (l labels) String() string { return "" }

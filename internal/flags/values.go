@@ -15,7 +15,6 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// positiveFloat is a flag for a number above zero.
 type positiveFloat float64
 
 func (p *positiveFloat) String() string {
@@ -34,7 +33,7 @@ func (p *positiveFloat) Set(s string) error {
 	return nil
 }
 
-// Duration is a flag for a time above zero.
+// Duration is a flag value for a time above zero.
 type Duration time.Duration
 
 func (p *Duration) String() string {
@@ -44,10 +43,10 @@ func (p *Duration) String() string {
 	return time.Duration(*p).String()
 }
 
-// Type is what help calls the value.
+// Type returns the placeholder of the value in help.
 func (p *Duration) Type() string { return "DURATION" }
 
-// Set takes a time.
+// Set accepts what time.ParseDuration does, above zero.
 func (p *Duration) Set(s string) error {
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 {
@@ -57,7 +56,7 @@ func (p *Duration) Set(s string) error {
 	return nil
 }
 
-// shardFlag is a flag of the form I/N.
+// shardFlag has the form I/N.
 type shardFlag eval.Shard
 
 func (f *shardFlag) String() string { return eval.Shard(*f).String() }
@@ -71,15 +70,15 @@ func (f *shardFlag) Set(s string) error {
 	return nil
 }
 
-// Vars is a flag of the form K=V.
+// Vars is a flag value of the form NAME=VALUE, for a flag that can be repeated.
 type Vars map[string]string
 
 func (v Vars) String() string { return "" }
 
-// Type is what help calls the value.
+// Type returns the placeholder of the value in help.
 func (v Vars) Type() string { return "NAME=VALUE" }
 
-// Set takes a variable; the last value of one counts.
+// Set adds a variable. A later value of the same variable replaces an earlier one.
 func (v Vars) Set(s string) error {
 	name, value, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
@@ -89,14 +88,14 @@ func (v Vars) Set(s string) error {
 	return nil
 }
 
-// services is a flag of the form NAME.baseUrl=URL.
+// services has the form NAME.baseUrl=URL.
 type services struct{ urls *map[string]string }
 
 func (s *services) String() string { return "" }
 func (s *services) Type() string   { return "NAME.baseUrl=URL" }
 func (s *services) Set(text string) error {
 	key, url, ok := strings.Cut(text, "=")
-	dot := strings.LastIndexByte(key, '.') // names may have dots
+	dot := strings.LastIndexByte(key, '.') // names may contain dots
 	if !ok || dot <= 0 || url == "" {
 		return fmt.Errorf("write it as NAME.baseUrl=URL")
 	}
@@ -110,7 +109,7 @@ func (s *services) Set(text string) error {
 	return nil
 }
 
-// allow is a flag for what an untrusted suite may do.
+// allow checks what --allow may grant to an untrusted suite.
 type allow []string
 
 func (a *allow) String() string { return strings.Join(*a, ",") }
@@ -128,7 +127,7 @@ func Positive(fs *pflag.FlagSet, p *int, name, usage string) {
 	fs.Var(&boundedInt{p, math.MaxInt32}, name, usage)
 }
 
-// boundedInt is a flag for a whole number from 1 to most.
+// boundedInt accepts whole numbers from 1 to most.
 type boundedInt struct {
 	p    *int
 	most int
@@ -153,7 +152,7 @@ func (b *boundedInt) Set(s string) error {
 	return nil
 }
 
-// jsonFormat is --json, written as a format.
+// jsonFormat accepts table and json for -o, and sets the value of --json.
 type jsonFormat bool
 
 func (j *jsonFormat) String() string { return "" }
@@ -166,7 +165,7 @@ func (j *jsonFormat) Set(s string) error {
 	return nil
 }
 
-// failFast is a flag that makes 1 the limit of failures.
+// failFast sets the limit of failures to 1.
 type failFast int
 
 func (f *failFast) String() string   { return strconv.FormatBool(*f == 1) }
@@ -184,7 +183,7 @@ func (f *failFast) Set(s string) error {
 	return nil
 }
 
-// share is a flag of a number between 0 and 1, both left out.
+// share is a number between 0 and 1, exclusive.
 type share float64
 
 func (s *share) String() string {
@@ -203,7 +202,7 @@ func (s *share) Set(text string) error {
 	return nil
 }
 
-// errorRate is a flag of how often a verdict may be wrong.
+// errorRate is the share of verdicts that may be wrong.
 type errorRate float64
 
 func (r *errorRate) String() string { return (*share)(r).String() }
@@ -221,7 +220,7 @@ func (r *errorRate) Set(text string) error {
 	return nil
 }
 
-// optionalShare is a flag of a number from 0 to 1 that may not be given at all.
+// optionalShare is a number from 0 to 1. Its nil distinguishes a flag that was not given from 0.
 type optionalShare struct{ value **float64 }
 
 func (s *optionalShare) String() string {
@@ -240,15 +239,15 @@ func (s *optionalShare) Set(text string) error {
 	return nil
 }
 
-// Age is a flag for a time above zero, which may be in days or weeks.
+// Age is a flag value for a time above zero, also in days or weeks.
 type Age time.Duration
 
 func (a *Age) String() string { return (*Duration)(a).String() }
 
-// Type is what help calls the value.
+// Type returns the placeholder of the value in help.
 func (a *Age) Type() string { return "AGE" }
 
-// Set takes a time.
+// Set accepts numbers of days and weeks, such as 7d and 2w, and what Duration accepts.
 func (a *Age) Set(s string) error {
 	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		number, ok := strings.CutSuffix(s, unit)
@@ -264,10 +263,9 @@ func (a *Age) Set(s string) error {
 	return nil
 }
 
-// maxAge bounds an age in its unit, so that no number overflows.
+// maxAge bounds an age in its unit, so that its time cannot overflow.
 const maxAge = 10_000
 
-// race is a flag for the metric on which arms race.
 type race string
 
 func (r *race) String() string { return string(*r) }

@@ -57,7 +57,6 @@ func NewBreaker(cfg BreakerConfig) *Breaker {
 	return &Breaker{cfg: cfg, circuits: map[string]*circuit{}}
 }
 
-// of is the circuit of a model.
 func (b *Breaker) of(model string) *circuit {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,7 +68,7 @@ func (b *Breaker) of(model string) *circuit {
 	return c
 }
 
-// Protect puts every attempt of next behind the breaker.
+// Protect guards every attempt of next with the breaker.
 func (b *Breaker) Protect(next Service) Service { return protected{next, b} }
 
 type protected struct {

@@ -101,8 +101,8 @@ func (d deadline) explain(err error) error {
 	return err
 }
 
-// pause waits for d, or for a change where a channel is given; with neither it does not wait. It is false when the run
-// ends meanwhile.
+// pause waits for d, or for a change if a channel is given; with neither it does not wait. It returns false
+// if the run ends first.
 func pause(ctx context.Context, stop <-chan struct{}, d time.Duration, changed <-chan struct{}) bool {
 	if d <= 0 && changed == nil {
 		return true

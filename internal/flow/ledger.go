@@ -26,7 +26,7 @@ type LedgerConfig struct {
 	Stop <-chan struct{}
 	// Waits shows which calls wait. Optional.
 	Waits *Waits
-	// Spent is what a resumed run spent earlier.
+	// Spent is the spend of earlier sessions of a resumed run.
 	Spent eval.Spent
 	// Shared is the ledger of several processes. Optional.
 	Shared Shared
@@ -164,8 +164,8 @@ func (l *Ledger) price(model string, u *eval.Usage) amount {
 	return amount{max(1, u.TotalTokens, u.PromptTokens+u.OutputTokens), l.cfg.Prices.Of(model, u)}
 }
 
-// acquire takes a slot when a call of at most this cost can be made, and counts it. The error is of kind budget when
-// it never can, of kind canceled when the run ends meanwhile.
+// acquire takes a slot when a call of at most this cost can be made, and counts it. The error is of kind
+// budget if it never can, and of kind canceled if the run ends first.
 func (l *Ledger) acquire(ctx context.Context, to peer, timing *eval.Timing, cost amount) (*entry, error) {
 	return l.admit(ctx, to, timing, cost, true)
 }
@@ -270,7 +270,7 @@ func (l *Ledger) pacedTry(ctx context.Context, to peer, meters []*meter, cost am
 	return l.try(to, meters, cost)
 }
 
-// enter takes a slot, when one is free; false when the run ends meanwhile.
+// enter takes a slot when one is free. It returns false if the run ends first.
 func (l *Ledger) enter(ctx context.Context, slots chan struct{}) bool {
 	if slots == nil {
 		return true
@@ -306,7 +306,8 @@ func (l *Ledger) await(ctx context.Context, r room) error {
 	return nil
 }
 
-// takeSlot takes a slot of the service, and then one of all, which others may use meanwhile; false when the run ends.
+// takeSlot takes a slot of the service, and then one of all. Others may use the latter until then. It
+// returns false if the run ends first.
 func (l *Ledger) takeSlot(ctx context.Context, to peer) bool {
 	own := l.shares[to.service]
 	if !l.enter(ctx, own) {
@@ -343,7 +344,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// paced waits until the meter lets the next call through; false when the run ends meanwhile.
+// paced waits until the meter allows the next call. It returns false if the run ends first.
 func (l *Ledger) paced(ctx context.Context, m *meter) bool {
 	if m.interval == 0 {
 		return true
@@ -418,7 +419,7 @@ func (l *Ledger) written(now time.Time, to peer, cost amount, local bool) error 
 	return nil
 }
 
-// settle books what a call has cost and gives back the rest of its reservation.
+// settle records the actual cost of a call and returns the rest of its reservation.
 func (l *Ledger) settle(held *entry, cost amount) {
 	if held.shared != nil {
 		held.shared.Settle(cost.tokens, cost.money, held.pause)
@@ -431,14 +432,14 @@ func (l *Ledger) settle(held *entry, cost amount) {
 		m.inWindow += cost.tokens - held.tokens
 	}
 	held.tokens = cost.tokens
-	if l.waiters > 0 { // mostly there is no waiter
+	if l.waiters > 0 { // usually none
 		close(l.changed)
 		l.changed = make(chan struct{})
 	}
 }
 
-// sleep waits for d, or for a change when d is 0 or a channel is given; false when the run
-// ends meanwhile.
+// sleep waits for d, or for a change if d is 0 or a channel is given. It returns false if the run ends
+// first.
 func (l *Ledger) sleep(ctx context.Context, why string, d time.Duration, changed <-chan struct{}) bool {
 	if d <= 0 && changed == nil {
 		return true

@@ -52,7 +52,7 @@ func newMeter(r Rates) *meter {
 	return m
 }
 
-// recall takes up a call that was made by an earlier process.
+// recall counts a call that an earlier process made.
 func (m *meter) recall(at time.Time, tokens int) {
 	if next := at.Add(m.interval); m.interval > 0 && next.After(m.next) {
 		m.next = next
@@ -69,7 +69,7 @@ type entry struct {
 	at       time.Time
 	reserved amount
 	tokens   int
-	meters   []*meter      // in whose windows it is
+	meters   []*meter      // the meters whose windows include it
 	shared   Granted       // by the ledger of several processes; nil without one
 	pause    time.Duration // that the service wants
 }

@@ -39,7 +39,7 @@ func miss(format string, args ...any) error {
 	return &eval.Error{Kind: eval.KindReplayMiss, Permanent: true, Unsent: true, Message: fmt.Sprintf(format, args...)}
 }
 
-// CountTokens estimates where there is no service: no limit depends on it then.
+// CountTokens estimates, because there is no service to count. No limit depends on the number in a replay.
 func (r *replay) CountTokens(ctx context.Context, call *eval.Call) (int, error) {
 	if r.next != nil && r.store.Answer(call.TrialID) == nil {
 		return r.next.CountTokens(ctx, call)

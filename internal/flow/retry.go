@@ -65,7 +65,7 @@ func (q *RetryQuota) take(e *eval.Error) bool {
 	return true
 }
 
-// give puts back what an answer is worth that needed no retry.
+// give returns to the quota what a success without retries earns.
 func (q *RetryQuota) give() {
 	if q == nil {
 		return
@@ -208,7 +208,7 @@ func backoff(n int, least time.Duration) time.Duration {
 	return wait
 }
 
-// sleep waits, and counts the wait; false when the run ends meanwhile.
+// sleep waits and counts the wait. It returns false if the run ends first.
 func (r retry) sleep(ctx context.Context, timing *eval.Timing, d time.Duration) bool {
 	started := time.Now()
 	defer func() { timing.QueuedMs += eval.Milliseconds(time.Since(started)) }()

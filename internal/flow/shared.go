@@ -9,8 +9,8 @@ import (
 
 // Shared is a ledger whose limits several processes keep together.
 type Shared interface {
-	// Grant waits until a call may be sent. The error is an *eval.Error: of kind budget when it never may, of kind
-	// canceled when the run ends meanwhile.
+	// Grant waits until a call may be sent. The error is an *eval.Error: of kind budget if it never may,
+	// and of kind canceled if the run ends first.
 	Grant(ctx context.Context, call Claim) (Granted, error)
 	// LimitsTokens reports whether it matters how many tokens a call costs.
 	LimitsTokens() bool
@@ -27,7 +27,7 @@ type Claim struct {
 
 // Granted is a call that may be sent.
 type Granted interface {
-	// Settle says what the call has cost, and how long the service wants no further ones.
+	// Settle reports the cost of the call, and how long the service wants no further calls.
 	Settle(tokens int, money float64, retryAfter time.Duration)
 	// Return says that the call was not sent.
 	Return()
@@ -50,7 +50,7 @@ func (l *Ledger) granted(ctx context.Context, to peer, calls int, cost amount) (
 	return l.cfg.Shared.Grant(ctx, Claim{to.service, to.model, calls, cost.tokens, cost.money})
 }
 
-// undo takes a call out of the books that was not sent.
+// undo removes a call that was not sent.
 func (l *Ledger) undo(held *entry) {
 	l.settle(held, amount{})
 	l.mu.Lock()

@@ -1,4 +1,5 @@
-// Package forecast says what a plan would send, how long that takes at the limits that are set, and what it may cost.
+// Package forecast estimates what a plan would send, how long it takes within the limits, and what it may
+// cost.
 package forecast
 
 import (
@@ -19,66 +20,67 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Forecast is what a plan would send.
+// Forecast is the estimate for a plan.
 type Forecast struct {
 	Trials            int           `json:"trials"`
 	Arms              []ArmForecast `json:"arms"`
 	CountCalls        int           `json:"countCalls"`
-	GenerateCalls     int           `json:"generateCalls"`      // of models, at least: a live chat takes one for each turn
-	MostGenerateCalls int           `json:"mostGenerateCalls"`  // at most: a tool loop may take all of its steps
+	GenerateCalls     int           `json:"generateCalls"`      // of models, at least: a live chat makes one per turn
+	MostGenerateCalls int           `json:"mostGenerateCalls"`  // at most: a tool loop may use all its steps
 	AppCalls          int           `json:"appCalls,omitempty"` // of applications
-	EmbedCalls        int           `json:"embedCalls"`         // at least: batches that are full
-	JudgeCalls        int           `json:"judgeCalls"`         // at most, malformed replies aside: equal questions are sent once
-	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers as long as they may be; 0: not known, or none
-	MaxCalls          int           `json:"maxCalls"`           // every attempt of every call
+	EmbedCalls        int           `json:"embedCalls"`         // at least, with full batches
+	JudgeCalls        int           `json:"judgeCalls"`         // at most, without retries of malformed replies; equal questions are sent once
+	JudgeTokens       int           `json:"judgeTokens"`        // at most, with answers of maximum length; 0: unknown or none
+	MaxCalls          int           `json:"maxCalls"`           // all attempts of all calls
 	PromptTokens      int           `json:"promptTokens"`       // estimated for applications
-	ReplyTokens       int           `json:"replyTokens"`        // at most: what later calls are sent again, with the replies
-	EmbedTokens       int           `json:"embedTokens"`        // at most: the texts compared with, and answers as long as they may be
-	MaxOutputTokens   int           `json:"maxOutputTokens"`    // of models; 0: not known
+	ReplyTokens       int           `json:"replyTokens"`        // at most: replies that later calls send again
+	EmbedTokens       int           `json:"embedTokens"`        // at most: reference texts, and answers of maximum length
+	MaxOutputTokens   int           `json:"maxOutputTokens"`    // of models; 0: unknown
 	Counted           bool          `json:"counted"`
 	Concurrency       int           `json:"concurrency"`
 	LeastCost         float64       `json:"leastCost"` // of the prompts; 0 without a price list
-	MostCost          float64       `json:"mostCost"`  // with every answer and every judge's reply as long as it may be, embeddings left out
+	MostCost          float64       `json:"mostCost"`  // with answers and judges' replies of maximum length, without embeddings
 	Currency          string        `json:"currency,omitempty"`
-	LeastTime         time.Duration `json:"leastTimeNs"` // what the rates allow, those of services and models too; 0 when none is set
-	MostTime          time.Duration `json:"mostTimeNs"`  // with all possible calls, and answers as long as they may be; 0: does not differ
+	LeastTime         time.Duration `json:"leastTimeNs"` // by the rates, including those of services and models; 0 if there are none
+	MostTime          time.Duration `json:"mostTimeNs"`  // with all possible calls and answers of maximum length; 0: the same
 	Problems          []string      `json:"problems"`
 	Gates             []GateOutlook `json:"gates,omitempty"` // of suites that compare with a baseline
-	// Races are the races of arms. With a race, the numbers above are upper bounds.
+	// Races are the races of arms. They make the numbers above upper bounds.
 	Races []verdict.RaceOutlook `json:"races,omitempty"`
 }
 
-// ArmForecast is the part of one arm.
+// ArmForecast is the share of one arm.
 type ArmForecast struct {
 	Suite           string `json:"suite"`
 	Arm             string `json:"arm"`
 	Model           string `json:"model"`
-	App             string `json:"app,omitempty"` // what an application is, in words; the model is "" then
+	App             string `json:"app,omitempty"` // description of an application; then Model is ""
 	APIVersion      string `json:"apiVersion"`
-	Service         string `json:"service,omitempty"` // the name of the model's service, "" for the unnamed one
+	Service         string `json:"service,omitempty"` // name of the model's service, "" for the unnamed one
 	Stream          bool   `json:"stream"`
-	Estimated       bool   `json:"estimated,omitempty"` // the prompts of other arms are counted, and this service cannot count
+	Estimated       bool   `json:"estimated,omitempty"` // this service cannot count tokens, although others can
 	Trials          int    `json:"trials"`
-	Calls           int    `json:"calls"`     // to generate, or of the application; at least
+	Calls           int    `json:"calls"`     // to generate, or to the application; at least
 	MostCalls       int    `json:"mostCalls"` // at most: with all steps of tool loops
 	PromptTokens    int    `json:"promptTokens"`
 	ReplyTokens     int    `json:"replyTokens"` // as in Forecast
 	MaxOutputTokens int    `json:"maxOutputTokens"`
 }
 
-// PromptCount is how many tokens one prompt has.
+// PromptCount is the number of tokens in one prompt.
 type PromptCount struct {
 	Suite  string `json:"suite"`
 	Case   string `json:"case"`
 	Arm    string `json:"arm"`
 	Model  string `json:"model"`
 	Tokens int    `json:"tokens"`
-	// Estimated says that no token was counted: the prompt goes to an application, or to a service that cannot count.
+	// Estimated means that nothing counted the tokens: the prompt goes to an application, or to a service
+	// that cannot count.
 	Estimated bool   `json:"estimated,omitempty"`
 	Name      string `json:"-"` // of the trial, for people
 }
 
-// GateOutlook is the expected result of an arm's gate, and the number of cases that it takes.
+// GateOutlook is the expected result of an arm's gate, and the number of cases that it needs.
 type GateOutlook struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
@@ -87,16 +89,16 @@ type GateOutlook struct {
 	StopEarly bool                   `json:"stopEarly"`
 	Trials    int                    `json:"trials"`
 	Calls     int                    `json:"calls"`  // to generate
-	Tokens    int                    `json:"tokens"` // of prompts and answers at their longest
+	Tokens    int                    `json:"tokens"` // of prompts and of answers of maximum length
 }
 
-// CheckRaces says why the arms of suites cannot race as the options want.
+// CheckRaces returns an error if the arms of a suite cannot race under the options.
 func CheckRaces(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
 	_, err := (&verdict.Checks{Options: o, Dir: in, Plan: plan}).Races(suites)
 	return err
 }
 
-// Outlooks adds, for each suite whose gate has a baseline, what it takes and what it can show.
+// Outlooks adds, for each suite whose gate has a baseline, what its comparison costs and can show.
 func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
 	checks := &verdict.Checks{Options: o, Dir: in, Plan: plan}
 	var err error
@@ -115,7 +117,7 @@ func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, s
 	return nil
 }
 
-// gateOf adds what both sides of a comparison take.
+// gateOf adds up both sides of a comparison.
 func (f *Forecast) gateOf(arm *verdict.ArmOutlook) GateOutlook {
 	g := GateOutlook{Suite: arm.Suite, Arm: arm.Arm, StopEarly: arm.StopEarly, Outlook: arm.Outlook, Ratios: arm.Ratios}
 	for _, a := range f.Arms {
@@ -128,8 +130,8 @@ func (f *Forecast) gateOf(arm *verdict.ArmOutlook) GateOutlook {
 	return g
 }
 
-// CountPrompts reports how many tokens the prompt of each case on each arm has, and returns those of all trials,
-// repeats included.
+// CountPrompts reports the tokens in the prompt of each case on each arm. It returns their sum over all
+// trials, repeats included.
 func CountPrompts(
 	ctx context.Context, plan *runner.Plan, counter runner.TokenCounter, report func(PromptCount) error,
 ) (total int, err error) {
@@ -146,8 +148,8 @@ func CountPrompts(
 	return total, err
 }
 
-// eachPrompt yields each trial with the tokens of its prompt, or of the prompts of all turns of a live chat. Each
-// distinct prompt of a model is counted once; first says that it was counted for this trial.
+// eachPrompt yields each trial with the tokens of its prompt, or of the prompts of all turns in a live
+// chat. It counts each distinct prompt of a model once; first is set for the trial that caused the count.
 func eachPrompt(
 	ctx context.Context,
 	plan *runner.Plan,
@@ -178,8 +180,8 @@ func eachPrompt(
 	return nil
 }
 
-// countOne counts the prompt of a trial. In a live chat all later turns send each turn again, and the system text and
-// the tools with it. The replies in between are not known yet and left out.
+// countOne counts the prompt of a trial. In a live chat, each later turn sends the earlier ones again, with
+// the system text and the tools. It leaves out the replies between them, which are not known yet.
 func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planned) (int, error) {
 	count := func(r eval.Request) (int, error) {
 		if counter == nil || !t.CanCountTokens() {
@@ -193,7 +195,7 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 	sum := 0
 	for i := range t.Request.Contents {
 		one := t.Request
-		if one.Contents = t.Request.Contents[i : i+1]; i > 0 { // what goes with every call is counted with the first turn
+		if one.Contents = t.Request.Contents[i : i+1]; i > 0 { // system text and tools count with the first turn
 			one.System = ""
 			one.Tools = nil
 			one.ToolChoice = nil
@@ -207,7 +209,7 @@ func countOne(ctx context.Context, counter runner.TokenCounter, t *runner.Planne
 	return sum, nil
 }
 
-// New adds up a plan within limits. prices may be nil; without a counter tokens are estimated.
+// New estimates a plan within limits. prices may be nil. Without a counter it estimates tokens.
 func New(
 	ctx context.Context, plan *runner.Plan, limits *suite.Limits, prices *pricing.PriceList, counter runner.TokenCounter,
 ) (*Forecast, error) {
@@ -232,14 +234,14 @@ type sums struct {
 	arms     map[armKey]*ArmForecast
 	loads    map[runner.ModelRef]load
 	embedded map[runner.EmbeddingModel]*embedded
-	steps    int  // calls that count tokens, of steps that tool loops may take
-	unknown  bool // how long some answer may be
-	unjudged bool // what judging some answer may take
+	steps    int  // calls to count tokens for possible steps of tool loops
+	unknown  bool // the length of some answer is unknown
+	unjudged bool // the cost of judging some answer is unknown
 }
 
-// embedded are the texts that one model embeds.
+// embedded has the texts that one model embeds.
 type embedded struct {
-	texts   map[string]bool // that answers are compared with
+	texts   map[string]bool // reference texts
 	answers int
 	tokens  int // at most
 }
@@ -276,7 +278,7 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 	}
 	turns, most := t.Request.Turns(), t.MaxCalls()
 	output, replies := t.OutputLimit()*most, t.OutputLimit()*most*(most-1)/2
-	if most > turns { // steps are sent the whole prompt again; what results hold is not known
+	if most > turns { // each step sends the prompt again; the size of results is unknown
 		replies += (most - turns) * estimate.Request(&t.Request)
 	}
 	a.Trials++
@@ -291,7 +293,7 @@ func (s *sums) generating(t *runner.Planned, tokens int) {
 	s.take(modelOf(t), load{turns, most, tokens, tokens + replies + output})
 }
 
-// modelOf is the model under test in a trial; both names are "" for an application.
+// modelOf returns the model of a trial, the zero value for an application.
 func modelOf(t *runner.Planned) runner.ModelRef {
 	return runner.ModelRef{Service: t.Request.Service, Model: t.Model}
 }
@@ -303,20 +305,19 @@ func (s *sums) counting(t *runner.Planned, first bool) {
 	steps := t.MaxCalls() - turns
 	calls, more := 0, 0
 	if t.MustCount(s.within.CountTokens, matter) {
-		calls, more = turns-1, steps // later turns of a live chat are not alike
+		calls, more = turns-1, steps // later turns of a live chat differ
 		if first {
 			calls++
 		}
 	}
 	if matter && s.within.CountTokens != suite.CountNever && t.CanCountTokens() {
-		calls, more = calls+turns, more+steps // of the answers
+		calls, more = calls+turns, more+steps // for the answers
 	}
 	s.CountCalls += calls
 	s.steps += more
 	s.take(modelOf(t), load{calls: calls, mostCalls: calls + more})
 }
 
-// embedding adds the texts to embed.
 func (s *sums) embedding(t *runner.Planned) {
 	references := t.References()
 	if len(references) == 0 {
@@ -337,7 +338,7 @@ func (s *sums) embedding(t *runner.Planned) {
 	}
 }
 
-// whole adds up the arms. An arm of the plan may have no trial in a shard.
+// whole adds up the arms. In a shard, an arm of the plan may have no trial.
 func (s *sums) whole() *Forecast {
 	f := &s.Forecast
 	for _, planned := range s.plan.Arms() {
@@ -345,13 +346,13 @@ func (s *sums) whole() *Forecast {
 			f.arm(a, planned.Target, s.within.Attempts)
 		}
 	}
-	if s.unknown { // a part of a sum is no sum
+	if s.unknown { // a part of the sum would mislead
 		f.MaxOutputTokens = 0
 	}
 	if s.unjudged {
 		f.JudgeTokens = 0
 	}
-	// At most each text is embedded by itself, and each judge called again.
+	// The maximum assumes that each text is embedded alone, and each judge called twice.
 	f.MaxCalls += (f.CountCalls + s.steps + s.embeddings() + 2*f.JudgeCalls) * s.within.Attempts
 	if s.prices != nil {
 		f.Currency = s.prices.Currency
@@ -361,7 +362,7 @@ func (s *sums) whole() *Forecast {
 	return f
 }
 
-// arm adds an arm, whose calls are sent so often at most where its target does not say.
+// arm adds the calls of an arm. attempts applies unless its target sets its own.
 func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 	if target.App != nil {
 		a.App = target.App.String()
@@ -378,7 +379,7 @@ func (f *Forecast) arm(a *ArmForecast, target *suite.Target, attempts int) {
 	f.MaxOutputTokens += a.MaxOutputTokens
 }
 
-// judging adds what judging an answer takes.
+// judging adds the cost of judging an answer.
 func (s *sums) judging(all []runner.JudgeCost) {
 	for _, j := range all {
 		s.JudgeCalls += j.Calls
@@ -389,11 +390,11 @@ func (s *sums) judging(all []runner.JudgeCost) {
 	}
 }
 
-// calls is how many calls there are at least.
+// calls returns the lowest number of calls.
 func (f *Forecast) calls() int { return f.GenerateCalls + f.AppCalls + f.CountCalls + f.EmbedCalls }
 
-// budgets compares the forecast with budgets. Steps of tool loops may take this number of additional calls that count
-// tokens.
+// budgets compares the forecast with budgets. steps is the number of additional token counts for steps of
+// tool loops.
 func (f *Forecast) budgets(l *suite.Limits, steps int) {
 	tokens := f.PromptTokens + f.ReplyTokens + f.MaxOutputTokens + f.EmbedTokens + f.JudgeTokens
 	if l.BudgetCalls > 0 && f.calls() > l.BudgetCalls {

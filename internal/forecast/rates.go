@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// load is what calls take of the rates that count them: at least, and at most where answers are as long as they may be and no two
-// alike.
+// load is the demand of calls on the rates that count them. The upper bounds assume answers of maximum
+// length and no two equal calls.
 type load struct{ calls, mostCalls, tokens, mostTokens int }
 
 // plus is the sum of two loads.

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// request is what is written of the trials of a case on an arm.
+// request is what a forecast shows about the trials of a case on an arm.
 type request struct {
 	Suite      string        `json:"suite"`
 	Case       string        `json:"case"`

@@ -19,16 +19,16 @@ import (
 const (
 	pageSize  = 100
 	maxReply  = 32 << 20 // bytes of a page of comments
-	maxReason = 300      // code points of what a refusal says
+	maxReason = 300      // code points of a refusal's message
 	timeout   = 30 * time.Second
 )
 
-// client sends requests to a forge. A request is not repeated: the next run of the job edits the same comment.
+// client sends requests to a forge, without retries: the next run of the job edits the same comment.
 type client struct {
 	base   string // without a slash at the end
 	header http.Header
 	http   http.Client
-	advice string // for a token that may not write
+	advice string // for a token without write access
 }
 
 func newClient(base string, header http.Header, advice string) (client, error) {
@@ -39,12 +39,12 @@ func newClient(base string, header http.Header, advice string) (client, error) {
 	header.Set("User-Agent", "evalrun")
 	c := client{base: strings.TrimRight(base, "/"), header: header, advice: advice}
 	c.http.Timeout = timeout
-	// a redirect could take the token elsewhere
+	// a redirect could send the token elsewhere
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return c, nil
 }
 
-// refused is a reply with a status that says no.
+// refused is an error status.
 type refused struct {
 	status int
 	err    error
@@ -53,7 +53,7 @@ type refused struct {
 func (r *refused) Error() string { return r.err.Error() }
 func (r *refused) Unwrap() error { return r.err }
 
-// isRefused reports whether an error is a reply with one of these statuses.
+// isRefused reports whether an error is a reply with one of the statuses.
 func isRefused(err error, statuses ...int) bool {
 	var r *refused
 	if !errors.As(err, &r) {
@@ -67,7 +67,7 @@ func isRefused(err error, statuses ...int) bool {
 	return false
 }
 
-// call sends a request, with in as its JSON body unless it is nil, and decodes the reply into out.
+// call sends a request and decodes the reply into out. in is the JSON body; nil for none.
 func (c *client) call(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -89,7 +89,7 @@ func (c *client) call(ctx context.Context, method, path string, in, out any) err
 	if err != nil {
 		return exit.Incomplete("the forge does not answer: %w", err)
 	}
-	defer reply.Body.Close() //nolint:errcheck // it was only read
+	defer reply.Body.Close() //nolint:errcheck // only read
 	data, err := io.ReadAll(io.LimitReader(reply.Body, maxReply+1))
 	switch {
 	case err != nil:
@@ -105,7 +105,7 @@ func (c *client) call(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// refusal is the error of a status, with what the forge says and what to do.
+// refusal returns an error with the forge's message and advice.
 func (c *client) refusal(method, path string, status int, data []byte) error {
 	var why struct{ Message, Error any }
 	said := ""

@@ -1,7 +1,9 @@
-// Package forge shows a run where its change is reviewed: as one comment of a GitHub pull request or GitLab merge
-// request, or as one issue of the project. It finds its own comment or issue again by a marker, and edits it in place.
+// Package forge posts a run where its change is reviewed: as one comment on a GitHub pull request or GitLab
+// merge request, or as one issue of the project. It finds its own comment or issue by a marker, and edits
+// it in place.
 //
-// It calls two small REST services itself: their client libraries would add more to the program than all clients of models.
+// It calls the REST APIs itself, because the client libraries would add more to the program than all
+// clients of models.
 package forge
 
 import (
@@ -12,21 +14,22 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// Forge is GitHub or GitLab, with a project and a token.
+// Forge is a project on GitHub or GitLab, with a token.
 type Forge struct {
 	api api
 }
 
-// api is what a forge can do with the notes of one thread, and with issues.
+// api has the requests that GitHub and GitLab implement differently.
 type api interface {
-	// viewer is the login of the token's owner, "" for a token of no person.
+	// viewer returns the login of the token's owner, "" if the token belongs to no person.
 	viewer(ctx context.Context) (string, error)
-	// thread is the number of the pull or merge request that this job is about.
+	// thread returns the number of the pull or merge request of this job.
 	thread(ctx context.Context) (int, error)
-	// notes yields the comments of a thread, issues those of the project that are open, a page at a time until one is empty.
+	// notes returns a page of the comments on a thread, and issues a page of the project's open issues.
+	// Callers stop at an empty page.
 	notes(ctx context.Context, thread, page int) ([]note, error)
 	issues(ctx context.Context, page int) ([]note, error)
-	// add and edit write a comment, open and change an issue. Each returns its web page.
+	// add and edit write a comment; open and change write an issue. Each returns its web page.
 	add(ctx context.Context, thread int, body string) (page string, err error)
 	edit(ctx context.Context, thread int, id int64, body string) (page string, err error)
 	open(ctx context.Context, title, body string) (page string, err error)
@@ -41,7 +44,8 @@ type note struct {
 	body   string
 }
 
-// Find finds the forge of a CI job in its environment. It is an error when there is none, or no token.
+// Find returns the forge of a CI job, from its environment. It returns an error outside a job, or without a
+// token.
 func Find(getenv func(string) string) (*Forge, error) {
 	switch {
 	case getenv("GITHUB_REPOSITORY") != "":
@@ -55,13 +59,14 @@ func Find(getenv func(string) string) (*Forge, error) {
 		"`evalrun report RUN -o markdown` prints the comment")
 }
 
-// Posted is what became of a comment or an issue.
+// Posted is the result of posting a comment or an issue.
 type Posted struct {
-	Did  string // "created", "updated", "closed", or "" when nothing was to be done
-	Page string // its web page
+	Did  string // "created", "updated", "closed", or "" if nothing was to be done
+	Page string // address of the comment or issue
 }
 
-// Comment creates or edits the comment whose body begins with a marker, on a pull or merge request; 0 is that of this job.
+// Comment creates or edits the comment that begins with a marker. Number 0 is the pull or merge request of
+// this job.
 func (f *Forge) Comment(ctx context.Context, number int, marker, body string) (Posted, error) {
 	if number == 0 {
 		var err error
@@ -81,8 +86,8 @@ func (f *Forge) Comment(ctx context.Context, number int, marker, body string) (P
 	return Posted{"updated", page}, err
 }
 
-// Issue keeps one issue for a suite that fails: opened by the first run that fails, updated by the next ones, closed by one that
-// passes. A run that passes while no issue is open changes nothing.
+// Issue keeps one issue for a failing suite. The first failing run opens it, later ones update it, and a
+// passing run closes it. A passing run without an open issue does nothing.
 func (f *Forge) Issue(ctx context.Context, marker, title, body string, failing bool) (Posted, error) {
 	old, err := f.own(ctx, marker, func(page int) ([]note, error) { return f.api.issues(ctx, page) })
 	switch {
@@ -101,11 +106,11 @@ func (f *Forge) Issue(ctx context.Context, marker, title, body string, failing b
 	return Posted{"closed", page}, err
 }
 
-// maxPages bounds how far back a marker is looked for: 10,000 comments.
+// maxPages bounds the search for a marker: 10,000 comments.
 const maxPages = 100
 
-// own is the newest note of the token's owner that begins with a marker, nil when there is none. A marker in somebody else's note
-// counts for nothing: anybody can write one.
+// own returns the newest note of the token's owner that begins with a marker, nil if there is none. It
+// ignores markers in notes of others, because anybody can write one.
 func (f *Forge) own(ctx context.Context, marker string, pageOf func(int) ([]note, error)) (*note, error) {
 	me, err := f.api.viewer(ctx)
 	if err != nil {

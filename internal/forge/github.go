@@ -12,14 +12,15 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// gitHub is a repository of GitHub.
+// gitHub implements api for a repository on GitHub.
 type gitHub struct {
 	client
 	repository string // owner/name
 	event      gitHubEvent
 }
 
-// gitHubEvent is what a workflow was started by. A workflow of its own (`workflow_run`) has the head of the first one.
+// gitHubEvent is the event that started a workflow. A `workflow_run` event describes the head of the
+// workflow before it.
 type gitHubEvent struct {
 	PullRequest struct {
 		Number int `json:"number"`
@@ -62,7 +63,7 @@ func newGitHub(getenv func(string) string) (*gitHub, error) {
 	return h, nil
 }
 
-// viewer is the user of the token, "" for the token of a job, which may not read it.
+// viewer returns "" for the token of a job, which may not read its user.
 func (h *gitHub) viewer(ctx context.Context) (string, error) {
 	var user struct{ Login string }
 	err := h.call(ctx, http.MethodGet, "/user", nil, &user)
@@ -72,7 +73,8 @@ func (h *gitHub) viewer(ctx context.Context) (string, error) {
 	return user.Login, err
 }
 
-// thread is the pull request of the event. A fork's is found by its head, since GitHub leaves it out of workflow_run.
+// thread returns the pull request of the event. For forks, GitHub omits it from workflow_run, so thread
+// searches by the head.
 func (h *gitHub) thread(ctx context.Context) (int, error) {
 	if n := h.event.PullRequest.Number; n != 0 {
 		return n, nil
@@ -99,7 +101,7 @@ func (h *gitHub) thread(ctx context.Context) (int, error) {
 
 func (h *gitHub) path(rest string) string { return "/repos/" + h.repository + "/" + rest }
 
-// gitHubNote is a comment or an issue as GitHub sends it.
+// gitHubNote is a comment or an issue in GitHub's API.
 type gitHubNote struct {
 	ID, Number  int64
 	Body        string
@@ -116,7 +118,8 @@ func (h *gitHub) issues(ctx context.Context, page int) ([]note, error) {
 	return h.list(ctx, fmt.Sprintf("issues?state=open&per_page=%d&page=%d", pageSize, page), true)
 }
 
-// list reads a page of comments, or of issues; a pull request among these stays, without a body, so that pages keep their size.
+// list returns a page of comments or issues. GitHub lists pull requests among issues; they stay as notes
+// without a body, so that an empty page is still the last one.
 func (h *gitHub) list(ctx context.Context, path string, issues bool) ([]note, error) {
 	var all []gitHubNote
 	if err := h.call(ctx, http.MethodGet, h.path(path), nil, &all); err != nil {

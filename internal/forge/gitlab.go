@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// gitLab is a project of GitLab.
+// gitLab implements api for a project on GitLab.
 type gitLab struct {
 	client
 	project string
@@ -55,7 +55,7 @@ func (l *gitLab) path(rest string) string {
 	return "/projects/" + url.PathEscape(l.project) + "/" + rest
 }
 
-// gitLabNote is a note or an issue as GitLab sends it.
+// gitLabNote is a note or an issue in GitLab's API.
 type gitLabNote struct {
 	ID, IID     int64
 	Body        string
@@ -95,7 +95,7 @@ func (l *gitLab) edit(ctx context.Context, thread int, id int64, body string) (s
 	return l.writeNote(ctx, http.MethodPut, thread, fmt.Sprintf("/%d", id), body)
 }
 
-// writeNote returns the page of the note, which GitLab does not send.
+// writeNote builds the address of the note, because GitLab does not send it.
 func (l *gitLab) writeNote(ctx context.Context, method string, thread int, id, body string) (string, error) {
 	var n gitLabNote
 	err := l.call(ctx, method, l.path(fmt.Sprintf("merge_requests/%d/notes%s", thread, id)), map[string]string{"body": body}, &n)

@@ -16,7 +16,7 @@ import (
 
 const pageSize = 100
 
-// FakeForge keeps notes. The author of what is written is `robot`, a bot.
+// FakeForge keeps notes in memory. Notes that it receives are by `robot`, a bot.
 type FakeForge struct {
 	*httptest.Server
 	// Pulls is the reply to a search for pull requests.

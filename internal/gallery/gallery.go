@@ -1,5 +1,5 @@
-// Package gallery is what pages of several runs show: the list of runs, their numbers, the courses of their metrics.
-// internal/view serves such pages, and internal/publish writes them as files.
+// Package gallery makes the pages about several runs: the list of runs, their numbers, and the trends of
+// their metrics. internal/view serves such pages, and internal/publish writes them to files.
 package gallery
 
 import (
@@ -16,17 +16,17 @@ import (
 //go:embed html
 var files embed.FS
 
-// Style is what the pages need in addition to page.Style.
+// Style returns the CSS that these pages need in addition to page.Style.
 func Style() string { return asset("gallery.css") }
 
-// Scripts are the parts of the program that draw the list of runs and the trends, for page.Program. They use get, which
-// reads data by its name. runAddress and comparisonsAddress give them addresses by the key of a run, and growing says
-// whether runs may come and grow.
+// Scripts returns the scripts for page.Program that draw the list of runs and the trends. They expect these
+// functions from the caller: get reads data by name, runAddress and comparisonsAddress return addresses,
+// and growing says whether runs may be added.
 func Scripts() []string { return []string{asset("runs.js"), asset("trends.js"), asset("show.js")} }
 
 var shell = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "html/shell.html")) })
 
-// PageSource is what a page is made of, before its program draws it.
+// PageSource is a page before its program draws it.
 type PageSource struct {
 	Name  string // which page the program draws
 	Title string
@@ -35,33 +35,33 @@ type PageSource struct {
 	Links []PageLink
 	Style string // addresses of style and program
 	Code  string
-	// Policy is the content security policy in the page itself; "" when it comes with the answer of a server.
+	// Policy is the content security policy in the page; "" if the server sends it as a header.
 	Policy string
-	// Data is where the blocks of a run are; "" on pages of several runs. For pages that are files: Head is where its head is
-	// when that is elsewhere. Root is where the pages begin.
+	// Data is the address of the blocks of a run; "" on pages about several runs. Head is the address of
+	// the head block if it is elsewhere, and Root that of the site; only pages in files have them.
 	Data, Head, Root string
-	Who              string // labels here; "" where that is not possible
+	Who              string // the person who labels; "" if labels are not possible
 }
 
-// PageLink leads to a page of several runs.
+// PageLink is a link in the navigation.
 type PageLink struct {
 	Name, Title, Address string
 }
 
-// Draw writes the page.
+// Draw writes the page as HTML.
 func (p *PageSource) Draw(w io.Writer) error { return shell().Execute(w, p) }
 
 func asset(name string) string {
 	data, err := files.ReadFile("html/" + name)
-	if err != nil { // it is part of the program
+	if err != nil { // the template is embedded in the program
 		panic(err)
 	}
 	return string(data)
 }
 
-// ListedRun is a run of the list, as its header shows it.
+// ListedRun is a run in the list, as its header describes it.
 type ListedRun struct {
-	Key       string   `json:"key"` // in addresses
+	Key       string   `json:"key"` // its name in addresses
 	ID        string   `json:"id"`
 	Suites    []string `json:"suites"`
 	Marks     []string `json:"marks"` // name, branch and labels
@@ -70,7 +70,7 @@ type ListedRun struct {
 	Planned   int      `json:"planned"` // trials
 }
 
-// NewListedRun reads the header of a run.
+// NewListedRun makes a list entry of the header of a run.
 func NewListedRun(key string, header *eval.Run) ListedRun {
 	r := ListedRun{
 		Key: key, ID: header.ID, Suites: []string{}, Marks: header.Marks(), StartedAt: header.StartedAt, Emulator: header.Emulator,
@@ -82,29 +82,29 @@ func NewListedRun(key string, header *eval.Run) ListedRun {
 	return r
 }
 
-// Title names the suites of the run.
+// Title returns the names of the suites.
 func (r *ListedRun) Title() string { return strings.Join(r.Suites, ", ") }
 
-// RunList is the list of runs with their numbers, for pages that are files.
+// RunList is the data of the list of runs, for pages in files.
 type RunList struct {
 	Runs    []ListedRun           `json:"runs"`
 	Numbers map[string]RunFigures `json:"numbers"` // by key
 }
 
-// RunFigures is a run of the list in numbers.
+// RunFigures has the numbers of a run in the list.
 type RunFigures struct {
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
 	State    string   `json:"state"` // complete, running, interrupted or partial
 	Reason   string   `json:"reason,omitempty"`
-	Exit     *int     `json:"exit"` // of the gate; nil while the run is in progress, and where no gate was applied
+	Exit     *int     `json:"exit"` // of the gate; nil while the run is in progress, or if no gate was applied
 	Problem  string   `json:"problem,omitempty"`
 }
 
-// Unreadable is the summary of a run that cannot be read.
+// Unreadable returns the summary of a run that cannot be read.
 func Unreadable(err error) RunFigures { return RunFigures{State: "partial", Problem: err.Error()} }
 
-// Summarize gives the numbers of a run.
+// Summarize returns the numbers of a run.
 func Summarize(d *journal.Document) RunFigures {
 	out := RunFigures{Counts: d.Summary.Counts, State: "complete"}
 	if rate, ok := d.Summary.PassRate(); ok {

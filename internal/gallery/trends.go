@@ -8,13 +8,13 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much the page of trends shows.
+// Bounds of the page of trends.
 const (
-	trendRuns   = 50  // the newest
-	mostCourses = 500 // a metric on an arm each
+	trendRuns   = 50  // only the newest
+	mostCourses = 500 // one for each metric of an arm
 )
 
-// Course is one metric of an arm from run to run.
+// Course is a metric of an arm over several runs.
 type Course struct {
 	Suite  string       `json:"suite"`
 	Arm    string       `json:"arm"`
@@ -22,10 +22,10 @@ type Course struct {
 	Points []TrendPoint `json:"points"`
 }
 
-// TrendPoint is a metric in one run.
+// TrendPoint is the value of a metric in one run.
 type TrendPoint struct {
 	Run       string      `json:"run"`
-	Key       string      `json:"key,omitempty"` // of a run in the list
+	Key       string      `json:"key,omitempty"` // of the run, if it is in the list
 	StartedAt string      `json:"startedAt"`
 	Commit    string      `json:"commit,omitempty"`
 	Emulator  bool        `json:"emulator"`
@@ -34,41 +34,41 @@ type TrendPoint struct {
 	Interval  *[2]float64 `json:"interval"`
 }
 
-// Trends are the courses of all metrics, gathered from runs.
+// Trends collects the courses of all metrics.
 type Trends struct {
-	keys    map[string]string // of runs, by their ids
-	known   map[string]bool   // runs that were taken up, by their ids
-	commits map[string]string // of those, by their ids
+	keys    map[string]string // of listed runs, by id
+	known   map[string]bool   // ids of the runs that were added
+	commits map[string]string // of these runs, by id
 	courses []*Course
-	more    int // courses that are left out
+	more    int // courses beyond the bound
 }
 
-// NewTrends begins without a run. The keys of listed runs are by their ids.
+// NewTrends returns Trends without runs. keys has the keys of listed runs by id.
 func NewTrends(keys map[string]string) *Trends {
 	return &Trends{keys: keys, known: map[string]bool{}, commits: map[string]string{}, courses: []*Course{}}
 }
 
-// TakeRuns takes up the newest runs that are not known yet, through a history in memory. The list has the newest first,
-// and open opens one of them. Runs that cannot be opened are left out. Runs in progress have no numbers yet, and shards
-// are parts of other runs.
+// TakeRuns adds runs that Take has not added, through a history in memory. ids has the newest run first,
+// and open opens the run with an index. Runs that cannot be opened are skipped. Runs in progress have no
+// numbers yet, and shards are parts of other runs, so both are skipped too.
 func (t *Trends) TakeRuns(ids []string, open func(i int) (*journal.Document, error)) error {
 	store, err := history.InMemory()
 	if err != nil {
 		return err
 	}
-	defer store.Close() //nolint:errcheck // it is gone with it
+	defer store.Close() //nolint:errcheck // in memory only
 	for i, id := range ids[:min(len(ids), trendRuns)] {
 		if t.known[id] {
 			continue
 		}
 		d, err := open(i)
 		if err != nil {
-			continue // the list says so
+			continue // the list shows the problem
 		}
 		if !d.Running {
 			err = store.Summarize(d)
 		}
-		_ = d.Close() // it was only read
+		_ = d.Close() // only read
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (t *Trends) TakeRuns(ids []string, open func(i int) (*journal.Document, err
 	return t.Take(store)
 }
 
-// Take takes up the courses of a history.
+// Take adds the newest runs of a history.
 func (t *Trends) Take(store *history.Store) error {
 	runs, err := store.Runs(history.RunFilter{Limit: trendRuns})
 	if err != nil {
@@ -100,7 +100,6 @@ func (t *Trends) Take(store *history.Store) error {
 	return nil
 }
 
-// arm takes up the courses of one arm.
 func (t *Trends) arm(store *history.Store, suite, arm string) error {
 	named, err := store.Metrics(suite, arm, trendRuns)
 	if err != nil {
@@ -122,7 +121,6 @@ func (t *Trends) arm(store *history.Store, suite, arm string) error {
 	return nil
 }
 
-// add adds points to their course.
 func (t *Trends) add(c *Course, points []history.Point) {
 	at := slices.IndexFunc(t.courses, func(one *Course) bool {
 		return one.Suite == c.Suite && one.Arm == c.Arm && one.Metric == c.Metric
@@ -147,17 +145,17 @@ func (t *Trends) add(c *Course, points []history.Point) {
 	}
 }
 
-// Shown is what the page of trends reads.
+// Shown is the data of the page of trends.
 type Shown struct {
 	Courses []*Course `json:"courses"`
-	More    int       `json:"more"`    // courses that are left out
-	Warning string    `json:"warning"` // why the history was not read
+	More    int       `json:"more"`    // courses beyond the bound
+	Warning string    `json:"warning"` // why the history could not be read
 }
 
-// Shown gives what was taken up. The warning says why a history was not read; "" without one.
+// Shown returns the data. warning says why a history could not be read; "" if it could.
 func (t *Trends) Shown(warning string) Shown { return Shown{t.sorted(), t.more, warning} }
 
-// sorted gives the courses with their newest points, the newest last.
+// sorted keeps the newest points of each course, the newest last.
 func (t *Trends) sorted() []*Course {
 	for _, c := range t.courses {
 		slices.SortStableFunc(c.Points, func(a, b TrendPoint) int {

@@ -13,8 +13,8 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// Head is what a folder has checked out. The zero value is a folder without a repository, or one whose files say
-// nothing.
+// Head is the commit and branch that a folder has checked out. It is zero for a folder without a
+// repository, and when the repository's files cannot be read.
 type Head struct {
 	Commit string // in hexadecimal digits; "" before the first commit
 	Branch string // "" for a commit without a branch
@@ -23,7 +23,7 @@ type Head struct {
 // Repository is the name of the folder, or file, that makes a folder the root of a repository.
 const Repository = ".git"
 
-// Of is what the nearest repository at or above a folder has checked out.
+// Of returns the Head of the nearest repository at or above a folder.
 func Of(dir string) Head {
 	for at, err := filepath.Abs(dir); err == nil; at = filepath.Dir(at) {
 		if info, err := os.Stat(filepath.Join(at, Repository)); err == nil {

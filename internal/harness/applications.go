@@ -39,8 +39,8 @@ type absent struct {
 	refusing
 }
 
-// applications are the targets of the suites that are no models, each with decorators of its own, so that one which is throttled holds
-// up no other.
+// applications returns the targets that are applications, each with separate decorators, so that a
+// throttled one does not delay the others.
 func (s *Session) applications() map[app.RequestMaker]flow.Service {
 	out := map[app.RequestMaker]flow.Service{}
 	for name, t := range s.NamedTargets {
@@ -111,7 +111,8 @@ func (s *Session) program(p *suite.Program) attempter {
 	})
 }
 
-// reader reads answers of applications that were not sent for. It is nil where all answers are given as they are to be judged.
+// reader returns the function that reads given answers of applications. It is nil if all answers are given
+// in their final form.
 func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Response, error) {
 	if s.Flags.Answers != "" {
 		return nil

@@ -88,7 +88,6 @@ func (s *Session) reasonOf(name string, e *eval.Error) string {
 	return who + ": " + e.Error()
 }
 
-// linkOf is the link to a service.
 func (s *Session) linkOf(name string) link {
 	if one, ok := s.links[name]; ok {
 		return one

@@ -51,7 +51,7 @@ func (s *Session) Embed(ctx context.Context, model string, texts []job.Text) ite
 	}
 }
 
-// checkTexts compares the texts with what the model takes, as its metadata say it.
+// checkTexts compares the texts with the limits in the model's metadata.
 func (s *Session) checkTexts(ctx context.Context, model string, texts []job.Text) error {
 	m, err := s.service.Model(ctx, s.Settings.Service.APIVersion, model)
 	switch e := eval.AsError(err); {

@@ -62,7 +62,6 @@ func (s *Session) checkServices() error {
 	return nil
 }
 
-// named is the link to a named service.
 type named struct {
 	dialect.Speaker
 	of *job.Named

@@ -62,7 +62,8 @@ func (s *Session) openOrigin() (*origin, error) {
 	return o, nil
 }
 
-// admit wants a run that has ended, is as it was written, and is the user's own or does nothing that needs trust.
+// admit accepts a run that has ended and whose file is unchanged. The run must be the user's own, or must
+// not need trust.
 func (s *Session) admit(o *origin) error {
 	if o.doc.Running {
 		return exit.BadInput("%s is still in progress: rescore it when it finishes", s.Flags.Rescore)

@@ -60,7 +60,7 @@ func (todo *Todo) failed(t *runner.Planned) bool {
 	return ok && k.Outcome == eval.Err
 }
 
-// Resume does what is left of a run. It returns when there is no more to send, or a signal ended it.
+// Resume finishes a run. It returns when nothing is left to send, or when a signal ended it.
 func (s *Session) Resume(ctx context.Context, todo *Todo, progress Progress, signals <-chan os.Signal) error {
 	r, plan := todo.of, todo.plan
 	removeCheckouts, err := s.CheckOut()
@@ -129,7 +129,7 @@ func (p *resumedProgress) Done(r *eval.Result, spent eval.Spent) {
 	p.Progress.Done(r, spent)
 }
 
-// moved warns of models that are no longer the ones with which the run began.
+// moved warns about models that have changed since the run began.
 func (s *Session) moved(before, now []eval.Model) {
 	for _, m := range now {
 		for _, b := range before {

@@ -14,7 +14,7 @@ type retries struct {
 	named  []string     // peers that let a run wait before it begins
 }
 
-// phase is how far a session is.
+// phase is the progress of a session.
 type phase int
 
 const (
@@ -23,7 +23,6 @@ const (
 	running                // each retry is reported
 )
 
-// enter begins a phase.
 func (r *retries) enter(p phase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

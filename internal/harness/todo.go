@@ -15,7 +15,7 @@ import (
 type Todo struct {
 	Send    int      // trials to run
 	Judge   int      // recorded answers that only have to be judged again
-	Settled int      // trials that stay as they are
+	Settled int      // trials that stay unchanged
 	Dropped []string // recorded trials, by case and arm, that the plan does not have any more
 	Twice   int      // calls that were under way when the run was killed: they may be made and paid again
 
@@ -26,7 +26,7 @@ type Todo struct {
 	counts eval.Counts
 }
 
-// NewTodo says what is left to do of a run, whose job has this plan.
+// NewTodo returns what a run still has to do. plan is the plan of the run's job.
 func NewTodo(r *job.Resumption, plan *runner.Plan) (*Todo, error) {
 	todo := Todo{of: r, doc: r.SoFar(), plan: plan}
 	met := make([]bool, todo.doc.Len())
@@ -86,8 +86,8 @@ func (todo *Todo) calls() (n int) {
 	return n
 }
 
-// kept returns what the run has of an unsettled trial: an answer that only has to be judged, or the calls of a
-// trial that broke off. The trial is among the recorded ones if ok.
+// kept returns what the run has recorded of an unsettled trial. That is an answer that still has to be
+// judged, or the calls of an interrupted trial. ok says that the trial is among the recorded ones.
 func (todo *Todo) kept(t *runner.Planned, k recorded, ok bool) runner.Recorded {
 	if todo.of.Flags.NoContent { // what is kept is without its texts
 		return nil
@@ -144,7 +144,7 @@ func ended(t *runner.Planned, turns []eval.Turn) int {
 	return n
 }
 
-// settled reports whether a recorded trial stays as it is: what was judged always does.
+// settled reports whether a recorded trial stays unchanged. A judged one always does.
 func (todo *Todo) settled(k recorded) bool {
 	switch k.Outcome {
 	case eval.Pass, eval.Fail:

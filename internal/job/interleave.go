@@ -82,7 +82,7 @@ func (j *Job) CheckOut() (remove func(), err error) {
 	var made []string
 	remove = func() {
 		for _, dir := range made {
-			_ = os.RemoveAll(dir) // what is left is in the folder for temporary files
+			_ = os.RemoveAll(dir) // it is in the folder for temporary files
 		}
 	}
 	for _, c := range j.checkouts {

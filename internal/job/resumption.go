@@ -129,7 +129,7 @@ func (r *Resumption) merge(f Flags) {
 		to.Record = ""
 		to.ReplayOr = ""
 		to.Cache = false
-		f.Emulator = to.Emulator // the emulator's script stays that of the run
+		f.Emulator = to.Emulator // the run's own script
 		to.ServiceOptions = f.ServiceOptions
 		return
 	}

@@ -52,7 +52,6 @@ func ReadTexts(in io.Reader, files []string, whole bool) ([]Text, error) {
 	return out, nil
 }
 
-// readTexts reads a file, or in for regular.Standard.
 func readTexts(in io.Reader, file string) ([]byte, error) {
 	if file != regular.Standard {
 		f, err := regular.Open(file)

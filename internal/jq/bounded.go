@@ -9,20 +9,19 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// jq bounds its steps and its time, but a single step can make a value of any size. Examples are `"x" * 1e9`, `.[1e8] =
-// 1`, and `add` over a list of one long text many times. Such steps are rewritten to report to a meter first how much
-// they will make.
+// jq bounds its steps and its time, but a single step can make a value of any size. Examples are `"x" *
+// 1e9`, `.[1e8] = 1`, and `add` over a list that has one long text many times. So this file rewrites such
+// steps: they first report to a meter how much they will make.
 
 // maxMade bounds what all steps of one run make together, in bytes.
 const maxMade = 128 << 20
 
-// maxIndex bounds the places of lists that are set: all before them come to be.
+// maxIndex bounds the index of an assignment, because it fills the list up to that index.
 const maxIndex = 1_000_000
 
-// meter adds up what the steps of one run make.
 type meter struct{ made int }
 
-// errMade is the error of a run that makes too much.
+// errMade ends a run that makes too much.
 var errMade = fmt.Errorf("it makes more than %d bytes", maxMade)
 
 func (m *meter) take(bytes int) error {
@@ -34,10 +33,11 @@ func (m *meter) take(bytes int) error {
 	return nil
 }
 
-// meterVariable is the variable that holds the meter; no expression of a user can name it.
+// meterVariable holds the meter. The parser rejects expressions that use the name.
 const meterVariable = "$__meter"
 
-// growing are the functions whose result may be many times their input in memory, since a value may hold one part many times.
+// growing lists functions whose result may need many times the memory of their input. In the input, a list
+// may contain the same text many times without copies.
 func growing() []string {
 	return []string{
 		"add", "ascii", "ascii_downcase", "ascii_upcase", "capture", "combinations", "explode", "flatten", "format", "fromjson",
@@ -50,14 +50,14 @@ func growing() []string {
 // bound rewrites a query so that its growing steps are metered.
 func bound(q *gojq.Query) { boundValue(reflect.ValueOf(q), own(q)) }
 
-// own are the names of functions that the query defines itself.
+// own returns the functions that the query itself defines, which hide the built-in ones.
 func own(q *gojq.Query) []string {
 	var out []string
 	eachFunc(reflect.ValueOf(q), func(f *gojq.FuncDef) { out = append(out, f.Name) })
 	return out
 }
 
-// boundValue walks over the parts of a query, the innermost first.
+// boundValue visits the parts of a query, the innermost first.
 func boundValue(v reflect.Value, own []string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -77,7 +77,7 @@ func boundValue(v reflect.Value, own []string) {
 	}
 }
 
-// boundNode meters a part of a query whose own parts are metered.
+// boundNode adds the meter to one part of a query.
 func boundNode(node any, own []string) {
 	switch at := node.(type) {
 	case *gojq.Query:
@@ -114,7 +114,7 @@ func eachFunc(v reflect.Value, found func(*gojq.FuncDef)) {
 	}
 }
 
-// boundOperator meters sums and products, and the places that are set.
+// boundOperator meters sums, products and assignments.
 func boundOperator(q *gojq.Query) {
 	if q.Term != nil {
 		return
@@ -137,7 +137,7 @@ func boundOperator(q *gojq.Query) {
 	}
 }
 
-// boundTerm meters the functions that may make much, and formats.
+// boundTerm meters formats and the functions of growing.
 func boundTerm(t *gojq.Term, own []string) {
 	before := *t
 	before.SuffixList = nil
@@ -204,7 +204,7 @@ func compile(q *gojq.Query) (*gojq.Code, error) {
 	)
 }
 
-// addition and multiplication are jq's own.
+// The metered operators call jq's own.
 var (
 	addition       = binary("$l + $r")
 	multiplication = binary("$l * $r")
@@ -218,18 +218,18 @@ func binary(source string) *gojq.Code {
 			return code
 		}
 	}
-	panic(err) // it is part of the program
+	panic(err) // the source is a constant
 }
 
 func operate(code *gojq.Code, l, r any) any {
 	v, ok := code.Run(nil, l, r).Next()
 	if !ok {
-		return errors.New("nothing came of it") // an operator gives one value
+		return errors.New("nothing came of it") // cannot happen: an operator has one result
 	}
 	return v
 }
 
-// shallow is about how much memory a value takes by itself; what a list holds is shared.
+// shallow estimates the memory of a value without the values in it, which a sum shares.
 func shallow(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -242,8 +242,8 @@ func shallow(v any) int {
 	return 0
 }
 
-// product is about how much memory a product takes: a text times a number is that many copies of it, and objects are
-// merged in depth.
+// product estimates the memory of a product. A text times a number is that many copies, and objects are
+// merged recursively.
 func product(l, r any) int {
 	text, isText := l.(string)
 	times := r
@@ -261,7 +261,7 @@ func product(l, r any) int {
 	case float64:
 		n = t
 	default:
-		return 0 // an error, or a number so large that jq makes it one
+		return 0 // jq fails, or fails for so large a number
 	}
 	if made := n * float64(len(text)); made > maxMade {
 		return maxMade + 1
@@ -271,7 +271,7 @@ func product(l, r any) int {
 	return 0
 }
 
-// tooFar reports whether a path sets a place in a list that lies far behind.
+// tooFar reports whether an assignment has an index above maxIndex.
 func tooFar(paths any) bool {
 	list, _ := paths.([]any)
 	for _, p := range list {

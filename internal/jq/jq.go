@@ -1,5 +1,5 @@
-// Package jq runs expressions of jq over JSON values, within bounds on steps, on time, and on what they make. An
-// expression of an untrusted suite may only pick: see Expression.OnlyPicks.
+// Package jq runs jq expressions over JSON values, with bounds on steps, on time, and on the size of what
+// they make. An expression of an untrusted suite may only select: see Expression.OnlyPicks.
 //
 // The usual order: Compile once, Run for each value.
 package jq
@@ -20,25 +20,25 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// MaxSource is how long an expression may be, in bytes.
+// MaxSource bounds an expression, in bytes. Callers check it.
 const MaxSource = 10_000
 
-// Bounds of one run. Steps are those of gojq's machine, so that a loop ends at the same
-// place on every machine; the time is for steps that are slow by themselves.
+// maxSteps counts steps of gojq's machine, so that a loop ends at the same place on every machine. maxTime
+// is for single steps that are slow.
 const (
 	maxSteps = 1_000_000
 	maxTime  = 10 * time.Second
 )
 
-// Code is a compiled expression; safe for concurrent use.
+// Code is a compiled expression. It is safe for concurrent use.
 type Code struct {
 	code      *gojq.Code
-	path      []step // of an expression that is nothing else; nil otherwise
+	path      []step // set if the expression is only a path, nil otherwise
 	onlyPicks bool
-	on        string // what it runs on, for messages: "this answer"
+	on        string // the name of its input in messages, such as "this answer"
 }
 
-// QueryError is a problem in an expression. Offset is its byte in the text.
+// QueryError is a problem in an expression. Offset is its position in bytes.
 type QueryError struct {
 	Offset  int
 	Message string
@@ -46,13 +46,13 @@ type QueryError struct {
 
 func (e *QueryError) Error() string { return e.Message }
 
-// Report puts the problem at its place in the value n that holds the expression. shown makes a message fit to be
-// printed.
+// Report adds the problem to the diagnostics of n, the value with the expression. shown prepares a message
+// for printing.
 func (e *QueryError) Report(n yamlnode.Node, shown func(string) string) {
 	n.ErrorfAt(e.Offset, "the language is that of jq, such as .items[0].name", "not a jq expression: %s", shown(e.Message))
 }
 
-// Compile compiles an expression, whose length the caller has checked.
+// Compile compiles an expression of at most MaxSource bytes.
 func Compile(source string) (*Code, *QueryError) {
 	query, bad := parse(source)
 	if bad != nil {
@@ -65,7 +65,8 @@ func Compile(source string) (*Code, *QueryError) {
 	return out, nil
 }
 
-// parse reads an expression, and finds its problems in the user's own text.
+// parse also compiles the query, because problems are to be reported in the user's text, before bound
+// rewrites it.
 func parse(source string) (*gojq.Query, *QueryError) {
 	query, err := gojq.Parse(source)
 	if err == nil {
@@ -83,13 +84,14 @@ func expressionOf(query *gojq.Query) (out *Code, err error) {
 	return out, err
 }
 
-// OnlyPicks reports whether the expression only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and parentheses. Each
-// result is then a part of the input. Growth within a step of any other expression cannot be bounded.
+// OnlyPicks reports whether the expression only selects: `.a[0].b?`, `.[]`, pipes, commas and parentheses.
+// Then each result is a part of the input. For other expressions, the growth within one step cannot be
+// bounded.
 func (e *Code) OnlyPicks() bool { return e.onlyPicks }
 
 const undefined lazy.Pattern = `not defined: (\$?[\w:@]+)`
 
-// located finds the place of an error in an expression.
+// located finds the position of an error in an expression.
 func located(source string, err error) *QueryError {
 	offset := 0
 	var wrong *gojq.ParseError
@@ -101,8 +103,7 @@ func located(source string, err error) *QueryError {
 	return &QueryError{max(0, offset), err.Error()}
 }
 
-// stepped is a context that ends after a number of looks at whether it has ended: gojq looks once in
-// every step.
+// stepped is a context that ends after left calls of Done. gojq calls Done once per step.
 type stepped struct {
 	context.Context
 	left int
@@ -127,13 +128,14 @@ func (s *stepped) Err() error {
 	return s.Context.Err()
 }
 
-// BoundError says which bound ended a run, as a phrase that follows the expression: "takes more than 10s on this answer".
+// BoundError says which bound ended a run. It continues a sentence about the expression: "takes more than
+// 10s on this answer".
 type BoundError string
 
 func (e BoundError) Error() string { return string(e) }
 
-// Run yields what the expression gives for a value as package encoding/json decodes it with UseNumber, null included.
-// An error is the last that it yields: a BoundError, or the error that ended the run.
+// Run yields the results for a value that encoding/json decoded with UseNumber. nil is the result null. An
+// error comes last: a BoundError, or the error of the expression.
 func (e *Code) Run(value any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		if e.path != nil {
@@ -155,13 +157,13 @@ func (e *Code) Run(value any) iter.Seq2[any, error] {
 				return
 			}
 		}
-		if m.made >= maxMade { // and the expression continued without it
+		if m.made >= maxMade { // the expression caught the error
 			yield(nil, e.bounded(errMade))
 		}
 	}
 }
 
-// bounded makes a BoundError of an error that a bound has caused.
+// bounded turns an error that a bound caused into a BoundError.
 func (e *Code) bounded(err error) error {
 	switch {
 	case errors.Is(err, errSteps):
@@ -174,8 +176,8 @@ func (e *Code) bounded(err error) error {
 	return err
 }
 
-// Line is a result as `jq -r` writes it. It takes its bytes out of room; what does not fit is not written, and room
-// is then below zero.
+// Line returns a result as `jq -r` prints it, and subtracts its length from room. When room gets negative,
+// the result is not encoded.
 func Line(v any, room *int) (string, error) {
 	if s, ok := v.(string); ok {
 		*room -= len(s) + 1
@@ -185,7 +187,7 @@ func Line(v any, room *int) (string, error) {
 	return string(data), err
 }
 
-// JSON is a result as JSON. It takes its bytes out of room as Line does.
+// JSON returns a result as JSON, with room as in Line.
 func JSON(v any, room *int) ([]byte, error) {
 	if *room -= weight(v, *room); *room < 0 {
 		return nil, nil
@@ -193,8 +195,8 @@ func JSON(v any, room *int) ([]byte, error) {
 	return gojq.Marshal(v)
 }
 
-// weight is about how long a value is as JSON, or more than the limit when it is longer. A value that holds
-// a part many times over is small in memory alone.
+// weight estimates the length of a value as JSON, up to limit. The memory of a value says too little,
+// because its parts may be shared.
 func weight(v any, limit int) int {
 	w := 1
 	switch v := v.(type) {

@@ -7,17 +7,17 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Most expressions are paths such as .reply.text or .choices[0].message.content. They need no machine, no clock and
-// no meter: what they give is there already.
+// Most expressions are paths such as .reply.text or .choices[0].message.content. They need no machine,
+// clock or meter, because their result is a part of the input.
 
-// step is a key of an object, or a place in a list.
+// step is a key of an object or an index of a list.
 type step struct {
 	key   string
 	place int
 	isKey bool
 }
 
-// pathOf is the path that a query is, nil where it is more than that.
+// pathOf returns the path that a query consists of, nil for other queries.
 func pathOf(q *gojq.Query) []step {
 	if q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0 || q.Term == nil || q.Term.Type != gojq.TermTypeIndex {
 		return nil
@@ -40,7 +40,7 @@ func pathOf(q *gojq.Query) []step {
 	return out
 }
 
-// stepOf is a name, or a number from 0.
+// stepOf accepts names and indexes from 0.
 func stepOf(i *gojq.Index) (step, bool) {
 	switch {
 	case i.Name != "":
@@ -53,11 +53,12 @@ func stepOf(i *gojq.Index) (step, bool) {
 	return step{place: n}, err == nil && n >= 0
 }
 
-// follow goes down a path. ok is false where jq has an error, or a number that it would write in another way.
+// follow returns the value at a path. ok is false where jq reports an error, or formats a number in another
+// way.
 func follow(path []step, v any) (out any, ok bool) {
 	for _, s := range path {
 		switch at := v.(type) {
-		case nil: // which has null everywhere
+		case nil: // every path in null leads to null
 		case map[string]any:
 			if !s.isKey {
 				return nil, false

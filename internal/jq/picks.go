@@ -6,8 +6,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// picks reports whether a query only goes down paths: `.a[0].b?`, `.[]`, pipes, commas and parentheses. Then each
-// result is a part of the answer.
+// picks implements Expression.OnlyPicks.
 func picks(q *gojq.Query) bool {
 	switch {
 	case q == nil || q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0:
@@ -32,7 +31,7 @@ func picksTerm(t *gojq.Term) bool {
 	return false
 }
 
-// plainIndex: a name, a text without interpolation, a number, or a slice of numbers.
+// plainIndex accepts a name, a text without interpolation, a number, or a slice with constant bounds.
 func plainIndex(i *gojq.Index) bool {
 	return plainText(i.Str) && literal(i.Start) && literal(i.End)
 }

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Bounds of a value that is read: its depth, and the length of its numbers, which also bounds how they are shown.
+// Bounds of an input: its depth, the digits of its numbers, and how much of a number a message shows.
 const (
 	maxNesting = 500
 	maxNumber  = 400
 	maxShown   = 120
 )
 
-// Unreadable names the part of a JSON value that would take too long to compute with. Numbers are exact fractions, and
-// nested lists take recursion. It is "" for a value that can be read.
+// Unreadable names the part of a JSON value that would take too long to compute with, "" if there is none.
+// Numbers are exact fractions, and nested values need recursion.
 func Unreadable(v any) string { return unreadable(v, 0) }
 
 func unreadable(v any, depth int) string {
@@ -47,7 +47,7 @@ func unreadable(v any, depth int) string {
 	return ""
 }
 
-// longNumber reports whether a number has more digits, written out, than are worth computing with.
+// longNumber reports whether a number has more than maxNumber digits when it is written out.
 func longNumber(text string) bool {
 	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	n, err := strconv.Atoi(cmp.Or(exponent, "0"))

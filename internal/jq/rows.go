@@ -6,9 +6,9 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Rows is an expression that selects the rows of a JSON document. One that begins with a list, such as `.data[] | …`,
-// runs on each item of the list by itself. The bounds of a run are then those of an item, and only one item is decoded
-// at a time.
+// Rows is an expression that selects the rows of a JSON document. An expression that begins with a list,
+// such as `.data[] | …`, runs on each item of the list. Then the bounds of a run apply to each item, and
+// only one item is decoded at a time.
 type Rows struct {
 	keys []string
 	each bool
@@ -16,13 +16,13 @@ type Rows struct {
 	all  *Code // the whole expression
 }
 
-// CompileRows compiles an expression, whose length the caller has checked.
+// CompileRows compiles an expression of at most MaxSource bytes.
 func CompileRows(source string) (*Rows, *QueryError) {
 	all, bad := Compile(source)
 	if bad != nil {
 		return nil, bad
 	}
-	query, bad := parse(source) // again: what was compiled is metered
+	query, bad := parse(source) // parsed again, because Compile has rewritten the first query
 	if bad != nil {
 		return nil, bad
 	}
@@ -39,19 +39,19 @@ func CompileRows(source string) (*Rows, *QueryError) {
 	return &Rows{keys, true, run, all}, nil
 }
 
-// List is the path to the list whose items the expression runs on. each is false when it runs on the document as a
-// whole.
+// List returns the path to the list whose items the expression runs on. each is false if it runs on the
+// whole document.
 func (r *Rows) List() (keys []string, each bool) { return r.keys, r.each }
 
-// OnlyPicks reports whether the expression only goes down paths; see Expression.OnlyPicks.
+// OnlyPicks reports whether the expression only selects; see Expression.OnlyPicks.
 func (r *Rows) OnlyPicks() bool { return r.all.onlyPicks }
 
-// Run yields the rows of an item, or of the whole document: see List. Objects that the expression only selects are the
-// given ones, not copies.
+// Run yields the rows of an item, or of the whole document; see List. Selected objects are the ones of
+// value, not copies.
 func (r *Rows) Run(value any) iter.Seq2[any, error] { return r.run.Run(value) }
 
-// split takes the path to the first list off the front of a query. rest is what runs on each of its items, nil when the
-// query has another form.
+// split divides a query into the path to its first list and the rest, which runs on each item. rest is nil
+// if the query has another form.
 func split(q *gojq.Query) (keys []string, rest *gojq.Query) {
 	if q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0 {
 		return nil, nil
@@ -79,7 +79,7 @@ func splitTerm(t *gojq.Term) (keys []string, rest *gojq.Query) {
 	for len(suffixes) > 0 && suffixes[0].Index != nil && suffixes[0].Index.Name != "" {
 		keys, suffixes = append(keys, suffixes[0].Index.Name), suffixes[1:]
 	}
-	// `.a[]?` gives no error where there is no list
+	// `.a[]?` must not fail where there is no list
 	if len(suffixes) == 0 || !suffixes[0].Iter || len(suffixes) > 1 && suffixes[1].Optional {
 		return nil, nil
 	}

@@ -1,4 +1,5 @@
-// Package jsondiff compares two JSON values and says where they differ. Values are as encoding/json decodes them with UseNumber.
+// Package jsondiff compares two JSON values and finds where they differ. Values are as encoding/json
+// decodes them with UseNumber.
 package jsondiff
 
 import (
@@ -9,14 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// list is a JSON array by position. go-cmp aligns slices, in time exponential in their nesting, and
-// a JSON Pointer knows positions alone.
+// list is a JSON array by index. As a slice, go-cmp would align it, which takes time exponential in the
+// nesting. JSON Pointers only have indexes anyway.
 type list map[int]any
 
-// object is a decoded JSON object.
 type object = map[string]any
 
-// positional turns the arrays of a JSON value into lists.
+// positional converts the arrays of a JSON value to lists.
 func positional(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -35,7 +35,7 @@ func positional(v any) any {
 	return v
 }
 
-// arrays is positional undone, for showing.
+// arrays reverses positional.
 func arrays(v any) any {
 	switch v := v.(type) {
 	case list:
@@ -54,17 +54,17 @@ func arrays(v any) any {
 	return v
 }
 
-// Rules say how two values are compared.
+// Rules say how to compare two values.
 type Rules struct {
 	Ignore    Pointers
-	Tolerance float64 // how far off numbers may be; 0 compares them exactly
-	Unordered bool    // arrays are compared whatever the order of their items
+	Tolerance float64 // largest difference of numbers; 0 compares them exactly
+	Unordered bool    // ignore the order of arrays
 }
 
-// Pointers are JSON Pointers (RFC 6901), split into segments; `*` stands for one segment.
+// Pointers are JSON Pointers (RFC 6901), split into segments. `*` matches one segment.
 type Pointers [][]string
 
-// Match reports whether one of the pointers is that of a path.
+// Match reports whether a pointer matches the whole path.
 func (ps Pointers) Match(path []string) bool {
 	return slices.ContainsFunc(ps, func(p []string) bool {
 		return len(p) == len(path) && fits(p, path)
@@ -80,27 +80,28 @@ func fits(pattern, path []string) bool {
 	return true
 }
 
-// Diff is how two values differ.
+// Diff is the difference of two values.
 type Diff struct {
 	Differences []Difference // the first MaxDifferences of Total
 	Total       int
-	Equal       int // fields: values that hold no others
+	Equal       int // equal fields: values without others inside
 	Unequal     int
 }
 
-// Difference is a place at which two values differ.
+// Difference is a path at which two values differ.
 type Difference struct {
 	Path      []string
-	Want, Got any // Missing where there is none
+	Want, Got any // Missing on a side without a value
 }
 
-// Missing is the value of a side that has none.
+// Missing is the value of a side without one.
 type Missing struct{}
 
-// MaxDifferences is how many differences a Diff keeps.
+// MaxDifferences bounds the differences in a Diff.
 const MaxDifferences = 20
 
-// Compare compares two values. When got has more than maxFields fields there is no diff; fields is how many it has.
+// Compare compares two values. It returns no diff if got has more than maxFields fields. fields is the
+// number of fields in got.
 func (r Rules) Compare(want, got any, maxFields int) (d *Diff, fields int) {
 	left, right := positional(want), positional(got)
 	if fields = r.fields(nil, right); fields > maxFields {
@@ -120,7 +121,7 @@ func (r Rules) Compare(want, got any, maxFields int) (d *Diff, fields int) {
 	return &c.Diff, fields
 }
 
-// Fields counts the values that hold no others, but for the ignored ones.
+// Fields counts the values without others inside, except ignored ones.
 func (r Rules) Fields(v any) int { return r.fields(nil, positional(v)) }
 
 func (r Rules) fields(at []string, v any) int {
@@ -151,14 +152,14 @@ func orOne(fields, items int) int {
 	return fields
 }
 
-// comparison is a Reporter of package cmp.
+// comparison implements the Reporter of go-cmp.
 type comparison struct {
 	Diff
 	rules Rules
 	path  cmp.Path
 }
 
-// pointer is the place of a path.
+// pointer converts a path of go-cmp to a JSON Pointer.
 func pointer(p cmp.Path) []string {
 	var out []string
 	for _, step := range p {
@@ -174,7 +175,7 @@ func pointer(p cmp.Path) []string {
 	return out
 }
 
-// PushStep goes down one step.
+// PushStep implements cmp.Reporter. It counts empty lists and objects, which Report does not see as fields.
 func (c *comparison) PushStep(s cmp.PathStep) {
 	c.path = append(c.path, s)
 	want, got := s.Values()
@@ -185,11 +186,10 @@ func (c *comparison) PushStep(s cmp.PathStep) {
 
 func empty(v reflect.Value) bool { return v.Kind() == reflect.Map && v.Len() == 0 }
 
-// PopStep goes back up.
-// PopStep goes up one step.
+// PopStep implements cmp.Reporter.
 func (c *comparison) PopStep() { c.path = c.path[:len(c.path)-1] }
 
-// Report takes in a pair of values.
+// Report implements cmp.Reporter.
 func (c *comparison) Report(r cmp.Result) {
 	switch {
 	case r.ByIgnore():
@@ -217,7 +217,7 @@ func (c *comparison) Report(r cmp.Result) {
 	}
 }
 
-// valueOf is what cmp compares, nil for null.
+// valueOf returns nil for null.
 func valueOf(v reflect.Value) any {
 	if v.Kind() == reflect.Interface && v.IsNil() {
 		return nil

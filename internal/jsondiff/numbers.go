@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Within compares JSON numbers: exactly as rational numbers, or within an absolute
-// tolerance as floating-point ones.
+// Within returns a function that compares JSON numbers: exactly as fractions, or within an absolute
+// tolerance as floats.
 func Within(tolerance float64) func(a, b json.Number) bool {
 	return func(a, b json.Number) bool {
 		if a == b {
@@ -20,7 +20,7 @@ func Within(tolerance float64) func(a, b json.Number) bool {
 			return false
 		}
 		if tolerance > 0 {
-			// 0.31 is within 0.01 of 0.3, although not in binary.
+			// 0.31 is within 0.01 of 0.3, although their binary forms are not.
 			slack := 1e-12 * math.Max(math.Abs(fa), math.Abs(fb))
 			return math.Abs(fa-fb) <= tolerance+slack
 		}
@@ -28,8 +28,8 @@ func Within(tolerance float64) func(a, b json.Number) bool {
 	}
 }
 
-// sameDigits compares numbers that are equal as floats: only large integers and long fractions need this closer look.
-// Numbers with exponents are few enough digits apart not to.
+// sameDigits compares numbers whose floats are equal, which is not enough for large integers and long
+// fractions. For numbers with exponents, equal floats are enough.
 func sameDigits(a, b string) bool {
 	if strings.ContainsAny(a+b, "eE") {
 		return true

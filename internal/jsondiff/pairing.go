@@ -8,18 +8,19 @@ import (
 	"strconv"
 )
 
-// pairing brings the items of arrays into the order of the expected ones, so that as many fields as possible match.
+// pairing sorts the items of arrays in the order of the expected ones, so that as many fields as possible
+// are equal.
 type pairing struct {
 	rules Rules
 	same  func(a, b json.Number) bool
-	left  int // pairs of values that may still be looked at for finding pairs of items
+	left  int // pairs of values that may still be compared
 }
 
-// maxPairing bounds the pairs of values that are looked at to find out which items belong together.
+// maxPairing bounds the pairs of values that are compared to find out which items belong together.
 const maxPairing = 250_000
 
-// fit is a value with its lists in the order of the expected one, and how many fields of the two match. A list with a
-// missing item has a hole there, and unpaired items are at its end.
+// fit is a value whose lists are in the order of the expected one, with the number of equal fields. A list
+// with a missing item has a gap there. Items without a partner are at its end.
 type fit struct {
 	value          any
 	equal, unequal int
@@ -30,7 +31,7 @@ func (f *fit) add(part fit) {
 	f.unequal += part.unequal
 }
 
-// fit compares as go-cmp does with the same rules, but much faster.
+// fit has the same result as go-cmp with these rules, but is much faster.
 func (p *pairing) fit(at []string, want, got any) fit {
 	p.left--
 	if p.rules.Ignore.Match(at) {
@@ -55,7 +56,7 @@ func (p *pairing) fit(at []string, want, got any) fit {
 	return fit{got, 0, fields}
 }
 
-// sameScalar compares what is neither an object nor a list.
+// sameScalar compares values other than objects and lists.
 func (p *pairing) sameScalar(want, got any) bool {
 	w, ok := want.(json.Number)
 	if !ok {
@@ -71,7 +72,7 @@ func (p *pairing) fitObjects(at []string, want, got object) fit {
 	if len(want)+len(got) == 0 {
 		f.equal = 1
 	}
-	for _, key := range slices.Sorted(maps.Keys(want)) { // in order, as there may be no time for the last ones
+	for _, key := range slices.Sorted(maps.Keys(want)) { // sorted, because time may run out before the last keys
 		place := below(at, key)
 		item := want[key]
 		if other, ok := got[key]; ok {
@@ -91,7 +92,7 @@ func (p *pairing) fitObjects(at []string, want, got object) fit {
 	return f
 }
 
-// fewItems is how many pairs of items are compared without a look for equal ones first.
+// fewItems is the number of pairs up to which split is not worth its time.
 const fewItems = 100
 
 func (p *pairing) fitLists(at []string, want, got list) fit {
@@ -102,7 +103,7 @@ func (p *pairing) fitLists(at []string, want, got list) fit {
 	}
 	wants, gots := positions(want), positions(got)
 	all := len(want) * len(got)
-	// With a tolerance 1 may be needed for 0.9, though another 1 is expected.
+	// With a tolerance, an item 1 may be the best partner for 0.9, although another 1 is expected.
 	if all > fewItems && (p.rules.Tolerance == 0 || all > p.left) {
 		var twins map[int]int
 		twins, wants, gots = split(want, got)
@@ -140,8 +141,7 @@ func setOf(positions []int) map[int]bool {
 	return out
 }
 
-// pairs says which items belong together, and how well. When that would take too long, they are
-// paired in their order.
+// pairs compares each item with each other one. If that takes too long, it pairs the items in their order.
 func (p *pairing) pairs(at []string, want, got list, wants, gots []int) map[[2]int]fit {
 	out := map[[2]int]fit{}
 	of := func(row, col int) fit {
@@ -165,7 +165,6 @@ func (p *pairing) pairs(at []string, want, got list, wants, gots []int) map[[2]i
 	return out
 }
 
-// below is the place of a part of the value at a place.
 func below(at []string, key string) []string { return slices.Concat(at, []string{key}) }
 
 func positions(l list) []int {
@@ -176,7 +175,7 @@ func positions(l list) []int {
 	return out
 }
 
-// split pairs the items that are equal to the letter, and returns the places of the others.
+// split pairs identical items, and returns the indexes of the others.
 func split(want, got list) (twins map[int]int, wants, gots []int) {
 	twins = map[int]int{}
 	places := map[string][]int{}
@@ -201,7 +200,7 @@ func split(want, got list) (twins map[int]int, wants, gots []int) {
 	return twins, wants, gots
 }
 
-// showAll is a value as JSON, with the keys of objects in order.
+// showAll returns a value as JSON, with sorted keys.
 func showAll(v any) string {
 	text, err := json.Marshal(arrays(v))
 	if err != nil {
@@ -210,8 +209,8 @@ func showAll(v any) string {
 	return string(text)
 }
 
-// best pairs all rows with columns, or all columns with rows, whichever are fewer. It finds the pairing with the most
-// equal fields, and among those the one with the fewest unequal fields.
+// best pairs as many rows and columns as possible. It maximizes the equal fields, and then minimizes the
+// unequal ones.
 func best(fits [][]fit) map[int]int {
 	if len(fits) == 0 || len(fits[0]) == 0 {
 		return nil
@@ -228,8 +227,9 @@ func best(fits [][]fit) map[int]int {
 	return out
 }
 
-// assign gives each of n rows one of m >= n columns at the least cost in all, in O(n²m): the Hungarian method by
-// shortest augmenting paths (Jonker and Volgenant 1987). Row and column 0 are those of the search.
+// assign assigns each of n rows one of m >= n columns at the least total cost, in O(n²m). It is the
+// Hungarian method with shortest augmenting paths (Jonker and Volgenant 1987). Row and column 0 belong to
+// the search.
 func assign(n, m int, cost func(row, col int) int) map[int]int {
 	a := assignment{
 		cost: cost, rowPrice: make([]int, n+1), colPrice: make([]int, m+1), rowOf: make([]int, m+1), from: make([]int, m+1),
@@ -246,15 +246,16 @@ func assign(n, m int, cost func(row, col int) int) map[int]int {
 	return out
 }
 
-// assignment is the state of assign. Rows and columns count from 1; column 0 holds the row that is being placed.
+// assignment is the state of assign. Rows and columns count from 1; column 0 has the row that is being
+// placed.
 type assignment struct {
 	cost               func(row, col int) int
 	rowPrice, colPrice []int
 	rowOf              []int // the row of each column, 0 for none
-	from               []int // the column before it on the cheapest path
+	from               []int // the previous column on the cheapest path
 }
 
-// place finds the cheapest path from a row to a free column, and moves the rows along it.
+// place finds the cheapest path from a row to a free column and moves the rows along it.
 func (a *assignment) place(row int) {
 	a.rowOf[0] = row
 	shortest := make([]int, len(a.rowOf))
@@ -275,7 +276,7 @@ func (a *assignment) place(row int) {
 	}
 }
 
-// nearest extends the paths by the column at, and is the column that is cheapest to reach now.
+// nearest extends the paths by the column at. It returns the column that is cheapest to reach next.
 func (a *assignment) nearest(at int, shortest []int, done []bool) int {
 	next, row := 0, a.rowOf[at]
 	for col := 1; col < len(shortest); col++ {
@@ -292,7 +293,7 @@ func (a *assignment) nearest(at int, shortest []int, done []bool) int {
 	return next
 }
 
-// reprice lets the path to the nearest column, which costs delta, become free.
+// reprice changes the prices so that the path to the nearest column, which costs delta, becomes free.
 func (a *assignment) reprice(delta int, shortest []int, done []bool) {
 	for col := range done {
 		if done[col] {

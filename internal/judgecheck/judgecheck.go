@@ -1,4 +1,4 @@
-// Package judgecheck measures how far judges agree with people, who labelled answers of a run.
+// Package judgecheck measures how far judges agree with people who labelled answers of a run.
 package judgecheck
 
 import (
@@ -14,51 +14,53 @@ import (
 	"github.com/evalrun/evalrun/scorers"
 )
 
-// AgreementReport says how far judges agree with people.
+// AgreementReport is the result of Check and CheckPeople.
 type AgreementReport struct {
 	Judges []Agreement `json:"judges"`
-	Untold int         `json:"untold"` // labelled answers that no judge scored, or that did not come
-	// Divided counts answers with as many people for pass as for fail, and Elsewhere labelled answers that the run
-	// does not have. People says how far people agree. All three are about labels of evalrun view.
+	Untold int         `json:"untold"` // labelled answers that no judge scored, or that the run lacks
+	// Divided counts answers with equal numbers of pass and fail labels, and Elsewhere labelled answers
+	// that are not in the run. People is the agreement between people. All three are only set for labels
+	// from evalrun view.
 	Divided   int      `json:"divided,omitempty"`
 	Elsewhere int      `json:"elsewhere,omitempty"`
 	People    []People `json:"people,omitempty"`
 }
 
-// Agreement says how far a judge agrees with people about the answers of a run. Intervals are at 90 % and count cases:
-// several answers to one case are not independent.
+// Agreement is the agreement of a judge with people. Intervals are at 90 %. They count cases, because
+// answers to the same case are not independent.
 type Agreement struct {
 	Suite  string `json:"suite"`
-	Scorer string `json:"scorer"` // its name, or its kind when it has none
-	Judge  string `json:"judge"`  // of a panel the names of its judges: a, b, c
+	Scorer string `json:"scorer"` // its name, or its kind
+	Judge  string `json:"judge"`  // for a panel, the names of its judges: a, b, c
 	Panel  bool   `json:"panel,omitempty"`
-	// Answers is how many answers people labelled and the judge scored, and Cases how many cases they belong to.
+	// Answers counts the answers with a label and a score of the judge, and Cases the cases of these
+	// answers.
 	Answers int `json:"answers"`
 	Cases   int `json:"cases"`
 	// Agreement is the share of answers on which both agree.
 	Agreement Proportion `json:"agreement"`
-	// Kappa is Cohen's: the agreement beyond chance. Its interval takes the agreement by chance as it is. nil when both
-	// always say one and the same.
+	// Kappa is Cohen's kappa, the agreement beyond chance; nil if both always give the same single label.
+	// The interval treats the agreement by chance as known.
 	Kappa         *float64    `json:"kappa"`
 	KappaInterval *[2]float64 `json:"kappaInterval"`
-	// FalsePass is the share of the answers that people failed which the judge passed, FalseFail the other way round; nil
-	// for labels that are choices.
+	// FalsePass is the share of the answers with the label fail that the judge passed; FalseFail is the
+	// reverse. Both are nil for labels that are choices.
 	FalsePass *Proportion `json:"falsePass,omitempty"`
 	FalseFail *Proportion `json:"falseFail,omitempty"`
-	// Confusion counts answers by the people's word and the judge's, in the order of Words.
+	// Confusion counts answers by label and by the judge's word, in the order of Words.
 	Words     []string `json:"words"`
 	Confusion [][]int  `json:"confusion"`
 }
 
-// Proportion is a part of a whole, with Wilson's interval.
+// Proportion is a share with its Wilson interval.
 type Proportion struct {
 	Part     int        `json:"part"`
 	Of       int        `json:"of"`
-	Share    *float64   `json:"share"` // nil of nothing
+	Share    *float64   `json:"share"` // nil if Of is 0
 	Interval [2]float64 `json:"interval"`
 }
 
-// newProportion counts the pairs for which part holds; the interval counts their cases.
+// newProportion counts the pairs for which part is true. The interval counts cases instead of pairs.
 func newProportion(pairs []labelled, part func(labelled) bool) Proportion {
 	p := Proportion{Of: len(pairs), Interval: [2]float64{0, 1}}
 	cases := map[string]bool{}
@@ -75,20 +77,20 @@ func newProportion(pairs []labelled, part func(labelled) bool) Proportion {
 	return p
 }
 
-// labelled is an answer with a label of people and a score of the judge.
+// labelled is an answer with a label and the judge's score in the same words.
 type labelled struct {
 	caseName     string
 	people, said string
 }
 
-// checkKey identifies what is measured separately.
+// checkKey identifies a judge that is measured.
 type checkKey struct {
 	suite, scorer, judge string
 	panel                bool
 }
 
-// Check compares the judges of a run with the labels in a file, and each judge of a panel. Problems of the file are
-// exit 2; nothing to compare is exit 4.
+// Check compares the judges of a run, and each judge of a panel, with the labels in a file. Problems of the
+// file are exit 2. If there is nothing to compare, it is exit 4.
 func Check(d *journal.Document, file string) (*AgreementReport, error) {
 	given, err := readLabels(file)
 	if err != nil {
@@ -111,7 +113,6 @@ func Check(d *journal.Document, file string) (*AgreementReport, error) {
 
 var errNoJudges = exit.BadInput("this run has no scores of judges: there is nothing to measure against the labels")
 
-// read goes through the trials of a run.
 func (c *labelCheck) read(d *journal.Document) error {
 	for r, err := range d.Trials() {
 		if err != nil {
@@ -122,7 +123,7 @@ func (c *labelCheck) read(d *journal.Document) error {
 	return nil
 }
 
-// report measures each judge; from says where the labels are.
+// report measures each judge. from names the source of the labels, for messages.
 func (c *labelCheck) report(from string) (*AgreementReport, error) {
 	if len(c.order) == 0 {
 		return nil, exit.Incomplete("nothing to compare: no answer that %s labels was judged", from)
@@ -141,10 +142,10 @@ type labelCheck struct {
 	pairs      map[checkKey][]labelled
 	choices    map[checkKey]bool // whether the labels are choices
 	taken      map[answerKey]*label
-	words      []string // that a label can be
-	hasJudges  bool     // whether any answer has a score of a judge
+	words      []string // valid labels
+	hasJudges  bool     // whether any answer has a judge's score
 	unlabelled int
-	people     *opinions // of people who labelled whole answers; nil where labels name cases
+	people     *opinions // labels of whole answers; nil for a file that names cases
 }
 
 func newLabelCheck(given *labelFile) *labelCheck {
@@ -154,7 +155,7 @@ func newLabelCheck(given *labelFile) *labelCheck {
 	}
 }
 
-// answerKey is a score of an answer, which counts once however many labels it has.
+// answerKey identifies a score of an answer, which counts once even if it has several labels.
 type answerKey struct {
 	suite, caseName, arm string
 	repeat               int
@@ -165,7 +166,7 @@ func (c *labelCheck) problem(l *label, format string, args ...any) {
 	c.labels.problem(l.line, format, args...)
 }
 
-// trial takes up what the labels say of an answer.
+// trial matches an answer with its labels.
 func (c *labelCheck) trial(r *eval.Result) {
 	c.hasJudges = c.hasJudges || len(r.Judgements) > 0
 	for _, s := range r.Scores {
@@ -189,7 +190,7 @@ func (c *labelCheck) trial(r *eval.Result) {
 	}
 }
 
-// labelled takes up a label that is about an answer.
+// labelled matches a label with an answer. It reports labels that match several answers.
 func (c *labelCheck) labelled(l *label, r *eval.Result) {
 	if l.met++; l.met > 1 {
 		if l.met == 2 {
@@ -246,7 +247,7 @@ func (c *labelCheck) take(l *label, r *eval.Result, s *eval.Score) {
 	}
 }
 
-// pair notes what people and a judge say of an answer.
+// pair records a label and a judge's word for an answer.
 func (c *labelCheck) pair(k checkKey, p labelled, choice bool) {
 	if !slices.Contains(c.order, k) {
 		c.order = append(c.order, k)
@@ -255,7 +256,7 @@ func (c *labelCheck) pair(k checkKey, p labelled, choice bool) {
 	c.pairs[k] = append(c.pairs[k], p)
 }
 
-// said translates a judge's ruling into the words of the labels.
+// said translates the ruling of a judge into the words of labels.
 func said(choice bool, word string, passed bool) string {
 	switch {
 	case choice:
@@ -266,7 +267,7 @@ func said(choice bool, word string, passed bool) string {
 	return failWord
 }
 
-// inWords is a label as the words have it: case does not matter, as in the replies of judges.
+// inWords returns a label in the spelling of the words. Case does not matter, as in replies of judges.
 func inWords(label string, words []string) string {
 	if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, label) }); i >= 0 {
 		return words[i]
@@ -274,7 +275,7 @@ func inWords(label string, words []string) string {
 	return label
 }
 
-// unknownWords reports labels that no judge of the run could say.
+// unknownWords reports labels that no judge of the run could give.
 func (c *labelCheck) unknownWords() {
 	for _, l := range c.labels.all {
 		if word := inWords(l.Label, c.words); !slices.Contains(c.words, word) {
@@ -283,7 +284,7 @@ func (c *labelCheck) unknownWords() {
 	}
 }
 
-// unmatched reports labels of answers that the run does not have.
+// unmatched reports labels of answers that are not in the run.
 func (c *labelCheck) unmatched(d *journal.Document) {
 	var cases []string
 	for _, l := range c.labels.all {
@@ -332,7 +333,7 @@ func newAgreement(k checkKey, pairs []labelled, choices bool) Agreement {
 	return c
 }
 
-// confuse counts the pairs by their words, and gives the places of the words of both sides.
+// confuse counts the pairs by their words, and returns the index of each word.
 func (c *Agreement) confuse(pairs []labelled) (people, said []int) {
 	c.Confusion = make([][]int, len(c.Words))
 	for i := range c.Confusion {
@@ -346,7 +347,7 @@ func (c *Agreement) confuse(pairs []labelled) (people, said []int) {
 	return people, said
 }
 
-// chance is how often two would agree who choose as often as these, and independently.
+// chance returns the agreement of two independent raters with these frequencies, as Cohen's kappa needs it.
 func chance(a, b []int, words int) float64 {
 	sum := 0.0
 	for w := range words {

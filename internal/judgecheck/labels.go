@@ -19,23 +19,22 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// label is a person's label of an answer. All fields but Case and Label are optional.
+// label is a person's label of an answer. Only Case and Label are required.
 type label struct {
 	Suite  string `json:"suite"`
 	Case   string `json:"case"`
 	Arm    string `json:"arm"`
 	Repeat int    `json:"repeat"`
-	Scorer string `json:"scorer"` // the name of the scorer whose judge is measured
+	Scorer string `json:"scorer"` // name of the scorer whose judge is measured
 	Label  string `json:"label"`  // pass, fail, or a choice
 
 	line int
-	met  int // how many answers it fits
+	met  int // number of matching answers
 }
 
-// Labels that are no choices.
+// Labels other than choices.
 const passWord, failWord = "pass", "fail"
 
-// labelFile holds the labels of a file.
 type labelFile struct {
 	file string
 	all  []*label
@@ -44,7 +43,6 @@ type labelFile struct {
 	problems []problem
 }
 
-// problem reports what is wrong with a line.
 type problem struct {
 	line int
 	why  string
@@ -54,7 +52,7 @@ func (l *labelFile) problem(line int, format string, args ...any) {
 	l.problems = append(l.problems, problem{line, fmt.Sprintf(format, args...)})
 }
 
-// err is all that is wrong with the file, in the order of its lines; nil when nothing is.
+// err returns all problems of the file, sorted by line; nil if there are none.
 func (l *labelFile) err() error {
 	if len(l.problems) == 0 {
 		return nil
@@ -70,8 +68,8 @@ func (l *labelFile) err() error {
 // maxLabels bounds a file of labels, in bytes.
 const maxLabels = 64 << 20
 
-// readLabels reads a file of CSV or of JSON lines. The error is that of a file that cannot be read; what is wrong with
-// lines stays with the labels.
+// readLabels reads CSV or JSON lines. It returns an error if the file cannot be read. Problems of lines
+// stay in the labelFile.
 func readLabels(file string) (*labelFile, error) {
 	data, err := regular.ReadInput(file, maxLabels)
 	if err != nil {
@@ -93,7 +91,7 @@ func readLabels(file string) (*labelFile, error) {
 	return l, nil
 }
 
-// readCSV reads rows below a header that names the columns; further columns are left to people.
+// readCSV requires a header and ignores columns that it does not know.
 func (l *labelFile) readCSV(data []byte) {
 	in := csv.NewReader(bytes.NewReader(data))
 	in.FieldsPerRecord = -1
@@ -111,7 +109,7 @@ func (l *labelFile) readCSV(data []byte) {
 		row, err := in.Read()
 		var broken *csv.ParseError
 		switch {
-		case errors.As(err, &broken): // what follows cannot be trusted
+		case errors.As(err, &broken): // the csv reader has lost its position
 			l.problem(broken.StartLine, "%s", err)
 			return
 		case err != nil:
@@ -127,7 +125,7 @@ func (l *labelFile) readCSV(data []byte) {
 	}
 }
 
-// header reports whether the columns that are needed are there. It folds their names.
+// header reports missing columns. It folds the case of the names.
 func (l *labelFile) header(columns []string) bool {
 	labelColumns := []string{"suite", "case", "arm", "repeat", "scorer", "label"}
 
@@ -144,7 +142,6 @@ func (l *labelFile) header(columns []string) bool {
 	return fine
 }
 
-// row takes up a row of a table.
 func (l *labelFile) row(line int, cell func(string) string) {
 	one := &label{
 		Suite: cell("suite"), Case: cell("case"), Arm: cell("arm"), Scorer: cell("scorer"), Label: cell("label"),
@@ -159,7 +156,7 @@ func (l *labelFile) row(line int, cell func(string) string) {
 	l.add(one)
 }
 
-// readLines reads an object a line.
+// readLines reads one JSON object per line.
 func (l *labelFile) readLines(data []byte) {
 	in := bufio.NewScanner(bytes.NewReader(data))
 	in.Buffer(nil, maxLabels)
@@ -186,7 +183,7 @@ func (l *labelFile) readLines(data []byte) {
 	}
 }
 
-// add takes up a label. One without a word is an answer without a label so far.
+// add adds a label. An entry without a label is an answer that has no label yet.
 func (l *labelFile) add(one *label) {
 	if one.Case == "" {
 		l.problem(one.line, "`case` is missing")
@@ -202,7 +199,7 @@ func (l *label) fits(r *eval.Result) bool {
 	return (l.Suite == "" || l.Suite == r.Suite) && (l.Arm == "" || l.Arm == r.Arm) && (l.Repeat == 0 || l.Repeat == r.Repeat)
 }
 
-// choose is the score of a judge that the label is about, nil when there is none since the answer could not be judged.
+// choose returns the judge's score that the label is about, nil if the answer could not be judged.
 func (l *label) choose(r *eval.Result) (score *eval.Score, problem string) {
 	var names []string
 	for i := range r.Scores {

@@ -9,22 +9,22 @@ import (
 	"github.com/evalrun/evalrun/labels"
 )
 
-// People says how far two people agree who labelled answers to a suite, of this run or of others.
+// People is the agreement of two people on the answers to a suite, in this run and others.
 type People struct {
 	Suite string `json:"suite"`
 	labels.PeopleAgreement
 }
 
-// opinions are labels of whole answers.
+// opinions has labels of whole answers.
 type opinions struct {
 	bySuite map[string]*labels.File
 	divided int
 	met     map[labels.AnswerKey]bool
 }
 
-// CheckPeople compares the judges of a run with what people said of its answers in evalrun view, suite by suite. A label
-// is about the answer, so that all its judges are compared with it. Problems of the files are exit 2; nothing to compare
-// is exit 4.
+// CheckPeople compares the judges of a run with the labels that people gave in evalrun view, suite by
+// suite. A label is about the whole answer, so all judges of the answer are compared with it. Problems of
+// the files are exit 2. If there is nothing to compare, it is exit 4.
 func CheckPeople(d *journal.Document, files []*labels.File) (*AgreementReport, error) {
 	c := newLabelCheck(&labelFile{})
 	c.people = &opinions{bySuite: map[string]*labels.File{}, met: map[labels.AnswerKey]bool{}}
@@ -60,7 +60,7 @@ func CheckPeople(d *journal.Document, files []*labels.File) (*AgreementReport, e
 	return out, nil
 }
 
-// peopleOn takes up what people say of an answer.
+// peopleOn matches an answer with the labels of people.
 func (c *labelCheck) peopleOn(r *eval.Result) {
 	file := c.people.bySuite[r.Suite]
 	key, ok := labels.KeyOf(r)

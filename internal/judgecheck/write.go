@@ -32,7 +32,7 @@ func (r *AgreementReport) Write(w io.Writer) error {
 	return p.Err
 }
 
-// fewCases is how many cases leave much open about a judge.
+// fewCases is the number of cases below which the report warns that much remains open.
 const fewCases = 50
 
 func writeAgreement(p *term.Printer, c *Agreement) {
@@ -66,7 +66,6 @@ func writeKappa(p *term.Printer, kappa *float64, interval *[2]float64) {
 	p.Printf("  Cohen's kappa: %.3f, 90 %% interval %.3f to %.3f\n", *kappa, interval[0], interval[1])
 }
 
-// writePeople says how far two people agree.
 func writePeople(p *term.Printer, a *People) {
 	p.Printf("%s\n", diag.CleanLine(fmt.Sprintf(
 		"people in %s, %s and %s: %s of %s that both labelled", a.Suite, a.One, a.Other, diag.Count(a.Answers, "answer"),
@@ -79,7 +78,7 @@ func writePeople(p *term.Printer, a *People) {
 	writeKappa(p, a.Kappa, a.KappaInterval)
 }
 
-// writeConfusion draws who said what how often: a row for each word of the people, a column for each of the judge.
+// writeConfusion writes a table with a row for each label and a column for each word of the judge.
 func writeConfusion(p *term.Printer, c *Agreement) {
 	const corner = "people \\ judge"
 	width := displaywidth.String(corner)

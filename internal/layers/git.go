@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// Git are the files of a folder in a version.
+// Git is a folder in a version of a git repository, as a file system.
 type Git struct {
-	Dir string // of the working tree
-	Ref string // the version, such as main or v1.2
-	// Filtered gives files as a checkout has them: line ends and large files by what the repository is configured to
-	// do, which may start programs.
+	Dir string // in the working tree
+	Ref string // a version, such as main or v1.2
+	// Filtered applies the filters of a checkout, such as line endings and LFS. The repository configures
+	// them, and they may start programs.
 	Filtered bool
 }
 
-// Commit is the full name of the version, which stays when a branch moves. The error says why the version cannot be
-// found.
+// Commit returns the full hash of the version, which stays the same when a branch moves. Its error says why
+// the version cannot be found.
 func (g Git) Commit() (string, error) {
 	out, err := git(g.Dir, nil, "rev-parse", "--verify", "--quiet", g.Ref+"^{commit}")
 	if err != nil {
@@ -34,9 +34,9 @@ func (g Git) Commit() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// git runs a command in a folder, with additions to its environment.
+// git runs git in a folder. env is added to its environment.
 func git(dir string, env []string, args ...string) ([]byte, error) {
-	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...) //nolint:gosec // the arguments are no options
+	cmd := exec.Command("git", append([]string{"-C", dir}, args...)...) //nolint:gosec // callers pass no user input as an option
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	if env != nil {
@@ -56,7 +56,7 @@ func said(complaint []byte) string {
 	return ""
 }
 
-// Open reads a file out of the repository.
+// Open reads a file from the repository.
 func (g Git) Open(name string) (fs.File, error) {
 	at, info, err := g.find("open", name)
 	if err != nil {
@@ -77,13 +77,13 @@ func (g Git) Open(name string) (fs.File, error) {
 	return info, nil
 }
 
-// Stat describes a file without reading it.
+// Stat implements fs.StatFS without reading the file.
 func (g Git) Stat(name string) (fs.FileInfo, error) {
 	_, info, err := g.find("stat", name)
 	return info, err
 }
 
-// Lstat describes a file, or a link itself.
+// Lstat implements fs.ReadLinkFS.
 func (g Git) Lstat(name string) (fs.FileInfo, error) {
 	info, err := g.plainEntry("lstat", name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (g Git) Lstat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// ReadLink is where a link leads.
+// ReadLink implements fs.ReadLinkFS.
 func (g Git) ReadLink(name string) (string, error) {
 	info, err := g.plainEntry("readlink", name)
 	if err != nil {
@@ -104,7 +104,7 @@ func (g Git) ReadLink(name string) (string, error) {
 	return g.target(name)
 }
 
-// plainEntry looks up a name, and follows no link.
+// plainEntry does not follow a link.
 func (g Git) plainEntry(op, name string) (*memoryFile, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
@@ -116,7 +116,7 @@ func (g Git) plainEntry(op, name string) (*memoryFile, error) {
 	return info, nil
 }
 
-// target is where a link leads.
+// target returns the target of a link, which git stores as the content of a file.
 func (g Git) target(link string) (string, error) {
 	to, err := git(g.Dir, nil, "cat-file", "blob", g.Ref+":./"+link)
 	if err != nil {
@@ -125,10 +125,10 @@ func (g Git) target(link string) (string, error) {
 	return string(to), nil
 }
 
-// maxLinks is how many symbolic links lead from one to the next.
+// maxLinks bounds a chain of symbolic links, which may be circular.
 const maxLinks = 10
 
-// find looks up a file, that to which a symbolic link leads if it is one; at is its own name.
+// find follows symbolic links; at is the name of the file itself.
 func (g Git) find(op, name string) (at string, info *memoryFile, err error) {
 	at = name
 	for range maxLinks {
@@ -151,7 +151,6 @@ func (g Git) find(op, name string) (at string, info *memoryFile, err error) {
 	return "", nil, &fs.PathError{Op: op, Path: name, Err: errors.New("too many symbolic links")}
 }
 
-// entry looks up a name of the folder.
 func (g Git) entry(name string) (*memoryFile, error) {
 	if name == "." {
 		return newMemoryFile(name, fs.ModeDir|0o555, 0), nil
@@ -167,7 +166,7 @@ func (g Git) entry(name string) (*memoryFile, error) {
 	return nil, fs.ErrNotExist
 }
 
-// gitError is fs.ErrNotExist where git does not find what it is to read.
+// gitError turns a failure of git into fs.ErrNotExist. Any other error means that git could not be started.
 func gitError(err error) error {
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
 		return fs.ErrNotExist
@@ -175,31 +174,30 @@ func gitError(err error) error {
 	return fmt.Errorf("git cannot be run: %w", err)
 }
 
-// parseEntry reads a line of ls-tree --long, nil when there is no file in it.
+// parseEntry parses a line of ls-tree --long. It returns nil for other lines.
 func parseEntry(line string) *memoryFile {
 	what, file, ok := strings.Cut(line, "\t")
 	fields := strings.Fields(what) // mode, kind, object, size
 	if !ok || len(fields) < 4 {
 		return nil
 	}
-	size, _ := strconv.ParseInt(fields[3], 10, 64) // a folder has none
+	size, _ := strconv.ParseInt(fields[3], 10, 64) // folders have no size
 	return newMemoryFile(path.Base(file), modeOf(fields[0]), size)
 }
 
-// modeOf is the mode of a file as git writes it.
 func modeOf(mode string) fs.FileMode {
 	switch mode {
 	case "100755":
 		return 0o555
 	case "120000":
 		return fs.ModeSymlink | 0o444
-	case "040000", "160000": // a submodule is an empty folder
+	case "040000", "160000": // a submodule counts as an empty folder
 		return fs.ModeDir | 0o555
 	}
 	return 0o444
 }
 
-// ReadDir lists a folder, for globs.
+// ReadDir implements fs.ReadDirFS.
 func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
@@ -211,7 +209,7 @@ func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
 	for line := range strings.SplitSeq(string(out), "\x00") {
 		if one := parseEntry(line); one != nil {
-			one.mode &^= fs.ModeSymlink // Open follows it
+			one.mode &^= fs.ModeSymlink // because Open follows links
 			entries = append(entries, fs.FileInfoToDirEntry(one))
 		}
 	}
@@ -219,7 +217,7 @@ func (g Git) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Prefix is where the folder is in the repository, "" for its root.
+// Prefix returns the path of the folder in the repository, "" for the root.
 func (g Git) Prefix() (string, error) {
 	out, err := git(g.Dir, nil, "rev-parse", "--show-prefix")
 	if err != nil {
@@ -228,8 +226,8 @@ func (g Git) Prefix() (string, error) {
 	return filepath.FromSlash(strings.TrimSpace(string(out))), nil
 }
 
-// Checkout writes all files of the repository, as they are in the version, into a new folder. The index and the
-// working tree stay as they are.
+// Checkout writes all files of the version into a new folder. It changes neither the index nor the working
+// tree.
 func (g Git) Checkout(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -239,8 +237,8 @@ func (g Git) Checkout(dir string) error {
 		return fmt.Errorf("git cannot find the repository of %s%s", g.Dir, said(top))
 	}
 	root := strings.TrimSpace(string(top))
-	index := dir + ".index" // one of its own, next to the files
-	defer os.Remove(index)  //nolint:errcheck // nothing may have been written
+	index := dir + ".index" // a temporary index next to the folder
+	defer os.Remove(index)  //nolint:errcheck // it may not exist
 	env := []string{"GIT_INDEX_FILE=" + index}
 	for _, args := range [][]string{
 		{"read-tree", g.Ref},
@@ -253,7 +251,7 @@ func (g Git) Checkout(dir string) error {
 	return nil
 }
 
-// memoryFile is a file that was read already, which is its own description.
+// memoryFile is a file in memory, with its own fs.FileInfo.
 type memoryFile struct {
 	*bytes.Reader
 	name string

@@ -1,5 +1,5 @@
-// Package layers has the file systems that suites are read from: several on top of each other, the versions of a git
-// repository, and a folder with one more file.
+// Package layers has the file systems from which suites are read: overlays, versions in a git repository,
+// and a folder with one additional file.
 package layers
 
 import (
@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Overlay is several file systems. The first that has a file gives it.
+// Overlay looks for each file in several file systems. The first one with the file counts.
 type Overlay []fs.FS
 
-// Open opens a file of the first file system that has it.
+// Open opens a file in the first file system that has it.
 func (o Overlay) Open(name string) (file fs.File, err error) {
 	for _, layer := range o {
 		if file, err = layer.Open(name); !errors.Is(err, fs.ErrNotExist) {
@@ -23,7 +23,7 @@ func (o Overlay) Open(name string) (file fs.File, err error) {
 	return file, err
 }
 
-// Stat describes a file of the first file system that has it.
+// Stat implements fs.StatFS.
 func (o Overlay) Stat(name string) (info fs.FileInfo, err error) {
 	for _, layer := range o {
 		if info, err = fs.Stat(layer, name); !errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func (o Overlay) Stat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// Lstat describes a file or a link of the first file system that has it.
+// Lstat implements fs.ReadLinkFS.
 func (o Overlay) Lstat(name string) (info fs.FileInfo, err error) {
 	for _, layer := range o {
 		if info, err = fs.Lstat(layer, name); !errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func (o Overlay) Lstat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// ReadLink is where a link of the first file system that has it leads.
+// ReadLink implements fs.ReadLinkFS.
 func (o Overlay) ReadLink(name string) (target string, err error) {
 	for _, layer := range o {
 		if target, err = fs.ReadLink(layer, name); err == nil {
@@ -53,7 +53,7 @@ func (o Overlay) ReadLink(name string) (target string, err error) {
 	return target, err
 }
 
-// ReadDir lists what any of the file systems has in a folder.
+// ReadDir lists the entries of a folder in all file systems together.
 func (o Overlay) ReadDir(name string) (out []fs.DirEntry, err error) {
 	found := false
 	for _, layer := range o {
@@ -76,14 +76,14 @@ func (o Overlay) ReadDir(name string) (out []fs.DirEntry, err error) {
 	return out, nil
 }
 
-// With is a file system with one more file.
+// With is a file system with one additional file.
 type With struct {
 	fs.FS
 	Name string
 	Text []byte
 }
 
-// Open opens a file, or that one.
+// Open returns Text for Name, and otherwise the file in FS.
 func (f With) Open(name string) (fs.File, error) {
 	if name == f.Name {
 		return &memoryFile{bytes.NewReader(f.Text), name, 0o444, int64(len(f.Text))}, nil
@@ -91,7 +91,7 @@ func (f With) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// Lstat describes a file or a link.
+// Lstat implements fs.ReadLinkFS.
 func (f With) Lstat(name string) (fs.FileInfo, error) {
 	if name == f.Name {
 		return fs.Stat(f, name)
@@ -99,8 +99,8 @@ func (f With) Lstat(name string) (fs.FileInfo, error) {
 	return fs.Lstat(f.FS, name)
 }
 
-// ReadLink is where a link leads.
+// ReadLink implements fs.ReadLinkFS.
 func (f With) ReadLink(name string) (string, error) { return fs.ReadLink(f.FS, name) }
 
-// ReadDir lists a folder, for globs.
+// ReadDir does not list the additional file.
 func (f With) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(f.FS, name) }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A service counts a minute by the times at which calls reach it, which are later than those of their grants, and not
-// always by the same. So the ledger's minute is a little longer.
+// A service counts a minute from the times at which calls reach it. These are later than the grants, by
+// varying delays. So the ledger's minute is a little longer.
 const (
 	minute      = time.Minute
-	paceGuard   = 1200 * time.Millisecond // of requests: 2 % of the rate
-	windowGuard = 500 * time.Millisecond  // of tokens, which count until their call is over and a minute has passed
-	smallestLag = 100 * time.Millisecond  // that a request may catch up
+	paceGuard   = 1200 * time.Millisecond // for requests: 2 % of the rate
+	windowGuard = 500 * time.Millisecond  // for tokens, which count until a minute after the end of their call
+	smallestLag = 100 * time.Millisecond  // by which a late request may catch up
 )
 
-// account is the state of an account.
+// account is the state of an Account.
 type account struct {
 	Balance
 	limits   *AccountLimits
@@ -27,24 +27,26 @@ type account struct {
 	queue    []*GrantRequest // requests that wait for tokens, in order of arrival
 }
 
-// spent are tokens of a call that is over.
+// spent has the tokens of a call that ended.
 type spent struct {
 	at     time.Time
 	tokens int
 }
 
-// grant is a call that may be made.
+// grant is a call that a process may send.
 type grant struct {
 	owner string
 	of    *account
 	cost  Amount
 }
 
-// takesPlace reports whether a call counts for the concurrency. Counting tokens does not: a call may need that to be settled.
+// takesPlace reports whether a call counts for the concurrency. Requests to count tokens do not, because
+// settling another call may need one.
 func takesPlace(cost Amount) bool { return cost.Tokens > 0 }
 
-// refusal says why a budget has no room for a call and never will have. It is "" when there is room, or may be once a
-// call in progress is over. Counting tokens does not wait for that, because a call may need it to be settled.
+// refusal says why the budget can never pay for a call. It is "" if the budget can, or may be able to once
+// calls in progress end. Requests to count tokens do not wait for that, because settling a call may need
+// one.
 func (a *account) refusal(cost Amount) string {
 	b := a.limits.Budget
 	switch {
@@ -63,16 +65,16 @@ func (a *account) refusal(cost Amount) string {
 	return ""
 }
 
-// dust is the rounding error that sums of fractions may have.
+// dust is the rounding error of sums of fractions.
 const dust = 1e-9
 
-// room says what a call waits for: a time or, if that is zero, the end of another grant. why is "" when there is room.
+// room says what a call waits for: a time or, if that is zero, the end of another grant. why is "" if the
+// call need not wait.
 type room struct {
 	why string
 	at  time.Time
 }
 
-// roomFor says what a call has to wait for at a time.
 func (a *account) roomFor(cost Amount, now time.Time) room {
 	l := a.limits
 	switch {
@@ -94,7 +96,7 @@ func (a *account) roomFor(cost Amount, now time.Time) room {
 	return room{}
 }
 
-// tokenRoom is roomFor as to the tokens of the last minute. A call that is larger than the limit goes alone.
+// tokenRoom is roomFor for tokens per minute. A call above the limit waits until it is the only one.
 func (a *account) tokenRoom(tokens int, now time.Time) room {
 	limit := a.limits.TokensPerMinute
 	if limit == 0 || tokens == 0 {
@@ -116,7 +118,7 @@ func (a *account) tokenRoom(tokens int, now time.Time) room {
 	return room{"tokens per minute", a.window[len(a.window)-1].at.Add(minute + windowGuard)}
 }
 
-// forget drops tokens that are older than a minute.
+// forget drops tokens of calls that ended more than a minute ago.
 func (a *account) forget(now time.Time) {
 	for len(a.window) > 0 && now.Sub(a.window[0].at) >= minute+windowGuard {
 		a.inWindow -= a.window[0].tokens
@@ -124,8 +126,8 @@ func (a *account) forget(now time.Time) {
 	}
 }
 
-// pace notes that a request is sent, and so when the next one may be. Requests are evenly spaced; who comes late may
-// catch up by what the guard leaves, so that over any minute no more than the limit are granted.
+// pace sets the earliest time of the next request. Requests are evenly spaced. A late one may catch up by
+// what the guard allows, so that no minute has more requests than the limit.
 func (a *account) pace(now time.Time) {
 	if a.limits == nil || a.limits.RequestsPerMinute == 0 {
 		return
@@ -138,7 +140,7 @@ func (a *account) pace(now time.Time) {
 	a.next = a.next.Add(interval)
 }
 
-// take books a grant.
+// take adds an open grant.
 func (a *account) take(cost Amount, now time.Time) {
 	a.Granted.add(cost)
 	a.reserved.add(cost)
@@ -148,7 +150,7 @@ func (a *account) take(cost Amount, now time.Time) {
 	a.pace(now)
 }
 
-// settle books the end of a grant.
+// settle ends a grant at its actual cost.
 func (a *account) settle(reserved, cost Amount, now time.Time) {
 	a.release(reserved)
 	a.Settled.add(cost)
@@ -158,7 +160,7 @@ func (a *account) settle(reserved, cost Amount, now time.Time) {
 	}
 }
 
-// giveBack undoes a grant.
+// giveBack removes a grant for a call that was not sent.
 func (a *account) giveBack(reserved Amount) {
 	a.release(reserved)
 	a.Granted.sub(reserved)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// book holds the accounts and the open grants. What changes them is an event, which is written to the file of the
-// ledger; the same events, read again, make the same book.
+// book has the accounts and the open grants. Every change is an event in the file of the ledger. Applying
+// the same events again leads to the same book.
 type book struct {
 	limits []AccountLimits
 	file   *file
@@ -25,7 +25,6 @@ type book struct {
 	left     map[string]time.Time // requests that were given up before they were granted, by their ids, and when
 }
 
-// event is a line of the file.
 type event struct {
 	Type    kind          `json:"type"`
 	At      time.Time     `json:"at"`
@@ -37,18 +36,17 @@ type event struct {
 	Balance *Balance      `json:"balance,omitempty"` // settled grants only
 }
 
-// kind is the type of an event.
 type kind string
 
 const (
 	granted  kind = "grant"
 	settled  kind = "settle"
-	returned kind = "return" // the call was not made
+	returned kind = "return" // the call was not sent
 	refused  kind = "refuse"
 	paused   kind = "pause" // by the service
 	balanced kind = "balance"
-	used     kind = "use"  // tokens of the last minute, of a grant that is over
-	paced    kind = "pace" // when the next request may be sent
+	used     kind = "use"  // tokens of the last minute, of a grant that has ended
+	paced    kind = "pace" // earliest time of the next request
 )
 
 func newBook(limits []AccountLimits) *book {
@@ -63,7 +61,7 @@ func newBook(limits []AccountLimits) *book {
 	}
 }
 
-// account is an account by its name; it is made when it is new.
+// account adds an account when it is first named.
 func (b *book) account(name ModelAccount) *account {
 	a := b.accounts[name]
 	if a == nil {
@@ -73,8 +71,8 @@ func (b *book) account(name ModelAccount) *account {
 	return a
 }
 
-// revive applies an event of the file. A clock that was set back since must not hold up anything for longer than was
-// meant.
+// revive applies an event from the file. If the clock was set back since, it moves the event to now, so
+// that nothing waits longer than intended.
 func (b *book) revive(e *event) {
 	now := b.now()
 	if e.At.After(now) {
@@ -82,12 +80,11 @@ func (b *book) revive(e *event) {
 		e.At = now
 	}
 	b.apply(e)
-	if e.Type == granted { // its process gets time to say that it lives
+	if e.Type == granted { // gives its process time for a sign of life
 		b.heard[e.Owner] = now
 	}
 }
 
-// apply changes the book as an event says.
 func (b *book) apply(e *event) {
 	switch e.Type {
 	case granted:
@@ -123,19 +120,19 @@ func (b *book) apply(e *event) {
 	}
 }
 
-// record applies an event and adds it to the file. What it returns is to wait for until it is safe there.
+// record applies an event and adds it to the file. The event is safe once file.wait(place) returns.
 func (b *book) record(e *event) (place int64) {
 	b.apply(e)
 	return b.file.add(e)
 }
 
-// wake has all who wait look again.
+// wake makes all waiting calls try again.
 func (b *book) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
-// refusal says why a call will never be granted.
+// refusal is the error of a call that will never be granted.
 type refusal struct {
 	Budget  bool         // the account has limits, and they are spent
 	Account ModelAccount // whose call it is
@@ -148,7 +145,7 @@ func noEntry(a ModelAccount) *refusal {
 	return &refusal{Account: a, reason: fmt.Sprintf("no entry of the ledger's `accounts` matches %s", a)}
 }
 
-// needs says what must be known of calls of an account.
+// needs returns what a process must know about calls of an account.
 func (b *book) needs(a ModelAccount) (CallTerms, error) {
 	l := find(b.limits, a)
 	if l == nil {
@@ -157,11 +154,11 @@ func (b *book) needs(a ModelAccount) (CallTerms, error) {
 	return l.needs(), nil
 }
 
-// grant waits until a call may be sent, and returns once that is in the file. The error is a *refusal, or the one of
-// ctx, with why the call waited.
+// grant waits until a call may be sent and the grant is in the file. It returns a *refusal, or the error of
+// ctx with what the call waited for.
 func (b *book) grant(ctx context.Context, ask *GrantRequest) (waited string, err error) {
 	defer b.leave(ask)
-	for ctx.Err() == nil { // who has gone gets nothing
+	for ctx.Err() == nil { // a caller that has gone gets no grant
 		wait, changed, place, err := b.try(ask)
 		if err != nil {
 			return "", err
@@ -176,7 +173,7 @@ func (b *book) grant(ctx context.Context, ask *GrantRequest) (waited string, err
 	return "", ctx.Err()
 }
 
-// pause waits until d has passed, if it is timed, or for a change; false when ctx ends.
+// pause waits until d has passed, if timed is set, or until changed. It returns false when ctx ends.
 func pause(ctx context.Context, d time.Duration, timed bool, changed <-chan struct{}) bool {
 	var over <-chan time.Time
 	if timed {
@@ -193,16 +190,16 @@ func pause(ctx context.Context, d time.Duration, timed bool, changed <-chan stru
 	return true
 }
 
-// try grants a call when there is room for it. Otherwise it says what to wait for.
+// try grants a call if there is room for it. Otherwise it returns what to wait for.
 func (b *book) try(ask *GrantRequest) (wait room, changed <-chan struct{}, place int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
 	b.heard[ask.Owner] = now
-	if _, gone := b.left[ask.ID]; gone { // its request was slower than the news
+	if _, gone := b.left[ask.ID]; gone { // the message that the caller gave up came first
 		return room{}, nil, 0, context.Canceled
 	}
-	if g := b.grants[ask.ID]; g != nil { // its answer was lost
+	if g := b.grants[ask.ID]; g != nil { // the reply to an earlier request was lost
 		return room{}, nil, b.file.end(), nil
 	}
 	if find(b.limits, ask.Account) == nil {
@@ -220,12 +217,12 @@ func (b *book) try(ask *GrantRequest) (wait room, changed <-chan struct{}, place
 		return wait, b.changed, 0, nil
 	}
 	place = b.record(&event{Type: granted, At: now, ID: ask.ID, Owner: ask.Owner, Account: &ask.Account, Cost: ask.Cost})
-	b.leaveQueue(a, ask) // before the file is safe, so that the next one can be written together with this one
+	b.leaveQueue(a, ask) // before the file is safe, so that both grants can be written together
 	return room{}, nil, place, nil
 }
 
-// turn reports whether it is a call's turn. Calls that cost tokens keep their order, so that small ones do not overtake
-// a large one for ever. Other calls do not wait for them, because an answer may need such a call to be settled.
+// turn reports whether a call is next. Calls with tokens keep their order, so that small ones cannot
+// overtake a large one forever. Other calls do not wait, because settling an answer may need one.
 func (a *account) turn(ask *GrantRequest) bool {
 	if !takesPlace(ask.Cost) {
 		return true
@@ -236,7 +233,7 @@ func (a *account) turn(ask *GrantRequest) bool {
 	return a.queue[0] == ask
 }
 
-// leave ends the waiting of a call.
+// leave removes a call from the queue.
 func (b *book) leave(ask *GrantRequest) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -252,8 +249,8 @@ func (b *book) leaveQueue(a *account, ask *GrantRequest) {
 	}
 }
 
-// settle books the ends of grants, and returns once they are in the file. A grant that is not open has expired, or was
-// settled before.
+// settle records the end of grants, and returns once it is in the file. It ignores grants that are not
+// open: they have expired, or were settled before.
 func (b *book) settle(ctx context.Context, all []Settlement) error {
 	b.mu.Lock()
 	now := b.now()
@@ -285,14 +282,14 @@ func (b *book) settleOne(s *Settlement, now time.Time) {
 	b.record(&event{Type: settled, At: now, ID: s.ID, Cost: Amount{Calls: g.cost.Calls, Tokens: s.Tokens, Money: s.Money}})
 }
 
-// hear notes that a process lives.
+// hear records a sign of life of a process.
 func (b *book) hear(owner string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heard[owner] = b.now()
 }
 
-// expire books the grants of processes that have died as spent: a call may have been made.
+// expire settles the grants of dead processes at their full cost, because the calls may have been sent.
 func (b *book) expire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -311,7 +308,7 @@ func (b *book) expire() {
 	}
 }
 
-// balances are the states of all accounts, in the order of their names.
+// balances returns the state of all accounts, sorted by name.
 func (b *book) balances() []Balance {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -323,11 +320,11 @@ func (b *book) balances() []Balance {
 	return out
 }
 
-// events are the fewest events that rebuild the book.
+// events returns the fewest events that lead to this book.
 func (b *book) events(now time.Time) (out []*event) {
 	for _, a := range b.accounts {
 		whole := a.Balance
-		whole.Granted.sub(a.reserved) // its grants follow
+		whole.Granted.sub(a.reserved) // the events of its grants follow
 		out = append(out, &event{Type: balanced, At: now, Balance: &whole})
 		if a.held.After(now) {
 			out = append(out, &event{Type: paused, At: now, Account: &a.ModelAccount, Until: a.held})

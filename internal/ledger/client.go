@@ -21,17 +21,17 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// Options say which ledger a process uses, and how.
+// Options configure a Client.
 type Options struct {
 	URL    string
-	Token  string        // "" for none
-	CA     string        // file with certificates to trust in addition; "" for none
-	Wait   time.Duration // how long the ledger may be away before the process gives up
-	Notice func(string)  // reports messages for people
+	Token  string        // "" if none is needed
+	CA     string        // file with additional certificates to trust; "" for none
+	Wait   time.Duration // how long the ledger may be unavailable before the process gives up
+	Notice func(string)  // gets messages for people
 	Lost   func(reason string)
 }
 
-// Client is the connection of a process to a ledger; safe for concurrent use.
+// Client connects a process to a ledger. It is safe for concurrent use.
 type Client struct {
 	options Options
 	owner   string
@@ -40,13 +40,13 @@ type Client struct {
 	loops   sync.WaitGroup
 
 	mu      sync.Mutex
-	away    time.Time // since when the ledger does not answer; zero while it does
+	away    time.Time // start of the current outage; zero if there is none
 	settled []Settlement
-	work    chan struct{} // holds a token while there is something to settle
+	work    chan struct{} // has a token while there is something to settle
 }
 
-// Dial makes a client. It sends nothing. The error has exit code 2: an address that is not one, or that would send
-// the token in the clear over a network.
+// Dial returns a client without sending anything. An error has exit code 2: the address is invalid, or
+// would send the token unencrypted over a network.
 func Dial(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	switch {
@@ -77,7 +77,7 @@ func Dial(o Options) (*Client, error) {
 	return c, nil
 }
 
-// trust returns the system's certificates and those in a file; nil means the system's alone.
+// trust returns the system's certificates and those in a file; nil means only the system's.
 func trust(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // the system's certificates
@@ -96,31 +96,32 @@ func trust(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ErrLost is returned when the ledger was away for too long, and when the process ends.
+// ErrLost is returned when the ledger was unavailable for too long, and when the process ends.
 var ErrLost = errors.New("the ledger does not answer")
 
 // Refused is the error of a call that will never be granted.
 type Refused struct {
-	Budget bool // a budget of the ledger is spent; otherwise no entry of it matches the account, or it refuses the process
+	Budget bool // a budget is spent; otherwise no entry matches the account, or the ledger refuses the process
 	Reason string
 }
 
 func (r *Refused) Error() string { return r.Reason }
 
-// Check finds out what must be known of calls of some accounts. The error is a *Refused when no entry matches one of them.
+// Check returns what the process must know about calls of accounts. It returns a *Refused if no entry
+// matches one of them.
 func (c *Client) Check(ctx context.Context, accounts []ModelAccount) ([]CallTerms, error) {
 	var out []CallTerms
 	return out, c.insist(ctx, "check", accounts, &out)
 }
 
-// Grant is a call that may be made. It has to be settled, or given back.
+// Grant is permission to send a call. The caller must settle or return it.
 type Grant struct {
 	of *Client
 	id string
 }
 
-// Grant waits until the ledger grants a call, however long its limits make it wait. The error is a *Refused, ErrLost,
-// or the one of ctx.
+// Grant waits, however long, until the ledger grants a call. It returns a *Refused, ErrLost, or the error
+// of ctx.
 func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (*Grant, error) {
 	ask := GrantRequest{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
 	for {
@@ -128,7 +129,7 @@ func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (
 		err := c.insist(ctx, "grants", &ask, &got)
 		if err != nil {
 			var r *Refused
-			if !errors.As(err, &r) { // it may have been granted in this moment
+			if !errors.As(err, &r) { // the ledger may be granting it now
 				c.queue(Settlement{ID: ask.ID, Unsent: true})
 			}
 			return nil, err
@@ -139,23 +140,23 @@ func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (
 	}
 }
 
-// Settle says what the call has cost, and how long the service wants no further calls, 0 for no pause.
+// Settle reports the cost of the call. retryAfter is how long the service wants no further calls, 0 for no
+// pause.
 func (g *Grant) Settle(tokens int, money float64, retryAfter time.Duration) {
 	g.of.queue(Settlement{ID: g.id, Tokens: tokens, Money: money, RetryAfter: retryAfter.Milliseconds()})
 }
 
-// Return says that the call was not made.
+// Return reports that the call was not sent.
 func (g *Grant) Return() { g.of.queue(Settlement{ID: g.id, Unsent: true}) }
 
-// Close settles what is left, for a few seconds at most, and ends the client. What is not settled then, the ledger
-// books as spent.
+// Close settles the remaining grants, within lastTry, and ends the client. The ledger counts the others as
+// spent.
 func (c *Client) Close() {
 	close(c.stop)
 	c.loops.Wait()
 	c.http.CloseIdleConnections()
 }
 
-// queue has a settlement sent.
 func (c *Client) queue(s Settlement) {
 	c.mu.Lock()
 	c.settled = append(c.settled, s)
@@ -166,7 +167,7 @@ func (c *Client) queue(s Settlement) {
 	}
 }
 
-// lastTry bounds how long a process that ends tries to settle.
+// lastTry bounds how long a process tries to settle when it ends.
 const lastTry = 3 * time.Second
 
 // settle sends settlements, many in one request, until the client ends.
@@ -189,10 +190,10 @@ func (c *Client) settle() {
 	}
 }
 
-// mostSettled is how many settlements a request has.
+// mostSettled bounds the settlements in a request.
 const mostSettled = 1000
 
-// settleSome sends some of the settlements. It reports whether there were any and they arrived.
+// settleSome sends some settlements. It reports whether there were any and they arrived.
 func (c *Client) settleSome(ctx context.Context) bool {
 	c.mu.Lock()
 	some := c.settled[:min(len(c.settled), mostSettled)]
@@ -210,7 +211,7 @@ func (c *Client) settleSome(ctx context.Context) bool {
 	return true
 }
 
-// beat shows the ledger that the process lives.
+// beat sends signs of life.
 func (c *Client) beat() {
 	every := time.NewTicker(heartbeat)
 	defer every.Stop()
@@ -222,15 +223,15 @@ func (c *Client) beat() {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), heartbeat)
 		var got struct{}
-		_ = c.send(ctx, "heartbeats", c.owner, &got) // calls find out what is wrong
+		_ = c.send(ctx, "heartbeats", c.owner, &got) // calls will report the error
 		cancel()
 	}
 }
 
-// The time between two tries to reach the ledger.
+// tryEvery is the time between attempts to reach the ledger.
 const tryEvery = 500 * time.Millisecond
 
-// insist sends a request until it is answered, or the ledger was away for too long.
+// insist sends a request until it gets a reply, or the ledger was unavailable for too long.
 func (c *Client) insist(ctx context.Context, path string, body, into any) error {
 	for {
 		err := c.send(ctx, path, body, into)
@@ -252,7 +253,7 @@ func (c *Client) insist(ctx context.Context, path string, body, into any) error 
 	}
 }
 
-// back notes that the ledger answers.
+// back ends an outage.
 func (c *Client) back() {
 	c.mu.Lock()
 	was := c.away
@@ -263,7 +264,7 @@ func (c *Client) back() {
 	}
 }
 
-// gone notes that the ledger does not answer, and reports whether that is so for too long.
+// gone records an outage, and reports whether it is too long.
 func (c *Client) gone(err error) bool {
 	c.mu.Lock()
 	first := c.away.IsZero()
@@ -284,7 +285,7 @@ func (c *Client) gone(err error) bool {
 	return true
 }
 
-// reasonOf is an error without the request that it was about.
+// reasonOf removes the request from an error.
 func reasonOf(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -293,10 +294,10 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// mostAnswer bounds the size of an answer in bytes.
+// mostAnswer bounds a reply, in bytes.
 const mostAnswer = 1 << 20
 
-// send sends a request once. The error is a *Refused when the ledger will not do it.
+// send sends a request once. The error is a *Refused if the ledger refuses.
 func (c *Client) send(ctx context.Context, path string, body, into any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -314,7 +315,7 @@ func (c *Client) send(ctx context.Context, path string, body, into any) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was read
+	defer resp.Body.Close() //nolint:errcheck // only read
 	text, err := io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
 	if err != nil {
 		return err
@@ -322,7 +323,6 @@ func (c *Client) send(ctx context.Context, path string, body, into any) error {
 	return c.understand(resp.StatusCode, text, into)
 }
 
-// understand reads an answer.
 func (c *Client) understand(status int, text []byte, into any) error {
 	if status == http.StatusOK {
 		if err := json.Unmarshal(text, into); err != nil {

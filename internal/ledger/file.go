@@ -20,14 +20,14 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// FileName is the name of the file of a ledger in its folder.
+// FileName is the name of the ledger's file in its folder.
 const FileName = "ledger.jsonl"
 
-// retryPause is the time between two tries to write.
+// retryPause is the time between attempts to write.
 const retryPause = time.Second
 
-// file is the file of a ledger: JSON lines, to which events are added. A line is safe once it is synchronised to the
-// disk; many are at once. When the disk takes no more, callers wait until it does.
+// file is the file of a ledger, with one event per line. An event is safe once it is synchronised to the
+// disk; one synchronisation covers many events. While the disk is full or broken, callers wait.
 type file struct {
 	notice func(string)
 	lock   *flock.Flock
@@ -36,21 +36,21 @@ type file struct {
 	path  string
 	book  *book
 	size  int64 // of the file
-	most  int64 // size at which it is rewritten
-	least int64 // the smallest such size
+	most  int64 // size at which to rewrite the file
+	least int64 // lower bound of most
 
 	mu      sync.Mutex
 	buf     []byte        // not written yet
-	added   int64         // bytes so far, those in buf too
-	safe    int64         // bytes so far
-	moved   chan struct{} // closed and replaced when safe has moved
-	work    chan struct{} // holds a token while there is something to write
+	added   int64         // bytes so far, including buf
+	safe    int64         // bytes so far that are on the disk
+	moved   chan struct{} // closed and replaced when safe grows
+	work    chan struct{} // has a token while there is something to write
 	closing chan struct{}
 	done    chan struct{}
 }
 
-// openFile takes the folder for this process, reads the events of its file into the book, and rewrites the file with the
-// fewest events that say the same.
+// openFile locks the folder, applies the events of its file to the book, and rewrites the file with the
+// fewest events.
 func openFile(dir string, b *book, notice func(string)) (*file, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, exit.BadInput("--state: %w", err)
@@ -91,7 +91,7 @@ func (f *file) open() error {
 	return nil
 }
 
-// rewrite replaces the file by one with the fewest events that say the same.
+// rewrite replaces the file by one with the fewest events.
 func (f *file) rewrite() error {
 	f.book.mu.Lock()
 	defer f.book.mu.Unlock()
@@ -116,31 +116,32 @@ func (f *file) rewrite() error {
 		return errors.Join(err, out.Close())
 	}
 	if f.out != nil {
-		_ = f.out.Close() // nothing of it is needed
+		_ = f.out.Close() // the new file replaces it
 	}
 	f.out, f.size = out, info.Size()
 	f.most = max(f.least, grows*f.size)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.buf = f.buf[:0] // it is in the events
+	f.buf = f.buf[:0] // events has included it
 	f.reached(f.added)
 	return nil
 }
 
-// A file is rewritten when it is this many times as large as it was, and not small.
+// A file is rewritten at grows times its size after the last rewrite, and not below smallest, in bytes.
 const (
 	grows    = 4
 	smallest = 64 << 20
 )
 
-// reached says that all is safe up to a place. The caller holds mu.
+// reached records that the file is safe up to a place. The caller holds mu.
 func (f *file) reached(place int64) {
 	f.safe = place
 	close(f.moved)
 	f.moved = make(chan struct{})
 }
 
-// readEvents applies the events of a file. A last line that is not complete was never answered to anybody.
+// readEvents applies the events of a file. It ignores an incomplete last line, because its event was never
+// confirmed.
 func readEvents(path string, b *book) error {
 	src, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +150,7 @@ func readEvents(path string, b *book) error {
 	if err != nil {
 		return exit.BadInput("--state: %w", err)
 	}
-	defer src.Close() //nolint:errcheck // it was only read
+	defer src.Close() //nolint:errcheck // only read
 	in := bufio.NewReader(src)
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
@@ -169,7 +170,7 @@ func readEvents(path string, b *book) error {
 	}
 }
 
-// whole reports whether an event has what its type needs.
+// whole reports whether an event has the fields that its type needs.
 func (e *event) whole() bool {
 	switch e.Type {
 	case granted, refused, paused, paced, used:
@@ -182,7 +183,7 @@ func (e *event) whole() bool {
 	return false
 }
 
-// add adds an event, and returns the place up to which the file has to be safe for it.
+// add adds an event. It returns the place for wait.
 func (f *file) add(e *event) int64 {
 	line, err := json.Marshal(e)
 	if err != nil { // it has only texts, times and finite numbers
@@ -199,7 +200,7 @@ func (f *file) add(e *event) int64 {
 	return f.added
 }
 
-// end is the place up to which the file has to be safe for all that was added.
+// end returns the place for wait of the last event.
 func (f *file) end() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,14 +226,14 @@ func (f *file) wait(ctx context.Context, place int64) error {
 	}
 }
 
-// loop writes until the file is closed.
+// loop writes events until the file is closed.
 func (f *file) loop() {
 	defer close(f.done)
 	for {
 		select {
 		case <-f.work:
 		case <-f.closing:
-			_ = f.flush() // who waits for it has gone
+			_ = f.flush() // the callers that waited have gone
 			return
 		}
 		if !f.insist() {
@@ -241,7 +242,7 @@ func (f *file) loop() {
 	}
 }
 
-// insist writes until it succeeds; false when the file is closed meanwhile.
+// insist writes until it succeeds. It returns false when the file is closed before.
 func (f *file) insist() bool {
 	for failed := false; ; failed = true {
 		err := f.flush()
@@ -262,7 +263,7 @@ func (f *file) insist() bool {
 	}
 }
 
-// flush writes what was added and synchronises it. After an error the file is as before.
+// flush writes and synchronises the added events. After an error, the file is as before.
 func (f *file) flush() error {
 	f.mu.Lock()
 	buf := bytes.Clone(f.buf)
@@ -288,10 +289,10 @@ func (f *file) flush() error {
 	return nil
 }
 
-// close writes what is left and gives the folder free.
+// close writes the remaining events and unlocks the folder.
 func (f *file) close() {
 	close(f.closing)
 	<-f.done
-	_ = f.out.Close() // every line that matters is synchronised
+	_ = f.out.Close() // every line that matters is on the disk
 	_ = f.lock.Unlock()
 }

@@ -1,10 +1,10 @@
-// Package ledger lets several processes share the limits of an account: the requests, tokens, calls and money that a
-// service allows for a key. A process has each call granted before it sends it, and settles the grant when the call is
-// over. A Client does both for its process. A Server holds the accounts for all of them, and writes every grant to a
-// file before it answers. So nothing that was granted is forgotten, whatever is killed.
+// Package ledger lets several processes share the limits of an account: the requests, tokens, calls and
+// money that a service allows for a key. A process gets a grant before each call, and settles it after the
+// call. Client does both for a process. Server has the accounts, and writes each grant to a file before it
+// replies, so that no grant is lost if a process is killed.
 //
-// The usual order for a server: ReadLimits, Start, Server.URL, Server.Close. For a process: Dial, Client.Check,
-// Client.Grant, Grant.Settle, Client.Close.
+// The usual order for a server: ReadLimits, Start, Server.URL, Server.Close. For a process: Dial,
+// Client.Check, Client.Grant, Grant.Settle, Client.Close.
 package ledger
 
 import (
@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// ModelAccount is a key at a service, and a model: limits apply to it. It does not depend on the run, so several runs share it.
+// ModelAccount is a key at a service and a model, to which limits apply. Several runs can share it.
 type ModelAccount struct {
 	Service string `json:"service"` // its address
-	Key     string `json:"key"`     // the fingerprint of the key; "" without one
+	Key     string `json:"key"`     // fingerprint of the key; "" without a key
 	Model   string `json:"model"`
 }
 
-// String is the account for people.
+// String returns the account as messages name it.
 func (a ModelAccount) String() string {
 	if a.Key == "" {
 		return "model " + a.Model + " at " + a.Service
@@ -29,9 +29,9 @@ func (a ModelAccount) String() string {
 	return "model " + a.Model + " at " + a.Service + " with the key " + a.Key
 }
 
-// Fingerprint stands for a key where the key itself must not show: the beginning of an HMAC (RFC 2104, with SHA-256)
-// under that key. Everyone who has the key computes the same, and the key cannot be computed from it. It is "" without
-// a key.
+// Fingerprint identifies a key without revealing it. It is the beginning of an HMAC (RFC 2104, with
+// SHA-256) under the key: everyone with the key gets the same value, from which the key cannot be computed.
+// It is "" without a key.
 func Fingerprint(key string) string {
 	if key == "" {
 		return ""
@@ -41,7 +41,7 @@ func Fingerprint(key string) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// Amount is the cost of calls.
+// Amount is a cost.
 type Amount struct {
 	Calls  int     `json:"calls"` // HTTP attempts, except those for metadata
 	Tokens int     `json:"tokens"`
@@ -80,26 +80,26 @@ func (a *GrantRequest) isWhole() bool {
 	return a.ID != "" && a.Owner != "" && a.Cost.Calls >= 0 && a.Cost.Tokens >= 0 && a.Cost.Money >= 0
 }
 
-// Settlement is the end of a grant.
+// Settlement ends a grant.
 type Settlement struct {
 	ID     string  `json:"id"`
-	Tokens int     `json:"tokens"` // that the call has cost
+	Tokens int     `json:"tokens"` // actual cost
 	Money  float64 `json:"money"`
-	// Unsent says that the call was not made: the grant is given back as if it had never been.
+	// Unsent means that the call was not sent, so the grant does not count.
 	Unsent bool `json:"unsent,omitempty"`
 	// RetryAfter is how long the service wants no further calls of the account, in milliseconds.
 	RetryAfter int64 `json:"retryAfterMs,omitempty"`
 }
 
-// CallTerms say what a process has to know of a call to get it granted.
+// CallTerms says what a process must know about a call before it is granted.
 type CallTerms struct {
-	Tokens bool `json:"tokens"` // tokens are limited: an answer must have a bound
-	Money  bool `json:"money"`  // money is limited: there must be a price
+	Tokens bool `json:"tokens"` // tokens are limited, so the answer needs a bound
+	Money  bool `json:"money"`  // money is limited, so the call needs a price
 }
 
-// The times of the protocol between a client and a server.
+// Times of the protocol between client and server.
 const (
-	heartbeat = 5 * time.Second  // a process shows this often that it lives
-	lifetime  = 20 * time.Second // a process that is silent for longer has died
+	heartbeat = 5 * time.Second  // between signs of life of a process
+	lifetime  = 20 * time.Second // a process that is silent for longer is dead
 	longPoll  = 75 * time.Second // a request for a grant waits up to this long
 )

@@ -9,12 +9,11 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// AccountLimits are the limits of the accounts that an entry of the limits file matches. Each of the accounts has them for
-// itself. Zero is unlimited.
+// AccountLimits apply to each account that an entry of the limits file matches, separately. Zero is unlimited.
 type AccountLimits struct {
 	RequestsPerMinute int
 	TokensPerMinute   int
-	Concurrency       int // calls in progress at once, without calls that count tokens
+	Concurrency       int // calls in progress at once, without calls to count tokens
 	Budget            Amount
 
 	service, model, key glob.Pattern
@@ -28,7 +27,7 @@ func (l *AccountLimits) needs() CallTerms {
 	return CallTerms{Tokens: l.TokensPerMinute > 0 || l.Budget.Tokens > 0, Money: l.Budget.Money > 0}
 }
 
-// find is the first entry that matches an account, nil when none does.
+// find returns the first entry that matches an account, nil if none does.
 func find(all []AccountLimits, a ModelAccount) *AccountLimits {
 	for i := range all {
 		if all[i].matches(a) {
@@ -38,8 +37,7 @@ func find(all []AccountLimits, a ModelAccount) *AccountLimits {
 	return nil
 }
 
-// ReadLimits reads a file of limits, which path is the name of in messages. Problems are added to diags, each with its
-// place.
+// ReadLimits reads a file of limits. path is its name in messages. Problems are added to diags.
 func ReadLimits(path string, src []byte, diags *diag.List) (out []AccountLimits) {
 	root, ok := yamlnode.Parse(path, src, diags)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// Config says what a Server serves, and where.
+// Config configures a Server.
 type Config struct {
 	Listen  string // address; port 0 takes a free one
 	Limits  []AccountLimits
@@ -30,7 +30,7 @@ type Config struct {
 
 // Server serves a ledger until it is closed.
 type Server struct {
-	// URL is where it is.
+	// URL is the address of the ledger.
 	URL string
 
 	config Config
@@ -40,8 +40,8 @@ type Server struct {
 	done   chan struct{}
 }
 
-// Start serves a ledger. The error has exit code 2: an address, a certificate or a folder that cannot be used, or a
-// way in for others that nothing guards.
+// Start starts a ledger. An error has exit code 2: an unusable address, certificate or folder, or an
+// address that other machines reach without a token and a certificate.
 func Start(c Config) (*Server, error) {
 	secure, err := c.security()
 	if err != nil {
@@ -67,12 +67,13 @@ func Start(c Config) (*Server, error) {
 	return s, nil
 }
 
-// discard drops what net/http says about connections that broke.
+// discard drops net/http's messages about broken connections.
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// security is how the server is guarded, nil for plain http. Who listens beyond this machine needs a token and a certificate.
+// security returns the TLS configuration, nil for plain http. A ledger that other machines reach needs a
+// token and a certificate.
 func (c *Config) security() (*tls.Config, error) {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
@@ -101,14 +102,14 @@ func (c *Config) security() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// isLoopback reports whether a host is this machine for sure.
+// isLoopback reports whether a host is certainly this machine.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// urlOf is the address of the server for its clients: by the name that was given, or, where that is every name, by
-// that of the machine.
+// urlOf returns the address for clients: with the given host, or the name of the machine if the server
+// listens on all addresses.
 func urlOf(given string, at net.Addr, secure bool) string {
 	host, _, _ := net.SplitHostPort(given)
 	_, port, _ := net.SplitHostPort(at.String())
@@ -128,13 +129,13 @@ func urlOf(given string, at net.Addr, secure bool) string {
 func (s *Server) serve(l net.Listener, secure bool) {
 	defer close(s.done)
 	if secure {
-		_ = s.http.ServeTLS(l, "", "") // it ends by Close
+		_ = s.http.ServeTLS(l, "", "") // Close ends it
 		return
 	}
 	_ = s.http.Serve(l)
 }
 
-// sweep has the grants of dead processes expire.
+// sweep expires the grants of dead processes.
 func (s *Server) sweep(ctx context.Context) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
@@ -148,18 +149,18 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// Balances are the states of the accounts, in the order of their names.
+// Balances returns the state of the accounts, sorted by name.
 func (s *Server) Balances() []Balance { return s.book.balances() }
 
 // Close ends the server. Open grants stay open in its file.
 func (s *Server) Close() {
 	s.stop()
-	_ = s.http.Close() // connections end with it
+	_ = s.http.Close() // closes the connections too
 	<-s.done
 	s.book.file.close()
 }
 
-// mostBody bounds the size of a request in bytes.
+// mostBody bounds a request, in bytes.
 const mostBody = 1 << 20
 
 func (s *Server) handler() http.Handler {
@@ -183,7 +184,7 @@ func (s *Server) handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard lets only those in who show the token, where there is one. A page in a browser never may.
+// guard checks the token, if there is one. It refuses requests from pages in a browser.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -202,7 +203,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// problem is the answer to a request that gets nothing else.
+// problem is the reply to a request that fails.
 type problem struct {
 	Error   string        `json:"error"`
 	Account *ModelAccount `json:"account,omitempty"`
@@ -211,10 +212,10 @@ type problem struct {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // who has gone does not miss it
+	_ = json.NewEncoder(w).Encode(body) // the client may have gone
 }
 
-// taking reads the body of a request as a value.
+// taking decodes the body of a request.
 func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body T
@@ -226,7 +227,7 @@ func taking[T any](serve func(http.ResponseWriter, *http.Request, T)) http.Handl
 	}
 }
 
-// check says what must be known of calls of some accounts.
+// check replies with what a process must know about calls of accounts.
 func (s *Server) check(w http.ResponseWriter, _ *http.Request, accounts []ModelAccount) {
 	out := []CallTerms{}
 	for _, a := range accounts {
@@ -240,10 +241,10 @@ func (s *Server) check(w http.ResponseWriter, _ *http.Request, accounts []ModelA
 	answer(w, http.StatusOK, out)
 }
 
-// granting is the answer to a request for a grant.
+// granting is the reply to a request for a grant.
 type granting struct {
 	Granted bool   `json:"granted"`
-	Waits   string `json:"waits,omitempty"` // for what: the request is to be sent again
+	Waits   string `json:"waits,omitempty"` // what the call waits for; the client sends the request again
 }
 
 func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest) {
@@ -268,7 +269,7 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request, ask GrantRequest)
 	}
 }
 
-// refuse answers with why there is no grant.
+// refuse replies with the reason why there is no grant.
 func refuse(w http.ResponseWriter, err error) {
 	var r *refusal
 	switch {

@@ -4,9 +4,9 @@ package letters
 type clauses struct {
 	sentence
 	classes       string
-	after         string // what follows the sentence in its line
+	after         string // the rest of its line
 	repeats       bool   // the text repeats the options
-	afterQuestion bool   // the sentence before was a question
+	afterQuestion bool   // the previous sentence is a question
 }
 
 // startsAt reports whether a clause may begin at this index.
@@ -16,7 +16,8 @@ func (c clauses) startsAt(at int) bool {
 		isOf(c.classes[at], butWord, andWord)
 }
 
-// read is the index of the letter that the clause at this index affirms, and how surely; 0 when it affirms none.
+// read returns the index of the letter that the clause at this index affirms, and how surely; 0 if it
+// affirms none.
 func (c clauses) read(at int) (place, surety int) {
 	next := c.classes[at:min(len(c.classes), at+maxClause)]
 	if !lettered(next) || at > 0 && !correction.Matches(next) && hindered(c.classes[:at], next[0]) {
@@ -34,10 +35,10 @@ func (c clauses) read(at int) (place, surety int) {
 	return c.bare(at)
 }
 
-// maxClause bounds how far from the beginning of a clause its letter may be, in classes.
+// maxClause bounds the distance from the beginning of a clause to its letter, in classes.
 const maxClause = 40
 
-// groupOf is the start of the first group that matched, or of the whole match if none did.
+// groupOf returns the beginning of the first group that matched, or of the whole match.
 func groupOf(m []int) int {
 	for i := 2; i < len(m); i += 2 {
 		if m[i] >= 0 {
@@ -47,7 +48,8 @@ func groupOf(m []int) int {
 	return m[0]
 }
 
-// suretyOf is how surely a clause of this form affirms its letter; 0 when the rest of the sentence takes it back.
+// suretyOf returns how surely a clause of this form affirms its letter; 0 if the rest of the sentence takes
+// it back.
 func (f form) suretyOf(clause, rest string) int {
 	surety := f.surety
 	if has(clause, finalWord) {
@@ -62,7 +64,7 @@ func (f form) suretyOf(clause, rest string) int {
 	return surety
 }
 
-// hindered reports an introduction that keeps a clause from affirming anything: if ..., he says: ...
+// hindered reports an introduction after which a clause affirms nothing: if ..., he says: ...
 func hindered(intro string, next byte) bool {
 	const quotation = '"'
 	switch {
@@ -82,7 +84,7 @@ func hindered(intro string, next byte) bool {
 	return !isOf(next, butWord, soWord) && deniedIntro.Matches(intro)
 }
 
-// bare reads a letter that is the whole clause, or is followed by the text of its option.
+// bare reads a letter that is the whole clause, or that the text of its option follows.
 func (c clauses) bare(at int) (place, surety int) {
 	m := bareLetter.Regexp().FindStringSubmatchIndex(c.classes[at:])
 	if m == nil || !endsWell(afterLetter(c.classes, at+m[1]), openingOnly) {
@@ -95,7 +97,8 @@ func (c clauses) bare(at int) (place, surety int) {
 	return m[6], c.opening(m[1], announced)
 }
 
-// within is how surely a bare letter is affirmed after other parts of its sentence: it isn't A but B; A is wrong, so B.
+// within returns how surely a bare letter is affirmed after other parts of its sentence: it isn't A but B;
+// A is wrong, so B.
 func (c clauses) within(at, end int, announced, contrasted bool) int {
 	intro := c.classes[:at]
 	switch {
@@ -109,7 +112,7 @@ func (c clauses) within(at, end int, announced, contrasted bool) int {
 	return 0
 }
 
-// opening is how surely a bare letter is affirmed at the beginning of a sentence.
+// opening returns how surely a bare letter is affirmed at the beginning of a sentence.
 func (c clauses) opening(end int, announced bool) int {
 	whole := end == len(c.classes)
 	switch {

@@ -2,7 +2,7 @@ package letters
 
 import "strings"
 
-// afterLetter is what follows a place, with the bracket that closes a letter in brackets.
+// afterLetter returns the classes after an index, with the closing bracket of a letter in brackets.
 func afterLetter(classes string, at int) string {
 	if classes[at-1] == bracketed {
 		return ")" + classes[at:]
@@ -10,7 +10,7 @@ func afterLetter(classes string, at int) string {
 	return classes[at:]
 }
 
-// endsWell reports whether what follows an affirmed letter lets it be.
+// endsWell reports whether the text after an affirmed letter leaves it affirmed.
 func endsWell(tail string, surety int) bool {
 	tail = closed.Regexp().ReplaceAllString(tail, "$1")
 	tail = tail[len(ofQuestion.Regexp().FindString(tail)):]
@@ -32,7 +32,7 @@ func endsWell(tail string, surety int) bool {
 	return asidesEndWell(tail, surety)
 }
 
-// asidesEndWell looks at the parts of a sentence behind an affirmed letter.
+// asidesEndWell checks each part of the sentence after an affirmed letter.
 func asidesEndWell(tail string, surety int) bool {
 	for tail != "" {
 		but := tail[0] == butWord
@@ -52,7 +52,8 @@ func asidesEndWell(tail string, surety int) bool {
 	return true
 }
 
-// asideEndsWell reports whether a part of a sentence, or the sentence behind a letter alone, lets the letter be.
+// asideEndsWell reports whether a part of a sentence, or the sentence after a bare letter, leaves the
+// letter affirmed.
 func asideEndsWell(part string, surety int) bool {
 	switch {
 	case part == "" || harmless.Matches(part):
@@ -66,9 +67,9 @@ func asideEndsWell(part string, surety int) bool {
 	return !spoils.Matches(part) && !spoilsOpening.Matches(part)
 }
 
-// unread reports whether a sentence continues behind a letter in words that are not known, in a script without
-// spaces. Japanese denies at the end of a sentence, so that any of them may: 答えはBとは言えません. The text of an option,
-// behind a mark, and reasons do not matter.
+// unread reports whether a sentence continues after a letter with unknown words in a script without spaces.
+// Japanese denies at the end of a sentence, so any unknown word may deny: 答えはBとは言えません. The text of an
+// option, after a mark, and reasons cannot.
 func (c clauses) unread(place int) bool {
 	for _, l := range c.lexemes[place+1:] {
 		switch {

@@ -2,9 +2,9 @@ package letters
 
 import "github.com/evalrun/evalrun/internal/lazy"
 
-// How surely a sentence names the answer. A surer one outweighs a less sure one that names another letter.
+// How surely a sentence names the answer. A surer statement outweighs a less sure one about another letter.
 const (
-	openingOnly = 1 + iota // a letter that opens the text or a line, perhaps with the text of its option
+	openingOnly = 1 + iota // a letter at the beginning of the text or a line, perhaps with the text of its option
 	stated                 // the answer is B, B is correct, I choose B
 	final                  // final answer: B, \boxed{B}
 )
@@ -14,10 +14,10 @@ const (
 type form struct {
 	clause   lazy.Pattern
 	surety   int
-	reasoned bool // only behind a reason: da A falsch ist, ist B richtig
+	reasoned bool // valid only after a reason: da A falsch ist, ist B richtig
 }
 
-// Parts of forms.
+// Parts from which the patterns of forms are built. Each comment gives the words that a part matches.
 const (
 	// so, I think, but
 	inFront = `^(?:bc)?[bfyjRtu,]*`
@@ -91,7 +91,7 @@ var forms = []form{
 	affirming(`^[Ddwgn]{1,8}(?:(B)|\(D?o(L)\))$`, openingOnly),
 }
 
-// bareLetter is a letter that is a clause by itself, with what may precede it.
+// bareLetter is a letter that is a clause by itself, with the words that may precede it.
 const bareLetter lazy.Pattern = `^((?:[bfR]:|[bfR,])*)(y?[bR,]*)(?:D?[ao]|D)?` + letter
 
 // denyingForms are the patterns that deny a letter.
@@ -109,7 +109,7 @@ var denyingForms = []lazy.Pattern{
 const verdict = `[jybi,tRfl]*(?:(?:[itE]|D?[ao])[bcCEhMWYz]+(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))` +
 	`|[cCEMWYz][bcCEM]*(?:D?d?m|r|x[bcCEWMDdhui]*(?:[paovz]|$))|d?m[ao]?(?:$|[,)])|h$)`
 
-// Sentences that take back the sentence before.
+// Sentences that take back the previous sentence.
 const (
 	// that is wrong; I doubt it
 	notIt lazy.Pattern = `^(?:` + verdict + `[^LBG]*|[^LBG]*U[^LBG]*)$`
@@ -125,7 +125,7 @@ const (
 	correcting lazy.Pattern = `^(?:R:|[R,b]*R[,b]*$|[b,j]*R[^LBG]*[xmrUhq][^LBG]*$)`
 )
 
-// Patterns of the words in front of a clause.
+// Patterns of the words before a clause.
 const (
 	// but actually
 	correction lazy.Pattern = `^y?I?R`
@@ -135,7 +135,7 @@ const (
 	deniedIntro lazy.Pattern = `^[^kyKH].*x|^x`
 )
 
-// Patterns of the words behind an affirmed letter.
+// Patterns of the words after an affirmed letter.
 const (
 	// the bracket behind B)
 	closed lazy.Pattern = `^\)+($|[,:(ykj-])`
@@ -159,7 +159,7 @@ const (
 	spoilsOpening lazy.Pattern = `^[cCEWYzM2]|[xqZ=]`
 )
 
-// Patterns of sentences about letters that they do not affirm.
+// Patterns of sentences that mention letters without affirming them.
 const (
 	leftOpen   lazy.Pattern = `h.*[LBG]|[LBG].*h.*[paz]|[LBG][cCE]b+h|P|^J`
 	saidAsWell lazy.Pattern = `[LBG].*[pz]`
@@ -176,7 +176,7 @@ const (
 	ownClause   lazy.Pattern = `^[^J|]*\|[cEMxhz]`
 )
 
-// answerName matches a key of an object that names the answer, such as final_answer.
+// answerName matches the key of an object that names the answer, such as final_answer.
 const answerName lazy.Pattern = `^[DFp]*[ao]+$`
 
 // headingClasses matches a line that announces the answer, such as "Final answer".

@@ -8,25 +8,25 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// lexeme is a word, a phrase or a mark with the class by which sentences are read.
+// lexeme is a word, a phrase or a mark with its class. The grammar reads only classes.
 type lexeme struct {
 	class  byte
 	labels []int // the letters that it names
-	cut    bool  // an unknown character of a script without spaces: its meaning is not known
+	cut    bool  // an unknown character of a script without spaces
 }
 
 // sentence is a part of a text that says one thing.
 type sentence struct {
 	lexemes  []lexeme
 	question bool
-	opens    bool // it is the first one of its line
-	ends     bool // it is the last one of its line
+	opens    bool // the first one of its line
+	ends     bool // the last one of its line
 }
 
-// maxSentence bounds the lexemes of a sentence: longer ones are cut.
+// maxSentence bounds the lexemes of a sentence. Longer ones are split.
 const maxSentence = 300
 
-// reader makes sentences of marks.
+// reader groups marks into sentences.
 type reader struct {
 	marks     []mark
 	sentences []sentence
@@ -42,7 +42,7 @@ func sentencesOf(marks []mark) []sentence {
 	return r.sentences
 }
 
-// read reads the marks from a place on, and says how many it has read.
+// read reads the marks at an index and returns how many it has read.
 func (r *reader) read(i int) int {
 	m := r.marks[i]
 	switch {
@@ -68,12 +68,11 @@ func (r *reader) read(i int) int {
 func (r *reader) add(class byte, labels []int) {
 	if len(r.now.lexemes) == maxSentence {
 		r.end(false)
-		r.now.lexemes = []lexeme{{class: unknownWord}} // what follows is no beginning
+		r.now.lexemes = []lexeme{{class: unknownWord}} // the next marks are not the beginning of a sentence
 	}
 	r.now.lexemes = append(r.now.lexemes, lexeme{class: class, labels: labels})
 }
 
-// end closes a sentence.
 func (r *reader) end(line bool) {
 	r.now.ends = line
 	if len(r.now.lexemes) > 0 {
@@ -83,14 +82,14 @@ func (r *reader) end(line bool) {
 	r.now.opens = r.now.opens || line
 }
 
-// continuesBehind are the classes of words and marks with which no sentence ends.
+// continuesBehind has the classes after which a sentence continues.
 var continuesBehind = []byte{
 	':', ',', isWord, areWord, mustBeWord, wouldBeWord, notWord, exceptWord, insteadWord, maybeWord, aboutWord, articleWord,
 	theWord, andWord, orWord, thatWord, auxiliary, firstPerson, onlyWord, butWord, chooseWord, thinkWord, preferWord, soWord,
 }
 
-// line reads the end of one or more lines. What announces an answer, and a line that the next one continues, is no
-// end of a sentence.
+// line reads one or more line breaks. A line that announces an answer, or that the next line continues,
+// does not end a sentence.
 func (r *reader) line(i int) int {
 	n := 1
 	for i+n < len(r.marks) && r.marks[i+n].text == "\n" {
@@ -110,7 +109,7 @@ func (r *reader) line(i int) int {
 	return n
 }
 
-// repeatsAt: the line is an option, and the next one is another.
+// repeatsAt reports whether the line is an option and the next line is another one.
 func (r *reader) repeatsAt(i int) bool {
 	next := slices.IndexFunc(r.marks[min(i, len(r.marks)):], func(m mark) bool { return m.text == "\n" })
 	return next > 0 && r.optionAt(i) && r.optionAt(i+next+1)
@@ -123,17 +122,17 @@ func (r *reader) optionAt(i int) bool {
 	return i < len(r.marks) && r.marks[i].label != notALetter && r.listItem(i)
 }
 
-// listItem: a word with a mark behind it, such as b).
+// listItem reports a word with a mark after it, such as b).
 func (r *reader) listItem(i int) bool {
 	return i+1 < len(r.marks) && oneOf(").:", r.marks[i+1].text)
 }
 
-// lists: a letter alone follows: B; C.
+// lists reports whether only a letter follows, as in B; C.
 func (r *reader) lists(i int) bool {
 	return i+1 < len(r.marks) && r.marks[i+1].label != notALetter && (i+2 == len(r.marks) || oneOf("\n.;", r.marks[i+2].text))
 }
 
-// abbreviated: the point belongs to a title or the initial of a name.
+// abbreviated reports whether the period belongs to a title or an initial.
 func (r *reader) abbreviated(i int) bool {
 	if i == 0 || !r.marks[i-1].word || i+1 >= len(r.marks) || !r.marks[i+1].word {
 		return false
@@ -176,7 +175,7 @@ func (r *reader) word(i int) int {
 
 const numberedQuestion lazy.Pattern = `^q\d+$`
 
-// phraseAt is the class of the longest known phrase with which marks begin, and of how many words it is.
+// phraseAt returns the class and the length of the longest known phrase at the beginning of marks.
 func phraseAt(marks []mark) (class byte, n int) {
 	for _, p := range classedPhrases()[marks[0].text] {
 		if len(p.words) <= len(marks) &&
@@ -187,7 +186,7 @@ func phraseAt(marks []mark) (class byte, n int) {
 	return 0, 0
 }
 
-// article: A in front of a word that is not about letters.
+// article reports an A before a word that is not about letters.
 func (r *reader) article(i int) bool {
 	if r.marks[i].text != "a" || i+1 == len(r.marks) || !r.marks[i+1].lower {
 		return false
@@ -196,7 +195,7 @@ func (r *reader) article(i int) bool {
 	return known == 0
 }
 
-// pronoun: I in front of a verb.
+// pronoun reports an I before a verb.
 func (r *reader) pronoun(i int) bool {
 	if r.marks[i].text != "i" || i+1 == len(r.marks) || !r.marks[i+1].word {
 		return false
@@ -208,7 +207,7 @@ func (r *reader) pronoun(i int) bool {
 	return isOf(class, chooseWord, auxiliary, maybeWord, thinkWord, saysWord, rejectWord, notWord)
 }
 
-// announced reports a small letter that is no word here: behind what announces it, and with a mark behind it.
+// announced reports a lower-case letter that is not a word here: the text announces it and a mark follows.
 func (r *reader) announced(i int) bool {
 	after := "\n"
 	if i+1 < len(r.marks) {
@@ -222,7 +221,7 @@ func (r *reader) announced(i int) bool {
 	return announcing && oneOf("\n).,:;\"", after)
 }
 
-// wrapped reads a letter in brackets or quotation marks of its own.
+// wrapped reads a letter in its own brackets or quotation marks.
 func (r *reader) wrapped(i int) int {
 	at := i
 	for at < len(r.marks) && at-i < 3 && oneOf(`("`, r.marks[at].text) {
@@ -245,7 +244,7 @@ func (r *reader) wrapped(i int) int {
 	return 2*(at-i) + 1
 }
 
-// classes are those of the lexemes of a sentence: the text that the grammar reads.
+// classes returns the text that the grammar reads: the class of each lexeme.
 func (s sentence) classes() string {
 	out := make([]byte, len(s.lexemes))
 	for i, l := range s.lexemes {
@@ -254,5 +253,5 @@ func (s sentence) classes() string {
 	return string(out)
 }
 
-// oneOf reports whether a text is a part of a list of characters; the empty text, at an end, is.
+// oneOf reports whether a text is in a list of characters. The empty text, at the end, counts too.
 func oneOf(list, text string) bool { return strings.Contains(list, text) }

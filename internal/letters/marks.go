@@ -10,14 +10,14 @@ import (
 	"github.com/evalrun/evalrun/internal/textmetric"
 )
 
-// mark is a word or a mark of a text, as it is written.
+// mark is a word or a punctuation mark of a text.
 type mark struct {
-	text   string // folded
-	label  int    // which of the choices it is, -1 for none
-	exact  bool   // in upper case, or as it was given
-	lower  bool   // it begins with a small letter and is longer than that
+	text   string // in lower case
+	label  int    // index of the choice, -1 for none
+	exact  bool   // in upper case, or spelled as in the list of choices
+	lower  bool   // begins with a small letter and has more characters
 	word   bool
-	spaced bool // white space is before it
+	spaced bool // white space precedes it
 }
 
 const notALetter = -1
@@ -31,7 +31,7 @@ const (
 	arrow      lazy.Pattern = `[-=]+>|[→⇒➡⟶]`
 )
 
-// plainText is a text without what only sets it: struck out parts are left out, tags that hold an answer announce it.
+// plainText removes formatting. It drops struck-out text, and turns tags around an answer into "answer:".
 func plainText(text string) string {
 	text = struckOut.Regexp().ReplaceAllString(text, " ")
 	text = answerTag.Regexp().ReplaceAllString(text, "\nanswer: ")
@@ -41,7 +41,7 @@ func plainText(text string) string {
 	return sameMarks.Replace(text)
 }
 
-// unquoted is a text without the quotation marks that are around the whole of it.
+// unquoted removes quotation marks around the whole text.
 func unquoted(text string) string {
 	text = strings.TrimSpace(text)
 	if n := len(text); n > 2 && strings.IndexByte(`"'`, text[0]) >= 0 && text[n-1] == text[0] &&
@@ -51,7 +51,7 @@ func unquoted(text string) string {
 	return text
 }
 
-// sameMarks makes one mark of several with the same meaning.
+// sameMarks replaces marks by one that means the same.
 var sameMarks = strings.NewReplacer(
 	"’", "'", "‘", "'", "ʼ", "'", "´", "'", "“", `"`, "”", `"`, "„", `"`, "«", `"`, "»", `"`, "‹", `"`, "›", `"`, "「", `"`, "」", `"`,
 	"。", ". ", "！", "! ", "？", "? ", "：", ": ", "，", ", ", "、", ", ", "；", "; ",
@@ -59,7 +59,7 @@ var sameMarks = strings.NewReplacer(
 	"\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n", "\u2212", "-", "\u2011", "-", "\u2010", "-",
 )
 
-// marker takes a text apart.
+// marker splits a text into marks.
 type marker struct {
 	of, folded []string
 	out        []mark
@@ -67,7 +67,8 @@ type marker struct {
 	spaced     bool
 }
 
-// markers are the marks of a text, and how many of them are letters of the choices, which are not more than the bound.
+// marksOf returns the marks of a text, and how many of them are letters of the choices. It stops after
+// maxMentions letters.
 func marksOf(text string, of []string) (marks []mark, letters int) {
 	m := &marker{of: of, spaced: true}
 	for _, l := range of {
@@ -79,7 +80,7 @@ func marksOf(text string, of []string) (marks []mark, letters int) {
 	return m.out, m.letters
 }
 
-// next reads what a text begins with, and says how long that is.
+// next reads one mark at the beginning of a text and returns its length.
 func (m *marker) next(text string) int {
 	r, n := utf8.DecodeRuneInString(text)
 	switch {
@@ -100,14 +101,13 @@ func (m *marker) next(text string) int {
 	return n
 }
 
-// add appends a mark.
 func (m *marker) add(one mark) {
 	one.spaced = m.spaced
 	m.out = append(m.out, one)
 	m.spaced = false
 }
 
-// word reads a word, which may be a letter of the choices, or a contraction of two words.
+// word reads a word, which may be a letter of the choices or a contraction of two words.
 func (m *marker) word(written string) {
 	written = strings.Map(visibleRune, written)
 	if written == "" {
@@ -129,7 +129,7 @@ func (m *marker) word(written string) {
 	}
 }
 
-// maxLabel bounds the bytes of a letter.
+// maxLabel bounds a letter, in bytes.
 const maxLabel = 16
 
 func visibleRune(r rune) rune {
@@ -139,17 +139,18 @@ func visibleRune(r rune) rune {
 	return r
 }
 
-// inWord reports whether r is a character of a word.
+// inWord includes format characters such as the zero-width joiner.
 func inWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Cf)
 }
 
-// ideographic reports whether r is of a script that puts no spaces between words, or joins particles to foreign ones.
+// ideographic also includes Hangul, where particles are joined to foreign words.
 func ideographic(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// wordLength is how long the word is with which a text begins, with hyphens and apostrophes within it, and points within numbers.
+// wordLength returns the length of the word at the beginning of a text. It includes hyphens and apostrophes
+// within words, and points within numbers.
 func wordLength(text string) int {
 	end := 0
 	for end < len(text) {
@@ -179,7 +180,7 @@ func joinsWord(before, r, after rune) bool {
 	return false
 }
 
-// ideographs is how long the known word is with which a text begins, of one character if there is none.
+// ideographs returns the length of the longest known word at the beginning of a text, or of one character.
 func ideographs(text string) int {
 	longest := 0
 	for end, r := range text {
@@ -196,7 +197,7 @@ func ideographs(text string) int {
 
 var elisions = []string{"c'", "d'", "j'", "l'", "m'", "n'", "s'", "t'", "qu'", "puisqu'", "lorsqu'", "jusqu'"}
 
-// contracted are the words that are written as one: isn't, it's, c'est, cannot.
+// contracted splits a contraction into its words: isn't, it's, c'est, cannot.
 func contracted(word string) []string {
 	switch word {
 	case "cannot":
@@ -219,7 +220,7 @@ func contracted(word string) []string {
 	return []string{word[:at], word[at:]}
 }
 
-// sign reads a mark that is no part of a word, and says how long it is.
+// sign reads a mark that is not a part of a word and returns its length.
 func (m *marker) sign(r rune, text string) int {
 	n := utf8.RuneLen(r)
 	if r == utf8.RuneError {
@@ -243,14 +244,14 @@ func (m *marker) sign(r rune, text string) int {
 	return n
 }
 
-// signs are the marks that count, by what they are read as; 0 for marks that only set a text.
+// signs maps marks to the ones that the grammar knows; 0 is for formatting marks.
 var signs = map[rune]rune{
 	'.': '.', '!': '.', '?': '.', '-': '-', '–': '-', '—': '-', '(': '(', '[': '(', ')': ')', ']': ')',
 	',': ',', ';': ';', ':': ':', '=': '=', '"': '"', '\'': '"',
 	'*': 0, '_': 0, '`': 0, '~': 0, '|': 0, '\\': 0, '{': 0, '}': 0, '•': 0,
 }
 
-// onlySets reports the marks of a formula, and marks that open a line.
+// onlySets recognizes marks of formulas, and marks at the beginning of a line.
 func (m *marker) onlySets(r, after rune, text string) bool {
 	if r == '$' {
 		return !unicode.IsDigit(after) || closedFormula.Matches(text)
@@ -262,7 +263,7 @@ const closedFormula lazy.Pattern = `^\$[^$\n]{1,40}\$`
 
 func punctuation(text string) mark { return mark{text: text, label: notALetter} }
 
-// symbol reads what is no punctuation. One that touches a word changes it: B+, C#, 20 °C.
+// symbol reads other symbols. A symbol that touches a word changes its meaning: B+, C#, 20 °C.
 func (m *marker) symbol(r, after rune) {
 	touches := inWord(after) || !m.spaced
 	switch {
@@ -274,7 +275,7 @@ func (m *marker) symbol(r, after rune) {
 	}
 }
 
-// stop reads the marks that end a sentence. A point within a word does not: 500 B.C.
+// stop reads marks at the end of a sentence. A point within a word is not one: 500 B.C.
 func (m *marker) stop(text string) int {
 	n := 0
 	for n < len(text) && strings.ContainsRune(".!?", rune(text[n])) {
@@ -294,7 +295,8 @@ func (m *marker) stop(text string) int {
 	return n
 }
 
-// dash reads a dash, which opens an item of a list, is between two parts of a sentence, or makes a word another one: B-, -2.
+// dash distinguishes the item of a list, a dash between parts of a sentence, and a dash that changes a
+// word: B-, -2.
 func (m *marker) dash(r, after rune) {
 	atLine := len(m.out) == 0 || m.out[len(m.out)-1].text == "\n"
 	switch {

@@ -6,7 +6,8 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// normal is the sentence with its letters joined, and without the commas around adverbs. A "no" of its own is a correction.
+// normal joins the letters of a sentence and removes commas around adverbs. A "no" between marks becomes a
+// correction.
 func (s sentence) normal() sentence {
 	all := slices.Clone(s.lexemes)
 	for _, m := range ownNo.Regexp().FindAllStringSubmatchIndex(s.classes(), -1) {
@@ -16,7 +17,7 @@ func (s sentence) normal() sentence {
 	return s
 }
 
-// withoutAsides leaves out the commas around adverbs: the answer, therefore, is B.
+// withoutAsides removes the commas around adverbs: the answer, therefore, is B.
 func withoutAsides(all []lexeme) []lexeme {
 	drop := map[int]bool{}
 	classes := sentence{lexemes: all}.classes()
@@ -37,7 +38,7 @@ func withoutAsides(all []lexeme) []lexeme {
 	return out
 }
 
-// joinedLetters makes one lexeme of letters that are joined: A, B and C.
+// joinedLetters makes one lexeme of several letters: A, B and C.
 func joinedLetters(all []lexeme) []lexeme {
 	var out []lexeme
 	for i := 0; i < len(all); i++ {
@@ -51,7 +52,8 @@ func joinedLetters(all []lexeme) []lexeme {
 	return out
 }
 
-// joinedAt is how far the letter is that a text joins to the one with which rest begins; 0 when there is none.
+// joinedAt returns the distance to the letter that is joined to the one at the beginning of rest; 0 if
+// there is none.
 func joinedAt(before, rest []lexeme) int {
 	if rest[0].labels == nil {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// answerMember is the text of the one member of a JSON object that is named for an answer, such as {"reason": ...,
-// "answer": "B"}. It is the text itself when that is not such an object.
+// answerMember returns the value of the only member of a JSON object whose name says that it is the answer,
+// such as {"reason": ..., "answer": "B"}. Other texts are returned unchanged.
 func answerMember(text string) string {
 	text = strings.TrimSpace(text)
 	if m := fenced.Regexp().FindStringSubmatch(text); m != nil {
@@ -34,10 +34,10 @@ func answerMember(text string) string {
 	return found
 }
 
-// fenced is an answer that is one fenced block.
+// fenced matches an answer that is a single code block.
 const fenced lazy.Pattern = "(?s)^```\\w*\n(.*)\n```$"
 
-// namesAnswer: answer, final_answer, Choice.
+// namesAnswer accepts names such as answer, final_answer and Choice.
 func namesAnswer(name string) bool {
 	marks, _ := marksOf(strings.ReplaceAll(name, "_", " "), nil)
 	sentences := sentencesOf(marks)

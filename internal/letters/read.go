@@ -2,17 +2,17 @@ package letters
 
 import "slices"
 
-// A choice is read in four steps. Marks become sentences of lexemes. A sentence affirms a letter when one of its
-// clauses has a form that does so, without a word that the form does not know. What else it says of letters denies
-// them or leaves them open. The letter that is affirmed alone is the choice.
+// A choice is read in four steps. Marks become sentences of lexemes. A sentence affirms a letter if one of
+// its clauses has a known form and no unknown word. It denies the other letters that it mentions, or leaves
+// them open. The choice is the only letter that is affirmed.
 
-// statement is what a sentence says of letters, or of what was said before it.
+// statement is what a sentence says about letters, or about an earlier statement.
 type statement struct {
 	kind   byte
-	labels []int // more than one when they are joined: B or C
-	surety int   // of what is affirmed
-	weakly bool  // of what is denied: by a word that is perhaps about something else
-	at     int   // where in its sentence
+	labels []int // several if they are joined: B or C
+	surety int   // of an affirmed letter
+	weakly bool  // denied by a word that may be about something else
+	at     int   // position in its sentence
 }
 
 // Kinds of statements.
@@ -20,17 +20,18 @@ const (
 	affirms   = 'a'
 	denies    = 'd'
 	leaves    = 'l' // a letter open
-	takesBack = 't' // what was said before
+	takesBack = 't' // an earlier statement
 	corrects  = 'c' // what was affirmed before, by what is affirmed next
 )
 
 // reading reads the sentences of a text one after the other.
 type reading struct {
 	said          []statement
-	repeats       bool // the options are repeated in it
-	afterQuestion bool // the sentence before was a question
-	affirmed      bool // a letter was affirmed in the text so far
-	// elsewhere says that another letter was mentioned since, so that "that is wrong" may be about it.
+	repeats       bool // the text repeats the options
+	afterQuestion bool // the previous sentence is a question
+	affirmed      bool // an earlier sentence affirmed a letter
+	// elsewhere says that another letter was mentioned since, so that "that is wrong" may be about that
+	// one.
 	elsewhere bool
 }
 
@@ -52,7 +53,7 @@ func statementsOf(sentences []sentence) []statement {
 	return r.said
 }
 
-// repeatsOptions reports whether two lines begin with different letters.
+// repeatsOptions reports whether lines begin with different letters.
 func repeatsOptions(sentences []sentence) bool {
 	seen := map[int]bool{}
 	for _, s := range sentences {
@@ -75,7 +76,7 @@ func (r *reading) add(one statement) {
 	r.affirmed = r.affirmed || one.kind == affirms
 }
 
-// sentence adds what a sentence says. after is what follows it in its line.
+// sentence adds the statements of a sentence. after is the rest of its line.
 func (r *reading) sentence(s sentence, after string) {
 	classes := s.classes()
 	if !lettered(classes) {
@@ -91,14 +92,14 @@ func (r *reading) sentence(s sentence, after string) {
 	slices.SortStableFunc(r.said[first:], func(a, b statement) int { return a.at - b.at })
 }
 
-// takesBack reports whether a sentence takes back what was said before it.
+// takesBack reports whether a sentence takes back the statement before it.
 func (r *reading) takesBack(s sentence) bool {
 	classes := s.normal().classes()
 	switch {
 	case s.question:
 		return counterQuestion.Matches(classes)
 	case r.afterQuestion:
-		return false // it answers a question
+		return false // answers the question
 	case saidNo.Matches(s.classes()),
 		fragment.Matches(classes),
 		justNo.Matches(classes),
@@ -108,7 +109,7 @@ func (r *reading) takesBack(s sentence) bool {
 	return !r.elsewhere && notIt.Matches(classes)
 }
 
-// affirm adds the letters that a sentence affirms, and says at which of its lexemes they are.
+// affirm adds the letters that a sentence affirms and returns the indexes of their lexemes.
 func (r *reading) affirm(c clauses) (used []int) {
 	for at := range c.classes {
 		if !c.startsAt(at) {
@@ -127,7 +128,7 @@ func (r *reading) affirm(c clauses) (used []int) {
 	return used
 }
 
-// deny adds the letters that a sentence denies or leaves open. The others are those it affirms.
+// deny adds the letters that a sentence denies or leaves open. used has the letters that it affirms.
 func (r *reading) deny(s sentence, classes string, used []int) {
 	denied := deniedAt(classes)
 	begin := 0
@@ -148,7 +149,7 @@ func (r *reading) deny(s sentence, classes string, used []int) {
 	}
 }
 
-// deniedAt are the places of the letters that a sentence plainly denies.
+// deniedAt returns the indexes of the letters that a sentence clearly denies.
 func deniedAt(classes string) map[int]bool {
 	denied := map[int]bool{}
 	for _, form := range denyingForms {
@@ -159,7 +160,7 @@ func deniedAt(classes string) map[int]bool {
 	return denied
 }
 
-// saidOf is what a part of a sentence says of the letters in it that it does not affirm, 0 for nothing.
+// saidOf returns what a part of a sentence says about letters that it does not affirm, 0 for nothing.
 func saidOf(part string, denied, affirmed bool) byte {
 	switch {
 	case denied || denying(part):

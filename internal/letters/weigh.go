@@ -1,4 +1,4 @@
-// Package letters reads which of the letters of a multiple-choice question an answer names.
+// Package letters finds out which letter of a multiple-choice question an answer chooses.
 package letters
 
 import (
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Limits says how well Named reads, for the documentation; a test holds its figures.
+// Limits describes for the documentation how well Named reads. A test checks its figures.
 const Limits = "It was measured on phrasings that were written before they were tried, and then left alone. It read " +
 	"69 of 69 plain answers (English 50, German 7, French 6, Spanish 6) and took a letter wrongly in 0 of 172 " +
 	"adversarial ones (109, 21, 21, 21). Of the five harder lists before that one, it first read 916 of 974 plain " +
@@ -15,10 +15,11 @@ const Limits = "It was measured on phrasings that were written before they were 
 	"words. Those lists are now part of the 5,846 phrasings that the tests hold. Other languages have only the " +
 	"words for `answer`, `is` and `not`."
 
-// maxMentions bounds the letters that are looked at: more are no choice.
+// maxMentions bounds the letters that are read. A text with more of them chooses none.
 const maxMentions = 1000
 
-// Named are the letters that a text chooses, and the way in which it does so: "" when it clearly chooses none.
+// Named returns the letters that a text chooses and the way in which it does so: "" if it clearly chooses
+// none.
 func Named(text string, of []string) (labels []string, how string) {
 	marks, letters := marksOf(unquoted(plainText(answerMember(text))), of)
 	if letters > maxMentions {
@@ -31,7 +32,8 @@ func Named(text string, of []string) (labels []string, how string) {
 	return labels, [...]string{"", "the answer opens with it", "said to be the answer", "said to be the final answer"}[surety]
 }
 
-// weigh is the letter that is affirmed alone: several when they are affirmed alike, none when it is denied as well.
+// weigh returns the letter that is affirmed and not denied. It returns several if they are affirmed
+// equally.
 func weigh(said []statement) (chosen []int, surety int) {
 	w := weights{}
 	for _, s := range said {
@@ -48,7 +50,7 @@ func weigh(said []statement) (chosen []int, surety int) {
 	return chosen, surety
 }
 
-// weights are what was said for and against letters.
+// weights counts statements for and against letters.
 type weights struct {
 	affirmed        [final + 1]map[int]bool
 	denied, doubted map[int]bool
@@ -75,8 +77,8 @@ func (w *weights) count(s statement) {
 	}
 }
 
-// affirm counts an affirmed letter. After a correction, or at the first final answer, it discards what was affirmed
-// before, but keeps what was denied.
+// affirm counts an affirmed letter. A correction and the first final answer discard earlier affirmed
+// letters, but not denied ones.
 func (w *weights) affirm(s statement) {
 	if w.corrected || (s.surety == final && len(w.affirmed[final]) == 0) {
 		denied := w.denied
@@ -86,7 +88,7 @@ func (w *weights) affirm(s statement) {
 	note(&w.affirmed[s.surety], s.labels)
 }
 
-// against reports whether anything was said against a letter that is affirmed alone.
+// against reports whether any statement speaks against the only affirmed letter.
 func (w *weights) against(label, surety int) bool {
 	if w.denied[label] || surety == openingOnly && w.doubted[label] {
 		return true

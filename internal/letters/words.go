@@ -14,13 +14,12 @@ import (
 //go:embed words.txt
 var wordList string
 
-// phrase of one class.
 type classed struct {
 	words []string
 	class byte
 }
 
-// classedPhrases are the phrases of the list by their first word, the longest first.
+// classedPhrases are the phrases of words.txt by their first word, the longest first.
 var classedPhrases = sync.OnceValue(func() map[string][]classed {
 	byFirst := map[string][]classed{}
 	for line := range strings.Lines(wordList) {
@@ -39,7 +38,8 @@ var classedPhrases = sync.OnceValue(func() map[string][]classed {
 	return byFirst
 })
 
-// wordsOf are the words of a phrase as a text has them: it's is two. Parts of contractions stand alone: n't, 's, l'.
+// wordsOf splits a phrase in the same way as a text: it's becomes two words. Parts of contractions are
+// words too: n't, 's, l'.
 func wordsOf(phrase string) (words []string) {
 	for word := range strings.FieldsSeq(textmetric.FoldCase(phrase)) {
 		if strings.HasPrefix(word, "'") || strings.HasSuffix(word, "'") || word == "n't" {

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// breaker is a character without width, written between the characters of what a log would take for a command.
+// breaker is a zero-width space, written inside a command to break it up.
 const breaker = "\u200b"
 
-// guard breaks up commands in what is written to it. Continuous integration reads commands on standard output, such
-// as ::error, ::add-mask and ##[error], at the start of a line and after any white space, so their characters are
-// kept apart.
+// guard breaks up commands in its output. Continuous integration reads commands such as ::error, ::add-mask
+// and ##[error] from standard output, at the beginning of a line and after white space.
 type guard struct {
 	w       io.Writer
-	atStart bool   // of a line, white space aside
+	atStart bool   // of a line, apart from white space
 	colon   bool   // the line begins with a colon
-	hashes  int    // that were written last
-	half    []byte // what is written of a character that is not whole
+	hashes  int    // number of # directly before
+	half    []byte // beginning of an incomplete character
 }
 
-// Write writes p with its commands broken up. No byte is held back: a text that ends within a character is written to its end.
+// Write breaks up the commands in p. It holds nothing back: if p ends within a character, it writes all of
+// it.
 func (g *guard) Write(p []byte) (int, error) {
 	out := make([]byte, 0, len(p)+16)
 	for _, b := range p {
@@ -36,7 +36,7 @@ func (g *guard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass notes where the next byte is.
+// pass tracks the position of the next byte.
 func (g *guard) pass(b byte) {
 	g.hashes = count(g.hashes, b == '#')
 	if b >= utf8.RuneSelf {
@@ -53,7 +53,7 @@ func (g *guard) pass(b byte) {
 	g.atStart = r == '\n' || r == '\r' || g.atStart && (unicode.IsSpace(r) || r == '\ufeff')
 }
 
-// count is one more than n, or 0 at the end of a row.
+// count returns n+1, or 0 at the end of a sequence.
 func count(n int, more bool) int {
 	if more {
 		return n + 1

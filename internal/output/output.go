@@ -1,4 +1,4 @@
-// Package output reads where reports go, and writes them there.
+// Package output parses the values of -o and writes reports to files and standard output.
 package output
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// Output is a report and where it goes.
+// Output is a report and its destination.
 type Output struct {
 	Format *reports.Format
 	Path   string // "" is standard output
 }
 
-// Parse reads the values of -o and checks that every path can be written.
+// Parse parses the values of -o and checks that every path can be written.
 func Parse(in rundir.Dir, values []string) ([]Output, error) {
 	var out []Output
 	stdout := ""
@@ -53,7 +53,8 @@ func Parse(in rundir.Dir, values []string) ([]Output, error) {
 	return out, nil
 }
 
-// format finds a report format by its name; what looks like a file gets a hint to the format of its ending.
+// format returns the report format with a name. For a file name, its error suggests the format of the
+// extension.
 func format(name string) (*reports.Format, error) {
 	if f := reports.Lookup(name); f != nil {
 		return f, nil
@@ -64,7 +65,7 @@ func format(name string) (*reports.Format, error) {
 	return nil, exit.BadInput("there is no report format %q; %s", name, diag.DidYouMean(name, reports.Names()))
 }
 
-// likely is the format that a file's name suggests.
+// likely returns the format that the extension of a file suggests.
 func likely(file string) string {
 	ending := strings.TrimPrefix(filepath.Ext(file), ".")
 	for _, f := range reports.Formats() {
@@ -75,8 +76,8 @@ func likely(file string) string {
 	return "json"
 }
 
-// Write writes the reports, files first, so that a reader who has gone away costs
-// none of them. It returns the paths written.
+// Write writes the reports and returns the paths. Files come first, so that a closed pipe on standard
+// output cannot prevent them.
 func Write(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Options) ([]string, error) {
 	var written []string
 	var failed []error
@@ -99,7 +100,7 @@ func Write(d *journal.Document, outputs []Output, stdout io.Writer, o reports.Op
 	return written, errors.Join(failed...)
 }
 
-// onStandardOutput is the writer of a format for standard output.
+// onStandardOutput adds a guard for formats that need one.
 func onStandardOutput(f *reports.Format, stdout io.Writer) io.Writer {
 	if f.Guard {
 		return &guard{w: stdout, atStart: true}
@@ -107,8 +108,8 @@ func onStandardOutput(f *reports.Format, stdout io.Writer) io.Writer {
 	return stdout
 }
 
-// seenEnough words the error of a report that could not be written, unless it was a reader of a pipe that
-// has seen enough. One report that fails costs none of the others.
+// seenEnough ignores the error of a pipe whose reader has stopped reading. Other failed reports are errors,
+// and the remaining reports are still written.
 func seenEnough(err error, what string) error {
 	if err == nil || errors.Is(err, syscall.EPIPE) {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// NotApplied says why there is no verdict on a run whose document has no gate.
+// NotApplied says why a run without a gate has no verdict.
 const NotApplied = "the gate was not applied"
 
-// Rules are the rules of the gate that was applied; none without a gate.
+// Rules returns the rules of the applied gate; none without a gate.
 func Rules(d *journal.Document) []eval.GateRule {
 	if d.Gate() == nil {
 		return nil
@@ -24,19 +24,19 @@ func Rules(d *journal.Document) []eval.GateRule {
 // HasPassed reports whether a gate was applied and its exit code is 0.
 func HasPassed(d *journal.Document) bool { return d.Gate() != nil && d.Gate().Exit == 0 }
 
-// GateCases are the rules that do not hold although no failed case shows it, such as one of latency. For readers of
-// cases alone, each of them is one more failed case.
+// GateCases are broken rules that no failed case shows, such as one about latency. Formats that only have
+// cases report each as one more failed case.
 //
-// Of a run to which no gate was applied, each suite that states one has such a case: else a reader of cases sees nothing but
-// green ones, and takes that for a verdict.
+// If no gate was applied, each suite with a gate has such a case. Otherwise readers of cases would see only
+// green ones, and take that for a verdict.
 type GateCases struct {
 	rules []eval.GateRule
-	arms  []string // of each rule
-	// Unapplied says that the cases are there because no gate was applied. They are errors, not failures.
+	arms  []string // by rule
+	// Unapplied means that no gate was applied. The cases then are errors, not failures.
 	Unapplied bool
 }
 
-// NewGateCases finds them in a run.
+// NewGateCases finds the gate cases of a run.
 func NewGateCases(d *journal.Document) GateCases {
 	g := GateCases{Unapplied: d.Gate() == nil}
 	for _, s := range d.Summary.Suites {
@@ -50,14 +50,14 @@ func NewGateCases(d *journal.Document) GateCases {
 		for _, rule := range d.Gate().Rules {
 			if rule.Suite == s.Name && !rule.Holds && len(s.Arms) > 0 && !shown(&rule, &s) {
 				g.rules = append(g.rules, rule)
-				g.arms = append(g.arms, s.Arms[max(0, armAt(&s, rule.Arm))].Name) // a rule of a whole suite is with its first arm
+				g.arms = append(g.arms, s.Arms[max(0, armAt(&s, rule.Arm))].Name) // a rule about a whole suite belongs to its first arm
 			}
 		}
 	}
 	return g
 }
 
-// Of lists the rules that are with an arm.
+// Of returns the rules that belong to an arm.
 func (g *GateCases) Of(suite, arm string) []eval.GateRule {
 	var out []eval.GateRule
 	for i, rule := range g.rules {
@@ -68,7 +68,7 @@ func (g *GateCases) Of(suite, arm string) []eval.GateRule {
 	return out
 }
 
-// In adds n of them to the counts of cases.
+// In adds n gate cases to the counts of cases.
 func (g *GateCases) In(c journal.CaseCounts, n int) journal.CaseCounts {
 	c.Tests += n
 	if g.Unapplied {
@@ -79,7 +79,7 @@ func (g *GateCases) In(c journal.CaseCounts, n int) journal.CaseCounts {
 	return c
 }
 
-// shown reports whether cases of a suite that failed, or could not be judged, show why a rule does not hold.
+// shown reports whether failed or unjudged cases of the suite already show why a rule is broken.
 func shown(rule *eval.GateRule, s *journal.SuiteSummary) bool {
 	var failures, errors int
 	for i := range s.Arms {
@@ -103,13 +103,13 @@ func armAt(s *journal.SuiteSummary, name string) int {
 	return slices.IndexFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == name })
 }
 
-// GateCase names the case of a rule.
+// GateCase returns the name of the case for a rule.
 func GateCase(rule *eval.GateRule) string {
 	return strings.TrimSpace("gate: " + rule.Name + " " + rule.Arm)
 }
 
-// Unjudged says which suites have failed cases that no rule of their gate is about: it holds, and a reader may take
-// that for a good run.
+// Unjudged lists suites that have failed cases and no rule about them. Their gate passes, which a reader
+// may take for a good run.
 func Unjudged(d *journal.Document) (out []string) {
 	if d.Gate() == nil || d.Running || d.Partial() || d.Run.Plan.Shard != nil {
 		return nil
@@ -126,12 +126,12 @@ func Unjudged(d *journal.Document) (out []string) {
 	return out
 }
 
-// statesGate reports whether a suite of the run states a gate.
 func statesGate(d *journal.Document, suite string) bool {
 	return slices.ContainsFunc(d.Run.Suites, func(r eval.RunSuite) bool { return r.Name == suite && r.Gate != nil })
 }
 
-// aboutFailures reports whether a rule can break because of cases that fail, or is stated instead of one that could.
+// aboutFailures reports whether failing cases can break a rule, or the rule replaces one that they could
+// break.
 func aboutFailures(r *eval.GateRule) bool {
 	return r.Name == "passRate" || r.Name == "baseline" || strings.HasPrefix(r.Name, "classification ")
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Headline is what the exit code of a run means, in a word and in a line, and the outcome whose colour that has.
+// Headline says what the exit code of a run means, in a word and in a line. Outcome gives its colour.
 type Headline struct {
 	Word, Why string
 	Outcome   eval.Outcome
 }
 
-// String is the verdict on a run in one line.
+// String returns the verdict on one line.
 func (h Headline) String() string { return h.Word + ": " + h.Why }
 
-// NoVerdict is the word of a run on which there is no verdict.
+// NoVerdict is the word for a run without a verdict.
 const NoVerdict = "NO VERDICT"
 
-// HeadlineOf is the verdict on a run.
+// HeadlineOf returns the verdict on a run.
 func HeadlineOf(d *journal.Document) Headline {
 	if d.Running {
 		return Headline{"NO VERDICT YET", "the run is still in progress", eval.Skip}

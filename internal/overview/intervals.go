@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/compare"
 )
 
-// Intervals says why two metrics with the same figures have different intervals; "" when none do.
+// Intervals explains why two metrics with the same figures have different intervals; "" if there are none.
 func Intervals(metrics []compare.MetricComparison) string {
 	for i := range metrics {
 		for j := range metrics {
@@ -21,7 +21,8 @@ func Intervals(metrics []compare.MetricComparison) string {
 	return ""
 }
 
-// approximate reports whether a metric has the figures of an exact one, and another interval, which decides nothing.
+// approximate reports whether a metric has the same figures as an exact one but another interval, which
+// decides nothing.
 func approximate(m, exact *compare.MetricComparison) bool {
 	same := m.N == exact.N && m.Base == exact.Base && m.Head == exact.Head
 	return same && !m.Gated && m.Interval != nil && exact.Interval != nil && *m.Interval != *exact.Interval

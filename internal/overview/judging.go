@@ -10,31 +10,32 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Judging counts the calls of judges, and says how far judges agree with themselves where answers were judged
-// repeatedly, and with each other in panels.
+// Judging counts the calls of judges. It also has their agreement: with themselves in repeats, and with
+// each other in panels.
 type Judging struct {
 	journal.JudgeRequests
 	Agreement []SelfAgreement `json:"agreement,omitempty"`
 }
 
-// SelfAgreement is how far the judgements of a scorer agree, over the answers of an arm that it had judged repeatedly
-// or by a panel.
+// SelfAgreement is the agreement of a scorer's judgements on the answers of an arm, over repeats or over
+// the judges of a panel.
 type SelfAgreement struct {
 	Suite  string `json:"suite"`
 	Arm    string `json:"arm"`
-	Scorer string `json:"scorer"` // its name, or its kind when it has none
-	Judge  string `json:"judge"`  // of a panel the names of its judges: a, b, c
-	// Panel is the number of judges of the panel whose agreement this is; 0 for one judge's agreement with itself.
+	Scorer string `json:"scorer"` // its name, or its kind
+	Judge  string `json:"judge"`  // for a panel, the names of its judges: a, b, c
+	// Panel is the number of judges in the panel; 0 for the agreement of one judge with itself.
 	Panel   int `json:"panel,omitempty"`
 	Repeats int `json:"repeats"` // of each judge
 	Answers int `json:"answers"`
-	// Agreement is the share of pairs of repeats, or of judges of a panel, that say the same, averaged over the answers.
+	// Agreement is the share of pairs of repeats, or of judges of a panel, with the same result, averaged
+	// over the answers.
 	Agreement float64 `json:"agreement"`
-	// Kappa is Fleiss' kappa, the agreement beyond chance. It is nil when all rulings are equal.
+	// Kappa is Fleiss' kappa, the agreement beyond chance; nil if all rulings are equal.
 	Kappa *float64 `json:"kappa"`
 }
 
-// JudgingOf is nil when the run called no judge. It reads the trials otherwise.
+// JudgingOf returns nil if the run called no judge. Otherwise it reads all trials.
 func JudgingOf(d *journal.Document) *Judging {
 	if d.Summary.JudgeRequests == (journal.JudgeRequests{}) {
 		return nil
@@ -43,7 +44,7 @@ func JudgingOf(d *journal.Document) *Judging {
 	all := map[judgedBy][][]eval.Ruling{}
 	var order []judgedBy
 	for r, err := range d.Trials() {
-		if err != nil { // the caller meets it again where it lists trials
+		if err != nil { // the caller gets the same error when it lists trials
 			continue
 		}
 		for i := range r.Scores {
@@ -61,14 +62,14 @@ func JudgingOf(d *journal.Document) *Judging {
 	return out
 }
 
-// judgedBy is what answers have in common whose agreement is one number.
+// judgedBy groups the answers of one SelfAgreement.
 type judgedBy struct {
 	suite, arm, scorer, judge string
 	panel, repeats            int
 }
 
-// agreeing yields the rulings about an answer that agree or do not: the repeats of each judge, and the votes of a
-// panel.
+// agreeing yields the sets of rulings about an answer whose agreement counts: the repeats of each judge,
+// and the votes of a panel.
 func agreeing(r *eval.Result, s *eval.Score) iter.Seq2[judgedBy, []eval.Ruling] {
 	return func(yield func(judgedBy, []eval.Ruling) bool) {
 		j := s.Judged
@@ -107,7 +108,7 @@ func agreementOf(k judgedBy, all [][]eval.Ruling) SelfAgreement {
 	return out
 }
 
-// pairsAlike is the share of pairs of rulings with the same choice, by how often each was made.
+// pairsAlike returns the share of pairs with the same choice. counts has how often each choice was made.
 func pairsAlike(counts []int) float64 {
 	n, same := 0, 0
 	for _, c := range counts {
@@ -117,7 +118,7 @@ func pairsAlike(counts []int) float64 {
 	return float64(same) / float64(n*(n-1))
 }
 
-// countRulings counts the choices, a row for each answer.
+// countRulings counts the choices, in a row for each answer.
 func countRulings(all [][]eval.Ruling) [][]int {
 	var words []string
 	for _, some := range all {

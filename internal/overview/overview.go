@@ -2,7 +2,7 @@
 // JSON report and the page of internal/page begin with the same figures. What they say of a single trial is in package
 // trialtext.
 //
-// The texts are not made safe for a terminal.
+// Its texts may have control characters: reports for a terminal must clean them.
 package overview
 
 import (
@@ -16,27 +16,26 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// version is the version of the JSON report.
 const version = 1
 
-// Overview is a run without its trials, as programs read it.
+// Overview is a run without its trials, in the JSON report.
 type Overview struct {
 	Version int          `json:"version"`
 	Run     RunStatus    `json:"run"`
 	Summary Totals       `json:"summary"`
 	Arms    []ArmFigures `json:"arms"`
-	// Gate is nil when none was applied; NoVerdict then says so.
+	// Gate is nil if no gate was applied. Then NoVerdict says so.
 	Gate      *eval.Gate `json:"gate"`
 	NoVerdict string     `json:"noVerdict,omitempty"`
 	// Comparison is with the baseline of the gate.
 	Comparison *compare.Comparison `json:"comparison,omitempty"`
-	// Ranking orders the arms of suites with a rule about the best, or with a race.
+	// Ranking ranks the arms of suites with a rule about the best arm, or with a race.
 	Ranking []ranking.Ranking `json:"ranking,omitempty"`
-	// Race is the race between arms, in a run with --race.
+	// Race is set in a run with --race.
 	Race *RaceResult `json:"race,omitempty"`
 }
 
-// RunStatus says what was run, and how it ended.
+// RunStatus says what was run and how it ended.
 type RunStatus struct {
 	eval.Run
 	FinishedAt  string         `json:"finishedAt,omitempty"`
@@ -48,25 +47,25 @@ type RunStatus struct {
 	Spent       *eval.Spent    `json:"spent,omitempty"`
 }
 
-// Totals counts over all suites and arms.
+// Totals has the totals of a run over all suites and arms.
 type Totals struct {
 	Trials int `json:"trials"`
 	eval.Counts
 	PassRate *float64 `json:"passRate"`
-	// Cut counts answers that are not whole: they reached their limit of tokens, or were blocked after some text.
+	// Cut counts incomplete answers: they reached the limit of tokens, or were blocked after some text.
 	Cut     Cut                `json:"cut"`
 	Tokens  journal.Tokens     `json:"tokens"`
-	Judging *Judging           `json:"judging,omitempty"` // calls of judges; no part of tokens
+	Judging *Judging           `json:"judging,omitempty"` // calls of judges; not included in Tokens
 	Cases   journal.CaseCounts `json:"cases"`
 }
 
-// Cut counts answers by why they are not whole.
+// Cut counts incomplete answers by reason.
 type Cut struct {
 	MaxTokens int `json:"maxTokens"`
 	Blocked   int `json:"blocked"`
 }
 
-// ArmFigures is a target and a prompt of a suite, with its results.
+// ArmFigures has the results of a target and a prompt of a suite.
 type ArmFigures struct {
 	Suite string `json:"suite"`
 	Arm   string `json:"arm"`
@@ -78,12 +77,12 @@ type ArmFigures struct {
 	MeanLatencyMs float64                 `json:"meanLatencyMs"`
 	Metrics       map[string]MetricFigure `json:"metrics"`
 	Repeats       *Repeats                `json:"repeats,omitempty"` // of cases that were judged more than once
-	// Classification is nil where the suite has none.
+	// Classification is nil if the suite has none.
 	Classification *classification.Report `json:"classification,omitempty"`
-	// What is under test, in runs that say so.
+	// Target and the following fields describe what is under test, in runs that record it.
 	Target   string    `json:"target,omitempty"`
 	Model    string    `json:"model,omitempty"`
-	App      string    `json:"app,omitempty"`     // what an application is, in words
+	App      string    `json:"app,omitempty"`     // for people
 	Version  string    `json:"version,omitempty"` // of the model
 	Sampling *Sampling `json:"sampling,omitempty"`
 	Stream   bool      `json:"stream,omitempty"`
@@ -96,7 +95,7 @@ type MetricFigure struct {
 	Interval [2]float64 `json:"interval"`
 }
 
-// New reads an overview from a run.
+// New computes the overview of a run.
 func New(d *journal.Document) Overview {
 	out := Overview{
 		Version: version,
@@ -120,7 +119,7 @@ func New(d *journal.Document) Overview {
 	return out
 }
 
-// applied is a gate whose rules encode as a JSON list even when empty; nil when no gate was applied.
+// applied returns the gate with rules that encode as [] rather than null; nil if no gate was applied.
 func applied(g *eval.Gate) *eval.Gate {
 	if g == nil || g.Rules != nil {
 		return g
@@ -135,7 +134,7 @@ func newRun(d *journal.Document) RunStatus {
 		Interrupted: d.End == nil && !d.Running || d.End != nil && d.End.Reason == eval.EndInterrupted,
 		Damaged:     d.Damaged,
 	}
-	out.Copies, out.Signature = nil, "" // of use to evalrun alone
+	out.Copies, out.Signature = nil, "" // only evalrun itself uses these
 	if d.End != nil {
 		out.FinishedAt, out.Reason, out.Message, out.Spent = d.End.FinishedAt, d.End.Reason, d.End.Message, d.End.Spent
 	}
@@ -180,7 +179,6 @@ func newArm(suite string, a *journal.ArmSummary) ArmFigures {
 	return out
 }
 
-// describe adds what the run knows of the arm's target.
 func (a *ArmFigures) describe(run *eval.Run) {
 	name, _, _ := strings.Cut(a.Arm, "/")
 	t := run.Target(a.Suite, name)
@@ -197,8 +195,8 @@ func (a *ArmFigures) describe(run *eval.Run) {
 	}
 }
 
-// level is the level of the intervals in reports: each bound holds with 95 %.
+// level is the level of two-sided intervals in reports. Each bound holds with 95 %.
 const level = 0.9
 
-// Interval is the Wilson interval of a mean over n cases.
+// Interval returns the Wilson interval of a mean over n cases.
 func Interval(mean float64, n int) (lo, hi float64) { return stats.Wilson(mean, float64(n), stats.Z95) }

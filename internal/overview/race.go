@@ -10,34 +10,34 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// RaceResult is how a run ended in which arms raced.
+// RaceResult is the result of a race of arms.
 type RaceResult struct {
 	Suites []raceSuite `json:"suites"`
-	// Trials is how many the plan has, Skipped how many of them did not run since their arms had left, and Saved the share.
+	// Trials counts the trials of the plan, and Skipped the trials that did not run because their arm had
+	// left. Saved is the share of skipped trials.
 	Trials  int     `json:"trials"`
 	Skipped int     `json:"skipped"`
 	Saved   float64 `json:"saved"`
 }
 
-// raceSuite is the race of a suite with two arms or more.
+// raceSuite is the race of a suite with two or more arms.
 type raceSuite struct {
 	Suite  string    `json:"suite"`
 	Metric string    `json:"metric"`
-	Alpha  float64   `json:"alpha"` // how often some arm that is one of the best leaves, at most
-	In     []string  `json:"in"`    // the arms that stay, in the order of the plan: the best is among them
+	Alpha  float64   `json:"alpha"` // bound on the probability that a best arm leaves
+	In     []string  `json:"in"`    // arms that stay, in the order of the plan; the best is among them
 	Left   []raceArm `json:"left"`  // in the order in which they left
 }
 
-// raceArm is an arm that left a race.
 type raceArm struct {
 	Arm    string  `json:"arm"`
-	Units  int     `json:"units"` // independent ones that were used: cases, or clusters of them
+	Units  int     `json:"units"` // independent units used: cases, or clusters of them
 	Of     int     `json:"of"`
 	Behind string  `json:"behind"` // the arm with the strongest evidence of being better
 	LogE   float64 `json:"logE"`
 }
 
-// RaceOf is the race of a run, nil when its arms did not race.
+// RaceOf returns the race of a run, nil if its arms did not race.
 func RaceOf(d *journal.Document) *RaceResult {
 	if d.Run.Options().Race == "" {
 		return nil
@@ -52,7 +52,6 @@ func RaceOf(d *journal.Document) *RaceResult {
 	return r
 }
 
-// raceIn is the race of a suite.
 func raceIn(d *journal.Document, s *journal.SuiteSummary) raceSuite {
 	out := raceSuite{Suite: s.Name, In: []string{}, Left: []raceArm{}}
 	for i := range d.Run.Suites {
@@ -74,7 +73,7 @@ func raceIn(d *journal.Document, s *journal.SuiteSummary) raceSuite {
 	return out
 }
 
-// Rates says what a race does to the figures of single arms, "" when no call was saved.
+// Rates warns that a race biases the figures of single arms; "" if it skipped no trial.
 func (r *RaceResult) Rates() string {
 	if r.Skipped == 0 {
 		return ""
@@ -82,7 +81,7 @@ func (r *RaceResult) Rates() string {
 	return "pass rates and their intervals do not know of the race: those of arms that left are too low on average"
 }
 
-// Words say how the race went as a whole: how many arms it ruled out, and what that saved.
+// Words sums up the race: how many arms it ruled out, and what that saved.
 func (r *RaceResult) Words() string {
 	left, arms := 0, 0
 	var metrics []string
@@ -101,7 +100,7 @@ func (r *RaceResult) Words() string {
 	)
 }
 
-// Stayed names the arms of a race that stay; several says that the run has other suites.
+// Stayed names the arms that stay. several means that the run has other suites.
 func (s *raceSuite) Stayed(several bool) string {
 	where := ""
 	if several {

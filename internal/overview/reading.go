@@ -11,23 +11,23 @@ import (
 	"github.com/evalrun/evalrun/internal/typeset"
 )
 
-// How many names of cases a line has; the rest is counted. The cases that passed before are the ones that readers look
-// for.
+// Bounds of the names of cases on a line; the rest is counted. More names are listed of cases that passed
+// before, because readers look for those.
 const (
 	maxNames  = 5
 	maxPassed = 20
 )
 
-// ComparisonWords is the comparison of an arm in words. Every report shows it next to the verdict.
+// ComparisonWords describes the comparison of an arm for people. Every report shows it next to the verdict.
 type ComparisonWords struct {
-	// Changes counts the cases whose outcome changed, and the cases that can no longer be compared; "" when no cases
-	// were paired.
+	// Changes counts the cases with another outcome, and the cases that can no longer be compared; "" if no
+	// cases were paired.
 	Changes string   `json:"changes,omitempty"`
 	Cases   []string `json:"cases"`   // which cases are compared, and which are not
-	Metrics []string `json:"metrics"` // what each verdict rests on
+	Metrics []string `json:"metrics"` // the basis of each verdict
 }
 
-// ReadingOf puts the comparison of an arm into words.
+// ReadingOf describes the comparison of an arm.
 func ReadingOf(a *compare.ArmComparison) ComparisonWords {
 	r := ComparisonWords{Cases: []string{}, Metrics: []string{}}
 	if p := &a.Cases; p.Of+p.Paired+len(p.Added) > 0 {
@@ -45,10 +45,10 @@ func ReadingOf(a *compare.ArmComparison) ComparisonWords {
 	return r
 }
 
-// Fails reports whether a case that changed got worse.
+// Fails reports whether a changed case got worse.
 func Fails(f *compare.Flip) bool { return f.HeadPassed*f.BaseJudged < f.BasePassed*f.HeadJudged }
 
-// changes counts the cases whose outcome changed, and those lost from the comparison.
+// changes counts the cases with another outcome, and those lost from the comparison.
 func changes(a *compare.ArmComparison) string {
 	failing := 0
 	for i := range a.Flips {
@@ -67,7 +67,7 @@ func changes(a *compare.ArmComparison) string {
 	return out
 }
 
-// lost counts the cases of a list, and how many of them passed before.
+// lost counts cases, and how many of them passed before.
 func lost(p *compare.Pairing, names []string, what string) string {
 	out := fmt.Sprintf("%d %s", len(names), what)
 	if passed, _ := passedBefore(p, names); len(passed) > 0 {
@@ -76,7 +76,7 @@ func lost(p *compare.Pairing, names []string, what string) string {
 	return out
 }
 
-// passedBefore takes a list apart by what became of the cases in the baseline.
+// passedBefore separates the cases that passed in the baseline from the others.
 func passedBefore(p *compare.Pairing, names []string) (passed, others []string) {
 	before := map[string]bool{}
 	for _, name := range p.PassedBefore {
@@ -119,7 +119,7 @@ func casesOf(a *compare.ArmComparison) []string {
 	return append(out, duplicates(p)...)
 }
 
-// duplicates warns of cases that send the same request.
+// duplicates warns about cases that send the same request.
 func duplicates(p *compare.Pairing) (out []string) {
 	for i, same := range p.Duplicates {
 		if i == maxNames {
@@ -131,7 +131,7 @@ func duplicates(p *compare.Pairing) (out []string) {
 	return out
 }
 
-// compared says how many cases of the baseline are compared, and what allowed it to be few.
+// compared says how many cases of the baseline are compared, and which rule allows so few.
 func compared(a *compare.ArmComparison) string {
 	p := &a.Cases
 	judged := p.Paired - len(p.Unjudged)
@@ -149,7 +149,7 @@ func compared(a *compare.ArmComparison) string {
 	return text
 }
 
-// stopWords says why not all units of a schedule are compared, "" when all are.
+// stopWords says why not all units of a schedule are compared, "" if all are.
 func stopWords(stop *eval.EarlyVerdict, unused int) string {
 	if stop == nil {
 		return ""
@@ -164,7 +164,7 @@ func stopWords(stop *eval.EarlyVerdict, unused int) string {
 	)
 }
 
-// named lists cases that are not compared; cases that passed before come first.
+// named lists cases that are not compared. Cases that passed before come first.
 func named(p *compare.Pairing, names []string, what string) string {
 	text := diag.Count(len(names), "case") + " " + what
 	passed, others := passedBefore(p, names)
@@ -178,14 +178,14 @@ func named(p *compare.Pairing, names []string, what string) string {
 	return text
 }
 
-// flagWords are the flags of a verdict as people say them.
+// flagWords explains the flags of a verdict.
 var flagWords = map[string]string{
 	"worse_within_margin": "worse, within the margin",
 	"beyond_margin":       "worse by more than the margin",
 }
 
-// MetricWords says what the verdict on a metric rests on; of a metric without a verdict what its values leave out, ""
-// when that is nothing.
+// MetricWords explains the basis of the verdict on a metric. For a metric without a verdict it says which
+// cases its values omit, "" if none.
 func MetricWords(m *compare.MetricComparison) string {
 	var parts []string
 	if m.Gated {
@@ -214,7 +214,7 @@ func MetricWords(m *compare.MetricComparison) string {
 	return text + advisory(m)
 }
 
-// advisory says that a ratio is shown, and does not decide.
+// advisory explains why a ratio is shown but does not decide.
 func advisory(m *compare.MetricComparison) string {
 	if !m.Advisory || m.Margin == nil {
 		return ""
@@ -222,7 +222,7 @@ func advisory(m *compare.MetricComparison) string {
 	return fmt.Sprintf("; too few cases for a ratio of %g: takes %d; the gate bears it", *m.Margin, m.Needs)
 }
 
-// gatedWords are the margin and the figures by which a metric is decided.
+// gatedWords lists the margin and the figures that decide a metric.
 func gatedWords(m *compare.MetricComparison) []string {
 	parts := []string{fmt.Sprintf("n %d", m.N)}
 	if words := Margin(m); words != "" {
@@ -241,7 +241,7 @@ func gatedWords(m *compare.MetricComparison) []string {
 	return parts
 }
 
-// Margin is how much worse still counts as not worse, "" where none is stated.
+// Margin says how much worse still counts as not worse, "" if there is no margin.
 func Margin(m *compare.MetricComparison) string {
 	switch {
 	case m.Margin == nil:
@@ -252,7 +252,7 @@ func Margin(m *compare.MetricComparison) string {
 	return fmt.Sprintf("margin %g", *m.Margin)
 }
 
-// Probabilities are the p values that decide, "" where there are none.
+// Probabilities lists the p values that decide, "" if there are none.
 func Probabilities(m *compare.MetricComparison) string {
 	var out []string
 	for _, p := range []struct {
@@ -266,7 +266,7 @@ func Probabilities(m *compare.MetricComparison) string {
 	return strings.Join(out, ", ")
 }
 
-// Amount is a value of a metric with its unit.
+// Amount returns a value of a metric with its unit.
 func Amount(metric string, x float64) string {
 	switch metric {
 	case eval.MetricLatency:
@@ -277,5 +277,5 @@ func Amount(metric string, x float64) string {
 	return fmt.Sprintf("%.3f", x)
 }
 
-// Level is the level of a metric's interval in percent.
+// Level returns the level of a metric's interval in percent.
 func Level(m *compare.MetricComparison) string { return fmt.Sprintf("%.3g %%", 100*m.Level) }

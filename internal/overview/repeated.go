@@ -28,7 +28,7 @@ func Repeated(c *compare.Comparison) (lines []string) {
 
 var ordinals = []string{"", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"}
 
-// ordinal is a number from 1 on as it is counted: in letters up to ten.
+// ordinal returns a number as an ordinal, in words up to ten.
 func ordinal(n int) string {
 	end := "th"
 	switch {

@@ -9,15 +9,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Repeats says how steady the cases of an arm are that were judged more than once, and what other ways to fold repeats
-// into one outcome would give.
+// Repeats says how steady the cases of an arm are that were judged more than once. It also has the results
+// of other ways to combine repeats.
 type Repeats struct {
 	journal.RepeatCounts
-	// Majority is the share of cases with more than half of their repeats passed; a tie has failed.
+	// Majority is the share of cases that pass in more than half of their repeats. A tie fails.
 	Majority float64 `json:"majority"`
-	// AtLeastK, PassAtK and PassHatK are by k, from 1. AtLeastK is the share of cases with k passes or more. PassAtK is
-	// the chance that one or more of k drawn repeats pass (Chen 2021), and PassHatK that all do (tau-bench). null: no
-	// case has that many judged repeats.
+	// AtLeastK, PassAtK and PassHatK are indexed by k-1. AtLeastK is the share of cases with k or more
+	// passes. PassAtK is the probability that at least one of k drawn repeats passes (Chen 2021), and
+	// PassHatK that all do (tau-bench). nil means that no case has k judged repeats.
 	AtLeastK []*float64 `json:"atLeastK"`
 	PassAtK  []*float64 `json:"passAtK"`
 	PassHatK []*float64 `json:"passHatK"`
@@ -26,7 +26,7 @@ type Repeats struct {
 // mostK bounds k.
 const mostK = 10
 
-// RepeatsOf is nil when no case of the arm was judged more than once.
+// RepeatsOf returns nil if no case of the arm was judged more than once.
 func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repeats {
 	if c := arm.Repeats; c.StablePass+c.StableFail+c.Flaky == 0 {
 		return nil
@@ -52,7 +52,7 @@ func RepeatsOf(d *journal.Document, suite string, arm *journal.ArmSummary) *Repe
 	return r
 }
 
-// shares accumulates the shares of Repeats while cases are added.
+// shares accumulates the fields of Repeats case by case.
 type shares struct {
 	majority         mean
 	atLeast, at, hat [mostK]mean
@@ -77,7 +77,7 @@ func (s *shares) add(n, c int) {
 	}
 }
 
-// String says it in one line.
+// String returns the figures on one line.
 func (r *Repeats) String() string {
 	parts := []string{
 		fmt.Sprintf(
@@ -98,7 +98,6 @@ func share(yes bool) float64 {
 	return 0
 }
 
-// mean adds up to a mean.
 type mean struct {
 	sum float64
 	n   int

@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Sampling is how the answers of a target are drawn: by what its generation config sets, and by the
-// model's defaults where it sets nothing. Nil is not known.
+// Sampling has the sampling settings of a target: from its generation config, or else the model's defaults.
+// nil means unknown.
 type Sampling struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"topP,omitempty"`
@@ -18,7 +18,7 @@ type Sampling struct {
 	Defaults []string `json:"defaults,omitempty"`
 }
 
-// NewSampling joins a generation config and a model's metadata; either may be nil.
+// NewSampling merges a generation config and a model's metadata; both may be nil.
 func NewSampling(c *eval.GenerationConfig, m *eval.Model) Sampling {
 	var s Sampling
 	if c != nil {
@@ -39,7 +39,7 @@ func NewSampling(c *eval.GenerationConfig, m *eval.Model) Sampling {
 	return s
 }
 
-// String says what is known, such as "temperature 0, topP 1 (default)".
+// String returns the known settings, such as "temperature 0, topP 1 (default)".
 func (s Sampling) String() string {
 	var out []string
 	add := func(name string, value any) {

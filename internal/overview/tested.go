@@ -7,8 +7,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Tested names what a target is: a model, with the version of the interface, its named service, and whether it is
-// streamed where that is known, or an application.
+// Tested describes a target: an application, or a model with its API version, named service, and whether
+// its answers are streamed.
 func Tested(model string, t *eval.RunTarget) string {
 	switch {
 	case t == nil:
@@ -41,7 +41,8 @@ func HasApps(run *eval.Run) bool {
 	return slices.ContainsFunc(run.Plan.Targets, func(t eval.RunTarget) bool { return t.App != "" })
 }
 
-// FromEmulator says that the run used the emulator, so no model answered. Applications still answered.
+// FromEmulator says that answers are the emulator's and not a model's. Applications still answered
+// themselves.
 func FromEmulator(run *eval.Run) string {
 	text := "against evalrun's emulator: answers come from a script, not from a model"
 	if HasApps(run) {
@@ -53,7 +54,8 @@ func FromEmulator(run *eval.Run) string {
 	return text
 }
 
-// embeds reports whether a model turns texts into vectors. Only some protocols list what a model does; elsewhere its name tells.
+// embeds reports whether a model embeds texts. Some protocols do not list what a model does; then its name
+// decides.
 func embeds(m eval.Model) bool {
 	if len(m.SupportedGenerationMethods) == 0 {
 		return strings.Contains(strings.ToLower(m.Name), "embed")

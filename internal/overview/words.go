@@ -21,10 +21,10 @@ func CutAnswers(s *journal.Summary) string {
 	return strings.Join(out, ", ")
 }
 
-// maxDamage is how many damaged places are listed; where one line is broken, often all are.
+// maxDamage bounds the listed places of damage, because damage often affects many lines.
 const maxDamage = 3
 
-// Damage lists the first places where a run file is damaged, and counts the others.
+// Damage lists the first damaged places of a run file, and counts the others.
 func Damage(d *journal.Document) []string {
 	var out []string
 	for _, place := range d.Damaged[:min(maxDamage, len(d.Damaged))] {
@@ -36,7 +36,7 @@ func Damage(d *journal.Document) []string {
 	return out
 }
 
-// Progress says how far an incomplete run is; "" for a complete one.
+// Progress says how far an incomplete run got, "" for a complete one.
 func Progress(d *journal.Document) string {
 	has, planned := d.Summary.Counts.Total(), d.Run.Plan.Trials
 	switch {
@@ -56,7 +56,7 @@ func Incomplete(end *eval.End) string {
 		eval.EndInterrupted: "the run was interrupted",
 		eval.EndBudget:      "the run stopped: its budget is spent",
 		eval.EndMaxFailures: "the run stopped because of failures",
-		eval.EndStopped:     "the run could not be completed", // other services may have gone on
+		eval.EndStopped:     "the run could not be completed", // parts with other services may have finished
 	}[end.Reason]
 	if what == "" {
 		what = "the run ended: " + string(end.Reason)

@@ -14,18 +14,18 @@ var files embed.FS
 
 var markup = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "html/page.html")) })
 
-// scripts make up the program, in this order; the first says where data comes from.
+// scripts make up the program, in this order. The first one says where data comes from.
 var scripts = []string{
 	"blocks", "unpack", "data", "dom", "diff", "plots", "charts", "spread", "scores", "tradeoff", "versus", "against", "judges", "summary",
 	"classes", "comparison", "ranking", "query", "compile", "field", "cases", "sheet", "cells", "matrix",
 	"copy", "inline", "markdown", "json", "reading", "keys", "request", "answer", "chat", "case", "side", "main",
 }
 
-// Style is the style of the page.
+// Style returns the CSS of the page.
 func Style() string { return asset("app.css") + asset("matrix.css") + asset("read.css") }
 
-// Program is the program of the page for a server of it, as one closure. The text load is its function of that name,
-// which gives what a block holds, and more is what comes after.
+// Program returns the program of the page for a server, as one closure. load defines the function load,
+// which returns the content of a block. more is appended.
 func Program(load string, more ...string) string {
 	var b strings.Builder
 	b.WriteString("(() => {\n'use strict';\n" + load)
@@ -36,18 +36,18 @@ func Program(load string, more ...string) string {
 	return b.String()
 }
 
-// program is the program of the page that is a file.
+// program returns the program of the page that is a file.
 func program() string { return Program(asset(scripts[0]+".js"), "start();\n") }
 
 func asset(name string) string {
 	data, err := files.ReadFile("html/" + name)
-	if err != nil { // it is part of the program
+	if err != nil { // the assets are embedded in the program
 		panic(err)
 	}
 	return string(data)
 }
 
-// policy allows the style and the program by their hashes, images that are in the page, and nothing else.
+// policy allows the style and the program by their hashes, images in the page, and nothing else.
 func policy() string {
 	return "default-src 'none'; img-src data:; style-src " + hashOf(Style()) + "; script-src " + hashOf(program()) +
 		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

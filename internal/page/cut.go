@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// excerpt is the beginning of a text in one line.
+// excerpt returns the beginning of a text on one line.
 func excerpt(text string) string {
 	short := strings.Join(strings.Fields(typeset.CutText(text, mostExcerpt)), " ")
 	if len(text) > mostExcerpt {
@@ -23,8 +23,8 @@ func excerpt(text string) string {
 	return short
 }
 
-// once leaves out what a trial of several turns holds twice. In the request that is the model's replies and the
-// results of its calls; in the turns it is the last reply, which is the answer.
+// once removes what a trial with several turns has twice. From the request it removes the model's replies
+// and the results of its calls. From the turns it removes the last reply, which is the answer.
 func once(r *eval.Result) {
 	if len(r.Turns) == 0 {
 		return
@@ -37,13 +37,12 @@ func once(r *eval.Result) {
 	}
 }
 
-// cutter cuts long texts, and counts the prompts and answers that it cut.
+// cutter cuts long texts and counts the prompts and answers that it cut.
 type cutter struct {
 	most  int // bytes of a text
 	texts int
 }
 
-// result cuts all texts of a trial.
 func (c *cutter) result(r *eval.Result) {
 	c.request(r.Request)
 	c.response(r.Response)
@@ -67,7 +66,7 @@ func (c *cutter) result(r *eval.Result) {
 	}
 }
 
-// text cuts a prompt or an answer, and notes its length and hash as if it had been withheld.
+// text cuts a prompt or an answer. It records the length and the hash, as --no-content does.
 func (c *cutter) text(s *string, w **eval.Withheld) {
 	if len(*s) <= c.most {
 		return
@@ -101,7 +100,6 @@ func (c *cutter) request(r *eval.Request) {
 	c.application(r.App)
 }
 
-// application cuts what an application was sent.
 func (c *cutter) application(r *app.Request) {
 	if r == nil {
 		return
@@ -143,7 +141,7 @@ func (c *cutter) response(r *eval.Response) {
 	c.extra(r.Extra)
 }
 
-// extra leaves out fields that evalrun does not know and that are long.
+// extra drops long values of fields that evalrun does not know.
 func (c *cutter) extra(fields eval.Extra) {
 	for name, raw := range fields {
 		c.raw(&raw)
@@ -151,7 +149,7 @@ func (c *cutter) extra(fields eval.Extra) {
 	}
 }
 
-// raw leaves out JSON that is long.
+// raw replaces long JSON by its length.
 func (c *cutter) raw(data *json.RawMessage) {
 	if len(*data) > c.most {
 		*data = fmt.Appendf(nil, "%q", fmt.Sprintf("[%d bytes, left out of this report]", len(*data)))
@@ -185,7 +183,7 @@ func (c *cutter) failure(e *eval.Error) {
 	}
 }
 
-// shorten cuts a text that is no prompt and no answer, and says so at its end.
+// shorten cuts a text other than a prompt or an answer, and says so at its end.
 func (c *cutter) shorten(s *string) {
 	if len(*s) > c.most {
 		*s = fmt.Sprintf("%s\n[... %d more bytes]", typeset.CutText(*s, c.most), len(*s)-c.most)

@@ -12,23 +12,23 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// head is the data of the page that is known before trials are read.
+// head is the data of the page that needs no trials.
 type head struct {
 	overview.Overview
 	Title   string   `json:"title"`
 	Notices []string `json:"notices"`
-	// Readings are the arms of the comparison in words.
+	// Readings describe the arms of the comparison.
 	Readings []overview.ComparisonWords `json:"readings,omitempty"`
-	// OtherBaseline says that the comparison is not the one of the run's gate. The notes of trials are about the
-	// gate's.
+	// OtherBaseline means that the comparison is not the one of the run's gate, to which the notes of
+	// trials refer.
 	OtherBaseline bool `json:"otherBaseline,omitempty"`
-	// Points says that a block is there with the cases of the comparison one by one.
+	// Points means that the page has a block with the cases of the comparison.
 	Points    bool `json:"points,omitempty"`
 	NoContent bool `json:"noContent"`
 	Running   bool `json:"running"`
 }
 
-// newHead is the run's overview without what concerns only the machine where the run was made.
+// newHead omits what only concerns the machine of the run.
 func newHead(d *journal.Document) head {
 	h := head{Overview: overview.New(d), Running: d.Running, Notices: notices(d)}
 	h.NoContent = d.Run.Options().NoContent
@@ -50,7 +50,7 @@ func newHead(d *journal.Document) head {
 	return h
 }
 
-// cutComparison is a copy of a comparison with answers cut to what the page shows.
+// cutComparison copies a comparison with answers cut to what the page shows.
 func cutComparison(c *compare.Comparison) *compare.Comparison {
 	if c == nil {
 		return nil
@@ -68,7 +68,7 @@ func cutComparison(c *compare.Comparison) *compare.Comparison {
 	return &copied
 }
 
-// plain is the run in a line, for browsers that run no scripts.
+// plain sums up the run on one line, for browsers without scripts.
 func (h *head) plain() string {
 	c := h.Summary
 	verdict := "no verdict: " + h.NoVerdict
@@ -112,7 +112,7 @@ func notices(d *journal.Document) []string {
 	return out
 }
 
-// origins says where answers come from when it is not a model that this run called.
+// origins says where answers come from if this run did not get them from a model.
 func origins(run *eval.Run) []string {
 	var out []string
 	if run.Emulator {
@@ -127,7 +127,7 @@ func origins(run *eval.Run) []string {
 	return out
 }
 
-// progress says how far an incomplete run is, "" for a complete one.
+// progress says how far an incomplete run got, "" for a complete one.
 func progress(d *journal.Document) string {
 	if line := overview.Progress(d); line != "" {
 		return typeset.Sentence(line) + "."

@@ -1,8 +1,8 @@
 // Package page writes the HTML report, and serves its blocks of data to internal/view.
 //
-// The page is one file that sends no requests. It has its style, its program, and the run as data blocks that the
-// program reads (html/data.js says how). The policy in its head names style and program by their hashes and allows
-// nothing else. So nothing that came with the data can run or load anything, however it got into the page.
+// The page is one file that sends no requests. It has its style, its program, and the run as blocks of data
+// (see html/data.js). Its policy allows only the style and the program, by their hashes. So nothing in the
+// data can run or load anything, however it got into the page.
 //
 // The usual order: Write for a file; for a server Style, Program, NewServed, Served.Block.
 package page
@@ -24,9 +24,9 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How much of a run the page holds; it says what is left out.
+// Bounds of the page, which says what it omits.
 const (
-	mostTrials  = 200_000  // of more, passed ones are left out
+	mostTrials  = 200_000  // beyond it, passed trials are omitted
 	mostText    = 50_000   // bytes of a prompt or an answer
 	mostDetails = 96 << 20 // bytes of compressed details, after which texts are cut to lateText
 	lateText    = 300
@@ -37,10 +37,10 @@ const (
 	blockBytes  = 1 << 20
 )
 
-// imageTypes are the types of images that are shown.
+// imageTypes are the types that browsers show.
 var imageTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
-// Write writes the run as one page that opens without a server and without a network.
+// Write writes the run as one page that needs no server and no network.
 func Write(w io.Writer, d *journal.Document) error {
 	h := report{d: d, out: bufio.NewWriter(w), tables: newTables(), head: newHead(d), around: surroundingsOf(d), blocks: []int{}}
 	if err := h.top(); err != nil {
@@ -58,24 +58,24 @@ func Write(w io.Writer, d *journal.Document) error {
 	if err := h.json("index", index{h.blocks, h.tables, h.left}); err != nil {
 		return err
 	}
-	if err := markup().ExecuteTemplate(h.out, "bottom", template.JS(program())); err != nil { //nolint:gosec // it is our own
+	if err := markup().ExecuteTemplate(h.out, "bottom", template.JS(program())); err != nil { //nolint:gosec // our own program
 		return err
 	}
 	return h.out.Flush()
 }
 
-// index says what the blocks of trials hold. It comes last, when that is known.
+// index describes the blocks of trials. It is written last, when they are known.
 type index struct {
-	Blocks []int  `json:"blocks"` // trials in each
+	Blocks []int  `json:"blocks"` // number of trials in each
 	Tables tables `json:"tables"`
 	Left   left   `json:"left"`
 }
 
-// left counts what is left out.
+// left counts what the page omits.
 type left struct {
 	Passes int `json:"passes"` // trials that passed
 	Texts  int `json:"texts"`  // prompts and answers that are cut
-	Images int `json:"images"` // that are too large, or have changed, or are gone
+	Images int `json:"images"` // too large, changed or missing
 }
 
 type report struct {
@@ -86,24 +86,24 @@ type report struct {
 	tables  tables
 	rows    columns
 	details bytes.Buffer // of the trials in rows, as JSON
-	written int          // bytes of details, compressed
+	written int          // bytes of compressed details
 	blocks  []int
 	left    left
-	images  map[string]bool // those met already, by hash
+	images  map[string]bool // hashes of the images so far
 	weight  int             // bytes of images
 }
 
-// top writes the page down to where the data begins.
+// top writes the page up to the data.
 func (h *report) top() error {
 	return markup().ExecuteTemplate(h.out, "top", map[string]any{
 		"Policy": policy(),
-		"Style":  template.CSS(Style()), //nolint:gosec // it is our own
+		"Style":  template.CSS(Style()), //nolint:gosec // our own style
 		"Title":  h.head.Title,
 		"Plain":  h.head.plain(),
 	})
 }
 
-// json writes a block of data as it is. json.Marshal escapes what could end the element.
+// json writes a block of data uncompressed. json.Marshal escapes what could end the element.
 func (h *report) json(id string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -113,7 +113,6 @@ func (h *report) json(id string, v any) error {
 	return err
 }
 
-// packed writes a block of data compressed.
 func (h *report) packed(id string, data []byte) (int, error) {
 	text, err := Packed(data)
 	if err != nil {
@@ -123,7 +122,7 @@ func (h *report) packed(id string, data []byte) (int, error) {
 	return len(text), err
 }
 
-// points writes the cases of the comparison, where there are any.
+// points writes the cases of the comparison, if there are any.
 func (h *report) points() error {
 	data, err := PointsBlock(h.d.Comparison())
 	if errors.Is(err, ErrNoBlock) {
@@ -135,7 +134,8 @@ func (h *report) points() error {
 	return err
 }
 
-// Packed is a block of data compressed, as text that needs no escapes: base64 of deflate, which unpack undoes in the page.
+// Packed compresses a block to text without characters to escape: base64 of deflate. unpack.js reverses it
+// in the page.
 func Packed(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	text := base64.NewEncoder(base64.StdEncoding, &b)
@@ -143,19 +143,19 @@ func Packed(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _ = z.Write(data) // a bytes.Buffer takes everything
+	_, _ = z.Write(data) // a bytes.Buffer never fails
 	_, _ = z.Close(), text.Close()
 	return b.Bytes(), nil
 }
 
-// passes is how many more trials that passed there is room for.
+// passes counts how many more passed trials fit.
 type passes int
 
 func roomForPasses(d *journal.Document) passes {
 	return passes(max(0, mostTrials-(d.Len()-d.Summary.Counts.Pass)))
 }
 
-// leaves reports whether a trial has no room, and takes up room for it when it has.
+// leaves reports whether the page has no room for a trial. It counts the trial.
 func (p *passes) leaves(r *eval.Result) bool {
 	if r.Outcome == eval.Pass {
 		*p--
@@ -163,7 +163,6 @@ func (p *passes) leaves(r *eval.Result) bool {
 	return r.Outcome == eval.Pass && *p < 0
 }
 
-// trials writes the blocks of all trials.
 func (h *report) trials() error {
 	room := roomForPasses(h.d)
 	for r, err := range h.d.Trials() {
@@ -181,7 +180,6 @@ func (h *report) trials() error {
 	return h.flush()
 }
 
-// trial takes in one trial.
 func (h *report) trial(r *eval.Result) error {
 	if err := h.pictures(r); err != nil {
 		return err
@@ -205,7 +203,7 @@ func (h *report) trial(r *eval.Result) error {
 	return nil
 }
 
-// cut cuts the texts of a trial, the more so when the page is large already.
+// cut cuts the texts of a trial, and cuts more once the page is large.
 func (h *report) cut(r *eval.Result) {
 	c := cutter{most: mostText}
 	if h.written > mostDetails {
@@ -215,8 +213,8 @@ func (h *report) cut(r *eval.Result) {
 	h.left.Texts += c.texts
 }
 
-// flush writes the trials that are gathered as two blocks: their rows, which are all read at once, and their details,
-// which are read when a reader opens them.
+// flush writes the collected trials as two blocks. The page reads all rows at once, and details when a
+// reader opens a trial.
 func (h *report) flush() error {
 	n := len(h.rows.Repeat)
 	if n == 0 {
@@ -267,7 +265,6 @@ func (h *report) pictures(r *eval.Result) error {
 	return nil
 }
 
-// images goes through the images of a request.
 func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 	return func(yield func(*eval.Image) bool) {
 		if r == nil {
@@ -283,12 +280,11 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 	}
 }
 
-// address holds an image as a data: URL.
 func address(img *eval.Image, data []byte) string {
 	return "data:" + img.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
-// hexOnly keeps what a hash may hold: a run file may hold anything there.
+// hexOnly removes all but hex digits, because a run file may have anything as a hash.
 func hexOnly(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'f' {

@@ -8,10 +8,10 @@ import (
 	"github.com/evalrun/evalrun/compare"
 )
 
-// pointsName is the name of the block with the cases of a comparison one by one.
+// pointsName is the block with the cases of a comparison.
 const pointsName = "points"
 
-// armPoints are the cases of an arm on both sides, by column.
+// armPoints has the cases of an arm on both sides, by column.
 type armPoints struct {
 	Cases   []string      `json:"cases"`
 	Metrics []pointMetric `json:"metrics"`
@@ -19,17 +19,16 @@ type armPoints struct {
 
 type pointMetric struct {
 	Name string     `json:"name"`
-	Base []*float64 `json:"base"` // nil: it has none
+	Base []*float64 `json:"base"` // nil: no value
 	Head []*float64 `json:"head"`
 }
 
-// hasPoints reports whether a comparison has cases to draw.
 func hasPoints(c *compare.Comparison) bool {
 	return c != nil && slices.ContainsFunc(c.Arms, func(a compare.ArmComparison) bool { return a.Points != nil })
 }
 
-// PointsBlock is the block with the cases of a comparison one by one, in the order of its arms: null for an arm that
-// has too many. The error is ErrNoBlock where no arm has any.
+// PointsBlock returns the block with the cases of a comparison, in the order of its arms: null for an arm
+// with too many cases. It returns ErrNoBlock if no arm has any.
 func PointsBlock(c *compare.Comparison) ([]byte, error) {
 	if !hasPoints(c) {
 		return nil, ErrNoBlock
@@ -48,7 +47,7 @@ func PointsBlock(c *compare.Comparison) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// known are the values that are numbers, with what a plot can show of them: six digits.
+// known replaces NaN by null, and rounds the others to six digits, which are all that a plot can show.
 func known(values []float64) []*float64 {
 	out := make([]*float64, len(values))
 	for i, v := range values {

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// numbers adds what the query language knows as score.NAME and metric.NAME.
+// numbers adds what queries call score.NAME and metric.NAME.
 func (c *columns) numbers(t *tables, r *eval.Result) {
 	var names []string
 	add := func(name string, value *float64) {
@@ -26,7 +26,7 @@ func (c *columns) numbers(t *tables, r *eval.Result) {
 	c.Number = append(c.Number, t.Number.number(names...))
 }
 
-// called are the names of the tools that a trial called, each once.
+// called returns the distinct names of the tools that a trial called.
 func called(r *eval.Result) []string {
 	var out []string
 	add := func(answer *eval.Response) {
@@ -45,7 +45,7 @@ func called(r *eval.Result) []string {
 	return out
 }
 
-// hashOfAnswer is of the texts and calls of an answer, in all of its candidates. Texts that were not kept have their own hashes.
+// hashOfAnswer hashes the texts and calls of all candidates. A withheld text counts by its recorded hash.
 func hashOfAnswer(r *eval.Response) uint32 {
 	if r == nil {
 		return 0

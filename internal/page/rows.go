@@ -14,13 +14,14 @@ import (
 	"github.com/evalrun/evalrun/pricing"
 )
 
-// table gives lists of words numbers. What trials are filtered by is kept so: few lists, and a number a trial.
+// table numbers lists of words. Trials have few different lists in a column, so a number per trial takes
+// little space.
 type table struct {
 	lists [][]string
 	index map[string]int
 }
 
-// MarshalJSON writes the lists; their places are their numbers.
+// MarshalJSON writes the lists in the order of their numbers.
 func (t *table) MarshalJSON() ([]byte, error) {
 	if t.lists == nil {
 		return []byte("[]"), nil
@@ -42,22 +43,22 @@ func (t *table) number(words ...string) int {
 	return n
 }
 
-// tables are the lists by column.
+// tables has the table of each column.
 type tables struct {
 	Outcome  *table `json:"outcome"`
 	Suite    *table `json:"suite"`
 	Arm      *table `json:"arm"`
 	Tag      *table `json:"tag"`
-	Scorer   *table `json:"scorer"` // scorers that failed, or gave no score
+	Scorer   *table `json:"scorer"` // scorers that failed or gave no score
 	Error    *table `json:"error"`
 	Finish   *table `json:"finish"`
 	Category *table `json:"category"`
 	Note     *table `json:"note"`
 	Number   *table `json:"number"`   // names of scores and derived metrics: "score.NAME", "metric.NAME"
-	Call     *table `json:"call"`     // names of the tools that were called
+	Call     *table `json:"call"`     // names of the called tools
 	Var      *table `json:"var"`      // names of variables
-	Class    *table `json:"class"`    // of the classification: the label, and
-	Answered *table `json:"answered"` // the class that was answered, or "(other)"
+	Class    *table `json:"class"`    // label of a classification
+	Answered *table `json:"answered"` // answered class, or "(other)"
 }
 
 func newTables() tables {
@@ -72,14 +73,13 @@ var facets = []string{
 	"outcome", "suite", "arm", "tag", "scorer", "error", "finish", "category", "note", "number", "call", "var", "class", "answered",
 }
 
-// all are the tables in the order of facets.
+// all returns the tables in the order of facets.
 func (t *tables) all() []*table {
 	return []*table{
 		t.Outcome, t.Suite, t.Arm, t.Tag, t.Scorer, t.Error, t.Finish, t.Category, t.Note, t.Number, t.Call, t.Var, t.Class, t.Answered,
 	}
 }
 
-// lengths are the numbers of lists in the tables.
 func (t *tables) lengths() []int {
 	var out []int
 	for _, one := range t.all() {
@@ -88,9 +88,9 @@ func (t *tables) lengths() []int {
 	return out
 }
 
-// columns are trials as the table of the page needs them, by column.
+// columns are the rows of the page's table, by column.
 type columns struct {
-	Case     []any      `json:"case"` // the name, or 0 if it equals the name in the row before
+	Case     []any      `json:"case"` // the name, or 0 if it equals the name in the previous row
 	Repeat   []int      `json:"repeat"`
 	Outcome  []int      `json:"outcome"`
 	Suite    []int      `json:"suite"`
@@ -110,10 +110,10 @@ type columns struct {
 	Text     []uint32   `json:"text"`  // hash of the whole answer
 	Why      []string   `json:"why"`
 	Answer   []string   `json:"answer"`
-	Latency  []float64  `json:"latency"`        // milliseconds; -1: not known
-	Tokens   []int      `json:"tokens"`         // -1: not known
-	Cost     []float64  `json:"cost,omitempty"` // by the run's price list, where it has one; -1: not known
-	N        []int      `json:"n,omitempty"`    // place in the plan, where a run may get more trials
+	Latency  []float64  `json:"latency"`        // milliseconds; -1: unknown
+	Tokens   []int      `json:"tokens"`         // -1: unknown
+	Cost     []float64  `json:"cost,omitempty"` // by the run's price list, if it has one; -1: unknown
+	N        []int      `json:"n,omitempty"`    // index in the plan, if the run may get more trials
 
 	last string
 }
@@ -145,10 +145,10 @@ func (c *columns) add(t *tables, r *eval.Result, of surroundings) {
 	c.Class, c.Answered = append(c.Class, t.Class.number(class...)), append(c.Answered, t.Answered.number(answered...))
 }
 
-// otherAnswer is the name of an answer outside of the classes, as in the confusion matrix.
+// otherAnswer stands for an answer outside the classes, as in the confusion matrix.
 const otherAnswer = "(other)"
 
-// classified is the suite's classification of an answer; empty without one.
+// classified returns the classification of an answer; empty without one.
 func classified(r *eval.Result) (class, answered []string) {
 	for i := range r.Scores {
 		if pair := r.Scores[i].Class; pair != nil {
@@ -158,7 +158,6 @@ func classified(r *eval.Result) (class, answered []string) {
 	return nil, nil
 }
 
-// answer adds what the service sent.
 func (c *columns) answer(t *tables, r *eval.Response) {
 	var finish, categories []string
 	text := ""
@@ -197,7 +196,7 @@ func errorKind(r *eval.Result) []string {
 	return []string{string(r.Error.Kind)}
 }
 
-// surroundings is the context of trials that only the run records.
+// surroundings has what trials need from the run.
 type surroundings struct {
 	run      *eval.Run
 	failures standing.Failures
@@ -207,7 +206,7 @@ type surroundings struct {
 func surroundingsOf(d *journal.Document) surroundings {
 	out := surroundings{run: &d.Run, failures: standing.New(d)}
 	if err := json.Unmarshal(d.Run.Prices, &out.prices); err != nil {
-		out.prices = nil // the run has none, or a file that evalrun did not write
+		out.prices = nil // the run has none, or evalrun did not write the file
 	}
 	return out
 }
@@ -222,7 +221,7 @@ func notes(r *eval.Result, of surroundings) (out []string) {
 	return out
 }
 
-// troubled names the scorers that failed, or gave no score.
+// troubled names the scorers that failed or gave no score.
 func troubled(r *eval.Result) []string {
 	var out []string
 	for _, s := range r.Scores {
@@ -233,7 +232,7 @@ func troubled(r *eval.Result) []string {
 	return out
 }
 
-// finishReasons are the finish reasons of an answer and of a blocked prompt, without duplicates.
+// finishReasons returns the distinct finish reasons of an answer, and that of a blocked prompt.
 func finishReasons(r *eval.Response) []string {
 	var out []string
 	if reason := r.PromptBlock(); reason != "" {
@@ -245,7 +244,7 @@ func finishReasons(r *eval.Response) []string {
 	return out
 }
 
-// ratings are the safety ratings of a prompt and its answer, without duplicates.
+// ratings returns the distinct safety ratings of a prompt and its answer.
 func ratings(r *eval.Response) []string {
 	var out []string
 	add := func(ratings []eval.SafetyRating) {

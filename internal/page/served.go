@@ -20,8 +20,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Served is a run as the page of the HTML report reads it, block by block, for a server. It holds the rows of the table
-// compressed, and of the trials where they are in the run file. It is not for concurrent use.
+// Served provides the blocks of the HTML report to a server. It has the rows of the table in memory,
+// compressed, and reads trials from the run file. It is not safe for concurrent use.
 type Served struct {
 	doc     *journal.Document
 	around  surroundings
@@ -36,26 +36,25 @@ type Served struct {
 	grown   int // blocks that were added by Grow
 }
 
-// servedBlock is a block of trials.
 type servedBlock struct {
 	marks []journal.Mark
 	rows  []byte // compressed JSON
-	until []int  // lengths of the tables when it was full
+	until []int  // lengths of the tables at its end
 }
 
-// servedImage says where an image is.
 type servedImage struct {
 	suite string
 	image *eval.Image
 }
 
-// mostGrown is how many small blocks are added before reading the run again is cheaper.
+// mostGrown bounds the small blocks, after which reading the run again is cheaper.
 const mostGrown = 1000
 
-// mostServedImages is how many images are found again.
+// mostServedImages bounds the images that Block can return.
 const mostServedImages = 10_000
 
-// NewServed reads a run once, in the order of the plan. The document stays the caller's, who closes it last.
+// NewServed reads a run once, in the order of the plan. The caller still owns the document, and closes it
+// after the last use of Served.
 func NewServed(d *journal.Document) (*Served, error) {
 	s := &Served{doc: d, around: surroundingsOf(d), tables: newTables(), images: map[string]servedImage{}}
 	room := roomForPasses(d)
@@ -80,13 +79,13 @@ func NewServed(d *journal.Document) (*Served, error) {
 	return s, s.flush()
 }
 
-// How many trials are read together.
+// Bounds of the trials that are read together.
 const (
 	mostTogether  = 1000
 	bytesTogether = 8 << 20
 )
 
-// together is how many of the trials may be in memory at once, at least one.
+// together returns how many trials to read at once, at least one.
 func together(marks []journal.Mark) int {
 	n, bytes := 0, 0
 	for n < len(marks) && n < mostTogether && (n == 0 || bytes < bytesTogether) {
@@ -96,7 +95,7 @@ func together(marks []journal.Mark) int {
 	return n
 }
 
-// readTogether reads trials on all processors: to decode them is most of what a page waits for.
+// readTogether decodes on all processors, because decoding takes most of the time that a reader waits.
 func readTogether(d *journal.Document, marks []journal.Mark) ([]*eval.Result, error) {
 	results, failed := make([]*eval.Result, len(marks)), make([]error, len(marks))
 	var next atomic.Int64
@@ -112,7 +111,7 @@ func readTogether(d *journal.Document, marks []journal.Mark) ([]*eval.Result, er
 	return results, errors.Join(failed...)
 }
 
-// Grow takes in what journal.Document.Follow found, as blocks of their own.
+// Grow adds what journal.Document.Follow found, in new blocks.
 func (s *Served) Grow(fresh []journal.Mark) error {
 	for _, m := range fresh {
 		r, err := s.doc.Marked(m)
@@ -129,13 +128,13 @@ func (s *Served) Grow(fresh []journal.Mark) error {
 	return err
 }
 
-// Blocks is the number of blocks so far. Blocks never change.
+// Blocks returns the number of blocks so far. Blocks never change.
 func (s *Served) Blocks() int { return len(s.blocks) }
 
-// Scattered reports whether reading the run again is cheaper than many small blocks.
+// Scattered reports whether there are more than mostGrown small blocks, so that reading the run again is
+// cheaper.
 func (s *Served) Scattered() bool { return s.grown > mostGrown }
 
-// add takes in a trial.
 func (s *Served) add(r *eval.Result, m journal.Mark) error {
 	s.remember(r)
 	s.content.add(r)
@@ -157,7 +156,7 @@ func cutTexts(r *eval.Result) int {
 	return c.texts
 }
 
-// remember notes where the images of a request are.
+// remember records where the images of a request are.
 func (s *Served) remember(r *eval.Result) {
 	for img := range images(r.Request) {
 		if !slices.Contains(imageTypes, img.MIMEType) {
@@ -183,17 +182,17 @@ func (s *Served) flush() error {
 	if err != nil {
 		return err
 	}
-	_, _ = z.Write(rows) // a bytes.Buffer takes everything
+	_, _ = z.Write(rows) // a bytes.Buffer never fails
 	_ = z.Close()
 	s.blocks = append(s.blocks, servedBlock{slices.Clip(s.marks), bytes.Clone(b.Bytes()), s.tables.lengths()})
 	s.rows, s.marks, s.bytes = columns{}, nil, 0
 	return nil
 }
 
-// ErrNoBlock is returned by Block when no block has that name.
+// ErrNoBlock is returned when there is no block of that name.
 var ErrNoBlock = errors.New("there is no such block")
 
-// Block gives a block as JSON by the name that the page has for it: head, index, points, rows/N, trials/N or image/HASH.
+// Block returns a block as JSON. Its name is head, index, points, rows/N, trials/N or image/HASH.
 func (s *Served) Block(name string) ([]byte, error) {
 	switch name {
 	case "head":
@@ -219,7 +218,7 @@ func (s *Served) Block(name string) ([]byte, error) {
 	return nil, ErrNoBlock
 }
 
-// numbered finds a block of trials by its number, written in the one way that the page writes it; nil when there is none.
+// numbered returns a block of trials, nil for an invalid number. It accepts one spelling of each number.
 func (s *Served) numbered(text string) *servedBlock {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n >= len(s.blocks) || text != strconv.Itoa(n) {
@@ -236,10 +235,10 @@ func (s *Served) index() ([]byte, error) {
 	return json.Marshal(index{sizes, s.tables, s.left})
 }
 
-// Head is the head block of a run to which its gate was applied. It needs no trials.
+// Head returns the head block of a run whose gate was applied. It needs no trials.
 func Head(d *journal.Document) ([]byte, error) { return json.Marshal(newHead(d)) }
 
-// ComparedHead is the head block of a run with a gate, with a comparison other than the gate's.
+// ComparedHead returns the head block with a comparison other than the gate's.
 func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 	with := *d
 	with.Decision.Comparison = c
@@ -248,7 +247,7 @@ func ComparedHead(d *journal.Document, c *compare.Comparison) ([]byte, error) {
 	return json.Marshal(h)
 }
 
-// Names are the names of all blocks so far, images last. An image may have gone by the time it is read.
+// Names lists all blocks so far, images last. An image file may be gone when its block is read.
 func (s *Served) Names() []string {
 	names := []string{"head", "index"}
 	if hasPoints(s.doc.Comparison()) {
@@ -263,7 +262,7 @@ func (s *Served) Names() []string {
 	return names
 }
 
-// Content counts the trials whose texts the blocks hold, in full or cut.
+// Content counts the trials whose texts are in the blocks, complete or cut.
 func (s *Served) Content() TextCounts {
 	c := s.content
 	if !newHead(s.doc).NoContent {
@@ -272,7 +271,7 @@ func (s *Served) Content() TextCounts {
 	return c
 }
 
-// TextCounts counts texts that came with the data, or from a model.
+// TextCounts counts texts from data or models.
 type TextCounts struct {
 	Prompts int // trials with a prompt
 	Answers int // trials with an answer
@@ -296,12 +295,13 @@ func (c *TextCounts) add(r *eval.Result) {
 	}
 }
 
-// hasText reports whether a message of a prompt was kept.
+// hasText reports whether a message of a prompt was recorded.
 func hasText(c eval.Content) bool {
 	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Text != "" || len(p.Raw) > 0 || p.Result != nil })
 }
 
-// News gives a block for a page that has all before it: its rows, and the lists that are new in the tables.
+// News returns the difference that a page needs for block n if it has all blocks before: its rows, and the
+// new lists of the tables.
 func (s *Served) News(n int) ([]byte, error) {
 	rows, err := s.Block(fmt.Sprintf("rows/%d", n))
 	if err != nil {
@@ -318,7 +318,6 @@ func (s *Served) News(n int) ([]byte, error) {
 	return json.Marshal(map[string]any{"rows": json.RawMessage(rows), "lists": lists})
 }
 
-// trials reads the trials of a block.
 func (s *Served) trials(b *servedBlock) ([]byte, error) {
 	out := []byte{'['}
 	for i, m := range b.marks {
@@ -339,7 +338,7 @@ func (s *Served) trials(b *servedBlock) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// image reads an image that a trial sent, as the address of its data.
+// image reads an image of a trial, as a data: URL.
 func (s *Served) image(hash string) ([]byte, error) {
 	found, ok := s.images[hash]
 	if !ok || newHead(s.doc).NoContent {

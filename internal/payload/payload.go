@@ -1,4 +1,5 @@
-// Package payload is the contents of a request as they are sent: their bytes, how many there are, and how many texts and images.
+// Package payload writes the contents of a request in the form that is sent, and counts their bytes, texts
+// and images.
 package payload
 
 import (
@@ -12,8 +13,8 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Append appends contents as they are sent: a JSON array with inline_data and
-// mime_type in the service's spelling, image bytes in base64 without line breaks.
+// Append appends contents in the form that is sent: a JSON array with inline_data and mime_type in the
+// service's spelling, and images in base64 without line breaks.
 func Append(dst []byte, contents []eval.Content) []byte {
 	dst = append(dst, '[')
 	for i, c := range contents {
@@ -95,8 +96,8 @@ func Size(contents []eval.Content) int {
 	return files + len(Append(nil, light))
 }
 
-// TextBytes is the number of UTF-8 bytes of all texts, of parts that are sent as they are, and of results of calls. It
-// is at least the number of tokens of a prompt without files.
+// TextBytes returns the number of UTF-8 bytes of all texts, raw parts and results of calls. It is at least
+// the number of tokens of a prompt without files.
 func TextBytes(contents []eval.Content) int {
 	n := 0
 	for _, p := range parts(contents) {
@@ -146,7 +147,7 @@ func IsPlain(r *eval.Request) bool {
 	return r.System == "" && len(r.Tools) == 0 && !slices.ContainsFunc(parts(r.Contents), hasResult)
 }
 
-// AppendPrompt appends the whole prompt of a request, in a form that is no request: two prompts that differ have
+// AppendPrompt appends the whole prompt of a request in a form for hashing: different prompts have
 // different bytes.
 func AppendPrompt(dst []byte, r *eval.Request) []byte {
 	dst = Append(dst, r.Contents)
@@ -162,14 +163,14 @@ func AppendPrompt(dst []byte, r *eval.Request) []byte {
 	return dst
 }
 
-// AppendSystem appends a system text as it is sent.
+// AppendSystem appends a system text in the form that is sent.
 func AppendSystem(dst []byte, text string) []byte {
 	dst = append(dst, `{"parts":[{"text":`...)
 	dst = wirejson.AppendString(dst, text)
 	return append(dst, "}]}"...)
 }
 
-// AppendTools appends declarations of functions as they are sent.
+// AppendTools appends declarations of functions in the form that is sent.
 func AppendTools(dst []byte, tools []tool.Declaration) []byte {
 	dst = append(dst, `[{"functionDeclarations":`...)
 	declared, err := wirejson.Append(dst, tools)
@@ -182,7 +183,7 @@ func AppendTools(dst []byte, tools []tool.Declaration) []byte {
 // modes are the service's words for the modes of a tool.Choice.
 var modes = map[tool.ChoiceMode]string{tool.Auto: "AUTO", tool.None: "NONE", tool.Required: "ANY"}
 
-// AppendToolChoice appends the choice of a function as it is sent.
+// AppendToolChoice appends a tool choice in the form that is sent.
 func AppendToolChoice(dst []byte, c *tool.Choice) []byte {
 	mode := modes[c.Mode]
 	if c.Name != "" {

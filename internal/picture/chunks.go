@@ -11,7 +11,7 @@ import (
 
 // chunk is a part of an image file: a PNG chunk, a WebP chunk or a JPEG segment.
 type chunk struct {
-	name string // of JPEG: the marker, such as "\xE1"
+	name string // for JPEG, the marker, such as "\xE1"
 	data []byte
 }
 
@@ -76,7 +76,7 @@ func animated(data []byte, mimeType string) bool {
 	return false
 }
 
-// firstChunk is the first of the chunks that has one of the names.
+// firstChunk returns the first chunk with one of the names.
 func firstChunk(chunks iter.Seq[chunk], names ...string) (chunk, bool) {
 	for c := range chunks {
 		if slices.Contains(names, c.name) {
@@ -86,7 +86,7 @@ func firstChunk(chunks iter.Seq[chunk], names ...string) (chunk, bool) {
 	return chunk{}, false
 }
 
-// webpCanvas reads the size of an extended WebP file.
+// webpCanvas reads the size of an extended WebP file (RFC 9649, section 2.7).
 func webpCanvas(data []byte) (image.Config, error) {
 	for c := range webpChunks(data) {
 		if c.name == "VP8X" && len(c.data) >= 10 {
@@ -97,9 +97,9 @@ func webpCanvas(data []byte) (image.Config, error) {
 	return image.Config{}, errors.New("no size")
 }
 
-// orientation finds how an image is to be turned, 1 when it does not say.
+// orientation returns the EXIF orientation of an image, 1 (upright) if it has none.
 func orientation(data []byte, mimeType string) int {
-	const exifHead = "Exif\x00\x00" // some programs write it into WebP files as well
+	const exifHead = "Exif\x00\x00" // some programs write this header into WebP files too
 	switch mimeType {
 	case "image/jpeg":
 		for c := range jpegSegments(data) {
@@ -117,11 +117,11 @@ func orientation(data []byte, mimeType string) int {
 	return 1
 }
 
-// orientationTag is the TIFF tag of the orientation (TIFF 6.0, page 36).
+// orientationTag is the TIFF tag for orientation (TIFF 6.0, page 36).
 const orientationTag = 0x0112
 
-// tiffOrientation reads the orientation out of the first directory of EXIF data, which is a TIFF
-// file.
+// tiffOrientation reads the orientation from the first directory of EXIF data, which has the format of a
+// TIFF file.
 func tiffOrientation(data []byte) int {
 	order := byteOrder(data)
 	if order == nil {
@@ -141,7 +141,7 @@ func tiffOrientation(data []byte) int {
 	return 1
 }
 
-// validOrientation is v, or upright for a number without a meaning.
+// validOrientation replaces undefined values by 1, upright.
 func validOrientation(v int) int {
 	if v < 1 || v > 8 {
 		return 1
@@ -149,7 +149,7 @@ func validOrientation(v int) int {
 	return v
 }
 
-// byteOrder is that of a TIFF file, nil for anything else.
+// byteOrder returns nil for data that is not a TIFF file.
 func byteOrder(data []byte) binary.ByteOrder {
 	if len(data) < 8 {
 		return nil

@@ -1,6 +1,6 @@
-// Package picture scales images down to what the service takes. It decodes nothing whose size it has not checked,
-// turns pictures the way up that their EXIF data say, and refuses animations, since resizing would keep only one
-// frame.
+// Package picture scales images down to what the service accepts. It checks the size of an image before it
+// decodes it, and applies the orientation of the EXIF data. It refuses animations, because resizing would
+// keep only one frame.
 package picture
 
 import (
@@ -19,24 +19,24 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// MaxSide is the largest width and height that the service looks at.
+// MaxSide is the largest width and height that the service uses.
 const MaxSide = 3072
 
-// maxDecoded bounds what is decoded, in bytes of the image in memory. Photographs of fifty million pixels fit,
-// screenshots of thirty.
+// maxDecoded bounds the memory of a decoded image, in bytes. Photographs of fifty million pixels fit, and
+// screenshots of thirty million.
 const maxDecoded = 120 << 20
 
-// largePixels is the size from which an image leaves so much garbage that it is collected at once.
+// largePixels is the number of pixels from which garbage is collected right after resizing.
 const largePixels = 4 << 20
 
-// turn is held by the one image that is being resized: several at once would take several times the memory.
+// turn admits one image at a time, because several would need several times the memory.
 var turn = make(chan struct{}, 1)
 
-// ErrType is returned for images that cannot be decoded here: heic and heif.
+// ErrType is returned for types that cannot be decoded here: heic and heif.
 var ErrType = errors.New("only png, jpeg and webp can be resized")
 
-// Fit returns an image that is at most MaxSide wide and high and has at most limit bytes, as PNG or
-// JPEG. One that fits comes back as it is, whatever its type.
+// Fit returns an image of at most MaxSide in width and height and at most limit bytes, as PNG or JPEG. An
+// image that fits is returned unchanged, whatever its type.
 func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, err error) {
 	pixels, err := Check(data, mimeType, limit)
 	if err != nil || pixels == 0 {
@@ -44,7 +44,7 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 	}
 	turn <- struct{}{}
 	defer func() { <-turn }()
-	if pixels > largePixels { // what becomes garbage would be left until the heap is several times as large
+	if pixels > largePixels { // otherwise the heap would grow several times before a collection
 		percent := debug.SetGCPercent(20)
 		defer func() {
 			runtime.GC()
@@ -59,13 +59,13 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 	return encode(upright(small, orientation(data, mimeType)), mimeType, limit)
 }
 
-// Check says why an image cannot be made to fit, as far as that is known without decoding it. The result pixels is how
-// many pixels resizing takes: 0 when the image fits as it is.
+// Check says why an image cannot be made to fit, as far as its header shows. pixels is the number of pixels
+// to decode for resizing, 0 if the image fits.
 func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 	config, err := decodeConfig(data, mimeType)
 	light := len(data) <= limit
 	switch {
-	case errors.Is(err, ErrType) && light: // the service scales it
+	case errors.Is(err, ErrType) && light: // the service scales it itself
 		return 0, nil
 	case err != nil:
 		return 0, err
@@ -81,7 +81,7 @@ func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 	return config.Width * config.Height, nil
 }
 
-// resizable says why an image of this size is not decoded.
+// resizable refuses images beyond maxDecoded.
 func resizable(c image.Config) error {
 	if c.Width < 1 || c.Height < 1 {
 		return errors.New("the image has no pixels")
@@ -92,12 +92,12 @@ func resizable(c image.Config) error {
 	return nil
 }
 
-// pixelBytes is how much memory a pixel takes once it is decoded.
+// pixelBytes returns the memory of a decoded pixel.
 func pixelBytes(m color.Model) int {
 	switch m {
 	case color.RGBA64Model, color.NRGBA64Model:
 		return 8
-	case color.YCbCrModel: // mostly with one colour for four pixels, and at the most with one for each
+	case color.YCbCrModel: // usually 1.5 bytes, and 3 without chroma subsampling
 		return 2
 	case color.Gray16Model:
 		return 2
@@ -128,7 +128,7 @@ func decodeConfig(data []byte, mimeType string) (c image.Config, err error) {
 }
 
 func decode(data []byte, mimeType string) (img image.Image, err error) {
-	defer func() { // decoders are fed with files from anywhere
+	defer func() { // decoders may panic on files from anywhere
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the image is damaged: %v", p)
 		}
@@ -152,15 +152,15 @@ func damaged(err error) error {
 	return fmt.Errorf("the image is damaged: %w", err)
 }
 
-// shrunk is the size of b within a square of the given side, its proportions kept.
+// shrunk fits b into a square of the given side and keeps its proportions.
 func shrunk(b image.Rectangle, side int) image.Point {
 	w, h := float64(b.Dx()), float64(b.Dy())
 	f := min(1, float64(side)/w, float64(side)/h)
 	return image.Pt(max(1, int(math.Round(w*f))), max(1, int(math.Round(h*f))))
 }
 
-// scale makes an image of the given size, first its width and then its height, which is the same as both at once.
-// Into an image of this type the library is quick.
+// scale resizes first the width and then the height, which has the same result. Its output type is one that
+// package draw handles fast.
 func scale(img image.Image, size image.Point) *image.RGBA {
 	out := image.NewRGBA(image.Rectangle{Max: size})
 	if size == img.Bounds().Size() {
@@ -183,10 +183,11 @@ func scale(img image.Image, size image.Point) *image.RGBA {
 	return out
 }
 
-// band is how many rows, and then columns, are scaled at once: the library keeps 32 bytes for each pixel in between.
+// band is how many rows or columns are scaled at once, because draw allocates 32 bytes per pixel for its
+// intermediate result.
 const band = 64
 
-// upright turns an image by the orientation of EXIF 2.3, section 4.6.4: 1 to 8, where 1 is upright.
+// upright applies an orientation of EXIF 2.3, section 4.6.4: 1 to 8, where 1 is upright.
 func upright(img *image.RGBA, orientation int) *image.RGBA {
 	if orientation < 2 || orientation > 8 {
 		return img
@@ -206,7 +207,7 @@ func upright(img *image.RGBA, orientation int) *image.RGBA {
 	return out
 }
 
-// turned is where the pixel at x, y of a stored image goes in the upright one, which has the given size.
+// turned returns the upright position of the stored pixel x, y. size is that of the upright image.
 func turned(orientation, x, y int, size image.Point) (tx, ty int) {
 	if orientation >= 5 {
 		x, y = y, x
@@ -223,10 +224,10 @@ func turned(orientation, x, y int, size image.Point) (tx, ty int) {
 	return x, y
 }
 
-// step is by how much an image gets smaller when it still has too many bytes.
+// step is the factor by which an image shrinks while it has too many bytes.
 const step = 0.8
 
-// encode writes an image in at most limit bytes, and makes it smaller until they are enough.
+// encode writes an image, and shrinks it until it has at most limit bytes.
 func encode(img *image.RGBA, mimeType string, limit int) ([]byte, string, error) {
 	for {
 		if out, outType, err := encodeSize(img, mimeType, limit); err != nil || out != nil {
@@ -240,8 +241,9 @@ func encode(img *image.RGBA, mimeType string, limit int) ([]byte, string, error)
 	}
 }
 
-// encodeSize writes an image in its size: nil if that takes more than limit bytes. What came as PNG stays PNG if it
-// can, since it may be a screenshot; what is transparent has to; anything else becomes JPEG.
+// encodeSize writes an image in its current size, or returns nil if that needs more than limit bytes.
+// Transparent images must be PNG. A PNG, which may be a screenshot, stays PNG if it fits. Others become
+// JPEG.
 func encodeSize(img *image.RGBA, mimeType string, limit int) ([]byte, string, error) {
 	transparent := !img.Opaque()
 	if transparent || mimeType == "image/png" {
@@ -256,7 +258,8 @@ func encodeSize(img *image.RGBA, mimeType string, limit int) ([]byte, string, er
 	return out, "image/jpeg", err
 }
 
-// encodeJPEG tries lower and lower qualities before the image is made smaller still: nil if all take more than limit bytes.
+// encodeJPEG lowers the quality, which costs less than shrinking. It returns nil if no quality fits into
+// limit bytes.
 func encodeJPEG(img *image.RGBA, limit int) ([]byte, error) {
 	for _, q := range []int{90, 80, 70} {
 		var b bytes.Buffer
@@ -273,7 +276,6 @@ func encodePNG(img *image.RGBA) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// canvas is the configuration of an image whose size alone is known.
 func canvas(w, h int) image.Config {
 	return image.Config{ColorModel: color.NRGBAModel, Width: w, Height: h}
 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the program into a process group of its own, so that it can be ended with all that it started. Ctrl-C
-// on a terminal then does not reach it.
+// ownGroup puts the program into a new process group, so that it can be ended with all processes that it
+// started. It also keeps Ctrl-C on a terminal from the program.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return endGroup(cmd) }

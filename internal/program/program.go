@@ -58,7 +58,7 @@ func (f *Failure) Error() string {
 	return f.Err.Error() + "; its standard error: " + f.Complaint
 }
 
-// Unwrap is what happened.
+// Unwrap returns the underlying error.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Output runs the program to its end and returns what it wrote, next to an error too. The error is a *Failure.
@@ -84,7 +84,7 @@ func (c *Invocation) Output() ([]byte, error) {
 	ownGroup(cmd)
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = endGroup(cmd) // what it left behind, if anything
+		_ = endGroup(cmd) // ends processes that it left running
 	}
 	if err = ended(err, context.Cause(ctx)); err != nil {
 		return out.kept.Bytes(), &Failure{err, complaint.String()}
@@ -130,8 +130,9 @@ func (l late) Error() string { return fmt.Sprintf("did not end within %s", time.
 // Is reports that it is a timeout, by the name that package os has for one.
 func (late) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
-// Environment is what programs get of an environment: all but the variables of evalrun (EVALRUN_...), among which is
-// its key, and those with the names in keys. A variable that pass names is kept in any case.
+// Environment returns the part of an environment that programs get: all but the variables of evalrun
+// (EVALRUN_...), which include its key, and those with the names in keys. Variables that pass names are
+// always included.
 func Environment(all, keys, pass []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -15,9 +15,9 @@ import (
 // maxFile bounds a project file, in bytes.
 const maxFile = 1 << 20
 
-// Find is the project file of a folder: its own, or that of the nearest folder above it, up to the root of the
-// repository or the home folder. Outside both it is only the folder's own: files further up may belong to others. It is
-// "" when there is none.
+// Find returns the project file of a folder: its own, or that of the nearest folder above it. It searches
+// up to the root of the repository or the home folder. Outside both it looks only in dir, because files
+// further up may belong to others. It returns "" when there is none.
 func Find(dir, home string) string {
 	for _, at := range within(dir, home) {
 		path := filepath.Join(at, FileName)
@@ -28,7 +28,7 @@ func Find(dir, home string) string {
 	return ""
 }
 
-// within lists a folder and those above it up to the bound.
+// within lists dir and the folders above it that Find searches.
 func within(dir, home string) []string {
 	out := []string{dir}
 	for at := dir; ; at = filepath.Dir(at) {
@@ -44,7 +44,7 @@ func within(dir, home string) []string {
 	}
 }
 
-// same reports whether two folders are one.
+// same follows links, so that a home folder is recognized under another path.
 func same(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
@@ -54,8 +54,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Read reads a project file. One that was found must belong to the user, since its author chooses where the key goes; Read warns
-// when others may change it. One that the user named is read as it is.
+// Read reads a project file. A file that Find found must belong to the user, since its author chooses where
+// the key is sent; Read warns when other users may change it. A file that the user named is not checked.
 func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	in, err := regular.Open(path)
 	switch {
@@ -64,7 +64,7 @@ func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	case err != nil:
 		return nil, exit.BadInput("the project file %s cannot be read: %w; --no-config runs without", shown, err)
 	}
-	defer in.Close() //nolint:errcheck // it was only read
+	defer in.Close() //nolint:errcheck // only read
 	info, err := in.Stat()
 	if err != nil {
 		return nil, exit.BadInput("the project file %s cannot be read: %w", shown, err)
@@ -81,8 +81,8 @@ func Read(path, shown string, named bool, diags *diag.List) (*File, error) {
 	return Load(path, shown, text, diags), nil
 }
 
-// own is the error of a file of another user. It only warns of a file that others may change or replace: suites are no
-// safer there, and some CI runners check out everything that way.
+// own returns an error for a file of another user. It only warns of a file that others may change or
+// replace, because some CI runners check out all files that way and suites are no safer there.
 func own(path, shown string, info fs.FileInfo, diags *diag.List) error {
 	const elsewhere = "and it could send your key elsewhere"
 	if !owned(info) {
@@ -104,7 +104,7 @@ func own(path, shown string, info fs.FileInfo, diags *diag.List) error {
 		if err != nil || !replaceable(folder) {
 			continue
 		}
-		if i == 0 { // as the user would name it
+		if i == 0 { // the path as the user would type it
 			dir = filepath.Dir(shown)
 		}
 		diags.Warnf(

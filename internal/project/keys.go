@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// setting is a key of a project file, and how it is read.
+// setting is a key of a project file with its reader.
 type setting struct {
 	shape.Key
 	read func(f *File, n yamlnode.Node)
@@ -27,13 +27,13 @@ type setting struct {
 
 const suitesKey = "suites"
 
-// settings are the keys of a project file. All but suites, services and labels are called as the flags of `evalrun
-// run`, in camelCase.
+// settings lists the keys of a project file. Except for suites, services and labels, they are the flags of
+// `evalrun run` in camelCase.
 func settings() []setting {
 	return slices.Concat(ownSettings(), serviceSettings(), limitSettings(), gateSettings(), flagSettings())
 }
 
-// Shape is that of a project file.
+// Shape returns the schema of project files.
 func Shape(templates bool) shape.Schema {
 	b := shape.Block{Need: []string{suitesKey}}
 	for _, s := range settings() {
@@ -42,7 +42,8 @@ func Shape(templates bool) shape.Schema {
 	return b.Shape()(templates)
 }
 
-// chosenPerRun are flags of `evalrun run` that would narrow or lift something without a word on the command line.
+// chosenPerRun lists flags that a project file cannot set. They would narrow or lift something without a
+// trace on the command line.
 func chosenPerRun() []string {
 	return []string{
 		"case", "tag", "arm", "failedIn", "changedSince", "sample", "shard", "var", "emulator", "answers", "untrusted",
@@ -77,7 +78,7 @@ func ownSettings() []setting {
 	}
 }
 
-// servicesShape is that of the same key of a suite.
+// servicesShape is the shape of the key `services` in suites.
 func servicesShape(templates bool) shape.Schema {
 	keys := suite.Shape(templates)["properties"].(shape.Schema)
 	return keys["services"].(shape.Schema)
@@ -183,7 +184,7 @@ func gateSettings() []setting {
 	}
 }
 
-// flagSettings are defaults of flags whose settings suites do not have.
+// flagSettings are the defaults of flags that suites have no key for.
 func flagSettings() []setting {
 	return []setting{
 		{
@@ -226,7 +227,7 @@ func flagSettings() []setting {
 	}
 }
 
-// unless is what is wrong with a value, "" when it is good.
+// unless returns the problem of a value, "" when it is good.
 func unless(good bool, value, problem string) string {
 	if good {
 		return ""
@@ -234,7 +235,7 @@ func unless(good bool, value, problem string) string {
 	return "`" + value + "` " + problem
 }
 
-// checked is a text with a function that says what is wrong with it, "" when nothing is.
+// checked is a text that a function checks; problem returns "" for a good one.
 func checked(name string, is shape.Shape, doc string, at func(*eval.Options) *string,
 	problem func(string) string,
 ) setting {
@@ -242,7 +243,7 @@ func checked(name string, is shape.Shape, doc string, at func(*eval.Options) *st
 		v := n.Str()
 		switch what := problem(v); {
 		case what == "" || v == "":
-		case strings.ContainsAny(v, "@?#"): // a password or a key
+		case strings.ContainsAny(v, "@?#"): // may contain a password or a key
 			f.diags.Add(diag.Diagnostic{
 				Severity: diag.Error, Pos: n.Pos(), Message: what, Hint: "a key belongs in EVALRUN_API_KEY", Private: true,
 			})
@@ -277,16 +278,16 @@ func texts(name, doc string, at func(*eval.Options) *[]string) setting {
 	}}
 }
 
-// between reads a number above zero and below a bound, which may be reached unless it is 1.
+// between reads a number between 0 and most; most itself is allowed, unless it is 1.
 func between(n yamlnode.Node, most float64) float64 {
 	v := n.Float(0, most)
-	if written, err := strconv.ParseFloat(n.Written(), 64); v == 1 || err == nil && written == 0 { // others were refused already
+	if written, err := strconv.ParseFloat(n.Written(), 64); v == 1 || err == nil && written == 0 { // Float has refused all others
 		n.Errorf("such as 0.05", "%s is not between 0 and 1", n.Written())
 	}
 	return v
 }
 
-// flag notes the default of a flag.
+// flag records the default of a flag.
 func (f *File) flag(name string, values ...string) {
 	f.Flags = append(f.Flags, Flag{name, values})
 }
@@ -310,7 +311,7 @@ func number(name, flag string, least int, doc string) setting {
 	}}
 }
 
-// reports reads the values of -o.
+// reports reads the formats and files of -o.
 func (f *File) reports(n yamlnode.Node) {
 	var out []string
 	for _, item := range n.Items() {
@@ -330,7 +331,7 @@ func (f *File) reports(n yamlnode.Node) {
 	f.flag("report", out...)
 }
 
-// labels reads words, KEY=VALUE, or a mapping.
+// labels reads words, KEY=VALUE pairs, or a mapping.
 func (f *File) labels(n yamlnode.Node) {
 	f.Labels = map[string]string{}
 	if n.IsMapping() {

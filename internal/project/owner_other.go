@@ -4,12 +4,12 @@ package project
 
 import "io/fs"
 
-// owned reports whether a file belongs to the user. Where files have no such owner, every user who can write to the
-// folder counts as the owner.
+// owned cannot find the owner of a file on this system. It trusts the file, as the system trusts every user
+// who can write to the folder.
 func owned(fs.FileInfo) bool { return true }
 
-// changeable reports whether others may change a file. Where files have no modes that is not known.
+// changeable returns false, because these systems have no mode bits for it.
 func changeable(fs.FileInfo) bool { return false }
 
-// replaceable reports whether others may replace the files of a folder.
+// replaceable returns false for the same reason.
 func replaceable(fs.FileInfo) bool { return false }

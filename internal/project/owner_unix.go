@@ -12,30 +12,28 @@ import (
 	"syscall"
 )
 
-// Bits of a mode that let others write.
+// Mode bits that let other users write.
 const (
 	groupWrites = 0o020
 	allWrite    = 0o002
 )
 
-// groupsFile lists the members of groups.
 const groupsFile = "/etc/group"
 
-// owned reports whether a file belongs to the user.
 func owned(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int64(stat.Uid) == int64(os.Geteuid())
 }
 
-// changeable reports whether others may change a file.
+// changeable reports whether other users may change a file.
 func changeable(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	mode := info.Mode().Perm()
 	return !ok || mode&allWrite != 0 || mode&groupWrites != 0 && !isOwnGroup(stat.Gid)
 }
 
-// replaceable reports whether others may replace the files of a folder. That is so when it belongs to another user than
-// the system's, or when others may write to it and it has no sticky bit.
+// replaceable reports whether other users may replace the files of a folder. They may if the folder belongs
+// to another user than root, or if others may write to it and it has no sticky bit.
 func replaceable(folder fs.FileInfo) bool {
 	stat, ok := folder.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid != 0 && !owned(folder) {
@@ -44,19 +42,20 @@ func replaceable(folder fs.FileInfo) bool {
 	return folder.Mode()&fs.ModeSticky == 0 && changeable(folder)
 }
 
-// isOwnGroup reports whether the user is the only member of a group. Many systems make such a group for each user, and
-// let it write the user's files.
+// isOwnGroup reports whether the user is the only member of a group. Many systems create such a group for
+// each user, and let it write to the user's files.
 func isOwnGroup(gid uint32) bool {
 	me, err := user.Current()
 	if err != nil {
 		return false
 	}
 	id := strconv.FormatUint(uint64(gid), 10)
-	groups, _ := os.ReadFile(groupsFile) // where members are listed elsewhere, the name has to do
+	groups, _ := os.ReadFile(groupsFile) // if the file cannot be read, the name of the group decides
 	return isPrivate(string(groups), id, me)
 }
 
-// isPrivate reports whether a group has the id or the name of a user, and no other member in a list of groups.
+// isPrivate reports whether a group has the id or the name of a user and, in a list of groups, no other
+// member.
 func isPrivate(groups, gid string, of *user.User) bool {
 	private := gid == of.Uid
 	for line := range strings.Lines(groups) {

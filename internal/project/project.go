@@ -1,5 +1,5 @@
-// Package project reads project files: evalrun.yaml, which lists the suites of a project and holds the defaults of
-// flags.
+// Package project reads project files: evalrun.yaml, which lists the suites of a project and the defaults
+// of flags.
 //
 // The usual order: Find (or a file that the user named), Load, File.SuiteFiles.
 package project
@@ -16,29 +16,30 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// FileName is what a project file is called where no other is named.
+// FileName is the name of project files that evalrun finds by itself.
 const FileName = "evalrun.yaml"
 
-// File is a project file that was read.
+// File is the content of a project file.
 type File struct {
 	Path string // absolute
 	Text []byte
-	// Suites are globs of suite files, relative to the folder of the file. One that begins with `!` leaves files out.
+	// Suites are globs of suite files, relative to the folder of the project file. A glob with `!` in front
+	// excludes files.
 	Suites []Glob
-	// Defaults hold where neither flags nor variables nor suites say anything.
+	// Defaults apply where flags, variables and suites set nothing.
 	Defaults eval.Options
-	// Flags are defaults of flags whose settings suites do not have, in the order of the file.
+	// Flags are defaults of flags that suites have no key for, in the order of the file.
 	Flags []Flag
-	// Services is the node of the named services, which suite.LoadServices reads; zero without any.
+	// Services is the node of the named services, for suite.LoadServices; zero if there are none.
 	Services yamlnode.Node
-	// Labels are those of runs, next to what flags give.
+	// Labels are added to the labels that flags give.
 	Labels map[string]string
 
-	shown string     // as messages name it
-	diags *diag.List // while it is read
+	shown string     // the name in messages
+	diags *diag.List // set while the file is read
 }
 
-// Glob is a pattern with its place.
+// Glob is a pattern and its position in the file.
 type Glob struct {
 	Pattern string
 	At      diag.Pos
@@ -46,11 +47,11 @@ type Glob struct {
 
 // Flag is the default of a flag.
 type Flag struct {
-	Name   string   // the long one, without the dashes
-	Values []string // several of one that can be repeated
+	Name   string   // the long name, without dashes
+	Values []string // several for a flag that can be repeated
 }
 
-// Load reads the text of a project file at a path. Problems go to diags, under the name shown.
+// Load parses the text of a project file. It adds problems to diags, under the name shown.
 func Load(path, shown string, text []byte, diags *diag.List) *File {
 	f := &File{Path: path, Text: text, shown: shown, diags: diags}
 	root, ok := yamlnode.Parse(shown, text, diags)
@@ -73,7 +74,7 @@ func Load(path, shown string, text []byte, diags *diag.List) *File {
 	return f
 }
 
-// unknownKey reports a key that project files do not have.
+// unknownKey explains keys of suites and flags that project files do not have.
 func unknownKey(m *yamlnode.Map, e yamlnode.Entry) {
 	name := e.Name()
 	if slices.Contains(chosenPerRun(), name) {
@@ -94,19 +95,19 @@ func unknownKey(m *yamlnode.Map, e yamlnode.Entry) {
 	m.ReportUnknown(e, names)
 }
 
-// Hash is the SHA-256 digest of the file in hexadecimal digits.
+// Hash returns the SHA-256 digest of the file in hex.
 func (f *File) Hash() string {
 	sum := sha256.Sum256(f.Text)
 	return hex.EncodeToString(sum[:])
 }
 
-// Shown is the name of the file in messages.
+// Shown returns the name of the file in messages.
 func (f *File) Shown() string { return f.shown }
 
-// dir is the folder in which the paths of the file begin.
+// dir is the folder to which the paths in the file are relative.
 func (f *File) dir() string { return filepath.Dir(f.Path) }
 
-// path reads a path of the folder of the file, as the user would name it.
+// path reads a path below the folder of the file, and returns it relative to the working directory.
 func (f *File) path(n yamlnode.Node, name string) string {
 	native := filepath.FromSlash(name)
 	switch {
@@ -124,10 +125,11 @@ func (f *File) path(n yamlnode.Node, name string) string {
 	return filepath.Join(filepath.Dir(f.shown), native)
 }
 
-// below reports whether a path, or what there is of it, lies in a folder when all links are followed.
+// below reports whether a path is inside a folder after following all links. Parts of the path that do not
+// exist yet count too.
 func below(dir, path string) bool {
 	root, err := filepath.EvalSymlinks(dir)
-	if err != nil { // the folder of a run that is resumed has gone
+	if err != nil { // the folder of a resumed run may be gone
 		return true
 	}
 	for ; ; path = filepath.Dir(path) {
@@ -135,7 +137,7 @@ func below(dir, path string) bool {
 			rel, err := filepath.Rel(root, real)
 			return err == nil && filepath.IsLocal(rel)
 		}
-		if isLink(path) || filepath.Dir(path) == path { // a link to what is not there yet leads anywhere
+		if isLink(path) || filepath.Dir(path) == path { // a link to a missing file may lead anywhere
 			return false
 		}
 	}

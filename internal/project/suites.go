@@ -24,7 +24,7 @@ func (f *File) globs(n yamlnode.Node) {
 			wanted++
 		}
 		switch {
-		case text == "": // no text at all is reported already
+		case text == "": // if it is not a text, Str has reported it
 			if item.IsScalar() && !item.IsNull() {
 				item.Errorf("such as evals/*.yaml", "the glob is empty")
 			}
@@ -39,8 +39,8 @@ func (f *File) globs(n yamlnode.Node) {
 	}
 }
 
-// SuiteFiles are the suite files of the project, absolute, glob by glob in the order of their names. A glob that
-// matches nothing and a file outside the folder of the project are problems in diags.
+// SuiteFiles returns the absolute paths of the suites, in the order of the globs and then by name. Globs
+// without a match and files outside the folder of the project are problems in diags.
 func (f *File) SuiteFiles(diags *diag.List) []string {
 	wanted, left := f.parted()
 	var out []string
@@ -62,7 +62,7 @@ func (f *File) SuiteFiles(diags *diag.List) []string {
 	return out
 }
 
-// parted are the globs of files that are wanted, and what the others leave out.
+// parted returns the globs of wanted files, and a function that says which files the `!` globs exclude.
 func (f *File) parted() (wanted []Glob, left func(name string) bool) {
 	var out []string
 	for _, g := range f.Suites {
@@ -75,7 +75,7 @@ func (f *File) parted() (wanted []Glob, left func(name string) bool) {
 	return wanted, func(name string) bool { return len(out) > 0 && glob.New(out).Match(name) }
 }
 
-// matching are the files that fit a glob. A name without a star is itself, whatever else is left out.
+// matching returns the files that match a glob. Without a star the glob names one file.
 func (f *File) matching(g Glob, diags *diag.List) []string {
 	if !strings.Contains(g.Pattern, "*") {
 		name := path.Clean(filepath.ToSlash(g.Pattern))
@@ -103,7 +103,7 @@ func (f *File) matching(g Glob, diags *diag.List) []string {
 	return found
 }
 
-// siblings are the files in the folder of one, for hints.
+// siblings lists the files next to a missing one, for hints.
 func (f *File) siblings(name string) (out []string) {
 	entries, err := os.ReadDir(filepath.Join(f.dir(), filepath.FromSlash(path.Dir(name))))
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *File) siblings(name string) (out []string) {
 	return out
 }
 
-// alternatives are what a glob may mean: `**/` is any folders, and none.
+// alternatives returns the variants of a glob, since `**/` matches any number of folders, including none.
 func alternatives(pattern string) []string {
 	pattern = strings.TrimPrefix(pattern, "./")
 	out := []string{pattern}
@@ -125,12 +125,12 @@ func alternatives(pattern string) []string {
 	return out
 }
 
-// mostFiles bounds the files that are looked at.
+// mostFiles bounds the files below the project folder that a glob examines.
 const mostFiles = 200_000
 
-// files are those below a folder, by their names relative to the project file, in order; all is false when there are
-// too many. What begins with a dot is left out, and so are run directories, which hold copies of suites, node_modules,
-// and the project file itself.
+// files lists the files below a folder, relative to the project file, in order. all is false when there are
+// more than mostFiles. It omits hidden files, node_modules, the project file, and run directories, which
+// contain copies of suites.
 func (f *File) files(folder string) (out []string, all bool) {
 	top, all := filepath.Join(f.dir(), filepath.FromSlash(folder)), true
 	_ = filepath.WalkDir(top, func(at string, entry fs.DirEntry, err error) error {
@@ -154,9 +154,9 @@ func (f *File) files(folder string) (out []string, all bool) {
 	return out, all
 }
 
-// entered is nil for a folder that may have suites.
+// entered returns fs.SkipDir for folders without suites of the project.
 func entered(dir string, entry fs.DirEntry) error {
-	_, err := os.Lstat(filepath.Join(dir, journal.FileName)) // a run directory
+	_, err := os.Lstat(filepath.Join(dir, journal.FileName)) // only run directories have this file
 	if err == nil || strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules" {
 		return fs.SkipDir
 	}

@@ -9,34 +9,35 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// change is a transform of an answer: code in a file, or a `select` when it only picks a part.
+// change is a transform of an answer. Code goes to a file; a transform that only picks a part becomes a
+// `select`.
 type change struct {
 	file   string
 	choice any
 }
 
-// scope is what assertions inherit.
+// scope has what assertions inherit from the test and from sets around them.
 type scope struct {
 	changes  []change
-	judge    string          // the judge that grades, "" for promptfoo's own choice
-	names    map[string]bool // of scorers in this list
-	defaults bool            // they are those of defaultTest
-	nested   bool            // they are in a set
+	judge    string          // "" for promptfoo's default judge
+	names    map[string]bool // of the scorers in this list
+	defaults bool            // the assertions of defaultTest
+	nested   bool            // in an assert-set
 	prompt   src             // of judges, instead of their own
 	typed    []string        // variables of the test that are numbers or booleans
 }
 
-// scorer is an assertion on its way to the suite.
+// scorer is an assertion before it is written to the suite.
 type scorer struct {
 	kind    string
 	value   any
 	options []pair
 	not     bool
-	plain   bool // it looks at something else than the text
+	plain   bool // it does not look at the text
 	note    string
 }
 
-// assertKeys are keys of an assertion that promptfoo knows and nothing reads.
+// assertKeys are keys of assertions that promptfoo knows and no reader here handles.
 var assertKeys = []string{
 	"config",
 	"rubricPrompt",
@@ -49,7 +50,6 @@ var assertKeys = []string{
 	"value",
 }
 
-// assertions reads a list of assertions.
 func (c *converter) assertions(to *list, s src, sc *scope) {
 	for _, item := range s.items() {
 		switch {
@@ -67,7 +67,8 @@ func (c *converter) assertions(to *list, s src, sc *scope) {
 	s.ok("as `scorers`")
 }
 
-// resolved is what a {$ref: "#/..."} refers to, with the path of the reference.
+// resolved follows a {$ref: "#/..."}. The result has the path of the reference, so that the report names
+// it.
 func (c *converter) resolved(s src) src {
 	ref := s.get("$ref")
 	rest, is := strings.CutPrefix(ref.text(), "#/")
@@ -93,10 +94,9 @@ func (c *converter) resolved(s src) src {
 	return src{at.Node, s.path, s.file, s.l}
 }
 
-// pointerStep writes a step of a JSON pointer as the name of a key.
+// pointerStep decodes a step of a JSON Pointer (RFC 6901).
 var pointerStep = strings.NewReplacer("~1", "/", "~0", "~")
 
-// assertion reads one assertion.
 func (c *converter) assertion(to *list, a src, sc *scope) {
 	kind := a.get("type").text()
 	base, not := strings.CutPrefix(kind, "not-")
@@ -131,14 +131,14 @@ func (c *converter) assertion(to *list, a src, sc *scope) {
 	to.add(m, comments...)
 }
 
-// lost leaves a TODO where an assertion was.
+// lost writes a TODO in place of an assertion.
 func (c *converter) lost(to *list, a src, kind, why string) {
 	a.todo("%s", why)
 	a.get("type").todo("%s", why)
 	to.note(fmt.Sprintf("TODO: `%s`: %s", diag.CleanLine(kind), why))
 }
 
-// block is the scorer as an item of a list.
+// block returns the scorer as an item of a list.
 func (s *scorer) block() *mapping {
 	m := one(s.kind, s.value)
 	m.entries = append(m.entries, s.options...)
@@ -148,7 +148,7 @@ func (s *scorer) block() *mapping {
 	return m
 }
 
-// nameAndWeight adds name and weight. A weight of 0 means that the score is only shown.
+// nameAndWeight adds name and weight. Weight 0 means that the score is only shown.
 func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 	if s := a.get("metric"); !s.IsZero() {
 		name := c.metricName(s.text(), sc)
@@ -174,7 +174,8 @@ func (c *converter) nameAndWeight(m *mapping, a src, sc *scope) {
 	}
 }
 
-// metricName is a name that no other scorer of the list or of the defaults has, since one of the same name would replace it.
+// metricName returns a name that no other scorer of the list or of the defaults has, because scorers of the
+// same name replace each other.
 func (c *converter) metricName(text string, sc *scope) string {
 	name := plainName(escapeText(text), "metric", func(n string) bool { return sc.names[n] || !sc.defaults && c.metric[n] != "" })
 	sc.names[name] = true
@@ -184,7 +185,7 @@ func (c *converter) metricName(text string, sc *scope) string {
 	return name
 }
 
-// assertionSet makes `all` or `any` of a set.
+// assertionSet converts an assert-set to `all` or `any`.
 func (c *converter) assertionSet(to *list, a src, sc *scope) {
 	inner := &list{}
 	in := *sc
@@ -218,7 +219,7 @@ func (c *converter) assertionSet(to *list, a src, sc *scope) {
 	to.add(m, comments...)
 }
 
-// setOf joins scorers. With a threshold it takes the smallest subsets whose weights reach it.
+// setOf joins the scorers of a set. For a threshold, it lists the smallest subsets whose weights reach it.
 func (c *converter) setOf(a src, scorers []any) (*mapping, string) {
 	threshold, ok := number(a.get("threshold"))
 	if len(scorers) == 0 || len(scorers) < len(a.get("assert").items()) && ok {
@@ -259,7 +260,6 @@ func listOf(in []any) *list {
 	return out
 }
 
-// weights are those of the assertions of a set.
 func (c *converter) weights(a src) (out []float64) {
 	for _, item := range a.get("assert").items() {
 		w, ok := number(item.get("weight"))
@@ -272,7 +272,8 @@ func (c *converter) weights(a src) (out []float64) {
 	return out
 }
 
-// minimal lists the subsets of indexes whose share of all weights reaches the threshold, and that have no smaller one in them.
+// minimal lists the subsets of indexes whose share of the weights reaches the threshold, without any that
+// contain a smaller one.
 func minimal(weights []float64, threshold float64) (out [][]int) {
 	if len(weights) > 10 {
 		return nil
@@ -307,7 +308,7 @@ func minimal(weights []float64, threshold float64) (out [][]int) {
 	return out
 }
 
-// changesOf are the transforms between the answer and an assertion.
+// changesOf returns the transforms between the answer and an assertion.
 func (c *converter) changesOf(a src, sc *scope) []change {
 	out := slices.Clone(sc.changes)
 	if t := a.get("transform"); !t.IsZero() {
@@ -318,7 +319,6 @@ func (c *converter) changesOf(a src, sc *scope) []change {
 	return out
 }
 
-// changeOf reads a transform.
 func (c *converter) changeOf(s src) (change, bool) {
 	if choice := selection(s.text()); choice != nil {
 		s.ok("as `select` of the scorers")
@@ -328,12 +328,12 @@ func (c *converter) changeOf(s src) (change, bool) {
 	return change{file: file}, ok
 }
 
-// targetChanges reports whether the answer of some target is changed before anything looks at it.
+// targetChanges reports whether some target transforms its answer before scorers see it.
 func (c *converter) targetChanges() bool {
 	return slices.ContainsFunc(c.targets, func(t *target) bool { return len(t.changes) > 0 })
 }
 
-// converted makes a scorer of an assertion; the text says why there is none.
+// converted converts an assertion; the text says why it cannot.
 func (c *converter) converted(base string, not bool, a src, sc *scope) (*scorer, string) {
 	changes := c.changesOf(a, sc)
 	if code[base] {
@@ -354,7 +354,7 @@ func (c *converter) converted(base string, not bool, a src, sc *scope) (*scorer,
 	return made, todo
 }
 
-// selected is a scorer of a part of the answer.
+// selected makes a scorer for a part of the answer.
 func (c *converter) selected(base string, not bool, a src, sc *scope, ch change) (*scorer, string) {
 	made, todo := c.native(base, not, a, sc)
 	if made != nil && !made.plain && made.kind != "exec" {
@@ -366,7 +366,7 @@ func (c *converter) selected(base string, not bool, a src, sc *scope, ch change)
 	return made, todo
 }
 
-// native makes a scorer of evalrun's own.
+// native converts an assertion to a scorer that needs no program.
 func (c *converter) native(base string, not bool, a src, sc *scope) (*scorer, string) {
 	if f, ok := textKinds[base]; ok {
 		return f(c, not, a)
@@ -384,7 +384,7 @@ func (c *converter) native(base string, not bool, a src, sc *scope) (*scorer, st
 	return nil, "promptfoo knows no such type either"
 }
 
-// noCounterpart are the types that a suite cannot express, and what comes near.
+// noCounterpart has the assertion types that a suite cannot express, with the closest alternative.
 var noCounterpart = map[string]string{
 	"classifier":                 "classifiers of other services are not called; an `exec` scorer can call one",
 	"moderation":                 "moderation of other services is not called; `safety` reads the service's own ratings",

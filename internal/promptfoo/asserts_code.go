@@ -10,16 +10,16 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// code are the types whose value is a program.
+// code has the types whose value is code.
 var code = map[string]bool{"javascript": true, "python": true}
 
-// inShim are the types that the shim in JavaScript makes itself, for answers that code changes first.
+// inShim has the types that the JavaScript shim implements, for answers that code transforms first.
 var inShim = map[string]bool{
 	"equals": true, "contains": true, "icontains": true, "contains-all": true, "contains-any": true, "icontains-all": true,
 	"icontains-any": true, "starts-with": true, "regex": true, "is-json": true, "contains-json": true, "levenshtein": true, "word-count": true,
 }
 
-// codeScorer runs an assertion in JavaScript or Python in a shim.
+// codeScorer makes a scorer that runs an assertion in JavaScript or Python through a shim.
 func (c *converter) codeScorer(base string, not bool, a src, sc *scope, changes []change) (*scorer, string) {
 	v := a.get("value")
 	shim, ending, program := shimAssertJS, ".js", javaScript
@@ -57,12 +57,13 @@ func (c *converter) codeScorer(base string, not bool, a src, sc *scope, changes 
 	return &scorer{kind: "exec", value: inShimOf(command, args)}, ""
 }
 
-// inShimOf is what starts a shim. Code of the author may take its time.
+// inShimOf returns the scorer that starts a shim. It gets a long timeout, because it runs the author's
+// code.
 func inShimOf(command []string, args *mapping) *mapping {
 	return new(mapping).set("command", texts(command...)).set("args", args).set("timeout", literal("1m"))
 }
 
-// authored copies the file of an assertion; a function stays behind the colon.
+// authored copies the file of an assertion. A function name follows the colon.
 func (c *converter) authored(v src, base string) (string, bool) {
 	file, function, _ := strings.Cut(strings.TrimPrefix(v.text(), "file://"), ":")
 	want := map[string]string{"javascript": javaScript, "python": python}[base]
@@ -82,7 +83,7 @@ const (
 	simpleTag lazy.Pattern = `\{\{-?\s*(\w+)((?:\.\w+)*)\s*(?:\|\s*(?:dump|tojson)\s*)?-?\}\}`
 )
 
-// templatesInCode has the shim fill in variables that the code names as templates.
+// templatesInCode lets the shim fill in variables that the code contains as templates.
 func (c *converter) templatesInCode(args *mapping, v src) string {
 	rest := v.text()
 	found := simpleTag.Regexp().FindAllStringSubmatch(rest, -1)
@@ -100,7 +101,7 @@ func (c *converter) templatesInCode(args *mapping, v src) string {
 	return ""
 }
 
-// changing is the number of targets whose answers are changed.
+// changing counts the transforms of all targets.
 func (c *converter) changing() (n int) {
 	for _, t := range c.targets {
 		n += len(t.changes)
@@ -108,7 +109,7 @@ func (c *converter) changing() (n int) {
 	return n
 }
 
-// shimArgs adds what a shim has to know besides the answer.
+// shimArgs adds what a shim needs in addition to the answer.
 func (c *converter) shimArgs(args *mapping, not bool, a src, changes []change) {
 	if not {
 		args.set("not", literal("true"))
@@ -132,7 +133,7 @@ func (c *converter) shimArgs(args *mapping, not bool, a src, changes []change) {
 	}
 }
 
-// targetArgs says of each target what happens to its answers before assertions see them.
+// targetArgs says, for each target, which transforms apply to its answers before assertions see them.
 func (c *converter) targetArgs() *mapping {
 	out := &mapping{}
 	for _, t := range c.targets {
@@ -150,7 +151,8 @@ func (c *converter) targetArgs() *mapping {
 	return out
 }
 
-// loaded are the files that a shim loads, so that they count as parts of the scorer. The first is the code itself.
+// loaded lists the files that a shim loads, so that changes to them count as changes of the scorer. The
+// first file is the code itself.
 func (c *converter) loaded(ref string, args *mapping) []string {
 	out := []string{}
 	if ref != "" {
@@ -177,7 +179,7 @@ func (c *converter) loaded(ref string, args *mapping) []string {
 	return slices.Compact(out)
 }
 
-// shimmed makes a check of promptfoo itself in the shim.
+// shimmed makes a scorer that runs one of promptfoo's own checks in the shim.
 func (c *converter) shimmed(base string, not bool, a src, changes []change) (*scorer, string) {
 	v := a.get("value")
 	args := one("check", base)
@@ -199,7 +201,7 @@ func (c *converter) shimmed(base string, not bool, a src, changes []change) (*sc
 	}, ""
 }
 
-// unusedCode drops files that nothing refers to any more.
+// unusedCode drops files that the suite no longer mentions.
 func (c *converter) unusedCode(suite string) {
 	text := []string{suite}
 	for name, data := range c.files {

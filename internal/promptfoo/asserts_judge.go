@@ -9,16 +9,15 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// Models that promptfoo takes where the configuration names none.
+// Models that promptfoo uses if the configuration names none.
 const (
 	gradingModel   = "gpt-5.5-2026-04-23"
 	embeddingModel = "text-embedding-3-large"
 )
 
-// judges are those of the suite.
 type judges struct {
 	all    []*mapping
-	chosen string // the judge that is promptfoo's own choice
+	chosen string // the name of promptfoo's default judge
 }
 
 func (j *judges) add(block *mapping) string {
@@ -31,7 +30,7 @@ func (j *judges) add(block *mapping) string {
 	return block.get("name").(string)
 }
 
-// join adds the entries of another mapping but one.
+// join adds all entries of another mapping except one.
 func (m *mapping) join(other *mapping, without string) *mapping {
 	for _, e := range other.entries {
 		if e.key != without {
@@ -61,7 +60,7 @@ func (j *judges) addTo(out *mapping) {
 
 // judge makes a judge of a provider that grades.
 func (c *converter) judge(s src) string {
-	if of := s.get("text"); !of.IsZero() { // one provider for each use
+	if of := s.get("text"); !of.IsZero() { // an object with one provider for each use
 		if e := s.get("embedding"); !e.IsZero() {
 			c.embedding(e)
 		}
@@ -71,7 +70,7 @@ func (c *converter) judge(s src) string {
 	}
 	id := cmp.Or(s.text(), s.get("id").text())
 	for _, t := range c.targets {
-		if t.chats && id != "" && slices.Contains(t.names[1:], id) { // its label
+		if t.chats && id != "" && slices.Contains(t.names[1:], id) { // the label
 			id = t.names[0]
 		}
 	}
@@ -89,10 +88,9 @@ func (c *converter) judge(s src) string {
 	return c.judges.add(t.block)
 }
 
-// notGraders are providers that are no model of a service.
+// notGraders matches providers that are not models of a service.
 const notGraders lazy.Pattern = `^(exec:|https?(:|$)|echo$)`
 
-// judgeOf is the judge of an assertion.
 func (c *converter) judgeOf(a src, sc *scope) string {
 	if p := a.get("provider"); !p.IsZero() {
 		return c.judge(p)
@@ -115,7 +113,7 @@ func openAIService() *mapping {
 	return new(mapping).set("protocol", v.protocol).set("baseUrl", v.baseURL).set("keyEnv", v.keyEnv)
 }
 
-// embedding notes the model behind `similar`.
+// embedding records the model for `similar`.
 func (c *converter) embedding(s src) {
 	if c.embeds == "" {
 		c.embeds = c.services.add("openai", openAIService())
@@ -137,7 +135,7 @@ func (c *converter) embedding(s src) {
 	c.tail.note("TODO: `" + s.path + "`: name the model in `embedding`")
 }
 
-// judgeKinds are the types that a model grades.
+// judgeKinds has the types that a model grades.
 var judgeKinds = map[string]func(c *converter, a src, sc *scope) (*scorer, string){
 	"llm-rubric": rubric("", ""), "g-eval": rubric("0.7", "promptfoo grades in steps and on a scale of 10"),
 	"factuality": (*converter).factuality, "model-graded-factuality": (*converter).factuality,
@@ -149,7 +147,6 @@ var judgeKinds = map[string]func(c *converter, a src, sc *scope) (*scorer, strin
 	"context-relevance":    question("rubric", relevant, "a judge grades by a rubric; promptfoo counts sentences"),
 }
 
-// rubric is a judge with a text.
 func rubric(least, note string) func(c *converter, a src, sc *scope) (*scorer, string) {
 	return func(c *converter, a src, sc *scope) (*scorer, string) {
 		value := a.get("value")
@@ -169,7 +166,7 @@ func rubric(least, note string) func(c *converter, a src, sc *scope) (*scorer, s
 	}
 }
 
-// judged completes the mapping of a judge.
+// judged completes a judge's scorer with its name and threshold.
 func (c *converter) judged(m *mapping, a src, sc *scope, least, note string) *scorer {
 	name := c.judgeOf(a, sc)
 	if name != "" {
@@ -238,7 +235,8 @@ func (c *converter) rubricTexts(items []src) (string, bool) {
 	return strings.Join(parts, "\n\n"), true
 }
 
-// rubricText is a prompt of a judge as a template; one in a file, or in the form of a chat as JSON, is read first.
+// rubricText returns the prompt of a judge as a template. It also reads prompts in files, and chats in
+// JSON.
 func (c *converter) rubricText(s src) (string, bool) {
 	text := s.text()
 	if strings.HasPrefix(text, "file://") {
@@ -259,7 +257,7 @@ func (c *converter) rubricText(s src) (string, bool) {
 	return c.template(s, text, dialect{given: map[string]string{"output": "answer", "rubric": "rubric"}})
 }
 
-// question is a judge with a question of its own.
+// question makes a scorer for a judge whose question promptfoo fixes.
 func question(
 	kind string,
 	value func(c *converter, a src) (any, string),
@@ -274,7 +272,7 @@ func question(
 	}
 }
 
-// contextOf is the context of an assertion: a variable, or what a transform makes of the response.
+// contextOf returns the context of an assertion: a variable, or the result of a transform of the response.
 func (c *converter) contextOf(a src) (string, string) {
 	if t := a.get("contextTransform"); !t.IsZero() {
 		t.todo("a judge gets the context from a variable; put it into `vars`")
@@ -311,7 +309,7 @@ func closedQA(c *converter, a src, sc *scope) (*scorer, string) {
 	return c.judged(one("closedQA", one("criteria", text)), a, sc, "", ""), ""
 }
 
-// factuality has promptfoo's values for the choices.
+// factuality uses promptfoo's values for the choices.
 func (c *converter) factuality(a src, sc *scope) (*scorer, string) {
 	text, why := c.expected(a.get("value"))
 	if why != "" {

@@ -8,7 +8,6 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// ignoreCase is the option of scorers of text.
 func ignoreCase(yes bool) []pair {
 	if !yes {
 		return nil
@@ -16,7 +15,7 @@ func ignoreCase(yes bool) []pair {
 	return []pair{{key: "ignoreCase", value: literal("true")}}
 }
 
-// expected is the value of an assertion as a text: what is written, or what is in a file.
+// expected returns the value of an assertion as a text. The value may name a file.
 func (c *converter) expected(s src) (string, string) {
 	if strings.HasPrefix(s.text(), "file://") {
 		v, _ := c.fileValue(s, s.text())
@@ -49,7 +48,7 @@ func text(kind string, fold bool) toScorer {
 	}
 }
 
-// several is for a list of texts, or texts with commas between them.
+// several converts a list of texts, or a text with commas.
 func several(kind string, fold bool) toScorer {
 	return func(c *converter, not bool, a src) (*scorer, string) {
 		v := a.get("value")
@@ -78,7 +77,7 @@ func several(kind string, fold bool) toScorer {
 	}
 }
 
-// commaSeparated splits at commas; a part in double quotes may hold some.
+// commaSeparated splits at commas, except in double quotes.
 func commaSeparated(s string) (out []string) {
 	for s = strings.TrimLeft(s, " \t\n,"); s != ""; s = strings.TrimLeft(s, " \t\n,") {
 		if s[0] == '"' {
@@ -117,7 +116,7 @@ func (c *converter) regex(not bool, a src) (*scorer, string) {
 	return &scorer{kind: "regex", value: out, not: not, note: note}, ""
 }
 
-// isJSON is `json: valid`, or a schema.
+// isJSON makes `json: valid`, or a scorer with a schema.
 func (c *converter) isJSON(not bool, a src) (*scorer, string) {
 	schema, file, why := c.schema(a.get("value"))
 	switch {
@@ -131,7 +130,7 @@ func (c *converter) isJSON(not bool, a src) (*scorer, string) {
 	return orNoJSON(&scorer{kind: "jsonSchema", value: one("schema", schema), not: not}), ""
 }
 
-// orNoJSON lets what is not wanted of JSON pass for an answer that is none, as promptfoo does.
+// orNoJSON makes a negated JSON check pass for answers that are not JSON, as in promptfoo.
 func orNoJSON(s *scorer) *scorer {
 	if !s.not {
 		return s
@@ -139,7 +138,7 @@ func orNoJSON(s *scorer) *scorer {
 	return &scorer{kind: "any", value: listOf([]any{s.block(), one("not", one("json", "valid"))})}
 }
 
-// containsJSON looks at the JSON in the answer. A schema has to fit one of the values.
+// containsJSON checks the JSON values in an answer. One of them must match the schema.
 func (c *converter) containsJSON(not bool, a src) (*scorer, string) {
 	schema, file, why := c.schema(a.get("value"))
 	switch {
@@ -147,7 +146,7 @@ func (c *converter) containsJSON(not bool, a src) (*scorer, string) {
 		return nil, why
 	case file != "":
 		return nil, "write the schema into the suite: " + file
-	case schema == nil && not: // a part that is not there fails, and `not` does not turn that into a pass
+	case schema == nil && not: // a missing part fails, and `not` does not make that pass
 		return c.shimmed("contains-json", not, a, nil)
 	case schema == nil:
 		schema = one("type", "object")
@@ -176,7 +175,8 @@ const (
 	draft2020 = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// schema is a JSON Schema: written out, as text, or in a file. Without `$schema` it is of draft 7, as in promptfoo.
+// schema reads a JSON Schema: inline, as text, or in a file. Without `$schema` it is draft 7, as in
+// promptfoo.
 func (c *converter) schema(s src) (schema *mapping, file, why string) {
 	switch text := s.text(); {
 	case s.IsMapping():
@@ -255,7 +255,7 @@ func (c *converter) isXML(not bool, a src) (*scorer, string) {
 	return &scorer{kind: "xml", value: one("required", texts(required...)), not: not}, ""
 }
 
-// threshold is that of an assertion, or promptfoo's own.
+// threshold returns the threshold of an assertion, or promptfoo's default.
 func threshold(a src, byDefault string) literal {
 	if t := a.get("threshold"); !t.IsZero() {
 		if _, ok := number(t); ok {
@@ -273,7 +273,7 @@ func (c *converter) levenshtein(not bool, a src) (*scorer, string) {
 	return &scorer{kind: "levenshtein", value: new(mapping).set("to", value).set("max", threshold(a, "5")), not: not}, ""
 }
 
-// overlap is a scorer that compares words with references.
+// overlap makes a scorer that compares words with references.
 func (c *converter) overlap(kind, byDefault string, not bool, a src, more ...pair) (*scorer, string) {
 	v := a.get("value")
 	var to any

@@ -14,15 +14,15 @@ import (
 
 type diagList = diag.List
 
-// Folders of the suite's folder: code of the author that was a file, and code that stood in the configuration.
+// Folders below the suite: copied files of the author, and code that was inline in the configuration.
 const (
 	codeDir   = "code"
 	checksDir = "checks"
 	dataDir   = "data" // datasets
 )
 
-// codeFile puts code into a file that a shim loads: inline code as it is, a file of the author with what it imports.
-// The kind says what the code is for.
+// codeFile puts code into a file for a shim. It copies a file of the author with its imports. kind is part
+// of the name of an inline file.
 func (c *converter) codeFile(s src, kind string) (string, bool) {
 	code := s.text()
 	if ref, is := strings.CutPrefix(code, "file://"); is {
@@ -43,7 +43,7 @@ func (c *converter) codeFile(s src, kind string) (string, bool) {
 	return name, true
 }
 
-// inline writes code into a file, the same code into the same file.
+// inline writes inline code to a file. The same code goes to the same file.
 func (c *converter) inline(code, kind, ending string) string {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s/%s-%d%s", checksDir, kind, n, ending)
@@ -56,7 +56,7 @@ func (c *converter) inline(code, kind, ending string) string {
 	}
 }
 
-// copyCode copies a file of the author with what it imports from next to it.
+// copyCode copies a file of the author, with the local files that it imports.
 func (c *converter) copyCode(s src, ref string) (string, bool) {
 	name, data, err := c.source.read(ref)
 	if err != nil {
@@ -70,10 +70,10 @@ func (c *converter) copyCode(s src, ref string) (string, bool) {
 	return path.Join(codeDir, name), true
 }
 
-// maxDepth bounds how far imports are followed.
+// maxDepth bounds the chain of imports that are followed.
 const maxDepth = 8
 
-// keep adds a file of code, and the files it imports.
+// keep adds a file of code and the files that it imports.
 func (c *converter) keep(name string, data []byte, depth int) {
 	at := path.Join(codeDir, name)
 	if c.files[at] != nil || depth > maxDepth {
@@ -86,7 +86,7 @@ func (c *converter) keep(name string, data []byte, depth int) {
 		}
 	}
 	if p := path.Join(path.Dir(name), "package.json"); language(name) == javaScript && depth == 0 {
-		if found, more, err := c.source.read(p); err == nil { // it says whether .js files are modules
+		if found, more, err := c.source.read(p); err == nil { // package.json says whether .js files are modules
 			c.files[path.Join(codeDir, found)] = more
 		}
 	}
@@ -98,7 +98,7 @@ const (
 	dataFile lazy.Pattern = `["'](\.{1,2}/[\w./-]+\.(?:json|ya?ml|csv|txt|md))["']`
 )
 
-// imports are the files that code may import: names to try, relative to the configuration's folder.
+// imports lists the files that code may import, as paths to try from the configuration's folder.
 func imports(name string, data []byte) (out []string) {
 	dir := path.Dir(name)
 	if language(name) == python {
@@ -118,7 +118,7 @@ func imports(name string, data []byte) (out []string) {
 	return out
 }
 
-// copyFile copies a file that the suite names into its folder.
+// copyFile copies a file that the suite refers to.
 func (c *converter) copyFile(s src, ref string) (string, bool) {
 	name, data, err := c.source.read(ref)
 	if err != nil {
@@ -130,17 +130,16 @@ func (c *converter) copyFile(s src, ref string) (string, bool) {
 	return at, true
 }
 
-// jsonOf is a value of the source as JSON.
 func jsonOf(s src) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(native(plainValue(s))) // what YAML holds can be encoded
+	_ = enc.Encode(native(plainValue(s))) // values from YAML always encode
 	return b.Bytes()
 }
 
-// native is a value as encoding/json takes it. Keys come in the order of their names.
+// native converts a value for encoding/json, which sorts the keys.
 func native(v any) any {
 	switch v := v.(type) {
 	case *mapping:

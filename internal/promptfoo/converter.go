@@ -21,32 +21,32 @@ type converter struct {
 	files  map[string][]byte
 	shims  *shims
 
-	head     mapping // description, tags and what else comes first
+	head     mapping // description, tags and other keys at the beginning
 	services services
 	targets  []*target
 	prompts  []*prompt
 	judges   judges
-	embeds   string // the service of the embedding, "" when nothing is compared by meaning
+	embeds   string // the embedding service, "" if no scorer needs embeddings
 	embedder string // its model
 	cases    []*testCase
 	sets     []*mapping // datasets
 	defaults defaults
 	limits   mapping
-	tail     mapping // TODOs that belong to no place
+	tail     mapping // TODOs without a place
 	metrics  mapping
 	prices   *mapping
-	own      map[string][2]string // prices that the configuration has, by model
-	priced   map[string]*target   // whose configuration has them
+	own      map[string][2]string // prices in the configuration, by model
+	priced   map[string]*target   // the targets whose configuration has these prices
 	top      src
 
-	uses    map[string]bool   // variables that templates name
-	columns []map[string]bool // variables that each case or dataset has
+	uses    map[string]bool   // variables in templates
+	columns []map[string]bool // variables of each case or dataset
 	taken   map[string]bool   // names of cases
-	texts   map[string]bool   // variables that are a text somewhere
-	typed   map[string]bool   // variables that are a number or a boolean somewhere
-	outer   map[string]string // the file that names a file, by its name
-	opens   int               // files that were read
-	metric  map[string]string // names of scorers of the defaults, by what they are called in the source
+	texts   map[string]bool   // variables that some test has as a text
+	typed   map[string]bool   // variables that some test has as a number or a boolean
+	outer   map[string]string // by file, the file that refers to it
+	opens   int               // number of files read
+	metric  map[string]string // names of the defaults' scorers, by their names in the source
 }
 
 func newConverter(s *source) *converter {
@@ -59,13 +59,12 @@ func newConverter(s *source) *converter {
 
 func (c *converter) at(n yamlnode.Node) src { return src{n, "", "", c.notes} }
 
-// configKeys are those of a configuration that no reader below takes.
+// configKeys are keys of a configuration that no reader handles.
 var configKeys = []string{
 	"env", "extensions", "metadata", "nunjucksFilters", "outputPath", "redteam", "sharing", "tracing", "writeLatestResults", "$schema",
 	"assertionTemplates",
 }
 
-// config reads the whole configuration.
 func (c *converter) config(top src) {
 	c.top = top
 	c.describe(top)
@@ -84,7 +83,7 @@ func (c *converter) config(top src) {
 	top.rest(configKeys...)
 }
 
-// describe reads what says what the configuration is about.
+// describe reads the description, tags and metadata.
 func (c *converter) describe(top src) {
 	if d := top.get("description"); !d.IsZero() {
 		c.head.set("description", d.text())
@@ -101,9 +100,9 @@ func (c *converter) describe(top src) {
 	}
 }
 
-// tagOf makes a tag of a key and its value.
+// tagOf makes a tag from a key and its value.
 func tagOf(key, value string) string {
-	out := strings.ReplaceAll(key+":"+value, ",", ";") // a comma separates tags in a column
+	out := strings.ReplaceAll(key+":"+value, ",", ";") // commas separate the tags in a column
 	return strings.TrimSpace(diag.CleanLine(cut(out, 80)))
 }
 
@@ -114,7 +113,7 @@ func cut(s string, most int) string {
 	return s
 }
 
-// apart are keys without a counterpart.
+// apart has the top-level keys without a counterpart, with the reason.
 var apart = map[string]string{
 	"redteam":         "evalrun generates no attacks; export generated ones as `tests` and import those",
 	"extensions":      "an import runs no hooks; set things up before `evalrun run`",
@@ -123,7 +122,7 @@ var apart = map[string]string{
 	"tracing":         "evalrun sends a traceparent with every attempt; spans are not collected",
 }
 
-// setApart gives the keys without a counterpart their words.
+// setApart reports these keys.
 func (c *converter) setApart(top src) {
 	for _, key := range slices.Sorted(maps.Keys(apart)) {
 		why := apart[key]
@@ -142,7 +141,7 @@ func (c *converter) setApart(top src) {
 	top.get("$schema").ignored("for editors")
 }
 
-// outputFlags are the reports of `outputPath`.
+// outputFlags returns the -o flags for `outputPath`.
 func outputFlags(s src) string {
 	formats := map[string]string{
 		".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".html": "html", ".xml": "junit", ".yaml": "json", ".yml": "json", ".txt": "table",
@@ -158,10 +157,11 @@ func outputFlags(s src) string {
 	return strings.Join(out, " ")
 }
 
-// text translates the template of a value. What has no counterpart is "" and not expressible.
+// text translates a template. A template without a counterpart becomes "", and is reported as not
+// expressible.
 func (c *converter) text(s src, d dialect) (string, bool) { return c.template(s, s.text(), d) }
 
-// template translates a template that a value holds, and takes down the variables it names.
+// template translates a template and records the variables in it.
 func (c *converter) template(s src, text string, d dialect) (string, bool) {
 	d.typed = c.typed
 	t, err := d.translate(text)
@@ -181,7 +181,7 @@ func (c *converter) template(s src, text string, d dialect) (string, bool) {
 	return t.text, true
 }
 
-// check reports whether evalrun takes a translated template.
+// check reports whether evalrun accepts a translated template.
 func (d dialect) check(text string) error {
 	parse := tmpl.Dialect{Functions: slices.Collect(maps.Values(d.functions))}
 	if _, err := parse.Parse(text); err != nil {
@@ -190,7 +190,8 @@ func (d dialect) check(text string) error {
 	return nil
 }
 
-// missingVariables gives the variables that some case lacks an empty value, which is what promptfoo renders.
+// missingVariables gives an empty value to variables that some case lacks, because promptfoo renders them
+// as empty.
 func (c *converter) missingVariables() {
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(c.uses)) {
@@ -210,7 +211,7 @@ func (c *converter) missingVariables() {
 
 const notName lazy.Pattern = `[^A-Za-z0-9._-]+`
 
-// plainName makes a name of letters, digits, `.`, `_` and `-`, which none of the taken ones is.
+// plainName makes an unused name of letters, digits, `.`, `_` and `-`.
 func plainName(text, fallback string, taken func(string) bool) string {
 	base := strings.Trim(notName.Regexp().ReplaceAllString(text, "-"), "-.")
 	base = strings.Trim(cut(base, 40), "-.")
@@ -220,7 +221,7 @@ func plainName(text, fallback string, taken func(string) bool) string {
 	return numbered(base, "-", taken)
 }
 
-// numbered is a name, with a number where it is taken.
+// numbered adds a number to a name that is taken.
 func numbered(base, before string, taken func(string) bool) string {
 	name := base
 	for n := 2; taken(name); n++ {
@@ -229,7 +230,6 @@ func numbered(base, before string, taken func(string) bool) string {
 	return name
 }
 
-// suite writes the suite.
 func (c *converter) suite(config string) []byte {
 	var w writer
 	w.comments(0, []string{
@@ -263,7 +263,7 @@ func (c *converter) suite(config string) []byte {
 	return []byte(w.String())
 }
 
-// addBlock adds a mapping; comments of an empty one stay.
+// addBlock adds a mapping. An empty one only leaves its comments.
 func addBlock(out *mapping, key string, m *mapping) {
 	switch {
 	case !m.empty():
@@ -273,7 +273,7 @@ func addBlock(out *mapping, key string, m *mapping) {
 	}
 }
 
-// suiteName is the name of the folder that the configuration is in.
+// suiteName returns the name of the configuration's folder.
 func (c *converter) suiteName(config string) string {
 	abs, err := filepath.Abs(config)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// table is a file of tests, one a row.
+// table is a file with one test per row.
 type table struct {
 	name   string // of the file
 	header []string
 	rows   [][]string
 }
 
-// magic are columns that are no variables.
+// magic reports columns that are not variables.
 func magic(column string) bool { return strings.HasPrefix(column, "__") }
 
-// csvTests makes a dataset of a file of tests.
+// csvTests makes a dataset from a file of tests.
 func (c *converter) csvTests(s src, name string) {
 	t, err := c.table(name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *converter) csvTests(s src, name string) {
 	c.sets = append(c.sets, block)
 }
 
-// Columns that an imported table has besides the variables.
+// Additional columns of an imported table.
 const (
 	nameColumn      = "case_name"
 	tagColumn       = "case_tags"
@@ -60,7 +60,6 @@ const (
 	scorersColumn   = "case_scorers"
 )
 
-// table reads a file of rows.
 func (c *converter) table(name string) (*table, error) {
 	_, data, err := c.source.read(name)
 	if err != nil {
@@ -85,11 +84,11 @@ func (c *converter) table(name string) (*table, error) {
 	return t, nil
 }
 
-// convertTable makes rows of variables, with columns for names and scorers.
+// convertTable returns rows of variables, with columns for names and scorers.
 func (c *converter) convertTable(t *table) (rows [][]string, columns []string) {
 	has := map[string]bool{}
 	for _, h := range t.header {
-		if !magic(h) && !has[h] { // of columns of one name promptfoo takes the last, as cells do below
+		if !magic(h) && !has[h] { // of two columns with one name, promptfoo uses the last, and so does cells
 			columns = append(columns, h)
 			has[h], c.texts[h] = true, true
 		}
@@ -113,7 +112,7 @@ func (c *converter) convertTable(t *table) (rows [][]string, columns []string) {
 	return rows, columns
 }
 
-// extraColumns are the columns that the magic columns make, whose fates they record.
+// extraColumns returns the columns that replace magic columns, and reports what became of those.
 func (c *converter) extraColumns(t *table) (out []string) {
 	add := func(column string) {
 		if !slices.Contains(out, column) {
@@ -147,7 +146,6 @@ func (c *converter) extraColumns(t *table) (out []string) {
 	return out
 }
 
-// cell is a cell of the converted table.
 func (c *converter) cell(t *table, row int, cells map[string]string, column string) string {
 	switch column {
 	case nameColumn:
@@ -165,7 +163,6 @@ func (c *converter) cell(t *table, row int, cells map[string]string, column stri
 	return cells[column]
 }
 
-// rowScorers are the scorers of a row, as JSON.
 func (c *converter) rowScorers(t *table, row int, cells map[string]string) string {
 	all := &list{}
 	sc := &scope{changes: c.defaults.changes, judge: c.defaults.judge, names: map[string]bool{}}
@@ -208,14 +205,13 @@ func (c *converter) rowScorers(t *table, row int, cells map[string]string) strin
 type assertionCell struct {
 	at, text string
 	row      map[string]string
-	config   map[string]any // what other cells of the row say of it
+	config   map[string]any // from other cells of the row
 }
 
-// cellAssertion reads the assertion of a cell.
 func (c *converter) cellAssertion(to *list, sc *scope, cell assertionCell) {
 	made := assertionOf(cell.text)
 	for key, value := range made {
-		if text, is := value.(string); is && key == "value" && !code[fmt.Sprint(made["type"])] { // a cell is no template here
+		if text, is := value.(string); is && key == "value" && !code[fmt.Sprint(made["type"])] { // a cell is not a template
 			value = filledIn(text, cell.row)
 		}
 		cell.config[key] = value
@@ -239,7 +235,7 @@ func (c *converter) cellAssertion(to *list, sc *scope, cell assertionCell) {
 	}
 }
 
-// rowTags are the tags that the columns of metadata give a row.
+// rowTags returns the tags from the metadata columns of a row.
 func rowTags(header []string, cells map[string]string) (tags []string) {
 	for _, h := range header {
 		if key, is := strings.CutPrefix(h, "__metadata:"); is && strings.TrimSpace(cells[h]) != "" {
@@ -249,7 +245,7 @@ func rowTags(header []string, cells map[string]string) (tags []string) {
 	return tags
 }
 
-// filledIn is a text with the cells of its row instead of variables.
+// filledIn replaces variables by the cells of the row.
 func filledIn(text string, cells map[string]string) string {
 	return simple.Regexp().ReplaceAllStringFunc(text, func(m string) string {
 		if value, ok := cells[simple.Regexp().FindStringSubmatch(m)[1]]; ok {
@@ -259,16 +255,16 @@ func filledIn(text string, cells map[string]string) string {
 	})
 }
 
-// inCell is an assertion in a cell: not-, type, (threshold): value.
+// inCell matches an assertion in a cell: not-, type, (threshold): value.
 const inCell lazy.Pattern = `(?s)^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?$`
 
-// thresholds are types for which a cell without a threshold means 0.75.
+// withThreshold lists types whose threshold is 0.75 if the cell has none.
 var withThreshold = []string{
 	"answer-relevance", "classifier", "context-faithfulness", "context-recall", "context-relevance", "cost", "latency", "levenshtein",
 	"perplexity-score", "perplexity", "rouge-n", "similar", "starts-with",
 }
 
-// assertionOf reads a cell as promptfoo does: what has no type is the whole answer.
+// assertionOf parses a cell as promptfoo does: a cell without a type is the whole answer.
 func assertionOf(cell string) map[string]any {
 	for prefix, kind := range map[string]string{
 		"javascript:": "javascript", "fn:": "javascript", "eval:": "javascript", "grade:": "llm-rubric", "llm-rubric:": "llm-rubric",
@@ -313,13 +309,13 @@ func knownType(name string) bool {
 	return text || graded || none || code[name]
 }
 
-// dataFile writes a table; one without magic columns is copied as it is.
+// dataFile writes a table. A table without magic columns is copied unchanged.
 func (c *converter) dataFile(t *table, rows [][]string, columns []string) string {
 	base := strings.TrimSuffix(path.Base(t.name), path.Ext(t.name))
 	name := numbered(dataDir+"/"+base, "-", func(n string) bool { return c.files[n+".csv"] != nil }) + ".csv"
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	_ = w.Write(columns) // a buffer takes everything
+	_ = w.Write(columns) // a buffer never fails
 	for _, row := range rows {
 		_ = w.Write(row)
 	}
@@ -328,7 +324,7 @@ func (c *converter) dataFile(t *table, rows [][]string, columns []string) string
 	return name
 }
 
-// lineTests reads a file with a test in each line, as JSON.
+// lineTests reads a file with one test per line, as JSON.
 func (c *converter) lineTests(s src, name string) {
 	_, data, err := c.source.read(name)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// The suite is written as text, since comments belong next to keys. A value is a *mapping, a *list, a string, a bool, an int, or
-// literal YAML.
+// The suite is written as text, because a YAML encoder could not place comments next to keys. A value is a
+// *mapping, a *list, a string, a bool, an int, or literal YAML.
 type (
-	literal string // a number or a word, written as it is
+	literal string // a number or a word, written unquoted
 	mapping struct{ entries []pair }
 	list    struct{ items []element }
 	pair    struct {
-		key      string // "" for comments alone
+		key      string // "" for an entry of comments
 		value    any
 		comments []string
 	}
 	element struct {
-		value    any // nil for comments alone
+		value    any // nil for an entry of comments
 		comments []string
 	}
 )
@@ -34,7 +34,6 @@ func (m *mapping) set(key string, value any, comments ...string) *mapping {
 	return m
 }
 
-// note adds comments without a key.
 func (m *mapping) note(comments ...string) {
 	if len(comments) > 0 {
 		m.entries = append(m.entries, pair{comments: comments})
@@ -52,7 +51,7 @@ func (m *mapping) get(key string) any {
 
 func (m *mapping) empty() bool { return !slices.ContainsFunc(m.entries, pair.isKey) }
 
-// isKey reports whether it is more than comments. A key may be an empty text.
+// isKey distinguishes an empty key from an entry of comments.
 func (p pair) isKey() bool { return p.key != "" || p.value != nil }
 
 func (l *list) add(value any, comments ...string) {
@@ -69,7 +68,6 @@ func (l *list) empty() bool {
 	return !slices.ContainsFunc(l.items, func(e element) bool { return e.value != nil })
 }
 
-// texts is a list of texts.
 func texts(in ...string) *list {
 	out := &list{}
 	for _, s := range in {
@@ -80,7 +78,6 @@ func texts(in ...string) *list {
 
 func one(key string, value any) *mapping { return new(mapping).set(key, value) }
 
-// writer writes block YAML.
 type writer struct{ strings.Builder }
 
 func (w *writer) comments(indent int, in []string) {
@@ -112,13 +109,13 @@ func (w *writer) rest(entries []pair, indent int) {
 	}
 }
 
-// pair writes a key and its value, without the spaces before it.
+// pair writes a key and its value, without indentation before the key.
 func (w *writer) pair(e pair, indent int) {
 	w.WriteString(scalar(e.key) + ":")
 	w.value(e.value, indent)
 }
 
-// value writes what follows a key: on its line when it is short, else on the next ones.
+// value writes a short value on the line of its key, and others below.
 func (w *writer) value(v any, indent int) {
 	switch v := v.(type) {
 	case *mapping:
@@ -153,7 +150,7 @@ func (w *writer) list(l *list, indent int) {
 	}
 }
 
-// item writes what follows a dash. A mapping begins on its line.
+// item writes the value after a dash. A mapping begins on the line of the dash.
 func (w *writer) item(v any, indent int) {
 	m, ok := v.(*mapping)
 	if !ok || m.empty() {
@@ -161,7 +158,7 @@ func (w *writer) item(v any, indent int) {
 		return
 	}
 	first := slices.IndexFunc(m.entries, pair.isKey)
-	if first > 0 || len(m.entries[first].comments) > 0 { // comments come first: the mapping begins on the next line
+	if first > 0 || len(m.entries[first].comments) > 0 { // leading comments, so the mapping begins on the next line
 		w.WriteString("\n")
 		w.mapping(m, indent+2)
 		return
@@ -171,13 +168,13 @@ func (w *writer) item(v any, indent int) {
 	w.rest(m.entries[first+1:], indent+2)
 }
 
-// Columns of a value that stays on the line of its key: of scalars, and of mappings and lists inside each other.
+// Widths of a value on the line of its key: with scalars only, and with mappings or lists inside.
 const (
 	maxFlow   = 100
 	maxNested = 60
 )
 
-// flow is a short value without comments on one line.
+// flow writes a short value without comments on one line.
 func flow(v any) (string, bool) {
 	var parts []string
 	open, shut := "[", "]"
@@ -210,7 +207,7 @@ func flow(v any) (string, bool) {
 	return out, len(parts) == 0 || len(out) <= most
 }
 
-// nested reports whether a value on one line has others inside.
+// nested reports whether a value on one line contains mappings or lists.
 func nested(flat string) bool { return strings.ContainsAny(flat[1:], "{[") }
 
 func flowPart(v any) (string, bool) {
@@ -225,7 +222,7 @@ func flowPart(v any) (string, bool) {
 	return fmt.Sprint(v), true
 }
 
-// flowText is a scalar inside braces, where more has to be quoted.
+// flowText quotes more characters than scalar, because braces and commas end a scalar in flow style.
 func flowText(s string) string {
 	if plainInFlow.Matches(s) {
 		return scalar(s)
@@ -236,11 +233,11 @@ func flowText(s string) string {
 const (
 	plainInFlow lazy.Pattern = `^[\p{L}\p{N} _./*-]+$`
 	plain       lazy.Pattern = `^[\p{L}_./][\p{L}\p{N} _./,;()'"!?$%&+=*<>|\[\]~^-]*$`
-	// taken are plain scalars that are no texts, in one version of YAML or another.
+	// taken matches plain scalars that some version of YAML does not read as texts.
 	taken lazy.Pattern = `(?i)^([~.]|null|true|false|yes|no|on|off|y|n|[-+.]?(inf|nan)|\.(inf|nan))$`
 )
 
-// scalar is a text on one line: plain where that is safe.
+// scalar writes a text on one line, unquoted if that is safe.
 func scalar(s string) string {
 	if plain.Matches(s) && !taken.Matches(s) && !strings.HasSuffix(s, " ") && s[0] != '.' {
 		return s
@@ -248,12 +245,13 @@ func scalar(s string) string {
 	return quoted(s)
 }
 
-// quoted is a text as a double-quoted scalar. JSON is YAML but for characters that YAML does not take as they are.
+// quoted writes a text in double quotes. JSON strings are valid YAML, except for characters that YAML does
+// not allow.
 func quoted(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a text can always be encoded
+	_ = enc.Encode(s) // a string always encodes
 	var out strings.Builder
 	for _, r := range strings.TrimSuffix(b.String(), "\n") {
 		if strange(r) {
@@ -265,7 +263,7 @@ func quoted(s string) string {
 	return out.String()
 }
 
-// strange reports whether YAML, or a reader of the file, may take a character for something else.
+// strange reports characters that YAML forbids, or that a reader of the file could not see.
 func strange(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) ||
 		r == '\u00a0' || r == utf8.RuneError || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
@@ -278,7 +276,7 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\u%04X`, r)
 }
 
-// text writes a text after a key: several lines as a block, where nothing of it would be lost.
+// text writes a text after a key. It uses a block for several lines if that preserves the text.
 func (w *writer) text(s string, indent int) {
 	if !isBlock(s) {
 		w.WriteString(scalar(s) + "\n")

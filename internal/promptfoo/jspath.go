@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// JavaScript that only picks a part of a value, as jq.
+// This file converts JavaScript that only picks a part of a value to jq.
 
 const (
 	arrow    lazy.Pattern = `(?s)^\(?\s*(\w+)(?:\s*,\s*\w+)*\s*\)?\s*=>\s*(.+)$`
@@ -15,7 +15,7 @@ const (
 	jqPlain  lazy.Pattern = `^[A-Za-z_]\w*$`
 )
 
-// responsePath is jq for a transform of a response.
+// responsePath converts a transform of a response to jq.
 func responsePath(code string) (jq string, ok bool) {
 	root := "json"
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
@@ -33,7 +33,7 @@ func responsePath(code string) (jq string, ok bool) {
 	return jq, ok
 }
 
-// alternatives is jq for paths joined by || or ??.
+// alternatives converts paths joined by || or ?? to jq.
 func alternatives(code, root string) (string, bool) {
 	var out []string
 	for _, part := range strings.Split(strings.ReplaceAll(code, "??", "||"), "||") {
@@ -52,7 +52,7 @@ func alternatives(code, root string) (string, bool) {
 
 const stringified lazy.Pattern = `^JSON\.stringify\(\s*(\w+)\s*(?:,[^()]*)?\)$`
 
-// jqPath is jq for one path.
+// jqPath converts one path to jq.
 func jqPath(code, root string) (string, bool) {
 	if m := stringified.Regexp().FindStringSubmatch(code); m != nil {
 		return ".", m[1] == root
@@ -96,7 +96,7 @@ const (
 	parsed  lazy.Pattern = `^JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)`
 )
 
-// selection is a `select` for a transform of an answer that only picks a part of it; nil when the transform does more.
+// selection converts a transform that only picks a part of the answer to a `select`; nil if it does more.
 func selection(code string) any {
 	code = strings.TrimSuffix(strings.TrimSpace(code), ";")
 	if trimmed.Matches(code) {

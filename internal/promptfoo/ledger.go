@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// status is what has become of a key.
+// status says what the import did with a key.
 type status int
 
 const (
@@ -20,37 +20,36 @@ const (
 	statusIgnored
 )
 
-// word is the status as the report has it.
+// word returns the status as the report words it.
 func (s status) word() string {
 	return [...]string{"", "imported", "imported with a difference", "not expressible", "ignored by promptfoo itself"}[s]
 }
 
-// fate is what has become of a key and of all below it that says nothing else.
+// fate is the status of a key. It also applies to keys below that have none.
 type fate struct {
 	status status
 	note   string
 }
 
-// line is one key of the source in the report.
 type line struct {
 	path  string
-	file  string // "" for the configuration itself
-	at    int    // its line in its file, 0 when there is none
+	file  string // "" for the configuration
+	at    int    // line in the file, 0 if unknown
 	fate  fate
 	order int
 }
 
-// ledger keeps the fates of keys by their paths.
+// ledger has the fates of keys, by path.
 type ledger struct {
 	fates map[string]fate
 	lines []line
-	known map[string]bool // paths with a line
+	known map[string]bool // paths that have a line
 }
 
 func newLedger() *ledger { return &ledger{fates: map[string]fate{}, known: map[string]bool{}} }
 
-// set records a fate. A worse one is never replaced by a better one, so that two readers of a key cannot hide what
-// one of them lost.
+// set records a fate. It never replaces a worse one by a better one, so that a second reader of a key
+// cannot hide a loss.
 func (l *ledger) set(path string, s status, note string) {
 	was, there := l.fates[path]
 	if there && s < was.status {
@@ -62,7 +61,7 @@ func (l *ledger) set(path string, s status, note string) {
 	l.fates[path] = fate{s, cmp.Or(note, was.note)}
 }
 
-// src is a value of the source with its path.
+// src is a value of the source and its path.
 type src struct {
 	yamlnode.Node
 	path string
@@ -72,7 +71,7 @@ type src struct {
 
 func (s src) child(n yamlnode.Node, path string) src { return src{n, path, s.file, s.l} }
 
-// get is the value of a key, absent when it is not there.
+// get returns the value of a key, and a zero value with the key's path if it is missing.
 func (s src) get(key string) src {
 	if !s.IsMapping() {
 		return s.child(yamlnode.Node{}, s.join(key))
@@ -90,13 +89,11 @@ func (s src) join(key string) string {
 	return s.path + "." + key
 }
 
-// named is a value with the key that holds it.
 type named struct {
 	key string
 	src
 }
 
-// entries are the pairs of a mapping in their order.
 func (s src) entries() []named {
 	if !s.IsMapping() {
 		return nil
@@ -108,7 +105,7 @@ func (s src) entries() []named {
 	return out
 }
 
-// items are those of a list; of anything else the value itself.
+// items returns the items of a list, or the value itself if it is not a list.
 func (s src) items() []src {
 	if s.IsZero() {
 		return nil
@@ -123,7 +120,7 @@ func (s src) items() []src {
 	return out
 }
 
-// text is a scalar as JavaScript would print it, "" for anything else.
+// text returns a scalar as JavaScript would print it, "" for other values.
 func (s src) text() string {
 	if !s.IsScalar() || s.IsNull() {
 		return ""
@@ -145,14 +142,14 @@ func (s src) mark(st status, note string) {
 	}
 }
 
-// listed is ok for a list, whose items say themselves what becomes of them.
+// listed marks a list as imported; each of its items has a status of its own.
 func (s src) listed(note string) {
 	if s.IsSequence() {
 		s.ok(note)
 	}
 }
 
-// why is a TODO comment for a value that has no counterpart.
+// why returns a TODO comment for a value without a counterpart.
 func (s src) why() []string {
 	if f := s.l.fates[s.path]; f.status == statusTODO {
 		return []string{"TODO: " + f.note}
@@ -160,25 +157,25 @@ func (s src) why() []string {
 	return nil
 }
 
-// seen reports whether the key has a fate already.
+// seen reports whether the key has a status.
 func (s src) seen() bool {
 	_, there := s.l.fates[s.path]
 	return there
 }
 
-// commonKeys are keys of promptfoo that are often written, and may be misspelled.
+// commonKeys are the keys to which misspellings are compared.
 var commonKeys = []string{
 	"assert", "config", "defaultTest", "description", "options", "prompts", "providers", "tests", "threshold", "transform", "type", "value",
 	"vars",
 }
 
-// rest gives the keys of a mapping that nothing has looked at a fate: keys that promptfoo knows are not expressible,
-// and promptfoo ignores the others itself.
+// rest sets the status of keys that no reader handled. Known keys of promptfoo are not expressible; other
+// keys are ignored by promptfoo itself.
 func (s src) rest(known ...string) {
 	for _, e := range s.entries() {
 		switch {
 		case e.seen():
-		case e.key == "$ref": // promptfoo fills references in everywhere
+		case e.key == "$ref": // promptfoo resolves references everywhere
 			e.todo("write out what it refers to")
 		case slices.Contains(known, e.key):
 			e.todo("a suite has nothing for it")
@@ -192,7 +189,7 @@ func (s src) rest(known ...string) {
 	}
 }
 
-// account makes the lines of a document: one for each key, and one for each item of a list that is no mapping.
+// account makes a line for each key of a document, and for each item of a list that is not a mapping.
 func (l *ledger) account(s src) {
 	l.visit(s, fate{statusTODO, "evalrun import does not read it"})
 }
@@ -238,7 +235,7 @@ func (l *ledger) add(n line) {
 	l.lines = append(l.lines, n)
 }
 
-// counts is the number of lines by status.
+// counts returns the number of lines by status.
 func (l *ledger) counts() map[status]int {
 	out := map[status]int{}
 	for _, n := range l.lines {
@@ -247,7 +244,7 @@ func (l *ledger) counts() map[status]int {
 	return out
 }
 
-// leftOver are TODO comments for keys that the suite cannot express and has no comment about at their place.
+// leftOver returns TODO comments for inexpressible keys that no comment of the suite mentions.
 func (l *ledger) leftOver(suite string) []byte {
 	var order []string
 	paths := map[string][]string{}
@@ -271,16 +268,16 @@ func (l *ledger) leftOver(suite string) []byte {
 	return []byte(w.String())
 }
 
-// mostNamed is how many keys one comment names.
+// mostNamed bounds the keys in one comment.
 const mostNamed = 5
 
-// below reports whether a key is inside of another one, with the same fate.
+// below reports whether a key is inside another one with the same fate.
 func (n line) below(of line) bool {
 	return of.path != "" && n.file == of.file && n.fate == of.fate &&
 		(strings.HasPrefix(n.path, of.path+".") || strings.HasPrefix(n.path, of.path+"["))
 }
 
-// words is a line as the report has it.
+// words returns the line for the report.
 func (n line) words() string {
 	out := fmt.Sprintf("- `%s`", strings.ReplaceAll(diag.CleanLine(n.path), "`", "'"))
 	if n.at > 0 {

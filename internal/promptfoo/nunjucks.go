@@ -10,26 +10,27 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// dialect is what the templates of one place have besides variables.
+// dialect has what templates in one place offer besides variables.
 type dialect struct {
-	// functions maps names of promptfoo's own variables to functions of evalrun: prompt is {{prompt}} in the body of a request.
+	// functions maps promptfoo's own variables to functions of evalrun: {{prompt}} in the body of a request
+	// is the function prompt.
 	functions map[string]string
-	// given are variables that come with the template, by evalrun's names for them.
+	// given maps variables that come with the template to evalrun's names.
 	given map[string]string
-	// env says what stands for a variable of the environment; nil where none is possible.
+	// env returns the replacement for an environment variable; nil if the place allows none.
 	env func(name string) string
-	// typed are variables that may be numbers or booleans, which are texts in a template.
+	// typed has the variables that may be numbers or booleans, which are texts in evalrun's templates.
 	typed map[string]bool
 }
 
-// template is a template of promptfoo (nunjucks) as one of evalrun.
+// template is a translated nunjucks template.
 type template struct {
 	text  string
-	uses  []string // variables, sorted
-	notes []string // how it differs
+	uses  []string // sorted variables
+	notes []string // differences from promptfoo
 }
 
-// translate turns a nunjucks template into one of evalrun. The error says what has no counterpart.
+// translate converts a nunjucks template. Its error says what has no counterpart.
 func (d dialect) translate(text string) (*template, error) {
 	pieces, err := split(text)
 	if err != nil {
@@ -47,16 +48,16 @@ func (d dialect) translate(text string) (*template, error) {
 	return &template{text: t.out.String(), uses: slices.Sorted(maps.Keys(t.uses)), notes: t.notes}, nil
 }
 
-// piece is a part of a template: text, or what is between delimiters.
+// piece is a text of a template, or a tag.
 type piece struct {
-	kind        byte // 0 for text, else the second character of its delimiter
+	kind        byte // 0 for text, otherwise the second character of the delimiter
 	text        string
-	left, right bool // whether white space before and after it is dropped
+	left, right bool // whether the tag trims white space before and after it
 }
 
 const rawBlock lazy.Pattern = `(?s)^\{%-?\s*(raw|verbatim)\s*-?%\}(.*?)\{%-?\s*end(?:raw|verbatim)\s*-?%\}`
 
-// split takes a template apart. Half a tag makes all of it text, as in promptfoo.
+// split splits a template into pieces. An unclosed tag makes all of it text, as in promptfoo.
 func split(text string) (out []piece, err error) {
 	rest := text
 	for rest != "" {
@@ -87,7 +88,7 @@ func split(text string) (out []piece, err error) {
 	return out, nil
 }
 
-// tag reads a tag at the beginning of a text, and how long it is; -1 when it is not closed.
+// tag reads a tag at the beginning of a text and returns its length; -1 if it is not closed.
 func tag(text string) (p piece, n int) {
 	p.kind = text[1]
 	shut := map[byte]string{'{': "}}", '%': "%}", '#': "#}"}[p.kind]
@@ -101,7 +102,7 @@ func tag(text string) (p piece, n int) {
 	return p, n + 4
 }
 
-// closing finds the end of a tag, quoted texts in it left out.
+// closing finds the end of a tag, outside quotes.
 func closing(text, shut string, quotes bool) int {
 	quote := byte(0)
 	for i := range len(text) {
@@ -119,10 +120,9 @@ func closing(text, shut string, quotes bool) int {
 	return -1
 }
 
-// block is a statement that is open.
 type block struct {
 	word  string
-	names map[string]string // loop variables
+	names map[string]string // variables of a loop
 	over  string            // the list of a loop
 }
 
@@ -158,7 +158,7 @@ func (t *translator) piece(p piece) error {
 	return nil
 }
 
-// escapeText is text in which nothing is a template of evalrun.
+// escapeText escapes a text so that evalrun reads no template in it.
 func escapeText(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
 func (t *translator) action(p piece, inside string) {
@@ -176,7 +176,6 @@ func (t *translator) action(p piece, inside string) {
 	t.out.WriteString(open + inside + shut)
 }
 
-// print translates {{ ... }}.
 func (t *translator) print(p piece) error {
 	e, err := parseExpression(p.text)
 	if err != nil {
@@ -215,7 +214,7 @@ func (t *translator) printed(p piece, e *expression) error {
 	return err
 }
 
-// unwrapped is an expression without the parentheses around all of it.
+// unwrapped removes parentheses around the whole expression.
 func unwrapped(s string) string {
 	if strings.HasPrefix(s, "(") && strings.HasSuffix(s, ")") {
 		return s[1 : len(s)-1]
@@ -235,7 +234,7 @@ func envName(e *expression) (string, bool) {
 
 func isEnv(e *expression) bool { return e.op == "name" && e.name == "env" }
 
-// choice is {{ a if b else c }}.
+// choice translates {{ a if b else c }}.
 func (t *translator) choice(p piece, e *expression) error {
 	test, err := t.truth(e.args[1])
 	if err != nil {
@@ -260,7 +259,6 @@ const (
 	assignment lazy.Pattern = `(?s)^set\s+(\w+)\s*=\s*(.+)$`
 )
 
-// statement translates {% ... %}.
 func (t *translator) statement(p piece) error {
 	word, rest, _ := strings.Cut(p.text, " ")
 	switch word = strings.TrimSpace(word); word {
@@ -316,7 +314,7 @@ func (t *translator) test(text string) (string, error) {
 	return unwrapped(out), err
 }
 
-// plainly is an expression whose value matters.
+// plainly translates an expression for its value.
 func (t *translator) plainly(text string) (string, error) {
 	e, err := parseExpression(text)
 	if err != nil {
@@ -326,7 +324,7 @@ func (t *translator) plainly(text string) (string, error) {
 	return unwrapped(out), err
 }
 
-// truth is an expression where only its truth matters: 0 and false are texts that have to be compared.
+// truth translates a condition. In evalrun, the texts 0 and false are true, so it compares them.
 func (t *translator) truth(e *expression) (string, error) {
 	switch e.op {
 	case "and", "or", "not":
@@ -348,7 +346,7 @@ func (t *translator) truth(e *expression) (string, error) {
 	return t.expression(e)
 }
 
-// loop is {% for x in list %}, or {% for key, value in mapping %}.
+// loop translates {% for x in list %} and {% for key, value in mapping %}.
 func (t *translator) loop(p piece) error {
 	m := forLoop.Regexp().FindStringSubmatch(p.text)
 	if m == nil {

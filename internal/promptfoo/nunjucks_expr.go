@@ -9,21 +9,21 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// expression is one of nunjucks. op is name, text, number, bool, member, index, filter, call, list, if, defined, an
-// operator, and, or, not.
+// expression is a nunjucks expression. op is name, text, number, bool, member, index, filter, call, list,
+// if, defined, an operator, and, or, not.
 type expression struct {
 	op   string
 	name string // of names, members and filters; the value of literals
 	args []*expression
 }
 
-// numeric reports whether it gives a number for certain.
+// numeric reports whether the result is certainly a number.
 func (e *expression) numeric() bool {
 	return e.op == "number" || e.op == "member" && e.name == "length" ||
 		e.op == "filter" && (e.name == "length" || e.name == "count")
 }
 
-// joined are the parts of a concatenation with a text in it; the expression itself when it is none.
+// joined returns the operands of a concatenation that has a text; otherwise only the expression itself.
 func (e *expression) joined() []*expression {
 	if e.op != "~" && (e.op != "+" || !e.hasText()) {
 		return []*expression{e}
@@ -98,7 +98,7 @@ func (p *parser) takes(words ...string) bool {
 
 var errNesting = errors.New("the template is nested too deep")
 
-// choice is `a if b else c`.
+// choice parses `a if b else c`.
 func (p *parser) choice() (*expression, error) {
 	if p.depth++; p.depth > 50 {
 		return nil, errNesting
@@ -119,7 +119,7 @@ func (p *parser) choice() (*expression, error) {
 	return out, nil
 }
 
-// levels are the operators from the weakest on.
+// levels lists the operators from the weakest to the strongest.
 var levels = [][]string{
 	{
 		"or",
@@ -154,7 +154,7 @@ func (p *parser) binary(level int) (*expression, error) {
 	return left, err
 }
 
-// is reads `is defined` and `is not defined`, the tests that have a counterpart.
+// is parses `is defined` and `is not defined`, the only tests with a counterpart.
 func (p *parser) is(left *expression) (*expression, error) {
 	not := p.takes("not")
 	out := &expression{op: "defined", args: []*expression{left}}
@@ -171,7 +171,7 @@ func (p *parser) is(left *expression) (*expression, error) {
 	return out, nil
 }
 
-// postfix reads members, items, calls and filters after a value.
+// postfix parses members, indexes, calls and filters after a value.
 func (p *parser) postfix() (*expression, error) {
 	e, err := p.primary()
 	for err == nil {
@@ -242,7 +242,7 @@ func (p *parser) primary() (*expression, error) {
 	return nil, fmt.Errorf("`%s` has no counterpart in a template", word)
 }
 
-// bracketed reads what follows an opening bracket.
+// bracketed parses what follows an opening bracket.
 func (p *parser) bracketed(open string) (*expression, error) {
 	if open == "[" {
 		args, err := p.list("]")

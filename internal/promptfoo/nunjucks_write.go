@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// variable is how a name is written: a variable of the case, of a loop, or of {% set %}.
+// variable returns evalrun's expression for a name: a variable of the case, of a loop, or of {% set %}.
 func (t *translator) variable(name string) string {
 	for _, b := range slices.Backward(t.open) {
 		if v := b.names[name]; v != "" {
@@ -31,7 +31,7 @@ func (t *translator) variable(name string) string {
 	return "." + name
 }
 
-// loopVariable is loop.index and its like.
+// loopVariable translates loop.index and the like.
 func (t *translator) loopVariable(field string) (string, error) {
 	for _, b := range slices.Backward(t.open) {
 		if b.word != "for" {
@@ -51,7 +51,7 @@ func (t *translator) loopVariable(field string) (string, error) {
 
 const identifier lazy.Pattern = `^[A-Za-z_]\w*$`
 
-// expression writes an expression as evalrun has it, in parentheses where it is more than a word.
+// expression writes an expression in evalrun's syntax, with parentheses if it has several words.
 func (t *translator) expression(e *expression) (string, error) {
 	switch e.op {
 	case "name":
@@ -105,7 +105,7 @@ func (t *translator) prefixed(e *expression, word string) (string, error) {
 	return out + ")", nil
 }
 
-// comparison compares with texts as they are. Numbers are compared as numbers where both sides are, so that a length can be.
+// comparison compares texts, and numbers if both sides are, so that a length can be compared.
 func (t *translator) comparison(e *expression) (string, error) {
 	comparisons := map[string]string{"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
@@ -123,7 +123,7 @@ func (t *translator) comparison(e *expression) (string, error) {
 	return t.prefixed(e, comparisons[e.op])
 }
 
-// filters are those of nunjucks with a counterpart that takes the value last.
+// filters have counterparts that take the value as the last argument.
 var filters = map[string]string{
 	"upper": "upper", "lower": "lower", "trim": "trim", "dump": "json", "tojson": "json", "length": "len", "count": "len",
 }
@@ -147,7 +147,7 @@ func (t *translator) filter(e *expression) (string, error) {
 	return t.filtered(e.name, value, args)
 }
 
-// filtered is a filter that is more than a function of its value.
+// filtered translates filters that need more than a function call.
 func (t *translator) filtered(name, value string, args []string) (string, error) {
 	switch takes := fmt.Sprint(name, len(args)); takes {
 	case "safe0", "string0":

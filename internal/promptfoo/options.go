@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// options reads evaluateOptions or commandLineOptions.
+// options reads evaluateOptions and commandLineOptions.
 func (c *converter) options(s src) {
 	c.limit(s.get("maxConcurrency"), "concurrency", func(n float64) any { return max(1, int(n)) })
 	c.limit(s.get("timeoutMs"), "timeout", func(n float64) any { return literal(duration(n)) })
@@ -33,7 +33,7 @@ func (c *converter) options(s src) {
 	s.rest(otherOptions...)
 }
 
-// asFlags are options that are flags here.
+// asFlags has options whose counterpart is a flag.
 var asFlags = map[string]string{
 	"cache":              "a flag: `evalrun run --cache`",
 	"showProgressBar":    "progress is shown on a terminal; `-q` hides it",
@@ -52,7 +52,7 @@ var asFlags = map[string]string{
 	"tableCellMaxLength": "the table fits the terminal",
 }
 
-// otherOptions are known to promptfoo and read by nothing here.
+// otherOptions are known to promptfoo and have no counterpart.
 var otherOptions = []string{
 	"generateSuggestions", "suggestionsCount", "interactiveProviders", "isRedteam", "silent", "filterRange", "envFile",
 	"envPath", "vars", "promptPrefix", "promptSuffix", "grader", "modelOutputs", "watch", "filterProviders",
@@ -60,7 +60,7 @@ var otherOptions = []string{
 	"var", "description", "remote", "resume", "retryErrors", "extension",
 }
 
-// limit sets a limit once; the first block that names it wins.
+// limit sets a limit once: the first block that has it counts.
 func (c *converter) limit(s src, key string, value func(float64) any) {
 	n, ok := number(s)
 	if s.IsZero() || !ok {
@@ -72,7 +72,7 @@ func (c *converter) limit(s src, key string, value func(float64) any) {
 	s.ok(fmt.Sprintf("as `limits.%s`", key))
 }
 
-// delay is the pause after each call, in milliseconds.
+// delay reads the pause after each call, in milliseconds.
 func (c *converter) delay(s src) {
 	n, ok := number(s)
 	if !ok || n <= 0 {
@@ -94,7 +94,7 @@ func number(s src) (float64, bool) {
 	return n, err == nil
 }
 
-// duration is a number of milliseconds as suites have it.
+// duration writes milliseconds as suites write durations.
 func duration(ms float64) string {
 	if ms >= 1000 && ms == float64(int64(ms/1000))*1000 {
 		return fmt.Sprintf("%ds", int64(ms/1000))
@@ -102,10 +102,10 @@ func duration(ms float64) string {
 	return strconv.FormatFloat(ms, 'f', -1, 64) + "ms"
 }
 
-// formula is what expressions of both have in common.
+// formula matches expressions that mean the same in promptfoo and in evalrun.
 const formula lazy.Pattern = `^[\w\s.+*/()-]+$`
 
-// derived reads metrics computed from others.
+// derived reads derivedMetrics.
 func (c *converter) derived(s src) {
 	s.listed("as `metrics`")
 	for _, item := range s.items() {

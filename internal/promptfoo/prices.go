@@ -11,8 +11,8 @@ import (
 // pricesFile is the price list of the suite.
 const pricesFile = "prices.yaml"
 
-// listed are list prices in USD for a million tokens of the prompt and of the answer, for `cost` where the
-// configuration has none.
+// listed has list prices in USD per million tokens of prompt and answer. They are for `cost` assertions of
+// configurations without prices.
 var listed = []struct {
 	model      *regexp.Regexp
 	input, out string
@@ -35,7 +35,7 @@ var listed = []struct {
 	{regexp.MustCompile(`gemini-2\.5-pro`), "1.25", "10"},
 }
 
-// price takes down what the configuration says that a token costs.
+// price records a price per token in the configuration.
 func (c *converter) price(t *target, e named) {
 	n, ok := number(e.src)
 	if !ok {
@@ -65,7 +65,7 @@ func (c *converter) price(t *target, e named) {
 	e.ok("in " + pricesFile + ", for a million tokens")
 }
 
-// perMillion is the price of a million tokens, without what the multiplication adds to it.
+// perMillion returns the price per million tokens, without rounding errors of the multiplication.
 func perMillion(price float64) string {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(price*1e6, 'g', 12, 64), 64)
 	if err != nil {
@@ -74,11 +74,11 @@ func perMillion(price float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// priceOf is the price of a model, as the configuration or the list has it.
+// priceOf returns the price of a model from the configuration, or else from the list.
 func (c *converter) priceOf(model string) (input, out string, ok bool) {
 	p := c.own[model]
 	for _, l := range listed {
-		if l.model.MatchString(model) { // where the configuration names one of the two prices, promptfoo takes the other from its list
+		if l.model.MatchString(model) { // if the configuration has one of the prices, promptfoo takes the other from its list
 			p = [2]string{cmp.Or(p[0], l.input), cmp.Or(p[1], l.out)}
 			break
 		}
@@ -86,7 +86,7 @@ func (c *converter) priceOf(model string) (input, out string, ok bool) {
 	return p[0], p[1], p[0] != "" && p[1] != ""
 }
 
-// cost needs a price for every target.
+// cost converts a `cost` assertion, which needs a price for every target.
 func (c *converter) cost(not bool, a src) (*scorer, string) {
 	most, ok := number(a.get("threshold"))
 	if !ok || most < 0 {

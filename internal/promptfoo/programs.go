@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Programs of the author that run as targets.
+// This file converts programs of the author that are targets.
 
 // isScript reports whether an id names a program in JavaScript or Python.
 func isScript(id string) bool {
@@ -14,7 +14,7 @@ func isScript(id string) bool {
 	return name != ""
 }
 
-// scriptOf is the file and the function of an id such as file://provider.py:call_api or python:provider.py.
+// scriptOf splits an id such as file://provider.py:call_api or python:provider.py into file and function.
 func scriptOf(id string) (file, function string) {
 	rest := id
 	for _, prefix := range []string{"file://", "python:", "javascript:"} {
@@ -28,13 +28,13 @@ func scriptOf(id string) (file, function string) {
 	return file, function
 }
 
-// Languages of code.
+// Programs that run code.
 const (
 	javaScript = "node"
 	python     = "python3"
 )
 
-// language is the program that runs a file, "" when there is none.
+// language returns the program that runs a file, "" if there is none.
 func language(file string) string {
 	switch ext := path.Ext(file); {
 	case ext == ".py":
@@ -45,7 +45,8 @@ func language(file string) string {
 	return ""
 }
 
-// markedObjects are answers that a provider gave as objects. Its shim ends them with a tab, so that a text of JSON stays a text.
+// markedObjects means that the shim ends answers that were objects with a tab, because a text may be JSON
+// too.
 const markedObjects = "marked"
 
 // script makes a target of a provider in JavaScript or Python.
@@ -96,7 +97,7 @@ func (c *converter) execProvider(t *target, command string) {
 	c.restOfConfig(t, "goes to the program as its second argument in promptfoo, and is empty here")
 }
 
-// splitCommand splits a command line at spaces, quoted parts left whole.
+// splitCommand splits a command line at spaces outside quotes.
 func splitCommand(line string) (out []string) {
 	var word strings.Builder
 	var quote rune

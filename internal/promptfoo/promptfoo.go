@@ -1,6 +1,6 @@
-// Package promptfoo turns a promptfoo configuration into a suite. It reads regular files below the configuration's
-// folder, runs nothing and fetches nothing. Every key of the source ends up in the report: imported, imported with a
-// difference, not expressible, or ignored by promptfoo itself.
+// Package promptfoo converts a promptfoo configuration to a suite. It reads only regular files below the
+// configuration's folder, and runs and fetches nothing. The report lists every key of the source: imported,
+// imported with a difference, not expressible, or ignored by promptfoo itself.
 package promptfoo
 
 import (
@@ -11,31 +11,31 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Names of what an import writes into its folder.
+// Names of files that an import writes into its folder.
 const (
 	SuiteFile  = "suite.yaml"
 	ReportFile = "import-report.md"
 )
 
-// Import is a converted configuration that is not written yet.
+// Import is a converted configuration before it is written.
 type Import struct {
-	// Config is the configuration as the user named it.
+	// Config is the path of the configuration, as the user gave it.
 	Config string
 
-	files map[string][]byte // by their paths in the folder, with slashes
+	files map[string][]byte // by path in the folder, with slashes
 	notes *ledger
 	needs []string // programs that the shims start
 	hand  []string // problems that `validate` finds in the suite
 }
 
-// Problems are those of the files that make up a configuration, with the files for the source lines of messages.
+// Problems has the problems of the files of a configuration, with their contents for the messages.
 type Problems struct {
 	Diags   diag.List
 	Sources map[string][]byte
 }
 
-// Read converts the configuration at path. Problems of the configuration itself, such as invalid YAML, go to the
-// list, and the import is nil then. The error is about the file: it is missing, no regular file, too large, or in
+// Read converts the configuration at path. It adds problems of its content, such as invalid YAML, to the
+// list and then returns nil. The error is about the file: it is missing, not a regular file, too large, or
 // JavaScript.
 func Read(path string, problems *Problems) (*Import, error) {
 	src, err := open(path, problems)
@@ -56,7 +56,7 @@ func Read(path string, problems *Problems) (*Import, error) {
 	return c.finish(path, top)
 }
 
-// isConfig reports whether a document can be a configuration at all.
+// isConfig reports an error for a document that cannot be a configuration.
 func isConfig(root yamlnode.Node) bool {
 	if !root.IsMapping() {
 		root.Errorf("it has `prompts`, `providers` and `tests`", "expected a promptfoo configuration, found %s", root.Describe())
@@ -87,13 +87,14 @@ func (c *converter) finish(path string, top src) (*Import, error) {
 // SetProblems records the problems that `validate` finds in the written suite, for the report.
 func (im *Import) SetProblems(problems []string) { im.hand = problems }
 
-// Inexpressible is the number of keys that a suite cannot express; unknown keys, which promptfoo ignores too, do not count.
+// Inexpressible counts the keys that a suite cannot express. Unknown keys, which promptfoo ignores, do not
+// count.
 func (im *Import) Inexpressible() int { return im.notes.counts()[statusTODO] }
 
 // Needs lists the programs that the suite's shims start, such as node.
 func (im *Import) Needs() []string { return im.needs }
 
-// Summary is one line with the number of keys of each status.
+// Summary returns a line with the number of keys of each status.
 func (im *Import) Summary() string {
 	n := im.notes.counts()
 	return fmt.Sprintf(

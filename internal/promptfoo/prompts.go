@@ -12,11 +12,11 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// prompt is a prompt of the source. As text it goes to applications and, when it is no chat, to models.
+// prompt is a prompt of the source. Its text is for applications and, unless it is a chat, for models.
 type prompt struct {
 	label    string
 	names    []string // by which the source refers to it
-	text     string   // as promptfoo has it
+	text     string   // in promptfoo's syntax
 	at       src
 	comments []string
 }
@@ -63,10 +63,11 @@ func (c *converter) promptItem(s src) {
 	s.rest("template", "display", "function")
 }
 
-// filePrompt is what promptfoo takes for the name of a file.
+// filePrompt matches what promptfoo reads as a file name.
 const filePrompt lazy.Pattern = `\.(cjs|cts|j2|js|json|jsonl|md|mjs|mts|py|ts|txt|yml|yaml|csv)(:\w+)?$`
 
-// promptText adds a prompt that is written out, or those of a file. The result is the last one, nil when there is none.
+// promptText adds an inline prompt, or the prompts of a file. It returns the last one, nil if there is
+// none.
 func (c *converter) promptText(s src, text, label string) *prompt {
 	if strings.Contains(text, "://") && !strings.HasPrefix(text, "file://") && !strings.ContainsAny(text, " \n") {
 		s.todo("an import fetches nothing; save the prompt in a file")
@@ -86,7 +87,6 @@ func (c *converter) promptTODO(what, why string) {
 	c.tail.note("TODO: the prompt " + cut(strings.Join(strings.Fields(what), " "), 80) + ": " + why)
 }
 
-// promptFiles adds the prompts of files.
 func (c *converter) promptFiles(s src, ref, label string) (last *prompt) {
 	file := strings.TrimPrefix(ref, "file://")
 	if name, _, _ := strings.Cut(file, ":"); language(name) != "" || strings.HasPrefix(ref, "exec:") {
@@ -113,7 +113,6 @@ func (c *converter) promptFiles(s src, ref, label string) (last *prompt) {
 	return last
 }
 
-// promptFile adds the prompts of one file.
 func (c *converter) promptFile(s src, name, label string) (last *prompt) {
 	_, data, err := c.source.read(name)
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *converter) promptFile(s src, name, label string) (last *prompt) {
 	return last
 }
 
-// splitPrompts takes the prompts of a file apart: those of a text are divided by lines of three dashes.
+// splitPrompts splits the prompts of a file. In text files, lines of three dashes separate them.
 func splitPrompts(name, text string) (out []string) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	switch path.Ext(name) {
@@ -152,14 +151,14 @@ func splitPrompts(name, text string) (out []string) {
 	return []string{text}
 }
 
-// turn is a turn of a chat.
+// turn is a message of a chat.
 type turn struct {
 	role string
 	text string
-	raw  src // the content when it is no text
+	raw  src // the content, if it is not a text
 }
 
-// chat reads a prompt that is a list of messages, in JSON or YAML. ok is false when it is something else.
+// chat parses a prompt that is a list of messages, in JSON or YAML. ok is false for other prompts.
 func (p *prompt) chat() (turns []turn, ok bool) {
 	text := strings.TrimSpace(p.text)
 	if !strings.HasPrefix(text, "[") && !strings.HasPrefix(text, "- ") && !strings.HasPrefix(text, "{") {
@@ -187,10 +186,10 @@ func (p *prompt) chat() (turns []turn, ok bool) {
 	return turns, len(turns) > 0
 }
 
-// bare is a template in the position of a JSON value, such as "content": {{question | dump}}.
+// bare matches a template in place of a JSON value, such as "content": {{question | dump}}.
 const bare lazy.Pattern = `(?m)(:\s*)\{\{-?\s*([^{}]*?)\s*(?:\|\s*(?:dump|tojson)\s*(?:\(\s*\))?\s*)?-?\}\}(\s*[,}\]\n])`
 
-// quoteTemplates makes JSON of a template of JSON: what a variable holds is put between quotes.
+// quoteTemplates quotes such templates, so that the prompt becomes valid JSON.
 func quoteTemplates(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
@@ -201,7 +200,7 @@ func quoteTemplates(text string) string {
 	})
 }
 
-// addPrompts writes the prompts. A chat is turns for models, and the text itself for applications.
+// addPrompts writes the prompts. A chat becomes turns for models, and stays a text for applications.
 func (c *converter) addPrompts(out *mapping) {
 	all := &list{}
 	for _, p := range c.prompts {
@@ -226,7 +225,7 @@ func (c *converter) addPrompts(out *mapping) {
 	out.set("prompts", all)
 }
 
-// receivers are the targets that get a prompt: models, and applications.
+// receivers returns the targets that get a prompt, models and applications apart.
 func (c *converter) receivers(p *prompt) (models, applications []*target) {
 	for _, t := range c.targets {
 		named := slices.ContainsFunc(t.only, func(o string) bool { return o == p.label || slices.Contains(p.names, o) })
@@ -241,7 +240,7 @@ func (c *converter) receivers(p *prompt) (models, applications []*target) {
 	return models, applications
 }
 
-// group are targets that get the same system text and tools.
+// group has targets with the same system text and tools.
 type group struct {
 	targets []*target
 	key     string
@@ -266,7 +265,7 @@ func renderAny(v any) string {
 	return render(one("x", v))
 }
 
-// begin makes a prompt for a group of targets; nil when its text has no counterpart.
+// begin makes a prompt for a group of targets; nil if its text has no counterpart.
 func (c *converter) begin(all *list, p *prompt, g group) *mapping {
 	m := new(mapping).set("name", plainName(cmp.Or(p.label, "prompt"), "prompt", func(n string) bool { return hasPrompt(all, n) }))
 	if len(g.targets) < len(c.targets) {
@@ -295,7 +294,6 @@ func hasPrompt(all *list, name string) bool {
 	})
 }
 
-// textPrompts writes a prompt as a text.
 func (c *converter) textPrompts(all *list, p *prompt, to []*target) {
 	text, ok := c.template(p.at, p.text, dialect{})
 	if !ok {
@@ -322,12 +320,11 @@ func (c *converter) textPrompts(all *list, p *prompt, to []*target) {
 	}
 }
 
-// affixed is a prompt with the prefix and the suffix of the default test.
+// affixed adds the prefix and the suffix of the default test.
 func (c *converter) affixed(text string) string {
 	return c.defaults.prefix + text + c.defaults.suffix
 }
 
-// chatPrompts writes a prompt as turns.
 func (c *converter) chatPrompts(all *list, p *prompt, in []turn, to []*target) {
 	for _, g := range groups(to) {
 		m := c.begin(all, p, g)
@@ -339,7 +336,7 @@ func (c *converter) chatPrompts(all *list, p *prompt, in []turn, to []*target) {
 		if system != "" && m.get("system") == nil {
 			m.set("system", system)
 		}
-		if len(turns.items) == 1 { // one turn of the user
+		if len(turns.items) == 1 { // a single user turn
 			if text, is := turns.items[0].value.(*mapping).get("user").(string); is {
 				all.add(m.set("text", text))
 				continue
@@ -349,7 +346,7 @@ func (c *converter) chatPrompts(all *list, p *prompt, in []turn, to []*target) {
 	}
 }
 
-// turns are those of a chat in the form of a suite, which alternate and end with the user's.
+// turns converts a chat to the turns of a suite, which alternate and end with a user turn.
 func (c *converter) turns(p *prompt, in []turn) (system string, out *list, ok bool) {
 	out = &list{}
 	last := ""
@@ -383,7 +380,7 @@ func (c *converter) turns(p *prompt, in []turn) (system string, out *list, ok bo
 	return system, out, true
 }
 
-// addTurn adds a turn; two of the same role become one.
+// addTurn adds a turn, or joins it with the previous one of the same role.
 func (c *converter) addTurn(p *prompt, out *list, last, role string, value any) string {
 	text, isText := value.(string)
 	if role != last || !isText {
@@ -398,7 +395,7 @@ func (c *converter) addTurn(p *prompt, out *list, last, role string, value any) 
 	return role
 }
 
-// content is what a message says: a text, or parts.
+// content converts the content of a message: a text, or parts.
 func (c *converter) content(p *prompt, t turn) (any, bool) {
 	if !t.raw.IsSequence() {
 		return c.template(p.at, t.text, dialect{})

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// inRequest is the language of what an application is sent.
+// inRequest is the dialect of templates in requests to applications.
 var inRequest = dialect{functions: map[string]string{"prompt": "prompt", "messages": "messages", "sessionId": "trial"}}
 
 var inHeader = dialect{functions: inRequest.functions, env: envRef}
@@ -58,13 +58,13 @@ func (c *converter) url(t *target, config src, id string) (string, bool) {
 	return "", false
 }
 
-// What may be a secret in an address: a user with a password, and the values of some names.
+// Possible secrets in an address: a user with a password, and the values of some parameters.
 const (
 	userInAddress lazy.Pattern = `^(\w+://)[^/?#@]*@`
 	keysInAddress lazy.Pattern = `(?i)([?&])((?:key|sig)|[^=&#]*(?:api[-_]?key|token|secret|password)[^=&#]*)=([^&#{}$]+)`
 )
 
-// withoutSecrets is an address without the secrets that are written out in it.
+// withoutSecrets removes literal secrets from an address.
 func withoutSecrets(s src, address string) string {
 	if userInAddress.Matches(address) {
 		s.differs("a secret is never in a suite: send the user and the password in a header, and revoke what was committed")
@@ -103,7 +103,7 @@ func (c *converter) query(config src, address string) string {
 	return address
 }
 
-// requestParts reads method, headers, body and the rest of what is sent.
+// requestParts reads method, headers, body and the other parts of a request.
 func (c *converter) requestParts(t *target, block *mapping, config src) {
 	method, body := config.get("method"), config.get("body")
 	switch m := strings.ToUpper(method.text()); {
@@ -161,7 +161,7 @@ func (c *converter) body(t *target, block *mapping, s src) {
 	in.ok("as `http.body`")
 }
 
-// bodyOf is a body; a text of JSON is what it says, so that values keep their types.
+// bodyOf parses a body that is JSON as text, so that its values keep their types.
 func bodyOf(s src) src {
 	if !s.IsScalar() {
 		return s
@@ -179,22 +179,21 @@ func bodyOf(s src) src {
 
 const quotedPrompt lazy.Pattern = `"\{\{(prompt|\.\w+)\}\}"`
 
-// jsonInText writes values into a text of JSON as JSON.
+// jsonInText makes templates in a JSON text write their values as JSON.
 func jsonInText(text string) string {
 	return quotedPrompt.Regexp().ReplaceAllString(text, `{{$1 | json}}`)
 }
 
-// keyHeaders are the names of headers whose values are never copied.
+// keyHeaders matches the names of headers whose literal values are never copied.
 const keyHeaders lazy.Pattern = `(?i)^(proxy-)?authorization$|api[-_]?key|token|secret|password`
 
-// header is the value of a header.
 func (c *converter) header(s src, name string) (string, bool) {
 	value, ok := c.headerText(s, name, s.text())
 	s.ok("as a header")
 	return value, ok
 }
 
-// headerText is the value of a header. A secret that is written out is replaced by a variable of the environment.
+// headerText returns the value of a header. It replaces a literal secret by an environment variable.
 func (c *converter) headerText(s src, name, text string) (string, bool) {
 	if keyHeaders.Matches(name) && !strings.Contains(text, "{{") && text != "" {
 		word, _, _ := strings.Cut(text, " ")
@@ -213,7 +212,7 @@ func (c *converter) headerText(s src, name, text string) (string, bool) {
 
 func secretName(header string) string { return variableName("APP_" + header) }
 
-// auth reads the ways to authenticate that are a header.
+// auth reads the kinds of authentication that are a header.
 func (c *converter) auth(t *target, headers *mapping, s src) {
 	switch s.get("type").text() {
 	case "bearer":
@@ -267,7 +266,7 @@ func (c *converter) certificates(block *mapping, s src) {
 	s.differs("as `http.tls`")
 }
 
-// rawRequest reads a whole request as text: its first line, headers, and the body after an empty line.
+// rawRequest parses a complete HTTP request.
 func (c *converter) rawRequest(block *mapping, s src, https src) (address string, ok bool) {
 	head, body, _ := strings.Cut(strings.ReplaceAll(s.text(), "\r\n", "\n"), "\n\n")
 	lines := strings.Split(strings.TrimSpace(head), "\n")
@@ -314,7 +313,7 @@ func (c *converter) rawHeaders(s src, lines []string) (out *mapping, host string
 	return out, host
 }
 
-// webhook is an endpoint that gets {prompt, config} and answers {output}.
+// webhook makes a target that gets {prompt, config} and answers {output}.
 func (c *converter) webhook(t *target, address string) {
 	body := new(mapping).set("prompt", "{{prompt}}")
 	config := t.at.get("config")
@@ -325,7 +324,7 @@ func (c *converter) webhook(t *target, address string) {
 	t.block.set("http", new(mapping).set("url", withoutSecrets(t.at, address)).set("body", body).set("answer", ".output"))
 }
 
-// response reads what turns the response into the answer.
+// response reads the transform from the response to the answer.
 func (c *converter) response(t *target, block *mapping, config src) {
 	s := config.get("transformResponse")
 	if s.IsZero() {
@@ -346,7 +345,8 @@ func (c *converter) response(t *target, block *mapping, config src) {
 	}
 }
 
-// responseCode keeps the author's code: the target's answer is the whole response, and scorers see what the code makes of it.
+// responseCode keeps a transform that is code. The answer of the target is then the whole response, and
+// scorers apply the code.
 func (c *converter) responseCode(t *target, s src) {
 	file, ok := c.codeFile(s, "response")
 	if !ok {

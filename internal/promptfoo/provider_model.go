@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// model makes a target of a model at a service.
 func (c *converter) model(t *target, id string) {
 	config := t.at.get("config")
 	p := placeOf(id)
@@ -38,7 +37,7 @@ func (c *converter) model(t *target, id string) {
 	config.ok("as the target " + t.name)
 }
 
-// modelName is the model of a target. One that the environment names has to be written out.
+// modelName returns the model of a target. A model named by an environment variable cannot be imported.
 func (c *converter) modelName(t *target, model string) string {
 	if !strings.Contains(model, "{{") {
 		return model
@@ -49,14 +48,14 @@ func (c *converter) modelName(t *target, model string) string {
 	return "TODO"
 }
 
-// knownConfig are keys of `config` that promptfoo knows at one of its models and that nothing reads.
+// knownConfig are keys of a model's `config` that promptfoo knows and no reader handles.
 var knownConfig = []string{
 	"functions", "function_call", "functionToolCallbacks", "mcp", "modalities", "audio", "region", "projectId", "cachedContent", "credentials",
 	"showThinking", "omitDefaults", "stream", "background", "truncation", "previous_response_id", "include", "maxRetries", "cost",
 	"audioInputCost", "audioOutputCost", "apiVersion", "guardrailIdentifier", "inferenceProfileArn", "dataSources", "deployment_id",
 }
 
-// service finds or makes the service of a model.
+// service finds or adds the service of a model.
 func (c *converter) service(t *target, p place, config src) string {
 	block := &mapping{}
 	block.set("protocol", p.protocol)
@@ -82,7 +81,7 @@ func (c *converter) service(t *target, p place, config src) string {
 	return c.services.add(p.name, block)
 }
 
-// addressAt is the address of a service on a host.
+// addressAt returns the base URL of a service on a host.
 func addressAt(host string) string {
 	address := "https://" + strings.TrimSuffix(strings.TrimPrefix(host, "https://"), "/")
 	if strings.Contains(address, ".azure.com") || strings.Contains(address, "EVALRUN_AZURE") {
@@ -91,7 +90,7 @@ func addressAt(host string) string {
 	return address + "/v1"
 }
 
-// address is where a configuration says that the service is.
+// address returns the base URL in a configuration.
 func (c *converter) address(config src) string {
 	for _, key := range []string{"apiBaseUrl", "apiHost"} {
 		s := config.get(key)
@@ -115,7 +114,7 @@ func (c *converter) address(config src) string {
 	return ""
 }
 
-// baseAddress is a base URL without what it must not hold: a user, a password, a query.
+// baseAddress removes user, password and query from a base URL.
 func baseAddress(s src, address string) string {
 	base, query, more := strings.Cut(withoutSecrets(s, address), "?")
 	if more && query != "" {
@@ -124,7 +123,7 @@ func baseAddress(s src, address string) string {
 	return base
 }
 
-// envRef is a variable of the environment where a suite may name one: its name begins with EVALRUN_.
+// envRef refers to an environment variable. Suites may only name variables that begin with EVALRUN_.
 func envRef(name string) string {
 	return "${env:" + variableName(name) + "}"
 }
@@ -135,7 +134,7 @@ func variableName(name string) string {
 
 var notEnv = strings.NewReplacer("-", "_", ".", "_", " ", "_")
 
-// key is the environment variable that holds the key. A key in the configuration is never copied.
+// key returns the environment variable with the key. It never copies a key from the configuration.
 func (c *converter) key(p place, config src) string {
 	name := p.keyEnv
 	if s := config.get("apiKeyEnvar"); !s.IsZero() {
@@ -174,7 +173,7 @@ func (c *converter) serviceHeaders(config src) *mapping {
 	return out
 }
 
-// generation is what a target sends besides the prompt.
+// generation has what a target sends besides the prompt.
 type generation struct {
 	config   *mapping
 	extra    *mapping
@@ -182,7 +181,7 @@ type generation struct {
 	protocol string
 }
 
-// renamed are keys of `config` with another name in `generationConfig`.
+// renamed maps keys of `config` to `generationConfig`.
 var renamed = map[string]string{
 	"temperature": "temperature", "max_tokens": "maxOutputTokens", "max_completion_tokens": "maxOutputTokens",
 	"max_output_tokens": "maxOutputTokens", "maxOutputTokens": "maxOutputTokens", "maxTokens": "maxOutputTokens",
@@ -192,14 +191,13 @@ var renamed = map[string]string{
 	"top_k": "topK", "topK": "topK", "stop": "stopSequences", "stopSequences": "stopSequences", "stop_sequences": "stopSequences",
 }
 
-// toExtra are keys that go to the top level of a request as they are.
+// toExtra lists keys that go unchanged to the top level of a request.
 var toExtra = []string{
 	"reasoning_effort", "reasoning", "verbosity", "service_tier", "user", "store", "metadata", "prompt_cache_key", "prompt_cache_retention",
 	"parallel_tool_calls", "logit_bias", "transforms", "models", "route", "provider", "safe_prompt", "search_parameters",
 	"web_search_options", "plugins", "text", "min_p", "repetition_penalty", "top_a", "keep_alive", "think", "num_ctx", "repeat_penalty",
 }
 
-// generation reads `config` of a model.
 func (c *converter) generation(t *target, g *generation, config src) {
 	for _, e := range config.entries() {
 		switch as := renamed[e.key]; {
@@ -217,7 +215,7 @@ func (c *converter) generation(t *target, g *generation, config src) {
 	}
 }
 
-// unsent are keys of `generationConfig` that a protocol does not have.
+// unsent lists keys of `generationConfig` that a protocol lacks.
 var unsent = map[string][]string{
 	protoAnthropic: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount"},
 	protoResponses: {"seed", "presencePenalty", "frequencyPenalty", "candidateCount", "topK", "stopSequences"},
@@ -244,7 +242,7 @@ func (g *generation) pass(e named) {
 	e.ok("as `extra." + e.key + "`")
 }
 
-// special reads keys that take more than a name.
+// special reads keys that need more than another name.
 func (c *converter) special(t *target, g *generation, e named) {
 	switch e.key {
 	case "response_format":
@@ -284,7 +282,7 @@ func (c *converter) special(t *target, g *generation, e named) {
 }
 
 func (c *converter) passthrough(g *generation, e named) {
-	if e.key == "format" && e.IsMapping() { // a schema, as Ollama takes it
+	if e.key == "format" && e.IsMapping() { // a schema, in Ollama's syntax
 		g.config.set("responseMimeType", "application/json").set("responseSchema", plainValue(e.src))
 		e.ok("as `generationConfig.responseSchema`")
 		return
@@ -325,7 +323,8 @@ func (c *converter) responseFormat(t *target, g *generation, s src) {
 	}
 }
 
-// thinking reads how a model thinks: a budget has a place of its own, the rest goes to the vendor as it is.
+// thinking reads the thinking settings: the budget has its own key, and the rest goes to the vendor
+// unchanged.
 func (g *generation) thinking(s src) {
 	budget := s.get("budget_tokens")
 	switch {
@@ -354,7 +353,7 @@ func (c *converter) safety(s src) any {
 	return out
 }
 
-// defaults adds what promptfoo sends when the configuration says nothing.
+// defaults adds the settings that promptfoo sends by default.
 func (g *generation) defaults(p place) {
 	if !p.defaults || p.protocol != protoAnthropic && reasoning.Matches(p.model) {
 		return

@@ -11,26 +11,26 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// target is a provider as a target.
+// target is a provider as a target of the suite.
 type target struct {
 	name     string
 	names    []string // by which the source refers to it: its id and its label
 	block    *mapping
 	comments []string
 	at       src
-	chats    bool     // it takes turns and system texts: a model, not an application
-	only     []string // labels of the prompts that it gets; nil: all
-	tools    any      // what goes to every prompt that it gets
+	chats    bool     // a model, which gets turns and system texts; not an application
+	only     []string // labels of its prompts; nil: all
+	tools    any      // for every prompt that it gets
 	choice   any
 	system   string
-	json     string   // "true" when promptfoo parses its answer as JSON; marked when only some answers are objects
+	json     string   // "true" if promptfoo parses its answer as JSON; marked if only some answers are objects
 	changes  []string // files with transforms of its answer, in order
 }
 
-// services are those of the suite by their names.
+// services are the services of the suite by name.
 type services map[string]*mapping
 
-// add gives a service a name; one that is there already keeps it.
+// add returns the name of a service, and adds one that is new.
 func (s services) add(name string, block *mapping) string {
 	for have, other := range s {
 		if render(other) == render(block) {
@@ -77,7 +77,7 @@ func (c *converter) addTargets(out *mapping) {
 	out.set("targets", all)
 }
 
-// providers reads providers, or targets, as promptfoo calls them too.
+// providers reads `providers` or its synonym `targets`.
 func (c *converter) providers(top src) {
 	s := top.get("providers")
 	if s.IsZero() {
@@ -101,7 +101,6 @@ func (c *converter) namedProviders(s src) {
 	}
 }
 
-// provider reads one item of the list.
 func (c *converter) provider(s src) {
 	s = c.resolved(s)
 	switch {
@@ -119,7 +118,7 @@ func (c *converter) provider(s src) {
 	}
 }
 
-// oneProvider makes a target of an id with its options.
+// oneProvider makes a target of an id and its options.
 func (c *converter) oneProvider(s src, id string) {
 	if strings.HasPrefix(id, "file://") && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(id)) {
 		c.providerFile(s, id)
@@ -153,14 +152,14 @@ func (c *converter) oneProvider(s src, id string) {
 
 const anyTemplate lazy.Pattern = `\{\{.*?\}\}`
 
-// shortID is what distinguishes a provider from others: the model, or the file.
+// shortID returns the distinctive part of an id: the model, or the file.
 func shortID(id string) string {
 	id = anyTemplate.Regexp().ReplaceAllString(id, "")
 	if strings.Contains(id, "/") &&
 		(strings.HasPrefix(id, "file:") || strings.HasPrefix(id, "python:") || strings.HasPrefix(id, "exec:")) {
 		return strings.TrimSuffix(path.Base(id), path.Ext(id))
 	}
-	if strings.Contains(id, "://") { // a password may be in it
+	if strings.Contains(id, "://") { // it may contain a password
 		id, _, _ = strings.Cut(userInAddress.Regexp().ReplaceAllString(id, "$1"), "?")
 	}
 	if strings.Contains(id, "://") || !strings.Contains(id, ":") {
@@ -182,7 +181,7 @@ func (c *converter) promptFilter(t *target, s src) {
 	}
 }
 
-// providerFile reads providers from a file of their own.
+// providerFile reads providers from a separate file.
 func (c *converter) providerFile(s src, id string) {
 	file, ok := c.load(s, id)
 	if !ok {
@@ -198,7 +197,7 @@ func (c *converter) providerFile(s src, id string) {
 	c.notes.account(file)
 }
 
-// load reads a YAML or JSON file that the source refers to; the keys in it have the file's name before their paths.
+// load reads a YAML or JSON file of the source. Paths of its keys begin with the name of the file.
 func (c *converter) load(s src, ref string) (src, bool) {
 	name, data, err := c.source.read(ref)
 	if err == nil {
@@ -212,7 +211,7 @@ func (c *converter) load(s src, ref string) (src, bool) {
 	return src{n, name + ":", name, c.notes}, ok
 }
 
-// nest takes down that a file names another one. Files that name each other, or very many, would never end.
+// nest records that a file refers to another one. It fails for cycles and for too many files.
 func (c *converter) nest(outer, name string) error {
 	for at := outer; at != ""; at = c.outer[at] {
 		if at == name {
@@ -226,7 +225,7 @@ func (c *converter) nest(outer, name string) error {
 	return nil
 }
 
-// dispatch fills in a target by the kind of its id; false when nothing is left of it.
+// dispatch converts a provider by the kind of its id. It returns false if no target is left.
 func (c *converter) dispatch(t *target, id string) bool {
 	switch {
 	case id == "echo" || strings.HasPrefix(id, "echo:"):
@@ -248,7 +247,8 @@ func (c *converter) dispatch(t *target, id string) bool {
 	return true
 }
 
-// agent is a provider that is a program with a model inside. The placeholder fails until the user writes the program.
+// agent makes a placeholder for a provider that is a program with a model inside. It fails until the user
+// writes the program.
 func (c *converter) agent(t *target, id string) {
 	why := fmt.Sprintf(
 		"`%s` is an agent that promptfoo runs itself; start your agent in shims/%s, which fails until then",
@@ -272,7 +272,7 @@ func standInScript(id string) string {
 		"echo 'start the agent here' >&2\nexit 1\n"
 }
 
-// restOfConfig gives what nothing has read in `config` a fate.
+// restOfConfig sets the status of keys in `config` that no reader handled.
 func (c *converter) restOfConfig(t *target, why string) {
 	if !t.at.IsMapping() {
 		return
@@ -285,7 +285,7 @@ func (c *converter) restOfConfig(t *target, why string) {
 	t.at.get("config").ok("")
 }
 
-// change takes down a transform of the answer of a target.
+// change records a transform of the answer of a target.
 func (c *converter) change(t *target, s src) {
 	if s.IsZero() {
 		return

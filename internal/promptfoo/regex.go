@@ -15,7 +15,8 @@ const (
 	jsGroup lazy.Pattern = `\(\?<([A-Za-z_]\w*)>`
 )
 
-// toRE2 turns a regular expression of JavaScript into one of RE2. ok is false for what RE2 does not have, such as lookahead.
+// toRE2 converts a JavaScript regular expression to RE2. ok is false for features that RE2 lacks, such as
+// lookahead.
 func toRE2(in string) (out, note string, ok bool) {
 	out = convertEscapes(in)
 	out = jsGroup.Regexp().ReplaceAllString(out, "(?P<$1>")
@@ -32,7 +33,7 @@ func toRE2(in string) (out, note string, ok bool) {
 
 const templateAction lazy.Pattern = `\{\{.*?\}\}`
 
-// convertEscapes writes what JavaScript writes differently.
+// convertEscapes converts escapes that RE2 writes differently.
 func convertEscapes(in string) string {
 	in = unicodeEscape.Regexp().ReplaceAllStringFunc(in, func(m string) string {
 		p := unicodeEscape.Regexp().FindStringSubmatch(m)

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// Write writes the suite, its files and the report into a folder, which must be empty or not there yet.
+// Write writes the suite, its files and the report into a folder, which must be empty or new.
 func (im *Import) Write(dir string) error {
 	if err := Free(dir); err != nil {
 		return err
@@ -27,10 +27,10 @@ func (im *Import) Write(dir string) error {
 	return im.WriteReport(dir)
 }
 
-// WriteReport writes the report alone, again when the suite was checked in between.
+// WriteReport writes only the report, for when Unvalidated has added problems.
 func (im *Import) WriteReport(dir string) error { return write(dir, ReportFile, im.report()) }
 
-// Free reports whether a folder can take an import: it is empty, or not there. The error says what is in the way.
+// Free returns an error if a folder has anything in it that an import would mix with.
 func Free(dir string) error {
 	found, err := os.ReadDir(dir)
 	switch {
@@ -63,7 +63,7 @@ func write(dir, name string, data []byte) error {
 	return nil
 }
 
-// report is the report: a summary, what needs a hand, and a line for each key.
+// report returns the report: a summary, what needs manual work, and a line for each key.
 func (im *Import) report() []byte {
 	slices.SortStableFunc(im.notes.lines, func(a, b line) int { return strings.Compare(a.file, b.file) })
 	var b strings.Builder
@@ -89,7 +89,7 @@ func (im *Import) report() []byte {
 	return []byte(b.String())
 }
 
-// section lists the keys of one status. Of keys below each other with the same note only the first is there.
+// section lists the keys of one status. A key is omitted if a key around it has the same note.
 func (im *Import) section(b *strings.Builder, title string, s status) {
 	var last line
 	for _, n := range im.notes.lines {

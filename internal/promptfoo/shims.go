@@ -9,7 +9,7 @@ import (
 //go:embed shims
 var shimFiles embed.FS
 
-// Shims by the names of their files.
+// File names of the shims.
 const (
 	shimAssertJS   = "assert.mjs"
 	shimAssertPy   = "assert.py"
@@ -18,12 +18,12 @@ const (
 	shimExec       = "exec.py"
 )
 
-// shims are the shims that a suite uses. They run the author's code unchanged.
+// shims are the shims of a suite. They run the author's code unchanged.
 type shims struct{ used []string }
 
 func newShims() *shims { return &shims{} }
 
-// use is the path of a shim in the suite's folder.
+// use returns the path of a shim in the suite's folder.
 func (s *shims) use(name string) string {
 	if !slices.Contains(s.used, name) {
 		s.used = append(s.used, name)
@@ -42,7 +42,7 @@ func (s *shims) addTo(files map[string][]byte) error {
 	return nil
 }
 
-// programs are what the shims need.
+// programs lists the programs that the shims need.
 func (s *shims) programs() (out []string) {
 	for _, name := range s.used {
 		program := python

@@ -21,13 +21,13 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// maxFile bounds each file that is read, and maxMatches what a glob may match.
+// maxFile bounds each file, and maxMatches the files that a glob matches.
 const (
 	maxFile    = yamlnode.MaxFileBytes
 	maxMatches = 10_000
 )
 
-// source is the configuration with the folder below which files are read.
+// source is the configuration and the folder with all files that may be read.
 type source struct {
 	config   []byte
 	root     *os.Root
@@ -68,12 +68,11 @@ func open(name string, problems *Problems) (*source, error) {
 	return &source{config: data, root: root, files: regular.FS(root), problems: problems}, nil
 }
 
-func (s *source) close() { _ = s.root.Close() } // it was only read
+func (s *source) close() { _ = s.root.Close() } // only read
 
-// scriptEndings are those of files that only a program can read.
+// scriptEndings are extensions of files that only a program can read.
 var scriptEndings = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"}
 
-// parse reads YAML or JSON.
 func (s *source) parse(name string, data []byte) (yamlnode.Node, bool) {
 	if s.problems.Sources == nil {
 		s.problems.Sources = map[string][]byte{}
@@ -82,7 +81,7 @@ func (s *source) parse(name string, data []byte) (yamlnode.Node, bool) {
 	return yamlnode.Parse(name, plainJSON(data), &s.problems.Diags)
 }
 
-// parseLine reads a line of JSON. Its problems are at that line of the file.
+// parseLine parses a line of JSON, and moves its problems to that line.
 func (s *source) parseLine(name string, line int, file, text []byte) (yamlnode.Node, bool) {
 	var found diag.List
 	node, ok := yamlnode.Parse(name, plainJSON(text), &found)
@@ -96,8 +95,8 @@ func (s *source) parseLine(name string, line int, file, text []byte) (yamlnode.N
 	return node.WithDiags(&s.problems.Diags), ok
 }
 
-// plainJSON writes JSON so that it is YAML too, which takes neither tabs between values nor characters in two
-// escapes. The lines stay.
+// plainJSON rewrites JSON that is not YAML: YAML allows neither tabs between values nor surrogate pairs of
+// escapes. Lines stay the same.
 func plainJSON(data []byte) []byte {
 	if !json.Valid(data) {
 		return data
@@ -117,7 +116,7 @@ func plainJSON(data []byte) []byte {
 
 const surrogates lazy.Pattern = `\\\\|\\u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?`
 
-// clean is a reference as a path below the folder.
+// clean returns a reference as a path below the folder.
 func clean(ref string) (string, error) {
 	name := path.Clean(strings.ReplaceAll(strings.TrimPrefix(ref, "file://"), `\`, "/"))
 	if path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -148,7 +147,7 @@ func (s *source) read(ref string) (name string, data []byte, err error) {
 	return name, data, nil
 }
 
-// match lists the files that a reference names: itself, or what its pattern matches, sorted.
+// match lists the files of a reference, which may be a glob, sorted.
 func (s *source) match(ref string) ([]string, error) {
 	name, err := clean(ref)
 	if err == nil && name == "." {
@@ -181,7 +180,7 @@ func (s *source) glob(pattern string) (found []string, err error) {
 	err = fs.WalkDir(s.files, from, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil //nolint:nilerr // what cannot be read does not match
+			return nil //nolint:nilerr // unreadable files do not match
 		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
 			return fs.SkipDir
 		case d.Type().IsRegular() && matches.MatchString(name):
@@ -210,7 +209,7 @@ func globPattern(pattern string) (*regexp.Regexp, error) {
 	return out, nil
 }
 
-// jsText is a scalar as JavaScript prints it: 1.0 is 1.
+// jsText returns a scalar as JavaScript prints it: 1.0 is 1.
 func jsText(n yamlnode.Node) string {
 	written := n.Written()
 	if !n.IsNumber() {
@@ -225,7 +224,7 @@ func jsText(n yamlnode.Node) string {
 		return strings.TrimSuffix(strings.Trim(written, "+.iInNfF"), ".") + "Infinity"
 	case err != nil:
 		return written
-	case v == 0: // which may be -0
+	case v == 0: // also -0
 		return "0"
 	}
 	if v >= 1e21 || v <= -1e21 || v != 0 && v < 1e-6 && v > -1e-6 {

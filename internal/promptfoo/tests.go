@@ -10,13 +10,13 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// testCase is a test as a case.
+// testCase is a test as a case of the suite.
 type testCase struct {
 	block    *mapping
 	comments []string
 }
 
-// defaults are what `defaultTest` says.
+// defaults has the content of `defaultTest`.
 type defaults struct {
 	vars      mapping
 	scorers   list
@@ -26,15 +26,15 @@ type defaults struct {
 	prefix    string
 	suffix    string
 	changes   []change // transforms of every answer
-	judge     string   // the name of the judge that grades
+	judge     string   // name of the judge that grades
 	prompt    src      // of judges
 	at        src
 }
 
-// testKeys are keys of a test that promptfoo knows and nothing reads.
+// testKeys are keys of tests that promptfoo knows and no reader handles.
 var testKeys = []string{"providerOutput", "assertScoringFunction", "provider", "providers", "prompts"}
 
-// readDefaults reads defaultTest, which may be a file.
+// readDefaults reads defaultTest, which may name a file.
 func (c *converter) readDefaults(s src) {
 	if s.IsZero() || s.IsNull() {
 		s.ok("empty")
@@ -72,7 +72,6 @@ func (c *converter) readDefaults(s src) {
 	in.ok("as `defaults`")
 }
 
-// defaultOptions reads the options of defaultTest.
 func (c *converter) defaultOptions(s src) {
 	o := c.testOptions(s)
 	c.defaults.changes, c.defaults.judge, c.defaults.prefix, c.defaults.suffix = o.changes, o.judge, o.prefix, o.suffix
@@ -82,7 +81,7 @@ func (c *converter) defaultOptions(s src) {
 	}
 }
 
-// share is a number from 0 to 1.
+// share reads a number from 0 to 1.
 func (c *converter) share(s src, what string) any {
 	n, ok := number(s)
 	if !ok || n < 0 || n > 1 {
@@ -115,7 +114,6 @@ func (c *converter) tests(s src) {
 	}
 }
 
-// testFiles reads tests from files.
 func (c *converter) testFiles(s src, ref string) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(ref, "file://"), ":")
 	why := ""
@@ -158,7 +156,8 @@ func (c *converter) testFile(s src, name string) {
 	}
 }
 
-// test makes cases of one test: one for each combination of the values of its variables. With holds variables from outside of it.
+// test makes a case for each combination of the values of its variables. with has variables from around the
+// test.
 func (c *converter) test(s src, with *mapping) {
 	o := c.testOptions(c.resolved(s.get("options")))
 	m := &mapping{}
@@ -198,7 +197,6 @@ func (c *converter) test(s src, with *mapping) {
 	c.cases = append(c.cases, t)
 }
 
-// testScorers reads the assertions of a test.
 func (c *converter) testScorers(t *testCase, s src, o options) {
 	scorers := &list{}
 	sc := &scope{changes: o.changes, judge: cmp.Or(o.judge, c.defaults.judge), prompt: o.prompt, names: map[string]bool{}}
@@ -222,15 +220,15 @@ func (c *converter) testScorers(t *testCase, s src, o options) {
 	}
 }
 
-// anyAnswer is what a test without assertions says: any answer passes.
+// anyAnswer makes a test without assertions pass for any answer.
 func anyAnswer(to *list) {
 	to.add(one("expr", "true"), "no assertion: any answer passes, as in promptfoo")
 }
 
-// nextTitle names a test that has no description.
+// nextTitle names a test without a description.
 func (c *converter) nextTitle() string { return fmt.Sprintf("test %d", len(c.cases)+1) }
 
-// caseName is a line that no other case has. Nothing in it is a template.
+// caseName returns an unused name on one line, without templates.
 func (c *converter) caseName(text string) string {
 	base := strings.TrimSpace(cut(strings.Join(strings.Fields(diag.CleanLine(text)), " "), 150))
 	name := numbered(cmp.Or(base, "test"), " ", func(n string) bool { return c.taken[n] })
@@ -259,7 +257,6 @@ func (c *converter) testArms(t *testCase, s src) {
 	t.block.set("arms", texts(arms...))
 }
 
-// targetsOf are the targets for the providers of a test.
 func (c *converter) targetsOf(t *testCase, providers []src) (targets []string) {
 	for _, p := range providers {
 		id := cmp.Or(p.text(), p.get("id").text())
@@ -281,7 +278,7 @@ func orStar(in []string) []string {
 	return in
 }
 
-// targetOf is the target of a provider that the source names by its id or label; a `*` stands for anything.
+// targetOf returns the target for a provider's id or label, in which `*` matches anything.
 func (c *converter) targetOf(id string) string {
 	for _, t := range c.targets {
 		if slices.ContainsFunc(t.names, func(n string) bool { return n != "" && (n == id || matches(id, n)) }) {
@@ -305,7 +302,6 @@ func (c *converter) promptNames(s src) (out []string) {
 	return out
 }
 
-// tags makes tags of metadata.
 func (c *converter) tags(s src) *list {
 	if !s.IsMapping() {
 		return nil
@@ -328,7 +324,7 @@ func (c *converter) tags(s src) *list {
 	return out
 }
 
-// oneTest is what promptfoo runs when the configuration has no tests.
+// oneTest makes the single test that promptfoo runs for a configuration without tests.
 func (c *converter) oneTest() {
 	scorers := &list{}
 	if c.defaults.scorers.empty() {
@@ -342,7 +338,7 @@ func (c *converter) oneTest() {
 	c.columns = append(c.columns, map[string]bool{})
 }
 
-// scenarios are tests for each of several sets of variables.
+// scenarios makes tests for each of several sets of variables.
 func (c *converter) scenarios(s src) {
 	s.listed("as `cases`")
 	for _, item := range s.items() {
@@ -359,7 +355,7 @@ func (c *converter) scenarios(s src) {
 		item.get("description").differs("not kept")
 		for _, data := range c.opened(item.get("config")) {
 			with, _ := c.variables(data.get("vars"), nil, true)
-			c.columns = c.columns[:len(c.columns)-1] // it is no case
+			c.columns = c.columns[:len(c.columns)-1] // a scenario is not a case
 			for _, test := range c.opened(item.get("tests")) {
 				c.test(test, with)
 			}
@@ -372,7 +368,7 @@ func (c *converter) scenarios(s src) {
 	}
 }
 
-// opened are the items of a list, those of files that it names included.
+// opened returns the items of a list. It replaces names of files by the items in these files.
 func (c *converter) opened(s src) (out []src) {
 	for _, item := range s.items() {
 		if !item.IsScalar() {
@@ -390,7 +386,6 @@ func (c *converter) opened(s src) (out []src) {
 	return out
 }
 
-// addCases writes defaults and cases.
 func (c *converter) addCases(out *mapping) {
 	d := &mapping{}
 	if c.defaults.repeats > 1 {

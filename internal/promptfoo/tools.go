@@ -2,7 +2,7 @@ package promptfoo
 
 import "strings"
 
-// tools reads the tools of a model, in the form of any vendor.
+// tools reads the tools of a model, in the syntax of any vendor.
 func (c *converter) tools(s src) any {
 	in := s
 	if strings.HasPrefix(s.text(), "file://") {

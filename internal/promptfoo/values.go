@@ -6,10 +6,10 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// plainValue is a value of the source as it is, without templates.
+// plainValue copies a value without templates.
 func plainValue(s src) any { return valueOf(s, func(_ src, text string) any { return text }) }
 
-// valueOf copies a value; texts go through a function.
+// valueOf copies a value, and passes its texts through a function.
 func valueOf(s src, text func(at src, text string) any) any {
 	switch {
 	case s.IsMapping():
@@ -34,12 +34,12 @@ func valueOf(s src, text func(at src, text string) any) any {
 	return text(s, s.Written())
 }
 
-// escapedValue is a value in which nothing is a template of evalrun, for places where evalrun takes templates and promptfoo none.
+// escapedValue escapes texts, for places where evalrun reads templates and promptfoo does not.
 func escapedValue(s src) any {
 	return valueOf(s, func(_ src, text string) any { return escapeText(text) })
 }
 
-// rendered is a value whose texts are templates of promptfoo.
+// rendered translates the templates in a value.
 func (c *converter) rendered(s src, d dialect) (any, bool) {
 	fine := true
 	out := valueOf(s, func(at src, text string) any {
@@ -50,5 +50,5 @@ func (c *converter) rendered(s src, d dialect) (any, bool) {
 	return out, fine
 }
 
-// envExpression is a value that is nothing but a variable of the environment.
+// envExpression matches a value that is only an environment variable.
 const envExpression lazy.Pattern = `^\s*\{\{\s*env\.(\w+)\s*\}\}\s*$`

@@ -12,8 +12,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// variables reads the variables of a test. Lists of texts go to matrix, since promptfoo makes a test of each
-// combination of them, unless whole says that it does not.
+// variables reads the variables of a test. Lists of texts go to matrix, because promptfoo makes a test of
+// each combination. If whole is set, promptfoo does not, and lists are values.
 func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *mapping) {
 	vars, matrix = &mapping{}, &mapping{}
 	has := map[string]bool{}
@@ -45,7 +45,7 @@ func (c *converter) variables(s src, with *mapping, whole bool) (vars, matrix *m
 	return vars, matrix
 }
 
-// variableFiles reads variables from files that `vars` names.
+// variableFiles reads variables from the files in `vars`.
 func (c *converter) variableFiles(s src, vars *mapping, has map[string]bool) {
 	for _, item := range s.items() {
 		files, err := c.source.match(item.text())
@@ -69,7 +69,7 @@ func (c *converter) variableFiles(s src, vars *mapping, has map[string]bool) {
 	}
 }
 
-// several are the values of a variable that each make a test; nil when it is one value.
+// several returns the values of a variable that each make a test; nil for a single value.
 func (c *converter) several(s src) *list {
 	if text := s.text(); strings.HasPrefix(text, "file://") && strings.ContainsAny(text, "*?{") {
 		files, err := c.source.match(text)
@@ -99,7 +99,8 @@ func (c *converter) several(s src) *list {
 	return out
 }
 
-// variable is the value of a variable: data, never a template. What promptfoo would render in it is rendered now.
+// variable returns the value of a variable, which is never a template in evalrun. It renders now what
+// promptfoo would render.
 func (c *converter) variable(s src, known map[string]string) (any, bool) {
 	text := s.text()
 	c.kindOf(s)
@@ -122,7 +123,7 @@ func (c *converter) variable(s src, known map[string]string) (any, bool) {
 	return plainValue(s), true
 }
 
-// kindOf takes down whether a variable is a number or a boolean, which suites keep as texts.
+// kindOf records variables that are numbers or booleans, because suites keep them as texts.
 func (c *converter) kindOf(s src) {
 	name := s.path[strings.LastIndex(s.path, ".")+1:]
 	if s.IsNumber() || s.IsBool() {
@@ -132,7 +133,7 @@ func (c *converter) kindOf(s src) {
 	c.texts[name] = true
 }
 
-// typedIn lists the variables of a test that are numbers or booleans, those of the defaults included.
+// typedIn lists the variables of a test and of the defaults that are numbers or booleans.
 func typedIn(own, defaults src) (out []string) {
 	for _, in := range []src{own, defaults} {
 		for _, e := range in.entries() {
@@ -144,7 +145,7 @@ func typedIn(own, defaults src) (out []string) {
 	return out
 }
 
-// typedFile lists variables that are never texts, so that shims give their types back to the author's code.
+// typedFile lists variables that are never texts. Shims restore their types for the author's code.
 func (c *converter) typedFile() {
 	names := []string{}
 	for _, name := range slices.Sorted(maps.Keys(c.typed)) {
@@ -175,13 +176,13 @@ func (c *converter) nested(s src, text string, known map[string]string) string {
 		s.differs("other variables are filled in: what a variable holds is data here, and never a template")
 	case simple.Regexp().ReplaceAllString(text, "") == text || strings.Contains(text, "{%") || strings.Contains(text, "|"):
 		s.differs("what a variable holds is data here, and never a template: the braces stay")
-	default: // promptfoo leaves a value alone that names a missing variable
+	default: // promptfoo leaves a value with a missing variable unchanged
 		s.differs("the braces stay, as promptfoo leaves them when it knows no such variable")
 	}
 	return out
 }
 
-// scalars are the variables that are texts or numbers.
+// scalars returns the variables that are texts or numbers.
 func scalars(s src) map[string]string {
 	out := map[string]string{}
 	for _, e := range s.entries() {
@@ -192,7 +193,7 @@ func scalars(s src) map[string]string {
 	return out
 }
 
-// fileValue is what a file holds, as promptfoo gives it to templates.
+// fileValue returns the content of a file, as promptfoo passes it to templates.
 func (c *converter) fileValue(s src, ref string) (any, bool) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(ref, "file://"), ":")
 	if language(name) != "" {
@@ -227,7 +228,7 @@ func compactJSON(s src) string {
 	return string(out)
 }
 
-// options are those of a test, or of defaultTest.
+// options are the options of a test or of defaultTest.
 type options struct {
 	changes []change
 	judge   string
@@ -239,7 +240,6 @@ type options struct {
 	alone   bool // the assertions of defaultTest do not apply
 }
 
-// testOptions reads `options`.
 func (c *converter) testOptions(s src) (o options) {
 	if !s.IsMapping() {
 		return o
@@ -283,7 +283,7 @@ var optionTODO = map[string]string{
 	"storeOutputAs": "a test cannot use the answer of another; write a live chat (`live: true`)",
 }
 
-// affix reads a prefix or a suffix of prompts. Only defaultTest has a place for it.
+// affix reads a prefix or a suffix of prompts, which only defaultTest may have.
 func (c *converter) affix(s src, to *string) {
 	if s.IsZero() {
 		return

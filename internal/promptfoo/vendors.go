@@ -15,17 +15,17 @@ const (
 	protoGenerative = "generative"
 )
 
-// vendor is where the models of a provider's prefix are.
+// vendor says where the models of a provider's prefix are.
 type vendor struct {
 	protocol string
 	baseURL  string
 	keyEnv   string
-	kinds    []string // words between the prefix and the model that mean an ordinary model
+	kinds    []string // words between prefix and model that mean an ordinary model
 	defaults bool     // promptfoo sends temperature 0 and at most 1024 tokens by default
 	note     string
 }
 
-// vendors are known by the prefixes of providers.
+// vendors has the vendors by provider prefix.
 var vendors = map[string]vendor{
 	"openai": {
 		protocol: protoOpenAI,
@@ -108,14 +108,14 @@ var vendors = map[string]vendor{
 	},
 }
 
-// notModels are words after a prefix of a vendor that mean something else than a chat with a model.
+// notModels are words after a vendor's prefix that mean something other than a chat model.
 var notModels = []string{
 	"completion", "embedding", "embeddings", "image", "realtime", "assistant", "moderation", "transcription", "speech", "tts", "video",
 	"agents", "chatkit", "codex-sdk", "codex-app-server", "claude-agent-sdk", "claude-code", "foundry-agent", "text-classification",
 	"token-classification", "feature-extraction", "sentence-similarity", "live", "rerank", "fim",
 }
 
-// agents are providers that are programs with a model inside.
+// agents matches providers that are programs with a model inside.
 const agents lazy.Pattern = `^(anthropic:claude-(agent-sdk|code)|openai:(codex-sdk|codex-app-server|agents|chatkit|assistant)|` +
 	`opencode|openinterpreter|openclaw|a2a|mcp|n8n|slack|bedrock-agent|` +
 	`promptfoo:(simulated-user|manual-input|browser)|browser|ws:|wss:|websocket|sequence|` +
@@ -126,10 +126,10 @@ type place struct {
 	vendor
 	name  string // of the service
 	model string
-	why   string // why there is no such service, "" when there is
+	why   string // why there is no such service, "" if there is
 }
 
-// placeOf finds the model that an id such as openai:chat:gpt-4o names.
+// placeOf parses an id such as openai:chat:gpt-4o.
 func placeOf(id string) place {
 	prefix, rest, _ := strings.Cut(id, ":")
 	if prefix == "hf" {
@@ -162,13 +162,13 @@ func serviceName(prefix string) string {
 	return strings.ToLower(plainName(prefix, "service", func(string) bool { return false }))
 }
 
-// reasoning are models for which promptfoo sends neither a temperature nor a limit of its own.
+// reasoning matches models to which promptfoo sends neither temperature nor a limit by default.
 const reasoning lazy.Pattern = `(^|/)(gpt-5|o1|o3|o4)`
 
-// noSampling are models that refuse sampling parameters.
+// noSampling matches models that refuse sampling parameters.
 const noSampling lazy.Pattern = `claude-(opus-(4-[7-9]|[5-9])|sonnet-[5-9]|haiku-[5-9]|fable|mythos)`
 
-// defaultModels are those of promptfoo where an id names none.
+// defaultModels are promptfoo's models for an id without one.
 var defaultModels = map[string]string{
 	"openai": "gpt-4.1-2025-04-14", "anthropic": "claude-sonnet-4-5-20250929", "google": "gemini-2.5-flash",
 	"mistral": "mistral-large-latest", "openrouter": "openrouter/auto",

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Anthropic is Anthropic's messages.
+// Anthropic returns the protocol of Anthropic's Messages API.
 func Anthropic() Protocol { return anthropic() }
 
 var anthropic = sync.OnceValue(func() Protocol {
@@ -29,10 +29,10 @@ var anthropic = sync.OnceValue(func() Protocol {
 	}
 })
 
-// Limits of thinking in tokens.
+// The protocol requires a limit for answers, and a minimum for thinking, in tokens.
 const (
 	minThinking     = 1024
-	defaultMaxToken = 4096 // of an answer, where the suite sets none: the protocol wants one
+	defaultMaxToken = 4096 // for a suite that sets no limit
 )
 
 func checkAnthropic(c *checking) {
@@ -55,7 +55,7 @@ func checkAnthropic(c *checking) {
 	})
 }
 
-// thinkingByBudget checks settings of thoughts where a protocol has a number of tokens for them.
+// thinkingByBudget checks thinking settings for a protocol that takes a number of tokens.
 func (c *checking) thinkingByBudget() {
 	t := c.config.thinking
 	if t == nil {
@@ -93,7 +93,7 @@ func writeAnthropic(m *members, r *eval.Request, _ Options) {
 	}
 }
 
-// CountBody is what counting the tokens of a request sends to the protocol anthropic.
+// CountBody returns the body of Anthropic's request to count tokens.
 func CountBody(r *eval.Request) []byte {
 	m := newMembers(r)
 	m.extra = nil
@@ -102,7 +102,7 @@ func CountBody(r *eval.Request) []byte {
 	return m.body()
 }
 
-// promptAnthropic writes what counts as prompt.
+// promptAnthropic writes the members that count as prompt.
 func promptAnthropic(m *members, r *eval.Request) {
 	if r.System != "" {
 		m.add("system", quote(r.System))
@@ -114,7 +114,7 @@ func promptAnthropic(m *members, r *eval.Request) {
 	m.add("output_config", outputAnthropic(&m.config))
 }
 
-// outputAnthropic is the form of an answer, and how much work goes into it.
+// outputAnthropic writes the schema for the answer and the effort.
 func outputAnthropic(s *settings) json.RawMessage {
 	var fields []field
 	if s.schema != nil {
@@ -158,7 +158,7 @@ func toolsAnthropic(tools []tool.Declaration) json.RawMessage {
 	return list(out)
 }
 
-// named are the name and the description of a function.
+// named writes the name and the description of a function.
 func named(t *tool.Declaration) []field {
 	out := []field{{"name", quote(t.Name)}}
 	if t.Description != "" {
@@ -193,7 +193,7 @@ func messagesAnthropic(r *eval.Request) []json.RawMessage {
 	return out
 }
 
-// blocksAnthropic are the blocks of a turn. The protocol refuses blocks of empty text, such as a variable may leave.
+// blocksAnthropic omits empty texts, which the protocol refuses. A template may produce one.
 func blocksAnthropic(c *eval.Content) []json.RawMessage {
 	var out []json.RawMessage
 	for i := range c.Parts {

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// checking is the search for what a protocol cannot express.
+// checking collects what a protocol cannot express.
 type checking struct {
 	protocol string
 	request  *eval.Request
@@ -20,14 +20,14 @@ func (c *checking) refuse(key, fix, format string, args ...any) {
 	c.found = append(c.found, Inexpressible{Key: key, Why: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// lacks refuses a key of the generation config for which the protocol has no field.
+// lacks refuses a key of generationConfig that the protocol has no field for.
 func (c *checking) lacks(given bool, key, fix string) {
 	if given {
 		c.refuse("generationConfig."+key, fix, "the protocol %s has no field for `%s`", c.protocol, key)
 	}
 }
 
-// common checks what no other protocol than the service's own can express.
+// common refuses what only the service's own protocol can express.
 func (c *checking) common() {
 	if len(c.request.SafetySettings) > 0 {
 		c.refuse("safetySettings", "remove them", "the protocol %s has no safety settings", c.protocol)
@@ -45,7 +45,7 @@ func (c *checking) common() {
 	}
 }
 
-// format checks what the answer is to be; the protocol may have no way to want JSON without a schema.
+// format checks the format of the answer. anyJSON says that the protocol allows JSON without a schema.
 func (c *checking) format(anyJSON bool) {
 	switch mime := c.config.mimeType; {
 	case mime == "", mime == "text/plain" && c.config.schema == nil:
@@ -62,14 +62,14 @@ func (c *checking) format(anyJSON bool) {
 	}
 }
 
-// oneCandidate refuses several answers to a call.
+// oneCandidate refuses more than one candidate per call.
 func (c *checking) oneCandidate() {
 	if n := c.config.candidates; n != nil && *n != 1 {
 		c.refuse("generationConfig.candidateCount", "use `repeats`", "the protocol %s gives one answer to a call", c.protocol)
 	}
 }
 
-// thinkingByLevel checks settings of thoughts where a protocol has words for how much to think.
+// thinkingByLevel checks thinking settings for a protocol that takes a level.
 func (c *checking) thinkingByLevel(shows bool) {
 	t := c.config.thinking
 	if t == nil {
@@ -79,14 +79,13 @@ func (c *checking) thinkingByLevel(shows bool) {
 	c.lacks(t.Include != nil && !shows, "thinkingConfig.includeThoughts", "remove it")
 }
 
-// files are the types of files that a protocol takes in a turn of the user.
+// files says which types of files a protocol accepts in a user turn.
 type files struct {
 	images func(mime string) bool
 	data   func(mime string) bool
-	types  string // in words
+	types  string // for messages
 }
 
-// parts checks the parts of all turns.
 func (c *checking) parts(takes files) {
 	for i := range c.request.Contents {
 		turn := &c.request.Contents[i]

@@ -11,8 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// members are those of a request that is being written. What the suite adds at the top level replaces a member of the
-// same name, and null removes it.
+// members writes the members of a request. `extra` of the suite replaces members of the same name, and null
+// in it removes them.
 type members struct {
 	out    wirejson.OpenObject
 	config settings
@@ -24,7 +24,7 @@ func newMembers(r *eval.Request) *members {
 	return &members{out: append(out, '{'), config: read(r.GenerationConfig), extra: r.Extra}
 }
 
-// add writes a member, if it has a value and is not replaced.
+// add writes a member, unless it has no value or is replaced.
 func (m *members) add(name string, value json.RawMessage) {
 	if _, replaced := m.extra[name]; replaced || value == nil {
 		return
@@ -32,7 +32,7 @@ func (m *members) add(name string, value json.RawMessage) {
 	m.out = append(m.out.Member(name), value...)
 }
 
-// sampling writes the settings that all protocols call by the same names.
+// sampling writes the settings that have the same names in all protocols.
 func (m *members) sampling() {
 	m.add("temperature", optional(m.config.Temperature))
 	m.add("top_p", optional(m.config.TopP))
@@ -47,7 +47,7 @@ func (m *members) body() []byte {
 	return append(m.out, '}')
 }
 
-// optional is a value as JSON, nil where there is none.
+// optional encodes a value; nil stays nil.
 func optional[T any](v *T) json.RawMessage {
 	if v == nil {
 		return nil
@@ -55,7 +55,7 @@ func optional[T any](v *T) json.RawMessage {
 	return encode(*v)
 }
 
-// encode is for values that always encode.
+// encode panics on an error: its values always encode.
 func encode(v any) json.RawMessage {
 	data, err := wirejson.Append(nil, v)
 	if err != nil {
@@ -66,7 +66,6 @@ func encode(v any) json.RawMessage {
 
 func quote(text string) json.RawMessage { return wirejson.AppendString(nil, text) }
 
-// list is a JSON list of values.
 func list(values []json.RawMessage) json.RawMessage {
 	out := []byte{'['}
 	for i, v := range values {
@@ -78,13 +77,12 @@ func list(values []json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// field is a member of an object.
 type field struct {
 	name  string
-	value json.RawMessage // nil: the member is left out
+	value json.RawMessage // nil omits the member
 }
 
-// object is a JSON object of fields in their order.
+// object writes fields in the given order.
 func object(fields ...field) json.RawMessage {
 	out := wirejson.OpenObject("{")
 	for _, f := range fields {
@@ -95,24 +93,23 @@ func object(fields ...field) json.RawMessage {
 	return json.RawMessage(append(out, '}'))
 }
 
-// typed is an object with its type first.
+// typed writes an object whose first member is its type.
 func typed(kind string, fields ...field) json.RawMessage {
 	return object(append([]field{{"type", quote(kind)}}, fields...)...)
 }
 
-// dataURL is a file as an address that holds it.
 func dataURL(file *eval.Image) json.RawMessage {
 	out := quote("data:" + file.MIMEType + ";base64,")
 	out = out[:len(out)-1]
 	return append(base64.StdEncoding.AppendEncode(out, file.Data), '"')
 }
 
-// inBase64 is the bytes of a file.
+// inBase64 writes the content of a file.
 func inBase64(file *eval.Image) json.RawMessage {
 	return append(base64.StdEncoding.AppendEncode([]byte{'"'}, file.Data), '"')
 }
 
-// fileName is the name of a file without its folders.
+// fileName removes the folders, which the service need not learn.
 func fileName(file *eval.Image) json.RawMessage {
 	name := file.Path[strings.LastIndexByte(file.Path, '/')+1:]
 	if name == "" {
@@ -121,7 +118,7 @@ func fileName(file *eval.Image) json.RawMessage {
 	return quote(name)
 }
 
-// text joins the parts of a turn that is nothing but text; false where there is another part.
+// text joins the parts of a turn. It returns false if a part is not text.
 func text(c *eval.Content) (string, bool) {
 	var out strings.Builder
 	for i := range c.Parts {
@@ -138,7 +135,7 @@ func isText(p *eval.Part) bool {
 	return p.Image == nil && p.Data == nil && p.Raw == nil && p.Result == nil
 }
 
-// role is who speaks in a turn, in the words of these protocols.
+// role returns the role of a turn, as these protocols name it.
 func role(c *eval.Content) json.RawMessage {
 	if c.Role == eval.RoleModel {
 		return quote("assistant")
@@ -146,7 +143,7 @@ func role(c *eval.Content) json.RawMessage {
 	return quote("user")
 }
 
-// typeOf is the member `type` of a raw part.
+// typeOf returns the `type` of a raw part.
 func typeOf(raw json.RawMessage) string {
 	var p struct {
 		Type string `json:"type"`

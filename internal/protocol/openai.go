@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// OpenAI is chat completions, which many servers speak.
+// OpenAI returns the protocol of chat completions, which many servers speak.
 func OpenAI() Protocol { return openai() }
 
 var openai = sync.OnceValue(func() Protocol {
@@ -30,7 +30,7 @@ var openai = sync.OnceValue(func() Protocol {
 			"audio", "logit_bias", "logprobs", "metadata", "modalities", "parallel_tool_calls", "prediction", "prompt_cache_key",
 			"prompt_cache_retention", "reasoning_effort", "response_format", "safety_identifier", "service_tier", "store",
 			"stream_options", "top_logprobs", "user", "verbosity", "web_search_options",
-			// of servers that speak the protocol
+			// extensions of other servers
 			"chat_template_kwargs", "enable_thinking", "guided_json", "include_reasoning", "keep_alive", "min_p", "models",
 			"plugins", "provider", "reasoning", "reasoning_format", "repetition_penalty", "route", "safe_prompt", "thinking",
 			"top_a", "top_k", "transforms",
@@ -52,7 +52,7 @@ func checkOpenAI(c *checking) {
 
 const pdf = "application/pdf"
 
-// audioFormat is the protocol's word for a type of audio, "" for one that it has no word for.
+// audioFormat returns the protocol's name of an audio type, "" if it has none.
 func audioFormat(mime string) string {
 	switch mime {
 	case "audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave":
@@ -91,7 +91,7 @@ func writeOpenAI(m *members, r *eval.Request, o Options) {
 	}
 }
 
-// choice is the choice of a function in the words of OpenAI; named writes one function.
+// choice writes a tool choice in OpenAI's form. named writes the choice of one function.
 func choice(c *tool.Choice, named func(name string) json.RawMessage) json.RawMessage {
 	switch {
 	case c == nil:
@@ -112,8 +112,8 @@ func formatOpenAI(s *settings) json.RawMessage {
 	return nil
 }
 
-// schemaFields are those of a schema for the answer. A schema that leaves nothing open is one that the vendor can hold
-// the model to.
+// schemaFields writes the schema for an answer. The vendor can only enforce a closed schema, so only those
+// are strict.
 func schemaFields(s *settings) []field {
 	out := []field{{"name", quote("response")}, {"schema", s.schema}}
 	if closed(s.schema) {
@@ -144,8 +144,8 @@ func messagesOpenAI(r *eval.Request) []json.RawMessage {
 	return out
 }
 
-// turnOpenAI is a turn as messages: each result of a call is one of its own, and the model's own message goes back as
-// it came.
+// turnOpenAI writes a turn as messages. Each result of a call is a message of its own. Recorded messages of
+// the model are sent back unchanged.
 func turnOpenAI(c *eval.Content) []json.RawMessage {
 	if joined, ok := text(c); ok {
 		return []json.RawMessage{object(field{"role", role(c)}, field{"content", quote(joined)})}
@@ -168,7 +168,7 @@ func turnOpenAI(c *eval.Content) []json.RawMessage {
 	return out
 }
 
-// isMessage reports whether a raw part is a whole message.
+// isMessage reports whether a raw part is a complete message.
 func isMessage(raw json.RawMessage) bool {
 	var m struct {
 		Role string `json:"role"`
@@ -176,7 +176,7 @@ func isMessage(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &m) == nil && m.Role != ""
 }
 
-// resultOpenAI is the result of a call. Servers that give calls no ids know them by their names.
+// resultOpenAI writes the result of a call. Servers that give calls no ids match results by name.
 func resultOpenAI(r *tool.Result) json.RawMessage {
 	fields := []field{{"role", quote("tool")}, {"tool_call_id", quote(r.ID)}}
 	if r.ID == "" {
@@ -185,7 +185,7 @@ func resultOpenAI(r *tool.Result) json.RawMessage {
 	return object(append(fields, field{"content", resultText(r)})...)
 }
 
-// resultText is a result as text. One of a call that failed says so.
+// resultText returns a result as text. For a failed call it is a JSON object with the error.
 func resultText(r *tool.Result) json.RawMessage {
 	if r.Failed {
 		return quote(string(r.Response()))
@@ -209,7 +209,7 @@ func partOpenAI(p *eval.Part) json.RawMessage {
 	return typed("text", field{"text", quote(p.Text)})
 }
 
-// EmbedBody is what a call for vectors sends to the protocol openai.
+// EmbedBody returns the body of a request for embeddings.
 func EmbedBody(call *eval.EmbedCall) []byte {
 	return object(field{"model", quote(call.Model)}, field{"input", encode(call.Texts)},
 		field{"encoding_format", quote("float")})

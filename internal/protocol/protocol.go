@@ -1,5 +1,5 @@
-// Package protocol is the requests of the protocols that other vendors speak: how they are written, and what they
-// cannot express. The service's own protocol is in package payload.
+// Package protocol writes requests in the protocols of other vendors, and finds what these cannot express.
+// The service's own protocol is in package payload.
 package protocol
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Protocol is how the requests of one protocol are written.
+// Protocol writes the requests of one protocol.
 type Protocol struct {
-	// Name is the word of the suite.
+	// Name is the value of `protocol` in suites.
 	Name string
 
-	// MaxOutput is the most tokens that an answer has where the suite sets no limit; 0: what the model has.
+	// MaxOutput is the limit of output tokens if the suite sets none; 0 leaves it to the model.
 	MaxOutput int
 
 	owned     map[string]string
@@ -25,16 +25,17 @@ type Protocol struct {
 	write     func(*members, *eval.Request, Options)
 }
 
-// Options are what a service wants other than its protocol.
+// Options are deviations of a service from its protocol.
 type Options struct {
-	// MaxTokensField is the field of openai for maxOutputTokens. Optional, default max_completion_tokens.
+	// MaxTokensField is the field for maxOutputTokens in chat completions. Optional, default
+	// max_completion_tokens.
 	MaxTokensField string
 }
 
-// all are the protocols other than the service's own. Every case needs them, so their tables are made once.
+// all is made once, because every case looks up its protocol.
 var all = sync.OnceValue(func() []Protocol { return []Protocol{OpenAI(), Responses(), Anthropic()} })
 
-// Named is the protocol with a name; false where there is none.
+// Named returns the protocol with a name; false if there is none.
 func Named(name string) (Protocol, bool) {
 	i := slices.IndexFunc(all(), func(p Protocol) bool { return p.Name == name })
 	if i < 0 {
@@ -43,20 +44,21 @@ func Named(name string) (Protocol, bool) {
 	return all()[i], true
 }
 
-// Owned are the fields of a request that evalrun writes itself, each with the key of a suite for it.
+// Owned maps the fields that evalrun writes itself to the keys of suites that set them.
 func (p Protocol) Owned() map[string]string { return maps.Clone(p.owned) }
 
-// Published are the other fields of a request that the protocol is known to have.
+// Published lists the other known fields of a request.
 func (p Protocol) Published() []string { return slices.Clip(p.published) }
 
-// Body is what a request sends. What the protocol cannot express, which Check finds, is not in it.
+// Body returns the body of a request. It omits what Check refuses.
 func (p Protocol) Body(r *eval.Request, o Options) []byte {
 	m := newMembers(r)
 	p.write(m, r, o)
 	return m.body()
 }
 
-// Check finds what the protocol cannot express of a request. The error is Refusals.
+// Check returns Refusals with everything in a request that the protocol cannot express, nil if there is
+// nothing.
 func (p Protocol) Check(r *eval.Request) error {
 	c := checking{protocol: p.Name, request: r, config: read(r.GenerationConfig)}
 	p.check(&c)
@@ -66,15 +68,16 @@ func (p Protocol) Check(r *eval.Request) error {
 	return c.found
 }
 
-// Refusals are all that a protocol cannot express of a request.
+// Refusals lists everything in a request that a protocol cannot express.
 type Refusals []Inexpressible
 
 // Inexpressible is a key of a suite that a protocol cannot express.
 type Inexpressible struct {
-	// Key is where it is in a suite, as generationConfig.topK; image, data and raw are parts of prompts.
+	// Key is its path in the suite, such as generationConfig.topK; image, data and raw are parts of
+	// prompts.
 	Key string
 	Why string
-	// Fix is what to do, "" where nothing can be done but to remove the key.
+	// Fix is what to do, "" if the only way is to remove the key.
 	Fix string
 }
 

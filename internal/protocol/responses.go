@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Responses is OpenAI's Responses.
+// Responses returns the protocol of OpenAI's Responses API.
 func Responses() Protocol { return responses() }
 
 var responses = sync.OnceValue(func() Protocol {
@@ -26,7 +26,7 @@ var responses = sync.OnceValue(func() Protocol {
 			"context_management", "conversation", "include", "max_tool_calls", "metadata", "parallel_tool_calls",
 			"previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier",
 			"service_tier", "store", "stream_options", "text", "tools", "top_logprobs", "truncation", "user",
-			// of servers that speak the protocol
+			// extensions of other servers
 			"frequency_penalty", "models", "plugins", "presence_penalty", "provider", "top_k",
 		},
 	}
@@ -91,7 +91,7 @@ func reasoningResponses(t *thinking) json.RawMessage {
 	return nil
 }
 
-// toolsResponses says of each function that its schema need not be closed: without it the protocol wants that.
+// toolsResponses sets strict to false, because the protocol requires closed schemas by default.
 func toolsResponses(tools []tool.Declaration) json.RawMessage {
 	if len(tools) == 0 {
 		return nil
@@ -112,8 +112,8 @@ func itemsResponses(r *eval.Request) []json.RawMessage {
 	return out
 }
 
-// turnResponses is a turn as items: each result of a call is one of its own, and the model's own items go back as they
-// came.
+// turnResponses writes a turn as items. Each result of a call is an item. Recorded items of the model are
+// sent back unchanged.
 func turnResponses(c *eval.Content) []json.RawMessage {
 	if joined, ok := text(c); ok {
 		return []json.RawMessage{object(field{"role", role(c)}, field{"content", quote(joined)})}
@@ -137,7 +137,7 @@ func turnResponses(c *eval.Content) []json.RawMessage {
 	return out
 }
 
-// isContent reports whether a type is one of what a message holds, and not of an item.
+// isContent distinguishes the types inside a message from types of items.
 func isContent(kind string) bool {
 	return strings.HasPrefix(kind, "input_") || kind == "output_text" || kind == "refusal"
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// settings are a generation config with the keys in its tail read. A value of another type than the suite allows counts
-// as unknown.
+// settings is a generation config with its further keys decoded. A value of the wrong type counts as an
+// unknown key.
 type settings struct {
 	eval.GenerationConfig
 	candidates          *int
@@ -22,7 +22,6 @@ type settings struct {
 	unknown             eval.Extra
 }
 
-// thinking is how the model thinks.
 type thinking struct {
 	Budget  *int    `json:"thinkingBudget"`
 	Include *bool   `json:"includeThoughts"`
@@ -56,7 +55,7 @@ func read(c *eval.GenerationConfig) settings {
 	return out
 }
 
-// take reads a key of the tail.
+// take decodes one of the further keys.
 func take[T any](s *settings, name string, to *T) {
 	var value T
 	if raw, ok := s.unknown[name]; ok && json.Unmarshal(raw, &value) == nil {
@@ -65,11 +64,10 @@ func take[T any](s *settings, name string, to *T) {
 	}
 }
 
-// wantsJSON reports whether the answer is to be JSON.
 func (s *settings) wantsJSON() bool { return s.mimeType == "application/json" || s.schema != nil }
 
-// closed reports whether every object that a schema describes has no other keys than its properties, and all of them: a
-// vendor then holds the model to it.
+// closed reports whether every object in a schema requires all its properties and allows no others. Only
+// then can the vendor enforce the schema.
 func closed(schema json.RawMessage) bool {
 	var s struct {
 		Properties           map[string]json.RawMessage `json:"properties"`
@@ -104,10 +102,10 @@ func closed(schema json.RawMessage) bool {
 	return true
 }
 
-// emptySchema describes arguments of a function without any.
+// emptySchema is for functions without arguments.
 var emptySchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
-// parametersOr is the schema of a function's arguments where the protocol wants one.
+// parametersOr returns a schema even for a function without arguments, for protocols that require one.
 func parametersOr(schema json.RawMessage) json.RawMessage {
 	if schema == nil {
 		return emptySchema
@@ -115,7 +113,7 @@ func parametersOr(schema json.RawMessage) json.RawMessage {
 	return schema
 }
 
-// maxTokens is the limit of an answer, or the default where a protocol wants one.
+// maxTokens returns the limit of the answer, or otherwise.
 func (s *settings) maxTokens(otherwise int) int {
 	if s.MaxOutputTokens == nil {
 		return otherwise

@@ -14,29 +14,28 @@ import (
 	"github.com/evalrun/evalrun/compare"
 )
 
-// mostComparisons is how many comparisons a site has: of n runs of a suite there are n(n-1)/2.
+// mostComparisons bounds the comparisons of a site, since n runs of a suite have n(n-1)/2 pairs.
 const mostComparisons = 100
 
-// comparison is one of the list.
 type comparison struct {
-	Base string        `json:"base"` // keys of runs
+	Base string        `json:"base"` // keys of the two runs
 	Head string        `json:"head"`
-	Why  string        `json:"why,omitempty"` // what makes it invalid as a whole
+	Why  string        `json:"why,omitempty"` // why the whole comparison is invalid
 	Arms []comparedArm `json:"arms"`
 }
 
-// comparedArm is what came of an arm.
 type comparedArm struct {
 	Suite   string       `json:"suite"`
 	Arm     string       `json:"arm"`
 	Verdict eval.Verdict `json:"verdict,omitempty"`
-	Changes string       `json:"changes"` // in words
+	Changes string       `json:"changes"` // for people
 }
 
 // pair is two runs of the same suite, the older one first.
 type pair struct{ base, head *published }
 
-// pairs are the runs that are compared: neighbours first, which are what most readers want, and the newest of those.
+// pairs lists the runs to compare. Neighbours come first, as most readers want those, and among them the
+// newest.
 func (s *site) pairs() (out []pair) {
 	for distance := 1; distance < len(s.runs); distance++ {
 		for i := 0; i+distance < len(s.runs); i++ {
@@ -49,8 +48,8 @@ func (s *site) pairs() (out []pair) {
 	return out
 }
 
-// compareAll compares the runs of each suite with one another, and writes the pages. The comparison of a run with its
-// baseline is on the run's own page.
+// compareAll compares the runs of each suite with one another. The comparison of a run with its baseline is
+// on the page of the run.
 func (s *site) compareAll() ([]comparison, error) {
 	all := s.pairs()
 	if s.out.LeftOut = len(all) - mostComparisons; s.out.LeftOut > 0 {
@@ -68,7 +67,7 @@ func (s *site) compareAll() ([]comparison, error) {
 	return out, nil
 }
 
-// compare compares two runs, and writes the page of the comparison.
+// compare compares two runs and writes the page of the comparison.
 func (s *site) compare(p pair) (comparison, error) {
 	base, err := s.open(p.base)
 	if err != nil {
@@ -106,7 +105,8 @@ func (s *site) compare(p pair) (comparison, error) {
 	return brief(p, c), s.writeComparison(p, block, points)
 }
 
-// writeComparison writes the page of the head's run with another head block, and the points of the comparison if it has any.
+// writeComparison writes the page of the head run with another head block, and the points of the comparison
+// if there are any.
 func (s *site) writeComparison(p pair, block, points []byte) error {
 	own, err := s.to.newParcel()
 	if err == nil {
@@ -128,12 +128,12 @@ func (s *site) writeComparison(p pair, block, points []byte) error {
 	return s.to.page(comparisonPage(p.base.Key, p.head.Key), drawn.Draw)
 }
 
-// comparisonPage is the page of a comparison, as the program of the pages finds it too.
+// comparisonPage returns the path of a comparison. comparisons.js computes the same path.
 func comparisonPage(base, head string) string {
 	return path.Join(comparisonsDir, base+"--"+head+".html")
 }
 
-// brief is a comparison for the list.
+// brief returns the list entry of a comparison.
 func brief(p pair, c *compare.Comparison) comparison {
 	out := comparison{Base: p.base.Key, Head: p.head.Key, Why: c.Why, Arms: []comparedArm{}}
 	for i := range c.Arms {

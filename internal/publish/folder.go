@@ -21,10 +21,9 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-// markerName is the file by which a folder is known as one of a site. It is locked while the site is written.
+// markerName marks the folder of a site. It is also the lock file for writing the site.
 const markerName = "evalrun-site.json"
 
-// marker is what the file holds.
 type marker struct {
 	MadeBy  string `json:"madeBy"`
 	Version int    `json:"version"`
@@ -32,21 +31,22 @@ type marker struct {
 
 var ours = marker{MadeBy: "evalrun publish", Version: 1}
 
-// Folders of the site. All that is in them belongs to it.
+// Write may delete everything in these folders.
 const (
 	dataDir        = "data"
 	runsDir        = "runs"
 	comparisonsDir = "comparisons"
 )
 
-// folder is the folder of a site. Data are written first, into folders that are named by what they hold: none of them
-// ever changes. Each page is replaced as a whole, and names the folders with its data. So a reader sees a page of before
-// or one of now, and either works, also when the writer is killed. What no page uses any more goes last.
+// folder is the folder of a site. Data is written first, to folders named by a hash of their content, which
+// never change. Then each page is replaced atomically, and refers to the folders with its data. So a reader
+// always sees a complete old or new page, even if the writer is killed. Data that no page uses is deleted
+// last.
 type folder struct {
 	root  *os.Root
 	lock  *flock.Flock
-	fresh map[string]bool // pages, and folders of data, of the site as it is now
-	pages []pageFile      // in the order of being replaced
+	fresh map[string]bool // pages and data folders of the new site
+	pages []pageFile      // in the order of replacement
 }
 
 type pageFile struct {
@@ -54,7 +54,7 @@ type pageFile struct {
 	data []byte
 }
 
-// openFolder opens the folder of a site, and makes it when it is not there. It refuses one that has anything but a site.
+// openFolder opens or creates the folder of a site. It refuses a folder with anything else in it.
 func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, exit.BadInput("the folder of the site cannot be made: %w", err)
@@ -71,7 +71,7 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// claim takes the folder for the site, and locks it.
+// claim checks that the folder is empty or has a site, and locks it.
 func (f *folder) claim(dir string) error {
 	known, err := f.marked(dir)
 	if err == nil && !known {
@@ -89,7 +89,8 @@ func (f *folder) claim(dir string) error {
 	return nil
 }
 
-// marked reports whether the folder has the marker of a site. The marker of something else is an error.
+// marked reports whether the folder has the marker of a site. It returns an error for a marker of another
+// tool or version.
 func (f *folder) marked(dir string) (bool, error) {
 	info, err := f.root.Lstat(markerName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +112,7 @@ func (f *folder) marked(dir string) (bool, error) {
 	return true, nil
 }
 
-// mark puts the marker into an empty folder.
+// mark writes the marker into an empty folder.
 func (f *folder) mark(dir string) error {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
@@ -134,30 +135,30 @@ func (f *folder) mark(dir string) error {
 
 func (f *folder) close() {
 	if f.lock != nil {
-		_ = f.lock.Unlock() // it goes with the process
+		_ = f.lock.Unlock() // the lock ends with the process anyway
 	}
-	_ = f.root.Close() // files are closed by themselves
+	_ = f.root.Close() // all files in it are closed
 }
 
-// path is where a file of the site is, for people.
+// path returns the path of a file for messages.
 func (f *folder) path(name string) string {
 	return filepath.Join(f.root.Name(), filepath.FromSlash(name))
 }
 
-// parcel is a folder of data that is being written.
+// parcel is a data folder that is being written.
 type parcel struct {
 	in   *folder
 	name string
 	sum  hash.Hash
 }
 
-// newParcel begins a folder of data.
+// newParcel creates a data folder under a random name, until its hash is known.
 func (f *folder) newParcel() (*parcel, error) {
 	p := &parcel{in: f, name: path.Join(dataDir, "new-"+strings.ToLower(rand.Text())), sum: sha256.New()}
 	return p, f.root.MkdirAll(p.name, 0o755)
 }
 
-// add writes a file of the folder.
+// add writes a file into the folder.
 func (p *parcel) add(name string, parts ...[]byte) error {
 	at := path.Join(p.name, name)
 	if err := p.in.root.MkdirAll(path.Dir(at), 0o755); err != nil {
@@ -169,7 +170,7 @@ func (p *parcel) add(name string, parts ...[]byte) error {
 	}
 	fmt.Fprintf(p.sum, "%q %d\n", name, len(parts))
 	for _, part := range parts {
-		_, _ = p.sum.Write(part) // it takes everything
+		_, _ = p.sum.Write(part) // hashes never fail
 		if _, err = file.Write(part); err != nil {
 			break
 		}
@@ -177,7 +178,8 @@ func (p *parcel) add(name string, parts ...[]byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// done gives the folder its name, which says what is in it, and returns the name. A folder of the same name holds the same.
+// done renames the folder to the hash of its content and returns the name. A folder of that name has the
+// same content.
 func (p *parcel) done() (string, error) {
 	name := path.Join(dataDir, hex.EncodeToString(p.sum.Sum(nil)[:8]))
 	p.in.fresh[name] = true
@@ -187,7 +189,7 @@ func (p *parcel) done() (string, error) {
 	return name, p.in.root.Rename(p.name, name)
 }
 
-// page keeps a page until commit writes it.
+// page keeps a page in memory until commit writes it.
 func (f *folder) page(name string, draw func(io.Writer) error) error {
 	var b strings.Builder
 	if err := draw(&b); err != nil {
@@ -198,7 +200,7 @@ func (f *folder) page(name string, draw func(io.Writer) error) error {
 	return nil
 }
 
-// commit replaces the pages, and removes what the site no longer uses.
+// commit replaces the pages, and deletes what the new site does not use.
 func (f *folder) commit() error {
 	for _, p := range f.pages {
 		if err := f.replace(p); err != nil {
@@ -213,10 +215,9 @@ func (f *folder) commit() error {
 	return nil
 }
 
-// newSuffix is what a page is called by until it takes its place.
+// newSuffix is the suffix of a page until it replaces the old one.
 const newSuffix = ".new"
 
-// replace replaces a page as a whole.
 func (f *folder) replace(p pageFile) error {
 	if err := f.root.MkdirAll(path.Dir(p.name), 0o755); err != nil {
 		return err
@@ -227,7 +228,7 @@ func (f *folder) replace(p pageFile) error {
 	return f.root.Rename(p.name+newSuffix, p.name)
 }
 
-// sweep removes what is in a folder of the site and is not of the site as it is now.
+// sweep deletes the entries of a folder that do not belong to the new site.
 func (f *folder) sweep(dir string) error {
 	entries, err := fs.ReadDir(f.root.FS(), dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,24 +14,23 @@ import (
 //go:embed pages
 var files embed.FS
 
-// The pages of several runs.
+// The pages about several runs.
 const (
 	indexPage   = "index.html"
 	trendsPage  = "trends.html"
 	comparePage = "compare.html"
 )
 
-// policy lets a page load scripts and the style of its own site, and make addresses of scripts in one place of its
-// program. `file:` is the folder that a page was opened from, where some browsers take it for no site.
+// policy lets a page load scripts and styles of its own site, and create script URLs at one place in its
+// program. `file:` is for sites opened from a folder, because some browsers do not count that as 'self'.
 const policy = "default-src 'none'; img-src data:; style-src 'self' file:; script-src 'self' file:" +
 	"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types evalrun"
 
-// addresses are where the pages find style, program, and the data of the pages of several runs.
+// addresses are the paths of the style, of the program, and of the data for pages about several runs.
 type addresses struct{ style, code, data string }
 
 func runPage(r *published) string { return path.Join(runsDir, r.Key+".html") }
 
-// program is that of the page of the report, with the pages of several runs.
 func program() string {
 	more := append(gallery.Scripts(), asset("comparisons.js"), asset("site.js"))
 	return page.Program(asset("load.js"), more...)
@@ -39,13 +38,12 @@ func program() string {
 
 func asset(name string) string {
 	data, err := files.ReadFile("pages/" + name)
-	if err != nil { // it is part of the program
+	if err != nil { // the assets are embedded in the program
 		panic(err)
 	}
 	return string(data)
 }
 
-// writeAssets writes style and program.
 func (s *site) writeAssets() error {
 	p, err := s.to.newParcel()
 	if err != nil {
@@ -62,7 +60,7 @@ func (s *site) writeAssets() error {
 	return err
 }
 
-// page is a page below root, which is "" or leads up to the site.
+// page makes a page below root, which is "" or leads up to the site.
 func (s *site) page(name, title, root string) gallery.PageSource {
 	p := gallery.PageSource{
 		Name: name, Title: title, Maker: "evalrun", Area: "Site", Policy: policy, Style: root + s.assets.style, Code: root + s.assets.code,
@@ -79,7 +77,6 @@ func (s *site) page(name, title, root string) gallery.PageSource {
 	return p
 }
 
-// drawRun draws the page of a run.
 func (s *site) drawRun(r *published) func(io.Writer) error {
 	const root = "../"
 	p := s.page("run", r.Title(), root)
@@ -87,7 +84,7 @@ func (s *site) drawRun(r *published) func(io.Writer) error {
 	return p.Draw
 }
 
-// writeGallery writes the pages of several runs. The first page comes last: it leads to all others.
+// writeGallery writes the pages about several runs. The index is last, because it links to all others.
 func (s *site) writeGallery(list gallery.RunList, compared []comparison) error {
 	trends, err := s.trends()
 	if err != nil {
@@ -121,7 +118,7 @@ func (s *site) writeGallery(list gallery.RunList, compared []comparison) error {
 	return nil
 }
 
-// trends are the courses of the metrics of all runs.
+// trends gathers the values of all metrics over the runs.
 func (s *site) trends() (gallery.Shown, error) {
 	keys := map[string]string{}
 	var ids []string

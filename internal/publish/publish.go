@@ -1,8 +1,8 @@
-// Package publish writes runs as a site of static files. It has the pages of the HTML report, a list of the runs, the
-// trends of their metrics, and comparisons of runs of the same suite. The site needs no server, and opens from a folder
-// as well. Data are in blocks of their own, which pages read when they need them.
+// Package publish writes runs as a static site. It has the pages of the HTML report, a list of the runs,
+// trends of their metrics, and comparisons of runs of the same suite. The site needs no server, and also
+// works when it is opened from a folder. Pages load their data in blocks when they need them.
 //
-// The usual order: Write. folder.go says how the files replace those of before.
+// The usual order: Write. folder.go explains how files are replaced.
 package publish
 
 import (
@@ -18,23 +18,23 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
-// mostRuns is how many runs a site may have.
+// mostRuns bounds the runs of a site.
 const mostRuns = 1000
 
-// Options say what is published, and where.
+// Options configure a site.
 type Options struct {
-	// Runs are runs, folders with runs, and selectors, as rundir.Dir.NamedRuns takes them. Required.
+	// Runs are runs, folders with runs, and selectors, as in rundir.Dir.NamedRuns. Required.
 	Runs []string
-	// Out is the folder of the site: one that is not there yet, an empty one, or one of an earlier Write. Required.
+	// Out is the folder of the site: a new or empty one, or one of an earlier Write. Required.
 	Out string
-	// NoContent leaves out prompts, answers, and words that may quote them.
+	// NoContent leaves out prompts, answers, and texts that may quote them.
 	NoContent bool
-	// Margin is how much lower a rate may be in a comparison and still count as not worse. Optional: without it there are
-	// estimates and no verdicts.
+	// Margin is how much lower a rate may be and still count as not worse. Optional: without it,
+	// comparisons have estimates and no verdicts.
 	Margin float64
 }
 
-// Site says what was written.
+// Site is the result of Write.
 type Site struct {
 	Index       string // path of the first page
 	Runs        int
@@ -45,19 +45,18 @@ type Site struct {
 	Withheld    bool            // of all runs: nothing can be read
 }
 
-// site is a site that is being written.
 type site struct {
 	options Options
 	in      rundir.Dir
 	to      *folder
-	scratch string // a folder for copies without content; "" until there is one
+	scratch string // a folder for copies without content; "" until one is needed
 	runs    []*published
 	assets  addresses
 	out     Site
 }
 
-// Write writes the site. The error is about a run that is not there, is still running or cannot be read, or about a
-// folder that is not one of a site.
+// Write writes the site. It returns an error for a run that is missing, unreadable or still in progress,
+// and for a folder that has something else.
 func Write(in rundir.Dir, o Options) (_ *Site, err error) {
 	s := &site{options: o, in: in}
 	if err := s.check(); err != nil {
@@ -85,7 +84,7 @@ func Write(in rundir.Dir, o Options) (_ *Site, err error) {
 	return &s.out, nil
 }
 
-// check wants options that make sense.
+// check refuses invalid options.
 func (s *site) check() error {
 	switch m := s.options.Margin; {
 	case s.options.Out == "":
@@ -98,7 +97,7 @@ func (s *site) check() error {
 	return nil
 }
 
-// write writes data, then the pages that lead to them, and removes what is no longer used.
+// write writes data first, then the pages that use it, and then deletes old data.
 func (s *site) write() error {
 	if err := s.writeAssets(); err != nil {
 		return err
@@ -122,14 +121,14 @@ func (s *site) write() error {
 	return s.to.commit()
 }
 
-// tidy removes the copies without content.
+// tidy deletes the copies without content.
 func (s *site) tidy() {
 	if s.scratch != "" {
 		_ = os.RemoveAll(s.scratch) // it is in the folder for temporary files
 	}
 }
 
-// newestFirst orders runs as pages list them.
+// newestFirst sorts runs as pages list them.
 func newestFirst(runs []*published) {
 	slices.SortStableFunc(runs, func(a, b *published) int {
 		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(b.ID, a.ID))

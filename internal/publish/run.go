@@ -17,17 +17,16 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// published is a run of the site.
 type published struct {
 	gallery.ListedRun
 	path string // of its run file, or of the copy without content
 	data string // the folder with its blocks
 }
 
-// plainID is what an id looks like that can be a part of an address as it is.
+// plainID matches ids that can be used in a path unchanged.
 const plainID lazy.Pattern = `^[a-z0-9][a-z0-9._-]{0,99}$`
 
-// keyOf is what a run is called in addresses: its id, unless that has characters with a meaning there.
+// keyOf returns the name of a run in paths: its id, or a hash if the id has special characters.
 func keyOf(id string) string {
 	if plainID.Matches(id) && !strings.Contains(id, "..") {
 		return id
@@ -36,7 +35,7 @@ func keyOf(id string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// heads reads the heads of the runs that are named.
+// heads reads the headers of the named runs.
 func (s *site) heads(paths []string) error {
 	known := map[string]string{}
 	var problems []error
@@ -58,14 +57,14 @@ func (s *site) heads(paths []string) error {
 	return errors.Join(problems...)
 }
 
-// open opens a run with its gate applied. The caller closes it.
+// open opens a run and applies its gate. The caller closes it.
 func (s *site) open(r *published) (*journal.Document, error) {
 	d, err := rundir.At("").Open(r.path)
 	if err != nil {
 		return nil, err
 	}
 	if d.Running {
-		_ = d.Close() // it was only read
+		_ = d.Close() // only read
 		return nil, exit.BadInput("run %s is still in progress: publish it when it has ended", r.ID)
 	}
 	if s.options.NoContent && !d.Run.Options().NoContent {
@@ -77,7 +76,7 @@ func (s *site) open(r *published) (*journal.Document, error) {
 	return d, nil
 }
 
-// withhold makes a copy of a run as --no-content would have kept it, which the run is read from instead. It closes d.
+// withhold copies a run as --no-content would have recorded it, and opens the copy instead. It closes d.
 func (s *site) withhold(r *published, d *journal.Document) (*journal.Document, error) {
 	defer d.Close() //nolint:errcheck // it was only read
 	if s.scratch == "" {
@@ -120,7 +119,7 @@ func (s *site) writeRun(r *published) (gallery.RunFigures, error) {
 	return gallery.Summarize(d), s.to.page(runPage(r), s.drawRun(r))
 }
 
-// writeBlocks writes the blocks of a run, each as a file.
+// writeBlocks writes each block of a run to a file.
 func (s *site) writeBlocks(r *published, served *page.Served) error {
 	p, err := s.to.newParcel()
 	if err != nil {
@@ -129,7 +128,7 @@ func (s *site) writeBlocks(r *published, served *page.Served) error {
 	for _, name := range served.Names() {
 		data, err := served.Block(name)
 		if errors.Is(err, page.ErrNoBlock) && strings.HasPrefix(name, "image/") {
-			continue // it has gone, or has changed
+			continue // it has gone or changed
 		}
 		if err == nil {
 			err = p.block(name, data)
@@ -142,8 +141,8 @@ func (s *site) writeBlocks(r *published, served *page.Served) error {
 	return err
 }
 
-// block writes a block of data as a script, which pages load: a page that was opened from a folder may read no other
-// files. Its text is base64, so that nothing in the data can become a part of the script.
+// block writes a block of data as a script, because a page that was opened from a folder can load nothing
+// else. The data is base64, so that no part of it can become code.
 func (p *parcel) block(name string, data []byte) error {
 	text, err := page.Packed(data)
 	if err != nil {
@@ -152,7 +151,7 @@ func (p *parcel) block(name string, data []byte) error {
 	return p.add(name+".js", []byte(`evalrun("`+name+`","`), text, []byte("\");\n"))
 }
 
-// count adds what can be read of a run.
+// count adds the content of a run that readers can see.
 func (s *Site) count(id string, c page.TextCounts) {
 	if c == (page.TextCounts{}) {
 		return

@@ -14,14 +14,13 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Cache keeps answers over runs, a file each, by the id of the trial. It is a convenience: what is damaged or cannot be
-// written is as if it were not there.
+// Cache keeps answers across runs, one file per trial id. It ignores damaged files and failed writes,
+// because it only saves calls.
 type Cache struct {
 	Dir     string
-	Service string // that answers: another one's answers are not used
+	Service string // the answers of other services are not used
 }
 
-// cached is a file of the cache.
 type cached struct {
 	Answer json.RawMessage `json:"answer"`
 	SHA256 string          `json:"sha256"` // hex, of the answer
@@ -33,7 +32,7 @@ func (c Cache) path(trialID string) string {
 	return filepath.Join(c.Dir, name[:2], name+".json")
 }
 
-// Answer finds the answer of a trial, nil when there is none.
+// Answer returns the answer of a trial, nil if the cache has none.
 func (c Cache) Answer(trialID string) *StoredAnswer {
 	data, err := regular.ReadFile(c.path(trialID), maxFile)
 	if err != nil {
@@ -48,7 +47,7 @@ func (c Cache) Answer(trialID string) *StoredAnswer {
 	return &a
 }
 
-// Put keeps the answer of a trial. Blocks are not kept: another day the answer may be another one.
+// Put stores the answer of a trial. It does not store blocks, because the service may answer another time.
 func (c Cache) Put(trialID string, resp *eval.Response, timing *eval.Timing) error {
 	if len(resp.Candidates) == 0 || resp.Blocked() != "" {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// readJudgements makes answers of what judges replied, under the ids of their questions.
+// readJudgements stores the replies of judges by the ids of their questions.
 func (s *Recordings) readJudgements(all []eval.Judgement) {
 	for i := range all {
 		j := &all[i]
@@ -23,8 +23,8 @@ func (s *Recordings) readJudgements(all []eval.Judgement) {
 	}
 }
 
-// judgements are the ones that can be replayed. They do not say which of several equal questions was sent: that
-// depends on the order of answers, and would make recordings differ.
+// judgements returns the judgements for a recording. It removes which of several equal questions was sent:
+// that depends on the order of answers, and would make recordings differ.
 func judgements(all []eval.Judgement) []eval.Judgement {
 	out := slices.DeleteFunc(slices.Clone(all), func(j eval.Judgement) bool { return j.Error != nil })
 	for i := range out {

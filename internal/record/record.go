@@ -1,6 +1,6 @@
-// Package record keeps answers in a folder that is meant to be committed and reviewed. Each case has a readable file,
-// sorted, with the request as it was sent and the answer as it came. Errors are not kept. A Store is what a replay
-// answers from.
+// Package record keeps answers in a folder that people commit and review. Each case has a readable file
+// with sorted answers: the request as sent, and the answer as received. Errors are not recorded. A replay
+// takes its answers from a Store.
 //
 // The usual order: Open, then Store.Answer; or Open, Store.Put for each result, Store.Save.
 package record
@@ -30,10 +30,10 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Version is the format of the files.
+// Version is the version of the file format.
 const Version = 1
 
-// maxFile bounds a file that is read.
+// maxFile bounds the files that are read, in bytes.
 const maxFile = 64 << 20
 
 // StoredAnswer is the recorded answer of one trial.
@@ -46,7 +46,7 @@ type StoredAnswer struct {
 	Response *eval.Response `json:"response"`
 	Usage    *eval.Usage    `json:"usage,omitempty"`
 	Timing   *ScoredTiming  `json:"timing,omitempty"`
-	// Turns are the calls of a trial of several, each an answer of its own.
+	// Turns are the answers of a trial with several calls.
 	Turns []RecordedTurn `json:"turns,omitempty"`
 	// Judgements are the replies of judges about the answer.
 	Judgements []eval.Judgement `json:"judgements,omitempty"`
@@ -54,22 +54,22 @@ type StoredAnswer struct {
 	results []tool.Result // of an answer that is a turn
 }
 
-// RecordedTurn is the recorded answer of one call of a trial of several.
+// RecordedTurn is the answer of one call in a trial with several.
 type RecordedTurn struct {
 	Response eval.Response `json:"response"`
-	// Results are what the suite answered to the calls of the model; nil where the model had its say.
+	// Results are the suite's results for function calls of the model; nil for an answer without calls.
 	Results []tool.Result `json:"results,omitempty"`
 	Usage   eval.Usage    `json:"usage"`
 	Timing  ScoredTiming  `json:"timing"`
 }
 
-// ScoredTiming is the part of an answer's timing that scorers use.
+// ScoredTiming is the timing of an answer that scorers use.
 type ScoredTiming struct {
 	LatencyMs float64 `json:"latencyMs"`
 	eval.StreamTiming
 }
 
-// Replay is the answer as it came, with the timing that scorers look at.
+// Replay returns the recorded answer and sets the timing of call.
 func (a *StoredAnswer) Replay(call *eval.Call) *eval.Response {
 	if a.Timing != nil {
 		call.Timing.LatencyMs, call.Timing.StreamTiming = a.Timing.LatencyMs, a.Timing.StreamTiming
@@ -80,7 +80,7 @@ func (a *StoredAnswer) Replay(call *eval.Call) *eval.Response {
 	return &out
 }
 
-// file is one case.
+// file is the JSON of one case.
 type file struct {
 	Version int            `json:"version"`
 	Suite   string         `json:"suite"`
@@ -94,9 +94,9 @@ type Recordings struct {
 	files   map[string]*file // by path below dir
 	changed map[string]bool
 	byID    map[string]*StoredAnswer
-	Models  []eval.Model         // metadata of the models, as recorded
-	mu      sync.Mutex           // held while vectors are looked up or put
-	vectors map[string][]float64 // all, to be written
+	Models  []eval.Model         // metadata of models
+	mu      sync.Mutex           // guards the vectors
+	vectors map[string][]float64 // all, for writing
 	known   map[string][]float64 // those to answer from
 }
 
@@ -105,7 +105,7 @@ const (
 	vectorsFile = "vectors.json"
 )
 
-// Open reads the folder; one that does not exist, or none, is an empty store.
+// Open reads the folder. A missing folder is an empty store, and so is "".
 func Open(dir string) (*Recordings, error) {
 	s := &Recordings{
 		dir:     dir,
@@ -156,7 +156,7 @@ func (s *Recordings) decode(name string, data []byte) error {
 		return json.Unmarshal(data, &s.Models)
 	case vectorsFile:
 		err := json.Unmarshal(data, &s.vectors)
-		if s.vectors == nil { // the file says null
+		if s.vectors == nil { // the file is the JSON value null
 			s.vectors = map[string][]float64{}
 		}
 		return err
@@ -185,7 +185,7 @@ func (s *Recordings) decodeCase(name string, data []byte) error {
 	return err
 }
 
-// know makes an answer one to answer from. Of a trial of several calls, each is known by itself.
+// know makes an answer available to Answer. In a trial with several calls, each call has its own id.
 func (s *Recordings) know(a *StoredAnswer) {
 	s.byID[a.ID] = a
 	s.readJudgements(a.Judgements)
@@ -198,16 +198,16 @@ func (s *Recordings) know(a *StoredAnswer) {
 	}
 }
 
-// Forget makes the store answer nothing that was read; what is put from now on still takes its place in the files.
+// Forget drops the answers that were read. Later ones still replace them in the files.
 func (s *Recordings) Forget() {
 	clear(s.byID)
 	clear(s.known)
 }
 
-// Answer finds the answer of a trial, nil when none was recorded.
+// Answer returns the answer of a trial, nil if none was recorded.
 func (s *Recordings) Answer(trialID string) *StoredAnswer { return s.byID[trialID] }
 
-// Vector finds the embedding of a text, nil when none was recorded.
+// Vector returns the embedding of a text, nil if none was recorded.
 func (s *Recordings) Vector(model, text string) []float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,8 +227,8 @@ func vectorKey(model, text string) string {
 	return model + " " + hex.EncodeToString(sum[:16])
 }
 
-// Put records the answer of a trial, instead of an earlier one to the same arm and repeat. A trial without an answer
-// is left out.
+// Put records the answer of a trial. It replaces an earlier one of the same arm and repeat. It ignores a
+// trial without an answer.
 func (s *Recordings) Put(r *eval.Result) {
 	if r.Response == nil || r.Error != nil && r.Error.Kind != eval.KindUnscored && r.Error.Kind != eval.KindScorer {
 		return
@@ -245,7 +245,6 @@ func (s *Recordings) Put(r *eval.Result) {
 	s.changed[name] = true
 }
 
-// newAnswer is the record of a trial's answer.
 func newAnswer(r *eval.Result) StoredAnswer {
 	a := StoredAnswer{
 		ID:         r.ID,
@@ -266,8 +265,8 @@ func newAnswer(r *eval.Result) StoredAnswer {
 	return a
 }
 
-// Check says why nothing could be kept, before anything is paid for. It leaves nothing behind: where there is no folder yet, the one in
-// which it would be made has to take files.
+// Check returns an error if nothing could be stored, so that the user learns it before paying for answers.
+// It writes a temporary file into the folder, or into the nearest folder above that exists.
 func (s *Recordings) Check() error {
 	dir := s.dir
 	for {
@@ -283,7 +282,7 @@ func (s *Recordings) Check() error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// Save writes what was put, each file in one step.
+// Save writes the changed files, each atomically.
 func (s *Recordings) Save() error {
 	for name := range s.changed {
 		f := s.files[name]
@@ -321,15 +320,15 @@ func (s *Recordings) write(name string, v any) error {
 	return atomic.Write(path, 0o644, func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err })
 }
 
-// unsafe are the characters that names of files are better without.
+// unsafe matches characters to replace in file names.
 const unsafe lazy.Pattern = `[^A-Za-z0-9]+`
 
-// plainSuite matches the names of suites that are good as names of folders.
+// plainSuite matches suite names that can be folder names unchanged.
 const plainSuite lazy.Pattern = `^[A-Za-z0-9_-]+$`
 
-// fileName is the name of the file with the answers of a case: readable, and unique to the case.
+// fileName returns the file for the answers of a case. The name is readable, and unique to the case.
 func fileName(suite, name string) string {
-	if !plainSuite.Matches(suite) { // such as `..`
+	if !plainSuite.Matches(suite) { // for example `..`
 		sum := sha256.Sum256([]byte(suite))
 		suite = strings.Trim(unsafe.Regexp().ReplaceAllString(suite, "-")+"-"+hex.EncodeToString(sum[:4]), "-")
 	}

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// phrases are beginnings of refusals in languages without rules of their own, in lower case with straight apostrophes.
+// phrases has the beginnings of refusals in languages without rules, in lower case with straight
+// apostrophes.
 func phrases() map[string][]string {
 	return map[string][]string{
 		"Portuguese": {
@@ -46,7 +47,8 @@ func phrases() map[string][]string {
 	}
 }
 
-// firstPhrase is the longest of the phrases that is in a text and, in scripts that separate words, begins at one.
+// firstPhrase returns the longest phrase in a text. In scripts with spaces, the phrase must begin at a
+// word.
 func firstPhrase(text string, phrases []string) (found string) {
 	for _, p := range phrases {
 		if len(p) > len(found) && says(text, p) {

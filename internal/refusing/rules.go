@@ -11,13 +11,13 @@ import (
 //go:embed rules.txt
 var rulesFile string
 
-// language has the rules of one language by their kind, as rules.txt explains them.
+// language has the rules of one language by kind; rules.txt explains the kinds.
 type language struct {
 	name  string
 	rules map[string]lazy.Pattern
 }
 
-// find is where a text matches a rule of a kind, nil when it does not.
+// find returns where a text matches a rule of a kind, nil if it does not.
 func (l *language) find(kind, text string) []int {
 	rule := l.rules[kind]
 	if rule == "" {
@@ -28,10 +28,10 @@ func (l *language) find(kind, text string) []int {
 
 func (l *language) matches(kind, text string) bool { return l.find(kind, text) != nil }
 
-// languages are those of the rules, in their order.
+// languages are in the order of rules.txt, in which refuses tries them.
 var languages = sync.OnceValue(func() (out []*language) {
 	for section := range strings.SplitSeq(rulesFile, "\n## ") {
-		if strings.HasPrefix(section, "#") { // what explains the file
+		if strings.HasPrefix(section, "#") { // the explanation at the top of the file
 			continue
 		}
 		name, text, _ := strings.Cut(section, "\n")
@@ -40,7 +40,7 @@ var languages = sync.OnceValue(func() (out []*language) {
 	return out
 })
 
-// rulesOf reads a section: parts that are named, and the alternatives of each kind of rule.
+// rulesOf reads a section: named parts of rules, and the alternatives of each kind.
 func rulesOf(section string) map[string]lazy.Pattern {
 	parts, kinds := []string{}, map[string][]string{}
 	for line := range strings.SplitSeq(section, "\n") {

@@ -2,5 +2,5 @@
 
 package regular
 
-// nonBlocking is nothing where there are no named pipes among files.
+// nonBlocking is 0 on systems without named pipes among files.
 const nonBlocking = 0

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ReservedName is what Windows takes for a device, whatever follows after a dot.
+// ReservedName matches names that Windows reads as devices, with any extension.
 var ReservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9]) *(\.|$)`)
 
 // PlainLines is a text whose lines end in a line feed alone: git may have changed that.

@@ -6,23 +6,23 @@ import (
 	"net/http"
 )
 
-// Canned is a transport that gives one reply, without a network.
+// Canned is an http.RoundTripper that returns one reply without a network.
 type Canned struct {
 	Status int // Optional, default 200
 	Header http.Header
 	Body   []byte
-	// Slowly gives the body byte by byte.
+	// Slowly returns the body byte by byte.
 	Slowly bool
-	// Seen gets the request. Optional.
+	// Seen is called with the request. Optional.
 	Seen func(req *http.Request, body []byte)
 }
 
-// Transport gives the reply as it was recorded.
+// Transport returns the recorded reply.
 func (r *Reply) Transport() *Canned {
 	return &Canned{Status: r.Status, Header: r.Header(), Body: r.Body}
 }
 
-// RoundTrip gives the reply.
+// RoundTrip implements http.RoundTripper.
 func (c *Canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.Seen != nil {
 		var sent []byte
@@ -49,7 +49,6 @@ func (c *Canned) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// oneByte reads one byte at a time.
 type oneByte struct{ io.Reader }
 
 func (r oneByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(len(p), 1)]) }

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// Check reports where what was read of a reply is not what it must be read as.
+// Check compares what a client read from the reply with what the index expects.
 func (r *Reply) Check(t testing.TB, got *eval.Response, err error) {
 	t.Helper()
 	if r.Expect.Error != nil {
@@ -37,7 +37,7 @@ func (r *Reply) Check(t testing.TB, got *eval.Response, err error) {
 	r.Expect.checkUsage(t, r.Name(), got.Usage)
 }
 
-// Read reads the reply as it came, byte by byte, and out of a file, and wants what it must be read as each time.
+// Read reads the reply at once, byte by byte, and from a file, and checks each result.
 func (r *Reply) Read(t testing.TB, ask Ask, parse func([]byte) (*eval.Response, error)) {
 	t.Helper()
 	got, err := ask(r.Transport())
@@ -55,12 +55,12 @@ func (r *Reply) Read(t testing.TB, ask Ask, parse func([]byte) (*eval.Response, 
 	expect.Same(t, r.Name()+": out of a file", kept, got)
 }
 
-// word is the vendor's word for why a candidate ended.
+// word returns the vendor's word for why a candidate ended.
 func word(c *eval.Candidate) string {
 	if c.VendorReason != "" {
 		return c.VendorReason
 	}
-	if c.FinishReason == "TOOL_CALLS" { // which no vendor says
+	if c.FinishReason == "TOOL_CALLS" { // evalrun's own word, which no vendor sends
 		return ""
 	}
 	return c.FinishReason
@@ -114,7 +114,7 @@ func (x *Expect) checkAnswer(t testing.TB, name string, c *eval.Candidate) {
 	}
 }
 
-// unescaped is JSON without its escapes, to look for a text in it.
+// unescaped removes the escapes of JSON, so that a text can be found in it.
 func unescaped(raw string) string {
 	var v any
 	if json.Unmarshal([]byte(raw), &v) != nil {
@@ -148,7 +148,7 @@ func (x *Expect) checkCalls(t testing.TB, name string, calls []FunctionCall) {
 	expect.Same(t, name+": the calls", got, want)
 }
 
-// counts are the numbers of tokens by which vendors call them.
+// counts has the names that vendors use for numbers of tokens.
 type counts struct {
 	Prompt        int `json:"prompt_tokens"`
 	Input         int `json:"input_tokens"`

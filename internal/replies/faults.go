@@ -10,14 +10,14 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Ask requests a reply through a client.
+// Ask sends a request through a client, which gets the canned reply.
 type Ask func(*Canned) (*eval.Response, error)
 
-// mostCuts is at how many places inside of events a stream is cut at most.
+// mostCuts bounds the places inside events at which a stream is cut.
 const mostCuts = 100
 
-// CheckFaults damages a streamed reply in many ways, and wants an error, or the same answer where nothing of it is missing:
-// never another one.
+// CheckFaults damages a streamed reply in many ways. The client must return an error, or the same answer if
+// nothing of it is missing.
 func (r *Reply) CheckFaults(t testing.TB, ask Ask) {
 	t.Helper()
 	whole, err := ask(r.Transport())
@@ -44,7 +44,7 @@ func (r *Reply) CheckFaults(t testing.TB, ask Ask) {
 	r.comments(t, whole, ask, events)
 }
 
-// checkDamaged compares the answer to a damaged stream with the whole one.
+// checkDamaged compares the answer from a damaged stream with the complete one.
 func (r *Reply) checkDamaged(t testing.TB, what string, whole, got *eval.Response, err error) {
 	t.Helper()
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *Reply) checkDamaged(t testing.TB, what string, whole, got *eval.Respons
 	}
 }
 
-// events are the events of the stream, each with the empty line after it.
+// events splits the stream; each event includes the empty line after it.
 func (r *Reply) events() []string {
 	body := strings.ReplaceAll(string(r.Body), "\r\n", "\n")
 	var out []string
@@ -70,7 +70,7 @@ func (r *Reply) events() []string {
 	return out
 }
 
-// garbage puts text between two events, where none belongs. It is an error wherever it is.
+// garbage inserts invalid text between two events, which must be an error at every place.
 func (r *Reply) garbage(t testing.TB, ask Ask, events []string, at int) {
 	t.Helper()
 	for what, garbage := range map[string]string{
@@ -92,7 +92,7 @@ func (r *Reply) garbage(t testing.TB, ask Ask, events []string, at int) {
 	}
 }
 
-// comments puts between events what clients ignore, and ends lines in other ways. The answer stays.
+// comments inserts what clients must ignore, and uses other line endings. The answer must be the same.
 func (r *Reply) comments(t testing.TB, whole *eval.Response, ask Ask, events []string) {
 	t.Helper()
 	all := strings.Join(events, "")
@@ -110,7 +110,7 @@ func (r *Reply) comments(t testing.TB, whole *eval.Response, ask Ask, events []s
 		got, err := ask(c)
 		if what == "no DONE" && bytes.Contains(r.Body, []byte("[DONE]")) && err != nil &&
 			eval.AsError(err).Kind == eval.KindTruncated {
-			continue // nothing else said that it was complete
+			continue // only these ids said that the stream was complete
 		}
 		if err != nil {
 			t.Errorf("%s: got the error %s with %s, want an answer", r.Name(), err, what)

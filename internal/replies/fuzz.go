@@ -10,10 +10,10 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// fuzzSize is how large a reply may be to be a seed.
+// fuzzSize bounds the replies that are seeds, in bytes.
 const fuzzSize = 8 << 10
 
-// Fuzz checks that whatever comes is an error of some kind, or an answer that can be written and read again.
+// Fuzz checks that any input is an error of a known kind, or an answer that survives writing and reading.
 func Fuzz(f *testing.F, parse func([]byte) (*eval.Response, error), more []string, folders ...string) {
 	all, err := In(folders...)
 	expect.OK(f, err)
@@ -44,7 +44,7 @@ func Fuzz(f *testing.F, parse func([]byte) (*eval.Response, error), more []strin
 	})
 }
 
-// check wants a candidate that holds together.
+// check requires that the parts of a candidate agree with its text.
 func check(t *testing.T, c *eval.Candidate) {
 	t.Helper()
 	joined := ""

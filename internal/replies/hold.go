@@ -7,11 +7,11 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// Sender has a client send one request, which the canned reply answers.
+// Sender sends one request through a client, which gets the canned reply.
 type Sender func(t *testing.T, reply *Canned, stream bool) (*eval.Response, error)
 
-// HoldAll wants n replies in the folders, and each of them read as its index says: by a client, and out of a file by
-// parse.
+// HoldAll checks all replies in the folders. It fails unless there are n. Both a client and parse must read
+// each as its index says.
 func HoldAll(t *testing.T, n int, ask Sender, parse func([]byte) (*eval.Response, error), folders ...string) {
 	t.Helper()
 	all, err := In(folders...)
@@ -25,7 +25,7 @@ func HoldAll(t *testing.T, n int, ask Sender, parse func([]byte) (*eval.Response
 	}
 }
 
-// HoldFaults damages each stream of the folders: what a client makes of it is an error, and never another answer.
+// HoldFaults calls Faults for each stream in the folders.
 func HoldFaults(t *testing.T, ask Sender, folders ...string) {
 	t.Helper()
 	all, err := In(folders...)

@@ -1,4 +1,5 @@
-// Package replies has recorded replies of vendors' services, with what each must be read as. Tests alone use it.
+// Package replies has recorded replies of vendors' services, each with the expected result. Only tests use
+// it.
 package replies
 
 import (
@@ -23,7 +24,7 @@ type Reply struct {
 	Body    []byte            `json:"-"`
 }
 
-// Expect is what a reply must be read as.
+// Expect is the expected result for a reply.
 type Expect struct {
 	Text            *string         `json:"text"` // the first 200 characters
 	TextLength      int             `json:"textLength"`
@@ -38,10 +39,10 @@ type Expect struct {
 	Error           *ReplyError     `json:"error"`
 }
 
-// FunctionCall is a call of a function in a reply.
+// FunctionCall is a function call that a reader must find in the reply.
 type FunctionCall struct {
 	Name string `json:"name"`
-	// Arguments are an object, or, where they are no JSON, the text.
+	// Arguments is an object, or a string if the model wrote invalid JSON.
 	Arguments json.RawMessage `json:"arguments"`
 }
 
@@ -52,15 +53,15 @@ type ReplyChoice struct {
 	FinishReason string `json:"finishReason"`
 }
 
-// ReplyError is the error in a reply.
+// ReplyError is the error that a reader must find in the reply.
 type ReplyError struct {
 	Message string `json:"message"`
 }
 
-// Name is the reply as tests call it.
+// Name returns the name of the reply in test output.
 func (r *Reply) Name() string { return r.Folder + "/" + r.File }
 
-// Header is what the reply was sent with.
+// Header returns the headers of the reply.
 func (r *Reply) Header() http.Header {
 	out := http.Header{}
 	for name, value := range r.Headers {
@@ -69,7 +70,7 @@ func (r *Reply) Header() http.Header {
 	return out
 }
 
-// In are the replies of folders.
+// In returns the replies in folders.
 func In(folders ...string) ([]Reply, error) {
 	var out []Reply
 	for _, folder := range folders {

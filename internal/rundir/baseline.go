@@ -22,17 +22,17 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// BaselinesFile names baselines; it is meant to be committed.
+// BaselinesFile has the names of baselines. Users should commit it.
 const BaselinesFile = "baselines.json"
 
-// Baseline is a run that has a name.
+// Baseline is a named run.
 type Baseline struct {
 	Run   string `json:"run"`  // its id
-	Path  string `json:"path"` // of the run directory or the exported file, from where the names are
+	Path  string `json:"path"` // of the run directory or the exported file, relative to the file with the names
 	SetAt string `json:"setAt"`
 }
 
-// Baselines reads the names in the working directory; without the file there are none.
+// Baselines reads the named baselines; none if the file is missing.
 func (d Dir) Baselines() (map[string]Baseline, error) {
 	named := map[string]Baseline{}
 	data, err := regular.ReadFile(d.Join(BaselinesFile), maxFile)
@@ -52,7 +52,7 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 			)
 		}
 	}
-	if named == nil { // the file says null
+	if named == nil { // the file is the JSON value null
 		named = map[string]Baseline{}
 	}
 	return named, nil
@@ -68,7 +68,7 @@ func checkBaselineName(name string) error {
 	return nil
 }
 
-// SetBaseline gives a run a name. Only complete runs can be baselines.
+// SetBaseline names a run. Only complete runs can be baselines.
 func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	if err := checkBaselineName(name); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (d Dir) writeBaselines(named map[string]Baseline) error {
 	return atomic.Write(d.Join(BaselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 }
 
-// Usable says why a run is no baseline.
+// Usable says why a run cannot be a baseline.
 func Usable(d *journal.Document, name string) error {
 	switch {
 	case d.Running:
@@ -122,7 +122,7 @@ func Usable(d *journal.Document, name string) error {
 	return nil
 }
 
-// OpenBaseline opens a baseline by what FindBaseline takes. The caller closes it.
+// OpenBaseline opens a baseline; FindBaseline explains name. The caller closes it.
 func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
 	path, err := d.FindBaseline(name)
 	if err != nil {
@@ -131,7 +131,8 @@ func (d Dir) OpenBaseline(name string) (*journal.Document, error) {
 	return d.Open(path)
 }
 
-// FindBaseline finds a baseline: by its name, as a run by id or directory, or as an exported file.
+// FindBaseline returns the path of a baseline: of a named one, of a run by id or directory, or of an
+// exported file.
 func (d Dir) FindBaseline(name string) (path string, err error) {
 	named, err := d.Baselines()
 	if err != nil {
@@ -160,13 +161,13 @@ func (d Dir) FindBaseline(name string) (path string, err error) {
 	return "", fmt.Errorf("there is no baseline, run or file %s%s", name, d.baselineHint(name, named))
 }
 
-// baselineHint says what a name that is none may have meant.
+// baselineHint suggests what an unknown name may mean.
 func (d Dir) baselineHint(name string, named map[string]Baseline) string {
 	path := d.Join(name)
 	isFile := filepath.Ext(name) == ".jsonl" || strings.ContainsAny(name, `/\`)
 	switch {
 	case isFile:
-		folder, _ := os.ReadDir(filepath.Dir(path)) // only for the hint
+		folder, _ := os.ReadDir(filepath.Dir(path)) // an unreadable folder gives no hint
 		return diag.NearestFile(filepath.Base(path), folder) + "; files are looked for from the working directory on"
 	case !baselineName.Matches(name):
 		return "; `evalrun history` lists the runs"

@@ -13,15 +13,15 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// How far FindRuns looks.
+// Bounds of the search in FindRuns.
 const (
 	mostRuns   = 10_000
-	deepestRun = 8 // folders below the one that was named
+	deepestRun = 8 // folders below the named one
 )
 
-// FindRuns lists where runs are: below .evalrun/runs, in the history as far as they still exist, and in the named
-// folders or below them. With selectors among the names it lists what is named alone. The error is that something named
-// is no run and has none.
+// FindRuns lists the paths of runs: below .evalrun/runs, in the history if they still exist, and at or
+// below the named paths. If there are selectors among the names, it lists only what is named. It returns an
+// error if a name leads to no run.
 func (d Dir) FindRuns(named []string) ([]string, error) {
 	out, err := d.named(named)
 	if err != nil {
@@ -39,8 +39,8 @@ func (d Dir) FindRuns(named []string) ([]string, error) {
 	return out.all, nil
 }
 
-// NamedRuns lists where the named runs are, each once: runs, runs below folders, and runs that selectors
-// select. The error is that something named is no run and has none.
+// NamedRuns lists the paths of the named runs without duplicates: runs, runs below folders, and selected
+// runs. It returns an error if a name leads to no run.
 func (d Dir) NamedRuns(named []string) ([]string, error) {
 	out, err := d.named(named)
 	if err != nil {
@@ -49,7 +49,6 @@ func (d Dir) NamedRuns(named []string) ([]string, error) {
 	return out.all, nil
 }
 
-// named finds what is named.
 func (d Dir) named(named []string) (*places, error) {
 	out := &places{seen: map[string]bool{}}
 	selectors, named := d.Selectors(named)
@@ -71,7 +70,7 @@ func (d Dir) named(named []string) (*places, error) {
 	return out, nil
 }
 
-// places are run directories, each once, under the path that is left when links are followed.
+// places is a set of run directories. Links are followed to find duplicates.
 type places struct {
 	all  []string
 	seen map[string]bool
@@ -91,7 +90,7 @@ func (p *places) add(path string) {
 	}
 }
 
-// remembered lists the directories of runs that the history knows and that are still there. Without a history there are none.
+// remembered lists the runs of the history that still exist.
 func (d Dir) remembered() (out []string) {
 	s, err := d.ReadHistory()
 	if err != nil || s == nil {
@@ -110,7 +109,8 @@ func (d Dir) remembered() (out []string) {
 	return out
 }
 
-// NamedRun is the path of the only named run, as FindRuns lists it; "" when there are several, or a folder is named.
+// NamedRun returns the path of the only named run, as FindRuns lists it; "" if several runs or a folder are
+// named.
 func (d Dir) NamedRun(named []string) string {
 	if len(named) != 1 {
 		return ""
@@ -126,7 +126,7 @@ func (d Dir) NamedRun(named []string) string {
 	if err != nil {
 		return ""
 	}
-	abs, _ := filepath.Abs(real) // the working directory is there
+	abs, _ := filepath.Abs(real) // fails only without a working directory
 	return abs
 }
 
@@ -135,7 +135,7 @@ func isRun(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// runsAt lists the runs that a name stands for: one, or those below a folder.
+// runsAt returns the run at a path, or the runs below it.
 func (d Dir) runsAt(name string) []string {
 	path := d.Path(name)
 	info, err := os.Stat(path)
@@ -149,7 +149,7 @@ func (d Dir) runsAt(name string) []string {
 	_ = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return nil // a folder that cannot be read has no runs to show
+			return nil // ignored, because other folders may have runs
 		case entry.IsDir() && strings.Count(strings.TrimPrefix(at, path), string(filepath.Separator)) > deepestRun:
 			return fs.SkipDir
 		case len(out) == mostRuns:
@@ -163,7 +163,8 @@ func (d Dir) runsAt(name string) []string {
 	return out
 }
 
-// ReadHistory opens the history to read and changes no file, nil when there is none. The caller closes it.
+// ReadHistory opens the history without changing any file. It returns nil if there is no history. The
+// caller closes it.
 func (d Dir) ReadHistory() (*history.Store, error) {
 	s, err := history.OpenToRead(d.Join(historyPath))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,10 +14,11 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// historyPath is where the history of the runs that began in this folder is kept.
+// historyPath is the database of the runs that were started in this folder.
 const historyPath = own + string(filepath.Separator) + "history.db"
 
-// Remember adds a run that has just ended to the history. The run file is the truth, and nothing depends on this.
+// Remember adds a run that has just ended to the history. Nothing depends on the history, because the run
+// file has all its data.
 func (d Dir) Remember(doc *journal.Document) error {
 	err := ignoreByGit(d.Join(own))
 	if err == nil {
@@ -29,27 +30,27 @@ func (d Dir) Remember(doc *journal.Document) error {
 	if err != nil {
 		return fmt.Errorf("the run was not added to the history: %w", err)
 	}
-	_ = os.Remove(filepath.Join(d.Join(expectedRuns), doc.Run.ID)) // mostly it is there; else there is nothing to remove
+	_ = os.Remove(filepath.Join(d.Join(expectedRuns), doc.Run.ID)) // often it does not exist
 	return nil
 }
 
-// expectedRuns has a file for each run that began and was not added to the history: its directory. A process that is
-// killed between the end of a run and the history adds nothing; the next look at the history does.
+// expectedRuns has a file for each run that began and is not in the history yet. The file has the path of
+// the run. If a process is killed after the run and before it adds it, catchUp adds the run.
 const expectedRuns = own + string(filepath.Separator) + "expected-runs"
 
-// ExpectRun notes that a run begins. Nothing but the history depends on it, so its errors are no reason not to run.
+// ExpectRun records that a run begins. It ignores errors, because only the history depends on it.
 func (d Dir) ExpectRun(run *eval.Run, dir string) {
 	abs, err := filepath.Abs(dir)
 	if err != nil || ignoreByGit(d.Join(own)) != nil || os.MkdirAll(d.Join(expectedRuns), 0o755) != nil {
 		return
 	}
-	_ = os.WriteFile(filepath.Join(d.Join(expectedRuns), run.ID), []byte(abs+"\n"), 0o600) // as above
+	_ = os.WriteFile(filepath.Join(d.Join(expectedRuns), run.ID), []byte(abs+"\n"), 0o600) // see above
 }
 
-// catchUp adds runs that ended and were not added.
+// catchUp adds the ended runs of expectedRuns.
 func (d Dir) catchUp() {
 	entries, err := os.ReadDir(d.Join(expectedRuns))
-	if err != nil { // mostly there is none
+	if err != nil { // usually the folder does not exist
 		return
 	}
 	for _, e := range entries {
@@ -60,19 +61,20 @@ func (d Dir) catchUp() {
 		}
 		doc, err := journal.Open(strings.TrimSpace(string(text)))
 		switch {
-		case err != nil: // it is gone, or another one is there
+		case err != nil: // the run is gone, or another one is there
 			_ = os.Remove(note)
 			continue
 		case doc.Run.ID != e.Name():
 			_ = os.Remove(note)
 		case doc.End != nil && !doc.Running:
-			_ = d.Remember(doc) // at the latest the next time
+			_ = d.Remember(doc) // the next call tries again
 		}
-		_ = doc.Close() // it was only read
+		_ = doc.Close() // only read
 	}
 }
 
-// OpenHistory opens the history, nil when there is none yet. The caller closes it.
+// OpenHistory opens the history after adding missing runs. It returns nil if there is no history. The
+// caller closes it.
 func (d Dir) OpenHistory() (*history.Store, error) {
 	d.catchUp()
 	if _, err := os.Stat(d.Join(historyPath)); errors.Is(err, os.ErrNotExist) {
@@ -81,8 +83,8 @@ func (d Dir) OpenHistory() (*history.Store, error) {
 	return history.Open(d.Join(historyPath))
 }
 
-// Comparisons counts, for each suite of a run, its comparisons with its baseline up to this one, by the history. It
-// is nil when the run is not of this folder, or there is no history that can be read: nothing depends on it.
+// Comparisons counts, for each suite of a run, the comparisons with its baseline up to this run. It returns
+// nil if the history is missing or does not know the run.
 func (d Dir) Comparisons(doc *journal.Document) []int {
 	s, err := d.ReadHistory()
 	if err != nil || s == nil {
@@ -100,14 +102,14 @@ func (d Dir) Comparisons(doc *journal.Document) []int {
 	return counts
 }
 
-// expects reports whether a run began here that is not yet in the history.
+// expects reports whether a run began here and is not in the history yet.
 func (d Dir) expects(id string) bool {
 	_, err := os.Stat(d.Join(filepath.Join(expectedRuns, filepath.Base(id))))
 	return err == nil
 }
 
-// RebuildHistory makes the history again from the runs below .evalrun/runs, the runs below dirs, and the runs that it
-// knew. It reports what it cannot read.
+// RebuildHistory makes a new history from the runs below .evalrun/runs, below dirs, and in the old history.
+// notice gets what it cannot read.
 func (d Dir) RebuildHistory(dirs []string, notice func(string)) error {
 	for i, named := range dirs {
 		dir := d.Join(named)

@@ -10,16 +10,16 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// Bounds of names and labels of runs, in bytes.
+// Bounds in bytes.
 const (
 	maxName  = 200
 	maxLabel = 200
 )
 
-// labelKey matches a label without a value, or the key of one with a value.
+// labelKey matches a label without a value, or the key of a label.
 const labelKey lazy.Pattern = `^[A-Za-z0-9][A-Za-z0-9._/-]*$`
 
-// CheckName says why a run cannot have a name; nil when it can.
+// CheckName returns an error for an invalid name of a run.
 func CheckName(name string) error {
 	if problem := unshown(name, maxName); problem != "" {
 		return fmt.Errorf("the name of a run %s", problem)
@@ -27,7 +27,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckLabel says why a run cannot have a label; nil when it can.
+// CheckLabel returns an error for an invalid label.
 func CheckLabel(key, value string) error {
 	switch problem := unshown(value, maxLabel); {
 	case len(key) > maxLabel || !labelKey.Matches(key):
@@ -38,7 +38,7 @@ func CheckLabel(key, value string) error {
 	return nil
 }
 
-// ParseLabel reads a label as it is given on the command line: a word, or KEY=VALUE.
+// ParseLabel parses a label from the command line: a word, or KEY=VALUE.
 func ParseLabel(text string) (key, value string, err error) {
 	key, value, named := strings.Cut(text, "=")
 	if err := CheckLabel(key, value); err != nil {
@@ -50,7 +50,7 @@ func ParseLabel(text string) (key, value string, err error) {
 	return key, value, nil
 }
 
-// unshown says why a text cannot be shown on one line, "" when it can.
+// unshown says why a text cannot be shown on one line, "" if it can.
 func unshown(text string, most int) string {
 	switch {
 	case strings.TrimSpace(text) == "":

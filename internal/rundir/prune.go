@@ -15,51 +15,51 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Pruning says which runs below .evalrun/runs are deleted: the ones that are neither among the newest nor young enough,
-// and that nothing else keeps.
+// Pruning selects the runs below .evalrun/runs to delete. They are neither among the newest nor recent, and
+// nothing else keeps them.
 type Pruning struct {
-	Keep   int           // how many runs stay, the newest
-	Older  time.Duration // runs that began less than this ago stay
-	DryRun bool          // nothing is deleted
+	Keep   int           // how many of the newest runs to keep
+	Older  time.Duration // keep runs that began less than this ago
+	DryRun bool          // delete nothing
 	Now    time.Time
 }
 
-// Pruned lists the runs by what Prune did with them.
+// Pruned is the result of Prune.
 type Pruned struct {
 	DryRun  bool        `json:"dryRun"`
 	Deleted []PrunedRun `json:"deleted"`
-	Bytes   int64       `json:"bytes"` // of them
-	// Kept are runs that were to go and stay for a reason, and Alone folders that are left alone.
+	Bytes   int64       `json:"bytes"` // size of the deleted runs
+	// Kept lists runs that were old enough but are needed. Alone lists folders that Prune does not touch.
 	Kept  []PrunedRun `json:"kept"`
 	Alone []PrunedRun `json:"leftAlone"`
-	// Others is the number of runs that are among the newest, or young enough.
+	// Others counts the runs that are among the newest, or recent.
 	Others int `json:"others"`
 }
 
-// PrunedRun is one of them.
+// PrunedRun is a run or folder in a Pruned.
 type PrunedRun struct {
 	ID        string   `json:"id"`
 	StartedAt string   `json:"startedAt,omitempty"`
 	Bytes     int64    `json:"bytes,omitempty"`
 	Marks     []string `json:"marks,omitempty"`
-	Why       string   `json:"why,omitempty"` // it stays
+	Why       string   `json:"why,omitempty"` // why it stays
 }
 
-// Prune deletes run directories. Baselines, labelled and unfinished runs stay, and so does what is no run of evalrun's.
-// The error is that nothing was deleted, or that some run could not be.
+// Prune deletes run directories. It keeps baselines, labelled and unfinished runs, and everything that is
+// not a run. An error means that it deleted nothing, or could not delete some run.
 func (d Dir) Prune(o Pruning) (*Pruned, error) {
 	out := &Pruned{DryRun: o.DryRun, Deleted: []PrunedRun{}, Kept: []PrunedRun{}, Alone: []PrunedRun{}}
 	root, err := d.prunable()
 	if root == nil || err != nil {
 		return out, err
 	}
-	defer root.Close() //nolint:errcheck // what it deleted is deleted
+	defer root.Close() //nolint:errcheck // it has no writes left
 	named, err := d.Baselines()
 	if err != nil {
 		return out, err
 	}
 	if !o.DryRun {
-		d.catchUp() // the history keeps the numbers of what goes
+		d.catchUp() // before the deletion, so that the history has their numbers
 	}
 	going, staying := out.divide(d.candidates(root, out), o)
 	baselines := comparedWith(staying)
@@ -74,7 +74,7 @@ func (d Dir) Prune(o Pruning) (*Pruned, error) {
 	return out, errors.Join(failed...)
 }
 
-// prune deletes a run, unless something keeps it.
+// prune deletes a run, unless kept says why it stays.
 func (p *Pruned) prune(d Dir, root *os.Root, one withHeader, kept string) error {
 	run := PrunedRun{ID: one.Run.ID, StartedAt: one.Run.StartedAt, Marks: one.Run.Marks(), Why: kept}
 	size := sizeOf(one.Dir)
@@ -96,7 +96,8 @@ func (p *Pruned) prune(d Dir, root *os.Root, one withHeader, kept string) error 
 	return nil
 }
 
-// prunable opens the folder of the runs, nil when there is none. A symbolic link could lead to the runs of others.
+// prunable opens the folder of the runs, nil if it does not exist. It refuses symbolic links, which could
+// lead to runs of other projects.
 func (d Dir) prunable() (*os.Root, error) {
 	for _, dir := range []string{own, Runs} {
 		info, err := os.Lstat(d.Join(dir))
@@ -116,13 +117,13 @@ func (d Dir) prunable() (*os.Root, error) {
 	return root, nil
 }
 
-// candidates are the runs of the folder, the oldest first. What is left alone is noted.
+// candidates lists the runs of the folder, the oldest first. It records folders that are left alone.
 func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
 	known, headers := map[string]withHeader{}, d.headers()
 	for _, one := range headers {
 		known[filepath.Base(one.Dir)] = one
 	}
-	entries, _ := fs.ReadDir(root.FS(), ".") // what is missing is not deleted
+	entries, _ := fs.ReadDir(root.FS(), ".") // an unreadable folder has no candidates
 	for _, entry := range entries {
 		one, readable := known[entry.Name()]
 		why := ""
@@ -144,7 +145,7 @@ func (d Dir) candidates(root *os.Root, out *Pruned) []withHeader {
 	return slices.DeleteFunc(headers, func(one withHeader) bool { _, is := known[filepath.Base(one.Dir)]; return !is })
 }
 
-// strange says what is in a run directory that evalrun does not write, "" when nothing is.
+// strange names a file in a run directory that evalrun does not write, "" if there is none.
 func strange(root *os.Root, id string) string {
 	entries, err := fs.ReadDir(root.FS(), id)
 	if err != nil {
@@ -158,7 +159,7 @@ func strange(root *os.Root, id string) string {
 	return ""
 }
 
-// divide parts runs into the ones to delete, and the ones that stay since they are new enough.
+// divide separates the old runs from the runs that are new enough to stay.
 func (p *Pruned) divide(all []withHeader, o Pruning) (going, staying []withHeader) {
 	for i, one := range all {
 		began, err := time.Parse(time.RFC3339Nano, one.Run.StartedAt)
@@ -172,8 +173,8 @@ func (p *Pruned) divide(all []withHeader, o Pruning) (going, staying []withHeade
 	return going, staying
 }
 
-// comparedWith are the runs with which runs that stay were compared, with the reason why they stay too. Reports of
-// those read them.
+// comparedWith lists, with the reason, the baselines of runs that stay, because reports of those runs read
+// them.
 func comparedWith(staying []withHeader) map[string]string {
 	out := map[string]string{}
 	for _, one := range staying {
@@ -186,7 +187,7 @@ func comparedWith(staying []withHeader) map[string]string {
 	return out
 }
 
-// keeps says why a run stays that is old enough to go, "" when nothing keeps it.
+// keeps says why an old run stays, "" if nothing keeps it.
 func (d Dir) keeps(one withHeader, baselines map[string]string) string {
 	file := Dir{}.Abs(filepath.Join(one.Dir, journal.FileName))
 	for _, key := range []string{one.Run.ID, file, filepath.Dir(file)} {
@@ -200,13 +201,13 @@ func (d Dir) keeps(one withHeader, baselines map[string]string) string {
 	return unfinished(one.Dir)
 }
 
-// unfinished says why a run is not complete, "" when it is.
+// unfinished says why a run is not complete, "" if it is.
 func unfinished(dir string) string {
 	doc, err := journal.Open(dir)
 	if err != nil {
 		return "it cannot be read"
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	switch {
 	case doc.Running:
 		return errInUse.Error()
@@ -216,11 +217,11 @@ func unfinished(dir string) string {
 	return ""
 }
 
-// errInUse is the error of a run that another process writes to.
+// errInUse is returned for a run that another process is writing.
 var errInUse = errors.New("it is in progress")
 
-// remove deletes a run directory, the run file last: what a killed process leaves is still a run, and goes the next
-// time.
+// remove deletes a run directory, with the run file last. If the process is killed, the rest is still a
+// run, which the next Prune deletes.
 func (d Dir) remove(root *os.Root, one withHeader) (err error) {
 	release, err := journal.Hold(one.Dir)
 	if errors.Is(err, journal.ErrLocked) {
@@ -230,7 +231,7 @@ func (d Dir) remove(root *os.Root, one withHeader) (err error) {
 		return err
 	}
 	id := filepath.Base(one.Dir)
-	if unfinished(one.Dir) != "" { // it was resumed a moment ago
+	if unfinished(one.Dir) != "" { // another process has just resumed it
 		return errors.Join(errInUse, release())
 	}
 	err = removeParts(root, id)
@@ -243,11 +244,12 @@ func (d Dir) remove(root *os.Root, one withHeader) (err error) {
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(filepath.Join(d.Join(expectedRuns), id)) // mostly there is none
+	_ = os.Remove(filepath.Join(d.Join(expectedRuns), id)) // usually it does not exist
 	return nil
 }
 
-// removeParts deletes what a run directory holds next to the run file and its lock. Links are deleted, not followed.
+// removeParts deletes the contents of a run directory, except the run file and its lock. It deletes links
+// without following them.
 func removeParts(root *os.Root, id string) error {
 	entries, err := fs.ReadDir(root.FS(), id)
 	if err != nil {
@@ -263,11 +265,11 @@ func removeParts(root *os.Root, id string) error {
 	return nil
 }
 
-// sizeOf adds up the files below a folder, in bytes.
+// sizeOf returns the size of the files below a folder, in bytes.
 func sizeOf(dir string) (total int64) {
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
-			return nil //nolint:nilerr // what cannot be read is not counted
+			return nil //nolint:nilerr // unreadable files do not count
 		}
 		if info, err := entry.Info(); err == nil {
 			total += info.Size()
@@ -277,7 +279,7 @@ func sizeOf(dir string) (total int64) {
 	return total
 }
 
-// Write writes one line for each run.
+// Write writes one line per run.
 func (p *Pruned) Write(line func(format string, args ...any)) {
 	verb := "deleted"
 	if p.DryRun {

@@ -1,5 +1,5 @@
-// Package rundir knows where runs, baselines, history and cache are: below .evalrun of the folder in which a command
-// works. It finds and names runs there, and writes files as a whole or not at all.
+// Package rundir knows the paths of runs, baselines, history and cache in .evalrun. It finds runs by name,
+// and replaces files atomically.
 package rundir
 
 import (
@@ -20,22 +20,23 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Dir is a folder in which evalrun works: relative paths begin there. The zero value is the working directory of the
-// process, whose paths stay as the user wrote them.
+// Dir is the folder in which evalrun works, to which relative paths refer. The zero Dir is the working
+// directory of the process, and leaves paths as the user wrote them.
 type Dir struct{ path string }
 
-// At is the folder at a path; "" is the working directory of the process.
+// At returns the folder at a path; "" means the working directory of the process.
 func At(path string) Dir {
 	if path == "" {
 		return Dir{}
 	}
-	if abs, err := filepath.Abs(path); err == nil { // what was joined once can be joined again
+	if abs, err := filepath.Abs(path); err == nil { // absolute, so that joining twice is harmless
 		path = abs
 	}
 	return Dir{path}
 }
 
-// Join is the path of a file that the user named. Standard input and output keep their name.
+// Join returns the path of a file that the user named. It leaves the name of standard input and output
+// unchanged.
 func (d Dir) Join(name string) string {
 	if d.path == "" || name == "" || name == regular.Standard || filepath.IsAbs(name) {
 		return name
@@ -43,7 +44,7 @@ func (d Dir) Join(name string) string {
 	return filepath.Join(d.path, name)
 }
 
-// Abs is Join made absolute; "" is the folder itself.
+// Abs is Join with an absolute result; "" is the folder itself.
 func (d Dir) Abs(name string) string {
 	path := d.Join(name)
 	if name == "" {
@@ -52,19 +53,19 @@ func (d Dir) Abs(name string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}
-	return path // the working directory is gone
+	return path // there is no working directory
 }
 
-// own holds what the user named no place for; Runs is the part of it with runs.
+// own is the folder for everything that the user gave no path for.
 const own = ".evalrun"
 
-// Runs holds the runs without a directory of their own, relative to the folder.
+// Runs is the default folder for runs, relative to the Dir.
 const Runs = own + string(filepath.Separator) + "runs"
 
-// Cache holds the answers that --cache keeps.
+// Cache returns the folder of the answers that --cache keeps.
 func (d Dir) Cache() string { return d.Join(filepath.Join(own, "cache")) }
 
-// Lock is a file below .evalrun by which processes take turns; the name says at what.
+// Lock returns the path of a lock file below .evalrun. name is what the processes take turns at.
 func (d Dir) Lock(name string) (string, error) {
 	if err := ignoreByGit(d.Join(own)); err != nil {
 		return "", err
@@ -72,18 +73,18 @@ func (d Dir) Lock(name string) (string, error) {
 	return d.Join(filepath.Join(own, name+".lock")), nil
 }
 
-// NewID is a time, for people, and a random part, since two runs may begin in the same
-// second.
+// NewID combines the time, which people can read, with random digits, since two runs may begin at the same
+// time.
 func NewID(now time.Time) string {
 	var b [3]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return now.Format("20060102-150405.000-") + hex.EncodeToString(b[:])
 }
 
-// idInPath becomes the id of the run in the name of a run directory, so that one name is good for many runs.
+// idInPath is replaced by the id of the run in --out, so that one command can make many runs.
 const idInPath = "{id}"
 
-// Make is the directory for a new run: the one that the user named, or one below .evalrun/runs.
+// Make returns the directory for a new run: the one that the user named, or one below .evalrun/runs.
 func (d Dir) Make(named, id string) (string, error) {
 	if named != "" {
 		return d.Join(strings.ReplaceAll(named, idInPath, id)), nil
@@ -94,7 +95,8 @@ func (d Dir) Make(named, id string) (string, error) {
 	return filepath.Join(d.Join(Runs), id), nil
 }
 
-// Check says why a run directory could not be made, before anything is sent. named "" is the default.
+// Check returns an error if a run directory could not be created, so that the user learns it before the
+// first request. "" is the default directory.
 func (d Dir) Check(named string) error {
 	dir := d.Join(strings.ReplaceAll(named, idInPath, "new"))
 	if named == "" {
@@ -117,7 +119,7 @@ func (d Dir) Check(named string) error {
 	return nil
 }
 
-// nearest is the path itself if it exists, or else the lowest existing folder above it.
+// nearest returns the path itself if it exists, or else the nearest existing folder above it.
 func nearest(path string) (at string, info os.FileInfo, err error) {
 	for at = filepath.Clean(path); ; at = filepath.Dir(at) {
 		if info, err = os.Stat(at); err == nil || filepath.Dir(at) == at {
@@ -126,7 +128,8 @@ func nearest(path string) (at string, info os.FileInfo, err error) {
 	}
 }
 
-// Open opens a run by its directory, its file, its id below .evalrun/runs, `latest` or `latest~1`. Its gate is not applied.
+// Open opens a run by its directory, its file, its id below .evalrun/runs, `latest` or `latest~1`. It does
+// not apply the gate.
 func (d Dir) Open(name string) (*journal.Document, error) {
 	doc, err := journal.Open(d.Path(name))
 	if errors.Is(err, journal.ErrNoRun) {
@@ -138,8 +141,8 @@ func (d Dir) Open(name string) (*journal.Document, error) {
 	return doc, nil
 }
 
-// Path is where a run is that was named by its directory, its file, its id, `latest`, `latest~1`, or a Selector, of
-// whose runs it is the newest.
+// Path returns the path of a run: by its directory, its file, its id, `latest`, `latest~1`, or a Selector,
+// which means the newest of its runs.
 func (d Dir) Path(name string) string {
 	path := d.Join(name)
 	if _, err := os.Stat(path); err == nil {
@@ -160,10 +163,10 @@ func (d Dir) Path(name string) string {
 	return filepath.Join(d.Join(Runs), name)
 }
 
-// latest names the newest run below .evalrun/runs, and latest~1 the one before it.
+// latest is the name of the newest run below .evalrun/runs, and latest~1 of the one before it.
 const latest = "latest"
 
-// fromLatest is how many runs before the newest a name means; ok is false for any other name of a run.
+// fromLatest returns how many runs before the newest a name means. ok is false for other names.
 func fromLatest(name string) (back int, ok bool) {
 	if name == latest {
 		return 0, true
@@ -176,7 +179,7 @@ func fromLatest(name string) (back int, ok bool) {
 	return back, err == nil && back >= 0
 }
 
-// NoRun is the error of a name without a run, with the newest run as a hint.
+// NoRun returns the error for an unknown name, with the newest run as a hint.
 func (d Dir) NoRun(name string) error {
 	if s, ok := ParseSelector(name); ok {
 		return exit.BadInput("there is no run %s below %s%s", name, Runs, d.selectorHint(s))
@@ -187,7 +190,7 @@ func (d Dir) NoRun(name string) error {
 	return exit.BadInput("there is no run %s%s", name, d.hint())
 }
 
-// tooFew is the error of a name like latest~9 where there are fewer runs.
+// tooFew returns the message for latest~N with fewer runs.
 func (d Dir) tooFew(name string) string {
 	return fmt.Sprintf("there is no run %s: %s has %s", name, Runs, diag.Count(len(d.IDs()), "run"))
 }
@@ -205,7 +208,8 @@ func (d Dir) IsLatest(dir string) bool {
 	return id != "" && d.Join(dir) == d.Join(filepath.Join(Runs, id))
 }
 
-// latest is the id of the newest run, or of one that many runs before it, "" when there is none. Ids begin with the time.
+// latest returns the id of the newest run, or of the run `back` before it, "" if there is none. Ids sort by
+// time.
 func (d Dir) latest(back int) string {
 	if ids := d.IDs(); len(ids) > back {
 		return ids[len(ids)-1-back]
@@ -229,7 +233,7 @@ func (d Dir) IDs() []string {
 	return ids
 }
 
-// ignoreByGit keeps run directories, which hold prompts and answers, out of commits.
+// ignoreByGit adds a .gitignore, because run directories contain prompts and answers.
 func ignoreByGit(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

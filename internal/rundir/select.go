@@ -14,12 +14,12 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Selector selects runs by what their headers say of them: `latest:BRANCH`, the newest run of a branch; `branch:GLOB`,
-// `name:GLOB`, `label:GLOB`, `label:KEY=GLOB` and `commit:PREFIX`, all that fit. Where one run is wanted, it is the
-// newest.
+// Selector selects runs by their headers. `latest:BRANCH` is the newest run of a branch. `branch:GLOB`,
+// `name:GLOB`, `label:GLOB`, `label:KEY=GLOB` and `commit:PREFIX` are all matching runs, or the newest of
+// them where one run is needed.
 type Selector struct {
 	Text   string // as the user wrote it
-	Latest bool   // one run alone
+	Latest bool   // only the newest run
 
 	kind, value string
 }
@@ -32,7 +32,7 @@ const (
 	byCommit = "commit"
 )
 
-// ParseSelector reads a selector; ok is false for any other name of a run.
+// ParseSelector parses a selector. ok is false for other names of runs.
 func ParseSelector(text string) (s Selector, ok bool) {
 	kind, value, ok := strings.Cut(text, ":")
 	s = Selector{Text: text, kind: kind, value: value}
@@ -42,7 +42,7 @@ func ParseSelector(text string) (s Selector, ok bool) {
 	return s, ok && value != "" && slices.Contains([]string{byBranch, byName, byLabel, byCommit}, s.kind)
 }
 
-// Selectors are the selectors among the names of runs, and the other names. A path of that name wins.
+// Selectors separates selectors from other names of runs. The name of an existing path is not a selector.
 func (d Dir) Selectors(named []string) (selectors []Selector, others []string) {
 	for _, name := range named {
 		s, ok := ParseSelector(name)
@@ -55,7 +55,7 @@ func (d Dir) Selectors(named []string) (selectors []Selector, others []string) {
 	return selectors, others
 }
 
-// Matches reports whether a run is selected. Of run no more is looked at than its name, commit, branch and labels.
+// Matches reports whether a run is selected. It only reads the name, commit, branch and labels of run.
 func (s Selector) Matches(run *eval.Run) bool {
 	fits := glob.Pattern(s.value).Match
 	switch s.kind {
@@ -79,8 +79,8 @@ func (s Selector) Matches(run *eval.Run) bool {
 	return false
 }
 
-// Selected reports whether a run fits selectors: one of each kind that is there. Without selectors every run does. That
-// only the newest one is meant is for the caller to see to.
+// Selected reports whether a run matches the selectors: of each kind in the list, one must match. Without
+// selectors every run matches. It ignores Latest, which the caller must handle.
 func Selected(selectors []Selector, run *eval.Run) bool {
 	for _, s := range selectors {
 		same := func(other Selector) bool { return other.kind == s.kind && other.Matches(run) }
@@ -91,8 +91,8 @@ func Selected(selectors []Selector, run *eval.Run) bool {
 	return true
 }
 
-// Select lists the directories of the runs below .evalrun/runs that fit selectors, the oldest first. Without selectors
-// there are none.
+// Select lists the directories of the matching runs below .evalrun/runs, the oldest first. Without
+// selectors the list is empty.
 func (d Dir) Select(selectors []Selector) (dirs []string) {
 	if len(selectors) == 0 {
 		return nil
@@ -104,8 +104,8 @@ func (d Dir) Select(selectors []Selector) (dirs []string) {
 	return dirs
 }
 
-// Choose lists which of n runs, the oldest first, are selected: the ones that fit the selectors, and of each
-// `latest:BRANCH` only the newest.
+// Choose returns the indexes of the matching runs among n, which are sorted by age. Each `latest:BRANCH`
+// selects only the newest run.
 func Choose(selectors []Selector, n int, at func(int) *eval.Run) (out []int) {
 	filters := slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return s.Latest })
 	newest := slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return !s.Latest })
@@ -129,13 +129,13 @@ func Choose(selectors []Selector, n int, at func(int) *eval.Run) (out []int) {
 	return slices.Compact(out)
 }
 
-// withHeader is a run directory with the header of its run.
 type withHeader struct {
 	Dir string
 	Run *eval.Run
 }
 
-// headers reads the headers of the runs below .evalrun/runs, the oldest first. What cannot be read is left out.
+// headers reads the headers of the runs below .evalrun/runs, the oldest first. It skips runs that cannot be
+// read.
 func (d Dir) headers() []withHeader {
 	var out []withHeader
 	for _, id := range d.IDs() {
@@ -150,7 +150,7 @@ func (d Dir) headers() []withHeader {
 	return out
 }
 
-// selectorHint says what a selector that fits nothing could have been.
+// selectorHint suggests values for a selector that matches no run.
 func (d Dir) selectorHint(s Selector) string {
 	known := map[string]bool{}
 	for _, one := range d.headers() {

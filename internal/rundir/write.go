@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/atomic"
 )
 
-// Writable reports why a file could not be written, without changing it.
+// Writable returns an error if a file could not be written. It does not change the file.
 func Writable(path string) error {
 	if info, err := os.Stat(path); err == nil {
 		if info.IsDir() {
@@ -35,8 +35,8 @@ func Writable(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// WriteFile replaces a file as a whole or not at all: a temporary file next to it takes its
-// place once it is complete. What is no regular file, such as a pipe, is written to.
+// WriteFile replaces a file atomically, through a temporary file next to it. It writes directly to pipes
+// and other special files.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -26,41 +26,41 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Acceptance is what the answers of a run would change in the files of expected answers of its suites.
+// Acceptance compares the answers of a run with the expected ones of its suites.
 type Acceptance struct {
-	Proposals []*Proposal // in the order of the plan
-	// Compared is how many answers were compared with a file; 0 when the suites have no snapshot scorer.
+	Proposals []*Proposal // files that would change, in the order of the plan
+	// Compared counts the answers that were compared with a file; 0 if the suites have no snapshot scorer.
 	Compared int
-	// Changed is how many trials ask something else now than the run did.
+	// Changed counts the trials whose request has changed since the run.
 	Changed int
 }
 
-// Proposal is a file that would be another one.
+// Proposal is a file that would change.
 type Proposal struct {
 	File   string // as the user knows it, with slashes
 	Folder string // of the expected answers of its suite
-	New    bool   // nothing is expected yet
+	New    bool   // there is no expected answer yet
 	Was    string
 	Offers []*Offer // several are a conflict: cases or arms that share the file
 
-	dir, name string // where it is
+	dir, name string // where the file is
 }
 
-// Offer is an answer that a file could hold.
+// Offer is an answer that the file could get.
 type Offer struct {
 	Text     string
-	Expected bool // it is what the file holds
+	Expected bool // the file has this answer already
 	From     []Source
 }
 
-// Source is a case of an arm that gave an answer.
+// Source is a case on an arm that gave an answer.
 type Source struct {
 	Suite, Case, Arm string
-	Answers          int // how many it gave; Different of them are different
-	Different        int
+	Answers          int
+	Different        int // how many of the answers are distinct
 }
 
-// AcceptedByPerson is the error of accepting where no person looks.
+// AcceptedByPerson returns an error in continuous integration, where no person reads the answers.
 func AcceptedByPerson(getenv func(string) string) error {
 	if ci := getenv("CI"); ci == "" || strings.EqualFold(ci, "false") {
 		return nil
@@ -72,7 +72,7 @@ func AcceptedByPerson(getenv func(string) string) error {
 	)
 }
 
-// Diff draws what an offer would change.
+// Diff writes the difference between the file and an offer.
 func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 	was := &p.Was
 	if p.New {
@@ -81,13 +81,13 @@ func (p *Proposal) Diff(w io.Writer, o *Offer, color bool) error {
 	return term.Diff(w, was, &o.Text, color)
 }
 
-// LoadAccepting loads a job for NewAcceptance: the suites in files, or else those of the run in their current form.
-// The flags choose cases and arms.
+// LoadAccepting loads a job for NewAcceptance: the named suites, or else the suites of the run as they are
+// now. The flags select cases and arms.
 func LoadAccepting(name string, files []string, f job.Flags, getenv func(string) string) (*job.Loaded, error) {
 	cases, arms := f.Cases, f.Arms
 	l, err := job.LoadRescored(name, files, f, getenv)
 	if err == nil {
-		l.Flags.Cases, l.Flags.Arms, l.Flags.Tags, l.Flags.Shard = cases, arms, nil, eval.Shard{} // beyond that, the run knows its requests
+		l.Flags.Cases, l.Flags.Arms, l.Flags.Tags, l.Flags.Shard = cases, arms, nil, eval.Shard{} // the run itself has the other choices
 	}
 	return l, err
 }
@@ -99,7 +99,7 @@ func NewAcceptance(l *job.Loaded) (*Acceptance, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	if doc.Running {
 		return nil, exit.BadInput("%s is still in progress: accept its answers when it finishes", f.Rescore)
 	}
@@ -138,7 +138,7 @@ func onArms(arms []string) string {
 	return " on an arm that fits " + strings.Join(arms, " or ")
 }
 
-// casesIn are the cases of arms of a run.
+// casesIn returns the cases of a run, with their arms.
 func casesIn(d *journal.Document) map[selection.ArmCase]bool {
 	there := map[selection.ArmCase]bool{}
 	for i := range d.Len() {
@@ -148,17 +148,17 @@ func casesIn(d *journal.Document) map[selection.ArmCase]bool {
 	return there
 }
 
-// gathering goes through the answers of a run.
+// gathering collects the answers of a run by file.
 type gathering struct {
 	doc   *journal.Document
 	there map[selection.ArmCase]bool
-	dirs  map[string]int          // suites by their names
-	files map[[2]string]*keptFile // by suite and name
+	dirs  map[string]int          // index of each suite
+	files map[[2]string]*keptFile // by suite and file name
 	order []*keptFile
 	out   Acceptance
 }
 
-// any reports whether the run has what a filter names.
+// any reports whether the run has a case that matches a filter.
 func (g *gathering) any(filter runner.Filter) bool {
 	for one := range g.there {
 		if filter.Cases.Match(one.Case) && filter.Arms.Match(one.Arm) {
@@ -168,7 +168,7 @@ func (g *gathering) any(filter runner.Filter) bool {
 	return false
 }
 
-// keptFile is a file of an expected answer with the answers that were given for it.
+// keptFile is a file with an expected answer, and the answers given for it.
 type keptFile struct {
 	suite   int
 	name    string
@@ -177,20 +177,20 @@ type keptFile struct {
 	sources []*giver
 }
 
-// giver is a case of an arm with the answers that it gave.
+// giver is a case on an arm with its answers.
 type giver struct {
 	selection.ArmCase
 	given []*variant
 }
 
-// variant is an answer with how often it was given.
+// variant is a distinct answer and its count.
 type variant struct {
 	scorers.Snapshot
 	times int
 }
 
-// take compares a recorded trial with what is expected. Without an answer there is nothing to compare;
-// those of an earlier version of the suite are not what is to be accepted.
+// take compares a recorded trial with the expected answer. It skips trials without an answer, and those of
+// an earlier version of the suite (--interleave), which are not to be accepted.
 func (g *gathering) take(t *runner.Planned) error {
 	earlier := t.Arm != t.Target+"/"+t.Prompt
 	if earlier || !t.KeepsSnapshots() {
@@ -219,7 +219,7 @@ func (g *gathering) take(t *runner.Planned) error {
 	return err
 }
 
-// file is the file that an answer is compared with.
+// file returns the keptFile with which an answer is compared.
 func (g *gathering) file(suiteName string, s *scorers.Snapshot) *keptFile {
 	key := [2]string{suiteName, s.File}
 	one := g.files[key]
@@ -231,9 +231,8 @@ func (g *gathering) file(suiteName string, s *scorers.Snapshot) *keptFile {
 	return one
 }
 
-// add counts an answer.
 func (k *keptFile) add(name selection.ArmCase, s scorers.Snapshot) {
-	last := len(k.sources) - 1 // repeats come one after the other
+	last := len(k.sources) - 1 // repeats of a case are adjacent
 	if last < 0 || k.sources[last].ArmCase != name {
 		k.sources = append(k.sources, &giver{ArmCase: name})
 		last++
@@ -247,8 +246,8 @@ func (k *keptFile) add(name selection.ArmCase, s scorers.Snapshot) {
 	a.given[j].times++
 }
 
-// proposal is what the file would become, nil when it may stay. Of the answers of repeats the most frequent counts, of equally
-// frequent ones the first.
+// proposal returns the change of the file, nil if it may stay. Among repeats, the most frequent answer
+// counts, and of equally frequent ones the first.
 func (k *keptFile) proposal() *Proposal {
 	p := &Proposal{New: !k.exists, Was: k.was}
 	offers := map[string]*Offer{}
@@ -273,7 +272,7 @@ func (k *keptFile) proposal() *Proposal {
 	return p
 }
 
-// Accept writes an answer into the file, and nothing outside the suite's folder. It is there whole or not at all.
+// Accept replaces the file atomically with an answer. It writes nothing outside the suite's folder.
 func (p *Proposal) Accept(o *Offer) error {
 	if err := writeInside(p.dir, p.name, o.Text+"\n"); err != nil {
 		return exit.Incomplete("%s cannot be written: %w", p.File, err)
@@ -281,7 +280,7 @@ func (p *Proposal) Accept(o *Offer) error {
 	return nil
 }
 
-// writeInside writes a file below a folder, links that lead out of it refused.
+// writeInside writes a file below a folder. It follows no link that leads out.
 func writeInside(dir, name, text string) (err error) {
 	if len(text) > suite.MaxExpectedBytes {
 		return fmt.Errorf("the answer has %s; at most %d can be read again", diag.Count(len(text), "byte"), suite.MaxExpectedBytes)
@@ -290,7 +289,7 @@ func writeInside(dir, name, text string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // what was written in it was closed
+	defer root.Close() //nolint:errcheck // the file in it was closed
 	folder, name := filepath.FromSlash(path.Dir(name)), filepath.FromSlash(name)
 	if err := root.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -302,7 +301,7 @@ func writeInside(dir, name, text string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err = f.WriteString(text); kept != 0 { // the umask may have taken some of it
+	if _, err = f.WriteString(text); kept != 0 { // the umask may have removed some bits
 		err = errors.Join(err, f.Chmod(kept))
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

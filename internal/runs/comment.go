@@ -11,15 +11,15 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// Commenting says where a run is shown to reviewers.
+// Commenting says where to post a run.
 type Commenting struct {
-	Issue  bool     // as an issue of the project, instead of a comment
-	Number int      // of the pull or merge request; 0: that of the job
-	Links  []string // more to read, each as TEXT=URL
+	Issue  bool     // an issue of the project instead of a comment
+	Number int      // of the pull or merge request; 0 is the job's own
+	Links  []string // further links, each as TEXT=URL
 	Getenv func(string) string
 }
 
-// Comment shows a run as a comment of a pull or merge request, or as an issue.
+// Comment posts a run as a comment on a pull or merge request, or as an issue.
 func (f Folder) Comment(ctx context.Context, name string, o Commenting) (forge.Posted, error) {
 	links, err := linksOf(o.Links)
 	if err != nil {
@@ -33,7 +33,7 @@ func (f Folder) Comment(ctx context.Context, name string, o Commenting) (forge.P
 	if err != nil {
 		return forge.Posted{}, err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	if doc.Running {
 		return forge.Posted{}, exit.BadInput("the run %s is still in progress; comment on it when it finishes", name)
 	}
@@ -48,7 +48,7 @@ func (f Folder) Comment(ctx context.Context, name string, o Commenting) (forge.P
 	return at.Issue(ctx, marker, "evalrun: "+titleOf(doc), body.String(), doc.Gate().Exit != exit.CodeOK)
 }
 
-// titleOf is the title of a run: its suites, the first ones by name.
+// titleOf returns the names of the first suites.
 func titleOf(doc *journal.Document) string {
 	const most = 3
 	var names []string
@@ -61,7 +61,7 @@ func titleOf(doc *journal.Document) string {
 	return strings.Join(names, ", ")
 }
 
-// linksOf reads TEXT=URL.
+// linksOf parses links of the form TEXT=URL.
 func linksOf(texts []string) (all []reports.Link, err error) {
 	for _, text := range texts {
 		words, address, ok := strings.Cut(text, "=")

@@ -22,22 +22,22 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// CompareRequest says how two runs, or two arms, are compared.
+// CompareRequest says how to compare two runs or two arms.
 type CompareRequest struct {
 	Rule eval.RuleOptions
-	Arms []string // none, or those of base and head
+	Arms []string // empty, or the arms of base and head
 
-	Choose bool // by a judge, whose choices are one more metric
+	Choose bool // a judge chooses between answers, which is one more metric
 	Judge  choosing.ByJudge
 }
 
-// CompareResult is what came of comparing.
+// CompareResult is the result of Compare.
 type CompareResult struct {
 	found *compare.Comparison
 	rule  *eval.BaselineRule
 }
 
-// Exit is the exit code of the comparison.
+// Exit returns the exit code of the comparison.
 func (c *CompareResult) Exit() int { return verdict.Exit(c.found, c.rule) }
 
 // Write writes the comparison for people.
@@ -48,7 +48,7 @@ func (c *CompareResult) Write(screen term.Screen) error {
 // WriteJSON writes the comparison for programs.
 func (c *CompareResult) WriteJSON(w io.Writer) error { return reports.ComparisonJSON(w, c.found) }
 
-// Compare compares two runs, or two arms of one when only that is named. names are what OpenBaseline takes.
+// Compare compares two runs, or two arms of one run. names are one or two names that OpenBaseline accepts.
 func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (*CompareResult, error) {
 	rule, err := verdict.RuleOf(o.Rule)
 	if err != nil {
@@ -65,8 +65,8 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	if err != nil {
 		return nil, err
 	}
-	defer base.Close() //nolint:errcheck // it was only read
-	defer head.Close() //nolint:errcheck // the same
+	defer base.Close() //nolint:errcheck // only read
+	defer head.Close() //nolint:errcheck // only read
 	c, err := verdict.CompareRead(base, head, what)
 	return &CompareResult{c, rule}, err
 }
@@ -79,8 +79,8 @@ func (f Folder) choose(
 	if err != nil {
 		return nil, err
 	}
-	defer base.Close() //nolint:errcheck // it was only read
-	defer head.Close() //nolint:errcheck // the same
+	defer base.Close() //nolint:errcheck // only read
+	defer head.Close() //nolint:errcheck // only read
 	if err := o.checkArms(names, base, head); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (f Folder) choose(
 	return &CompareResult{c, rule}, err
 }
 
-// checkArms wants two arms that the runs have, or none, and two of one run.
+// checkArms requires that the runs have the two arms. Comparing a run with itself needs two arms.
 func (o *CompareRequest) checkArms(names []string, base, head *journal.Document) error {
 	switch arms := verdict.ArmNames(head); {
 	case len(o.Arms) == 2:
@@ -117,7 +117,7 @@ func (o *CompareRequest) checkArms(names []string, base, head *journal.Document)
 	}
 }
 
-// maxArmNames is how many arms an error names.
+// maxArmNames bounds the arms that an error lists.
 const maxArmNames = 6
 
 func listed(arms []string) string {
@@ -127,10 +127,10 @@ func listed(arms []string) string {
 	return strings.Join(arms, ", ")
 }
 
-// PreferenceResult is what came of ranking arms by preferences.
+// PreferenceResult is a ranking of arms by the choices of a judge.
 type PreferenceResult struct{ found *compare.Preferences }
 
-// Exit is the exit code: 0 when every suite has a ranking.
+// Exit returns 0 if every suite has a ranking.
 func (p *PreferenceResult) Exit() int {
 	if p.found.Judge.Incomplete != "" || slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
 		return exit.CodeIncomplete
@@ -146,13 +146,13 @@ func (p *PreferenceResult) Write(screen term.Screen) error {
 // WriteJSON writes the ranking for programs.
 func (p *PreferenceResult) WriteJSON(w io.Writer) error { return reports.PreferencesJSON(w, p.found) }
 
-// RankByChoice ranks the arms of a run by what a judge prefers. name is what OpenBaseline takes.
+// RankByChoice ranks the arms of a run by what a judge prefers. OpenBaseline explains name.
 func (f Folder) RankByChoice(ctx context.Context, name string, o CompareRequest) (*PreferenceResult, error) {
 	d, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close() //nolint:errcheck // it was only read
+	defer d.Close() //nolint:errcheck // only read
 	for _, arm := range o.Arms {
 		if err := verdict.CheckArm(d, arm); err != nil {
 			return nil, err
@@ -171,12 +171,13 @@ func (f Folder) RankByChoice(ctx context.Context, name string, o CompareRequest)
 	return &PreferenceResult{found}, err
 }
 
-// openTwo opens both sides. One run is both sides.
+// openTwo opens both runs. A single name is used for both sides.
 func (f Folder) openTwo(names []string) (base, head *journal.Document, err error) {
 	return both(f, names, f.OpenBaseline)
 }
 
-// readTwo reads both sides, without what only other readers of the runs need. One run is both sides.
+// readTwo reads both runs for a comparison, without the parts that it does not need. A single name is used
+// for both sides.
 func (f Folder) readTwo(names []string, o CompareRequest) (base, head *verdict.RunSides, err error) {
 	read := func(name string) (*verdict.RunSides, error) {
 		d, err := f.OpenBaseline(name)
@@ -194,14 +195,14 @@ func (f Folder) readTwo(names []string, o CompareRequest) (base, head *verdict.R
 		return nil, nil, err
 	}
 	if err = o.checkArms(names, base.Document, head.Document); err != nil {
-		base.Close() //nolint:errcheck // it was only read
-		head.Close() //nolint:errcheck // the same
+		base.Close() //nolint:errcheck // only read
+		head.Close() //nolint:errcheck // only read
 	}
 	return base, head, err
 }
 
-// both opens two runs at once, which is half of what a comparison takes. It opens large ones one after the other, so
-// that the memory for reading is needed once.
+// both opens two runs concurrently, because opening takes half the time of a comparison. Large runs are
+// opened one after the other, to keep the peak of memory low.
 func both[T interface{ Close() error }](f Folder, names []string, open func(string) (T, error)) (base, head T, err error) {
 	if len(names) == 1 {
 		base, err = open(names[0])
@@ -219,15 +220,15 @@ func both[T interface{ Close() error }](f Folder, names []string, open func(stri
 	case failed != nil && err == nil:
 		_ = head.Close() // the first error is the one to report
 	case failed == nil && err != nil:
-		_ = base.Close() // the same
+		_ = base.Close() // the first error is the one to report
 	}
 	return base, head, cmp.Or(failed, err)
 }
 
-// largeRun is from how many bytes on a run is large: some hundred thousand trials.
+// largeRun is the size, in bytes, from which both opens runs one by one: some hundred thousand trials.
 const largeRun = 256 << 20
 
-// isLarge reports whether a run is large. What cannot be found is not.
+// isLarge returns false for a run that cannot be found; opening it reports the error.
 func (f Folder) isLarge(name string) bool {
 	path, err := f.FindBaseline(name)
 	if err != nil {

@@ -15,30 +15,30 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-// HistoryOptions say what of the history is shown.
+// HistoryOptions select what to show of the history.
 type HistoryOptions struct {
 	Suites, Arms, Cases, Metrics []string // globs
-	Limit                        int      // of the newest runs
-	Named                        []string // selectors of runs, such as label:nightly; none: all runs
+	Limit                        int      // the newest runs
+	Named                        []string // selectors of runs, such as label:nightly; empty means all runs
 }
 
-// HistoryMetrics are the names of the metrics that every run has.
+// HistoryMetrics returns the names of the metrics that every run has.
 func HistoryMetrics() []string { return history.BuiltIn() }
 
-// History reads the courses that the options select; nil when there is no history yet.
+// History reads the courses that the options select. It returns nil if there is no history yet.
 func (f Folder) History(o HistoryOptions) (*History, error) {
 	s, err := f.OpenHistory()
 	if err != nil || s == nil {
 		return nil, err
 	}
-	defer s.Close() //nolint:errcheck // it was only read
+	defer s.Close() //nolint:errcheck // only read
 	h := emptyHistory()
 	h.store, h.o = s, o
 	h.Cases, h.Narrowed = o.Cases, len(o.Suites)+len(o.Arms) > 0
 	return h, h.read()
 }
 
-// WriteNoHistory says that the folder has no history yet, and how one begins.
+// WriteNoHistory says that the folder has no history yet, and how to begin one.
 func (f Folder) WriteNoHistory(screen term.Screen, asJSON bool) error {
 	if asJSON {
 		return screen.JSON(emptyHistory())
@@ -55,7 +55,7 @@ func emptyHistory() *History {
 	return &History{Excerpt: history.Excerpt{Version: 1, Runs: []history.RunRecord{}, Courses: []history.ArmCourse{}}}
 }
 
-// History is what `evalrun history` shows, and its JSON form.
+// History is the output of `evalrun history`, also as JSON.
 type History struct {
 	history.Excerpt
 
@@ -63,15 +63,13 @@ type History struct {
 	o     HistoryOptions
 }
 
-// Write writes the history for people, when all of it is known.
+// Write writes the history for people.
 func (h *History) Write(screen term.Screen) error {
 	return reports.History(screen, &h.Excerpt, layout(screen))
 }
 
-// armName is an arm with its suite.
 type armName struct{ suite, arm string }
 
-// read reads runs and courses.
 func (h *History) read() (err error) {
 	filter := history.RunFilter{Suites: glob.New(h.o.Suites), Arms: glob.New(h.o.Arms), Limit: h.o.Limit}
 	if filter.Choose, err = h.chosen(); err != nil {
@@ -107,7 +105,7 @@ func (h *History) read() (err error) {
 	return h.checkCases(arms)
 }
 
-// chosen picks the runs that fit the selectors; nil without any.
+// chosen returns a function that picks the runs that match the selectors; nil without selectors.
 func (h *History) chosen() (func([]history.RunRecord) []history.RunRecord, error) {
 	var selectors []rundir.Selector
 	for _, name := range h.o.Named {
@@ -149,7 +147,8 @@ func armsOf(runs []history.RunRecord) []armName {
 	return out
 }
 
-// checkNames wants every pattern for a suite or an arm to fit something.
+// checkNames returns an error for a pattern that matches no suite or arm, since a typo must not look like
+// an empty history.
 func (h *History) checkNames() error {
 	fits := func(runs []history.RunRecord) error {
 		var suites, arms []string
@@ -176,7 +175,7 @@ func (h *History) checkNames() error {
 	return err
 }
 
-// unknown is the error of a pattern that fits nothing.
+// unknown returns an error for a pattern that matches nothing.
 func unknown(what string, patterns, known []string) error {
 	for _, p := range patterns {
 		if !slices.ContainsFunc(known, glob.Pattern(p).Match) {
@@ -191,7 +190,7 @@ func unknown(what string, patterns, known []string) error {
 	return nil
 }
 
-// metrics lists the metrics to show of each arm.
+// metrics returns the metrics to show for each arm.
 func (h *History) metrics(arms []armName) ([][]string, error) {
 	out := make([][]string, len(arms))
 	var known []string
@@ -213,8 +212,8 @@ func (h *History) metrics(arms []armName) ([][]string, error) {
 	return out, unknown("metric", h.o.Metrics, slices.Clone(known))
 }
 
-// cases lists the cases of an arm that the patterns may fit. A name without a star is itself, however long ago it was
-// there.
+// cases returns the cases of an arm that match the patterns. A name without a star counts even if no recent
+// run has the case.
 func (h *History) cases(arm armName) ([]string, error) {
 	var out []string
 	for _, p := range h.o.Cases {
@@ -235,7 +234,6 @@ func (h *History) cases(arm armName) ([]string, error) {
 	return out, nil
 }
 
-// courses reads the courses of an arm, or of a case on it.
 func (h *History) courses(arm armName, caseName string, metrics []string) error {
 	for _, metric := range metrics {
 		points, err := h.store.Course(history.Query{
@@ -262,7 +260,7 @@ func (h *History) courses(arm armName, caseName string, metrics []string) error 
 	return nil
 }
 
-// limit is how many of the newest runs a course has: all, where the runs are chosen.
+// limit returns how many of the newest runs a course has. Selected runs have no limit.
 func (h *History) limit() int {
 	if len(h.o.Named) > 0 {
 		return 0
@@ -270,7 +268,7 @@ func (h *History) limit() int {
 	return h.o.Limit
 }
 
-// ofRuns are the points of the runs that are shown, where they are chosen.
+// ofRuns keeps the points of the selected runs.
 func (h *History) ofRuns(points []history.Point) []history.Point {
 	if len(h.o.Named) == 0 {
 		return points
@@ -280,7 +278,7 @@ func (h *History) ofRuns(points []history.Point) []history.Point {
 	})
 }
 
-// checkCases wants every pattern for a case to fit one.
+// checkCases returns an error for a pattern that matches no case.
 func (h *History) checkCases(arms []armName) error {
 	var shown []string
 	for i := range h.Courses {

@@ -24,25 +24,25 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Merged is what came of joining shards.
+// Merged is the result of Merge.
 type Merged struct {
 	Name    string // of the run directory
 	Exit    int
 	End     *eval.End
 	Reports []string
-	Problem error // with the history, on which nothing depends
+	Problem error // with the history, which is not essential
 }
 
-// Merging says how shards are joined.
+// Merging configures Merge.
 type Merging struct {
-	Out     string   // run directory; "" is one below .evalrun/runs
+	Out     string   // run directory; "" makes one below .evalrun/runs
 	Formats []string // of the reports
 	Screen  term.Screen
 	Getenv  func(string) string
 }
 
-// Merge joins the shards of one plan into a run, applies its gate and reports it. With an error there is a result too
-// if there is a run.
+// Merge joins the shards of one plan into a run, applies its gate and writes reports. If an error occurs
+// after the run was written, it returns a result too.
 func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 	outputs, err := output.Parse(f.Dir, o.Formats)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f Folder) Merge(shards []string, o Merging) (*Merged, error) {
 	if err != nil {
 		return nil, exit.Incomplete("%w", err)
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	written, err := output.Write(doc, outputs, o.Screen, layout(o.Screen))
 	return &Merged{Name: dir, Exit: doc.Gate().Exit, End: doc.End, Reports: written, Problem: f.Remember(doc)}, err
 }
@@ -68,8 +68,8 @@ func (f Folder) merge(shards []string, o Merging) (dir string, err error) {
 	return merge(f.Dir, shards, o.Out, o.Getenv)
 }
 
-// merge joins the runs of all shards of one plan into a run of its own, in the order of the plan, and returns its
-// directory. Shards of several plans, missing ones, one that comes twice and unfinished ones are bad input.
+// merge joins the shards of one plan into a new run, in the order of the plan, and returns its directory.
+// Shards of different plans, missing, duplicate and unfinished ones are bad input.
 func merge(at rundir.Dir, names []string, out string, getenv func(string) string) (dir string, err error) {
 	shards := make([]*journal.Document, 0, len(names))
 	defer func() {
@@ -108,7 +108,7 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 			return "", exit.BadInput("the run directory cannot be made: %w", err)
 		}
 	}
-	w, err := journal.CreateWhole(dir, run, snapshots) // a merge that was killed leaves nothing that could be taken for a run
+	w, err := journal.CreateWhole(dir, run, snapshots) // killing the merge must leave nothing that looks like a run
 	if err != nil {
 		return "", exit.BadInput("the run directory cannot be made: %w", err)
 	}
@@ -131,13 +131,13 @@ func merge(at rundir.Dir, names []string, out string, getenv func(string) string
 	return dir, nil
 }
 
-// copyWorkspaces copies the folders that programs have left in shards, as far as that is possible: a program may
-// leave what cannot be copied, and the records are worth more.
+// copyWorkspaces copies the folders that programs left in shards. It ignores what cannot be copied, because
+// the records matter more.
 func copyWorkspaces(to string, shards []*journal.Document) {
 	for _, d := range shards {
 		from := filepath.Join(d.Dir, "workspaces")
 		entries, err := os.ReadDir(from)
-		if err != nil { // mostly there are none
+		if err != nil { // most runs have none
 			continue
 		}
 		for _, entry := range entries {
@@ -149,7 +149,7 @@ func copyWorkspaces(to string, shards []*journal.Document) {
 	}
 }
 
-// checkShard says why a run is no shard to merge with the first one.
+// checkShard says why a run cannot be merged with the first shard.
 func checkShard(name string, d, first *journal.Document) error {
 	shard := d.Run.Plan.Shard
 	switch {
@@ -173,7 +173,7 @@ func checkShard(name string, d, first *journal.Document) error {
 	return nil
 }
 
-// gates are the rules of the suites of a run.
+// gates returns the rules of the suites of a run.
 func gates(d *journal.Document) []*eval.GateConfig {
 	var out []*eval.GateConfig
 	for i := range d.Run.Suites {
@@ -182,7 +182,7 @@ func gates(d *journal.Document) []*eval.GateConfig {
 	return out
 }
 
-// complete says which shards are missing or come twice.
+// complete says which shards are missing or duplicate.
 func complete(names []string, shards []*journal.Document) error {
 	of := shards[0].Run.Plan.Shard.Of
 	by := make(map[int]string, of)
@@ -205,14 +205,14 @@ func complete(names []string, shards []*journal.Document) error {
 	return nil
 }
 
-// mergedHeader is the header of the run that the shards are parts of.
+// mergedHeader makes the header of the merged run from those of its shards.
 func mergedHeader(shards []*journal.Document) *eval.Run {
 	run := shards[0].Run
 	run.ID = rundir.NewID(time.Now().UTC())
 	run.Plan.Trials, run.Plan.Shard = run.Plan.Shard.Trials, nil
 	run.RescoredFrom = rescoredFrom(shards)
 	run.Labels = maps.Clone(run.Labels)
-	options := *run.Options() // resuming the merged run resumes all of it
+	options := *run.Options() // resuming the merged run must resume all of it
 	options.Shard = eval.Shard{}
 	run.Flags = &options
 	for _, d := range shards {
@@ -229,7 +229,7 @@ func mergedHeader(shards []*journal.Document) *eval.Run {
 	return &run
 }
 
-// agree leaves of the identity of a merged run what a shard has too.
+// agree removes from the merged run what a shard says otherwise: name, commit, branch and labels.
 func agree(run, shard *eval.Run) {
 	for _, text := range []struct {
 		of *string
@@ -258,7 +258,7 @@ func copied(dir string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close() //nolint:errcheck // it was only read
+	defer root.Close() //nolint:errcheck // only read
 	err = fs.WalkDir(regular.FS(root), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -269,7 +269,7 @@ func copied(dir string) (map[string][]byte, error) {
 	return out, err
 }
 
-// firstOf is the shard whose next trial comes first in the plan, -1 when all are at their end.
+// firstOf returns the shard with the next trial of the plan, -1 at the end of all shards.
 func firstOf(shards []*journal.Document, next []int) (first int, least journal.Known) {
 	first = -1
 	for i, d := range shards {
@@ -285,7 +285,7 @@ func firstOf(shards []*journal.Document, next []int) (first int, least journal.K
 
 // copyInOrder copies the trials of all shards in the order of the plan.
 func copyInOrder(w *journal.Writer, shards []*journal.Document) (counts eval.Counts, err error) {
-	next := make([]int, len(shards)) // the place in each shard
+	next := make([]int, len(shards)) // next trial of each shard
 	for {
 		first, least := firstOf(shards, next)
 		if first < 0 {
@@ -299,7 +299,7 @@ func copyInOrder(w *journal.Writer, shards []*journal.Document) (counts eval.Cou
 	}
 }
 
-// rescoredFrom are the runs that got the answers of shards that were judged again.
+// rescoredFrom lists the runs from which rescored shards took their answers.
 func rescoredFrom(shards []*journal.Document) string {
 	var ids []string
 	for _, d := range shards {

@@ -8,13 +8,13 @@ import (
 	"github.com/evalrun/evalrun/internal/publish"
 )
 
-// Publishing says which runs are published, and where.
+// Publishing configures Publish.
 type Publishing = publish.Options
 
 // Published is a site that was written.
 type Published struct{ site *publish.Site }
 
-// Publish writes runs as a site of static files.
+// Publish writes runs as a static site.
 func (f Folder) Publish(o Publishing) (*Published, error) {
 	site, err := publish.Write(f.Dir, o)
 	if err != nil {
@@ -23,10 +23,10 @@ func (f Folder) Publish(o Publishing) (*Published, error) {
 	return &Published{site}, nil
 }
 
-// Index is the path of the first page.
+// Index returns the path of the first page.
 func (p *Published) Index() string { return p.site.Index }
 
-// Notices say what the site holds, and what readers of it can read.
+// Notices say what was published, and which prompts and answers readers can see.
 func (p *Published) Notices() []string {
 	s := p.site
 	out := []string{fmt.Sprintf("published %s and %s", counted(s.Runs, "run"), counted(s.Comparisons, "comparison"))}
@@ -54,7 +54,7 @@ func (p *Published) Notices() []string {
 	))
 }
 
-// counted is a number with its noun.
+// counted returns a number with its noun.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -65,7 +65,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// someOf lists a few ids.
+// someOf returns the first few ids.
 func someOf(ids []string) string {
 	const most = 3
 	if len(ids) <= most {

@@ -14,13 +14,13 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Rankings are those of the suites of a run.
+// Rankings has the ranking of each suite of a run.
 type Rankings struct {
 	run string
 	all []ranking.Ranking
 }
 
-// Exit is the exit code: 0 when every suite has a ranking.
+// Exit returns 0 if every suite has a ranking.
 func (r *Rankings) Exit() int {
 	for i := range r.all {
 		if r.all[i].Why != "" {
@@ -38,7 +38,7 @@ func (r *Rankings) Write(screen term.Screen) error {
 // WriteJSON writes the rankings for programs.
 func (r *Rankings) WriteJSON(w io.Writer) error { return reports.RankingsJSON(w, r.run, r.all) }
 
-// Rank ranks the arms of a run by a metric: by the first of the options, or else by the pass rate.
+// Rank ranks the arms of a run by the first metric of the options, or else by the pass rate.
 func (f Folder) Rank(name string, o CompareRequest) (*Rankings, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {

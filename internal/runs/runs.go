@@ -1,5 +1,5 @@
-// Package runs works with recorded runs, for the command. A Folder finds them by their names, and each of its methods
-// does what one command does. Models are not called for answers: only judges that have to choose are.
+// Package runs implements the commands on recorded runs: a Folder finds runs by name, and each of its
+// methods is one command. The only models that it calls are judges that choose between answers.
 package runs
 
 import (
@@ -28,10 +28,10 @@ type Folder struct {
 	rundir.Dir
 }
 
-// Pruning says which runs are deleted.
+// Pruning says which runs to delete.
 type Pruning = rundir.Pruning
 
-// open opens a run for its reports: with its gate applied.
+// open opens a run and applies its gate.
 func (f Folder) open(name string) (*journal.Document, error) {
 	doc, err := f.Open(name)
 	if err == nil {
@@ -44,7 +44,7 @@ func layout(screen term.Screen) reports.Options {
 	return reports.Options{Width: screen.Width, Color: screen.Color}
 }
 
-// Report writes reports of a run: each of formats is FORMAT=PATH, or FORMAT for the screen.
+// Report writes reports of a run. Each of formats is FORMAT=PATH, or FORMAT for the screen.
 func (f Folder) Report(name string, formats []string, screen term.Screen, verbose bool) error {
 	outputs, err := output.Parse(f.Dir, formats)
 	if err != nil {
@@ -54,21 +54,20 @@ func (f Folder) Report(name string, formats []string, screen term.Screen, verbos
 	if err != nil {
 		return err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	options := layout(screen)
 	options.Verbose, options.Latest, options.Folder = verbose, f.IsLatest(doc.Dir), f.Abs("")
 	_, err = output.Write(doc, outputs, screen, options)
 	return err
 }
 
-// HTML writes the HTML report of a run into its run directory, and returns the path.
+// HTML writes the HTML report of a run into its run directory and returns the path.
 func (f Folder) HTML(name string, screen term.Screen) (path string, err error) {
 	path = filepath.Join(name, journal.ReportName)
 	return path, f.Report(name, []string{"html=" + path}, screen, false)
 }
 
-// ReportBaseline writes reports of the run that has a name. It may be an exported file, to which no gate applies:
-// there is no verdict.
+// ReportBaseline writes reports of a baseline. It applies no gate, since an exported file has no verdict.
 func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen) error {
 	path, err := f.FindBaseline(name)
 	if err != nil {
@@ -78,7 +77,7 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 	if err != nil {
 		return err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	if info, err := os.Stat(path); err == nil && info.IsDir() || filepath.Base(path) == journal.FileName {
 		verdict.ApplyIn(f.Dir, doc)
 	}
@@ -89,38 +88,37 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 	return err
 }
 
-// ShowOptions say what of a run is shown.
+// ShowOptions select what to show of a run.
 type ShowOptions struct {
 	Case     string         // a glob; "" lists the cases
-	Arms     []string       // globs; none: all arms
-	Outcomes []eval.Outcome // of trials; none: all
+	Arms     []string       // globs; empty means all arms
+	Outcomes []eval.Outcome // of trials; empty means all
 }
 
-// wanted selects the trials that are shown.
 func (s ShowOptions) wanted() reports.Wanted {
 	return reports.Wanted{Case: glob.Pattern(cmp.Or(s.Case, "*")), Arms: glob.New(s.Arms), Outcomes: s.Outcomes}
 }
 
-// List lists the cases of a run that have a trial to be shown.
+// List lists the cases of a run with a matching trial.
 func (f Folder) List(name string, what ShowOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	if len(what.Arms) > 0 && !what.without().found(doc) {
 		return what.notFound(doc)
 	}
 	return reports.CaseList(screen, doc, what.wanted(), layout(screen))
 }
 
-// Show shows trials of a run in full. The flag verbose adds what is long and seldom wanted.
+// Show shows the matching trials of a run. verbose adds long parts that readers rarely need.
 func (f Folder) Show(name string, what ShowOptions, screen term.Screen, verbose bool) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	options := layout(screen)
 	options.Verbose = verbose
 	found, err := reports.Cases(screen, doc, what.wanted(), options)
@@ -130,7 +128,7 @@ func (f Folder) Show(name string, what ShowOptions, screen term.Screen, verbose 
 	return what.notFound(doc)
 }
 
-// notFound is the error of a pattern that no case fits, or whose cases have no trial of an outcome.
+// notFound explains why no trial matches: the case, the arm, or the outcome.
 func (s ShowOptions) notFound(doc *journal.Document) error {
 	if len(s.Outcomes) > 0 && s.without().found(doc) {
 		return exit.BadInput("no trial of %q has the outcome %s; `evalrun show RUN` lists the cases", s.Case, words(s.Outcomes))
@@ -144,7 +142,7 @@ func (s ShowOptions) notFound(doc *journal.Document) error {
 	return exit.BadInput("the run has no case %q%s", s.Case, nearestCase(doc, s.Case))
 }
 
-// nearestCase names the case of a run that a slip may have meant, as a hint.
+// nearestCase returns a hint with the case whose name is most similar.
 func nearestCase(d *journal.Document, name string) string {
 	var names []string
 	for row := range d.Rows() {
@@ -156,13 +154,13 @@ func nearestCase(d *journal.Document, name string) string {
 	return ""
 }
 
-// without is the same, whatever the outcomes.
+// without ignores the outcomes.
 func (s ShowOptions) without() ShowOptions {
 	s.Outcomes = nil
 	return s
 }
 
-// found reports whether a case of the run has a trial to be shown.
+// found reports whether the run has a matching trial.
 func (s ShowOptions) found(doc *journal.Document) bool {
 	wanted := s.wanted()
 	for row := range doc.Rows() {
@@ -181,7 +179,7 @@ func words(outcomes []eval.Outcome) string {
 	return strings.Join(out, " or ")
 }
 
-// listedCase is a case as ShowJSON lists it.
+// listedCase is a case in the output of ShowJSON.
 type listedCase struct {
 	Suite   string       `json:"suite"`
 	Case    string       `json:"case"`
@@ -189,14 +187,14 @@ type listedCase struct {
 	Counts  eval.Counts  `json:"counts"`
 }
 
-// ShowJSON writes what List and Show do as JSON lines. These are the cases of a run with their outcomes. With a
-// pattern they are the trials of the cases that fit it, as they are in the run file.
+// ShowJSON writes the result of List or Show as JSON lines. With a case, these are the matching trials as
+// in the run file, and otherwise the cases with their outcomes.
 func (f Folder) ShowJSON(name string, what ShowOptions, screen term.Screen) error {
 	doc, err := f.open(name)
 	if err != nil {
 		return err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	if what.Case == "" && (len(what.Arms) == 0 || what.without().found(doc)) {
 		return listJSON(doc, what, screen)
 	}
@@ -230,7 +228,7 @@ func listJSON(doc *journal.Document, what ShowOptions, screen term.Screen) error
 	return nil
 }
 
-// trialsJSON writes the trials of a case that are wanted, and counts them.
+// trialsJSON writes the matching trials of a case and counts them.
 func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, screen term.Screen) (n int, err error) {
 	for r, err := range doc.Read(row) {
 		if err != nil {
@@ -247,14 +245,14 @@ func trialsJSON(doc *journal.Document, row journal.Row, wanted reports.Wanted, s
 	return n, nil
 }
 
-// CheckJudges compares the judges of a run with the labels in a file; without one, with the labels that people gave in
-// evalrun view.
+// CheckJudges compares the judges of a run with the labels in a file, or else with the labels that people
+// gave in `evalrun view`.
 func (f Folder) CheckJudges(name, file string) (report *judgecheck.AgreementReport, emulated bool, err error) {
 	doc, err := f.Open(name)
 	if err != nil {
 		return nil, false, err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	if file != "" && !strings.HasSuffix(file, labels.Suffix) {
 		report, err = judgecheck.Check(doc, f.Join(file))
 		return report, doc.Run.Emulator, err
@@ -267,7 +265,7 @@ func (f Folder) CheckJudges(name, file string) (report *judgecheck.AgreementRepo
 	return report, doc.Run.Emulator, err
 }
 
-// labelsOf are the labels in a file, or those of the suites of a run.
+// labelsOf reads the labels from a file, or else those of the suites of a run.
 func (f Folder) labelsOf(doc *journal.Document, file string) ([]*labels.File, error) {
 	if file != "" {
 		one, err := labels.ReadFile(f.Join(file))
@@ -292,7 +290,8 @@ func (f Folder) labelsOf(doc *journal.Document, file string) ([]*labels.File, er
 	return out, nil
 }
 
-// Export writes what a comparison needs of a run to one file: a run file without prompts, answers and what may quote them.
+// Export writes the parts of a run that a comparison needs to one file. It leaves out prompts, answers and
+// everything that may quote them.
 func (f Folder) Export(name, out string) error {
 	path, err := f.FindBaseline(name)
 	if err != nil {
@@ -302,7 +301,7 @@ func (f Folder) Export(name, out string) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close() //nolint:errcheck // it was only read
+	defer d.Close() //nolint:errcheck // only read
 	if err := rundir.Usable(d, path); err != nil {
 		return err
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// SelfTests say of each arm how often its gate is wrong.
+// SelfTests has, for each arm, how often its gate would be wrong.
 type SelfTests []verdict.ArmSelfTest
 
-// SelfTest compares the run that is named with itself, by the gate of a suite.
+// SelfTest compares a run with itself by the gate of a suite.
 func (f Folder) SelfTest(s *suite.Suite, name string, o *eval.Options) (SelfTests, error) {
 	doc, err := f.OpenBaseline(name)
 	if err != nil {
 		return nil, err
 	}
-	defer doc.Close() //nolint:errcheck // it was only read
+	defer doc.Close() //nolint:errcheck // only read
 	return verdict.SelfTest(s, doc, o)
 }
 
@@ -33,7 +33,7 @@ func (t SelfTests) Write(w io.Writer) error {
 	return p.Err
 }
 
-// enoughPower is the share of unchanged candidates that a gate should let through.
+// enoughPower is the share of unchanged candidates that a gate should pass.
 const enoughPower = 0.8
 
 func writeSelfTest(p *term.Printer, t *verdict.ArmSelfTest) {

@@ -7,30 +7,31 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// vendors are how keys and tokens of vendors begin, with enough behind it to exclude words.
+// vendors matches keys and tokens by their vendors' prefixes. The rest must be long or mixed enough to
+// exclude words.
 const vendors lazy.Pattern = `^(?:` +
 	`(?:sk|rk|pk)[-_][A-Za-z0-9_-]*[0-9A-Z][A-Za-z0-9_-]{7,}|(?:sk|rk|pk)[-_][A-Za-z0-9_-]{16,}|` +
 	`gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|` +
 	`AIza[\w-]{30,}|ya29\.[\w.-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}|` +
 	`(?:hf|gsk|r8|npm|fw)_[A-Za-z0-9]{16,}|(?:xai|pplx|nvapi|tvly)-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,})$`
 
-// scheme begins the value of a header that holds credentials.
+// scheme matches the value of a header with credentials.
 const scheme lazy.Pattern = `(?i)^(?:bearer|basic|token)\s+\S{8,}$`
 
-// IsKey reports whether a text is a key or a token by its form: it begins like a key of a vendor, or with the scheme of
-// credentials.
+// IsKey reports whether a text has the form of a key or token: the prefix of a vendor, or an authorization
+// scheme.
 func IsKey(text string) bool { return vendors.Matches(text) || scheme.Matches(text) }
 
-// identifiers are random too, but not secret: UUIDs, and the ids of accounts.
+// identifiers look random but are not secret: UUIDs and account ids.
 const identifiers lazy.Pattern = `^(?:(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:org|proj|ws|wrkspc|acct|user)[-_]\w+)$`
 
-// MayBeKey reports whether a text looks drawn at random, as keys do and names do not. It is a guess.
+// MayBeKey guesses whether a text is random, as keys are and names are not.
 func MayBeKey(text string) bool {
 	return wholeWord.Matches(text) && isRandom(text, 20) && !identifiers.Matches(text)
 }
 
-// isRandom reports whether letters, capitals and digits take turns more often than they do in names. Shorter texts
-// than least do not say enough.
+// isRandom reports whether letters, capitals and digits alternate more often than in names. Texts shorter
+// than least say too little.
 func isRandom(text string, least int) bool {
 	var letters, digits, turns, all int
 	last := 0
@@ -59,20 +60,21 @@ func isRandom(text string, least int) bool {
 
 const (
 	wholeWord lazy.Pattern = `^[\w.+/=~-]+$`
-	// words are what a key may be in prose. A slash is a part of keys in base64, and parts the names in paths.
+	// words matches candidates for keys in prose. It includes slashes, which base64 keys contain; the parts
+	// of paths are names.
 	words lazy.Pattern = `[\w.+/=~-]+`
-	// named are values that their names say are secret.
+	// named matches values whose names say that they are secret.
 	named lazy.Pattern = `(?i)((?:token|key|secret|password|authorization)["']?\s*[:=]\s*["']?(?:bearer\s+|basic\s+)?|\b(?:bearer|basic)\s+)` +
 		`([^\s"',;]{8,})`
 	plainWord lazy.Pattern = `^[a-z_-]+[.:)]*$`
 )
 
-// OutOfProse takes everything that looks like a key out of a text, such as the errors of a program. Names and paths
-// stay.
+// OutOfProse masks everything in a text that looks like a key, such as in the errors of a program. It keeps
+// names and paths.
 func OutOfProse(text string) string {
 	text = named.Regexp().ReplaceAllStringFunc(text, func(found string) string {
 		m := named.Regexp().FindStringSubmatch(found)
-		if plainWord.Matches(m[2]) { // such as invalid_grant
+		if plainWord.Matches(m[2]) { // for example invalid_grant
 			return found
 		}
 		return m[1] + hidden
@@ -85,22 +87,22 @@ func OutOfProse(text string) string {
 	})
 }
 
-// hidden is written instead of a key.
+// hidden replaces a key.
 const hidden = "[key]"
 
-// isPath reports whether a word with slashes is the name of a file, or the rest of an address.
+// isPath reports whether a word with slashes is a file name, or the path of an address.
 func isPath(word string) bool {
 	return strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") || strings.HasPrefix(word, "~/")
 }
 
-// hideIn takes the parts of a word that look like keys out of it; all of it is one part where nothing divides it.
+// hideIn masks the parts of a word that look like keys. by separates the parts; "" makes the word one part.
 func hideIn(word, by string) string {
 	parts := []string{word}
 	if by != "" {
 		parts = strings.Split(word, by)
 	}
 	for i, part := range parts {
-		name, value, found := strings.Cut(part, "=") // NAME=VALUE; padding has nothing behind it
+		name, value, found := strings.Cut(part, "=") // NAME=VALUE, unlike padding, has something after the =
 		if !found || strings.Trim(value, "=") == "" {
 			name, value = "", part
 		} else {

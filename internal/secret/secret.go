@@ -1,5 +1,5 @@
-// Package secret takes keys, tokens and passwords out of texts that people will see or that are kept. It knows the
-// forms in which they may turn up there: as they are, escaped, in hexadecimal, in base64.
+// Package secret masks keys, tokens and passwords in texts that are shown or stored. It recognizes them as
+// they are, escaped, in hexadecimal and in base64.
 package secret
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Set are the secrets that must not show.
+// Set is a set of secrets to mask.
 type Set struct {
 	keys    []string
-	forms   [][]byte          // of the keys that are long enough to be taken out of answers
-	answers *strings.Replacer // the same
+	forms   [][]byte          // of keys long enough to be masked in answers
+	answers *strings.Replacer // for the same forms
 	errors  *strings.Replacer
 }
 
-// minAnswer is the length from which a key is also taken out of answers. A shorter one could be a word there, and no
-// service hands out such keys.
+// minAnswer is the length from which a key is masked in answers too. A shorter one could be an ordinary
+// word, and services hand out longer keys.
 const minAnswer = 8
 
-// minError is the length from which a key is taken out of errors.
+// minError is the length from which a key is masked in errors.
 const minError = 4
 
-// New makes a set.
+// New returns a Set of keys. Empty keys are ignored.
 func New(keys ...string) *Set {
 	s := &Set{keys: keys}
 	var all, long []string
@@ -56,7 +56,7 @@ func New(keys ...string) *Set {
 	return s
 }
 
-// OfVariables makes a set of what private variables of the environment hold, which a program gets by their names.
+// OfVariables returns a Set of the values of private variables, which a program reads from its environment.
 func OfVariables(names []string) *Set {
 	var keys []string
 	for _, name := range names {
@@ -67,7 +67,7 @@ func OfVariables(names []string) *Set {
 	return New(keys...)
 }
 
-// replacer replaces each of the forms, the longest first where several begin at one place.
+// replacer prefers the longest of several forms that begin at one position.
 func replacer(forms []string) *strings.Replacer {
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	var pairs []string
@@ -77,7 +77,7 @@ func replacer(forms []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// formsOf lists the key as it is and as it may be encoded.
+// formsOf lists the key in all encodings in which it may appear.
 func formsOf(key string) []string {
 	if key == "" {
 		return nil
@@ -92,9 +92,9 @@ func formsOf(key string) []string {
 		key, string(forHTML[1 : len(forHTML)-1]), url.QueryEscape(key), url.PathEscape(key), inJSON[1 : len(inJSON)-1], inGo[1 : len(inGo)-1],
 		percent.String(), strings.ToUpper(percent.String()), hex.EncodeToString([]byte(key)), strings.ToUpper(hex.EncodeToString([]byte(key))),
 		lowerDigits(url.QueryEscape(key)), lowerDigits(url.PathEscape(key)), html.EscapeString(key),
-		strings.ReplaceAll(key, "/", `\/`), // in JSON, as some write it
+		strings.ReplaceAll(key, "/", `\/`), // JSON as some encoders write it
 	}
-	component := strings.ReplaceAll(url.QueryEscape(key), "+", "%20") // as most languages escape a part of an address
+	component := strings.ReplaceAll(url.QueryEscape(key), "+", "%20") // as most languages escape a component of a URL
 	withSlashes := strings.ReplaceAll(component, "%2F", "/")
 	forms = append(forms, component, lowerDigits(component), withSlashes, lowerDigits(withSlashes))
 	forms = append(forms, url.QueryEscape(component), url.QueryEscape(lowerDigits(component)))
@@ -104,7 +104,7 @@ func formsOf(key string) []string {
 	for _, page := range []*strings.Replacer{ofGo, ofMustache} {
 		forms = append(forms, page.Replace(html.EscapeString(key)))
 	}
-	for _, format := range []string{`\u%04x`, `\u%04X`, `\\u%04x`, `\\u%04X`} { // in JSON that is a text, and that text in JSON
+	for _, format := range []string{`\u%04x`, `\u%04X`, `\\u%04x`, `\\u%04X`} { // in JSON, and in JSON inside a JSON string
 		forms = append(forms, characters(key, format))
 	}
 	for offset := range 3 {
@@ -113,7 +113,6 @@ func formsOf(key string) []string {
 	return slices.DeleteFunc(forms, func(form string) bool { return len(form) < minError })
 }
 
-// characters writes every character by its number.
 func characters(key, format string) string {
 	var out strings.Builder
 	for _, r := range key {
@@ -122,13 +121,13 @@ func characters(key, format string) string {
 	return out.String()
 }
 
-// What templates of pages escape besides the five characters that all of them do.
+// HTML escapes of template languages, besides the five characters that all of them escape.
 var (
 	ofGo       = strings.NewReplacer("+", "&#43;")
 	ofMustache = strings.NewReplacer("/", "&#x2F;", "=", "&#x3D;", "`", "&#x60;", "&#34;", "&quot;")
 )
 
-// references writes punctuation by its number, as many a page does.
+// references escapes punctuation by number, as many HTML encoders do.
 func references(key, format string) string {
 	return punctuation.Regexp().ReplaceAllStringFunc(key, func(mark string) string { return characters(mark, format) })
 }
@@ -142,8 +141,8 @@ func lowerDigits(escaped string) string {
 
 const percentEscape lazy.Pattern = `%[0-9A-F]{2}`
 
-// base64At is the part of the key's base64 form that does not depend on its surroundings when it is at the given offset
-// of a longer text.
+// base64At returns the part of the key's base64 form that does not depend on its surroundings, when the key
+// is at an offset of a longer text.
 func base64At(enc *base64.Encoding, key string, offset int) string {
 	out := enc.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, offset), key...))
 	from := []int{0, 2, 3}[offset]
@@ -154,13 +153,13 @@ func base64At(enc *base64.Encoding, key string, offset int) string {
 	return out[from:to]
 }
 
-// Keys are the secrets in the set.
+// Keys returns the secrets in the set.
 func (s *Set) Keys() []string { return s.keys }
 
-// OutOf is for texts of evalrun's own, such as errors.
+// OutOf masks secrets in evalrun's own texts, such as errors.
 func (s *Set) OutOf(text string) string { return s.errors.Replace(text) }
 
-// OutOfText is for a text of an answer, decoded.
+// OutOfText masks secrets in the decoded text of an answer.
 func (s *Set) OutOfText(text string) string {
 	if len(s.forms) == 0 {
 		return text
@@ -168,8 +167,8 @@ func (s *Set) OutOfText(text string) string {
 	return s.answers.Replace(text)
 }
 
-// OutOfAnswer is for what the service sent. Escapes such as \u0041 are resolved first where they
-// could hide the key.
+// OutOfAnswer masks secrets in the bytes of a reply. It first resolves escapes such as \u0041, which could
+// hide the key.
 func (s *Set) OutOfAnswer(data []byte) []byte {
 	if len(s.forms) == 0 {
 		return data
@@ -183,8 +182,8 @@ func (s *Set) OutOfAnswer(data []byte) []byte {
 	return data
 }
 
-// plainEscapes writes the escapes of printable ASCII characters in a JSON text in their shortest
-// form, which means the same.
+// plainEscapes writes the escapes of printable ASCII characters in their shortest form, which leaves the
+// meaning of the JSON text unchanged.
 func plainEscapes(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); {
@@ -199,7 +198,8 @@ func plainEscapes(data []byte) []byte {
 	return out
 }
 
-// plainEscape appends the escape at the beginning of data in its plain form, and returns its length.
+// plainEscape appends the escape at the beginning of data in its shortest form. It returns the length of
+// the escape in data.
 func plainEscape(out, data []byte) ([]byte, int) {
 	code := escapedCode(data)
 	switch {
@@ -213,8 +213,7 @@ func plainEscape(out, data []byte) ([]byte, int) {
 	return append(out, '\\', data[1]), 2
 }
 
-// escapedCode is the character of the \uXXXX escape with which data begins, 0 when it begins with
-// none.
+// escapedCode returns the character of the \uXXXX escape at the beginning of data, 0 if there is none.
 func escapedCode(data []byte) uint64 {
 	if len(data) < 6 || data[1] != 'u' {
 		return 0
@@ -226,8 +225,8 @@ func escapedCode(data []byte) uint64 {
 	return code
 }
 
-// OfProxies are the passwords in the addresses of proxies in the environment, which some errors show and proxies may
-// repeat. A user without a password counts as one.
+// OfProxies returns the passwords in the proxy addresses of the environment, which some errors quote. A
+// user name without a password counts as a password.
 func OfProxies() []string {
 	var out []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
@@ -244,7 +243,7 @@ func OfProxies() []string {
 	return slices.Compact(out)
 }
 
-// passwordIn is the password of a web address, or its user when there is no password.
+// passwordIn returns the password of a URL, or its user when there is no password.
 func passwordIn(address string) string {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		address = rest

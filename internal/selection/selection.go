@@ -17,8 +17,8 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// Selection is what --failed-in, --changed-since and --sample leave of the trials that the other filters select. It
-// is in the run file, since the runs that it was made with may change or go away.
+// Selection is the result of --failed-in, --changed-since and --sample on the trials that the other filters
+// select. The run file records it, because the runs behind it may change or be deleted.
 type Selection struct {
 	Places                 *eval.Places
 	FailedIn, ChangedSince string // the ids of those runs
@@ -67,7 +67,7 @@ func New(f *eval.Options, dir rundir.Dir, recordedOnly string, plan func() *runn
 	return out, nil
 }
 
-// filters are those of the runs that the selection names, whose ids replace their names.
+// filters returns the filters of the runs that the selection names, and replaces their names by ids.
 func (s *Selection) filters(dir rundir.Dir, recordedOnly string) ([]*trialFilter, error) {
 	var out []*trialFilter
 	for _, one := range []struct {
@@ -220,7 +220,7 @@ func failedIn(d *journal.Document) (*trialFilter, error) {
 	return &trialFilter{nothing: nothing, takes: r.failedTrial}, nil
 }
 
-// earlier is what --failed-in keeps of a run.
+// earlier is what --failed-in needs from a run.
 type earlier struct {
 	seed   maphash.Seed
 	ids    map[ArmCase]uint64 // the hash of the caseId
@@ -256,8 +256,7 @@ func changedSince(d *journal.Document) (*trialFilter, error) {
 	}}, nil
 }
 
-// recordedIn takes what the run has trials of: the selection of a run whose answers are judged again. How that was selected
-// stays on record.
+// recordedIn selects the trials that a rescored run has. The run's own selection stays in the record.
 func (s *Selection) recordedIn(d *journal.Document) (*trialFilter, error) {
 	was := d.Run.Options()
 	s.FailedIn = was.FailedIn

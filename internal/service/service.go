@@ -1,5 +1,5 @@
-// Package service is what is known of the service without a request: its methods, models, limits and words, and the
-// names that evalrun's own emulator uses. Clients, suites and the emulator share it.
+// Package service has the facts about the service that need no request: its methods, models, limits and
+// words, and the names that evalrun's own emulator uses. Clients, suites and the emulator share it.
 package service
 
 // Names in headers.

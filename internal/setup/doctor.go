@@ -21,34 +21,34 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// CheckState says whether what a Check has looked at is as it should be.
+// CheckState is the result of a Check.
 type CheckState string
 
-// States of a Check.
+// The states of a Check.
 const (
 	OK      CheckState = "ok"
-	Warning CheckState = "warning" // it may be in the way
-	Problem CheckState = "problem" // it is in the way
+	Warning CheckState = "warning" // it may cause trouble
+	Problem CheckState = "problem" // it prevents runs
 )
 
-// Check is one thing that a Doctor has looked at. Nothing in it is a secret.
+// Check is one finding of a Doctor. It contains no secrets.
 type Check struct {
 	Name   string     `json:"name"`
 	State  CheckState `json:"state"`
-	Text   string     `json:"text"`             // what was found
+	Text   string     `json:"text"`             // the finding
 	Advice string     `json:"advice,omitempty"` // what to do about it
 	Page   string     `json:"page,omitempty"`   // of the documentation: PAGE#SECTION
-	exit   int        // that it means, of a problem
+	exit   int        // exit code that a problem leads to
 }
 
-// Setting is what holds for the service, and who said so.
+// Setting is an effective setting of the service and its origin.
 type Setting struct {
 	Name  string `json:"name"`
-	Value string `json:"value"` // "" when it is not set
+	Value string `json:"value"` // "" if not set
 	From  string `json:"from"`
 }
 
-// Checkup is what a Doctor found.
+// Checkup is the result of a Doctor.
 type Checkup struct {
 	Exit     int       `json:"exit"` // of the command: exit.CodeOK, exit.CodeBadInput or exit.CodeIncomplete
 	Settings []Setting `json:"settings,omitempty"`
@@ -58,7 +58,7 @@ type Checkup struct {
 // Doctor examines a set-up: which settings apply, where each comes from, and whether the services can be used with
 // them. It lists models, and makes no call that costs.
 type Doctor struct {
-	Suites  []string // files; may be none
+	Suites  []string // files; may be empty
 	Flags   job.Flags
 	Getenv  func(string) string
 	Version string // of evalrun
@@ -68,10 +68,10 @@ type Doctor struct {
 	out Checkup
 }
 
-// Examine looks at everything, in an order in which what is found first may be the cause of what follows.
+// Examine runs all checks. Possible causes come before their effects.
 func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	d.ok("evalrun", "%s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // an answer now is worth more than a better one later
+	d.Flags.Attempts = cmp.Or(d.Flags.Attempts, 1) // a quick result is worth more than retries
 	d.Flags.Timeout = cmp.Or(d.Flags.Timeout, doctorTimeout)
 	j, err := d.suites().Settle()
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *Doctor) Examine(ctx context.Context) *Checkup {
 	return &d.out
 }
 
-// answering looks at the service, unless the suites test applications alone.
+// answering checks the service, unless the suites only test applications.
 func (d *Doctor) answering(ctx context.Context, j *job.Job) {
 	for _, one := range j.Named() {
 		d.named(ctx, j, one)
@@ -113,7 +113,8 @@ func (d *Doctor) answering(ctx context.Context, j *job.Job) {
 	}
 }
 
-// applications names the applications that the suites test. None is called: that may cost, or change something.
+// applications lists the applications that the suites test. It calls none of them, because a call may cost
+// money or have effects.
 func (d *Doctor) applications(j *job.Job) {
 	var named []string
 	for _, s := range j.Suites {
@@ -128,7 +129,7 @@ func (d *Doctor) applications(j *job.Job) {
 	}
 }
 
-// doctorTimeout is how long a service may take to list its models.
+// doctorTimeout bounds the time to list the models of a service.
 const doctorTimeout = 10 * time.Second
 
 func (d *Doctor) ok(name, format string, args ...any) {
@@ -150,7 +151,7 @@ func (d *Doctor) problem(name string, code int, text, advice, page string) {
 	})
 }
 
-// suites reads the suites. The service settings of a suite with problems do not count.
+// suites loads the suites. It ignores the service settings of a suite with problems.
 func (d *Doctor) suites() *job.Loaded {
 	none := job.NoSuites(d.Flags, d.Getenv)
 	if len(d.Suites) == 0 {
@@ -172,7 +173,7 @@ func (d *Doctor) suites() *job.Loaded {
 	return l
 }
 
-// sources gives the effective settings and where each comes from.
+// sources lists the effective settings and where each comes from.
 func (d *Doctor) sources(j *job.Job) []Setting {
 	service := j.Settings.Service
 	f := &d.Flags

@@ -19,7 +19,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// addressed reports whether a service is named.
+// addressed reports whether the service has an address.
 func (d *Doctor) addressed(j *job.Job) bool {
 	if j.Settings.Service.BaseURL == "" {
 		d.problem(
@@ -31,7 +31,7 @@ func (d *Doctor) addressed(j *job.Job) bool {
 	return true
 }
 
-// credentials reports whether there is a key or a login. It reports only the length of a key.
+// credentials reports whether there is a key or a login. It prints only the length of the key.
 func (d *Doctor) credentials(j *job.Job) bool {
 	switch key := j.Settings.Key(); {
 	case d.Flags.Emulator != "":
@@ -51,7 +51,7 @@ func (d *Doctor) credentials(j *job.Job) bool {
 	return true
 }
 
-// login reports the login that is kept in the user's folder.
+// login checks the login in the user's configuration folder.
 func (d *Doctor) login(j *job.Job) bool {
 	store, err := oauth.UserStore()
 	var login *oauth.Token
@@ -89,7 +89,7 @@ func (d *Doctor) login(j *job.Job) bool {
 	return true
 }
 
-// proxies reports which proxies the environment names, without their credentials.
+// proxies lists the proxies in the environment, without their credentials.
 func (d *Doctor) proxies() {
 	var found []string
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
@@ -117,7 +117,7 @@ func (d *Doctor) proxies() {
 	}
 }
 
-// proxyOf is the address of a proxy without its credentials.
+// proxyOf removes the credentials from the address of a proxy.
 func proxyOf(value string) (address string, ok bool) {
 	if !strings.Contains(value, "://") {
 		value = "http://" + value
@@ -133,7 +133,7 @@ func proxyOf(value string) (address string, ok bool) {
 	return address, true
 }
 
-// service lists the models of the service.
+// service checks the unnamed service by listing its models.
 func (d *Doctor) service(ctx context.Context, j *job.Job) {
 	session, err := harness.Connect(j, d.Version, func(text string) {
 		d.warning("service", strings.TrimPrefix(text, "warning: "), "", "")
@@ -179,7 +179,7 @@ func (d *Doctor) clock(skew time.Duration) {
 	d.ok("clock", "it agrees with the service's to within %s", max(skew.Abs(), time.Second))
 }
 
-// mostSkew is by how much clocks may differ before that is worth a warning.
+// mostSkew is the difference between the clocks from which a warning is useful.
 const mostSkew = 30 * time.Second
 
 func aheadOr(skew time.Duration) string {
@@ -189,7 +189,7 @@ func aheadOr(skew time.Duration) string {
 	return "ahead of"
 }
 
-// models reports models that the suites name and the service does not have.
+// models reports models of the suites that the service does not have.
 func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []eval.Model) {
 	var named, missing []string
 	for _, s := range session.Suites {
@@ -203,7 +203,7 @@ func (d *Doctor) models(ctx context.Context, session *harness.Session, listed []
 		if slices.ContainsFunc(listed, func(m eval.Model) bool { return m.ID() == id }) {
 			continue
 		}
-		if _, err := session.Model(ctx, id); err != nil { // some are there without being listed
+		if _, err := session.Model(ctx, id); err != nil { // some services have models that they do not list
 			missing = append(missing, id)
 			d.problem("models", exit.Of(err), err.Error(), "`evalrun models` lists them", "suite#rules-of-known-models")
 		}

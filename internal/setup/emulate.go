@@ -14,20 +14,20 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Emulation is an emulator that is served on its own.
+// Emulation configures an emulator that runs until it is stopped, for `evalrun emulate`.
 type Emulation struct {
-	Listen       string // address; port 0 takes a free one
-	Script       string // a file, or eval.DemoScript
-	Key          string // the one good API key; "": any is good
+	Listen       string // port 0 takes a free one
+	Script       string // a path, or eval.DemoScript
+	Key          string // the only API key that is accepted; "" accepts all
 	HeaderPrefix string
-	Alias        map[string]string // other names for models
+	Alias        map[string]string // further names of models
 	Seed         uint64
-	Consent      string // how OAuth logins are granted
+	Consent      string // how the emulator grants OAuth logins
 	Lifetime     time.Duration
-	Project      string // the one in which the API is enabled; "": every one
+	Project      string // the only project in which the API is enabled; "" enables all
 }
 
-// NewEmulation is what is served where nothing else is said.
+// NewEmulation returns the defaults: a free local port, the demo script, and a page that grants logins.
 func NewEmulation() Emulation {
 	return Emulation{
 		Listen: "127.0.0.1:0", Script: eval.DemoScript, HeaderPrefix: service.DefaultHeaderPrefix, Alias: map[string]string{},
@@ -35,7 +35,7 @@ func NewEmulation() Emulation {
 	}
 }
 
-// Start serves the emulator. The caller closes it.
+// Start starts the emulator. The caller closes it.
 func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
 	script, err := harness.ReadScript(dir, e.Script)
 	if err != nil {
@@ -64,7 +64,7 @@ func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
 	return server, nil
 }
 
-// StartApp serves the small HTTP application for tries instead of the service. Of the settings it takes Listen and Key.
+// StartApp starts the emulated HTTP application instead of the model service. It uses only Listen and Key.
 // The caller closes it.
 func (e *Emulation) StartApp() (*emulator.AppServer, error) {
 	server, err := emulator.NewApp(e.Key).Start(e.Listen)

@@ -10,15 +10,15 @@ import (
 	"github.com/evalrun/evalrun/internal/rundir"
 )
 
-// maxLimits bounds a file of limits, in bytes.
+// maxLimits bounds the file of limits, in bytes.
 const maxLimits = 64 << 20
 
-// LedgerService is a ledger that is served for a team.
+// LedgerService configures a ledger that a team shares.
 type LedgerService struct {
-	Listen  string // address; port 0 takes a free one
-	Limits  string // a file
-	State   string // the folder of the ledger's file
-	Cert    string // files, for TLS
+	Listen  string // port 0 takes a free one
+	Limits  string // a path
+	State   string // the folder in which the ledger keeps its file
+	Cert    string // paths of the TLS certificate and its key
 	CertKey string
 }
 

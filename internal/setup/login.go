@@ -16,29 +16,29 @@ import (
 	"github.com/evalrun/evalrun/internal/job"
 )
 
-// LoginWait is how long a login waits for the browser, if nothing else is said.
+// LoginWait is the default time that a login waits for the browser.
 const LoginWait = oauth.DefaultWait
 
-// LoginOptions say how a user logs in.
+// LoginOptions configure a login.
 type LoginOptions struct {
-	Secrets  string   // the client secrets file
-	Redirect string   // redirect address; "" is that of the client
-	Scopes   []string // names or identifiers; none is the retriever's
+	Secrets  string   // path of the client secrets file
+	Redirect string   // redirect address; "" is the one of the client
+	Scopes   []string // names or identifiers; empty means the retriever's
 	Wait     time.Duration
 
-	Notice func(text string)          // of what does not end the login
+	Notice func(text string)          // for problems that do not end the login
 	Show   func(address string)       // shows the address to open
 	Open   func(address string) error // opens it; nil leaves that to the user
 	Pasted io.Reader                  // where the user pastes the last address; optional
 }
 
-// ReadyLogin is a login that can begin.
+// ReadyLogin is a login that is ready to run.
 type ReadyLogin struct {
 	oauth oauth.Login
 	store *oauth.LoginFile
 }
 
-// NewLogin checks what a login needs, for the deployment that a job has settled. It opens no browser.
+// NewLogin checks the options for the service that a job has settled on. It opens no browser.
 func NewLogin(service *eval.RunService, o LoginOptions) (*ReadyLogin, error) {
 	client, err := oauth.ReadClient(o.Secrets)
 	if err == nil && o.Redirect != "" {
@@ -77,14 +77,14 @@ func NewLogin(service *eval.RunService, o LoginOptions) (*ReadyLogin, error) {
 	}}, nil
 }
 
-// LoggedIn is what a login has led to.
+// LoggedIn is the result of a login.
 type LoggedIn struct {
-	File    string   // in which the login is kept
-	Missing []string // scopes that were not granted
-	Renewed bool     // it outlives its token
+	File    string   // the file that now has the login
+	Missing []string // scopes that the server did not grant
+	Renewed bool     // there is a refresh token, so the login outlives its access token
 }
 
-// Run logs in. A failure is exit 4: the person or the server said no, or there was no reply.
+// Run logs in. A failure is exit 4: the person or the server refused, or no reply came in time.
 func (l *ReadyLogin) Run(ctx context.Context) (*LoggedIn, error) {
 	token, err := l.oauth.Run(ctx)
 	var coded *exit.CodedError
@@ -97,7 +97,7 @@ func (l *ReadyLogin) Run(ctx context.Context) (*LoggedIn, error) {
 	return &LoggedIn{File: l.store.Path, Missing: token.Missing(l.oauth.Scopes), Renewed: token.RefreshToken != ""}, nil
 }
 
-// scopeNames completes the short names of scopes.
+// scopeNames expands the short names of scopes and rejects unknown ones. Whole identifiers stay as they are.
 func scopeNames(given []string) ([]string, error) {
 	var out []string
 	for _, name := range given {
@@ -116,7 +116,7 @@ func scopeNames(given []string) ([]string, error) {
 	return out, nil
 }
 
-// loginScopes are the scopes of a login, by their names or identifiers.
+// loginScopes returns the identifiers of the scopes to request.
 func loginScopes(base string, names []string) ([]string, error) {
 	if len(names) == 0 {
 		names = []string{oauth.ScopeRetriever}
@@ -137,20 +137,20 @@ func loginScopes(base string, names []string) ([]string, error) {
 	return out, nil
 }
 
-// LoginStatus describes a login. It never has a token.
+// LoginStatus describes a login. It never contains a token.
 type LoginStatus struct {
 	ClientID     string    `json:"clientId"`
 	Project      string    `json:"project"`
 	Scopes       []string  `json:"scopes"`
 	Expiry       time.Time `json:"expiry,omitzero"`
-	RefreshToken bool      `json:"refreshToken"` // whether there is one
+	RefreshToken bool      `json:"refreshToken"` // whether there is a refresh token
 	File         string    `json:"file"`
-	Service      string    `json:"service,omitempty"` // that the status looked at
-	Models       int       `json:"models,omitempty"`  // that it listed
-	Problem      string    `json:"problem,omitempty"` // of the service
+	Service      string    `json:"service,omitempty"` // the service on which the login was tried
+	Models       int       `json:"models,omitempty"`  // how many models it listed
+	Problem      string    `json:"problem,omitempty"` // why the service refused the login
 }
 
-// CheckLogin reports an error when there is no login.
+// CheckLogin returns an error when no login is stored or it cannot be read.
 func CheckLogin() error {
 	store, err := oauth.UserStore()
 	if err == nil {
@@ -162,8 +162,9 @@ func CheckLogin() error {
 	return nil
 }
 
-// NewLoginStatus tries the login on the service of a job. When that fails, the status has the reason as its problem.
-// A job without an address is not tried, and without a login there is no status.
+// NewLoginStatus describes the stored login and tries it on the service of a job. If that fails, the reason
+// is in the Problem of the status. A job without an address is not tried. Without a stored login there is
+// no status.
 func NewLoginStatus(
 	ctx context.Context, j *job.Job, connect func(*job.Job) (*harness.Session, error),
 ) (s *LoginStatus, problem, err error) {
@@ -177,7 +178,7 @@ func NewLoginStatus(
 			out.Problem = problem.Error()
 		}
 	}
-	login, err := store.Load() // it may have been refreshed meanwhile
+	login, err := store.Load() // connecting may have refreshed it
 	if err != nil {
 		return nil, nil, exit.Incomplete("%w", err)
 	}
@@ -191,7 +192,6 @@ func NewLoginStatus(
 	return out, problem, nil
 }
 
-// countModels returns how many models the service lists.
 func countModels(ctx context.Context, j *job.Job, connect func(*job.Job) (*harness.Session, error)) (int, error) {
 	session, err := connect(j)
 	if err != nil {
@@ -202,14 +202,14 @@ func countModels(ctx context.Context, j *job.Job, connect func(*job.Job) (*harne
 	return len(models), err
 }
 
-// Logout is what came of forgetting a login.
+// Logout is the result of ForgetLogin.
 type Logout struct {
 	None    bool // there was no login
 	Damaged bool // the file could not be read, so nothing was sent to the server
 	Revoked bool // the server revoked it
 }
 
-// ForgetLogin forgets the login and revokes it where the server can: at the endpoint, or at that of the client.
+// ForgetLogin deletes the stored login and revokes it at endpoint, or else at the client's own endpoint.
 func ForgetLogin(ctx context.Context, endpoint string) (*Logout, error) {
 	store, err := oauth.UserStore()
 	if err != nil {

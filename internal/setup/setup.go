@@ -19,31 +19,32 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// Requester is who calls services apart from runs.
+// Requester calls services outside of runs.
 type Requester struct {
 	Version string       // of evalrun
 	Notice  func(string) // what people should know meanwhile
 }
 
-// Connect opens the way to the services of a job. The caller closes it.
+// Connect connects to the services of a job. The caller closes the session.
 func (c Requester) Connect(j *job.Job) (*harness.Session, error) {
 	return harness.Connect(j, c.Version, c.Notice)
 }
 
-// ServedModels are the models of one service.
+// ServedModels lists the models of one service.
 type ServedModels struct {
-	Service string       `json:"service"` // its name, "" for the unnamed one
+	Service string       `json:"service"` // "" for the service without a name
 	Models  []eval.Model `json:"models"`
-	// Err says why there are none.
+	// Err says why there are no models.
 	Err error `json:"-"`
 }
 
-// String says which service has how many models.
+// String returns the service and its number of models, for people.
 func (s *ServedModels) String() string {
 	return runner.Served(s.Service) + ": " + diag.Count(len(s.Models), "model")
 }
 
-// ModelsOf yields the models of every service that the suites name, or, where ids has one, that model alone.
+// ModelsOf yields the models of every service that the suites name. If ids is not empty, it yields only
+// those models.
 func (c Requester) ModelsOf(ctx context.Context, j *job.Job, ids []string) iter.Seq[*ServedModels] {
 	names := slices.Sorted(maps.Keys(j.Settings.Services))
 	if j.NeedsService() {

@@ -1,8 +1,8 @@
-// Package shape describes what may appear in a YAML file of evalrun. The loader takes the keys that it knows from a
-// Block. The JSON Schema for editors is made of the same Block, so that both know the same keys.
+// Package shape describes the keys and values of evalrun's YAML files. Loaders and the JSON Schemas for
+// editors use the same Blocks, so that both know the same keys.
 //
-// A shape is what an editor can check of a value without the rest of the suite: its type, its words, its bounds. The
-// loader checks the rest (a variable that a template names, a glob, a file); it is the stricter of the two.
+// A Shape is what an editor can check without the rest of the suite: types, words and bounds. Loaders check
+// more, such as variables in templates, globs and files.
 package shape
 
 import (
@@ -14,29 +14,30 @@ import (
 	"strconv"
 )
 
-// Schema is a JSON Schema, draft 2020-12. It uses only keywords that draft 7 has too, since many editors know no later
-// one.
+// Schema is a JSON Schema of draft 2020-12. It uses only keywords that draft 7 has too, because many
+// editors do not support later drafts.
 type Schema = map[string]any
 
-// Shape makes the Schema of a value. With templates a text that holds a template may stand for any scalar.
+// Shape returns the Schema of a value. If templates is set, a text with a template is allowed instead of
+// any scalar.
 type Shape = func(templates bool) Schema
 
 // Key is a key of a mapping.
 type Key struct {
 	Name string
 	Is   Shape
-	Doc  string // what it means, for people
+	Doc  string // description for editors
 }
 
-// Block is a mapping with known keys.
+// Block is a mapping with a fixed set of keys.
 type Block struct {
 	Keys []Key
-	Need []string // keys that must be there
-	One  []string // exactly one of these must be there
-	Some []string // at least one of these must be there
+	Need []string // required keys
+	One  []string // exactly one of these is required
+	Some []string // at least one of these is required
 }
 
-// Names lists the keys.
+// Names returns the names of the keys.
 func (b Block) Names() []string {
 	out := make([]string, len(b.Keys))
 	for i, k := range b.Keys {
@@ -50,12 +51,12 @@ func (b Block) Has(name string) bool {
 	return slices.ContainsFunc(b.Keys, func(k Key) bool { return k.Name == name })
 }
 
-// Only returns the block with some of its keys, all of them optional.
+// Only returns a block with only the named keys, all of them optional.
 func (b Block) Only(names ...string) Block {
 	return Block{Keys: slices.DeleteFunc(slices.Clone(b.Keys), func(k Key) bool { return !slices.Contains(names, k.Name) })}
 }
 
-// Shape is a mapping with the keys of the block and no others.
+// Shape allows mappings with the keys of the block and no others.
 func (b Block) Shape() Shape {
 	return func(templates bool) Schema {
 		properties := Schema{}
@@ -76,7 +77,7 @@ func (b Block) Shape() Shape {
 	}
 }
 
-// Wanting returns one schema for each key, which requires that key, for oneOf and anyOf.
+// Wanting returns, for each key, a schema that requires it. They are for oneOf and anyOf.
 func Wanting(keys ...string) []Schema {
 	out := make([]Schema, len(keys))
 	for i, k := range keys {
@@ -93,17 +94,17 @@ func (k Key) schema(templates bool) Schema {
 	return out
 }
 
-// Any is any value, null included.
+// Any allows all values, including null.
 func Any(bool) Schema { return Schema{} }
 
-// Text is a text; a number or a boolean is taken as it is written.
+// Text allows texts. Numbers and booleans are read as texts too.
 func Text(bool) Schema { return Schema{"type": []string{"string", "number", "boolean"}} }
 
-// Matching is a text of a form, an expression that JavaScript and RE2 read alike.
+// Matching allows texts that match a pattern in the common syntax of JavaScript and RE2.
 func Matching(pattern string) Shape {
-	return orTemplate(func() Schema { // the keys are made for every suite, a schema for few
+	return orTemplate(func() Schema { // every suite makes the keys, but few need their schema
 		types := []string{"string"}
-		for word, kind := range map[string]string{"true": "boolean", "1": "number"} { // these are taken as they are written
+		for word, kind := range map[string]string{"true": "boolean", "1": "number"} { // unquoted in YAML, these would not be strings
 			if regexp.MustCompile(pattern).MatchString(word) {
 				types = append(types, kind)
 			}
@@ -113,7 +114,7 @@ func Matching(pattern string) Shape {
 	})
 }
 
-// Suggesting is any text; editors offer some.
+// Suggesting allows any text. Editors suggest words.
 func Suggesting(words ...string) Shape {
 	return func(bool) Schema {
 		return Schema{"anyOf": []Schema{{"enum": words}, Text(false)}}
@@ -143,22 +144,22 @@ func Word(words ...string) Shape {
 	return orTemplate(func() Schema { return Schema{"enum": known} })
 }
 
-// Bool is true or false.
+// Bool allows true and false.
 func Bool(templates bool) Schema {
 	return orTemplate(func() Schema { return Schema{"type": "boolean"} })(templates)
 }
 
-// Int is a whole number between lo and hi.
+// Int allows whole numbers between lo and hi.
 func Int(lo, hi int) Shape {
 	return orTemplate(func() Schema { return bounded("integer", float64(lo), float64(hi)) })
 }
 
-// Number is a number between lo and hi.
+// Number allows numbers between lo and hi.
 func Number(lo, hi float64) Shape {
 	return orTemplate(func() Schema { return bounded("number", lo, hi) })
 }
 
-// bounded leaves out limits that come only from the range of Go's numbers.
+// bounded omits limits that only come from the range of Go's numbers.
 func bounded(kind string, lo, hi float64) Schema {
 	out := Schema{"type": kind}
 	if lo > math.MinInt32 {
@@ -170,7 +171,7 @@ func bounded(kind string, lo, hi float64) Schema {
 	return out
 }
 
-// Duration is a time with its unit.
+// Duration allows times with a unit.
 func Duration(templates bool) Schema {
 	return orTemplate(func() Schema {
 		return Schema{
@@ -181,7 +182,7 @@ func Duration(templates bool) Schema {
 	})(templates)
 }
 
-// orTemplate allows a text with a template instead of a value.
+// orTemplate also allows a text with a template.
 func orTemplate(make func() Schema) Shape {
 	return func(templates bool) Schema {
 		if !templates {
@@ -191,27 +192,27 @@ func orTemplate(make func() Schema) Shape {
 	}
 }
 
-// List is a list.
+// List allows lists.
 func List(of Shape) Shape {
 	return func(templates bool) Schema {
 		return orTemplate(func() Schema { return Schema{"type": "array", "items": of(templates)} })(templates)
 	}
 }
 
-// Filled is a list of at least one item.
+// Filled allows lists with at least one item.
 func Filled(of Shape) Shape {
 	return func(templates bool) Schema {
 		return orTemplate(func() Schema { return Schema{"type": "array", "items": of(templates), "minItems": 1} })(templates)
 	}
 }
 
-// OneOrMore is a value, or a list of at least one.
+// OneOrMore allows one value, or a list with at least one.
 func OneOrMore(of Shape) Shape { return Either(of, Filled(of)) }
 
-// OneOrList is a value, or a list of any length.
+// OneOrList allows one value, or a list of any length.
 func OneOrList(of Shape) Shape { return Either(of, List(of)) }
 
-// Either is one of several shapes.
+// Either allows all values that one of the shapes allows.
 func Either(shapes ...Shape) Shape {
 	return func(templates bool) Schema {
 		var any []Schema
@@ -222,21 +223,21 @@ func Either(shapes ...Shape) Shape {
 	}
 }
 
-// Map is a mapping with keys of the user's.
+// Map allows mappings with any keys.
 func Map(of Shape) Shape {
 	return func(templates bool) Schema {
 		return orTemplate(func() Schema { return Schema{"type": "object", "additionalProperties": of(templates)} })(templates)
 	}
 }
 
-// Named is a mapping with keys of the user's that match an expression.
+// Named allows mappings whose keys match a pattern.
 func Named(pattern string, of Shape) Shape {
 	return func(templates bool) Schema {
 		return Schema{"type": "object", "additionalProperties": of(templates), "propertyNames": Schema{"pattern": pattern}}
 	}
 }
 
-// Some is a mapping with at least one key.
+// Some requires at least one key in a mapping.
 func Some(mapping Shape) Shape {
 	return func(templates bool) Schema {
 		out := maps.Clone(mapping(templates))
@@ -245,7 +246,7 @@ func Some(mapping Shape) Shape {
 	}
 }
 
-// When makes two shapes of a mapping: one when it has a key, and another when it does not.
+// When applies one shape to mappings that have a key, and another one to mappings without it.
 func When(key string, then, otherwise Shape) Shape {
 	return func(templates bool) Schema {
 		return Schema{
@@ -256,15 +257,15 @@ func When(key string, then, otherwise Shape) Shape {
 	}
 }
 
-// Templates is a shape in which texts with templates may stand for scalars.
+// Templates allows templates instead of scalars in a shape.
 func Templates(of Shape) Shape { return func(bool) Schema { return of(true) } }
 
-// Ref is a shape that the document defines by name, since it holds itself or appears in many places.
+// Ref refers to a definition of the document, for shapes that are recursive or used in many places.
 func Ref(name string) Shape {
 	return func(bool) Schema { return Schema{"$ref": "#/$defs/" + name} }
 }
 
-// Document is the whole JSON Schema of a file.
+// Document returns the JSON Schema of a file.
 func Document(title string, root Shape, defs map[string]Shape) []byte {
 	out := maps.Clone(root(false))
 	all := Schema{"template": Schema{"type": "string", "pattern": `\{\{`, "description": "a text with a template"}}
@@ -275,7 +276,7 @@ func Document(title string, root Shape, defs map[string]Shape) []byte {
 	out["title"] = title
 	out["$defs"] = all
 	text, err := json.MarshalIndent(out, "", " ")
-	if err != nil { // there are only maps, lists and scalars in it
+	if err != nil { // it has only maps, lists and scalars
 		panic(err)
 	}
 	return append(text, '\n')

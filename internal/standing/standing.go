@@ -1,4 +1,5 @@
-// Package standing says how the failures of a run did in its baseline.
+// Package standing compares the failures of a run with its baseline: which are new, and which failed
+// before.
 package standing
 
 import (
@@ -10,10 +11,10 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Standing says how a case that failed did in the baseline; "" where no baseline says so.
+// Standing says how a failing case did in the baseline; "" if that is unknown.
 type Standing string
 
-// Standings of failures, those first that a reader wants to see first.
+// The standings of failures.
 const (
 	NewlyFailing  Standing = "newly failing"
 	NotInBaseline Standing = "not in the baseline"
@@ -21,25 +22,25 @@ const (
 	AlsoFailed    Standing = "also failed in the baseline"
 )
 
-// standings is the order in which failures are shown.
+// standings is the order in which reports list failures, the most important first.
 var standings = []Standing{NewlyFailing, NotInBaseline, Changed, "", AlsoFailed}
 
-// Rank is the place of a standing among all, 0 for what comes first.
+// Rank returns the position of a standing in this order.
 func (s Standing) Rank() int { return slices.Index(standings, s) }
 
-// OfRank is the standing with a rank.
+// OfRank returns the standing at a position.
 func OfRank(rank int) Standing { return standings[rank] }
 
 // Ranks is the number of standings.
 const Ranks = 5
 
-// failure names a case on an arm.
+// failure identifies a case on an arm.
 type failure struct{ suite, arm, name string }
 
-// Failures says how the failures of a run did in its baseline.
+// Failures has the standing of each failing case.
 type Failures struct{ of map[failure]Standing }
 
-// New reads the comparison of a run with its baseline.
+// New computes the standings from the comparison of a run with its baseline.
 func New(d *journal.Document) Failures {
 	f := Failures{of: map[failure]Standing{}}
 	c := d.Comparison()
@@ -63,10 +64,10 @@ func New(d *journal.Document) Failures {
 	return f
 }
 
-// unknown marks cases that were not judged on both sides.
+// unknown marks cases without a verdict on both sides.
 const unknown Standing = "unknown"
 
-// note marks the cases of an arm that do not stand as they stood before.
+// note marks the cases of an arm that differ between the runs.
 func note(marks map[failure]Standing, a *compare.ArmComparison) {
 	for _, list := range []struct {
 		names []string
@@ -90,8 +91,8 @@ func note(marks map[failure]Standing, a *compare.ArmComparison) {
 	}
 }
 
-// add says how a case that failed on an arm did in the baseline. What is on both sides and did not change failed
-// before when it fails in most of its repeats now.
+// add computes the standing of a case that failed on an arm. A case without a mark is the same on both
+// sides. If most of its repeats fail now, it failed in the baseline too.
 func (f *Failures) add(row journal.Row, a *compare.ArmComparison, marks map[failure]Standing) {
 	cell, ok := row.On(a.HeadArm)
 	if !ok || cell.Counts.Fail == 0 || cell.Unused() {
@@ -107,10 +108,10 @@ func (f *Failures) add(row journal.Row, a *compare.ArmComparison, marks map[fail
 	}
 }
 
-// Of is how a case that failed on an arm did in the baseline.
+// Of returns the standing of a case that failed on an arm.
 func (f *Failures) Of(suite, arm, name string) Standing { return f.of[failure{suite, arm, name}] }
 
-// OfTrial is how the case of a trial did, "" when the trial did not fail.
+// OfTrial returns the standing of a trial's case, "" if the trial did not fail.
 func (f *Failures) OfTrial(r *eval.Result) Standing {
 	if r.Outcome != eval.Fail {
 		return ""
@@ -118,7 +119,7 @@ func (f *Failures) OfTrial(r *eval.Result) Standing {
 	return f.Of(r.Suite, r.Arm, r.Case)
 }
 
-// OfRow is the first standing of a case over its arms.
+// OfRow returns the most important standing of a case over its arms.
 func (f *Failures) OfRow(row journal.Row, arms []journal.ArmSummary) Standing {
 	first := AlsoFailed
 	known := false

@@ -72,18 +72,18 @@ func (p *process) add(d, weight float64) {
 	}
 }
 
-// N is the number of differences fed.
+// N returns the number of differences so far.
 func (b *Betting) N() int { return b.n }
 
-// LogNI is the log of the e-value against "worse by margin or more"; at log(1/a) or above
-// the candidate is not worse, with error at most a.
+// LogNI returns the log of the e-value against "worse by margin or more". At log(1/a) or above, the
+// candidate is not worse, with error at most a.
 func (b *Betting) LogNI() float64 { return logMeanExp(b.nonInferiority.logs) }
 
-// LogFail is the log of the e-value against "worse by at most phi*margin"; at log(1/a) or
-// above the candidate is worse by more, with error at most a.
+// LogFail returns the log of the e-value against "worse by at most phi*margin". At log(1/a) or above, the
+// candidate is worse by more, with error at most a.
 func (b *Betting) LogFail() float64 { return logMeanExp(b.failure.logs) }
 
-// logMeanExp is log(mean(exp(x))) without overflow.
+// logMeanExp returns log(mean(exp(x))) without overflow.
 func logMeanExp(x []float64) float64 {
 	top := x[0]
 	for _, v := range x {

@@ -15,8 +15,8 @@ import (
 // weights are exponential variables over their sum, so P(sum <= c) is the probability that
 // a linear combination of exponentials is at most 0, which one integral gives exactly.
 
-// Gaffke is the lower bound with one-sided confidence 1-alpha; for an upper bound mirror the
-// data. Units below supportMin count as supportMin. No units, or bad input: supportMin.
+// Gaffke returns the lower bound with one-sided confidence 1-alpha. For an upper bound, mirror the data.
+// Units below supportMin count as supportMin. No units, or bad input: supportMin.
 func Gaffke(d []float64, supportMin, alpha float64) float64 {
 	values := tally(d, supportMin)
 	last := len(values) - 1
@@ -50,7 +50,7 @@ func GaffkeNonInferiority(d []float64, supportMin, margin float64) float64 {
 	return gaffkeBelow(values, supportMin, -margin)
 }
 
-// valueCount is a value and the number of units that have it.
+// valueCount is a value and its number of units.
 type valueCount struct{ at, count float64 }
 
 // tally sorts, so that the result does not depend on the order of the units.
@@ -73,7 +73,7 @@ func tally(d []float64, floor float64) []valueCount {
 	return out
 }
 
-// twoValued recognises data on supportMin and one other value, the case that is a beta
+// twoValued recognises data with supportMin and one other value. Its bound is a quantile of the beta
 // distribution.
 func twoValued(values []valueCount, supportMin float64) (atMin, n float64, ok bool) {
 	switch {
@@ -85,7 +85,7 @@ func twoValued(values []valueCount, supportMin float64) (atMin, n float64, ok bo
 	return 0, 0, false
 }
 
-// gaffkeBelow is P(sum w_i d_i + w_0*supportMin <= c).
+// gaffkeBelow returns P(sum w_i d_i + w_0*supportMin <= c).
 func gaffkeBelow(values []valueCount, supportMin, c float64) float64 {
 	terms := []valueCount{{supportMin - c, 1}}
 	var scale, mean float64
@@ -108,8 +108,8 @@ func gaffkeBelow(values []valueCount, supportMin, c float64) float64 {
 	for i := range terms {
 		terms[i].at /= scale
 	}
-	// Far from the mean the integrand oscillates and the probability is negligible: a bound
-	// on the conservative side will do.
+	// Far from the mean, the integrand oscillates and the probability is negligible, so a conservative
+	// bound is enough.
 	if tailBound := chernoff(terms, mean > 0); tailBound < 1e-7 {
 		if mean > 0 {
 			return tailBound
@@ -164,7 +164,7 @@ func imhofIntegrand(terms []valueCount, t float64) float64 {
 	return imag(p) / squareOf(p) * -math.Pi / 2 * math.Cosh(t)
 }
 
-// power is base to the n, or what is longer than negligible when that is.
+// power returns base to the n. It stops early once the length is beyond negligible.
 func power(base complex128, n int) complex128 {
 	product := complex(1, 0)
 	for {
@@ -180,7 +180,7 @@ func power(base complex128, n int) complex128 {
 	}
 }
 
-// squareOf is the square of the length of z.
+// squareOf returns the square of the length of z.
 func squareOf(z complex128) float64 { return real(z)*real(z) + imag(z)*imag(z) }
 
 // imhof is the integral of sin(theta(u))/(u*rho(u)) over u > 0, which is

@@ -2,19 +2,18 @@ package stats
 
 import "math"
 
-// DefaultPower is the probability with which a planned comparison is to succeed when
-// nothing changed (section A2).
+// DefaultPower is the planned probability that a comparison succeeds if nothing changed (section A2).
 const DefaultPower = 0.80
 
-// manyCases stands for "no number of cases will do".
+// manyCases means that no number of cases is enough.
 const manyCases = math.MaxInt32
 
-// zSum is z_{1-alpha} + z_{power}, alpha one-sided, and not below 0.
+// zSum returns z_{1-alpha} + z_{power}, alpha one-sided, and not below 0.
 func zSum(alpha, power float64) float64 {
 	return max(0, NormalQuantile(1-alpha)+NormalQuantile(power))
 }
 
-// cases rounds up; what is no number, or too large, becomes manyCases.
+// cases rounds up. NaN and too large numbers become manyCases.
 func cases(n float64) int {
 	if !(n < manyCases) {
 		return manyCases

@@ -31,8 +31,8 @@ func NewNotWorseTables(n int, margin, alpha float64) NotWorseTables {
 	return NotWorseTables{n, tangoTailsFrom(n, -margin, least)}
 }
 
-// Probability is that of being called not worse when a share psi of the cases flips and the difference of the pass
-// rates is d.
+// Probability returns the probability of being called not worse when a share psi of the cases flips and the
+// difference of the pass rates is d.
 func (t NotWorseTables) Probability(d, psi float64) float64 {
 	if t.tails == nil {
 		return 0
@@ -40,18 +40,20 @@ func (t NotWorseTables) Probability(d, psi float64) float64 {
 	return probability(t.tails.probability(t.n, d, max(psi, math.Abs(d))))
 }
 
-// manyTables is beyond which plans use the normal approximation: the tables take memory and time by the number of cases.
+// manyTables is the number of cases above which plans use the normal approximation, because tables would
+// take too much memory and time.
 const manyTables = 100_000
 
-// CasesForPower is the smallest number of paired cases, with one repeat each, that are called not worse within margin
-// with probability power. Nothing changed, and a share psi of them flips all the same. The power rises with n but for
-// small steps back, so it is the number that a bisection finds. No margin: MaxInt32. Source: section C9.
+// CasesForPower returns the smallest number of paired cases, with one repeat each, that are called not
+// worse within margin with probability power. It assumes that nothing changed, and that a share psi of the
+// cases flips anyway. The power rises with n except for small steps back, so bisection finds the number
+// approximately. No margin: MaxInt32. Source: section C9.
 func CasesForPower(psi, margin, alpha, power float64) int {
 	enough := func(n int) bool { return NewNotWorseTables(n, margin, alpha).Probability(0, psi) >= power }
 	lo := MinCasesConstant(alpha, margin) - 1
 	hi := max(lo+1, CasesNeeded(psi, margin, alpha, power))
 	if hi > manyTables || !inside(margin, 0, 1) || !inside(power, 0, 1) {
-		return hi // where the normal approximation is good, or nothing is
+		return hi // the normal approximation is good here, or no number is enough
 	}
 	for !enough(hi) && hi < manyTables {
 		lo, hi = hi, hi+hi/4+1

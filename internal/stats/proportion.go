@@ -48,10 +48,12 @@ func FisherExact(xa, na, xb, nb int) (twoSided, bWorse float64) {
 
 func logChoose(n, k int) float64 { return logFactorials().choose(n, k) }
 
-// factorials are the logarithms of the factorials of numbers that occur often: sums over tables need them without end.
+// factorials caches the logarithms of small factorials, because sums over tables need them millions of
+// times.
 type factorials []float64
 
-// logFactorials are made on first use. Loops keep what it returns: the race detector makes each call dear.
+// logFactorials is made on first use. Loops should call it once, because the race detector makes each call
+// slow.
 var logFactorials = sync.OnceValue(func() factorials {
 	out := make(factorials, 4096)
 	for i := range out {

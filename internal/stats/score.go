@@ -2,7 +2,7 @@ package stats
 
 import "math"
 
-// Sample summarises the differences (or scores) of independent units.
+// Sample sums up the differences (or scores) of independent units.
 type Sample struct {
 	N        int
 	Mean     float64

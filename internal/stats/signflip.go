@@ -63,7 +63,7 @@ func (c *flipCount) add(sum float64) {
 	}
 }
 
-// all adds the sums of two halves, a thousand each, in place of a million long sums.
+// all adds the sums of two halves, a thousand each, instead of a million long sums.
 func (c *flipCount) all(size []float64) {
 	half := len(size) / 2
 	right := signedSums(size[half:])
@@ -87,7 +87,7 @@ func signedSums(size []float64) []float64 {
 }
 
 func (c *flipCount) draws(size []float64, total float64, seed uint64) {
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a reproducible test, no secret
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // reproducible by design
 	c.low, c.high, c.far, c.patterns = 1, 1, 1, 1
 	for range signFlipDraws {
 		sum := -total

@@ -33,10 +33,10 @@ func NormalQuantile(p float64) float64 {
 	return z
 }
 
-// critical is the normal quantile of each bound of a two-sided interval.
+// critical returns the normal quantile of each bound of a two-sided interval.
 func critical(conf float64) float64 { return -NormalQuantile(tail(conf)) }
 
-// tail is the probability beyond each bound of a two-sided interval.
+// tail returns the probability beyond each bound of a two-sided interval.
 func tail(conf float64) float64 { return (1 - clamp(conf)) / 2 }
 
 // RegIncBeta is the regularised incomplete beta function I_x(a,b): the probability that a
@@ -115,7 +115,8 @@ func BetaQuantile(p, a, b float64) float64 {
 	return (lo + hi) / 2
 }
 
-// hugeDF is where Student's t and the normal distribution agree to 1e-8.
+// hugeDF is the number of degrees of freedom from which Student's t agrees with the normal distribution to
+// 1e-8.
 const hugeDF = 1e8
 
 // StudentTCDF is the distribution function of Student's t with df > 0 degrees of freedom,
@@ -128,7 +129,7 @@ func StudentTCDF(t, df float64) float64 {
 	case df > hugeDF:
 		return NormalCDF(t)
 	}
-	// The smaller of the two complementary arguments keeps its digits.
+	// The smaller of the two complementary arguments is the more exact one.
 	var beyond float64
 	if t2 := t * t; t2 < df {
 		beyond = (1 - RegIncBeta(t2/(df+t2), 0.5, df/2)) / 2

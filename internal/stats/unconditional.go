@@ -8,8 +8,8 @@ const MostExact = 500
 // When comparisons use the exact tests (docs/explanation/statistics.md).
 const (
 	alwaysExact = 2000   // pairs up to which they are always used
-	maxExact    = 50_000 // pairs above which they never are, since their time grows with the number of tables
-	fewFlips    = 50     // flips expected at the margin, up to which the asymptotic tests are not trusted
+	maxExact    = 50_000 // pairs above which they are never used, because their time grows with the number of tables
+	fewFlips    = 50     // expected flips at the margin up to which the asymptotic tests are not reliable
 )
 
 // Exact reports whether a comparison of n pairs uses the exact tests: when there are few pairs, or few flips are

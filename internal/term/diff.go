@@ -11,15 +11,14 @@ import (
 	"github.com/evalrun/evalrun/internal/typeset"
 )
 
-// Bounds of a diff that is shown in full: how much of two texts is compared, how many lines are shown, and how much of each.
+// Bounds of a diff: bytes of both texts, lines, and characters of a line.
 const maxFullDiff, maxFullLines, maxFullLine = 1 << 20, 400, 2000
 
-// Diff shows what changed between two texts with the lines around, as `diff -u` does but for the names of files. A
-// text that is nil is a file that is not there.
+// Diff writes a unified diff of two texts, without the names of files. nil is a missing file.
 func Diff(w io.Writer, before, after *string, color bool) error {
 	diff := udiff.Unified("", "", wholeText(before), wholeText(after))
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
-	lines = lines[min(2, len(lines)):] // which name the files
+	lines = lines[min(2, len(lines)):] // the first two lines name files
 	var out strings.Builder
 	for _, line := range lines[:min(maxFullLines, len(lines))] {
 		out.WriteString(diffLine(line, color) + "\n")

@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// WriteModels writes a line a model; in a terminal that is too narrow for it, a few lines each. width is 0 where
-// there is no terminal.
+// WriteModels writes a table of models. In a terminal that is too narrow for it, each model gets a few
+// lines. width is 0 without a terminal.
 func WriteModels(w io.Writer, models []eval.Model, width int) error {
 	var table bytes.Buffer
 	tw := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)
@@ -63,7 +63,7 @@ func writeEach(w io.Writer, models []eval.Model, width int) error {
 	return nil
 }
 
-// WriteModel writes all that is known of a model.
+// WriteModel writes all metadata of a model.
 func WriteModel(w io.Writer, m *eval.Model, width int) error {
 	p := Printer{W: w}
 	p.Printf("%s\n", diag.CleanLine(m.ID()))

@@ -10,8 +10,8 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// Page writes Markdown for a terminal: lines wrapped at the width of the screen (80 without one), headings underlined,
-// code indented and never wrapped, tables in columns that fit. It knows what the pages of the documentation use.
+// Page renders Markdown for a terminal. It wraps lines at the width of the screen, underlines headings,
+// indents code without wrapping it, and fits tables. It supports only what the documentation uses.
 func Page(s Screen, markdown string) error {
 	width := min(s.Width, widestPage)
 	if s.Width <= 0 {
@@ -26,10 +26,10 @@ func Page(s Screen, markdown string) error {
 	return err
 }
 
-// defaultPage is the width of a page where there is no terminal; on a wide one, lines stay short enough to be read.
+// defaultPage is the width without a terminal. widestPage keeps lines readable on a wide one.
 const defaultPage, widestPage = 80, 100
 
-// pageWriter collects lines of one block until the next one begins.
+// pageWriter collects the lines of a block until the next block begins.
 type pageWriter struct {
 	width  int
 	color  bool
@@ -49,7 +49,7 @@ func (p *pageWriter) line(line string) {
 		p.flush()
 		p.fenced = !p.fenced
 		p.space()
-		if _, file, named := strings.Cut(trimmed, " "); named && p.fenced { // such as ```yaml suite.yaml
+		if _, file, named := strings.Cut(trimmed, " "); named && p.fenced { // for example ```yaml suite.yaml
 			p.out.WriteString("    " + file + ":\n\n")
 		}
 	case p.fenced:
@@ -67,13 +67,13 @@ func (p *pageWriter) line(line string) {
 		p.prefix = itemPrefix.Regexp().FindString(line)
 		p.text = []string{line[len(p.prefix):]}
 	case strings.HasPrefix(trimmed, "!["):
-		// A picture cannot be shown here.
+		// pictures cannot be shown
 	default:
 		p.text = append(p.text, trimmed)
 	}
 }
 
-// space ends what is written with one empty line.
+// space ends the output with one empty line.
 func (p *pageWriter) space() {
 	if !strings.HasSuffix(p.out.String(), "\n\n") {
 		p.out.WriteString("\n")
@@ -96,7 +96,7 @@ func (p *pageWriter) heading(line string) {
 	}
 }
 
-// flush writes the block that has ended.
+// flush writes the finished block.
 func (p *pageWriter) flush() {
 	if len(p.rows) > 0 {
 		p.table()
@@ -130,8 +130,8 @@ const (
 	strong     lazy.Pattern = `\*\*([^*]+)\*\*`
 )
 
-// unmarked is a text without the marks of Markdown but for those of code, which set it apart. A link to a page has
-// the page's name.
+// unmarked removes marks of Markdown, except those of code, which make it visible. A link to a page becomes
+// the name of the page.
 func unmarked(text string) string {
 	text = markedLink.Regexp().ReplaceAllStringFunc(text, func(link string) string {
 		m := markedLink.Regexp().FindStringSubmatch(link)

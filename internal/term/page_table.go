@@ -6,7 +6,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// row adds a row of a table; the line below its head says nothing that is shown.
+// row adds a row of a table, unless it is the line under the head.
 func (p *pageWriter) row(line string) {
 	line = strings.ReplaceAll(line, `\|`, "\x00")
 	var cells []string
@@ -18,10 +18,10 @@ func (p *pageWriter) row(line string) {
 	}
 }
 
-// gap is between two columns; narrowest is the least a wrapped column may have.
+// gap is the space between columns. narrowest is the least width of a wrapped column.
 const gap, narrowest = 2, 12
 
-// table writes rows in columns that fit the width, or, where these would be too narrow, cell below cell.
+// table fits the columns to the width. If they would be too narrow, it writes cells below each other.
 func (p *pageWriter) table() {
 	widths := p.columns()
 	if widths == nil {
@@ -36,7 +36,7 @@ func (p *pageWriter) table() {
 	}
 }
 
-// columns are the widths of the columns; nil when they cannot fit. The widest one gives way first.
+// columns returns the widths of the columns, nil if they cannot fit. It narrows the widest column first.
 func (p *pageWriter) columns() []int {
 	widths := make([]int, len(p.rows[0]))
 	least := make([]int, len(widths))
@@ -65,7 +65,7 @@ func (p *pageWriter) columns() []int {
 	return widths
 }
 
-// cells writes a row, each cell wrapped in its column.
+// cells writes a row and wraps each cell in its column.
 func (p *pageWriter) cells(row []string, widths []int, head bool) {
 	parts, height := make([][]string, len(widths)), 0
 	for i := range min(len(row), len(widths)) {
@@ -89,7 +89,7 @@ func (p *pageWriter) cells(row []string, widths []int, head bool) {
 	}
 }
 
-// stacked writes a row as its first cell with the others below it, each after the head of its column.
+// stacked writes each row as its first cell, with the others below it, after the heads of their columns.
 func (p *pageWriter) stacked() {
 	const indent = "  "
 	for _, row := range p.rows[1:] {
@@ -115,7 +115,7 @@ func longestWord(text string) int {
 	return longest
 }
 
-// wrapText is Wrap for any width; a word that is too long for it has a line of its own.
+// wrapText works for any width. A word that is too long gets its own line.
 func wrapText(text string, width int) []string {
 	var out []string
 	line := ""

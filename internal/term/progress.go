@@ -15,28 +15,29 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// How often progress is written: in lines without a terminal, and on one.
+// Intervals between updates of the progress: lines without a terminal, and the bar.
 const (
 	lineEvery = 10 * time.Second
 	drawEvery = 100 * time.Millisecond
 )
 
-// Verbosity is how much a run shows of itself, and how.
+// Verbosity says how much a run prints, and how.
 type Verbosity struct {
 	Color          bool
 	Quiet, Verbose bool
 }
 
-// ProgressBar shows the progress of a run on standard error: a bar on a terminal, a line now and then elsewhere.
+// ProgressBar shows the progress of a run on standard error: a bar on a terminal, and otherwise a line from
+// time to time.
 type ProgressBar struct {
 	Verbosity
-	Waiting func() string // who waits for what; optional
+	Waiting func() string // what the run waits for; optional
 
 	w       io.Writer
-	columns func() int // of the terminal, as it is now; nil: there is none
+	columns func() int // current width of the terminal; nil without one
 
 	mu      sync.Mutex
-	drawn   string // the bar that is on the terminal, without colours
+	drawn   string // the bar on the terminal, without colours
 	total   int
 	counts  eval.Counts
 	spent   eval.Spent
@@ -45,12 +46,13 @@ type ProgressBar struct {
 	ticking sync.WaitGroup
 }
 
-// NewProgress shows a run on w. columns is the width of the terminal behind w, nil where there is none.
+// NewProgress returns the progress of a run on w. columns returns the width of the terminal; nil without
+// one.
 func NewProgress(w io.Writer, columns func() int, how Verbosity) *ProgressBar {
 	return &ProgressBar{w: w, columns: columns, Verbosity: how, ended: make(chan struct{})}
 }
 
-// Start begins to show.
+// Start starts the display for a number of trials.
 func (p *ProgressBar) Start(trials int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +67,7 @@ func (p *ProgressBar) Start(trials int) {
 	}
 }
 
-// tick shows the progress until the run has ended.
+// tick reports the progress until the run has ended.
 func (p *ProgressBar) tick(every time.Duration, report func()) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -81,7 +83,7 @@ func (p *ProgressBar) tick(every time.Duration, report func()) {
 	}
 }
 
-// Done counts a result.
+// Done counts a finished trial.
 func (p *ProgressBar) Done(r *eval.Result, spent eval.Spent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +97,7 @@ func (p *ProgressBar) Done(r *eval.Result, spent eval.Spent) {
 // longestLine bounds the line of a trial in a log.
 const longestLine = 300
 
-// trial reports a finished trial: outcome, time, case, arm, and why it did not pass.
+// trial returns the line of a finished trial: outcome, time, case, arm, and why it did not pass.
 func (p *ProgressBar) trial(r *eval.Result) string {
 	took := ""
 	if trialtext.Timed(r) {
@@ -122,7 +124,7 @@ func (p *ProgressBar) print(line string) {
 	}
 }
 
-// Notice prints something that cannot wait for the report.
+// Notice prints a message that cannot wait for the report.
 func (p *ProgressBar) Notice(text string) {
 	if p.Quiet {
 		return
@@ -132,7 +134,7 @@ func (p *ProgressBar) Notice(text string) {
 	p.print(diag.CleanLine(text))
 }
 
-// Finish takes the bar away, once it has shown where the run ended.
+// Finish shows the final state and then removes the bar.
 func (p *ProgressBar) Finish() {
 	close(p.ended)
 	p.ticking.Wait()
@@ -145,7 +147,7 @@ func (p *ProgressBar) Finish() {
 	p.drawn = ""
 }
 
-// line is the progress in words.
+// line returns the progress as text.
 func (p *ProgressBar) line() string {
 	parts := []string{
 		fmt.Sprintf(
@@ -166,7 +168,7 @@ func (p *ProgressBar) line() string {
 	return strings.Join(parts, "; ")
 }
 
-// cost is the spend so far, in words.
+// cost returns the tokens and money spent so far.
 func (p *ProgressBar) cost() string {
 	text := fmt.Sprintf("%d tokens", p.spent.Tokens)
 	if p.spent.Currency != "" {
@@ -175,7 +177,7 @@ func (p *ProgressBar) cost() string {
 	return text
 }
 
-// rate is how many trials come in a second, or in a minute when these are few.
+// rate returns the trials per second, or per minute if these are few.
 func (p *ProgressBar) rate() string {
 	seconds := time.Since(p.started).Seconds()
 	switch perSecond := float64(p.counts.Total()) / seconds; {
@@ -188,7 +190,7 @@ func (p *ProgressBar) rate() string {
 	}
 }
 
-// left is how long the rest takes at this pace, "" when that is not known yet.
+// left estimates the remaining time from the pace so far, "" if it is not known yet.
 func (p *ProgressBar) left() string {
 	done := p.counts.Total()
 	if done == 0 || done >= p.total {

@@ -13,32 +13,31 @@ import (
 	"github.com/evalrun/evalrun/internal/typeset"
 )
 
-// How wide the bar itself is, in columns.
+// Widths of the bar, in columns.
 const (
 	leastBar = 8
 	mostBar  = 30
 	frame    = len("100% [] ")
 
-	leastWait = 15  // what is waited for, cut
-	wideBar   = 110 // a line in which there is room for both
+	leastWait = 15  // shortest text about what the run waits for
+	wideBar   = 110 // from this width, the line has room for both
 )
 
-// draw replaces the bar on the terminal with one write, and with none when nothing has changed, so that it does not
-// flicker.
+// draw replaces the bar in a single write, and only if it changed, so that it does not flicker.
 func (p *ProgressBar) draw() {
 	columns := p.columns()
-	plain, painted := p.picture(columns - len("^C ")) // a terminal echoes a Ctrl-C, and a full line would begin the next one
+	plain, painted := p.picture(columns - len("^C ")) // a terminal echoes Ctrl-C, and a full line would wrap
 	if plain == p.drawn {
 		return
 	}
-	if displaywidth.String(p.drawn) > columns { // the terminal has become narrower and broken it
+	if displaywidth.String(p.drawn) > columns { // the terminal has become narrower and wrapped the old bar
 		fmt.Fprint(p.w, p.erasure())
 	}
 	p.drawn = plain
 	fmt.Fprint(p.w, "\r"+painted+"\x1b[K")
 }
 
-// erasure takes the bar away, over as many lines as it has now.
+// erasure returns the codes that erase the bar, over all lines that it occupies now.
 func (p *ProgressBar) erasure() string {
 	if p.drawn == "" {
 		return ""
@@ -50,12 +49,11 @@ func (p *ProgressBar) erasure() string {
 	return "\r" + up + "\x1b[J"
 }
 
-// picture is the bar in a number of columns, plain and painted. It has the counts, then as much as fits of the time
-// left, what was spent, what the run waits for and the rate. The bar itself takes what is left over, and makes room for
-// what is waited for.
+// picture returns the line of the bar for a width, plain and coloured. It has the counts, and then whatever
+// fits: the time left, the spend, what the run waits for, and the rate. The bar gets the rest of the width.
 func (p *ProgressBar) picture(width int) (plain, painted string) {
 	plain, painted = p.tally()
-	if displaywidth.String(plain) > width { // a terminal as narrow as that is unreadable
+	if displaywidth.String(plain) > width { // such a narrow terminal is unreadable anyway
 		plain = displaywidth.TruncateString(plain, max(0, width), "")
 		return plain, plain
 	}
@@ -72,7 +70,7 @@ func (p *ProgressBar) picture(width int) (plain, painted string) {
 	waits = displaywidth.TruncateString(
 		waits, max(leastWait, room-reserve-len(", 59m59s left, 999.9k tokens, ")-displaywidth.String(money)), "...",
 	)
-	texts := []string{p.left(), few(p.spent.Tokens) + " tokens", money, p.rate(), waits} // as they are shown
+	texts := []string{p.left(), few(p.spent.Tokens) + " tokens", money, p.rate(), waits} // in the order of the line
 	shown := make([]bool, len(texts))
 	for _, i := range []int{0, 1, 4, 2, 3} {
 		if w := displaywidth.String(texts[i]) + 2; w > 2 && w <= room-reserve {
@@ -95,7 +93,7 @@ func (p *ProgressBar) picture(width int) (plain, painted string) {
 	return bar + plain, bar + painted
 }
 
-// tally is the counts, plain and painted.
+// tally returns the counts, plain and coloured.
 func (p *ProgressBar) tally() (plain, painted string) {
 	plain = fmt.Sprintf("%d/%d", p.counts.Total(), p.total)
 	painted = plain
@@ -114,7 +112,7 @@ func (p *ProgressBar) tally() (plain, painted string) {
 	return plain, painted
 }
 
-// few is a large number in few digits.
+// few abbreviates a large number.
 func few(n int) string {
 	switch {
 	case n >= 10_000_000:
@@ -125,7 +123,7 @@ func few(n int) string {
 	return fmt.Sprint(n)
 }
 
-// bar is the bar itself with the percentage before it, in frame more columns.
+// bar returns the percentage and a bar of a size; together they are frame columns wider.
 func (p *ProgressBar) bar(size int) string {
 	bar := progressbar.NewOptions(p.total,
 		progressbar.OptionSetWriter(io.Discard),
@@ -135,7 +133,7 @@ func (p *ProgressBar) bar(size int) string {
 		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
 	)
 	if bar.Set(min(p.counts.Total(), p.total)) != nil || bar.RenderBlank() != nil {
-		return "" // a bar that cannot be drawn is no reason to stop
+		return "" // failing to draw must not stop the run
 	}
 	_, drawn, _ := strings.Cut(bar.String(), "[")
 	return fmt.Sprintf("%3d%% [%s ", 100*p.counts.Total()/p.total, strings.TrimRight(drawn, " "))

@@ -1,5 +1,5 @@
-// Package term is what the commands need of a terminal: its width, whether a person is there, lines and tables that fit
-// it, and the progress of a run.
+// Package term has what commands need of a terminal: its width, whether a person is there, lines and tables
+// that fit, and the progress of a run.
 package term
 
 import (
@@ -15,11 +15,11 @@ import (
 // Screen is standard output.
 type Screen struct {
 	io.Writer
-	Width int // columns, 0 when it is no terminal
+	Width int // columns, 0 if it is not a terminal
 	Color bool
 }
 
-// JSON writes a value as a line of JSON.
+// JSON writes a value as one line of JSON.
 func (s Screen) JSON(v any) error {
 	line, err := wirejson.Marshal(v)
 	if err == nil {
@@ -28,7 +28,7 @@ func (s Screen) JSON(v any) error {
 	return err
 }
 
-// Columns is the number of columns of a terminal, 0 for anything else.
+// Columns returns the width of a terminal, 0 for anything else.
 func Columns(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -41,19 +41,19 @@ func Columns(w io.Writer) int {
 	return columns
 }
 
-// Interactive reports whether a person at a terminal can answer questions on in.
+// Interactive reports whether a person can answer questions on in.
 func Interactive(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Printer keeps the first error of many prints.
+// Printer keeps the first error of several prints.
 type Printer struct {
 	W   io.Writer
 	Err error
 }
 
-// Printf prints, unless a print before failed.
+// Printf does nothing after an error.
 func (p *Printer) Printf(format string, args ...any) {
 	if p.Err == nil {
 		_, p.Err = fmt.Fprintf(p.W, format, args...)

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// BLEU is sacreBLEU's sentence score: Papineni and others, "BLEU: a method for automatic evaluation of machine
-// translation", 2002.
+// BLEU is the sentence score of sacreBLEU: Papineni and others, "BLEU: a method for automatic evaluation of
+// machine translation", 2002.
 type BLEU struct {
 	Tokenize, Smoothing  string
 	Effective, Lowercase bool
 }
 
-// BLEUOrder is the longest run of words.
+// BLEUOrder is the length of the longest n-grams, in words.
 const BLEUOrder = 4
 
-// Units cuts a text into words.
+// Units splits a text into words.
 func (b BLEU) Units(s string) Units {
 	if b.Lowercase {
 		s = lower(s)
@@ -24,7 +24,8 @@ func (b BLEU) Units(s string) Units {
 	return WordUnits(tokenizer(b.Tokenize)(strings.TrimRightFunc(s, space)))
 }
 
-// Closest is the reference of the nearest length, the shorter of two.
+// Closest returns the index of the reference of the nearest length, and of two equally near the shorter
+// one.
 func Closest(n int, refs []Units) int {
 	best, away := 0, math.MaxInt
 	for i, u := range refs {
@@ -36,7 +37,8 @@ func Closest(n int, refs []Units) int {
 	return best
 }
 
-// Score is the score of an answer, 0 to 1, by the runs that references share and the length of the closest reference.
+// Score returns the score of an answer, 0 to 1. shared counts the n-grams that references share, and refLen
+// is the length of the closest reference.
 func (b BLEU) Score(u Units, shared []float64, refLen int) float64 {
 	if !slices.ContainsFunc(shared, func(n float64) bool { return n != 0 }) {
 		return 0
@@ -67,7 +69,7 @@ func (b BLEU) Score(u Units, shared []float64, refLen int) float64 {
 	return brevity * math.Exp(sum/float64(order))
 }
 
-// smoothed replaces a count of 0 shared n-grams; the method "exp" halves it each time.
+// smoothed replaces a count of 0. The method "exp" halves the replacement each time.
 func (b BLEU) smoothed(right float64, halved *float64) float64 {
 	switch {
 	case right > 0:

@@ -2,21 +2,21 @@ package textmetric
 
 import "strings"
 
-// ChrF is sacreBLEU's sentence score chrF, with runs of up to Chars characters and Words words: Popović, "chrF: character
-// n-gram F-score for automatic MT evaluation", 2015.
+// ChrF is sacreBLEU's sentence score chrF, with n-grams of up to Chars characters and Words words: Popović,
+// "chrF: character n-gram F-score for automatic MT evaluation", 2015.
 type ChrF struct {
 	Chars, Words               int
 	Beta                       float64
 	Lowercase, Whitespace, Eps bool
 }
 
-// ChrFText is a text cut for chrF.
+// ChrFText is a text split for chrF.
 type ChrFText struct {
 	chars, words           Units
-	charCounts, wordCounts *NgramCounts // of a reference
+	charCounts, wordCounts *NgramCounts // set for a reference
 }
 
-// Cut cuts an answer.
+// Cut splits an answer.
 func (c ChrF) Cut(s string) ChrFText {
 	if c.Lowercase {
 		s = lower(s)
@@ -32,14 +32,15 @@ func (c ChrF) Cut(s string) ChrFText {
 	return t
 }
 
-// Reference cuts a reference.
+// Reference splits a reference and counts its n-grams.
 func (c ChrF) Reference(s string) ChrFText {
 	t := c.Cut(s)
 	t.charCounts, t.wordCounts = NewCounts(c.Chars, t.chars), NewCounts(c.Words, t.words)
 	return t
 }
 
-// chrFWords splits at white space, and one sign of punctuation from the end or else the beginning of a word.
+// chrFWords splits at white space. It also splits off one punctuation mark from the end of a word, or else
+// from its beginning, as sacreBLEU does.
 func chrFWords(s string) []string {
 	const signs = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 	var out []string
@@ -57,7 +58,7 @@ func chrFWords(s string) []string {
 	return out
 }
 
-// ratios adds up precision and recall over the orders of runs.
+// ratios sums precision and recall over the n-gram orders.
 type ratios struct {
 	precision, recall, orders, f float64
 }
@@ -84,13 +85,13 @@ func (c ChrF) f(precision, recall float64) float64 {
 	return (1 + factor) * precision * recall / (factor*precision + recall)
 }
 
-// add takes in the runs of one kind of units.
+// add adds the n-grams of one kind of units.
 func (c ChrF) add(sum *ratios, got, ref Units, counts *NgramCounts) {
 	const eps = 1e-16
 	for n, shared := range counts.Shared(got) {
 		mine, theirs := float64(got.Runs(n+1)), float64(ref.Runs(n+1))
 		if theirs == 0 {
-			mine = 0 // what the reference cannot have does not count against the answer
+			mine = 0 // the reference is too short for such n-grams
 		}
 		precision, recall := eps, eps
 		if mine > 0 {

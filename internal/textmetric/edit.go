@@ -7,7 +7,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Distance is the Levenshtein distance, and 1 - it / the longer length.
+// Distance returns the Levenshtein distance, and 1 - distance / the longer length.
 func Distance(a, b string) (int, float64) {
 	longer := max(utf8.RuneCountInString(a), utf8.RuneCountInString(b))
 	if longer == 0 {
@@ -17,8 +17,8 @@ func Distance(a, b string) (int, float64) {
 	return d, 1 - float64(d)/float64(longer)
 }
 
-// IndelRatio is what python-Levenshtein calls ratio: what is left in common when characters are put in and taken out
-// only, 2 lcs / (both lengths).
+// IndelRatio is python-Levenshtein's ratio, which only knows insertions and deletions: 2 lcs / (both
+// lengths).
 func IndelRatio(a, b string) float64 {
 	x, y := []rune(a), []rune(b)
 	if len(x)+len(y) == 0 {
@@ -27,7 +27,8 @@ func IndelRatio(a, b string) float64 {
 	return 2 * float64(commonLength(places(y), len(y), x)) / float64(len(x)+len(y))
 }
 
-// JaroWinkler is the Jaro-Winkler similarity, with a prefix of 4 by 0.1: Winkler, "String comparator metrics", 1990.
+// JaroWinkler returns the Jaro-Winkler similarity, with a prefix of at most 4 weighted by 0.1: Winkler,
+// "String comparator metrics", 1990.
 func JaroWinkler(a, b []rune) float64 {
 	prefix := 0
 	for prefix < min(4, len(a), len(b)) && a[prefix] == b[prefix] {
@@ -37,7 +38,7 @@ func JaroWinkler(a, b []rune) float64 {
 	return j + float64(prefix)*0.1*(1-j)
 }
 
-// jaro is the Jaro similarity: 0 without a common character, 1 for equal texts.
+// jaro returns the Jaro similarity: 0 without a common character, 1 for equal texts.
 func jaro(a, b []rune) float64 {
 	if slices.Equal(a, b) {
 		return 1
@@ -60,7 +61,7 @@ func jaro(a, b []rune) float64 {
 	return (n/float64(len(a)) + n/float64(len(b)) + (n-float64(swapped/2))/n) / 3
 }
 
-// matches are the characters of a that b has nearby, in the order of a, and which of b they are.
+// matches returns the characters of a that b has nearby, in the order of a, and which of b they are.
 func matches(a, b []rune) (matched []rune, taken []bool) {
 	window := max(0, max(len(a), len(b))/2-1)
 	taken = make([]bool, len(b))

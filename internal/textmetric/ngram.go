@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Units are the words or characters of a text, which are the pieces of runs (n-grams).
+// Units are the words or characters of a text. Runs of them are n-grams.
 type Units struct {
 	text     string
-	from, to []int32 // where each begins and ends
+	from, to []int32 // offsets of each unit
 }
 
-// WordUnits has words that hold no space: a run of them is a piece of the text.
+// WordUnits joins words by spaces, so that each n-gram is a substring. The words must not contain spaces.
 func WordUnits(tokens []string) Units {
 	u := Units{text: strings.Join(tokens, " "), from: make([]int32, len(tokens)), to: make([]int32, len(tokens))}
 	at := int32(0)
@@ -37,23 +37,23 @@ func charUnits(s string) Units {
 	return u
 }
 
-// Len is the number of units.
+// Len returns the number of units.
 func (u Units) Len() int { return len(u.from) }
 
-// Runs is the number of runs of n units.
+// Runs returns the number of n-grams.
 func (u Units) Runs(n int) int { return max(0, u.Len()-n+1) }
 
 func (u Units) run(i, n int) string { return u.text[u.from[i]:u.to[i+n-1]] }
 
-// NgramCounts say how often each run occurs in a reference, or the most often in any of several. Runs of different
-// lengths differ as texts.
+// NgramCounts has, for each n-gram, its count in a reference, or its highest count in several references.
+// N-grams of different lengths are different texts.
 type NgramCounts struct {
 	slots map[string]int32
 	most  []int32
 	order int
 }
 
-// NewCounts counts the runs of up to order units in references.
+// NewCounts counts the n-grams of up to order units in references.
 func NewCounts(order int, refs ...Units) *NgramCounts {
 	c := &NgramCounts{slots: map[string]int32{}, order: order}
 	for _, u := range refs {
@@ -77,7 +77,8 @@ func NewCounts(order int, refs ...Units) *NgramCounts {
 	return c
 }
 
-// Shared is, for runs of 1, 2 and so on, how many of the answer's are in the reference, each at most as often as there.
+// Shared returns, for each n from 1, how many n-grams of the answer are in the reference. Each counts at
+// most as often as there.
 func (c *NgramCounts) Shared(u Units) []float64 {
 	left := append([]int32(nil), c.most...)
 	out := make([]float64, c.order)

@@ -14,7 +14,7 @@ type NLTKBLEU struct {
 	Lowercase bool
 }
 
-// Units cuts a text into words.
+// Units splits a text into words.
 func (b NLTKBLEU) Units(s string) Units {
 	if b.Lowercase {
 		s = lower(s)
@@ -22,10 +22,10 @@ func (b NLTKBLEU) Units(s string) Units {
 	return WordUnits(Fields(s))
 }
 
-// Score is the geometric mean of the smoothed precisions times the brevity penalty. shared goes one order further, which method5
-// looks at.
+// Score returns the geometric mean of the smoothed precisions times the brevity penalty. shared has one
+// more order, which method5 uses.
 func (b NLTKBLEU) Score(u Units, shared []float64, refLen int) float64 {
-	if shared[0] == 0 { // an answer without words too
+	if shared[0] == 0 { // also an answer without words
 		return 0
 	}
 	p := make([]precision, len(shared))
@@ -39,15 +39,15 @@ func (b NLTKBLEU) Score(u Units, shared []float64, refLen int) float64 {
 	return min(1, math.Exp(1-float64(refLen)/float64(u.Len()))) * math.Exp(sum)
 }
 
-// precision is how many of the answer's runs of one length are right.
+// precision is the share of right n-grams of one length.
 type precision struct{ right, all float64 }
 
 func (p precision) value() float64 { return p.right / p.all }
 
-// smallest is Python's sys.float_info.min, which stands for zero in method0.
+// smallest is Python's sys.float_info.min, which method0 uses instead of zero.
 const smallest = 0x1p-1022
 
-// smooth gives the precisions of the orders 1 to b.Order; p has one more.
+// smooth returns the precisions of the orders 1 to b.Order; p has one more.
 func (b NLTKBLEU) smooth(p []precision, u Units) []float64 {
 	plain := mapPrecisions(p[:b.Order], precision.value)
 	switch b.Smoothing {
@@ -88,7 +88,7 @@ func mapPrecisions(p []precision, f func(precision) float64) []float64 {
 	return out
 }
 
-// shortened is method4: as method3, and short answers get less for what they lack. K is 5.
+// shortened is method4: method3 with a lower replacement for short answers. K is 5.
 func (b NLTKBLEU) shortened(p []precision, u Units) []float64 {
 	halved := 1.0
 	return mapPrecisions(p[:b.Order], func(p precision) float64 {
@@ -100,8 +100,8 @@ func (b NLTKBLEU) shortened(p []precision, u Units) []float64 {
 	})
 }
 
-// neighboured is method5: each precision is the mean of its own and those of the neighbouring orders, the one before
-// smoothed already.
+// neighboured is method5: each precision becomes the mean of itself, the next order's, and the smoothed one
+// of the order before.
 func neighboured(p []float64, next float64) []float64 {
 	p = append(slices.Clone(p), next)
 	before := p[0] + 1
@@ -112,7 +112,8 @@ func neighboured(p []float64, next float64) []float64 {
 	return p[:len(p)-1]
 }
 
-// interpolated is method6: from the third order on, with what the two orders before let expect. alpha is 5.
+// interpolated is method6: from the third order on, it mixes in what the two orders before predict. alpha
+// is 5.
 func interpolated(p []precision, u Units) []float64 {
 	out := mapPrecisions(p, precision.value)
 	for i := 2; i < len(out); i++ {

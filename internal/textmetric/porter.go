@@ -2,8 +2,8 @@ package textmetric
 
 import "strings"
 
-// porter cuts the endings of an English word in lower case as NLTK's PorterStemmer does, whose extensions rouge-score
-// uses.
+// porter returns the stem of a lower-case English word, with the extensions of NLTK's PorterStemmer, which
+// rouge-score uses.
 func porter(w string) string {
 	if stem := irregular(w); stem != "" {
 		return stem
@@ -20,7 +20,7 @@ func porter(w string) string {
 	return porter5(w)
 }
 
-// irregular is the stem of a word that the rules would cut wrongly.
+// irregular returns the stem of a word for which the rules fail.
 func irregular(w string) string {
 	switch w {
 	case "sky", "skies":
@@ -35,7 +35,7 @@ func irregular(w string) string {
 	return ""
 }
 
-// replaced applies the first rule whose ending the word has, if what is before it has a greater measure.
+// replaced applies the first rule whose ending the word has, if the measure of the rest is above a bound.
 func replaced(w string, above int, rules [][2]string) string {
 	for _, r := range rules {
 		if stem, ok := strings.CutSuffix(w, r[0]); ok {
@@ -81,7 +81,8 @@ func porter1b(w string) string {
 	return w
 }
 
-// completed gives a stem without "ed" or "ing" the ending of the verb: "hopp" becomes "hop", "fil" becomes "file".
+// completed adds the ending of the verb to a stem without "ed" or "ing": "hopp" becomes "hop", "fil"
+// becomes "file".
 func completed(stem string) string {
 	last := len(stem) - 1
 	switch {
@@ -178,7 +179,7 @@ func consonant(w string, i int) bool {
 	if strings.IndexByte("aeiou", w[i]) >= 0 {
 		return false
 	}
-	// A y is a consonant at the beginning and behind a vowel: it turns with each y of a row.
+	// A y is a consonant at the beginning and after a vowel, so the letters of a row of y alternate.
 	vowel := false
 	for ; w[i] == 'y' && i > 0; i-- {
 		vowel = !vowel
@@ -186,7 +187,7 @@ func consonant(w string, i int) bool {
 	return vowel != (w[i] == 'y' || strings.IndexByte("aeiou", w[i]) < 0)
 }
 
-// measure counts the changes from vowels to consonants.
+// measure counts the changes from vowels to consonants, which Porter calls m.
 func measure(w string) int {
 	n, vowel := 0, false
 	for i := range len(w) {

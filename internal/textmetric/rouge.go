@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// maxCommon bounds the longest common subsequence: words of the answer times 64 words of the reference.
+	// maxCommon bounds the longest common subsequence, in words of the answer times words of the reference
+	// divided by 64.
 	maxCommon = 200_000_000
-	// maxTable bounds the tables of Lsum: words of the answer times words of the reference.
+	// maxTable bounds the tables of Lsum, in words of the answer times words of the reference.
 	maxTable = 50_000_000
 )
 
 // PRF is precision, recall and their harmonic mean.
 type PRF struct{ Precision, Recall, F float64 }
 
-// Overlap counts the units that two texts share, out of got and want units.
+// Overlap computes the PRF of the units that two texts share. got and want are their numbers of units.
 func Overlap(shared float64, got, want int) PRF {
 	if shared == 0 {
 		return PRF{}
@@ -29,23 +30,24 @@ func (s PRF) String() string {
 	return fmt.Sprintf("precision %.3f, recall %.3f", s.Precision, s.Recall)
 }
 
-// Rouge is a measure of the family: Lin, "ROUGE: a package for automatic evaluation of summaries", 2004.
+// Rouge is a measure of the ROUGE family: Lin, "ROUGE: a package for automatic evaluation of summaries",
+// 2004.
 type Rouge struct {
-	Kind       string // 1 to 4: runs of 1 to 4 words; L: the longest common subsequence; Lsum: that line by line
+	Kind       string // 1 to 4: n-grams of words; L: the longest common subsequence; Lsum: L line by line
 	Measure    string // f, precision or recall
 	Definition string // of a word: unicode, or rouge-score
-	Stem       bool   // cut English endings
+	Stem       bool   // remove English endings
 }
 
-// RougeText is a text cut for ROUGE; the lines are for Lsum only.
+// RougeText is a text split for ROUGE. Only Lsum needs the lines.
 type RougeText struct {
 	words  []string
 	lines  [][]string
-	counts *NgramCounts       // of a reference
-	places map[string][]place // of a reference, for L
+	counts *NgramCounts       // set for a reference
+	places map[string][]place // set for a reference, for L
 }
 
-// Value is the measure that was chosen.
+// Value returns the selected measure.
 func (g Rouge) Value(s PRF) float64 {
 	switch g.Measure {
 	case "precision":
@@ -56,7 +58,7 @@ func (g Rouge) Value(s PRF) float64 {
 	return s.F
 }
 
-// Split cuts a text into words.
+// Split splits a text into words.
 func (g Rouge) Split(s string) []string {
 	if g.Definition == "unicode" {
 		return unicodeWords(s)
@@ -70,7 +72,7 @@ func (g Rouge) Split(s string) []string {
 	return words
 }
 
-// Cut cuts an answer.
+// Cut splits an answer.
 func (g Rouge) Cut(s string) RougeText {
 	if g.Kind != "Lsum" {
 		return RougeText{words: g.Split(s)}
@@ -84,7 +86,7 @@ func (g Rouge) Cut(s string) RougeText {
 	return t
 }
 
-// Reference cuts a reference.
+// Reference splits a reference and indexes its words.
 func (g Rouge) Reference(s string) RougeText {
 	t := g.Cut(s)
 	switch g.Kind {
@@ -98,7 +100,8 @@ func (g Rouge) Reference(s string) RougeText {
 	return t
 }
 
-// TooLong says that an answer takes too long to compare, and how many words the references have in all.
+// TooLong reports whether comparing an answer would take too long. words is the number of words in all
+// references.
 func (g Rouge) TooLong(got RougeText, refs []RougeText) (words int, tooLong bool) {
 	for _, ref := range refs {
 		words += len(ref.words)
@@ -107,7 +110,7 @@ func (g Rouge) TooLong(got RougeText, refs []RougeText) (words int, tooLong bool
 	return words, g.Kind == "L" && len(got.words)*(total/64) > maxCommon || g.Kind == "Lsum" && len(got.words)*total > maxTable
 }
 
-// Len is the number of words.
+// Len returns the number of words.
 func (t *RougeText) Len() int { return len(t.words) }
 
 // Compare compares an answer with a reference.
@@ -123,13 +126,13 @@ func (g Rouge) Compare(got, ref RougeText) PRF {
 	return Overlap(ref.counts.Shared(u)[n-1], u.Runs(n), len(ref.words)-n+1)
 }
 
-// place says in which of 64 units, the row's at that index, some unit is.
+// place has the positions of a unit within a word of 64 bits, which is at an index of a row.
 type place struct {
 	at   int
 	bits uint64
 }
 
-// places says where each unit is.
+// places returns the positions of each unit.
 func places[T comparable](in []T) map[T][]place {
 	out := map[T][]place{}
 	for i, x := range in {
@@ -143,8 +146,8 @@ func places[T comparable](in []T) map[T][]place {
 	return out
 }
 
-// commonLength is the length of the longest common subsequence of the n units in places and of got, 64 at a time
-// (Crochemore and others, 2001).
+// commonLength returns the length of the longest common subsequence of got and the n units in places. It
+// handles 64 units at a time (Crochemore and others, 2001).
 func commonLength[T comparable](places map[T][]place, n int, got []T) int {
 	row := make([]uint64, (n+63)/64)
 	for i := range row {
@@ -154,7 +157,7 @@ func commonLength[T comparable](places map[T][]place, n int, got []T) int {
 		next := places[x]
 		carry := uint64(0)
 		for w := 0; w < len(row); w++ {
-			if carry == 0 { // nothing changes before the next place
+			if carry == 0 { // no change before the next position
 				if len(next) == 0 {
 					break
 				}
@@ -176,8 +179,9 @@ func commonLength[T comparable](places map[T][]place, n int, got []T) int {
 	return out
 }
 
-// unionHits is rouge-score's count for Lsum. It takes, of each line of the reference, the words in its longest common
-// subsequence with any line of the answer. Each word counts at most as often as the answer and the reference have it.
+// unionHits is rouge-score's count for Lsum. For each line of the reference, it takes the words in a
+// longest common subsequence with any line of the answer. Each word counts at most as often as in the
+// answer and in the reference.
 func unionHits(got, ref RougeText) int {
 	mine, theirs := counted(got.words), counted(ref.words)
 	hits := 0
@@ -205,7 +209,7 @@ func counted(words []string) map[string]int {
 	return out
 }
 
-// markCommon marks the words of ref in a longest common subsequence, the one that rouge-score finds.
+// markCommon marks the words of ref in the longest common subsequence that rouge-score finds.
 func markCommon(in []bool, ref, got []string) {
 	width := len(got)
 	steps := commonSteps(ref, got)
@@ -223,14 +227,14 @@ func markCommon(in []bool, ref, got []string) {
 	}
 }
 
-// The steps on the way back through the table of a longest common subsequence.
+// Steps back through the table of a longest common subsequence.
 const (
 	stepUp byte = iota
 	stepLeft
 	stepBoth
 )
 
-// commonSteps fills that table, row by row.
+// commonSteps fills the table of these steps.
 func commonSteps(ref, got []string) []byte {
 	width := len(got)
 	steps := make([]byte, len(ref)*width)

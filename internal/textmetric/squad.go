@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// SquadWords is the normalization of SQuAD's official script: lower case, no ASCII punctuation, no articles; the words that
-// are left.
+// SquadWords normalizes as SQuAD's official script does: lower case, without ASCII punctuation and
+// articles.
 func SquadWords(s string) []string {
 	s = strings.Map(func(r rune) rune {
 		if r < 0x80 && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
@@ -32,7 +32,7 @@ func SquadWords(s string) []string {
 	return Fields(b.String())
 }
 
-// indexOrEnd is where the first character of a kind begins, or the length of s.
+// indexOrEnd returns the index of the first character of a kind, or the length of s.
 func indexOrEnd(s string, is func(rune) bool) int {
 	if i := strings.IndexFunc(s, is); i >= 0 {
 		return i
@@ -40,5 +40,5 @@ func indexOrEnd(s string, is func(rune) bool) int {
 	return len(s)
 }
 
-// wordRune reports what \w matches in Python. Combining marks are not included.
+// wordRune reports what \w matches in Python, which excludes combining marks.
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || r == '_' }

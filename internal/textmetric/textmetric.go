@@ -1,3 +1,3 @@
-// Package textmetric compares texts with references: words, BLEU, chrF, ROUGE, GLEU's runs, SQuAD's words and edit
-// distances. Strings go in, numbers come out. Each is what its reference implementation computes, to 1e-12.
+// Package textmetric compares texts with references: words, BLEU, chrF, ROUGE, GLEU's n-grams, SQuAD's
+// words and edit distances. Each metric agrees with its reference implementation to 1e-12.
 package textmetric

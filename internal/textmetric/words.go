@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// lower is the lower case of a text as Python has it.
+// lower returns the lower case that Python's str.lower returns.
 func lower(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
@@ -28,13 +28,13 @@ func isASCII(s string) bool {
 	return true
 }
 
-// space reports the characters at which Python splits.
+// space reports the characters at which Python's str.split splits.
 func space(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// Fields are the words between white space.
+// Fields returns the words between white space.
 func Fields(s string) []string { return strings.FieldsFunc(s, space) }
 
-// unicodeWords are the words of a text by UAX #29 that hold a letter or a number, case folded.
+// unicodeWords returns the words of a text by UAX #29 that contain a letter or a number, case folded.
 func unicodeWords(s string) []string {
 	var out []string
 	rest, word, state := norm.NFC.String(FoldCase(norm.NFC.String(s))), "", -1
@@ -47,12 +47,12 @@ func unicodeWords(s string) []string {
 	return out
 }
 
-// asciiWords are the words of rouge-score: runs of a-z and 0-9 of the text in lower case.
+// asciiWords returns the words of rouge-score: runs of a-z and 0-9 in the lower-case text.
 func asciiWords(s string) []string {
 	return strings.FieldsFunc(lower(s), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
-// tokenizer is one of sacreBLEU's, nil for another name.
+// tokenizer returns a tokenizer of sacreBLEU, nil for an unknown name.
 func tokenizer(name string) func(string) []string {
 	switch name {
 	case "13a":
@@ -78,7 +78,7 @@ func tokens13a(s string) []string {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "-\n", ""), "\n", " ")
 	if strings.Contains(s, "&") {
 		for _, e := range [][2]string{{"&quot;", `"`}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}} {
-			s = strings.ReplaceAll(s, e[0], e[1]) // one after the other: &amp;lt; becomes <
+			s = strings.ReplaceAll(s, e[0], e[1]) // one after the other, so that &amp;lt; becomes <
 		}
 	}
 	return Fields(western(" " + s + " "))
@@ -86,11 +86,11 @@ func tokens13a(s string) []string {
 
 func digit(b byte) bool { return b >= '0' && b <= '9' }
 
-// separated are the signs that stand alone, whatever is next to them.
+// separated are the marks that are always separate tokens.
 const separated = " !\"#$%&()*+/:;<=>?@[\\]^_`{|}~"
 
-// western is the four replacements of mteval-v13a: signs stand alone, full stops and commas but between digits,
-// and a dash behind a digit. What they look at is ASCII, so that bytes will do.
+// western does the four replacements of mteval-v13a. It separates marks, full stops and commas except
+// between digits, and a dash after a digit. All of them are ASCII, so it works on bytes.
 func western(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/4)
@@ -107,7 +107,8 @@ func western(s string) string {
 	return pairs(s, func(x, y byte) bool { return digit(x) && y == '-' }, "\x01 \x02 ")
 }
 
-// pairs rewrites every two bytes that match, from the left: \x01 is the first and \x02 the second.
+// pairs rewrites every two bytes that match, from the left. In form, \x01 is the first byte and \x02 the
+// second.
 func pairs(s string, match func(x, y byte) bool, form string) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/4)
@@ -131,8 +132,8 @@ func pairs(s string, match func(x, y byte) bool, form string) string {
 	return b.String()
 }
 
-// international is the tokenizer of mteval-v14: punctuation is a token of its own except between numbers, symbols
-// always.
+// international is the tokenizer of mteval-v14. It separates punctuation except between numbers, and all
+// symbols.
 func international(s string) string {
 	rs := []rune(s)
 	rs = runePairs(rs, func(x, y rune) bool { return !unicode.IsNumber(x) && unicode.IsPunct(y) }, false)
@@ -148,7 +149,7 @@ func international(s string) string {
 	return b.String()
 }
 
-// runePairs sets a space between every two runes that match, and one more before or behind them.
+// runePairs inserts a space between every two runes that match, and one more before or after them.
 func runePairs(in []rune, match func(x, y rune) bool, before bool) []rune {
 	out := make([]rune, 0, len(in)+len(in)/4)
 	for i := 0; i < len(in); i++ {
@@ -166,7 +167,9 @@ func runePairs(in []rune, match func(x, y rune) bool, before bool) []rune {
 	return out
 }
 
-// han reports whether sacreBLEU takes r as Chinese, one slip of its included: 2000 to 2a6d stands for 20000 to 2a6d6.
+// han reports whether sacreBLEU treats r as Chinese. It copies a slip of sacreBLEU: 2000 to 2a6d instead of
+// 20000 to 2a6d6.
+// of 20000 to 2a6d6.
 func han(r rune) bool {
 	for _, h := range [...][2]rune{
 		{0x3400, 0x4db5},
@@ -210,8 +213,8 @@ func chinese(s string) string {
 	return b.String()
 }
 
-// FoldCase is full Unicode case folding. x/text swaps the two cases of Cherokee instead of
-// folding them to the capitals, as the standard has it.
+// FoldCase is full Unicode case folding. x/text swaps the two cases of Cherokee, which the standard folds
+// to capitals.
 func FoldCase(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return strings.ToLower(s) // the same for ASCII, and much faster

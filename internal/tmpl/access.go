@@ -12,16 +12,17 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Functions by which templates reach into values. text/template knows Go's maps alone, which have no order.
+// The functions with which templates read parts of values. text/template reads Go maps, which have no
+// order.
 const (
-	atName    = "__at"    // names after a value: .a.b
-	pairsName = "__pairs" // what `range $key, $value :=` goes over
-	itemsName = "__items" // what any other range goes over
+	atName    = "__at"    // names after a value, as in .a.b
+	pairsName = "__pairs" // what `range $key, $value :=` iterates over
+	itemsName = "__items" // what any other range iterates over
 )
 
 var access = template.FuncMap{atName: at, pairsName: pairs, itemsName: items}
 
-// missingError says that a mapping lacks a name. It has the offset of the name in the template.
+// missingError is the error for a name that a mapping lacks. Its offset is that of the name.
 type missingError struct {
 	offset  int
 	name    string
@@ -30,7 +31,7 @@ type missingError struct {
 
 func (e *missingError) Error() string { return e.message }
 
-// at follows a chain of names into a value. For a list, it follows them in each item.
+// at reads a chain of names in a value. In a list, it reads them in each item.
 func at(v variable.Value, offset int, names ...string) (variable.Value, error) {
 	for i, name := range names {
 		if list, ok := v.(variable.List); ok {
@@ -49,7 +50,7 @@ func at(v variable.Value, offset int, names ...string) (variable.Value, error) {
 	return reached(v), nil
 }
 
-// each follows names in the items of a list: `.answers.text` gives the texts of all answers.
+// each reads names in all items of a list: `.answers.text` is the list of the texts of all answers.
 func each(list variable.List, offset int, names []string) (variable.Value, error) {
 	out := make(variable.List, len(list))
 	for i, item := range list {
@@ -69,7 +70,7 @@ func each(list variable.List, offset int, names []string) (variable.Value, error
 	return out, nil
 }
 
-// maxNamed is the most names of a mapping that a message lists.
+// maxNamed bounds the names of a mapping that a message lists.
 const maxNamed = 8
 
 // insteadOf lists the names of a mapping, as a hint.
@@ -85,7 +86,7 @@ func insteadOf(v variable.Value) string {
 	return ", only " + strings.Join(names, ", ")
 }
 
-// described names the type of a value.
+// described returns the type of a value, as messages name it.
 func described(v variable.Value) string {
 	switch v.(type) {
 	case variable.List:
@@ -100,7 +101,7 @@ func described(v variable.Value) string {
 	return "a text"
 }
 
-// reached converts a value for `if`: false and null count as false, however they are written.
+// reached converts a value for `if`: false and null count as false, however the suite spells them.
 func reached(v variable.Value) variable.Value {
 	switch v := v.(type) {
 	case variable.Boolean:
@@ -111,7 +112,7 @@ func reached(v variable.Value) variable.Value {
 	return v
 }
 
-// pairs returns the names of a mapping with their values in order, or the items of a list with their indices.
+// pairs returns the entries of a mapping in order, or the items of a list with their indexes.
 func pairs(v variable.Value) (any, error) {
 	in, ok := v.(variable.Object)
 	if !ok {
@@ -158,7 +159,6 @@ func index(v variable.Value, keys ...variable.Value) (variable.Value, error) {
 	return reached(v), nil
 }
 
-// item returns the element of a mapping or a list at a key.
 func item(v variable.Value, key string) (variable.Value, error) {
 	if list, ok := v.(variable.List); ok {
 		i, err := strconv.Atoi(key)
@@ -177,7 +177,7 @@ func item(v variable.Value, key string) (variable.Value, error) {
 	return found, nil
 }
 
-// reach makes a node that follows names into the value of another node.
+// reach returns a node that reads names in the value of another node.
 func reach(into parse.Node, offset int, names []string) parse.Node {
 	pos := into.Position()
 	where := strconv.Itoa(offset)
@@ -195,7 +195,7 @@ func command(pos parse.Pos, args ...parse.Node) *parse.CommandNode {
 	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: args}
 }
 
-// call adds a function to the end of a pipe.
+// call appends a function to a pipe.
 func call(p *parse.PipeNode, name string, args ...parse.Node) {
 	p.Cmds = append(p.Cmds, command(p.Pos, append([]parse.Node{parse.NewIdentifier(name).SetPos(p.Pos)}, args...)...))
 }

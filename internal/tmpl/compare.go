@@ -20,7 +20,7 @@ var comparisons = template.FuncMap{
 	"gt": ordered(func(c int) bool { return c > 0 }), "ge": ordered(func(c int) bool { return c >= 0 }),
 }
 
-// eq reports whether a value equals one of others.
+// eq reports whether a value equals any of the others.
 func eq(v any, others ...any) (bool, error) {
 	if len(others) == 0 {
 		return false, errors.New("eq takes two values")
@@ -33,7 +33,7 @@ func eq(v any, others ...any) (bool, error) {
 	return false, nil
 }
 
-// equal compares by number where one of two is a number and the other reads as one, and by text otherwise.
+// equal compares as numbers if one value is a number and the other reads as one, and otherwise as texts.
 func equal(a, b any) (bool, error) {
 	if err := comparable(a, b); err != nil {
 		return false, err
@@ -77,10 +77,11 @@ func isNumber(v any) bool {
 	return false
 }
 
-// maxDigits is the longest number that is compared digit by digit.
+// maxDigits bounds the numbers that are compared digit by digit.
 const maxDigits = 1000
 
-// byNumber compares two values as numbers. ok is false when neither is a number, or one does not read as one.
+// byNumber compares two values as numbers. ok is false if neither is a number, or one does not read as a
+// number.
 func byNumber(a, b any) (c int, ok bool) {
 	if !isNumber(a) && !isNumber(b) {
 		return 0, false

@@ -10,36 +10,37 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Dialect extends the template language for one use. The zero Dialect is the plain language.
+// Dialect extends the template language for one purpose. The zero Dialect is the plain language.
 type Dialect struct {
-	// Functions names additional functions without arguments. Each rendering gives their results.
+	// Functions names additional functions without arguments. Each rendering provides their results.
 	Functions []string
 	// Escape escapes the output of each action. Optional.
 	Escape func(string) string
-	// Fence replaces the data that each action writes. It gets the variable that the action begins with, "" where it names
-	// none. Optional, and not next to Escape.
+	// Fence replaces the data that an action writes. name is the variable with which the action begins, ""
+	// if there is none. Optional; it excludes Escape.
 	Fence func(name, text string) string
 	// Literal replaces the text between actions. Optional.
 	Literal func(string) string
-	// Values lets a template that is a single action keep the type of its value; see Template.Value.
+	// Values makes a template that is a single action keep the type of its value; see Template.Value.
 	Values bool
 }
 
-// Data holds the values for one rendering.
+// Data has the values for one rendering.
 type Data struct {
 	Vars variable.Dict
-	// Functions holds the results of the dialect's functions, by name.
+	// Functions has the results of the dialect's functions, by name.
 	Functions map[string]variable.Value
 }
 
-// single describes a template that is one action and nothing else, in a dialect with Values.
+// single is set if the template is nothing but one action, in a dialect with Values.
 type single struct {
 	is bool
-	// function or field is what the action names when it does no more than that; "" otherwise.
+	// function or field is the only name in the action; "" if the action does more.
 	function, field string
 }
 
-// Names of functions that no template of a user can name, since they are not known when it is parsed.
+// Names of functions that the templates of users cannot call, because they are not defined when these are
+// parsed.
 const (
 	escapeName = "__escape"
 	takeName   = "__take"
@@ -53,7 +54,7 @@ func (d *Dialect) literal(text string) string {
 	return d.Literal(text)
 }
 
-// functions are those of the dialect, with what they give.
+// functions returns the functions of the dialect with the given results.
 func (d *Dialect) functions(given map[string]variable.Value) template.FuncMap {
 	out := make(template.FuncMap, len(d.Functions))
 	for _, name := range d.Functions {
@@ -63,7 +64,7 @@ func (d *Dialect) functions(given map[string]variable.Value) template.FuncMap {
 	return out
 }
 
-// endings are the functions that end actions.
+// endings returns the functions that are appended to actions.
 func (w *work) endings(d *Dialect) template.FuncMap {
 	return template.FuncMap{
 		takeName: func(v any) string { w.taken = v; return "" },
@@ -78,12 +79,12 @@ func (w *work) endings(d *Dialect) template.FuncMap {
 	}
 }
 
-// ending appends the functions of the dialect to an action.
+// ending appends a function of the dialect to an action, so that its output passes through it.
 func (w *walker) ending(p *parse.PipeNode) {
 	name := ""
 	var args []parse.Node
 	switch {
-	case len(p.Decl) > 0: // it writes nothing
+	case len(p.Decl) > 0: // an assignment writes nothing
 		return
 	case w.out.single.is:
 		name = takeName
@@ -91,7 +92,7 @@ func (w *walker) ending(p *parse.PipeNode) {
 		name = escapeName
 	case w.dialect.Fence != nil:
 		of, taken := dataIn(p)
-		if !taken { // a text that the template writes itself
+		if !taken { // constant text of the template, not data
 			return
 		}
 		name = fenceName
@@ -103,8 +104,8 @@ func (w *walker) ending(p *parse.PipeNode) {
 	call(p, name, args...)
 }
 
-// dataIn is the variable that a pipe begins with, "" where what it takes has no name; ok says that it takes data at
-// all.
+// dataIn returns the variable with which a pipe begins, "" if it has no name. ok reports whether the pipe
+// reads data at all.
 func dataIn(p *parse.PipeNode) (name string, ok bool) {
 	for _, c := range p.Cmds {
 		for _, arg := range c.Args {
@@ -128,7 +129,7 @@ func dataIn(p *parse.PipeNode) (name string, ok bool) {
 	return "", false
 }
 
-// singleOf returns the single action of a template, if it is one.
+// singleOf recognizes a template that is one action.
 func (d *Dialect) singleOf(root *parse.ListNode) (out single) {
 	if !d.Values || len(root.Nodes) != 1 {
 		return out
@@ -154,11 +155,11 @@ func (d *Dialect) singleOf(root *parse.ListNode) (out single) {
 	return out
 }
 
-// Calls lists the uses of functions of the dialect, in order.
+// Calls lists the calls of the dialect's functions, in the order of the text.
 func (t *Template) Calls() []Field { return t.calls }
 
-// Value evaluates a template that is a single action, and keeps the type: a variable.Value, a number or a boolean. For any
-// other template it returns the text of RenderData. The error is an *Error.
+// Value evaluates a template that is a single action without losing the type: it returns a variable.Value,
+// a number or a boolean. For other templates it returns the text of RenderData. The error is an *Error.
 func (t *Template) Value(in Data, budget *Budget) (any, error) {
 	switch {
 	case !t.single.is:

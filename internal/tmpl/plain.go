@@ -7,10 +7,10 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// piece is a part of a template that needs no text/template: a text, or a variable by its name.
+// piece is a text or a variable. Templates of only these need no text/template, which is slower.
 type piece struct{ text, name string }
 
-// plainOf are the pieces of a template, nil where there is more to it.
+// plainOf returns the pieces of a template, nil if it has anything else.
 func plainOf(t *Template, root *parse.ListNode) []piece {
 	if t.works || len(root.Nodes) > maxWrites {
 		return nil
@@ -31,7 +31,7 @@ func plainOf(t *Template, root *parse.ListNode) []piece {
 	return out
 }
 
-// variableOf is the variable that an action writes as it is, "" where it does something else.
+// variableOf returns the variable that an action writes unchanged, "" for other actions.
 func variableOf(p *parse.PipeNode) string {
 	if len(p.Decl) > 0 || len(p.Cmds) != 1 || len(p.Cmds[0].Args) != 1 {
 		return ""
@@ -43,8 +43,8 @@ func variableOf(p *parse.PipeNode) string {
 	return field.Ident[0]
 }
 
-// join renders a plain template. ok is false when that is left to text/template: a variable is missing or is not a
-// text, or the result is too long.
+// join renders a plain template. It returns false to leave it to text/template: if a variable is missing or
+// not a text, or the result is too long.
 func (t *Template) join(vars variable.Dict, budget *Budget) (text string, ok bool) {
 	if t.plain == nil {
 		return "", false
@@ -73,7 +73,7 @@ func (t *Template) join(vars variable.Dict, budget *Budget) (text string, ok boo
 	return b.String(), true
 }
 
-// of is the text of a piece; false where the variable is missing, or is not a text.
+// of returns the text of a piece, and false if the variable is missing or not a text.
 func (p piece) of(vars variable.Dict) (string, bool) {
 	if p.name == "" {
 		return p.text, true

@@ -1,9 +1,9 @@
-// Package tmpl is the one template language of evalrun: Go's text/template with a small fixed set of functions. A
-// missing variable is an error at its place, and output and steps are bounded. What a variable holds is data and is
-// never rendered again.
+// Package tmpl renders evalrun's templates: Go's text/template with a small fixed set of functions. A
+// missing variable is an error with a position. Output and steps are bounded. Values of variables are data
+// and are never rendered themselves.
 //
-// It refuses what could run away or reach out: definitions and inclusions, `printf`, `call`, and ranges over anything
-// but a variable.
+// It refuses what could run away or read other things: definitions and inclusions, `printf`, `call`, and
+// ranges over anything but a variable.
 //
 // The usual order: Parse once, Render for each set of variables.
 package tmpl
@@ -19,40 +19,38 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-// Bounds on one rendering: on what it writes, how often, and how many bytes its functions take in and
-// give out.
+// Bounds of one rendering: bytes written, number of writes, and bytes that its functions read and write.
 const (
 	MaxOutput = 8 << 20
 	maxWrites = 200_000
 	maxWork   = 16 << 20
 )
 
-// rootName is the name of the template that is parsed; no {{define}} can name it.
+// rootName is the name of the parsed template. {{define}} cannot contain it.
 const rootName = "\x00"
 
-// TemplateError is a problem in a template or in its variables. Offset is its byte in the template's text; Missing names the
-// variable when one is missing.
+// TemplateError is a problem in a template or in its variables. Offset is its position in the template, in bytes.
 type TemplateError struct {
 	Offset  int
 	Message string
-	Missing string // the variable that is not there
-	Inside  bool   // what is missing is a part of a variable
-	Slip    Slip   // what was probably meant
-	Name    string // of the function, with SlipNoDot
+	Missing string // the missing variable, if that is the problem
+	Inside  bool   // a part of the variable is missing
+	Slip    Slip   // the probable cause
+	Name    string // of the function, for SlipNoDot
 }
 
-// Slip is a common slip in a template.
+// Slip is a common slip in templates, for which there is a hint.
 type Slip int
 
-// Common slips.
+// The slips that Parse recognizes.
 const (
 	SlipNone      Slip = iota
 	SlipNoDot          // {{name}} for {{.name}}
 	SlipOneBrace       // } for }}
-	SlipDelimiter      // {{ that is meant as text
+	SlipDelimiter      // {{ meant as text
 )
 
-// slipOf recognizes a slip by the words of text/template, which has no types for them.
+// slipOf recognizes a slip by the message, because text/template has no error types.
 func slipOf(message string) (slip Slip, name string) {
 	switch m := undefined.Regexp().FindStringSubmatch(message); {
 	case m != nil:
@@ -70,29 +68,29 @@ const undefined lazy.Pattern = `^function "(.*)" not defined$`
 
 func (e *TemplateError) Error() string { return e.Message }
 
-// Field is a use of a variable.
+// Field is a use of a variable or function.
 type Field struct {
 	Name   string
 	Offset int
 }
 
-// Template is a parsed template; safe for concurrent use.
+// Template is a parsed template. It is safe for concurrent use.
 type Template struct {
 	text    string
-	t       *template.Template // nil when the text has no actions
+	t       *template.Template // nil if the text has no actions
 	fields  []Field
-	calls   []Field // of functions of the dialect
+	calls   []Field // calls of the dialect's functions
 	all     bool
-	works   bool // calls functions that can take long, or that are different in each rendering
+	works   bool // calls functions that take long or have a new result in each rendering
 	dialect *Dialect
 	single  single
-	plain   []piece // all of it, where it is texts and variables alone
+	plain   []piece // the whole template, if it is only texts and variables
 }
 
-// work bounds what the functions of one rendering do.
+// work bounds the functions of one rendering.
 type work struct {
 	left  int
-	taken any // what the one action of the template gives
+	taken any // value of a single action
 }
 
 func (w *work) charge(n int) error {
@@ -134,7 +132,7 @@ func (w *work) replace(from, to string, v variable.Value) (string, error) {
 }
 
 func (w *work) split(sep string, v variable.Value) (variable.List, error) {
-	const perItem = 64 // bytes, of an item in addition to its text
+	const perItem = 64 // bytes, for an item in addition to its text
 	in := fmt.Sprint(v)
 	if err := w.charge(len(in) + perItem*(1+strings.Count(in, sep))); err != nil {
 		return nil, err
@@ -152,7 +150,7 @@ func (w *work) join(sep string, list variable.List) (string, error) {
 		if i > 0 {
 			b.WriteString(sep)
 		}
-		if _, null := v.(variable.Null); !null { // which prints nothing, however it is written
+		if _, null := v.(variable.Null); !null { // null prints nothing, however the suite spells it
 			fmt.Fprint(&b, v)
 		}
 		if b.Len() > MaxOutput {
@@ -162,15 +160,15 @@ func (w *work) join(sep string, list variable.List) (string, error) {
 	return b.String(), w.charge(b.Len())
 }
 
-// HasActions reports whether text would be more than itself as a template.
+// HasActions reports whether rendering text would change it.
 func HasActions(text string) bool { return strings.Contains(text, "{{") }
 
 const parseError lazy.Pattern = `^template: \x00:(\d+):(?:(\d+):)? (?s)(.*)$`
 
-// Parse reads a template. The error is an *Error.
+// Parse parses a template. The error is an *Error.
 func Parse(text string) (*Template, error) { return new(Dialect).Parse(text) }
 
-// Parse reads a template of the dialect. The error is an *Error.
+// Parse parses a template of the dialect. The error is an *Error.
 func (d *Dialect) Parse(text string) (*Template, error) {
 	out := &Template{text: text, dialect: d}
 	if !HasActions(text) {
@@ -196,20 +194,21 @@ func (d *Dialect) Parse(text string) (*Template, error) {
 	return out, nil
 }
 
-// Fields lists the variables that the template names at its top level, in order.
+// Fields lists the uses of variables at the top level, in the order of the text.
 func (t *Template) Fields() []Field { return t.fields }
 
-// UsesAll reports whether the template takes the variables as a whole ({{.}}), so that
-// none of them is unused.
+// UsesAll reports whether the template uses all variables at once ({{.}}), so that none of them counts as
+// unused.
 func (t *Template) UsesAll() bool { return t.all }
 
-// IsConstant reports whether the template renders to itself.
+// IsConstant reports whether the template has no actions.
 func (t *Template) IsConstant() bool { return t.t == nil }
 
-// Budget bounds what many renderings take together: bytes that they add to their templates, and steps. A nil Budget has no end.
+// Budget bounds many renderings together: the bytes that they add to their templates, and steps. A nil
+// Budget has no limit.
 type Budget struct{ left int }
 
-// perStep is what a step of a template is worth in bytes: it takes about as long as copying that many.
+// perStep is the cost of a step in bytes: a step takes about as long as copying that many.
 const perStep = 64
 
 // Grow adds bytes to the budget.
@@ -219,7 +218,7 @@ func (b *Budget) Grow(bytes int) {
 	}
 }
 
-// Spent reports whether nothing is left.
+// Spent reports whether the budget is exceeded.
 func (b *Budget) Spent() bool { return b != nil && b.left < 0 }
 
 func (b *Budget) take(bytes int) {
@@ -228,18 +227,19 @@ func (b *Budget) take(bytes int) {
 	}
 }
 
-// ErrBudget is the error of a rendering for which nothing is left of the Budget.
+// ErrBudget is the error of a rendering that exceeds the Budget.
 var ErrBudget = &TemplateError{Message: "the templates of the suite render too much together"}
 
-// Render fills in the variables. The error is an *Error.
+// Render renders the template with variables. The error is an *Error.
 func (t *Template) Render(vars variable.Dict) (string, error) { return t.RenderWithin(vars, nil) }
 
-// RenderWithin is Render within a budget.
+// RenderWithin is Render with a budget.
 func (t *Template) RenderWithin(vars variable.Dict, budget *Budget) (string, error) {
 	return t.RenderData(Data{Vars: vars}, budget)
 }
 
-// RenderData fills in variables and the functions of the dialect, within a budget. The error is an *Error.
+// RenderData renders with variables and the results of the dialect's functions, within a budget. The error
+// is an *Error.
 func (t *Template) RenderData(in Data, budget *Budget) (string, error) {
 	if t.t == nil {
 		return t.text, nil
@@ -276,8 +276,8 @@ func (t *Template) run(in Data, budget *Budget, load *work) (string, error) {
 
 var errTooMuch = fmt.Errorf("the template renders to more than %d bytes or takes more than %d steps", MaxOutput, maxWrites)
 
-// bounded stops a rendering that runs away. Every pass through a range writes at
-// least once (see walker), so that counting writes bounds the steps.
+// bounded stops a rendering that runs away. Each pass of a range writes at least once (see meterLoop), so
+// counting writes bounds the steps.
 type bounded struct {
 	b      strings.Builder
 	writes int
@@ -295,7 +295,7 @@ const (
 	noEntry    lazy.Pattern = `map has no entry for key "(.*)"$`
 )
 
-// located turns an error of text/template into ours, with an offset.
+// located converts an error of text/template to an *Error with an offset.
 func located(text string, err error) *TemplateError {
 	m := parseError.Regexp().FindStringSubmatch(err.Error())
 	if m == nil {
@@ -322,7 +322,7 @@ func located(text string, err error) *TemplateError {
 	return out
 }
 
-// offsetOf is the place of an error of the parser. Where that names no column, the first action of the line is meant.
+// offsetOf returns the offset of a parse error. Without a column, it is the first action of the line.
 func offsetOf(text, line, column string) int {
 	n, _ := strconv.Atoi(line)
 	offset := lineStart(text, n)

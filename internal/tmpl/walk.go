@@ -7,7 +7,7 @@ import (
 	"text/template/parse"
 )
 
-// walker collects the variables in use and refuses what the package refuses.
+// walker collects the variables in use, and refuses what the package does not allow.
 type walker struct {
 	out     *Template
 	dialect *Dialect
@@ -29,7 +29,7 @@ func (w *walker) list(l *parse.ListNode, root bool) {
 	}
 }
 
-// node walks a statement; root says whether dot is the set of variables there.
+// node visits a statement. root says that dot is the set of variables there.
 func (w *walker) node(n parse.Node, root bool) {
 	switch n := n.(type) {
 	case *parse.TextNode:
@@ -56,7 +56,7 @@ func (w *walker) branch(b *parse.BranchNode, root, inside bool) {
 	w.list(b.ElseList, root)
 }
 
-// meterLoop makes each pass of a range a step, which counts.
+// meterLoop adds an empty write to each pass of a range, so that bounded counts it.
 func meterLoop(n *parse.RangeNode) {
 	name := itemsName
 	if len(n.Pipe.Decl) > 1 {
@@ -66,7 +66,7 @@ func meterLoop(n *parse.RangeNode) {
 	n.List.Nodes = append([]parse.Node{step(n)}, n.List.Nodes...)
 }
 
-// step is an action that writes nothing, yet is a write: a step of a range.
+// step returns an action that writes an empty text.
 func step(n *parse.RangeNode) parse.Node {
 	empty := &parse.StringNode{NodeType: parse.NodeString, Pos: n.Pos, Quoted: `""`}
 	pipe := &parse.PipeNode{
@@ -76,7 +76,7 @@ func step(n *parse.RangeNode) parse.Node {
 	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: n.Pos, Line: n.Line, Pipe: pipe}
 }
 
-// rangeOver refuses a range over a number: it could count for years.
+// rangeOver refuses a range over a number, which could count for years.
 func (w *walker) rangeOver(n *parse.RangeNode) {
 	for _, c := range n.Pipe.Cmds {
 		for _, arg := range c.Args {
@@ -87,7 +87,7 @@ func (w *walker) rangeOver(n *parse.RangeNode) {
 	}
 }
 
-// notRanged says why a range cannot take a part of a command: "" if it can.
+// notRanged says why a range cannot iterate over a part of a command, "" if it can.
 func (d *Dialect) notRanged(arg parse.Node, c *parse.CommandNode) string {
 	switch a := arg.(type) {
 	case *parse.FieldNode, *parse.DotNode, *parse.StringNode:
@@ -124,7 +124,7 @@ func (w *walker) pipe(p *parse.PipeNode, root bool) {
 	}
 }
 
-// arg walks an argument, and gives what takes its place.
+// arg visits an argument and returns its replacement.
 func (w *walker) arg(n parse.Node, root bool) parse.Node {
 	switch n := n.(type) {
 	case *parse.FieldNode:
@@ -144,11 +144,11 @@ func (w *walker) arg(n parse.Node, root bool) parse.Node {
 	return n
 }
 
-// fields records the use of variables, and reaches into their values.
+// fields records the use of a variable, and replaces names after it by a call of at.
 func (w *walker) fields(n *parse.FieldNode, root bool) parse.Node {
 	w.noMethods(n, n.Ident)
 	offset := int(n.Pos)
-	if len(n.Ident) > 1 { // text/template places a chain after its first name
+	if len(n.Ident) > 1 { // text/template reports the position after the first name
 		offset -= len(".") + len(n.Ident[0])
 	}
 	if !root {
@@ -162,7 +162,7 @@ func (w *walker) fields(n *parse.FieldNode, root bool) parse.Node {
 	return reach(first, offset+len(".")+len(n.Ident[0]), n.Ident[1:])
 }
 
-// variable records the use of $, the set of variables, and reaches into their values.
+// variable records the use of $, the set of variables, and replaces names after it by a call of at.
 func (w *walker) variable(n *parse.VariableNode) parse.Node {
 	w.noMethods(n, n.Ident)
 	root := n.Ident[0] == "$"
@@ -174,14 +174,14 @@ func (w *walker) variable(n *parse.VariableNode) parse.Node {
 		w.out.fields = append(w.out.fields, Field{n.Ident[1], int(n.Pos)})
 	}
 	keep := 1
-	if root { // a name that is not there is an error of text/template, as it is without $
+	if root { // text/template reports an unknown name itself, as without $
 		keep = 2
 	}
 	if len(n.Ident) == keep {
 		return n
 	}
 	first := &parse.VariableNode{NodeType: parse.NodeVariable, Pos: n.Pos, Ident: n.Ident[:keep]}
-	offset := int(n.Pos) // that of the first name after the variable's
+	offset := int(n.Pos) // of the first name after the variable
 	if root {
 		offset += len(".") + len(n.Ident[1])
 	}
@@ -203,7 +203,7 @@ func (w *walker) function(n *parse.IdentifierNode) {
 	}
 }
 
-// noMethods refuses the names that would be methods of variable.List and variable.Dict rather than variables.
+// noMethods refuses names that text/template would read as methods of variable.List and variable.Dict.
 func (w *walker) noMethods(n parse.Node, names []string) {
 	for _, method := range []string{"String", "Plain"} {
 		if slices.Contains(names, method) {

@@ -60,7 +60,7 @@ func CheckRun(dir string, of *suite.Program) error {
 	return nil
 }
 
-// isWithin reports whether a path is that of a folder or inside it. The end of the path need not exist.
+// isWithin reports whether a path is a folder or inside it. The end of the path need not exist.
 func isWithin(name, folder string) bool {
 	name, err := filepath.Abs(name)
 	info, failed := os.Stat(folder)
@@ -112,8 +112,8 @@ func (w *Folders) Folder(session string) string {
 	return ""
 }
 
-// Adopt gives a trial the workspace that an earlier session of the run has left of it, as far as it is still there:
-// its answer is only judged now.
+// Adopt gives a trial the workspace that an earlier session of the run left for it, if it still exists: the
+// answer has only to be judged now.
 func (w *Folders) Adopt(session string, p *suite.Program, known *eval.Result) {
 	name := path.Base(known.Workspace)
 	known.Workspace = ""
@@ -134,7 +134,7 @@ func (w *Folders) Adopt(session string, p *suite.Program, known *eval.Result) {
 // isFirst reports whether a call is the first one of its trial.
 func isFirst(call *eval.Call) bool { return !call.Live || len(call.Contents) == 1 }
 
-// fill copies the workspace of a program, as it was when the suite was read.
+// fill copies the workspace of a program in the state in which the suite was read.
 func fill(p *suite.Program, to string) error {
 	folder, err := os.OpenRoot(p.Dir)
 	if err != nil {
@@ -184,12 +184,11 @@ func (w *Folders) Settle(session string, r *eval.Result) (kept string, release f
 	}
 }
 
-// remove removes a workspace in the background.
 func (w *Folders) remove(name string) {
 	w.removing.Go(func() {
 		w.removers <- struct{}{}
 		defer func() { <-w.removers }()
-		_ = workspace.Remove(w.path(name)) // what is left takes room, and no more
+		_ = workspace.Remove(w.path(name)) // what is left only takes up space
 	})
 }
 

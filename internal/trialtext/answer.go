@@ -16,13 +16,14 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// How much of an answer's calls a report shows where it has little room.
+// Bounds of an answer's calls in a report.
 const (
 	maxCalls = 20
-	maxArgs  = 300 // bytes of the arguments of one
+	maxArgs  = 300 // bytes of the arguments of one call
 )
 
-// Answer is the first candidate of a response in words: its text, then a line for each of its calls; "" when there is neither.
+// Answer returns the first candidate of a response as text: its text, and a line for each call. It returns
+// "" without either.
 func Answer(r *eval.Response) string {
 	if len(r.Candidates) == 0 {
 		return ""
@@ -30,7 +31,7 @@ func Answer(r *eval.Response) string {
 	return Candidate(&r.Candidates[0])
 }
 
-// Candidate is the text of a candidate, then a line for each of its calls.
+// Candidate returns the text of a candidate, and a line for each call.
 func Candidate(c *eval.Candidate) string {
 	var lines []string
 	if c.Text != "" {
@@ -39,7 +40,7 @@ func Candidate(c *eval.Candidate) string {
 	return strings.Join(append(lines, CallLines(c.Calls())...), "\n")
 }
 
-// CallLines are a line for each of the first calls, `calls NAME ARGUMENTS`, and one that counts the others.
+// CallLines returns lines of the form `calls NAME ARGUMENTS`. Beyond maxCalls, one line counts the rest.
 func CallLines(calls []tool.Call) []string {
 	var out []string
 	for i := range calls[:min(len(calls), maxCalls)] {
@@ -51,7 +52,7 @@ func CallLines(calls []tool.Call) []string {
 	return out
 }
 
-// Call is a call in a line: its name, and its arguments up to a number of bytes.
+// Call returns a call on one line. most bounds the arguments, in bytes.
 func Call(c *tool.Call, most int) string {
 	if len(c.Args) == 0 {
 		return c.Name
@@ -59,7 +60,7 @@ func Call(c *tool.Call, most int) string {
 	return c.Name + " " + short(c.Args, most)
 }
 
-// short is JSON up to a number of bytes, cut with a mark.
+// short cuts JSON to a number of bytes.
 func short(data json.RawMessage, most int) string {
 	if len(data) <= most {
 		return string(data)
@@ -67,7 +68,8 @@ func short(data json.RawMessage, most int) string {
 	return typeset.CutText(string(data), most) + "..."
 }
 
-// Finish is the finish reason of a candidate, with the service's own word where that is another: "TOOL_CALLS (STOP)".
+// Finish returns the finish reason of a candidate. The service's own word follows if it differs:
+// "TOOL_CALLS (STOP)".
 func Finish(c *eval.Candidate) string {
 	if c.VendorReason == "" || c.VendorReason == c.FinishReason {
 		return c.FinishReason
@@ -75,7 +77,8 @@ func Finish(c *eval.Candidate) string {
 	return fmt.Sprintf("%s (%s)", c.FinishReason, c.VendorReason)
 }
 
-// Tokens is the usage of a trial in words, such as "9 prompt (4 cached) + 5 output (3 reasoning) = 14 (service)".
+// Tokens returns the usage of a trial, such as "9 prompt (4 cached) + 5 output (3 reasoning) = 14
+// (service)".
 func Tokens(r *eval.Result) string {
 	u, source := r.Usage, string(r.Usage.Source)
 	if r.Request != nil && r.Request.App != nil && r.Usage.Source == eval.UsageService {

@@ -8,13 +8,14 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// HasSteps reports whether the suite answered calls of the model in a trial, so that its turns are steps.
+// HasSteps reports whether the suite answered function calls of the model in a trial, so that its turns are
+// steps.
 func HasSteps(r *eval.Result) bool {
 	return slices.ContainsFunc(r.Turns, func(t eval.Turn) bool { return t.Results != nil })
 }
 
-// TurnNames name the answered calls of a trial in their order: by the turn of the user in a live chat, and by the
-// step where a turn takes several. Errors name them alike.
+// TurnNames names the turns of a trial in their order: by the user's turn in a live chat, and by the step
+// if there are several. Errors use the same names.
 func TurnNames(r *eval.Result) []string {
 	steps, chat := HasSteps(r), r.Request == nil || r.Request.Live
 	var out []string
@@ -35,8 +36,8 @@ func TurnNames(r *eval.Result) []string {
 	return out
 }
 
-// SuiteContents are the contents of a request that the suite gives. They leave out what the model said in the trial, and the
-// results of its calls, which the turns of the trial hold.
+// SuiteContents returns the contents of a request that come from the suite. It omits replies of the model
+// and results of its calls, which are in the turns of the trial.
 func SuiteContents(r *eval.Result) []eval.Content {
 	switch {
 	case r.Request == nil:
@@ -47,7 +48,7 @@ func SuiteContents(r *eval.Result) []eval.Content {
 		return userContents(r.Request.Contents, r.Turns)
 	}
 	contents := r.Request.Contents
-	for steps := len(r.Turns); steps > 0; steps-- { // the results of the last may not have been sent
+	for steps := len(r.Turns); steps > 0; steps-- { // the results of the last step may not have been sent
 		from := len(contents) - 2*steps
 		if from > 0 && areSteps(contents[from:], r.Turns[:steps]) {
 			return contents[:from]
@@ -56,10 +57,11 @@ func SuiteContents(r *eval.Result) []eval.Content {
 	return contents
 }
 
-// userContents are the contents of the user: all that the model said in a live chat is its own.
+// userContents omits the model's turns and the results of its calls: in a live chat, none of them come from
+// the suite.
 func userContents(contents []eval.Content, turns []eval.Turn) []eval.Content {
 	var out []eval.Content
-	replies, results := 0, false // what follows are results
+	replies, results := 0, false // the next contents are results
 	for _, c := range contents {
 		switch {
 		case c.Role == eval.RoleModel:
@@ -85,7 +87,7 @@ func areSteps(contents []eval.Content, turns []eval.Turn) bool {
 	return true
 }
 
-// holdResults reports whether a content holds results, which may be withheld.
+// holdResults reports whether a content has the results, which may be withheld.
 func holdResults(c *eval.Content, results []tool.Result) bool {
 	return len(c.Parts) == len(results) && len(results) > 0 &&
 		!slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Result == nil && p.Withheld == nil })

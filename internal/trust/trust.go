@@ -1,7 +1,7 @@
-// Package trust signs what a run directory says of itself, so that a directory of somebody else is not taken for the
+// Package trust signs the header of a run, so that a run directory of somebody else cannot pass for the
 // user's own. Resuming such a directory would send the user's key to its address and start its programs.
 //
-// The usual order: Load, then Sign for a new run, or Verify for one that is there.
+// The usual order: Load, then Sign for a new run, or Verify for an existing one.
 package trust
 
 import (
@@ -49,7 +49,7 @@ func Load(getenv func(string) string) (*Keys, error) {
 	return k, nil
 }
 
-// Sign signs the header of a run that lies in a folder; "" when there is no key and none can be made.
+// Sign signs the header of a run in a folder; "" when there is no key and none can be made.
 func (k *Keys) Sign(header []byte, dir string) string {
 	if len(k.shared) > 0 {
 		return mac(k.shared, header, "")
@@ -85,7 +85,7 @@ func mac(key, header []byte, dir string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// place is the folder as it is, whatever links lead to it.
+// place resolves the links in a path.
 func place(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real

@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// RankBy says what to rank the arms of a run by.
+// RankBy says how to rank the arms of a run.
 type RankBy struct {
 	Suite  string             // the only one to rank; "" ranks all that have two arms
 	Metric string             // pass, blocked, or a named metric
@@ -24,12 +24,13 @@ type RankBy struct {
 	Prices *pricing.PriceList // nil shows tokens only
 }
 
-// takes reports whether an arm is one of a suite that are ranked.
+// takes reports whether an arm of a suite is to be ranked.
 func (o *RankBy) takes(s *journal.SuiteSummary, side *compare.Side) bool {
 	return side.Suite == s.Name && (len(o.Arms) == 0 || slices.Contains(o.Arms, side.Arm)) && hasArm(s, side.Arm)
 }
 
-// Rank ranks the arms of a run, suite by suite. The error is about a metric or an arm that the run has not.
+// Rank ranks the arms of a run, suite by suite. It returns an error for a metric or an arm that the run
+// lacks.
 func Rank(d *journal.Document, o RankBy) ([]ranking.Ranking, error) {
 	for _, arm := range o.Arms {
 		if err := CheckArm(d, arm); err != nil {
@@ -60,12 +61,12 @@ func Rank(d *journal.Document, o RankBy) ([]ranking.Ranking, error) {
 	return out, nil
 }
 
-// hasArm reports whether an arm is one of a suite's own, and not one of an earlier version that ran next to it.
+// hasArm reports whether the suite itself has an arm, rather than an earlier version that ran next to it.
 func hasArm(s *journal.SuiteSummary, arm string) bool {
 	return slices.ContainsFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == arm }) && !strings.Contains(arm, "@")
 }
 
-// rankedBy says that arms cannot be ranked by a metric, and by which they can.
+// rankedBy returns the error for a metric by which arms cannot be ranked, with the ones by which they can.
 func rankedBy(sides []*compare.Side, metric string) error {
 	known := []string{eval.MetricPass, eval.MetricBlocked}
 	for _, s := range sides {
@@ -92,7 +93,8 @@ func rankedBy(sides []*compare.Side, metric string) error {
 	)
 }
 
-// overCases reports whether a metric is one of all cases together: of a classification, or a share of the latencies.
+// overCases reports whether a metric is about all cases together: of a classification, or a share of the
+// latencies.
 func overCases(metric string) bool {
 	of, _, single := strings.Cut(metric, ".")
 	if single {
@@ -103,11 +105,12 @@ func overCases(metric string) bool {
 	return slices.Contains(classification.Overall(), metric)
 }
 
-// rankSuite ranks the arms of one suite. Of a race it says who stayed: its arms were not sent the same cases.
+// rankSuite ranks the arms of one suite. After a race it only says which arms stayed, because the arms were
+// not sent the same cases.
 func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Side, o RankBy) ranking.Ranking {
 	var r ranking.Ranking
 	raced, errors := raceIn(d, s.Name), optionsFor(nil, d, s.Name).MaxErrors
-	if len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // it has spent the error rate
+	if len(raced) > 0 || d.Run.Options().Race != "" && len(arms) > 1 { // the race has used up the error rate
 		metric, alpha := gateConfig(d, s.Name).RaceBy(d.Run.Options())
 		r = compare.RankRaced(arms, raced, compare.RankOptions{Metric: metric, Alpha: alpha, MaxErrors: errors})
 		r.Race.Saved = notSent(s, raced)
@@ -132,11 +135,11 @@ func rankSuite(d *journal.Document, s *journal.SuiteSummary, arms []*compare.Sid
 	return r
 }
 
-// unequal is why arms are not ranked after a race, except by the race itself.
+// unequal says why only the race itself can rank arms that raced.
 const unequal = "the arms raced, and were not sent the same cases"
 
-// Unrankable says why a run cannot rank the arms of a suite, whatever their results. It is a part of a run, its cases were
-// chosen by their outcomes, or some arms were sent fewer of them. "" when it can.
+// Unrankable says why a run cannot rank the arms of a suite, whatever their results, "" if it can. It
+// cannot if it is a shard, if its cases were selected by outcome, or if some arms were sent fewer cases.
 func Unrankable(d *journal.Document, suite string) string {
 	if shard := d.Run.Plan.Shard; shard != nil {
 		return fmt.Sprintf("this is shard %d of %d: merge them first", shard.Index, shard.Of)
@@ -156,7 +159,8 @@ func Unrankable(d *journal.Document, suite string) string {
 	return ""
 }
 
-// notSent is how many trials of the arms that left a race were not sent. Answers that came too late are not used, and were sent.
+// notSent returns how many trials of arms that left a race were not sent. Answers that came too late were
+// sent, though they are not used.
 func notSent(s *journal.SuiteSummary, left map[string]int) (n int) {
 	for i := range s.Arms {
 		if _, gone := left[s.Arms[i].Name]; gone {
@@ -166,7 +170,7 @@ func notSent(s *journal.SuiteSummary, left map[string]int) (n int) {
 	return n
 }
 
-// raceIn are the arms of a suite that left a race, with the number of units after which each did.
+// raceIn returns the arms of a suite that left a race, with the number of units after which each left.
 func raceIn(d *journal.Document, suite string) map[string]int {
 	out := map[string]int{}
 	for _, stop := range d.EarlyVerdicts {
@@ -177,7 +181,7 @@ func raceIn(d *journal.Document, suite string) map[string]int {
 	return out
 }
 
-// best adds the rule about the arm that has to be among the best.
+// best applies the rule about the arm that must be among the best.
 func (r *rulings) best(rule *eval.BestRule) {
 	g := eval.GateRule{Suite: r.suite.Name, Name: "best", Arm: rule.Arm, Limit: rule.Alpha}
 	code := exit.CodeIncomplete
@@ -213,7 +217,7 @@ func oneOf(arms []string) string {
 	return "one of " + few(arms)
 }
 
-// fewArms is how many arms a rule names; rankings have all.
+// fewArms bounds the arms that a rule lists; rankings have all.
 const fewArms = 6
 
 func few(arms []string) string {
@@ -223,7 +227,7 @@ func few(arms []string) string {
 	return strings.Join(arms, ", ")
 }
 
-// afterRace is the ranking of a suite whose arms raced without a rule about the best.
+// afterRace returns the ranking of a suite whose arms raced without a rule about the best.
 func afterRace(d *journal.Document, suite string) []ranking.Ranking {
 	o := d.Run.Options()
 	if o.Race == "" || len(raceIn(d, suite)) == 0 {

@@ -15,46 +15,48 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Comparing is what to compare, and what to decide.
+// Comparing says what to compare and which verdicts to give.
 type Comparing struct {
-	Suite string // the only one to compare; "" compares all
-	// Gate says that the run's own rule is applied: an arm that is not in the baseline is invalid, and not just
-	// reported.
+	Suite string // "" compares all
+	// Gate means that the run's own rule applies: an arm that is missing in the baseline is invalid, and
+	// not just reported.
 	Gate bool
 	// NoContent leaves answers out.
 	NoContent bool
-	// BaseOf is the arm with which an arm is compared, "" for none; nil compares arms of one name.
+	// BaseOf returns the arm with which an arm is compared, "" for none; nil compares arms of the same
+	// name.
 	BaseOf func(head string) string
 	// HeadArm is the only arm to compare; "" compares all.
 	HeadArm string
-	// Rules are the metrics that get a verdict, by suite; of a suite without any there are estimates only.
+	// Rules returns the rule of a suite. A suite without a rule gets estimates only.
 	Rules func(suite string) *eval.BaselineRule
-	// Base and Head are the names that the user gave for the runs.
+	// Base and Head are the user's names of the runs.
 	Base, Head string
 
-	// Choose compares the answers of an arm by a judge; nil without.
+	// Choose lets a judge compare the answers of an arm; nil without a judge.
 	Choose func(base, head *compare.Side) (*compare.ArmPreference, error)
 }
 
-// leastMaxErrors is the share of errors that a comparison always accepts.
+// leastMaxErrors is the share of errors that every comparison accepts.
 const leastMaxErrors = 0.01
 
-// comparisonSeed seeds the tests that draw samples, so that the same data have the same verdict.
+// comparisonSeed makes tests that draw samples give the same verdict for the same data.
 const comparisonSeed = 1
 
-// RunSides is a run with its arms as a comparison reads them.
+// RunSides is a run with its arms in the form that comparisons need.
 type RunSides struct {
 	*journal.Document
 	sides []*compare.Side
 }
 
-// Read reads the arms of a run. The error is about run files that cannot be read.
+// Read reads the arms of a run.
 func Read(d *journal.Document) (*RunSides, error) {
 	sides, err := sidesOf(d)
 	return &RunSides{d, sides}, err
 }
 
-// Compare compares a run with a baseline, suite by suite and arm by arm. The error is about run files that cannot be read.
+// Compare compares a run with a baseline, suite by suite and arm by arm. It returns an error if a run file
+// cannot be read.
 func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison, error) {
 	before, after, err := readBoth(base, head)
 	if err != nil {
@@ -63,7 +65,8 @@ func Compare(base, head *journal.Document, what Comparing) (*compare.Comparison,
 	return CompareRead(before, after, what)
 }
 
-// CompareRead is Compare of runs that have been read; both documents may have been released, unless a judge chooses.
+// CompareRead compares runs that were already read. Both documents may have been released, unless a judge
+// chooses.
 func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Comparison, error) {
 	base := baseRead.Document
 	head := headRead.Document
@@ -112,7 +115,7 @@ func CompareRead(baseRead, headRead *RunSides, what Comparing) (*compare.Compari
 	return c, fillFlips(c, base, head, what.NoContent)
 }
 
-// readBoth reads both runs at once: it is most of what a comparison takes.
+// readBoth reads both runs concurrently, because reading takes most of the time of a comparison.
 func readBoth(base, head *journal.Document) (before, after *RunSides, err error) {
 	if head == base {
 		before, err = Read(base)
@@ -126,7 +129,6 @@ func readBoth(base, head *journal.Document) (before, after *RunSides, err error)
 	return before, after, errors.Join(failed, err)
 }
 
-// compareArm compares an arm with its counterpart in the baseline.
 func compareArm(p armPair, base, head *journal.Document, what Comparing, c *compare.Comparison) compare.ArmComparison {
 	if p.base == nil {
 		return compare.ArmComparison{
@@ -184,7 +186,7 @@ func (p *armPair) answeredBy(stop *eval.EarlyVerdict, rule *eval.BaselineRule, b
 	return stop.Base == base.Run.ID || base == head && stop.Base == p.base.Arm
 }
 
-// stopOf is the early stop of an arm, nil where there was none.
+// stopOf returns the early stop of an arm, nil if there was none.
 func stopOf(d *journal.Document, s *compare.Side) *eval.EarlyVerdict {
 	i := slices.IndexFunc(d.EarlyVerdicts, func(stop eval.EarlyVerdict) bool { return stop.Suite == s.Suite && stop.Arm == s.Arm })
 	if i < 0 {
@@ -193,13 +195,13 @@ func stopOf(d *journal.Document, s *compare.Side) *eval.EarlyVerdict {
 	return &d.EarlyVerdicts[i]
 }
 
-// byOutcome says that a side was selected by its outcomes, "" where none was.
+// byOutcome says that a side was selected by its outcomes, "" if none was.
 func byOutcome(base, head *journal.Document) string {
 	return cmp.Or(chosenByOutcome("the baseline", base), chosenByOutcome("the run", head))
 }
 
-// chosenByOutcome says that a run was selected by its outcomes, "" where it was not: cases that failed once pass more
-// often the next time, whatever was changed.
+// chosenByOutcome says that a run was selected by its outcomes, "" if it was not. Cases that failed once
+// pass more often the next time, whatever was changed.
 func chosenByOutcome(name string, d *journal.Document) string {
 	switch {
 	case d.Run.Options().FailedIn != "":
@@ -210,7 +212,7 @@ func chosenByOutcome(name string, d *journal.Document) string {
 	return ""
 }
 
-// optionsFor are the options of a suite's comparison.
+// optionsFor returns the options for comparing a suite.
 func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) compare.Options {
 	o := compare.Options{Alpha: eval.DefaultAlpha, MaxErrors: leastMaxErrors, Seed: comparisonSeed}
 	if g := gateConfig(head, suite); g != nil {
@@ -220,15 +222,15 @@ func optionsFor(rule *eval.BaselineRule, head *journal.Document, suite string) c
 		o.Gated = rule.Metrics
 		o.Alpha = rule.Alpha
 		o.MinPaired = rule.LeastPaired()
-		if rule.StopEarly { // what is left for the end
+		if rule.StopEarly { // the share of alpha for the final tests
 			o.Alpha -= rule.Alpha * compare.EarlyShare
 		}
 	}
 	return o
 }
 
-// addChoice adds what a judge chose to the comparison of an arm. A verdict needs nearly all pairs: pairs that a judge
-// leaves unscored are not like the rest.
+// addChoice adds a judge's choices to the comparison of an arm. A verdict needs nearly all pairs, because
+// pairs that a judge leaves unscored differ from the others.
 func addChoice(arm *compare.ArmComparison, choice *compare.ArmPreference, o compare.Options) {
 	arm.Choice = choice
 	for i := range arm.Metrics {
@@ -248,7 +250,7 @@ func addChoice(arm *compare.ArmComparison, choice *compare.ArmPreference, o comp
 	}
 }
 
-// decideAll gives the verdicts, suite by suite, since each states its own rule.
+// decideAll gives verdicts suite by suite, since each suite has its own rule.
 func decideAll(arms []compare.ArmComparison, what Comparing, head *journal.Document) (whole eval.Verdict) {
 	for from := 0; from < len(arms); {
 		to := from
@@ -264,14 +266,15 @@ func decideAll(arms []compare.ArmComparison, what Comparing, head *journal.Docum
 	return whole
 }
 
-// armPair is an arm with that of the baseline, nil when there is none; others are the arms that the baseline has.
+// armPair is an arm with its counterpart in the baseline, nil if there is none. others are the arms of the
+// baseline.
 type armPair struct {
 	base, head *compare.Side
 	others     []string
 }
 
-// armPairs pairs the arms of each suite: by the names that were given, by their own, or, where each side has only
-// one, one to one.
+// armPairs pairs the arms of each suite: by the given names, by equal names, or, if each side has only one
+// arm, with each other.
 func armPairs(before, after []*compare.Side, what Comparing) []armPair {
 	var out []armPair
 	for _, h := range after {
@@ -285,7 +288,7 @@ func armPairs(before, after []*compare.Side, what Comparing) []armPair {
 		}
 		candidates := ofSuite(before, h.Suite)
 		if len(candidates) == 0 && !what.Gate {
-			continue // another suite: a comparison of what is in both
+			continue // a comparison covers only suites of both runs
 		}
 		pair := armPair{base: partner(candidates, h, len(ofSuite(after, h.Suite)) == 1, what), head: h}
 		for _, c := range candidates {
@@ -305,8 +308,8 @@ func ofSuite(sides []*compare.Side, suite string) (found []*compare.Side) {
 	return found
 }
 
-// partner is the side of the baseline with which an arm is compared, nil for none. alone says that it is the only arm
-// of its suite.
+// partner returns the side of the baseline for an arm, nil for none. alone says that the arm is the only
+// one of its suite.
 func partner(candidates []*compare.Side, h *compare.Side, alone bool, what Comparing) *compare.Side {
 	arm := h.Arm
 	switch {
@@ -332,7 +335,7 @@ func notPaired(before, after []*compare.Side) string {
 	return fmt.Sprintf("the baseline has %s, the run %s", list(before), list(after))
 }
 
-// otherVersions reports the models that have another version on each side.
+// otherVersions lists the models whose versions differ between the sides.
 func otherVersions(base, head []eval.Model) (out []string) {
 	for _, h := range head {
 		for _, b := range base {
@@ -346,8 +349,8 @@ func otherVersions(base, head []eval.Model) (out []string) {
 	return out
 }
 
-// driftOf reports models, services and versions of evalrun that are not the same on both sides: what they do
-// differently is not the prompt's doing.
+// driftOf lists the models, services and versions of evalrun that differ between the sides. Differences in
+// results may come from them instead of the prompt.
 func driftOf(base, head *journal.Document) []string {
 	out := otherVersions(base.Run.Models, head.Run.Models)
 	if base.Run.Emulator != head.Run.Emulator {
@@ -359,10 +362,10 @@ func driftOf(base, head *journal.Document) []string {
 	return out
 }
 
-// shownFlips is how many cases whose outcome changed come with their answers.
+// shownFlips bounds the changed cases whose answers are included.
 const shownFlips = 20
 
-// fillFlips adds the ids of the trials of cases whose outcome changed, and the answers of the first.
+// fillFlips adds the trial ids of changed cases, and the answers of the first ones.
 func fillFlips(c *compare.Comparison, base, head *journal.Document, noContent bool) (err error) {
 	for i := range c.Arms {
 		for j := range c.Arms[i].Flips {
@@ -379,7 +382,7 @@ func fillFlips(c *compare.Comparison, base, head *journal.Document, noContent bo
 	return nil
 }
 
-// flipped is the id of a trial, with its answer where that is shown.
+// flipped returns the id of a trial, and its answer if that is shown.
 func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err error) {
 	switch {
 	case at == 0:
@@ -404,7 +407,8 @@ func flipped(d *journal.Document, at int64, shown bool) (id, answer string, err 
 // sameAnswers reports whether two runs judge the same answers.
 func sameAnswers(a, b *eval.Run) bool { return a.ID != b.ID && a.AnswersOf() == b.AnswersOf() }
 
-// anyScorers lets cases be paired whatever their scorers are: what changed is how the same answers are judged.
+// anyScorers pairs cases even if their scorers differ. Two runs on the same answers differ only in how
+// these are judged.
 func anyScorers(sides ...*compare.Side) {
 	for _, s := range sides {
 		s.Cases.IgnoreScorers()

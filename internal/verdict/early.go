@@ -16,27 +16,27 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// Early watches the suites whose gates stop early. It feeds units to each arm's test in the order of the schedule,
-// whatever the order in which answers come. Only the complete units from the beginning on count; otherwise slow
-// answers would come last and bias the test.
+// Early watches the suites whose gates stop early. It feeds units to each arm's test in the order of the
+// schedule, in whatever order answers come. Only the complete units from the beginning on count. Otherwise
+// slow answers would come last and bias the test.
 type Early struct {
 	seed      uint64
-	startedAt string        // when the run began: by then quarantines hold or not
-	mu        sync.Mutex    // of decided and next, which the runner reads
-	moved     chan struct{} // closed, and made again, when some arm has moved on
+	startedAt string        // when the run began, which decides whether quarantines apply
+	mu        sync.Mutex    // guards decided and next, which the runner reads
+	moved     chan struct{} // closed and replaced when an arm has moved on
 	suites    map[string]*watchedSuite
 }
 
 type watchedSuite struct {
 	rule     *eval.BaselineRule
-	race     *race                    // nil when the suite's gate stops early instead
-	min      *float64                 // of the pass rate, when the gate has that rule too
-	base     map[string]*compare.Side // of the baseline, by arm; nil when the baseline runs in the run itself
+	race     *race                    // nil if the suite's gate stops early instead
+	min      *float64                 // least pass rate, if the gate has that rule too
+	base     map[string]*compare.Side // of the baseline, by arm; nil if the baseline runs in the same run
 	alone    bool                     // the suite has one arm
 	matchers map[string]*sideMatcher
-	closed   map[string]bool              // arms for which the journal has what was used
-	together map[string]string            // of cases in a unit with others, the first of them
-	partners map[string]map[string]string // of an earlier version: by arm, cases and those of today with which they are compared
+	closed   map[string]bool              // arms whose used trials the journal has
+	together map[string]string            // by case, the first case of its unit, if that has several
+	partners map[string]map[string]string // for an earlier version, by arm: its cases and the current ones with which they are compared
 	arms     map[string]*watchedArm
 	order    []*watchedArm // by name
 }
@@ -47,35 +47,35 @@ type watchedArm struct {
 	model      string
 	units      []*unit // in the order of the schedule
 	by         map[string]*unit
-	next       int // the first that was not fed
+	next       int // the first one that was not fed
 	test       *compare.Sequential
 	decided    bool // the verdict is known, or the arm has left the race
 
-	cases, lost float64 // that count for the pass rate; those among them, or parts of them, that have failed
+	cases, lost float64 // cases that count for the pass rate, and how many of them have failed, in parts
 }
 
-// unit is a case, or a cluster of cases, on its way to be complete.
+// unit is a case, or a cluster of cases, until all its results have come.
 type unit struct {
 	rank    uint64
 	key     string
 	place   int     // in the schedule
-	pending int     // trials that have no result yet, those of the baseline's arm too
-	weight  float64 // its questions, over those of the largest unit
+	pending int     // trials without a result, including those of the baseline's arm
+	weight  float64 // its number of questions divided by that of the largest unit
 	cases   map[string]*unitCase
-	unsent  bool     // some trial has no answer, in a race on recorded ones
-	trials  []string // ids of the head's
-	base    []string // ids of the baseline's, when it is an arm of the run
+	unsent  bool     // some trial has no answer, in a race on recorded answers
+	trials  []string // ids of head's trials
+	base    []string // ids of the baseline's trials, if it is an arm of the run
 }
 
-// unitCase adds up what a case says of each metric, base and head, and how many of its repeats passed.
+// unitCase sums up a case for each metric, base and head, and how many of its repeats passed.
 type unitCase struct {
 	question   string // its request; cases with the same request are one question
 	base, head []compare.Sum
 	passed     compare.Sum
-	results    int // of head, errors included
+	results    int // of head, including errors
 }
 
-// NewEarly is nil when no gate of the run stops early, and no arms race.
+// NewEarly returns nil if no gate of the run stops early and no arms race.
 func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 	q := &Early{seed: run.RandomSeed, startedAt: run.StartedAt, suites: map[string]*watchedSuite{}, moved: make(chan struct{})}
 	for i := range run.Suites {
@@ -104,7 +104,7 @@ func NewEarly(run *eval.Run, plan *runner.Plan) (*Early, error) {
 	return q, nil
 }
 
-// watching is a suite whose arms race, or whose gate stops early; nil when neither is so.
+// watching returns a suite whose arms race or whose gate stops early; nil for other suites.
 func watching(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSuite, error) {
 	if w := raceOf(run, plan, one); w != nil {
 		return w, nil
@@ -112,7 +112,7 @@ func watching(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 	return stopping(run, plan, one)
 }
 
-// stopping is a suite whose gate stops early, nil when it does not.
+// stopping returns a suite whose gate stops early, nil if it does not.
 func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSuite, error) {
 	g := one.Gate
 	if g == nil || g.Baseline == nil || !g.Baseline.StopEarly || run.Options().NoBaseline || plan.Shard() != nil {
@@ -137,7 +137,7 @@ func stopping(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) (*watchedSui
 	return w, nil
 }
 
-// armsOf is how many arms a suite of the plan has.
+// armsOf counts the arms of a suite in the plan.
 func armsOf(plan *runner.Plan, suite string) (n int) {
 	for _, a := range plan.Arms() {
 		if a.Suite == suite {
@@ -167,7 +167,7 @@ func baseSides(path, suite string) (map[string]*compare.Side, error) {
 	return out, nil
 }
 
-// unitKey is what a trial belongs to: its case, or the first case of its unit.
+// unitKey returns the key of a trial's unit: its case, or the first case of its cluster.
 func (q *Early) unitKey(t *eval.Trial) string {
 	w, ok := q.suites[t.Suite]
 	if !ok {
@@ -176,18 +176,18 @@ func (q *Early) unitKey(t *eval.Trial) string {
 	return w.keyOf(t)
 }
 
-// keyOf is unitKey of a suite that is watched.
+// keyOf is unitKey for a watched suite.
 func (w *watchedSuite) keyOf(t *eval.Trial) string {
 	key := w.caseKey(t)
 	return "case\x00" + cmp.Or(w.together[key], key)
 }
 
-// rank is the place of a unit in the schedule: random, the same for every arm, fixed by the seed.
+// rank is the place of a unit in the schedule: random, but fixed by the seed and the same for all arms.
 func (q *Early) rank(t *eval.Trial) uint64 {
 	h := fnv.New64a()
-	_ = binary.Write(h, binary.LittleEndian, q.seed) // a hash takes whatever comes
+	_ = binary.Write(h, binary.LittleEndian, q.seed) // a hash never fails
 	_, _ = h.Write([]byte(t.Suite + "\x00" + q.unitKey(t)))
-	x := h.Sum64() // the bits of FNV are not mixed well enough to sort by
+	x := h.Sum64() // the bits of FNV are not mixed well enough for sorting
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
@@ -195,7 +195,7 @@ func (q *Early) rank(t *eval.Trial) uint64 {
 	return x ^ x>>33
 }
 
-// expect takes up a trial of the plan that is compared. Cases in quarantine are not.
+// expect adds a trial of the plan that is compared. It ignores cases in quarantine.
 func (q *Early) expect(t *runner.Planned) {
 	w, ok := q.suites[t.Suite]
 	if !ok || w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
@@ -235,7 +235,7 @@ func (q *Early) expect(t *runner.Planned) {
 	}
 }
 
-// expectBase takes up a trial of an arm that others are compared with, once those are known.
+// expectBase adds a trial of an arm with which others are compared, once those are known.
 func (q *Early) expectBase(t *runner.Planned) {
 	w, ok := q.suites[t.Suite]
 	if !ok || !w.rule.IsBase(t.Arm) || t.Quarantine.Holds(q.startedAt) {
@@ -248,7 +248,7 @@ func (q *Early) expectBase(t *runner.Planned) {
 	}
 }
 
-// questions is how many different ones a unit has.
+// questions counts the different questions of a unit.
 func (u *unit) questions() int {
 	different := map[string]bool{}
 	for _, c := range u.cases {
@@ -274,7 +274,7 @@ type sideMatcher struct {
 	side *compare.Side
 }
 
-// matcher finds the cases with which those of an arm are compared; nil when there are none.
+// matcher finds the cases with which an arm's cases are compared; nil if there are none.
 func (w *watchedSuite) matcher(arm string) *sideMatcher {
 	if m, ok := w.matchers[arm]; ok {
 		return m
@@ -291,7 +291,7 @@ func (w *watchedSuite) matcher(arm string) *sideMatcher {
 	return m
 }
 
-// begin fixes the schedule.
+// begin sorts the units into the schedule.
 func (w *watchedSuite) begin() {
 	for _, arm := range slices.Sorted(maps.Keys(w.arms)) {
 		a := w.arms[arm]
@@ -312,7 +312,7 @@ func (w *watchedSuite) begin() {
 	}
 }
 
-// Schedule is the plan with the units of the watched suites in the order of their ranks. The arms of a case stay
+// Schedule yields the plan with the units of the watched suites sorted by rank. The arms of a case stay
 // together, so that drift of the service affects all of them.
 func (q *Early) Schedule(plan *runner.Plan) iter.Seq[*runner.Planned] {
 	var all []*runner.Planned
@@ -332,8 +332,8 @@ func (q *Early) Schedule(plan *runner.Plan) iter.Seq[*runner.Planned] {
 	return slices.Values(all)
 }
 
-// Skip says that a trial need not run any more: the verdict on its arm is known, or, of the baseline's arm, on all
-// others.
+// Skip says why a trial need not run: the verdict on its arm is known or, for the baseline's arm, the
+// verdicts on all others.
 func (q *Early) Skip(t *runner.Planned) string {
 	w, ok := q.suites[t.Suite]
 	if !ok {
@@ -355,8 +355,9 @@ func (q *Early) Skip(t *runner.Planned) string {
 	return journal.SkipEarly
 }
 
-// Hold keeps running trials close to the ones that were fed. A slow answer would otherwise let others run far ahead;
-// they would be paid and not used when the verdict comes. No worker waits for ever: the missing trial started before.
+// Hold keeps running trials close to the fed ones. Otherwise, during a slow answer, other workers would run
+// far ahead, and their answers would be paid for and not used. No worker waits forever, because the missing
+// trial started before.
 func (q *Early) Hold(ahead int) func(t *runner.Planned, stop, done <-chan struct{}) {
 	return func(t *runner.Planned, stop, done <-chan struct{}) {
 		for {
@@ -377,7 +378,7 @@ func (q *Early) Hold(ahead int) func(t *runner.Planned, stop, done <-chan struct
 	}
 }
 
-// far reports whether a trial is more than this number of units after the first incomplete one, on every arm that
+// far reports whether a trial is more than `ahead` units after the first incomplete one, on every arm that
 // needs it.
 func (q *Early) far(t *runner.Planned, ahead int) bool {
 	w, ok := q.suites[t.Suite]
@@ -399,7 +400,7 @@ func (q *Early) far(t *runner.Planned, ahead int) bool {
 	return far
 }
 
-// replay takes up a stop that was recorded.
+// replay applies a recorded stop.
 func (w *watchedSuite) replay(stop *eval.EarlyVerdict) {
 	if w.race != nil {
 		w.replayRace(stop)
@@ -413,7 +414,7 @@ func (w *watchedSuite) replay(stop *eval.EarlyVerdict) {
 	}
 }
 
-// Replay takes up what a resumed run has so far. A stop that was recorded is final.
+// Replay feeds the results that a resumed run already has. A recorded stop is final.
 func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w *journal.Writer) error {
 	for _, stop := range d.EarlyVerdicts {
 		if s, ok := q.suites[stop.Suite]; ok {
@@ -427,7 +428,7 @@ func (q *Early) Replay(d *journal.Document, settled func(journal.Known) bool, w 
 		if !settled(journal.Known{Suite: f.Suite, Arm: f.Arm, Outcome: f.Outcome}) {
 			continue
 		}
-		if err := q.observe(ofFacts(f), w); err != nil { // its Quarantined is of the same time
+		if err := q.observe(ofFacts(f), w); err != nil { // its Quarantined is as of the same time
 			return err
 		}
 	}

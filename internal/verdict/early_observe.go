@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// Observe takes up a result, in whatever order they come, and writes down the verdicts that are known now.
+// Observe feeds a result, in any order, and records the verdicts that are known now.
 func (q *Early) Observe(r *eval.Result, journal *journal.Writer) error {
 	if w := q.suites[r.Suite]; w != nil && r.Outcome == eval.Skip {
 		q.stall(w, r.Arm)
@@ -21,7 +21,7 @@ func (q *Early) Observe(r *eval.Result, journal *journal.Writer) error {
 	return q.observe(q.ofResult(r), journal)
 }
 
-// seen is what a result says to the tests.
+// seen is the part of a result that the tests need.
 type seen struct {
 	trial    *eval.Trial
 	outcome  eval.Outcome
@@ -69,7 +69,7 @@ func (u *unit) take(w *watchedSuite, r seen, head bool) {
 	if head {
 		side, ids = c.head, &u.trials
 	}
-	*ids = append(*ids, strings.Clone(r.trial.ID)) // of recorded ones it is part of a line
+	*ids = append(*ids, strings.Clone(r.trial.ID)) // a recorded id is a part of a longer line
 	if head {
 		c.results++
 	}
@@ -86,7 +86,7 @@ func (u *unit) take(w *watchedSuite, r seen, head bool) {
 	}
 }
 
-// decide writes down that the verdict on an arm is known.
+// decide records that the verdict on an arm is known.
 func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *eval.EarlyVerdict, journal *journal.Writer) error {
 	if err := journal.WriteEarlyVerdict(stop); err != nil {
 		return err
@@ -97,7 +97,8 @@ func (q *Early) decide(w *watchedSuite, a *watchedArm, stop *eval.EarlyVerdict, 
 	return w.closeBase(a, journal)
 }
 
-// closeBase writes down what was used of the arm that others are compared with, once the verdict on all of them is known.
+// closeBase records which trials of the baseline's arm were used, once the verdicts on all other arms are
+// known.
 func (w *watchedSuite) closeBase(a *watchedArm, journal *journal.Writer) error {
 	base := w.rule.BaseOf(a.arm)
 	if base == "" || w.closed[base] {
@@ -148,7 +149,7 @@ func (r *seen) value(metric string) (float64, bool) {
 	return r.scores(metric)
 }
 
-// advance feeds what is complete from the beginning of the schedule on.
+// advance feeds the complete units from the beginning of the schedule on.
 func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict {
 	for a.next < len(a.units) && a.units[a.next].pending == 0 {
 		u := a.units[a.next]
@@ -178,7 +179,8 @@ func (a *watchedArm) advance(w *watchedSuite, mu *sync.Mutex) *eval.EarlyVerdict
 	return nil
 }
 
-// curtail says that the pass rate cannot reach what the gate wants any more, whatever the rest says: that costs no error rate.
+// curtail stops an arm whose pass rate can no longer reach the gate's minimum, whatever the other results
+// are. This needs no part of the error rate.
 func (a *watchedArm) curtail(u *unit, least *float64) *eval.EarlyVerdict {
 	if least == nil {
 		return nil
@@ -194,8 +196,9 @@ func (a *watchedArm) curtail(u *unit, least *float64) *eval.EarlyVerdict {
 	return &eval.EarlyVerdict{Verdict: eval.Inconclusive, Metric: "passRate", Units: a.next, LogE: map[string]float64{}}
 }
 
-// differences are the means of the unit's questions, head minus base, by metric; NaN where a side says nothing. With
-// worst, each error of head, and each answer without a value, counts as the worst value of the metric.
+// differences returns, by metric, the means over the unit's questions, head minus base; NaN if a side has
+// no value. With worst, each error of head and each answer without a value counts as the worst value of the
+// metric.
 func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
 	d := make([]float64, len(metrics))
 	keys := slices.Sorted(maps.Keys(u.cases)) // sums of floats depend on their order
@@ -220,7 +223,8 @@ func (u *unit) differences(metrics []eval.MetricMargin, worst bool) []float64 {
 	return d
 }
 
-// of is what head says of the i-th metric.
+// of returns head's sum for the i-th metric. When worst is set, each result without a value counts as the worst:
+// 1 for blocked answers, 0 for other metrics.
 func (c *unitCase) of(metric string, i int, worst bool) compare.Sum {
 	s := c.head[i]
 	if missing := c.results - s.N; worst && missing > 0 {
@@ -232,7 +236,7 @@ func (c *unitCase) of(metric string, i int, worst bool) compare.Sum {
 	return s
 }
 
-// meanOf is the mean of means, NaN of none.
+// meanOf returns the mean of means, NaN without any.
 func meanOf(sums []*compare.Sum) float64 {
 	var whole compare.Sum
 	for _, s := range sums {
@@ -245,7 +249,7 @@ func meanOf(sums []*compare.Sum) float64 {
 	return math.NaN()
 }
 
-// ofResult is what a result says.
+// ofResult extracts what the tests need from a result.
 func (q *Early) ofResult(r *eval.Result) seen {
 	return seen{
 		trial:    &r.Trial,
@@ -264,7 +268,7 @@ func (q *Early) ofResult(r *eval.Result) seen {
 	}
 }
 
-// ofFacts is what a recorded trial says.
+// ofFacts extracts what the tests need from a recorded trial.
 func ofFacts(f *journal.Facts) seen {
 	t := &eval.Trial{ID: f.ID, CaseID: f.CaseID, Suite: f.Suite, Case: f.Case, Arm: f.Arm, Cluster: f.Cluster}
 	return seen{trial: t, outcome: f.Outcome, isolated: f.Quarantined, blocked: f.Blocked != "", scores: func(metric string) (float64, bool) {

@@ -16,13 +16,13 @@ import (
 // ArmOutlook is what the comparison of an arm with a baseline can be expected to show.
 type ArmOutlook struct {
 	Suite, Arm      string
-	Base            string // the arm of the same run with which it is compared; "" when the baseline is another run
+	Base            string // the arm of the same run with which it is compared; "" if the baseline is another run
 	StopEarly       bool
-	compare.Outlook                        // of the pass rate, where the gate compares it
+	compare.Outlook                        // for the pass rate, if the gate compares it
 	Ratios          []compare.RatioOutlook `json:"ratios,omitempty"`
 }
 
-// outlook is that of the metrics about which something is known before the run.
+// outlook covers the metrics about which something is known before the run.
 func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook {
 	out := ArmOutlook{Suite: suite, Arm: arm.name, Base: rule.BaseOf(arm.name), StopEarly: rule.StopEarly}
 	for _, m := range rule.Metrics {
@@ -39,7 +39,8 @@ func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook
 	return out
 }
 
-// Outlooks are those of the arms of a plan whose suite compares its pass rate. Problems say which baseline a run could not use.
+// Outlooks returns the outlooks of the arms of a plan whose suites compare their pass rates. problems has
+// the baselines that the run could not use.
 func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []string, err error) {
 	for _, one := range suites {
 		rule, err := Effective(one, c.Options)
@@ -89,11 +90,11 @@ type ArmSelfTest struct {
 	compare.SelfTest
 }
 
-// selfTestDraws is how many comparisons a self-test draws.
+// selfTestDraws is the number of simulated comparisons in a self-test.
 const selfTestDraws = 2000
 
-// SelfTest compares each arm of a run with itself, by the rule of the suite or that of the options. Cases need two
-// judged repeats.
+// SelfTest compares each arm of a run with itself, by the rule of the suite or of the options. Cases need
+// two judged repeats.
 func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTest, error) {
 	rule, err := Effective(s, o)
 	if err == nil && rule == nil {

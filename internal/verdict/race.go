@@ -16,17 +16,18 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// race is that of the arms of a suite: all of them wait for each other's answers to a unit, in the order of the schedule.
+// race is the race of the arms of a suite. It feeds a unit, in the order of the schedule, once all arms
+// have answered it.
 type race struct {
 	test   *ranking.Race
 	places []string // keys of the units, in the order of the schedule
-	next   int      // the first that was not fed
+	next   int      // the first one that was not fed
 	// stalled says that a trial which the race needs did not run, so that nothing more can be fed.
 	stalled bool
 	most    int // cases of the largest unit
 }
 
-// RaceOutlook is what is known of the race of a suite before it begins.
+// RaceOutlook is what is known about the race of a suite before it begins.
 type RaceOutlook struct {
 	Suite  string `json:"suite"`
 	Metric string `json:"metric"`
@@ -35,7 +36,7 @@ type RaceOutlook struct {
 	Least  int    `json:"least"` // cases before any arm can leave
 }
 
-// Races checks the races that the options ask for, before anything is sent, and says what is known of them.
+// Races checks the races of the options before anything is sent, and returns what is known about them.
 func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
 	if c.Options.Race == "" || c.Plan.Size() == 0 {
 		return nil, nil
@@ -59,7 +60,7 @@ func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
 	return out, nil
 }
 
-// checkRaces is Races before a run.
+// checkRaces runs the checks of Races at the beginning of a run.
 func (c *Checks) checkRaces(suites []*suite.Suite) error {
 	races, err := c.Races(suites)
 	for _, r := range races {
@@ -72,7 +73,7 @@ func (c *Checks) checkRaces(suites []*suite.Suite) error {
 	return err
 }
 
-// racedOn says why the arms of a suite cannot race on a metric.
+// racedOn returns an error if the arms of a suite cannot race on a metric.
 func racedOn(s *suite.Suite, metric string) error {
 	known, open := s.Metrics()
 	known = slices.DeleteFunc(slices.Clone(known), unraced)
@@ -89,7 +90,7 @@ func racedOn(s *suite.Suite, metric string) error {
 	return nil
 }
 
-// casesOf is how many cases of a suite the plan has, on whichever arms.
+// casesOf counts the cases of a suite in the plan, over all arms.
 func (c *Checks) casesOf(name string) int {
 	sides, _ := plannedSides(c.Plan, name, "")
 	cases := map[string]bool{}
@@ -101,10 +102,10 @@ func (c *Checks) casesOf(name string) int {
 	return len(cases)
 }
 
-// unraced reports whether a metric is one that arms do not race on.
+// unraced reports whether a metric is unsuitable for races.
 func unraced(metric string) bool { return eval.IsRatio(metric) || metric == eval.MetricBlocked }
 
-// raceOf is the race of a suite that a run begins, nil when there is none.
+// raceOf returns the suite for its race, nil if its arms do not race.
 func raceOf(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) *watchedSuite {
 	metric, alpha := one.Gate.RaceBy(run.Options())
 	if metric == "" || plan.Shard() != nil || armsOf(plan, one.Name) < 2 {
@@ -114,7 +115,7 @@ func raceOf(run *eval.Run, plan *runner.Plan, one *eval.RunSuite) *watchedSuite 
 	return &watchedSuite{rule: rule, race: &race{}, arms: map[string]*watchedArm{}, matchers: map[string]*sideMatcher{}}
 }
 
-// lineUp gives the units of all arms their places in one schedule.
+// lineUp sorts the units of all arms into one schedule.
 func (w *watchedSuite) lineUp() {
 	ranks, sizes := map[string]uint64{}, map[string]int{}
 	for _, a := range w.order {
@@ -137,7 +138,7 @@ func (w *watchedSuite) lineUp() {
 	w.race.test = ranking.NewRace(len(w.order), w.rule.Alpha)
 }
 
-// run feeds the units that are complete from the beginning of the schedule on, and writes down which arms leave.
+// run feeds the complete units from the beginning of the schedule on, and records which arms leave.
 func (q *Early) run(w *watchedSuite, journal *journal.Writer) error {
 	r, from := w.race, w.race.next
 	for r.next < len(r.places) && w.complete(r.places[r.next]) {
@@ -158,7 +159,7 @@ func (q *Early) run(w *watchedSuite, journal *journal.Writer) error {
 	return nil
 }
 
-// complete reports whether all arms of the race have their results of a unit.
+// complete reports whether all arms in the race have their results for a unit.
 func (w *watchedSuite) complete(key string) bool {
 	for i, a := range w.order {
 		if u := a.by[key]; w.race.test.Feeds(i) && u != nil && u.pending > 0 && !u.unsent {
@@ -168,7 +169,7 @@ func (w *watchedSuite) complete(key string) bool {
 	return true
 }
 
-// withdraw takes arms out of the race that have no answers to a unit.
+// withdraw removes arms without answers to a unit from the race.
 func (w *watchedSuite) withdraw(key string) {
 	for i, a := range w.order {
 		if u := a.by[key]; u != nil && u.unsent {
@@ -183,7 +184,7 @@ func (q *Early) Left(t *eval.Trial) bool {
 	return w != nil && w.race != nil && w.arms[t.Arm] != nil && w.arms[t.Arm].decided
 }
 
-// Unsent takes up that a trial has no answer, because its arm had left the race by earlier scores.
+// Unsent records that a trial has no answer because its arm had left the race.
 func (q *Early) Unsent(t *eval.Trial, journal *journal.Writer) error {
 	w := q.suites[t.Suite]
 	if w == nil || w.race == nil || w.arms[t.Arm] == nil {
@@ -195,7 +196,7 @@ func (q *Early) Unsent(t *eval.Trial, journal *journal.Writer) error {
 	return q.run(w, journal)
 }
 
-// scores are what the arms of the race scored on the cases of a unit, and its weight.
+// scores returns the scores of the arms on the cases of a unit, and the weight of the unit.
 func (w *watchedSuite) scores(key string) (scores [][]float64, weight float64) {
 	names := w.racedCases(key)
 	for i, a := range w.order {
@@ -212,7 +213,7 @@ func (w *watchedSuite) scores(key string) (scores [][]float64, weight float64) {
 	return scores, float64(len(names)) / float64(w.race.most)
 }
 
-// racedCases are the cases of a unit on the arms that are in the race.
+// racedCases returns the cases of a unit on the arms that are in the race.
 func (w *watchedSuite) racedCases(key string) []string {
 	cases := map[string]*unitCase{}
 	for i, a := range w.order {
@@ -223,15 +224,15 @@ func (w *watchedSuite) racedCases(key string) []string {
 	return slices.Sorted(maps.Keys(cases))
 }
 
-// score is the mean over the repeats of a case, each error counting 0; NaN when the arm has no such case, or no scorer
-// that gives it a value.
+// score returns the mean over the repeats of a case, in which an error counts as 0. It is NaN if the arm
+// lacks the case, or no scorer gives it a value.
 func (u *unit) score(name string) float64 {
 	if u == nil || u.cases[name] == nil {
 		return math.NaN()
 	}
 	c := u.cases[name]
 	sum := c.head[0]
-	sum.N += c.results - c.passed.N // the errors
+	sum.N += c.results - c.passed.N // errors count as 0
 	if mean, ok := sum.Mean(); ok {
 		return mean
 	}
@@ -263,8 +264,8 @@ func (q *Early) leave(w *watchedSuite, l ranking.Leaving, journal *journal.Write
 	return nil
 }
 
-// tooFar reports whether a trial is too far ahead of what was fed: by one unit more than it takes to keep this number of
-// workers busy with the arms of its model that are still in the race. The caller holds q.mu.
+// tooFar reports whether a trial is too far ahead of the fed units. The bound is one unit more than what
+// keeps this number of workers busy with the model's arms in the race. The caller holds q.mu.
 func (w *watchedSuite) tooFar(t *runner.Planned, workers int) bool {
 	a := w.arms[t.Arm]
 	if a == nil || a.decided || w.race.stalled {
@@ -304,7 +305,7 @@ func (q *Early) wake() {
 	q.moved = make(chan struct{})
 }
 
-// replayRace takes up that an arm left in an earlier session.
+// replayRace applies that an arm left in an earlier session.
 func (w *watchedSuite) replayRace(stop *eval.EarlyVerdict) {
 	i := slices.IndexFunc(w.order, func(a *watchedArm) bool { return a.arm == stop.Arm })
 	if i >= 0 {

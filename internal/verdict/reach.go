@@ -20,7 +20,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Checks are what the gates of a run are checked with before anything is sent.
+// Checks checks the gates of a run before anything is sent.
 type Checks struct {
 	Options *eval.Options
 	Dir     rundir.Dir // where baselines are named
@@ -30,8 +30,8 @@ type Checks struct {
 	Notice  func(string)
 }
 
-// Gates are the gates of suites, in their order, with what the options say instead. The error says that nothing is
-// there to compare with, or that the cases are too few to ever show what a gate wants.
+// Gates returns the gates of suites in their order, with the overrides of the options. It returns an error
+// if there is no baseline, or too few cases to ever show what a gate requires.
 func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 	if err := c.checkRaces(suites); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func configured(own *eval.GateConfig, baseline *eval.BaselineRule, o *eval.Optio
 	return g
 }
 
-// defaultsOf are what the options of a project file say, zero without one.
+// defaultsOf returns the options of a project file, zero without one.
 func defaultsOf(o *eval.Options) *eval.Options {
 	if o.Defaults == nil {
 		return &eval.Options{}
@@ -106,7 +106,7 @@ func checkMetrics(s *suite.Suite, rule *eval.BaselineRule) error {
 	return nil
 }
 
-// baseline finds what a suite is compared with.
+// baseline finds the baseline of a suite.
 func (c *Checks) baseline(one *suite.Suite, rule *eval.BaselineRule) error {
 	suite := one.Name
 	var base map[string]*compare.Side // of another run
@@ -229,7 +229,7 @@ func (c *Checks) another(suite string, rule *eval.BaselineRule) (map[string]*com
 	return base, err
 }
 
-// reach says when the cases can never show what the gate wants: not even if no case differs.
+// reach returns an error if the cases could never show what the gate requires, not even if no case differs.
 func (c *Checks) reach(suite string, rule *eval.BaselineRule, base map[string]*compare.Side) error {
 	alpha := rule.Alpha
 	if rule.StopEarly {
@@ -308,7 +308,7 @@ func leastMargin(units int, alpha float64) float64 {
 	return 1
 }
 
-// armPreview is what is compared of an arm of a plan.
+// armPreview is the part of an arm of a plan that is compared.
 type armPreview struct {
 	name string
 	base *compare.Side // nil: the baseline does not have the arm

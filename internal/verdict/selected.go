@@ -129,7 +129,7 @@ func lostWhy(suite, arm string) string {
 	)
 }
 
-// place is that of the first arm of a suite.
+// place returns the index of the first arm of a suite.
 func place(arms []compare.ArmComparison, suite string) int {
 	return slices.IndexFunc(arms, func(a compare.ArmComparison) bool { return a.Suite == suite })
 }

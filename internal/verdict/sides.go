@@ -44,7 +44,8 @@ type sideInReading struct {
 	pairs      map[*classification.Pair]int // of the document, each the same whenever it comes
 }
 
-// add takes up a trial. The trials of a case on an arm come one after the other, but for those of other arms.
+// add adds a trial. The trials of a case on an arm are adjacent, except for those of other arms between
+// them.
 func (r *sideReader) add(f *journal.Facts) {
 	s, ok := r.by[[2]string{f.Suite, f.Arm}]
 	if !ok {

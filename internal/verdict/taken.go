@@ -8,7 +8,8 @@ import (
 	"github.com/evalrun/evalrun/ranking"
 )
 
-// TakenBy is what a trial of an arm takes on average. The calls of judges are no part of it. prices is nil without a price list.
+// TakenBy returns the average cost of a trial of an arm, without the calls of judges. prices is nil without
+// a price list.
 func TakenBy(d *journal.Document, arm *compare.Side, prices *pricing.PriceList) ranking.Taken {
 	t := ranking.Taken{Cost: costOf(d, arm, prices)}
 	var tokens compare.Sum

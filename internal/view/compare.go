@@ -15,10 +15,10 @@ import (
 	"github.com/evalrun/evalrun/internal/verdict"
 )
 
-// mostCompared is how many comparisons are kept.
+// mostCompared bounds the comparisons that stay in memory.
 const mostCompared = 8
 
-// comparisons are the last ones made.
+// comparisons caches recent comparisons, because the blocks of one page are separate requests.
 type comparisons struct {
 	mu  sync.Mutex
 	all []compared // the newest last
@@ -29,7 +29,7 @@ type compared struct {
 	c  *compare.Comparison
 }
 
-// compareKey says what was compared, as it was then.
+// compareKey includes the stamps of both run files, so that a run that has grown is compared again.
 type compareKey struct {
 	base, head       string
 	baseWas, headWas stamp
@@ -55,7 +55,7 @@ func (cs *comparisons) keep(key compareKey, c *compare.Comparison) {
 	}
 }
 
-// comparisonPage is the page of the second run, with its comparison with the first.
+// comparisonPage serves the page of the second run, which shows its comparison with the first.
 func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request) {
 	base, ok := s.found(w, r.PathValue("base"))
 	if !ok {
@@ -75,7 +75,7 @@ func (s *Server) comparisonPage(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// marginOf is the margin in a request, 0 for none.
+// marginOf returns 0 when the request names no margin.
 func marginOf(r *http.Request) (float64, error) {
 	text := r.URL.Query().Get("margin")
 	if text == "" {
@@ -88,7 +88,8 @@ func marginOf(r *http.Request) (float64, error) {
 	return margin, nil
 }
 
-// comparisonBlock answers with a block of the page: head and points have the comparison, and all else is that of the second run.
+// comparisonBlock serves a block of the page. The comparison changes the blocks head and points; all others
+// are those of the second run.
 func (s *Server) comparisonBlock(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("block")
 	if name != "head" && name != "points" {
@@ -124,7 +125,6 @@ func (s *Server) comparisonBlock(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// comparedBlock is a block of a comparison.
 func (s *Server) comparedBlock(r *http.Request, head *run, c *compare.Comparison, name string) ([]byte, error) {
 	if name == "points" {
 		return page.PointsBlock(c)
@@ -138,7 +138,7 @@ func (s *Server) comparedBlock(r *http.Request, head *run, c *compare.Comparison
 	return page.ComparedHead(opened.doc, c)
 }
 
-// compare compares two runs, unless that was done.
+// compare returns the cached comparison when neither run file has changed since.
 func (s *Server) compare(r *http.Request, base, head *run, margin float64) (*compare.Comparison, error) {
 	key := compareKey{base: base.Key, head: head.Key, margin: margin}
 	var err error
@@ -168,12 +168,12 @@ func compareRuns(base, head *run, margin float64) (*compare.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer before.Close() //nolint:errcheck // it was only read
+	defer before.Close() //nolint:errcheck // only read
 	after, err := rundir.At("").Open(head.path)
 	if err != nil {
 		return nil, err
 	}
-	defer after.Close() //nolint:errcheck // the same
+	defer after.Close() //nolint:errcheck // only read
 	var rule *eval.BaselineRule
 	if margin > 0 {
 		if rule, err = verdict.RuleOf(eval.RuleOptions{Margin: margin}); err != nil {

@@ -11,17 +11,16 @@ import (
 	"github.com/evalrun/evalrun/internal/page"
 )
 
-// How a run is watched.
 const (
-	alive       = 15 * time.Second // between signs of life, without which a proxy would hang up
+	alive       = 15 * time.Second // between signs of life, because proxies close silent connections
 	sendTime    = 10 * time.Second // for one event
-	mostAtOnce  = 20               // blocks
+	mostAtOnce  = 20               // blocks in one batch
 	reconnectMs = 2000
 )
 
-// events reports the progress of a run as server-sent events. `news` has the head of the run or a block of new trials,
-// `again` makes the page read the run again, `end` says that the run has ended. Each has an id that says how much the
-// reader has then: a reader that comes back with it misses nothing.
+// events reports the progress of a run as server-sent events. `news` has the head of the run or a block of
+// new trials, `again` makes the page reload the run, and `end` says that the run has ended. The id of an
+// event says how much the reader has. A reader that reconnects sends this id and misses nothing.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if !ok {
@@ -52,14 +51,14 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watcher is a reader that watches a run.
+// watcher is one reader of the events of a run.
 type watcher struct {
 	run  *openRun
 	mark string
-	head []byte // that was sent last
+	head []byte // the one sent last
 }
 
-// sendNews sends what is new, and reports whether the run has ended for this reader.
+// sendNews reports whether the reader needs no further events.
 func (s *Server) sendNews(r *http.Request, v *watcher, out *stream) (ended bool) {
 	for more := true; more && out.err == nil; {
 		var sent []event
@@ -78,7 +77,7 @@ func (s *Server) sendNews(r *http.Request, v *watcher, out *stream) (ended bool)
 	return ended
 }
 
-// news gathers what a watcher does not have, and reports whether there is more.
+// news returns the events that the watcher is missing, and whether more are waiting.
 func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err error) {
 	if err := s.useBlocks(r.Context(), v.run); err != nil {
 		return nil, false, err
@@ -105,7 +104,7 @@ func (s *Server) news(r *http.Request, v *watcher) (sent []event, more bool, err
 	return append(sent, state...), false, err
 }
 
-// state is the head of the run, when it is another than the watcher has, and its end.
+// state returns the head of the run if it has changed since the last event, and the end of the run.
 func (v *watcher) state() ([]event, error) {
 	head, err := page.Head(v.run.doc)
 	if err != nil {
@@ -122,13 +121,12 @@ func (v *watcher) state() ([]event, error) {
 	return sent, nil
 }
 
-// event is one that is sent.
 type event struct {
 	id, name string
-	data     json.RawMessage // in one line
+	data     json.RawMessage // one line, as the format of server-sent events wants
 }
 
-// stream sends events, and knows when the last went out.
+// stream remembers when it last wrote, to know when a sign of life is due.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -140,7 +138,7 @@ func (o *stream) send(e event) {
 	o.put(fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", e.id, e.name, e.data))
 }
 
-// put sets a deadline for each write: a stream lasts as long as the run does.
+// put sets a deadline for each write, because a deadline for the response would end a long stream.
 func (o *stream) put(data []byte) {
 	if o.err != nil {
 		return

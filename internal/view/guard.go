@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// policy is that of the HTML report, but that style, program and data come from this server.
+// policy matches that of the HTML report, except that style, program and data come from this server.
 const policy = "default-src 'none'; img-src data:; style-src 'self'; script-src 'self'; connect-src 'self'" +
 	"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// hosts are the names under which the server answers. A request under another name is from the page of another site, whose name
-// was made to lead here.
+// hosts holds the names under which the server answers. A page of another site can make its own name
+// resolve to this machine (DNS rebinding); the Host header of its requests then has that name.
 type hosts struct {
 	own   string // host and port of the address that is shown
 	port  string
-	local bool // only this machine can send requests
+	local bool // listens on the loopback interface only
 	name  string
 }
 
-// newHosts takes the address as it was given, and as it is listened on.
+// newHosts needs both the address from the command line, which may have a name, and the address in use.
 func newHosts(given string, at net.Addr) hosts {
 	name, _, _ := net.SplitHostPort(given)
 	host, port, _ := net.SplitHostPort(at.String())
@@ -41,11 +41,11 @@ func (h hosts) warning() string {
 	return "anyone who reaches this address can read the runs; without --listen only this machine can"
 }
 
-// allow reports whether a request may be for this server. Beyond this machine an address is good, since names alone can be
-// made to lead elsewhere.
+// allow reports whether the Host header of a request is one of this server. A server that other machines
+// reach also accepts its IP addresses, since DNS rebinding needs a name.
 func (h hosts) allow(host string) bool {
 	name, port, err := net.SplitHostPort(host)
-	if err != nil { // the port of http is not written
+	if err != nil { // browsers leave out port 80
 		name, port = strings.Trim(host, "[]"), "80"
 	}
 	if port != h.port {
@@ -62,7 +62,7 @@ func (h hosts) allow(host string) bool {
 	return err == nil || name != "" && name == h.name
 }
 
-// guard keeps others away, and says what browsers may do with what they get.
+// guard refuses requests of other sites and sets the headers that restrict what browsers do with a reply.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -95,7 +95,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// foreign reports whether the page of another site sent a request. Browsers say so; a link to one of our pages is allowed.
+// foreign reports whether a page of another site sent the request, by the Sec-Fetch headers of browsers. A
+// link to one of our pages is allowed.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":

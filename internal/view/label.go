@@ -22,14 +22,14 @@ import (
 	"github.com/evalrun/evalrun/labels"
 )
 
-// labelling is what a server knows that takes labels. A server without one only reads.
+// labelling is nil in a server that only reads.
 type labelling struct {
 	who   string
-	token string // of this start; who has it may write
+	token string // random for each start; a request that writes must have it
 	keys  *trust.Keys
 
 	mu   sync.Mutex
-	code string // for the token, once; "" when it was used
+	code string // can be exchanged once for the token; "" after that
 }
 
 func newLabelling(o *Options) (*labelling, error) {
@@ -50,11 +50,10 @@ func newLabelling(o *Options) (*labelling, error) {
 	return &labelling{who: who, token: rand.Text(), keys: keys, code: rand.Text()}, nil
 }
 
-// tokenHeader is the header with the token of a request that writes.
 const tokenHeader = "Evalrun-Token"
 
-// WithToken is an address of the server as a person who labels opens it. The token is behind the #, which browsers send
-// to no server; the page keeps it for itself.
+// WithToken returns the address for a person who labels. The token follows the #, because browsers send
+// that part to no server.
 func (s *Server) WithToken(address string) string {
 	if s.labelling == nil {
 		return address
@@ -62,8 +61,8 @@ func (s *Server) WithToken(address string) string {
 	return address + "#token=" + s.labelling.token
 }
 
-// WithCode is an address for the browser that evalrun opens. The code is good once: the command line of a browser shows
-// to everybody on the machine.
+// WithCode returns the address for the browser that evalrun opens. The code works once, because everybody
+// on the machine can see the command line of a browser.
 func (s *Server) WithCode(address string) string {
 	if s.labelling == nil {
 		return address
@@ -71,7 +70,8 @@ func (s *Server) WithCode(address string) string {
 	return address + "#code=" + s.labelling.code
 }
 
-// refusal says why a request may not write, whatever it writes; "" when it may.
+// refusal says why a request may not write, "" when it may. The headers show that one of our own pages sent
+// it.
 func (l *labelling) refusal(r *http.Request) string {
 	site := r.Header.Get("Sec-Fetch-Site")
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
@@ -86,7 +86,7 @@ func (l *labelling) refusal(r *http.Request) string {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// giveToken answers with the token for the code, once.
+// giveToken answers with the token for a code, and makes the code invalid.
 func (s *Server) giveToken(w http.ResponseWriter, r *http.Request) {
 	var given struct{ Code string }
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostSent)).Decode(&given)
@@ -101,24 +101,24 @@ func (s *Server) giveToken(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]string{"token": l.token})
 }
 
-// opinion is a label as the page shows it.
+// opinion is a label in the JSON that the page shows.
 type opinion struct {
 	Who     string `json:"who"`
 	Label   string `json:"label"`
 	Comment string `json:"comment"`
 	At      string `json:"at"`
-	Own     bool   `json:"own"` // of the person who labels here
+	Own     bool   `json:"own"` // by the person who labels here
 }
 
-// opinions are the labels of an answer.
 type opinions struct {
-	Hash    string    `json:"hash"`    // of the answer, which a label repeats
-	Closed  string    `json:"closed"`  // why it takes no label; "" when it does
-	Problem string    `json:"problem"` // of the file of labels
+	Hash    string    `json:"hash"`    // of the answer; a new label must repeat it
+	Closed  string    `json:"closed"`  // why the answer takes no label; "" when it does
+	Problem string    `json:"problem"` // with reading the labels of the suite
 	Labels  []opinion `json:"labels"`
 }
 
-// answerOf reads the trial of a request; not after the run was read again, since the page may show another answer then.
+// answerOf reads the trial of a request. It refuses if the run was read again since the page loaded,
+// because the page may show another answer.
 func (s *Server) answerOf(w http.ResponseWriter, r *http.Request) (result *eval.Result, closed string, ok bool) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if !ok {
@@ -159,12 +159,11 @@ func (s *Server) labelled(r *http.Request, opened *openRun) (*eval.Result, strin
 	return result, s.labelling.closed(opened.doc, result), nil
 }
 
-// closed says why a trial takes no label, "" when it does.
 func (l *labelling) closed(d *journal.Document, r *eval.Result) string {
 	return cmp.Or(closedTrial(r), l.closedRun(d))
 }
 
-// closedTrial says why an answer can have no label, in whatever run it is.
+// closedTrial says why an answer takes no label in any run, "" when it does.
 func closedTrial(r *eval.Result) string {
 	_, badName := labels.FileName(r.Suite)
 	hash := labels.HashOf(r.Response, r.Turns)
@@ -181,7 +180,7 @@ func closedTrial(r *eval.Result) string {
 	return ""
 }
 
-// closedRun says why no answer of a run takes a label.
+// closedRun says why none of the answers of a run take a label, "" when they do.
 func (l *labelling) closedRun(d *journal.Document) string {
 	switch {
 	case !l.keys.Signed(d):
@@ -192,7 +191,6 @@ func (l *labelling) closedRun(d *journal.Document) string {
 	return ""
 }
 
-// readLabels answers with what people say of the answer of a trial.
 func (s *Server) readLabels(w http.ResponseWriter, r *http.Request) {
 	if result, closed, ok := s.answerOf(w, r); ok {
 		answer(w, s.opinionsOf(result, closed))
@@ -219,7 +217,6 @@ func (s *Server) opinionsOf(r *eval.Result, closed string) opinions {
 	return out
 }
 
-// sent is a label as the page sends it.
 type sent struct {
 	Hash    string `json:"hash"` // of the answer that the person saw
 	Label   string `json:"label"`
@@ -229,7 +226,7 @@ type sent struct {
 // mostSent bounds the body of a request, in bytes.
 const mostSent = 1 << 16
 
-// writeLabel adds a label to the file of the suite, and answers with all labels of the answer.
+// writeLabel adds a label to the file of the suite, and answers with all labels of that answer.
 func (s *Server) writeLabel(w http.ResponseWriter, r *http.Request) {
 	if !equal(r.Header.Get(tokenHeader), s.labelling.token) {
 		refuse(w, http.StatusForbidden, "this page may not label: open the address that evalrun view --label printed when it started")
@@ -278,7 +275,7 @@ func readSent(body io.Reader) (*sent, error) {
 	return &out, nil
 }
 
-// append writes the label, unless the person has gone away.
+// append writes nothing once the reader has disconnected.
 func (s *Server) append(ctx context.Context, r *eval.Result, given *sent) error {
 	if ctx.Err() != nil {
 		return errGone

@@ -9,25 +9,25 @@ import (
 	"github.com/evalrun/evalrun/labels"
 )
 
-// mostLabelFiles is how many suites with labels the page of them lists.
+// mostLabelFiles bounds the suites on the page of labels.
 const mostLabelFiles = 200
 
-// labelFile is what people say of the answers to a suite, in numbers.
+// labelFile sums up the labels of one suite.
 type labelFile struct {
 	Suite   string `json:"suite"`
 	Answers int    `json:"answers"`
 	Pass    int    `json:"pass"`
 	Fail    int    `json:"fail"`
-	Split   int    `json:"split"` // answers with as many people for pass as for fail
-	// Divided are the first of these.
+	Split   int    `json:"split"` // answers with equal numbers of pass and fail labels
+	// Divided lists the first mostDivided answers of Split.
 	Divided []divided `json:"divided"`
-	// People are how many answers each labelled.
+	// People counts the answers that each person labelled.
 	People     []labeller               `json:"people"`
 	Agreements []labels.PeopleAgreement `json:"agreements"`
 	Problem    string                   `json:"problem"`
 }
 
-// mostDivided is how many answers are listed on which people are divided.
+// mostDivided bounds the answers that the page lists for a suite.
 const mostDivided = 100
 
 type divided struct {
@@ -41,7 +41,7 @@ type labeller struct {
 	Pass    int    `json:"pass"`
 }
 
-// listLabels answers with the files of labels in the folder.
+// listLabels answers with a labelFile for each suite in the folder that has labels.
 func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
 	end, ok := s.begin(r.Context())
 	if !ok {
@@ -61,7 +61,7 @@ func (s *Server) listLabels(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"files": out, "more": len(paths) - len(out), "who": s.labelling.who})
 }
 
-// escapeGlob lets a path stand for itself in a glob.
+// escapeGlob makes a glob that matches the path literally.
 func escapeGlob(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
 }
@@ -86,7 +86,6 @@ func newLabelFile(dir, suite string) labelFile {
 	return out
 }
 
-// count takes in what people say of an answer.
 func (f *labelFile) count(all []labels.Label) {
 	f.Answers++
 	switch labels.Decide(all) {

@@ -8,14 +8,14 @@ import (
 	"github.com/evalrun/evalrun/labels"
 )
 
-// labelledTrials lists trials by their places in the plan: Yes has the labelled ones, No the ones
-// still to be labelled. Trials that take no label are in neither list.
+// labelledTrials lists trials by their index in the plan: Yes has labelled trials, and No the trials that
+// still need a label. Trials that take no label are in neither list.
 type labelledTrials struct {
 	Yes []int `json:"yes"`
 	No  []int `json:"no"`
 }
 
-// listLabelled answers with what the person who labels here has labelled of a run.
+// listLabelled answers with the trials of a run that the current person has labelled.
 func (s *Server) listLabelled(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if !ok {
@@ -40,7 +40,7 @@ func (s *Server) listLabelled(w http.ResponseWriter, r *http.Request) {
 	answer(w, out)
 }
 
-// labelled reads all trials, since equal answers share their labels.
+// labelled reads all trials, because equal answers share their labels.
 func (l *labelling) labelled(d *journal.Document, dir string) (*labelledTrials, error) {
 	out := &labelledTrials{Yes: []int{}, No: []int{}}
 	if l.closedRun(d) != "" {
@@ -48,7 +48,7 @@ func (l *labelling) labelled(d *journal.Document, dir string) (*labelledTrials, 
 	}
 	files := map[string]*labels.File{}
 	for r, err := range d.Trials() {
-		if err != nil || closedTrial(r) != "" { // of what is damaged the page has no row
+		if err != nil || closedTrial(r) != "" { // the page has no row for a damaged trial
 			continue
 		}
 		file := files[r.Suite]
@@ -67,7 +67,7 @@ func (l *labelling) labelled(d *journal.Document, dir string) (*labelledTrials, 
 	return out, nil
 }
 
-// hasLabelled reports whether the person said pass or fail of an answer.
+// hasLabelled ignores the label "none", which withdraws an earlier one.
 func (l *labelling) hasLabelled(file *labels.File, r *eval.Result) bool {
 	key, _ := labels.KeyOf(r)
 	for _, one := range file.Of(key) {

@@ -17,30 +17,29 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// mostOpen is how many runs are kept in memory without a watcher.
+// mostOpen bounds the runs that stay in memory when no request uses them.
 const mostOpen = 4
 
-// openRuns are the runs that are shown.
 type openRuns struct {
 	mu  sync.Mutex
-	all []*openRun // the one that was opened last comes last
+	all []*openRun // the one opened last is at the end
 }
 
-// openRun is a run that is shown. Its rows are in blocks that do not change while its epoch stays.
+// openRun is a run in memory. Its rows are in blocks that never change within an epoch.
 type openRun struct {
 	key, path string
 	users     int // guarded by openRuns.mu
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	doc    *journal.Document
-	served *page.Served // nil until a reader wants more than the head
+	served *page.Served // nil until a reader needs trials
 	epoch  string
-	next   time.Time // when it may be looked at again
+	next   time.Time // when to check the file again
 }
 
 func newOpenRuns() *openRuns { return &openRuns{} }
 
-// take gives a run that leave lets go of again.
+// take returns an open run and counts the caller as a user. The caller calls leave.
 func (o *openRuns) take(r *run) *openRun {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,7 +54,7 @@ func (o *openRuns) take(r *run) *openRun {
 	return one
 }
 
-// leave lets go of a run. The last few without users stay open.
+// leave counts one user less. Beyond mostOpen, it closes the oldest runs without users.
 func (o *openRuns) leave(one *openRun) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,12 +82,12 @@ func (r *openRun) shut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.doc != nil {
-		_ = r.doc.Close() // it was only read
+		_ = r.doc.Close() // only read
 		r.doc, r.served = nil, nil
 	}
 }
 
-// use locks a run as it is now, opening it when it is not open. The caller unlocks it, unless there is an error.
+// use locks a run after bringing it up to date. The caller unlocks it, unless there is an error.
 func (s *Server) use(ctx context.Context, r *openRun) error {
 	r.mu.Lock()
 	err := s.refresh(ctx, r)
@@ -98,7 +97,7 @@ func (s *Server) use(ctx context.Context, r *openRun) error {
 	return err
 }
 
-// useBlocks is use for those who need served: that reads all trials once.
+// useBlocks is use for callers that need r.served, for which the server reads all trials once.
 func (s *Server) useBlocks(ctx context.Context, r *openRun) error {
 	if err := s.use(ctx, r); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (s *Server) useBlocks(ctx context.Context, r *openRun) error {
 	return err
 }
 
-// serve reads the trials of a run, unless they have been.
+// serve fills r.served, if it is empty.
 func (s *Server) serve(ctx context.Context, r *openRun) (err error) {
 	if r.served != nil {
 		return nil
@@ -124,7 +123,7 @@ func (s *Server) serve(ctx context.Context, r *openRun) (err error) {
 	return err
 }
 
-// refresh takes up what is new in the run, not more often than is good for the machine.
+// refresh reads what was added to the run file. It checks the file less often when reading takes long.
 func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	if r.doc == nil {
 		return s.open(ctx, r)
@@ -134,7 +133,7 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 		return nil
 	}
 	if !r.grow(s.options.Dir) {
-		_ = r.doc.Close() // it was only read
+		_ = r.doc.Close() // only read
 		r.doc, r.served = nil, nil
 		return s.open(ctx, r)
 	}
@@ -142,7 +141,8 @@ func (s *Server) refresh(ctx context.Context, r *openRun) error {
 	return nil
 }
 
-// grow takes up what the run file has got; false when the run is better read again.
+// grow reads what was appended to the run file. It returns false when the run must be read again from the
+// start.
 func (r *openRun) grow(in rundir.Dir) bool {
 	news, err := r.doc.Follow()
 	if err == nil && len(news.Trials) > 0 && r.served != nil {
@@ -176,7 +176,7 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	}
 	verdict.ApplyIn(s.options.Dir, doc)
 	r.doc = doc
-	r.epoch = fmt.Sprintf("%x.%x", at.size, at.time.UnixNano()) // that of a run that has ended stays when it is read again
+	r.epoch = fmt.Sprintf("%x.%x", at.size, at.time.UnixNano()) // an ended run keeps its epoch when it is read again
 	if doc.Running {
 		r.epoch = fmt.Sprintf("%s.%x", r.epoch, began.UnixNano())
 	}
@@ -184,20 +184,19 @@ func (s *Server) open(ctx context.Context, r *openRun) error {
 	return nil
 }
 
-// mark says how much of a run a reader has: a number of blocks of an epoch.
+// mark encodes the epoch and the number of its blocks that a reader has.
 func (r *openRun) mark(blocks int) string { return fmt.Sprintf("%s-%d", r.epoch, blocks) }
 
-// blocksOf is the number of blocks in a mark; false when it is of another epoch.
+// blocksOf returns the number of blocks in a mark, and false when the mark is invalid or of another epoch.
 func (r *openRun) blocksOf(mark string) (int, bool) {
 	epoch, text, _ := strings.Cut(mark, "-")
 	n, err := strconv.Atoi(text)
 	return n, epoch == r.epoch && err == nil && n >= 0 && n <= r.served.Blocks()
 }
 
-// markHeader is the header with the mark of an index.
+// markHeader carries the mark of an index.
 const markHeader = "Evalrun-Mark"
 
-// block answers with a block of a run.
 func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 	one, ok := s.found(w, r.PathValue("run"))
 	if !ok {
@@ -223,7 +222,8 @@ func (s *Server) block(w http.ResponseWriter, r *http.Request) {
 
 var errOld = errors.New("the run has changed: reload the page")
 
-// read gives a block. The head needs no trials, so a page shows the verdict while the server still reads them.
+// read returns a block. The head needs no trials, so a page shows the verdict while the server still reads
+// them.
 func (s *Server) read(r *http.Request, opened *openRun, name string) (data []byte, mark string, err error) {
 	if name == "head" {
 		data, err = s.head(r.Context(), opened)

@@ -18,7 +18,6 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// run is one of the list.
 type run struct {
 	gallery.ListedRun
 
@@ -26,22 +25,22 @@ type run struct {
 	stamp stamp
 }
 
-// keyOf is what a run is called in addresses.
+// keyOf hashes the path, so that addresses show no paths and no text of a request becomes one.
 func keyOf(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:8])
 }
 
-// stamp shows whether a run file has changed.
+// stamp is compared to find out whether a run file has changed.
 type stamp struct {
 	size int64
 	time time.Time
 }
 
 func stampOf(path string) (stamp, error) {
-	info, err := os.Stat(path) //nolint:gosec // out of the list of runs
+	info, err := os.Stat(path) //nolint:gosec // the path is from the list of runs
 	if err == nil && info.IsDir() {
-		info, err = os.Stat(filepath.Join(path, journal.FileName)) //nolint:gosec // the same
+		info, err = os.Stat(filepath.Join(path, journal.FileName)) //nolint:gosec // the path is from the list of runs
 	}
 	if err != nil {
 		return stamp{}, err
@@ -49,7 +48,7 @@ func stampOf(path string) (stamp, error) {
 	return stamp{info.Size(), info.ModTime()}, nil
 }
 
-// runs are all runs, found again from time to time.
+// runs searches the folders again when its list is older than fresh.
 type runs struct {
 	dir   rundir.Dir
 	named []string
@@ -65,15 +64,15 @@ func newRuns(dir rundir.Dir, named, paths []string) *runs {
 	return &runs{dir: dir, named: named, paths: paths, looked: time.Now(), byKey: map[string]*run{}, known: map[string]summary{}}
 }
 
-// fresh is how long a list is good.
+// fresh is how long a list of runs is used before the folders are searched again.
 const fresh = 2 * time.Second
 
-// list gives the runs, the newest first. What cannot be read is left out.
+// list returns the runs, the newest first. It leaves out runs that cannot be read.
 func (rs *runs) list() []*run {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if time.Since(rs.looked) > fresh {
-		if paths, err := rs.dir.FindRuns(rs.named); err == nil { // else what was named has gone; the rest stays
+		if paths, err := rs.dir.FindRuns(rs.named); err == nil { // else a named path has gone, and the old list stays
 			rs.paths = paths
 		}
 		rs.looked = time.Now()
@@ -90,7 +89,7 @@ func (rs *runs) list() []*run {
 	return out
 }
 
-// at reads the head of a run, unless it is known.
+// at returns the run at a path, and reads its head unless it is known.
 func (rs *runs) at(path string) *run {
 	key := keyOf(path)
 	now, err := stampOf(path)
@@ -99,7 +98,7 @@ func (rs *runs) at(path string) *run {
 		delete(rs.known, key)
 		return nil
 	}
-	if known := rs.byKey[key]; known != nil && now.size >= known.stamp.size { // the head stays while lines are added
+	if known := rs.byKey[key]; known != nil && now.size >= known.stamp.size { // appending leaves the head as it is
 		return known
 	}
 	head, err := journal.Header(path)
@@ -111,11 +110,11 @@ func (rs *runs) at(path string) *run {
 	return r
 }
 
-// find gives a run of the list by its key.
+// find searches the list for a key. It looks for new runs when the key is unknown.
 func (rs *runs) find(key string) *run {
 	for _, listed := range []bool{false, true} {
 		if listed {
-			rs.list() // it may be new
+			rs.list() // the run may be new
 		}
 		rs.mu.Lock()
 		r := rs.byKey[key]
@@ -127,7 +126,7 @@ func (rs *runs) find(key string) *run {
 	return nil
 }
 
-// found is the run of a request, which is answered when there is none.
+// found returns the run of a request. It refuses the request when there is no such run.
 func (s *Server) found(w http.ResponseWriter, key string) (*run, bool) {
 	r := s.runs.find(key)
 	if r == nil {
@@ -138,7 +137,7 @@ func (s *Server) found(w http.ResponseWriter, key string) (*run, bool) {
 
 func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) { answer(w, s.runs.list()) }
 
-// summary is a run of the list in numbers, as its file was.
+// summary has a stamp, so that it is made again when its run file has changed.
 type summary struct {
 	gallery.RunFigures
 
@@ -172,13 +171,13 @@ func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
 	answer(w, known)
 }
 
-// summarize reads a run for its numbers.
+// summarize reads all trials of a run.
 func summarize(path string) gallery.RunFigures {
 	d, err := rundir.At("").Open(path)
 	if err != nil {
 		return gallery.Unreadable(err)
 	}
-	defer d.Close() //nolint:errcheck // it was only read
+	defer d.Close() //nolint:errcheck // only read
 	if !d.Running {
 		verdict.Apply(d)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// trends answers with the courses of all metrics: out of the history, and out of the run files where it does not know a run.
+// trends answers with the values of all metrics over time. It takes them from the history, and from run
+// files for runs that the history lacks.
 func (s *Server) trends(w http.ResponseWriter, r *http.Request) {
 	end, ok := s.begin(r.Context())
 	if !ok {
@@ -28,7 +29,7 @@ func (s *Server) trends(w http.ResponseWriter, r *http.Request) {
 		if err := t.Take(store); err != nil { // the run files have the same numbers
 			t, warning = gallery.NewTrends(keys), err.Error()
 		}
-		_ = store.Close() // it was only read
+		_ = store.Close() // only read
 	}
 	open := func(i int) (*journal.Document, error) { return rundir.At("").Open(all[i].path) }
 	if err := t.TakeRuns(ids, open); err != nil {

@@ -1,11 +1,12 @@
-// Package view shows runs in the browser. It is a server on this machine for the pages of the HTML report. It also
-// shows a list of runs, the courses of their metrics, comparisons of any two, and runs in progress. It only reads, and
-// makes no file, unless Options.Label is set: then people label answers, which label.go appends to SUITE.labels.jsonl.
+// Package view shows runs in the browser. It serves the pages of the HTML report, a list of runs, trends of
+// metrics, comparisons, and runs in progress. It only reads and makes no file, unless Options.Label is set:
+// then people label answers, and label.go appends the labels to SUITE.labels.jsonl.
 //
-// Any program that reaches the address can read the runs, so the server listens on the loopback interface by default.
-// The file guard.go keeps the pages of other sites in the same browser away. A request names a run by a key out of the
+// Any program that reaches the address can read the runs, so the server listens on the loopback interface
+// by default. guard.go refuses requests from pages of other sites. A request names a run by a key of the
 // list of runs: no text of a request ever becomes a path.
 //
+// The usual order: Start, Server.URL, Server.Close.
 // The usual order: Start, Server.URL, Server.Close.
 package view
 
@@ -29,39 +30,38 @@ import (
 //go:embed pages
 var files embed.FS
 
-// What a request may cost.
 const (
-	mostWatchers = 32 // of runs in progress
-	mostWork     = 2  // runs that are read, or compared, at once
+	mostWatchers = 32 // readers of the events of runs, each with an open connection
+	mostWork     = 2  // runs that are read or compared at once
 	writeTime    = 2 * time.Minute
 )
 
-// Options say what is served, and where.
+// Options configure a Server.
 type Options struct {
 	// Listen is the address to listen on, such as 127.0.0.1:0. Required.
 	Listen string
 	// Dir is the folder whose runs and history are shown.
 	Dir rundir.Dir
-	// Named are runs, and folders with runs, that are shown too. Optional.
+	// Named lists further runs, and folders with runs. Optional.
 	Named []string
-	// Label lets people who open the address label answers of trusted runs, as As; "" is git's user.name, or else the
-	// account. Getenv is then required. Optional: the server only reads.
+	// Label lets people label answers of trusted runs under the name As. Without As it is git's user.name,
+	// or else the account; Getenv is then required. Optional: the server only reads.
 	Label  bool
 	As     string
 	Getenv func(string) string
-	// Every is how often a run in progress is looked at. Optional: each second.
+	// Every is how often the server checks a run in progress. Optional, default one second.
 	Every time.Duration
 }
 
 // Server serves the pages until it is closed.
 type Server struct {
-	// URL is where the list of runs is.
+	// URL is the address of the list of runs.
 	URL string
-	// Warning says that others can reach the server; "" when only this machine can.
+	// Warning says that other machines can reach the server; "" when only this one can.
 	Warning string
 
 	options   Options
-	labelling *labelling // nil: it only reads
+	labelling *labelling // nil: the server only reads
 	hosts     hosts
 	http      *http.Server
 	done      chan struct{}
@@ -77,7 +77,8 @@ type Server struct {
 	once      sync.Once
 }
 
-// Start serves. The error is about a run that is named and not there, or an address that cannot be listened on.
+// Start begins to serve. It returns an error for a named run that is missing, or an address that it cannot
+// listen on.
 func Start(o Options) (*Server, error) {
 	paths, err := o.Dir.FindRuns(o.Named)
 	if err != nil {
@@ -102,7 +103,7 @@ func Start(o Options) (*Server, error) {
 	s.hosts = newHosts(o.Listen, listener.Addr())
 	s.URL, s.Warning = "http://"+s.hosts.own+"/", s.hosts.warning()
 	if s.labelling != nil && !s.hosts.local {
-		_ = listener.Close() // it was not used
+		_ = listener.Close() // not used
 		return nil, exit.BadInput("--label is for this machine only, and others can reach %s: listen on 127.0.0.1", o.Listen)
 	}
 	s.style = []byte(page.Style() + gallery.Style() + asset("label.css"))
@@ -115,12 +116,13 @@ func Start(o Options) (*Server, error) {
 	}
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(listener) // it ends by Close; should it end before, requests get no answer
+		_ = s.http.Serve(listener) // Close ends it; if it ends before, requests get no reply
 	}()
 	return s, nil
 }
 
-// RunURL is the address of the page of the named run. When a folder or several runs were named, it is the list of runs.
+// RunURL returns the address of the named run's page. When a folder or several runs were named, it is the
+// list of runs.
 func (s *Server) RunURL() string {
 	if path := s.options.Dir.NamedRun(s.options.Named); path != "" {
 		return s.URL + "run/" + keyOf(path) + "/"
@@ -128,23 +130,22 @@ func (s *Server) RunURL() string {
 	return s.URL
 }
 
-// patience is how long Close waits for answers that are under way.
+// patience is how long Close waits for requests in progress.
 const patience = 2 * time.Second
 
-// Close ends the server, and lets go of the runs.
+// Close ends the server and closes the runs.
 func (s *Server) Close() {
 	s.once.Do(func() {
 		s.stop()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = s.http.Shutdown(ctx) // what is not done by then is dropped
+		_ = s.http.Shutdown(ctx) // requests that are not finished by then are dropped
 		_ = s.http.Close()
 		<-s.done
 		s.opened.close()
 	})
 }
 
-// program is that of the page, with the pages of the viewer.
 func program() string {
 	more := gallery.Scripts()
 	for _, name := range []string{"live", "compare", "label", "view"} {
@@ -155,7 +156,7 @@ func program() string {
 
 func asset(name string) string {
 	data, err := files.ReadFile("pages/" + name)
-	if err != nil { // it is part of the program
+	if err != nil { // the assets are embedded in the program
 		panic(err)
 	}
 	return string(data)
@@ -210,7 +211,7 @@ func (s *Server) draw(w http.ResponseWriter, p gallery.PageSource) {
 	if s.labelling != nil {
 		p.Who = s.labelling.who
 	}
-	_ = p.Draw(w) // the reader has gone away
+	_ = p.Draw(w) // the reader may have gone
 }
 
 func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
@@ -223,11 +224,11 @@ func (s *Server) runPage(w http.ResponseWriter, r *http.Request) {
 func static(kind string, data []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(data) // the reader has gone away
+		_, _ = w.Write(data) // the reader may have gone
 	}
 }
 
-// begin waits for a turn to do what takes long; false when the reader has gone.
+// begin waits until fewer than mostWork slow requests run. It returns false when the reader has gone.
 func (s *Server) begin(ctx context.Context) (end func(), ok bool) {
 	select {
 	case s.work <- struct{}{}:

@@ -23,7 +23,8 @@ type Caller struct {
 	base      string
 }
 
-// NewCaller makes a Caller, which sends the key in a header, or, where that is "", as a bearer token. It opens no connection.
+// NewCaller returns a Caller without opening a connection. It sends the key in the header keyHeader, or as
+// a bearer token if that is "".
 func NewCaller(a account.Account, keyHeader string) *Caller {
 	c := &Caller{account: a, keyHeader: keyHeader, base: strings.TrimRight(a.BaseURL, "/")}
 	c.Conn = New(Config{
@@ -34,12 +35,12 @@ func NewCaller(a account.Account, keyHeader string) *Caller {
 	return c
 }
 
-// Renew replaces an access token that the service refused.
+// Renew implements Auth.
 func (c *Caller) Renew(ctx context.Context, refused string) (bool, error) {
 	return c.account.Tokens.Renew(ctx, refused)
 }
 
-// Authenticate adds the headers and the key, or an access token, to a request.
+// Authenticate adds the headers, and either the key or an access token.
 func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
 	for name, values := range c.account.Headers {
 		req.Header[http.CanonicalHeaderKey(name)] = values
@@ -60,29 +61,29 @@ func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
 	return token, nil
 }
 
-// URL is the address of a path below the base. A path with {model} in it is a gateway's.
+// URL returns the address of a path below the base. Paths with {model} are for gateways.
 func (c *Caller) URL(path, model string) string {
 	return c.base + "/" + strings.TrimLeft(strings.ReplaceAll(path, "{model}", url.PathEscape(model)), "/")
 }
 
-// Form is how the answers of a protocol are read.
+// Form says how to read the answers of a protocol.
 type Form struct {
-	// Parse reads a whole answer.
+	// Parse reads a complete answer.
 	Parse func(data []byte) (*eval.Response, error)
-	// Stream puts together one that comes in pieces.
+	// Stream returns an Assembly for a streamed answer.
 	Stream func() Assembly
-	// Explain adds to an error what to do about it, and may make an answer of it, which counts then. Optional.
+	// Explain adds advice to an error. A response that it returns counts instead of the error. Optional.
 	Explain func(e *eval.Error) *eval.Response
 }
 
-// Assembly is an Answer that is whole when its stream ends.
+// Assembly is an Assembler with a response at the end of the stream.
 type Assembly interface {
 	Assembler
-	// Response is the answer. The error is that of one that is not whole.
+	// Response returns the answer, or an error if it is incomplete.
 	Response() (*eval.Response, error)
 }
 
-// Post sends the request of a call once, and reads the answer in a form. It fills in the timing of the call.
+// Post sends the request of a call once and reads the answer. It records the timing of the call.
 func (c *Caller) Post(ctx context.Context, call *eval.Call, at string, body []byte, form Form) (*eval.Response, error) {
 	ctx, release := c.Lease(ctx)
 	defer release()
@@ -128,7 +129,6 @@ func (c *Caller) post(
 	return form.Parse(data)
 }
 
-// request makes the request of a call.
 func (c *Caller) request(ctx context.Context, call *eval.Call, at string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(body))
 	if err != nil {
@@ -141,13 +141,14 @@ func (c *Caller) request(ctx context.Context, call *eval.Call, at string, body [
 	return req, nil
 }
 
-// isNoAddress reports whether a service says that it has nothing at an address, and not that it has no such model.
+// isNoAddress reports whether an error says that the service has nothing at the address, rather than that
+// it lacks the model.
 func isNoAddress(e *eval.Error) bool {
 	said := strings.ToLower(e.Message + " " + e.Code)
 	return (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) && !strings.Contains(said, "model")
 }
 
-// pathOf is the path of an address, without what may be a secret in it.
+// pathOf returns the path of an address, without the parts that may be secret.
 func pathOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -156,7 +157,7 @@ func pathOf(address string) string {
 	return u.Path
 }
 
-// Ask sends a body that is no call of a model, and decodes the answer into v.
+// Ask sends a request that is not a call of a model, and decodes the reply into v.
 func (c *Caller) Ask(ctx context.Context, at string, body []byte, v any) error {
 	ctx, release := c.Lease(ctx)
 	defer release()
@@ -182,7 +183,7 @@ func (c *Caller) Ask(ctx context.Context, at string, body []byte, v any) error {
 	return Decode(data, v)
 }
 
-// hideIn takes secrets out of what was joined from parts and pieces, over which the key may have been spread.
+// hideIn masks secrets in texts that were joined from pieces, since the key may be split across them.
 func (c *Caller) hideIn(one *eval.Candidate) {
 	hidden := c.Secrets()
 	one.Text = hidden.OutOfText(one.Text)
@@ -198,11 +199,11 @@ func (c *Caller) hideIn(one *eval.Candidate) {
 	}
 }
 
-// maxAnswer is how many values an answer to a prompt may have.
+// maxAnswer bounds the JSON values of an answer to a prompt.
 const maxAnswer = 100_000
 
-// DecodeAnswer reads an answer, or a piece of one, that is a JSON object. An error in it comes back as what it is;
-// answer names the members of an answer, and a valid one has at least one of them.
+// DecodeAnswer decodes a JSON object that is an answer or a piece of one. It returns an error that the
+// object contains. answer lists members of an answer; a valid answer has at least one of them.
 func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
 	if TooMany(data, maxAnswer) {
 		return nil, eval.Errorf(eval.KindTooLarge, "the answer has more than %d values: %s", maxAnswer, Excerpt(data))
@@ -221,8 +222,8 @@ func DecodeAnswer(data []byte, answer ...string) (Fields, error) {
 	return f, nil
 }
 
-// Misshapen is the error of an answer that is JSON and not what the protocol promises, err saying why. An *eval.Error
-// stays.
+// Misshapen returns the error for JSON that does not follow the protocol. An *eval.Error is returned
+// unchanged.
 func Misshapen(err error, data []byte) error {
 	if e := (*eval.Error)(nil); errors.As(err, &e) {
 		return e

@@ -1,10 +1,10 @@
-// Package wire is what the clients of all protocols share: it sends one request and reads what comes back. It bounds
-// what it reads, follows no redirect, keeps keys out of everything it returns, and makes an *eval.Error of whatever
-// goes wrong.
+// Package wire is the base of the clients of all protocols: it sends a request and reads the reply. It
+// bounds what it reads, follows no redirect, masks keys in everything it returns, and turns all failures
+// into *eval.Error.
 //
-// A vendor's client makes a Caller by NewCaller, and each call is one Caller.Post. Its answers are built of Pieces,
-// and streamed ones by an Assembly. Below that, and for other clients, is a Conn: New, then Conn.Lease, then Conn.Do
-// or Conn.Stream.
+// A vendor's client makes a Caller by NewCaller, and each call is one Caller.Post. It builds answers with
+// Pieces, and streamed ones with an Assembly. Other clients use the lower level, a Conn: New, then
+// Conn.Lease, then Conn.Do or Conn.Stream.
 package wire
 
 import (
@@ -32,49 +32,50 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// MaxResponseBytes is how much of a decoded answer is read.
+// MaxResponseBytes bounds a decoded answer.
 const MaxResponseBytes = 16 << 20
 
-// maxHeaderBytes bounds the headers of an answer.
+// maxHeaderBytes bounds the headers of a reply.
 const maxHeaderBytes = 1 << 20
 
-// Config says how a client sends.
+// Config configures a Conn.
 type Config struct {
 	Auth        Auth
-	Secrets     []string          // that must not show in what is returned
+	Secrets     []string          // masked in everything that is returned
 	UserAgent   string            // Optional
-	Connections int               // Optional: idle connections to keep; at least the concurrency
+	Connections int               // Optional: idle connections to keep; should be at least the concurrency
 	Transport   http.RoundTripper // Optional: replaces the HTTP transport
-	// Peer is who answers, as errors name it. Optional, default: the service
+	// Peer is the other side in error messages. Optional, default: the service
 	Peer string
-	// Verbatim leaves what comes as it is, secrets aside: the names of keys, and spaces in events. A stream may then
-	// end with its response.
+	// Verbatim keeps replies unchanged, except for secrets: names of keys, and spaces in events. A stream
+	// may then end with its response.
 	Verbatim bool
-	// KeepKeys leaves the names of keys as they come, in protocols other than the service's own.
+	// KeepKeys keeps the names of keys, for protocols other than the service's own.
 	KeepKeys bool
 }
 
-// Auth adds to a request what the service knows the caller by.
+// Auth adds credentials to a request.
 type Auth interface {
-	// Authenticate returns the access token that it added, "" when it added none that could be replaced.
+	// Authenticate returns the access token that it added, "" if it added none that can be replaced.
 	Authenticate(req *http.Request) (token string, err error)
-	// Renew replaces a token that the service refused; false when that is of no use, since it is new.
+	// Renew replaces a token that the service refused. It returns false when the token is new, so that
+	// another one would not help.
 	Renew(ctx context.Context, refused string) (bool, error)
 }
 
-// Conn sends the requests of one client; safe for concurrent use.
+// Conn sends the requests of one client. It is safe for concurrent use.
 type Conn struct {
 	cfg  Config
-	room room        // of large answers
-	fake atomic.Bool // the server said that it is the emulator
+	room room        // for large answers
+	fake atomic.Bool // a reply came from the emulator
 	time atomic.Pointer[clock]
 
-	hidden atomic.Pointer[secret.Set] // the keys and the tokens that were used last
+	hidden atomic.Pointer[secret.Set] // the keys, and the tokens used last
 	hiding sync.Mutex                 // held while hidden is replaced
-	fixed  int                        // how many of the hidden are not tokens
+	fixed  int                        // how many texts in hidden are not tokens
 }
 
-// New makes a Conn. It opens no connection.
+// New returns a Conn without opening a connection.
 func New(cfg Config) *Conn {
 	cfg.Peer = cmp.Or(cfg.Peer, "the service")
 	if cfg.Transport == nil {
@@ -87,8 +88,8 @@ func New(cfg Config) *Conn {
 	return c
 }
 
-// Transport keeps this many idle connections and bounds headers. proxy finds the proxy of a request, as
-// http.ProxyFromEnvironment does. A key in the query is kept from a proxy that would see the whole address.
+// Transport keeps this many idle connections and bounds headers. proxy returns the proxy for a request, as
+// http.ProxyFromEnvironment does. It refuses a proxy that could read a key in the query.
 func Transport(connections int, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = guarded(proxy)
@@ -98,7 +99,7 @@ func Transport(connections int, proxy func(*http.Request) (*url.URL, error)) *ht
 	return t
 }
 
-// Close gives up idle connections.
+// Close closes idle connections.
 func (c *Conn) Close() {
 	if t, ok := c.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
@@ -108,8 +109,8 @@ func (c *Conn) Close() {
 // Emulated reports whether an answer came from evalrun's emulator.
 func (c *Conn) Emulated() bool { return c.fake.Load() }
 
-// Skew is how far the clock of the last server to answer is ahead of this machine's, to the second. It comes from the
-// Date of the answer; false when no answer had one. A proxy's answer counts too.
+// Skew returns how far the clock of the service is ahead of this machine's, to the second, from the Date
+// header of the last answer. It returns false when no answer had one. Proxies may have set the header.
 func (c *Conn) Skew() (time.Duration, bool) {
 	if r := c.time.Load(); r != nil {
 		return r.skew, true
@@ -117,31 +118,31 @@ func (c *Conn) Skew() (time.Duration, bool) {
 	return 0, false
 }
 
-// clock is what the clock of the other side said.
+// clock is the last Date header.
 type clock struct {
-	date string        // as it came
-	skew time.Duration // by how much it is ahead
+	date string        // the header itself
+	skew time.Duration // how far it is ahead
 }
 
-// Unsendable is the error of a request that could not be made.
+// Unsendable returns the error for a request that could not be made.
 func (c *Conn) Unsendable(err error) error {
 	return &eval.Error{Kind: eval.KindTransport, Message: c.Secrets().OutOf("the request cannot be made: " + err.Error()), Permanent: true}
 }
 
-// Do sends one request and reads the whole answer, keys in camelCase and secrets taken out wherever they were echoed.
+// Do sends one request and returns the whole reply, with keys in camelCase and secrets masked.
 func (c *Conn) Do(req *http.Request) ([]byte, error) {
 	data, _, err := c.fetch(req)
 	return data, err
 }
 
-// Fetch is Do with the media type of the answer, "" where it names none.
+// Fetch is Do, and also returns the media type, "" if there is none.
 func (c *Conn) Fetch(req *http.Request) (data []byte, mediaType string, err error) {
 	data, header, err := c.fetch(req)
 	mediaType, _, _ = mime.ParseMediaType(header.Get("Content-Type"))
 	return data, mediaType, err
 }
 
-// fetch is Do with the headers of the answer.
+// fetch is Do, and also returns the headers.
 func (c *Conn) fetch(req *http.Request) ([]byte, http.Header, error) {
 	resp, err := c.send(req)
 	if err != nil {
@@ -155,7 +156,7 @@ func (c *Conn) fetch(req *http.Request) ([]byte, http.Header, error) {
 	return c.clean(data), resp.Header, nil
 }
 
-// clean takes the service's key out of what came, and writes keys in camelCase.
+// clean masks secrets and writes keys in camelCase.
 func (c *Conn) clean(data []byte) []byte {
 	data = c.Secrets().OutOfAnswer(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
 	if c.cfg.Verbatim || c.cfg.KeepKeys {
@@ -164,8 +165,8 @@ func (c *Conn) clean(data []byte) []byte {
 	return wirejson.CamelKeys(data)
 }
 
-// send makes one round trip. An answer without an error has a status of success and a body to
-// read and close.
+// send makes one round trip. A response without an error has a status of success. The caller closes its
+// body.
 func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	if c.cfg.UserAgent != "" {
 		req.Header.Set("User-Agent", c.cfg.UserAgent)
@@ -174,8 +175,8 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A round trip follows no redirect, on which http.Client would send the key's header and the
-	// prompt along, whatever the host.
+	// A round trip follows no redirect. http.Client would, and would send the key's header and the prompt
+	// to any host.
 	resp, err := c.cfg.Transport.RoundTrip(req)
 	if err != nil {
 		return nil, c.transportError(req, err)
@@ -188,10 +189,10 @@ func (c *Conn) send(req *http.Request) (*http.Response, error) {
 	return nil, c.refusal(req, resp, token)
 }
 
-// note keeps what the headers of an answer say of the service: its clock, and whether it is the emulator.
+// note records what the headers say about the service: its clock, and whether it is the emulator.
 func (c *Conn) note(resp *http.Response) {
 	date := resp.Header.Get("Date")
-	if known := c.time.Load(); known == nil || known.date != date { // it changes once a second
+	if known := c.time.Load(); known == nil || known.date != date { // the header changes only once per second
 		if at, err := http.ParseTime(date); err == nil {
 			c.time.Store(&clock{date, time.Until(at).Round(time.Second)})
 		}
@@ -201,9 +202,9 @@ func (c *Conn) note(resp *http.Response) {
 	}
 }
 
-// refusal is the error of an answer without a status of success; token is what the request was sent with.
+// refusal returns the error for a status other than success. token is the one that the request had.
 func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) error {
-	if resp.StatusCode < 200 { // after 101 the connection is another protocol's, and no deadline ends reading from it
+	if resp.StatusCode < 200 { // after 101 the connection speaks another protocol, and no deadline ends a read
 		return &eval.Error{
 			Kind:    eval.KindMalformed,
 			Status:  resp.StatusCode,
@@ -213,7 +214,7 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return c.redirected(resp)
 	}
-	data, _ := c.readAll(req.Context(), resp) // the status says enough if the body does not come
+	data, _ := c.readAll(req.Context(), resp) // the status is enough if the body cannot be read
 	e := c.cleaned(statusError(resp, c.clean(data)))
 	if resp.StatusCode == http.StatusUnauthorized && token != "" {
 		renewed, err := c.cfg.Auth.Renew(req.Context(), token)
@@ -225,16 +226,16 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 	return e
 }
 
-// ErrTooLarge is the error of an answer that is larger than MaxResponseBytes.
+// ErrTooLarge is returned for an answer beyond MaxResponseBytes.
 var ErrTooLarge = fmt.Errorf("the answer is larger than %d bytes", MaxResponseBytes)
 
-// decoded is the body of an answer as it was before it was compressed for the way.
+// decoded decompresses the body of a reply.
 func (c *Conn) decoded(ctx context.Context, resp *http.Response) (io.Reader, error) {
 	encoding := strings.TrimSpace(resp.Header.Get("Content-Encoding"))
 	switch strings.ToLower(encoding) {
 	case "", "identity":
 		return &roomy{Reader: resp.Body, ctx: ctx}, nil
-	case "gzip", "x-gzip": // sent although the request does not accept it
+	case "gzip", "x-gzip": // some servers compress although the request does not accept it
 		plain, err := gzip.NewReader(resp.Body)
 		return &roomy{Reader: plain, ctx: ctx}, err
 	default:
@@ -262,7 +263,7 @@ func (c *Conn) readAll(ctx context.Context, resp *http.Response) ([]byte, error)
 	return b.Bytes(), err
 }
 
-// transportError explains why no answer came, naming the address.
+// transportError explains why there was no reply, and names the address.
 func (c *Conn) transportError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
@@ -274,8 +275,8 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 	return e
 }
 
-// isPermanent reports whether no retry can help: the other side is not who it says it is, or
-// does not speak TLS.
+// isPermanent reports whether a retry cannot help: the other side has a wrong certificate, or does not
+// speak TLS.
 func isPermanent(err error) bool {
 	text := err.Error()
 	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") || strings.Contains(text, "remote error: tls:") ||
@@ -294,7 +295,7 @@ func contextError(ctx context.Context, err error) error {
 	return nil
 }
 
-// bodyError explains why an answer could not be read to its end.
+// bodyError explains why a reply could not be read completely.
 func (c *Conn) bodyError(req *http.Request, err error) error {
 	if e := contextError(req.Context(), err); e != nil {
 		return e
@@ -325,8 +326,8 @@ func (c *Conn) redirected(resp *http.Response) error {
 	}
 }
 
-// retryAfter reads the Retry-After header, which is seconds or a date, or that of milliseconds, which some send with
-// it.
+// retryAfter reads Retry-After, which is seconds or a date. It prefers Retry-After-Ms, which some servers
+// send too.
 func retryAfter(h http.Header) time.Duration {
 	if ms := seconds(h.Get("Retry-After-Ms")); ms > 0 {
 		return ms / 1000
@@ -338,20 +339,20 @@ func retryAfter(h http.Header) time.Duration {
 	return seconds(v)
 }
 
-// Secrets takes keys, tokens and passwords of proxies out of texts.
+// Secrets returns the keys, tokens and proxy passwords to mask.
 func (c *Conn) Secrets() *secret.Set { return c.hidden.Load() }
 
-// cleaned takes secrets out of an error that was read from an answer.
+// cleaned masks secrets in an error that quotes a reply.
 func (c *Conn) cleaned(e *eval.Error) *eval.Error {
 	e.Message, e.Code = c.Secrets().OutOf(e.Message), c.Secrets().OutOf(e.Code)
 	return e
 }
 
-// maxHidden is how many texts are hidden at once: passwords and keys, and the last tokens, since an answer on its way
-// may still hold one.
+// maxHidden bounds the masked texts: passwords, keys and the last tokens, since a delayed answer may
+// contain an older one.
 const maxHidden = 12
 
-// Hide adds keys or tokens to what must not show.
+// Hide adds keys or tokens to mask.
 func (c *Conn) Hide(texts ...string) {
 	known := func(text string) bool { return slices.Contains(c.hidden.Load().Keys(), text) }
 	if !slices.ContainsFunc(texts, func(text string) bool { return !known(text) }) {
@@ -368,15 +369,16 @@ func (c *Conn) Hide(texts ...string) {
 	c.hidden.Store(secret.New(keys...))
 }
 
-// errKeyToProxy refuses to write a key into the log of a proxy.
+// errKeyToProxy prevents a key from being written to the log of a proxy.
 var errKeyToProxy = errors.New("the key in the query would be read by the proxy: use https, or the key in the header (auth: apiKey)")
 
-// guarded keeps a key in the query from a proxy that would see the whole address, as it does without TLS.
+// guarded refuses proxies for requests without TLS that have a key in the query, because such proxies see
+// the whole address.
 func guarded(find func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
 	return func(req *http.Request) (*url.URL, error) {
 		proxy, err := find(req)
 		if err != nil {
-			return nil, errors.New("the address of the proxy in the environment is invalid") // the error shows it, password and all
+			return nil, errors.New("the address of the proxy in the environment is invalid") // the original error quotes the password
 		}
 		if proxy != nil && req.URL.Scheme == "http" && req.URL.Query().Has("key") {
 			return nil, errKeyToProxy

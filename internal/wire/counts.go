@@ -6,15 +6,16 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// maxTokens is the largest number of tokens that can be true.
+// A larger number of tokens cannot be true.
 const maxTokens = 1 << 40
 
-// TokenCounts are numbers of tokens that a vendor reports.
+// TokenCounts has the numbers of tokens that a vendor reports.
 type TokenCounts struct {
 	Input, Output, Total, Cached, Reasoning LenientInt
 }
 
-// TakeCount takes a number out of a vendor's record, under one of its names. One that is no number counts as missing.
+// TakeCount moves a number from a vendor's record, under one of its names. A value that is not a number
+// counts as missing.
 func TakeCount(f Fields, to *LenientInt, names ...string) bool {
 	found := false
 	for _, name := range names {
@@ -27,7 +28,8 @@ func TakeCount(f Fields, to *LenientInt, names ...string) bool {
 	return found
 }
 
-// TakeDetail takes a number out of an object in a vendor's record, and leaves what else is in it, zeros aside.
+// TakeDetail moves a number from an object in a vendor's record. The rest of the object stays, without
+// zeros.
 func TakeDetail(f Fields, object string, to *LenientInt, name string) {
 	var in Fields
 	if f.Take(object, &in) != nil || in == nil {
@@ -36,11 +38,11 @@ func TakeDetail(f Fields, object string, to *LenientInt, name string) {
 	TakeCount(in, to, name)
 	DropZeros(in)
 	if len(in) > 0 {
-		f[object], _ = json.Marshal(in) //nolint:errchkjson // it was decoded
+		f[object], _ = json.Marshal(in) //nolint:errchkjson // it was decoded from JSON
 	}
 }
 
-// Usage adds up the counts; known says that the number of output tokens is among them. It is nil where they cannot be
+// Usage sums up the counts. known says that they include output tokens. It returns nil if they cannot be
 // true.
 func (c *TokenCounts) Usage(known bool, rest Fields) *eval.Usage {
 	u := &eval.Usage{
@@ -62,7 +64,7 @@ func (c *TokenCounts) Usage(known bool, rest Fields) *eval.Usage {
 	return u
 }
 
-// DropZeros drops members that say nothing: zeros, and what is empty.
+// DropZeros removes zero and empty members.
 func DropZeros(f Fields) {
 	for name, raw := range f {
 		if string(raw) == "0" || IsEmpty(raw) {

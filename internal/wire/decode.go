@@ -15,7 +15,7 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Decode reads one JSON value into v and says in an *eval.Error why it is none.
+// Decode decodes one JSON value into v. The error is an *eval.Error.
 func Decode(data []byte, v any) error {
 	if err := decodable(data); err != nil {
 		return err
@@ -29,7 +29,7 @@ func Decode(data []byte, v any) error {
 	return nil
 }
 
-// decodable says in an *eval.Error why data is not worth decoding.
+// decodable returns an *eval.Error for data that is empty, too large or too deep to decode.
 func decodable(data []byte) error {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
@@ -44,7 +44,7 @@ func decodable(data []byte) error {
 	return nil
 }
 
-// shapeError says why data is not what was expected, err being why it could not be decoded.
+// shapeError explains why data could not be decoded. err is the decoder's error.
 func shapeError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
@@ -59,15 +59,16 @@ func shapeError(data []byte, err error) error {
 	return eval.Errorf(eval.KindMalformed, "the answer has an unexpected shape: %s", Excerpt(data))
 }
 
-// maxNesting bounds how deep an answer may nest: it is kept in a line of the run file, which must be read again.
+// maxNesting bounds the nesting of an answer, because the line of the run file with it must be readable
+// again.
 const maxNesting = 200
 
-// maxValues bounds how many values an answer may have: each takes many times the memory of its bytes. It
-// leaves room for a hundred long vectors.
+// maxValues bounds the values of an answer, because each takes many times the memory of its bytes. A
+// hundred long vectors fit.
 const maxValues = 500_000
 
-// TooMany reports whether an answer may have too many values. Commas inside texts are counted when there are very many
-// alone.
+// TooMany reports whether an answer has too many values, by its commas. It finds out which are inside texts
+// only if there are too many in all.
 func TooMany(data []byte, limit int) bool {
 	if bytes.Count(data, []byte(",")) <= limit {
 		return false
@@ -117,7 +118,7 @@ type Word string
 
 // UnmarshalJSON reads "15" and 15.
 func (w *Word) UnmarshalJSON(data []byte) error {
-	if n := len(data); n >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 { // as good as always
+	if n := len(data); n >= 2 && data[0] == '"' && bytes.IndexByte(data, '\\') < 0 { // almost always
 		*w = Word(data[1 : n-1])
 		return nil
 	}
@@ -134,7 +135,7 @@ func (w *Word) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ShapeError says that a member of an answer has not the type it should have.
+// ShapeError says that a member of an answer has the wrong type.
 type ShapeError struct{ Field, Found string }
 
 func (e *ShapeError) Error() string {
@@ -179,7 +180,7 @@ func (n *LenientInt) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// maxNumber is the largest whole number that is read.
+// maxNumber is the largest number that is accepted.
 const maxNumber = 1 << 40
 
 // Real is a number that some servers send as text.

@@ -15,10 +15,10 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// maxExcerpt is how much of an unexpected body an error shows.
+// maxExcerpt bounds how much of an unexpected body an error quotes, in code points.
 const maxExcerpt = 300
 
-// Excerpt is the beginning of a body for an error message, on one line.
+// Excerpt returns the beginning of a body on one line, for messages.
 func Excerpt(data []byte) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(data[:min(len(data), 4*maxExcerpt)]), "\uFFFD")), " ")
 	if utf8.RuneCountInString(text) > maxExcerpt {
@@ -30,21 +30,21 @@ func Excerpt(data []byte) string {
 // maxMessage bounds the service's message in an error, in code points.
 const maxMessage = 1000
 
-// errorBody is the error object of the service as it has been seen; the specification shows none. Every member is read
-// by itself, so that an odd one does not spoil the others.
+// errorBody is the error object of the service, as observed; the specification has none. Each member is
+// read separately, so that an odd one does not spoil the others.
 type errorBody struct {
 	Code    int
 	Message string
 	Status  string
-	Words   []string // codes and types in the words of the vendor
+	Words   []string // codes and types as the vendor spells them
 	Details []errorDetail
 }
 
 type errorDetail struct {
 	reason     string
 	retryDelay time.Duration
-	exhausted  bool   // a quota that waiting does not cure: per day, or of zero
-	help       string // an address at which more can be done
+	exhausted  bool   // a quota for which waiting does not help: per day, or of zero
+	help       string // an address with help
 }
 
 func newErrorBody(raw []byte) *errorBody {
@@ -53,7 +53,7 @@ func newErrorBody(raw []byte) *errorBody {
 		return nil
 	}
 	var b errorBody
-	_ = f.Take("message", &b.Message) // of another type: left empty, as are the others
+	_ = f.Take("message", &b.Message) // another type leaves it empty, as below
 	_ = f.Take("status", &b.Status)
 	b.readCode(f)
 	var details []json.RawMessage
@@ -66,11 +66,11 @@ func newErrorBody(raw []byte) *errorBody {
 	return &b
 }
 
-// readCode reads what gives the kind of the error: a number, or the words of a vendor.
+// readCode reads what says the kind of error: a number, or words of a vendor.
 func (b *errorBody) readCode(f Fields) {
 	for _, name := range []string{"code", "type", "status_code"} {
 		var code Word
-		_ = f.Take(name, &code) // as above
+		_ = f.Take(name, &code) // see above
 		if n, err := strconv.Atoi(string(code)); err == nil {
 			b.Code = cmp.Or(b.Code, n)
 		} else if code != "" {
@@ -81,7 +81,7 @@ func (b *errorBody) readCode(f Fields) {
 	var metadata struct {
 		Raw string `json:"raw"`
 	}
-	_ = f.Take("metadata", &metadata) // of a router: what the vendor behind it said
+	_ = f.Take("metadata", &metadata) // a router's: the vendor's own error
 	if metadata.Raw != "" {
 		b.Message += ": " + metadata.Raw
 	}
@@ -93,7 +93,7 @@ func newErrorDetail(raw []byte) errorDetail {
 	if json.Unmarshal(raw, &f) != nil {
 		return d
 	}
-	_ = f.Take("reason", &d.reason) // as above
+	_ = f.Take("reason", &d.reason) // see above
 	var metadata struct {
 		ActivationURL string `json:"activationUrl"`
 	}
@@ -132,7 +132,7 @@ func delay(raw []byte) time.Duration {
 	return 0
 }
 
-// seconds reads a number of seconds; what is too large for a Duration is as good as for ever.
+// seconds reads a number of seconds. It caps values that would overflow a Duration.
 func seconds(text string) time.Duration {
 	s, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || !(s > 0) {
@@ -141,8 +141,8 @@ func seconds(text string) time.Duration {
 	return time.Duration(min(s, 1e9) * float64(time.Second))
 }
 
-// parseErrorBody finds an error object: {"error": {...}}, the same in a one-element
-// array, {"error": "text"} or {"message": "text"}; nil when there is none.
+// parseErrorBody finds an error object: {"error": {...}}, the same in a one-element array, {"error":
+// "text"} or {"message": "text"}; nil if there is none.
 func parseErrorBody(data []byte) *errorBody {
 	data = firstElement(bytes.TrimSpace(data))
 	var outer struct {
@@ -153,7 +153,7 @@ func parseErrorBody(data []byte) *errorBody {
 		return nil
 	}
 	var message string
-	_ = json.Unmarshal(outer.Given, &message) // of another type: no message
+	_ = json.Unmarshal(outer.Given, &message) // another type leaves the message empty
 	if len(outer.Error) == 0 && message != "" {
 		return newErrorBody(data)
 	}
@@ -167,7 +167,8 @@ func parseErrorBody(data []byte) *errorBody {
 	return newErrorBody(outer.Error)
 }
 
-// firstElement is the first element of an array, nil where there is none; what is no array stays.
+// firstElement returns the first element of an array, nil if it is empty. Other values are returned
+// unchanged.
 func firstElement(data []byte) []byte {
 	if len(data) == 0 || data[0] != '[' {
 		return data
@@ -179,10 +180,10 @@ func firstElement(data []byte) []byte {
 	return list[0]
 }
 
-// IsError reports whether a body holds an error.
+// IsError reports whether a body has an error in one of the forms that services send: an object, an object in an
+// array, or a text.
 func IsError(data []byte) bool { return parseErrorBody(data) != nil }
 
-// statusError makes the typed error of an answer with an error status.
 func statusError(resp *http.Response, data []byte) *eval.Error {
 	e := &eval.Error{Kind: eval.KindStatus, Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	if body := parseErrorBody(data); body != nil {
@@ -217,7 +218,7 @@ func (b *errorBody) fill(e *eval.Error) {
 	b.classify(e)
 }
 
-// notEnabled is what services of this family say when their API is not enabled in a project.
+// notEnabled matches messages about an API that is not enabled in a project.
 const notEnabled lazy.Pattern = `(?i)\bAPI\b.*(not enabled|is disabled|not been used)`
 
 func (b *errorBody) disabled() bool {
@@ -225,7 +226,7 @@ func (b *errorBody) disabled() bool {
 		slices.ContainsFunc(b.Details, func(d errorDetail) bool { return d.reason == "SERVICE_DISABLED" })
 }
 
-// enabling says where an API is enabled.
+// enabling says where to enable the API.
 func (b *errorBody) enabling() string {
 	where := "in the cloud console, under APIs and services"
 	for _, d := range b.Details {
@@ -243,14 +244,14 @@ func cutRunes(s string, n int) string {
 	return string([]rune(s)[:n]) + "..."
 }
 
-// maxWait is the longest wait that the service may ask for before a run is better
-// resumed later.
+// maxWait is the longest wait of a service for which a run waits. After a longer one, it is better to
+// resume the run later.
 const maxWait = 120 * time.Second
 
-// classify gives the error the kind that its status means.
+// classify derives the kind of an error from its status.
 func classify(e *eval.Error) {
 	switch {
-	case e.Kind != eval.KindStatus: // the body said so
+	case e.Kind != eval.KindStatus: // the body had a kind
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
 		e.Kind = eval.KindAuth
 	case e.Status == http.StatusTooManyRequests:
@@ -264,7 +265,7 @@ func classify(e *eval.Error) {
 	}
 }
 
-// ErrorIn is the error of an answer that says 200 and holds an error all the same.
+// ErrorIn returns the error in a reply with status 200.
 func ErrorIn(data []byte) *eval.Error {
 	e := &eval.Error{Kind: eval.KindStatus}
 	if body := parseErrorBody(data); body != nil {
@@ -277,5 +278,5 @@ func ErrorIn(data []byte) *eval.Error {
 	return e
 }
 
-// HasError reports whether a member `error` holds an error.
+// HasError reports whether a member `error` contains an error.
 func HasError(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// onlyEvents reports what is wrong with text that should hold nothing but events without an error.
+// onlyEvents returns an error if text is anything but events without an error.
 func onlyEvents(text []byte) error {
 	e := newEventChunks(&bounded{}, bytes.NewReader(text))
 	for {
@@ -17,7 +17,7 @@ func onlyEvents(text []byte) error {
 		case errors.Is(err, io.EOF) && !e.done:
 			return nil
 		case errors.Is(err, io.EOF):
-			e.done = false // a second end mark ends nothing
+			e.done = false // ignore a second end mark
 		case err != nil:
 			return err
 		case parseErrorBody(data) != nil:
@@ -26,13 +26,13 @@ func onlyEvents(text []byte) error {
 	}
 }
 
-// isEvent reports whether a stream begins like server-sent events: with a field, or with a comment.
+// isEvent reports whether a stream begins like server-sent events.
 func isEvent(in *bufio.Reader) bool {
 	beginning, _ := in.Peek(len("retry:"))
 	return beginsEvent(beginning)
 }
 
-// beginsEvent reports whether a text begins with a field of a server-sent event.
+// beginsEvent reports whether a text begins with a field of an event, or with a comment.
 func beginsEvent(text []byte) bool {
 	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
 		if bytes.HasPrefix(text, []byte(field)) {
@@ -42,12 +42,12 @@ func beginsEvent(text []byte) bool {
 	return false
 }
 
-// eventChunks are the data of server-sent events (WHATWG HTML, section 9.2.6).
+// eventChunks reads the data of server-sent events (WHATWG HTML, section 9.2.6).
 type eventChunks struct {
 	limit *bounded
 	lines *bufio.Scanner
 	done  bool
-	// spaces says that events of nothing but spaces count: they may be a piece of a text.
+	// spaces makes events count that are only spaces, because they may be a piece of a text.
 	spaces bool
 }
 
@@ -58,10 +58,10 @@ func newEventChunks(limit *bounded, in io.Reader) *eventChunks {
 	return e
 }
 
-// lineEnds splits text at any of the three ends that lines of events may have.
+// lineEnds splits text at the three line endings that events may use.
 type lineEnds struct {
-	afterCR  bool // what follows may be the second half of a line's end
-	searched int  // how much of the line was searched for its end
+	afterCR  bool // a following LF belongs to the same line ending
+	searched int  // bytes of the line that were searched
 }
 
 func (l *lineEnds) split(data []byte, atEOF bool) (int, []byte, error) {
@@ -77,7 +77,7 @@ func (l *lineEnds) split(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexAny(rest[from:], "\r\n"); i >= 0 {
 		i += from
 		l.searched = 0
-		l.afterCR = rest[i] == '\r' // what follows it may be a while in coming
+		l.afterCR = rest[i] == '\r' // a LF may follow later
 		return skip + i + 1, rest[:i:i], nil
 	}
 	if atEOF && len(rest) > 0 {
@@ -87,7 +87,7 @@ func (l *lineEnds) split(data []byte, atEOF bool) (int, []byte, error) {
 	return skip, nil, nil
 }
 
-// endMark is the event after which some servers say nothing more.
+// endMark is the last event of some servers.
 const endMark = "[DONE]"
 
 func (e *eventChunks) ended() bool { return e.done }
@@ -96,7 +96,7 @@ func (e *eventChunks) endless() bool { return true }
 
 func (e *eventChunks) framed() bool { return true }
 
-// rest is what follows the end mark, line by line.
+// rest returns what follows the end mark, line by line.
 func (e *eventChunks) rest() io.Reader {
 	e.limit.refill()
 	var b bytes.Buffer
@@ -107,8 +107,9 @@ func (e *eventChunks) rest() io.Reader {
 	return &b
 }
 
-// isField reports whether a line is one of server-sent events: a comment, one of the four fields, or another that clients
-// ignore. A line without a colon, or one whose name is no lower-case word, comes from something that failed in between.
+// isField reports whether a line belongs to server-sent events: a comment, one of the four fields, or
+// another field, which clients ignore. A line without a colon, or with a name that is not a lower-case
+// word, comes from a failure in between.
 func isField(line []byte) bool {
 	name, _, colon := bytes.Cut(line, []byte(":"))
 	switch string(name) {
@@ -120,7 +121,7 @@ func isField(line []byte) bool {
 	return colon && len(bytes.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-")) == 0
 }
 
-// stray reads on from a line that is no field: as far as it takes to tell what it is.
+// stray collects the lines after a line that is not a field, until they show what they are.
 func (e *eventChunks) stray(line []byte) error {
 	text := bytes.Clone(line)
 	for !json.Valid(text) && len(text) < maxTrailing && e.lines.Scan() {
@@ -155,7 +156,7 @@ func (e *eventChunks) next() ([]byte, error) {
 	return e.last(&f)
 }
 
-// last is the event whose lines the end of the stream was found in, or the error with which it ended.
+// last returns the event at the end of the stream, or the error that ended the stream.
 func (e *eventChunks) last(f *fields) ([]byte, error) {
 	err := e.lines.Err()
 	switch {
@@ -168,21 +169,21 @@ func (e *eventChunks) last(f *fields) ([]byte, error) {
 	case len(bytes.TrimSpace(f.data)) == 0:
 		return nil, io.EOF
 	case !json.Valid(f.data) && string(bytes.TrimSpace(f.data)) != endMark:
-		return nil, io.ErrUnexpectedEOF // it ended inside an event
+		return nil, io.ErrUnexpectedEOF // the stream ended inside an event
 	}
-	return e.event(f.name, f.data) // the empty line after the last event is missing, as it often is
+	return e.event(f.name, f.data) // servers often omit the empty line after the last event
 }
 
-// fields are those of an event, as far as its lines were read.
+// fields are the fields of an event so far.
 type fields struct {
 	name string
 	data []byte
-	seen bool // there was a line of data
+	seen bool // there was a data field
 
 	spaces bool // see eventChunks
 }
 
-// whole reports whether the event has something to say when it ends here.
+// whole reports whether the event has content if it ends here.
 func (f *fields) whole() bool {
 	return f.seen && (f.spaces || len(bytes.TrimSpace(f.data)) > 0) || f.name == "error"
 }

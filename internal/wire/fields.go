@@ -7,10 +7,10 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// Fields is a JSON object. Its known members are taken out one by one; what is left is kept as it came.
+// Fields is a JSON object. Readers take out the members that they know; the rest is kept.
 type Fields map[string]json.RawMessage
 
-// Take decodes a member into v and removes it; absent and null leave v alone.
+// Take decodes a member into v and removes it. Missing and null members leave v unchanged.
 func (f Fields) Take(name string, v any) error {
 	raw, ok := f[name]
 	delete(f, name)
@@ -23,8 +23,8 @@ func (f Fields) Take(name string, v any) error {
 	return nil
 }
 
-// IsBareError reports whether the object is an error without the member `error` around it, as some servers send it.
-// Such an object has the words of an error, and no member of an answer.
+// IsBareError reports whether the object is an error without an `error` member around it, as some servers
+// send it. Such an object has members of an error, and none of answer.
 func (f Fields) IsBareError(answer ...string) bool {
 	for _, name := range answer {
 		if _, ok := f[name]; ok {
@@ -37,8 +37,8 @@ func (f Fields) IsBareError(answer ...string) bool {
 	return (coded || named) && Read(f["message"], &text) == nil && text != ""
 }
 
-// Read decodes a value that is valid JSON, or nothing, as json.Unmarshal does. It takes a fraction of its time for
-// what answers are made of; objects and lists share the memory of raw.
+// Read is json.Unmarshal for valid or empty JSON. It is several times faster for the types in answers.
+// Objects and lists share the memory of raw.
 func Read(raw []byte, v any) error {
 	if read(bytes.TrimSpace(raw), v) {
 		return nil
@@ -46,7 +46,7 @@ func Read(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// read decodes what it knows; false leaves the rest, and errors, to encoding/json.
+// read decodes the common types. It returns false to leave others, and errors, to encoding/json.
 func read(raw []byte, v any) (ok bool) {
 	if len(raw) == 0 {
 		return false
@@ -81,7 +81,7 @@ func read(raw []byte, v any) (ok bool) {
 	return ok
 }
 
-// assign sets a text that raw is a JSON string of.
+// assign decodes a JSON string.
 func assign(to *string, raw []byte) bool {
 	text, ok := wirejson.Text(raw)
 	if ok {

@@ -9,15 +9,15 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// MergedValue is a JSON value whose pieces come one after the other: lists grow, objects are merged, and of anything else
-// the last counts.
+// MergedValue is a JSON value that arrives in pieces: lists grow, objects are merged, and other values replace
+// earlier ones.
 type MergedValue struct {
 	last    json.RawMessage
 	list    []json.RawMessage
 	members map[string]*MergedValue
 }
 
-// Add adds a piece. Null changes nothing.
+// Add adds a piece. null changes nothing.
 func (m *MergedValue) Add(raw json.RawMessage) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -37,14 +37,14 @@ func (m *MergedValue) Add(raw json.RawMessage) {
 	}
 }
 
-// Set makes a piece the value, whatever came before. Null changes nothing.
+// Set replaces the value. null changes nothing.
 func (m *MergedValue) Set(raw json.RawMessage) {
 	if string(raw) != "null" {
 		m.last = raw
 	}
 }
 
-// Member is the value of a member, which is empty when it is new.
+// Member returns the value of a member; a new one is empty.
 func (m *MergedValue) Member(name string) *MergedValue {
 	if m.members == nil {
 		m.members = map[string]*MergedValue{}
@@ -66,7 +66,7 @@ func arrayOf(items []json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// JSON is the value, nil where nothing came but null, empty lists and empty objects.
+// JSON returns the value, nil if all pieces were null or empty.
 func (m *MergedValue) JSON() json.RawMessage {
 	switch {
 	case m.last != nil:
@@ -86,7 +86,7 @@ func (m *MergedValue) JSON() json.RawMessage {
 	return json.RawMessage(append(out, '}'))
 }
 
-// Members are the members of an object that say something.
+// Members returns the members of an object that are not empty.
 func (m *MergedValue) Members() map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(m.members))
 	for name, member := range m.members {
@@ -97,7 +97,7 @@ func (m *MergedValue) Members() map[string]json.RawMessage {
 	return out
 }
 
-// IsEmpty reports whether a member of an answer says nothing: null, or an empty text, list or object.
+// IsEmpty reports whether a value is null, or an empty text, list or object.
 func IsEmpty(raw json.RawMessage) bool {
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", `""`, "[]", "{}":
@@ -106,10 +106,10 @@ func IsEmpty(raw json.RawMessage) bool {
 	return false
 }
 
-// Quoted is a text as a JSON string.
+// Quoted returns a text as a JSON string.
 func Quoted(text string) json.RawMessage { return wirejson.AppendString(nil, text) }
 
-// Encode is for values that always encode.
+// Encode panics on an error: its values always encode.
 func Encode(v any) json.RawMessage {
 	data, err := wirejson.Marshal(v)
 	if err != nil {
@@ -118,7 +118,7 @@ func Encode(v any) json.RawMessage {
 	return data
 }
 
-// Object is an object of names and values that follow each other.
+// Object returns an object. more continues with pairs of names and values.
 func Object(name string, value json.RawMessage, more ...any) json.RawMessage {
 	out := append(wirejson.OpenObject("{").Member(name), value...)
 	for i := 0; i+1 < len(more); i += 2 {
@@ -127,7 +127,7 @@ func Object(name string, value json.RawMessage, more ...any) json.RawMessage {
 	return json.RawMessage(append(out, '}'))
 }
 
-// AppendMembers writes members in the order of their names.
+// AppendMembers appends members, sorted by name.
 func AppendMembers(out wirejson.OpenObject, members map[string]json.RawMessage) wirejson.OpenObject {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		out = append(out.Member(name), members[name]...)

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Model requests one model's metadata. An unknown model is an error of status 404.
+// Model returns the metadata of one model. An unknown model is an error with status 404.
 func (c *Caller) Model(ctx context.Context, path, id string) (*eval.Model, error) {
 	var raw json.RawMessage
 	if err := c.Ask(ctx, c.URL(path, "")+"/"+url.PathEscape(id), nil, &raw); err != nil {
@@ -22,10 +22,10 @@ func (c *Caller) Model(ctx context.Context, path, id string) (*eval.Model, error
 	return &m, nil
 }
 
-// maxPages bounds a list of models.
+// maxPages bounds the pages of a list of models.
 const maxPages = 100
 
-// Models lists all models, page by page where the list has pages. A list of more than maxPages is an error.
+// Models lists all models, page by page. More than maxPages pages are an error.
 func (c *Caller) Models(ctx context.Context, path string) ([]eval.Model, error) {
 	var out []eval.Model
 	at := c.URL(path, "")
@@ -47,14 +47,14 @@ func (c *Caller) Models(ctx context.Context, path string) ([]eval.Model, error) 
 	return nil, eval.Errorf(eval.KindTooLarge, "the list of models has more than %d pages", maxPages)
 }
 
-// modelList is a list of models, or a page of one.
+// modelList is a list of models, or a page of it.
 type modelList struct {
 	Data    []json.RawMessage `json:"data"`
 	HasMore bool              `json:"has_more"`
 	LastID  string            `json:"last_id"`
 }
 
-// UnmarshalJSON reads the object in which most servers send a list, and the bare list of some.
+// UnmarshalJSON also accepts the plain array of some servers.
 func (l *modelList) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		return json.Unmarshal(data, &l.Data)
@@ -75,7 +75,7 @@ func (l *modelList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// readModel reads a model. Servers call its limits by many names.
+// readModel reads a model, whose limits have many names among servers.
 func readModel(raw json.RawMessage) (m eval.Model, ok bool) {
 	f := Fields{}
 	if json.Unmarshal(raw, &f) != nil || f.Take("id", &m.Name) != nil || m.Name == "" {

@@ -11,14 +11,13 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Pieces are the parts of an answer in the order in which they come. Texts that follow each other are joined, and so
-// are thoughts.
+// Pieces collects the parts of an answer in order. It joins adjacent texts, and adjacent thoughts.
 type Pieces struct {
 	done  []eval.Piece
-	run   strings.Builder // the text, or the thought, that may continue
-	think bool            // it is a thought
+	run   strings.Builder // a text or thought that may continue
+	think bool            // run is a thought
 	text  strings.Builder
-	size  int // bytes, about
+	size  int // approximate bytes
 }
 
 // AddText adds to the text of the answer.
@@ -27,7 +26,7 @@ func (p *Pieces) AddText(text string) {
 	p.text.WriteString(text)
 }
 
-// AddThought adds to what the model thought.
+// AddThought adds to the thoughts.
 func (p *Pieces) AddThought(text string) { p.add(text, true) }
 
 func (p *Pieces) add(text string, think bool) {
@@ -42,24 +41,24 @@ func (p *Pieces) add(text string, think bool) {
 	p.size += len(text)
 }
 
-// AddCall adds a call. Its arguments may still grow, which Grow counts.
+// AddCall adds a call. Its arguments may still grow; then the caller calls Grow.
 func (p *Pieces) AddCall(c *tool.Call) {
 	p.end()
 	p.done = append(p.done, eval.Piece{Call: c})
 	p.size += 200 + len(c.Args)
 }
 
-// AddOther adds a part of another kind, as it came.
+// AddOther adds a part of another kind, unchanged.
 func (p *Pieces) AddOther(raw json.RawMessage) {
 	p.end()
 	p.done = append(p.done, eval.Piece{Other: Compact(raw)})
 	p.size += 100 + len(raw)
 }
 
-// Grow counts bytes that are kept elsewhere.
+// Grow counts bytes that the caller keeps elsewhere.
 func (p *Pieces) Grow(n int) { p.size += n }
 
-// end puts the text or the thought before another part.
+// end emits the pending text or thought before another part.
 func (p *Pieces) end() {
 	if p.run.Len() == 0 {
 		return
@@ -72,7 +71,7 @@ func (p *Pieces) end() {
 	p.run.Reset()
 }
 
-// Fill puts the parts into a candidate: its text, and the list where there is more than text.
+// Fill sets the text of a candidate, and its parts if there is more than text.
 func (p *Pieces) Fill(c *eval.Candidate) {
 	p.end()
 	c.Text = p.text.String()
@@ -81,10 +80,10 @@ func (p *Pieces) Fill(c *eval.Candidate) {
 	}
 }
 
-// Text is the text so far.
+// Text returns the text so far.
 func (p *Pieces) Text() string { return p.text.String() }
 
-// Thoughts is all that the model thought.
+// Thoughts returns all thoughts so far.
 func (p *Pieces) Thoughts() string {
 	var out strings.Builder
 	for _, one := range p.done {
@@ -96,7 +95,7 @@ func (p *Pieces) Thoughts() string {
 	return out.String()
 }
 
-// Size is about how many bytes the parts take. The error is that of an answer larger than MaxResponseBytes.
+// Size returns an error when the parts exceed MaxResponseBytes.
 func (p *Pieces) Size() error {
 	if p.size > MaxResponseBytes {
 		return eval.Errorf(eval.KindTooLarge, "%s", ErrTooLarge)
@@ -104,8 +103,8 @@ func (p *Pieces) Size() error {
 	return nil
 }
 
-// Arguments are the arguments of a call as the model wrote them. They are a JSON object, or nil where there are none.
-// Anything else, such as an object that was cut, becomes a JSON string.
+// Arguments returns the arguments of a call as a JSON object, or nil if there are none. Anything else that
+// the model wrote, such as an incomplete object, becomes a JSON string.
 func Arguments(written string) json.RawMessage {
 	raw := []byte(strings.TrimSpace(written))
 	if len(raw) == 0 || string(raw) == "null" {
@@ -117,8 +116,8 @@ func Arguments(written string) json.RawMessage {
 	return wirejson.AppendString(nil, written)
 }
 
-// ArgumentsIn are the arguments in a member of an answer, written as a text or as an object. An empty text and an
-// object without members are the same: some vendors send either.
+// ArgumentsIn returns arguments that a member has as a text or as an object. It treats an empty text and an
+// empty object alike, because vendors send either.
 func ArgumentsIn(raw json.RawMessage) string {
 	var text string
 	if Read(raw, &text) == nil {
@@ -127,7 +126,7 @@ func ArgumentsIn(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// Compact is a JSON text without white space between its tokens. It was decoded before.
+// Compact removes white space between the tokens of valid JSON.
 func Compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// IsEvents reports whether a kept reply is a stream of server-sent events.
+// IsEvents reports whether a recorded reply is a stream of server-sent events.
 func IsEvents(data []byte) bool {
 	return beginsEvent(bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")), " \t\r\n"))
 }
 
-// Whole is how a client reads an answer that is one object.
+// Whole says how a client reads an answer that is one object.
 type Whole struct {
-	Noun  string   // what the answer is, such as "a message"
-	Field string   // what every answer has
-	Other []string // further fields that an answer may have and a bare error has not
+	Noun  string   // for messages, such as "a message"
+	Field string   // a member that every answer has
+	Other []string // further members of answers that a bare error lacks
 	Read  func(Fields) (*eval.Response, error)
 }
 
-// ParseKept decodes an answer that was kept in a file: a whole one, or a stream of server-sent events, which stream
-// puts together. The error is an *eval.Error.
+// ParseKept decodes a recorded answer: a complete one, or a stream of server-sent events, which stream
+// joins. The error is an *eval.Error.
 func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, error) {
 	if IsEvents(data) {
 		if err := ReadEvents(data, stream); err != nil {
@@ -45,7 +45,7 @@ func ParseKept(data []byte, stream Assembly, whole *Whole) (*eval.Response, erro
 	return out, nil
 }
 
-// ReadEvents puts an answer together from a kept stream. The error is an *eval.Error, as that of a stream that comes.
+// ReadEvents reads a recorded stream. It returns the same *eval.Error as a live stream.
 func ReadEvents(data []byte, out Assembler) error {
 	in := newEventChunks(&bounded{all: len(data)}, bytes.NewReader(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))))
 	for n := 0; ; n++ {

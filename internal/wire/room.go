@@ -5,17 +5,17 @@ import (
 	"io"
 )
 
-// Answers may be large, and reading and decoding one takes several times its bytes. So only a few large ones are in
-// work at once; small ones, which nearly all are, need no room.
+// Reading and decoding a large answer takes several times its size in memory. So only largeAtOnce of them
+// are read at once. Small answers, which are the rule, need no room.
 const (
 	smallAnswer = 512 << 10 // bytes up to which an answer needs no room
 	largeAtOnce = 2
 )
 
-// room is what large answers wait for.
+// room is the semaphore for large answers.
 type room chan struct{}
 
-// lease is the room that one call has taken, if any.
+// lease is the room of one call, which may have taken none.
 type lease struct {
 	room room
 	held bool
@@ -23,7 +23,7 @@ type lease struct {
 
 type leaseKey struct{}
 
-// leased gives a call the right to room; release gives back what it took.
+// leased lets a call take room; release returns what it took.
 func (r room) leased(ctx context.Context) (leasing context.Context, release func()) {
 	l := &lease{room: r}
 	return context.WithValue(ctx, leaseKey{}, l), func() {
@@ -34,7 +34,7 @@ func (r room) leased(ctx context.Context) (leasing context.Context, release func
 	}
 }
 
-// take waits for room, once in a call.
+// take waits for room, once per call.
 func (l *lease) take(ctx context.Context) error {
 	if l == nil || l.held {
 		return nil
@@ -48,10 +48,10 @@ func (l *lease) take(ctx context.Context) error {
 	}
 }
 
-// roomy is a body that takes room before it gives more than a small answer.
+// roomy is a body that takes room before it returns more than a small answer.
 type roomy struct {
 	io.Reader
-	ctx  context.Context //nolint:containedctx // a reader has no other way to hear of the end of a call
+	ctx  context.Context //nolint:containedctx // io.Reader has no parameter for it
 	read int
 }
 
@@ -69,7 +69,7 @@ func (r *roomy) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Lease gives a call the right to room for a large answer; release gives back what it took.
+// Lease lets a call take room for a large answer; release returns it.
 func (c *Conn) Lease(ctx context.Context) (leasing context.Context, release func()) {
 	return c.room.leased(ctx)
 }

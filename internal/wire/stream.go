@@ -17,23 +17,22 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// maxStreamBytes is how much of a stream is read in all. What is kept of it, and each of its
-// chunks, is bounded by MaxResponseBytes.
+// maxStreamBytes bounds a whole stream. MaxResponseBytes bounds what is kept of it, and each chunk.
 const maxStreamBytes = 256 << 20
 
-// lingering is how long a stream that has said its last word may take to end, so that its
-// connection can be used again.
+// lingering is how long to wait for the end of a stream after its last event, so that the connection can be
+// reused.
 const lingering = 100 * time.Millisecond
 
-// Assembler puts an answer together from the pieces of a stream.
+// Assembler joins the pieces of a streamed answer.
 type Assembler interface {
-	// Add takes in a piece and reports whether there was text in it.
+	// Add adds a piece and reports whether it had text.
 	Add(data []byte) (text bool, err error)
-	// Finished reports whether nothing is missing.
+	// Finished reports whether the answer is complete.
 	Finished() bool
 }
 
-// Stream sends a request, which request makes for the context it is given, and reads the answer as it comes. It fills in
+// Stream sends the request that request makes, and passes the pieces of the reply to out. It fills in
 // timing.
 func (c *Conn) Stream(
 	given context.Context, request func(context.Context) (*http.Request, error), timing *eval.Timing, out Assembler,
@@ -51,12 +50,12 @@ func (c *Conn) Stream(
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it was only read
+	defer resp.Body.Close() //nolint:errcheck // only read
 	in, err := c.chunksOf(ctx, resp)
 	if err != nil {
 		return c.streamError(req, err, 0)
 	}
-	patience := time.AfterFunc(time.Hour, cancel) // nothing waits so long; it is set once all is there
+	patience := time.AfterFunc(time.Hour, cancel) // an hour means never; it is reset once the answer is complete
 	defer patience.Stop()
 	s := reading{c, in, out, &clock, patience}
 	for err == nil {
@@ -74,7 +73,7 @@ func (c *Conn) Stream(
 	return c.streamError(req, err, timing.Chunks)
 }
 
-// reading is a stream that is being read.
+// reading is the state of Stream.
 type reading struct {
 	conn     *Conn
 	in       chunks
@@ -83,7 +82,6 @@ type reading struct {
 	patience *time.Timer // ends a stream that does not end itself
 }
 
-// piece reads the next piece into the answer.
 func (s *reading) piece(ctx context.Context) error {
 	data, err := s.in.next()
 	if err != nil {
@@ -92,7 +90,7 @@ func (s *reading) piece(ctx context.Context) error {
 	text, err := s.out.Add(s.conn.clean(data))
 	s.clock.chunk(text)
 	if err == nil {
-		err = ctx.Err() // what was read ahead does not outlive the deadline
+		err = ctx.Err() // data that was read ahead must not outlive the deadline
 	}
 	if s.in.endless() && s.out.Finished() {
 		s.patience.Reset(afterTheEnd)
@@ -100,26 +98,28 @@ func (s *reading) piece(ctx context.Context) error {
 	return err
 }
 
-// complete reports whether nothing of the answer is missing.
+// complete reports whether the answer is complete.
 func (s *reading) complete() bool { return s.in.ended() || s.out.Finished() }
 
-// delimited reports whether a response says itself where it ends, so that a connection that broke is not taken for its end.
+// delimited reports whether the end of a response is marked, so that a broken connection cannot look like
+// the end.
 func delimited(resp *http.Response) bool {
 	return resp.ProtoMajor > 1 || resp.ContentLength >= 0 || resp.Uncompressed || slices.Contains(resp.TransferEncoding, "chunked")
 }
 
-// afterTheEnd is how long events are waited for after all candidates are finished: usage may still come, and
-// some servers do not close the connection.
+// afterTheEnd is how long to wait for further events after all candidates have finished. Usage may still
+// come, and some servers do not close the connection.
 const afterTheEnd = time.Second
 
-// overdue reports whether the stream itself ended the waiting.
+// overdue reports whether the stream's own timer, and not the caller, ended the wait.
 func overdue(given, own context.Context) bool { return own.Err() != nil && given.Err() == nil }
 
-// trailing reads what follows the end of a stream, but does not wait for it: a server that failed late says so there.
+// trailing reads what follows the end of a stream, because a server that fails late reports the error
+// there. It does not wait.
 func (c *Conn) trailing(in chunks, cancel context.CancelFunc) error {
 	timer := time.AfterFunc(lingering, cancel)
 	defer timer.Stop()
-	rest, _ := io.ReadAll(io.LimitReader(in.rest(), maxTrailing)) // that the connection breaks now costs nothing
+	rest, _ := io.ReadAll(io.LimitReader(in.rest(), maxTrailing)) // a broken connection does no harm now
 	rest = bytes.TrimSpace(rest)
 	if len(rest) == 0 {
 		return nil
@@ -127,11 +127,11 @@ func (c *Conn) trailing(in chunks, cancel context.CancelFunc) error {
 	return c.stray(rest, in.framed())
 }
 
-// maxTrailing is how much is read of what follows a stream or is between its events.
+// maxTrailing bounds what is read after a stream or between its events, in bytes.
 const maxTrailing = 64 << 10
 
-// stray is the error of text where none belongs: an error of the service if it is one. In a stream of events, comments and empty
-// events may follow the end.
+// stray returns the error for unexpected text, or the error of the service in it. After a stream of events,
+// comments and empty events are allowed.
 func (c *Conn) stray(text []byte, events bool) error {
 	text = c.clean(text)
 	if parseErrorBody(text) != nil {
@@ -146,7 +146,7 @@ func (c *Conn) stray(text []byte, events bool) error {
 	return eval.Errorf(eval.KindMalformed, "the stream has text outside of an answer: %s", Excerpt(text))
 }
 
-// streamError explains why a stream gave no answer; n chunks of it had come.
+// streamError explains why a stream had no complete answer. n is the number of its chunks.
 func (c *Conn) streamError(req *http.Request, err error, n int) error {
 	var syntax *json.SyntaxError
 	var stray *strayError
@@ -175,7 +175,6 @@ func (c *Conn) streamError(req *http.Request, err error, n int) error {
 	return e
 }
 
-// stopwatch times a stream.
 type stopwatch struct {
 	started, last time.Time
 	gaps          time.Duration
@@ -183,12 +182,12 @@ type stopwatch struct {
 	stopped       bool
 }
 
-// chunk notes the arrival of a chunk, and whether there was text in it.
+// chunk records the arrival of a chunk, and whether it had text.
 func (s *stopwatch) chunk(text bool) {
 	now := time.Now()
 	t := &s.timing.StreamTiming
 	if text && t.FirstTokenMs == 0 {
-		t.FirstTokenMs = max(eval.Milliseconds(now.Sub(s.started)), 0.001) // 0 would mean that none came
+		t.FirstTokenMs = max(eval.Milliseconds(now.Sub(s.started)), 0.001) // 0 would mean that there was no text
 	}
 	if t.Chunks++; t.Chunks > 1 {
 		gap := now.Sub(s.last)
@@ -206,22 +205,22 @@ func (s *stopwatch) stop() {
 	}
 }
 
-// chunks are the pieces of a streamed answer, each a JSON object.
+// chunks yields the pieces of a streamed answer, each a JSON object.
 type chunks interface {
-	// next reads a piece; io.EOF after the last one.
+	// next returns the next piece; io.EOF after the last one.
 	next() ([]byte, error)
-	// ended reports whether the stream said itself that it was complete.
+	// ended reports whether the stream marked its end.
 	ended() bool
-	// endless reports whether the form has no end of its own.
+	// endless reports whether streams of this form have no end mark.
 	endless() bool
 	// framed reports whether the pieces are server-sent events.
 	framed() bool
-	// rest is what follows the last piece.
+	// rest returns what follows the last piece.
 	rest() io.Reader
 }
 
-// chunksOf distinguishes the two forms of a stream: a JSON array, as the service documents it, and server-sent events.
-// The first byte counts, and the media type where that says nothing.
+// chunksOf distinguishes the two forms of streams by the first byte, or else by the media type. One is a
+// JSON array, as the service documents it; the other is server-sent events.
 func (c *Conn) chunksOf(ctx context.Context, resp *http.Response) (chunks, error) {
 	body, err := c.decoded(ctx, resp)
 	if err != nil {
@@ -243,17 +242,17 @@ func (c *Conn) chunksOf(ctx context.Context, resp *http.Response) (chunks, error
 		events.spaces = c.cfg.Verbatim
 		return events, nil
 	}
-	beginning, _ := in.Peek(8 * maxExcerpt) // as much as there is; more than is shown, so that no key is cut
+	beginning, _ := in.Peek(8 * maxExcerpt) // what has arrived; longer than an excerpt, so that no key is cut
 	return nil, eval.Errorf(eval.KindMalformed, "the answer is neither JSON nor a stream of events: %s", Excerpt(c.clean(beginning)))
 }
 
-// firstByte skips a byte order mark and white space and looks at what follows.
+// firstByte skips a byte order mark and white space, and peeks at the next byte.
 func firstByte(in *bufio.Reader) (byte, error) {
 	for {
 		b, err := in.ReadByte()
 		switch {
 		case errors.Is(err, io.EOF):
-			return 0, io.ErrUnexpectedEOF // an empty answer is a stream cut before its first chunk
+			return 0, io.ErrUnexpectedEOF // an empty reply is a stream cut before its first chunk
 		case err != nil:
 			return 0, err
 		case strings.IndexByte("\xEF\xBB\xBF \t\r\n", b) < 0:
@@ -262,14 +261,13 @@ func firstByte(in *bufio.Reader) (byte, error) {
 	}
 }
 
-// bounded ends a stream that is too long in one chunk or in all.
+// bounded ends a stream that is too long in one chunk or in total.
 type bounded struct {
 	in   io.Reader
-	left int // of the chunk
+	left int // bytes left for the chunk
 	all  int
 }
 
-// refill allows for one more chunk.
 func (b *bounded) refill() { b.left = MaxResponseBytes }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -282,10 +280,10 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// jsonChunks are the elements of a JSON array, or objects one after the other.
+// jsonChunks yields the elements of a JSON array, or consecutive objects.
 type jsonChunks struct {
 	limit  *bounded
-	in     io.Reader // that dec reads from
+	in     io.Reader // the input of dec
 	dec    *json.Decoder
 	array  bool
 	begun  bool
@@ -316,7 +314,8 @@ func (j *jsonChunks) next() ([]byte, error) {
 	return data, err
 }
 
-// brackets reads the opening or the closing bracket of the array if it is next. The error is io.EOF after the closing one.
+// brackets reads the opening or the closing bracket of the array if it is next. It returns io.EOF after the
+// closing one.
 func (j *jsonChunks) brackets() error {
 	if !j.begun {
 		if _, err := j.dec.Token(); err != nil {
@@ -327,7 +326,7 @@ func (j *jsonChunks) brackets() error {
 	if j.dec.More() {
 		return nil
 	}
-	_, err := j.dec.Token() // the closing bracket, or what is there instead
+	_, err := j.dec.Token() // the closing bracket, or an invalid token
 	switch {
 	case errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF

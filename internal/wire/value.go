@@ -7,8 +7,8 @@ import (
 	"github.com/evalrun/evalrun/internal/wirejson"
 )
 
-// DecodeAny reads one JSON value of any shape, with numbers as they are written, and says in an *eval.Error why it is
-// none. Every answer of an application goes through it, for which encoding/json takes several times as long.
+// DecodeAny decodes any JSON value, and keeps the spelling of numbers. The error is an *eval.Error. Every
+// answer of an application passes through it, and encoding/json would take several times as long.
 func DecodeAny(data []byte) (any, error) {
 	if err := decodable(data); err != nil {
 		return nil, err
@@ -21,13 +21,13 @@ func DecodeAny(data []byte) (any, error) {
 	return p.value(), nil
 }
 
-// valueParser goes through text that is valid JSON.
+// valueParser parses text that is valid JSON.
 type valueParser struct {
 	text string
 	at   int
 }
 
-// next skips white space and gives the byte behind it.
+// next skips white space and returns the next byte.
 func (p *valueParser) next() byte {
 	for {
 		switch c := p.text[p.at]; c {
@@ -64,7 +64,7 @@ func (p *valueParser) value() any {
 	return json.Number(p.text[begin:p.at])
 }
 
-// object reads a mapping, of whose equal keys the last counts.
+// object parses an object. Of equal keys, the last one counts.
 func (p *valueParser) object() map[string]any {
 	out := map[string]any{}
 	for p.at++; p.next() != '}'; p.comma() {
@@ -86,7 +86,7 @@ func (p *valueParser) list() []any {
 	return out
 }
 
-// comma skips the comma behind an item, if there is one.
+// comma skips the comma after an item, if there is one.
 func (p *valueParser) comma() {
 	if p.next() == ',' {
 		p.at++

@@ -6,8 +6,8 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// Vectors are the vectors in an answer, in which a null differs from a zero; all must have as many values. data is the
-// answer.
+// Vectors returns the vectors of an answer, which must have equal lengths. Pointers distinguish null from
+// zero. data is the answer, for messages.
 func Vectors(lists [][]*float64, data []byte) ([][]float64, error) {
 	out := make([][]float64, len(lists))
 	for i, list := range lists {
@@ -25,7 +25,7 @@ func Vectors(lists [][]*float64, data []byte) ([][]float64, error) {
 	return out, nil
 }
 
-// MaxDimensions bounds a vector; those of known models have a few thousand values.
+// MaxDimensions bounds a vector. Known models have a few thousand dimensions.
 const MaxDimensions = 1 << 16
 
 func vector(list []*float64) ([]float64, bool) {

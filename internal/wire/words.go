@@ -11,7 +11,8 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// statusOf is the HTTP status that vendors send with their words for errors. Inside of a stream the word comes alone.
+// statusOf has the HTTP status that vendors send with their words for errors. In a stream, the word comes
+// without a status.
 var statusOf = map[string]int{
 	"invalid_request_error": 400, "authentication_error": 401, "invalid_api_key": 401, "billing_error": 402,
 	"permission_error": 403, "not_found_error": 404, "model_not_found": 404, "request_too_large": 413,
@@ -28,9 +29,9 @@ const (
 		`(prompt|input|request) (is )?too (long|large)|too many (input |prompt )?tokens|reduce the length of`
 )
 
-// classify gives the error of a vendor the kind that its words mean.
+// classify derives the kind of an error from the vendor's words.
 func (b *errorBody) classify(e *eval.Error) {
-	// Words and phrases of vendors for two errors that waiting does not cure.
+	// The words and phrases below are for errors that waiting does not resolve.
 	tooLongWords := []string{"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 
 	spentWords := []string{
@@ -52,7 +53,7 @@ func (b *errorBody) classify(e *eval.Error) {
 	}
 }
 
-// reasons are vendors' words for why an answer ended, in lower case, each with evalrun's.
+// reasons maps vendors' words for why an answer ended, in lower case, to evalrun's.
 var reasons = map[string]string{
 	"stop": "STOP", "eos": "STOP", "end_turn": "STOP", "stop_sequence": "STOP", "completed": "STOP", "complete": "STOP",
 	"length": eval.CutReason, "max_tokens": eval.CutReason, "model_length": eval.CutReason,
@@ -62,24 +63,24 @@ var reasons = map[string]string{
 	"tool_use": CallsReason, "content_filter": Blocked, "refusal": Blocked, "sensitive": Blocked,
 }
 
-// What an answer ends with in evalrun's words.
+// Evalrun's own finish reasons.
 const (
 	// CallsReason is the finish reason of an answer that ends in calls of functions.
 	CallsReason = "TOOL_CALLS"
-	// Blocked is the finish reason of an answer that the vendor, or the model, withholds.
+	// Blocked is the finish reason of an answer that the vendor or the model withholds.
 	Blocked = "SAFETY"
-	// other is that of an answer that ends in a way that has no name.
+	// other is the finish reason for unknown words.
 	other = "OTHER"
 )
 
-// pausedReason is the word for a turn that the vendor paused, and that a further request would continue. Anthropic
-// pauses long turns of tools that run on its side.
+// pausedReason means that the vendor paused a turn, which another request would continue. Anthropic pauses
+// long turns of tools that run on its side.
 const pausedReason = "pause_turn"
 
-// End says by which reason a candidate ended, in the vendor's word, its parts being known. The error is that of an
-// answer that is not whole.
+// End sets the finish reason of a candidate from the vendor's word, once its parts are known. It returns an
+// error for an incomplete answer.
 func End(c *eval.Candidate, word string) error {
-	// brokenReasons are words for an answer that the vendor did not bring to its end.
+	// brokenReasons are words for an answer that the vendor did not finish.
 	brokenReasons := []string{"error", "abort", "aborted", "cancelled", "network_error", "insufficient_system_resource"}
 
 	lower := strings.ToLower(word)
@@ -88,7 +89,7 @@ func End(c *eval.Candidate, word string) error {
 	}
 	if lower == pausedReason {
 		return &eval.Error{
-			Kind: eval.KindTruncated, Permanent: true, // the same turn would take as long, and cost as much, again
+			Kind: eval.KindTruncated, Permanent: true, // the same turn would take as long again, and cost as much
 			Message: fmt.Sprintf("the answer is not complete: the service paused the turn (%q), and evalrun does not continue it", word),
 		}
 	}
@@ -111,15 +112,15 @@ func End(c *eval.Candidate, word string) error {
 	return nil
 }
 
-// Refuse says that the model, or the vendor, declined to answer, which its finish reason may not say.
+// Refuse marks an answer as declined by the model or the vendor, which its finish reason may not show.
 func Refuse(c *eval.Candidate) {
 	if c.Block() == "" {
 		c.FinishReason = Blocked
 	}
 }
 
-// BlockedPrompt is the answer of a service that refuses a prompt for what is in it, which it says by an error; nil for
-// any other error.
+// BlockedPrompt returns the answer for a prompt that the service blocked with an error; nil for any other
+// error.
 func BlockedPrompt(e *eval.Error) *eval.Response {
 	if e.Code != "content_filter" || e.Status != 0 && e.Status != http.StatusBadRequest {
 		return nil
@@ -129,7 +130,7 @@ func BlockedPrompt(e *eval.Error) *eval.Response {
 	}}
 }
 
-// endsInCall reports whether the last part but thoughts is a call.
+// endsInCall reports whether the last part, apart from thoughts, is a call.
 func endsInCall(parts []eval.Piece) bool {
 	for _, p := range slices.Backward(parts) {
 		if p.Reasoning == "" {

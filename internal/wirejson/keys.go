@@ -30,16 +30,15 @@ var snakeNames = map[string]string{
 	"cached_content_token_count": "cachedContentTokenCount", "tool_use_prompt_token_count": "toolUsePromptTokenCount",
 }
 
-// opaque are the members whose values belong to the user: arguments and results of functions, and schemas. The keys in them are
-// names that the user chose, and stay as they are.
+// opaque lists the members whose values belong to the user: arguments and results of functions, and
+// schemas. Their keys are the user's names, and are not rewritten.
 var opaque = map[string]bool{
 	"args": true, "response": true, "parameters": true, "parametersJsonSchema": true, "responseSchema": true, "responseJsonSchema": true,
 }
 
-// CamelKeys rewrites the known snake_case keys of a JSON text to camelCase, the
-// spelling that evalrun decodes. Strings that are no keys are left alone, and so are arguments and results
-// of functions and schemas, whose keys are the user's. A text that is not JSON comes back in one piece or another,
-// for the decoder to refuse. Without such keys the result is data itself.
+// CamelKeys rewrites the known snake_case keys of a JSON text to camelCase, the spelling that evalrun
+// decodes. It changes no other strings, and nothing inside the members of opaque. A text that is not JSON
+// may come back damaged, and the decoder refuses it. Without such keys the result is data itself.
 func CamelKeys(data []byte) []byte {
 	var out []byte
 	copied, skip := 0, 0
@@ -114,8 +113,8 @@ func endOfString(data []byte, i int) int {
 	}
 }
 
-// endOfValue finds the end of the object or list that begins behind the colon at or after i. A scalar holds no keys:
-// its end is i.
+// endOfValue finds the end of the object or list that begins after the colon at or after i. A scalar has no
+// keys, so its end is i.
 func endOfValue(data []byte, i int) int {
 	i += len(data[i:]) - len(bytes.TrimLeft(data[i:], ": \t\r\n"))
 	for depth := 0; i < len(data); i++ {

@@ -15,7 +15,7 @@ func Members(object []byte) iter.Seq2[string, json.RawMessage] {
 		for object[i] != '}' {
 			end := valueEnd(object, i)
 			name := unquoted(object[i:end])
-			i = skipSpace(object, skipSpace(object, end)+1) // behind the colon
+			i = skipSpace(object, skipSpace(object, end)+1) // after the colon
 			end = valueEnd(object, i)
 			if !yield(name, object[i:end:end]) {
 				return

@@ -82,7 +82,7 @@ func decode(data []byte, v any, flags fastjson.ParseFlags) error {
 // Valid is json.Valid in a tenth of the time. It takes a frame of the stack for each level of nesting: bound that before.
 func Valid(data []byte) bool { return fastjson.Valid(data) }
 
-// plainBytes is how many bytes a text begins with that JSON writes as they are.
+// plainBytes returns the length of the beginning of a text that JSON needs no escapes for.
 func plainBytes(s string) int {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -17,10 +17,10 @@ type Cutting struct {
 	Piece int    // smallest piece, in bytes, except the last one; starting a parser costs as much as a few items
 }
 
-// Parse is Parse for a file whose list under the key may be long. It cuts the list into pieces, which Node.Each parses
-// one after the other, so that the items are never in memory together. Where the file is not written so plainly that
-// its pieces mean the same on their own, nothing is cut. Problems inside a piece show only when it is read; see
-// Node.Broken.
+// Parse is like the function Parse, for a file with a long list under the key. It cuts the list into
+// pieces, which Node.Each parses one after the other, so that the items are never in memory together. It
+// cuts nothing if a piece on its own could mean something else. Problems inside a piece appear only when it
+// is read; see Node.Broken.
 func (of Cutting) Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	d := &doc{file: file, src: src, diags: diags}
 	src, ok := d.bounded()
@@ -35,7 +35,7 @@ func (of Cutting) Parse(file string, src []byte, diags *diag.List) (Node, bool) 
 	return d.parse(src)
 }
 
-// Each yields the items of a list, like Seq. Items of a list that was cut are parsed now, piece by piece.
+// Each yields the items of a list, like Seq. If the list was cut, Each parses the pieces as it goes.
 func (n Node) Each() iter.Seq[Node] {
 	if c := n.cut(); c != nil {
 		return c.each(n.d)
@@ -43,8 +43,8 @@ func (n Node) Each() iter.Seq[Node] {
 	return slices.Values(n.Seq())
 }
 
-// Broken reports whether a piece of the file could not be parsed on its own, so that Each left out items. Only parsing the
-// whole file shows why.
+// Broken reports whether a piece could not be parsed on its own, so that Each omitted items. Only parsing
+// the whole file shows the problem.
 func (n Node) Broken() bool { return n.IsCut() && n.d.cut.broken }
 
 // IsCut reports whether the value belongs to a file whose list was cut.
@@ -79,7 +79,7 @@ type piece struct {
 	items      int
 }
 
-// cut finds the pieces of the list under the key. It is nil when the file is to be parsed as a whole.
+// cut divides the list under the key into pieces. It returns nil if the file must be parsed as a whole.
 func (of Cutting) cut(src []byte) *cut {
 	if of.Key == "" || len(src) < of.From || !plainLines(src) {
 		return nil
@@ -98,7 +98,7 @@ func (of Cutting) cut(src []byte) *cut {
 	return nil
 }
 
-// plainLines reports whether lines end as this package counts them.
+// plainLines reports whether the file has only the line breaks that this package counts. YAML has more.
 func plainLines(src []byte) bool {
 	for _, other := range []string{"\u0085", "\u2028", "\u2029"} {
 		if bytes.Contains(src, []byte(other)) {
@@ -108,7 +108,7 @@ func plainLines(src []byte) bool {
 	return bytes.Count(src, []byte("\r")) == bytes.Count(src, []byte("\r\n"))
 }
 
-// cutter goes through a file line by line.
+// cutter reads a file line by line.
 type cutter struct {
 	cut
 	text []byte // the current line, with its line break
@@ -129,13 +129,13 @@ func (s *cutter) next() bool {
 
 // Roles of a line in a list.
 const (
-	inItem = iota // belongs to the item before it
+	inItem = iota // belongs to the previous item
 	newItem
-	behind  // is after the end of the list
-	strange // shows a form that is not cut
+	behind  // comes after the list
+	strange // has a form that is not cut
 )
 
-// items cuts the lines after the key into pieces. It reports false when they have another form than a plain list.
+// items divides the lines after the key into pieces. It returns false if they are not a plain list.
 func (s *cutter) items() bool {
 	s.first = -1
 	for s.next() {
@@ -165,7 +165,6 @@ func (s *cutter) close() {
 	}
 }
 
-// sort returns the role of the current line.
 func (s *cutter) sort() int {
 	rest := bytes.TrimLeft(s.text, " ")
 	indent := len(s.text) - len(rest)
@@ -186,7 +185,7 @@ func (s *cutter) sort() int {
 		return inItem
 	case indent == s.indent && dash:
 		return newItem
-	case indent == 0 && rest[0] != '-' && rest[0] != '.': // no end of a document either
+	case indent == 0 && rest[0] != '-' && rest[0] != '.': // but not the end of a document
 		return behind
 	}
 	return strange
@@ -211,7 +210,8 @@ func (d *doc) around(c *cut) (Node, bool) {
 	return Node{root.Content[0], d}, true
 }
 
-// isIn finds the placeholder of the list in the parsed file. It must be where the list was cut out, and nowhere else.
+// isIn finds the placeholder of the list in the parsed file. It must be where the list was cut out, and
+// nowhere else.
 func (c *cut) isIn(root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		return false
@@ -232,13 +232,14 @@ func (c *cut) isIn(root *yaml.Node) bool {
 	return c.list != nil
 }
 
-// begins reports whether a value is a list in block style that begins on a line, in the column of the list that was cut.
+// begins reports whether a value is a list in block style that begins on a line, in the column of the list
+// that was cut.
 func (c *cut) begins(list *yaml.Node, line int) bool {
 	inBlock := list.Kind == yaml.SequenceNode && list.Style == 0 && list.Anchor == ""
 	return inBlock && list.Line == line && list.Column == c.indent+1
 }
 
-// ahead returns how many pieces to parse in advance. More than the number of processors would not help.
+// ahead is the number of pieces to parse in advance. More than the number of processors would not help.
 const ahead = 2
 
 // each yields the items, and parses some pieces in advance.
@@ -279,7 +280,8 @@ func (c *cut) parsed() iter.Seq[[]*yaml.Node] {
 	}
 }
 
-// read parses a piece, and gives its nodes their lines in the file. It is nil when the piece cannot be parsed on its own.
+// read parses a piece and corrects the line numbers of its nodes. It returns nil if the piece cannot be
+// parsed on its own.
 func (c *cut) read(p piece) (items []*yaml.Node) {
 	root, err := decode(c.src[p.start:p.end])
 	if err != nil || root.Kind != yaml.DocumentNode || len(root.Content) == 0 {

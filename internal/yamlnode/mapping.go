@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// Entry is one key of a mapping with its value.
+// Entry is a key of a mapping with its value.
 type Entry struct {
 	Key   Node
 	Value Node
 }
 
-// Name is the key's text.
+// Name returns the text of the key.
 func (e Entry) Name() string { return e.Key.resolve().Value }
 
-// Map is a mapping with checked keys.
+// Map is a mapping whose keys were checked.
 type Map struct {
 	Node
 	entries []Entry
 	hints   []string // hints for unknown keys
 }
 
-// Misspells reports whether an unknown key of the mapping may have meant one of keys.
+// Misspells reports whether an unknown key of the mapping may be a misspelling of one of keys.
 func (m Map) Misspells(keys ...string) bool {
 	return slices.ContainsFunc(keys, func(key string) bool {
 		return slices.ContainsFunc(m.hints, func(hint string) bool {
@@ -31,15 +31,15 @@ func (m Map) Misspells(keys ...string) bool {
 	})
 }
 
-// ReportUnknown reports an unknown key.
+// ReportUnknown reports an unknown key, with a hint.
 func (m *Map) ReportUnknown(e Entry, known []string) {
 	hint := Hint(e.Name(), known)
 	m.hints = append(m.hints, hint)
 	e.Key.Errorf(hint, "unknown key `%s`", e.Name())
 }
 
-// Map checks that the value is a mapping with scalar keys, without duplicates and without keys other than known. If known
-// is empty, all keys are allowed.
+// Map checks that the value is a mapping with scalar keys, without duplicates and unknown keys. If known is
+// empty, all keys are allowed.
 func (n Node) Map(known ...string) Map {
 	m := Map{Node: n}
 	if n.IsZero() {
@@ -61,8 +61,7 @@ func (n Node) Map(known ...string) Map {
 	return m
 }
 
-// entries reads the pairs of a mapping, merge keys (`<<`) included: a key of
-// the mapping itself wins over a merged one.
+// entries includes merged mappings (`<<`). A key of the mapping itself replaces a merged one.
 func (n Node) entries() []Entry {
 	content := n.resolve().Content
 	own := make([]Entry, 0, len(content)/2)
@@ -89,7 +88,7 @@ func (n Node) entries() []Entry {
 	return append(own, inherited(merged, first)...)
 }
 
-// inherited returns the entries of merged mappings whose keys were not seen before.
+// inherited returns the entries of merged mappings whose keys are new.
 func inherited(merged []Node, first map[string]int) []Entry {
 	var out []Entry
 	for _, m := range merged {
@@ -107,13 +106,13 @@ func inherited(merged []Node, first map[string]int) []Entry {
 	return out
 }
 
-// Entries yields the entries in file order.
+// Entries yields the entries in the order of the file.
 func (m Map) Entries() iter.Seq[Entry] { return slices.Values(m.entries) }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (m Map) Len() int { return len(m.entries) }
 
-// Get returns the value of a key; the zero Node when the key is missing.
+// Get returns the value of a key; the zero Node if the key is missing.
 func (m Map) Get(key string) Node {
 	for _, e := range m.entries {
 		if e.Name() == key {
@@ -123,7 +122,7 @@ func (m Map) Get(key string) Node {
 	return Node{}
 }
 
-// Key returns the node of a key itself; the zero Node when it is missing.
+// Key returns the node of a key itself; the zero Node if it is missing.
 func (m Map) Key(key string) Node {
 	for _, e := range m.entries {
 		if e.Name() == key {
@@ -136,7 +135,7 @@ func (m Map) Key(key string) Node {
 // Has reports whether the mapping has a key.
 func (m Map) Has(key string) bool { return !m.Get(key).IsZero() }
 
-// Need is like Get, and reports a missing key unless a misspelled one was reported instead.
+// Need is Get for a required key. It reports a missing key, unless an unknown key may be its misspelling.
 func (m Map) Need(key string) Node {
 	v := m.Get(key)
 	if v.IsZero() && m.IsMapping() && !m.Misspells(key) {

@@ -13,12 +13,12 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// renderedTag marks a scalar that came out of a template. Such a scalar was a
-// string in the file, yet may stand where a number or a boolean is expected.
+// renderedTag marks a scalar that a template produced. It was a string in the file, but is allowed where a
+// number or a boolean is expected.
 const renderedTag = "!rendered"
 
-// Node is a value in a file. The zero Node is an absent value: its accessors
-// return zero values and report nothing.
+// Node is a value in a file. The zero Node is a missing value: its accessors return zero values and report
+// nothing.
 type Node struct {
 	y *yaml.Node
 	d *doc
@@ -27,7 +27,7 @@ type Node struct {
 // IsZero reports whether the value is absent.
 func (n Node) IsZero() bool { return n.y == nil }
 
-// Pos is the position of the value.
+// Pos returns the position of the value.
 func (n Node) Pos() diag.Pos {
 	if n.y == nil {
 		return diag.Pos{}
@@ -43,17 +43,17 @@ func (n Node) Errorf(hint, format string, args ...any) {
 	n.d.diags.Errorf(n.Pos(), hint, format, args...)
 }
 
-// ErrorfAt reports an error at a byte of the value's text.
+// ErrorfAt reports an error at an offset in the text, in bytes.
 func (n Node) ErrorfAt(offset int, hint, format string, args ...any) {
 	n.d.diags.Errorf(n.Offset(offset), hint, format, args...)
 }
 
-// Warnf reports an advice at the value.
+// Warnf reports a warning at the value.
 func (n Node) Warnf(hint, format string, args ...any) {
 	n.d.diags.Warnf(n.Pos(), hint, format, args...)
 }
 
-// WithDiags returns the same value reporting to another list.
+// WithDiags returns the same value, which then reports its problems to another list.
 func (n Node) WithDiags(diags *diag.List) Node {
 	if n.y == nil {
 		return n
@@ -63,7 +63,7 @@ func (n Node) WithDiags(diags *diag.List) Node {
 	return Node{n.y, &d}
 }
 
-// At returns the same value with all that is in it standing at a place of another file: it was a cell there.
+// At returns the same value with a position in another file. The value came from a cell at that position.
 func (n Node) At(pos diag.Pos) Node {
 	if n.y == nil {
 		return n
@@ -80,14 +80,13 @@ func (n Node) IsSequence() bool { return n.kind() == yaml.SequenceNode }
 // IsScalar reports whether the value is a text, a number, a boolean or null.
 func (n Node) IsScalar() bool { return n.kind() == yaml.ScalarNode }
 
-// IsNull reports whether the value is empty or null.
+// IsNull reports whether the value is null, which an empty value is too.
 func (n Node) IsNull() bool { return n.kind() == yaml.ScalarNode && n.resolve().Tag == "!!null" }
 
 // IsBool reports whether the value is true or false.
 func (n Node) IsBool() bool { return n.kind() == yaml.ScalarNode && n.resolve().Tag == "!!bool" }
 
-// IsNumber reports whether the value is a number, or a text out of a template that reads as a
-// whole one.
+// IsNumber reports whether the value is a number, or a whole number that a template produced.
 func (n Node) IsNumber() bool {
 	if n.kind() != yaml.ScalarNode {
 		return false
@@ -111,7 +110,7 @@ func (n Node) kind() yaml.Kind {
 	return n.resolve().Kind
 }
 
-// Describe names what the value is, for messages.
+// Describe names the type of the value, for messages.
 func (n Node) Describe() string {
 	switch {
 	case n.IsMapping():
@@ -134,8 +133,8 @@ func (n Node) Describe() string {
 	return strconv.Quote(v)
 }
 
-// InBraces reports whether the value is what YAML makes of an unquoted {{.x}}: a mapping with a mapping
-// for its key.
+// InBraces reports whether the value is what YAML makes of an unquoted {{.x}}: a mapping whose key is a
+// mapping.
 func (n Node) InBraces() bool {
 	if !n.IsMapping() {
 		return false
@@ -148,7 +147,7 @@ func (n Node) expected(what string) {
 	n.Errorf("", "expected %s, found %s", what, n.Describe())
 }
 
-// Str is a text as written in the file: `1.10` stays 1.10.
+// Str returns a scalar as it is written, so that 1.10 stays 1.10.
 func (n Node) Str() string {
 	if n.IsZero() {
 		return ""
@@ -164,7 +163,7 @@ func (n Node) Str() string {
 	return n.resolve().Value
 }
 
-// Written is a scalar as it is written, null included.
+// Written returns a scalar as it is written. Unlike Str, it accepts null.
 func (n Node) Written() string { return n.resolve().Value }
 
 // WordOf is Node.Word with constants of a type.
@@ -195,7 +194,7 @@ func (n Node) Word(known ...string) string {
 
 const decimal lazy.Pattern = `^[+-]?(0|[1-9][0-9]*)$`
 
-// Int is a whole number between lo and hi.
+// Int returns a whole number between lo and hi.
 func (n Node) Int(lo, hi int) int {
 	if n.IsZero() {
 		return 0
@@ -217,7 +216,7 @@ func (n Node) Int(lo, hi int) int {
 	return v
 }
 
-// Float is a number between lo and hi; NaN and infinities are refused.
+// Float returns a number between lo and hi. It refuses NaN and infinities.
 func (n Node) Float(lo, hi float64) float64 {
 	if n.IsZero() {
 		return 0
@@ -239,7 +238,7 @@ func (n Node) Float(lo, hi float64) float64 {
 	return v
 }
 
-// finite reads a number as JSON or YAML writes it.
+// finite reads a number in the syntax of JSON or YAML.
 func finite(text string) (v float64, ok bool) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -267,7 +266,7 @@ func (n Node) number() bool {
 	return n.IsNumber() || n.IsScalar() && n.resolve().Tag == renderedTag
 }
 
-// Bool is true or false.
+// Bool returns a boolean. It also reads one that a template produced.
 func (n Node) Bool() bool {
 	if n.IsZero() {
 		return false
@@ -285,7 +284,7 @@ func (n Node) Bool() bool {
 	return false
 }
 
-// Duration is a time such as 250ms, 2s or 1m30s, above zero.
+// Duration returns a time above zero, such as 250ms, 2s or 1m30s.
 func (n Node) Duration() time.Duration {
 	if n.IsZero() {
 		return 0
@@ -307,7 +306,7 @@ func (n Node) Duration() time.Duration {
 	return v
 }
 
-// Seq are the items of a list.
+// Seq returns the items of a list.
 func (n Node) Seq() []Node {
 	if n.IsZero() {
 		return nil
@@ -327,8 +326,8 @@ func (n Node) Seq() []Node {
 	return out
 }
 
-// Items are the items of a list, or the value itself when it is not a list: for keys
-// that take one or several.
+// Items returns the items of a list, or the value itself if it is not a list: for keys that take one or
+// several values.
 func (n Node) Items() []Node {
 	if n.IsZero() {
 		return nil
@@ -339,7 +338,7 @@ func (n Node) Items() []Node {
 	return []Node{n}
 }
 
-// Strings is Items, each a text.
+// Strings returns the Items as texts.
 func (n Node) Strings() []string {
 	var out []string
 	for _, item := range n.Items() {

@@ -16,7 +16,7 @@ type Packed struct {
 // tags lists the common tags of values, which are encoded as one byte.
 var tags = []string{"", "!!str", "!!int", "!!float", "!!bool", "!!null", "!!map", "!!seq", "!!merge", "!!timestamp"}
 
-// Pack packs the value. It reports false for anchors and aliases, which cannot be restored from values.
+// Pack packs the value. It returns false for anchors and aliases, which Packed cannot represent.
 func (n Node) Pack() (p Packed, ok bool) {
 	if n.IsZero() {
 		return p, false
@@ -67,7 +67,7 @@ func unpack(data string) (y *yaml.Node, rest string) {
 	return y, rest
 }
 
-// uvarint is binary.Uvarint for a string.
+// uvarint is binary.Uvarint for a string, without copying it.
 func uvarint(data string) (v int, rest string) {
 	for shift := 0; ; shift += 7 {
 		b := data[0]

@@ -1,13 +1,13 @@
-// Package yamlnode walks YAML strictly and with positions: suites and emulator scripts are read through it. A Node is a
-// view of a yaml.Node that knows its file. Every accessor says what it expects, reports what it finds instead, and
-// continues with a zero value, so that one pass finds every error.
+// Package yamlnode reads YAML strictly and with positions: suites, project files and emulator scripts. A
+// Node is a yaml.Node that knows its file. Each accessor says what it expects, reports what it finds
+// instead, and continues with a zero value, so that one pass finds all problems.
 //
-// It refuses what YAML allows and people do not mean: duplicate keys, custom tags, several documents in one file, octal
-// numbers by a leading zero. It also refuses what people do not write by hand: alias bombs, mappings of 200,000 keys,
-// nesting beyond 64.
+// The package refuses YAML that people do not mean: duplicate keys, custom tags, several documents in one
+// file, octal numbers with a leading zero. It also refuses hostile YAML: alias bombs, mappings with too
+// many keys, and deep nesting.
 //
-// The usual order: Parse, then Node.Map with the known keys, then Map.Get and
-// one of Str, Int, Float, Bool, Seq, Strings.
+// The usual order: Parse, then Node.Map with the known keys, then Map.Get and one of Str, Int, Float, Bool,
+// Seq, Strings.
 package yamlnode
 
 import (
@@ -27,26 +27,26 @@ import (
 	"github.com/evalrun/evalrun/internal/lazy"
 )
 
-// Bounds on a file, so that a hostile one ends in an error within a second.
+// Bounds that stop a hostile file within a second.
 const (
 	MaxFileBytes  = 16 << 20
 	MaxDepth      = 64
-	MaxAliasNodes = 100_000 // nodes reached through aliases, all expansions added up
-	MaxKeys       = 10_000  // keys of one mapping
-	MaxEntries    = 190_000 // lines and commas of a file: a bound on its values before they are built
+	MaxAliasNodes = 100_000 // nodes reached through aliases, over all expansions
+	MaxKeys       = 10_000  // in one mapping
+	MaxEntries    = 190_000 // lines and commas of a file, which bound its values before they are parsed
 )
 
 type doc struct {
 	file   string
 	src    []byte
-	starts []int // of the lines; made when first needed
+	starts []int // offsets of the lines; computed when first needed
 	diags  *diag.List
-	at     *diag.Pos // where all of it is, see Node.At; nil: where it was read
-	cut    *cut      // its long list; nil: all of it was parsed
+	at     *diag.Pos // position of everything in it, see Node.At; nil: positions are in the file
+	cut    *cut      // the list that was cut; nil: the file was parsed as a whole
 }
 
-// Parse reads one YAML document. Errors go to diags; the second result is false when the document cannot be walked at
-// all.
+// Parse parses one YAML document. It adds problems to diags, and returns false if there is no value to
+// read.
 func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	d := &doc{file: file, src: src, diags: diags}
 	if src, ok := d.bounded(); ok {
@@ -55,7 +55,7 @@ func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 	return Node{}, false
 }
 
-// bounded is the source as it is parsed, false when it is too long.
+// bounded returns the source to parse. It returns false, after reporting it, if the file is too large.
 func (d *doc) bounded() (src []byte, ok bool) {
 	top := diag.Pos{File: d.file}
 	if n := len(d.src); n > MaxFileBytes {
@@ -72,7 +72,6 @@ func (d *doc) bounded() (src []byte, ok bool) {
 	return withoutDirective(d.src), true
 }
 
-// parse parses all of a file.
 func (d *doc) parse(src []byte) (Node, bool) {
 	top := diag.Pos{File: d.file}
 	root, err := decode(src)
@@ -95,8 +94,8 @@ func (d *doc) parse(src []byte) (Node, bool) {
 	return Node{root.Content[0], d}, true
 }
 
-// withoutDirective blanks out a %YAML line, which yaml.v3 refuses from version 1.2 on; the lines keep
-// their numbers.
+// withoutDirective replaces a %YAML line by spaces, because yaml.v3 refuses versions from 1.2 on. Line
+// numbers stay the same.
 func withoutDirective(src []byte) []byte {
 	line, _, _ := bytes.Cut(bytes.TrimPrefix(src, []byte("\ufeff")), []byte("\n"))
 	if !bytes.HasPrefix(line, []byte("%YAML 1.")) {
@@ -108,8 +107,8 @@ func withoutDirective(src []byte) []byte {
 	return out
 }
 
-// decode parses the first document and makes sure that it is the only one.
-// yaml.v3 recovers its own panics into errors, but not all of them.
+// decode parses the first document and refuses a second one. yaml.v3 turns most of its panics into errors,
+// but not all.
 func decode(src []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -131,13 +130,12 @@ func decode(src []byte) (root *yaml.Node, err error) {
 	return root, nil
 }
 
-// checker walks the raw tree once, before anybody else does, for what yaml.v3
-// lets through when it decodes to nodes.
+// checker finds what yaml.v3 accepts when it decodes to nodes. It runs before any accessor.
 type checker struct {
 	*doc
 	aliased int
-	cut     bool // it is a piece of a file, and no alias may lead out of it
-	below   int  // the lines before it
+	cut     bool // it checks a piece of a file, in which aliases must not refer to other pieces
+	below   int  // lines before the piece
 }
 
 func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
@@ -192,7 +190,7 @@ const (
 	twoColons  lazy.Pattern = `:\s.*?(:)(?:\s|$)`
 )
 
-// syntaxError finds the line that yaml.v3 does not report, or reports wrongly.
+// syntaxError finds the position, because yaml.v3 reports the line wrongly or not at all.
 func (d *doc) syntaxError(src []byte, err error) {
 	message := strings.TrimSpace(yamlLine.Regexp().ReplaceAllString(err.Error(), ""))
 	line, text := faultyLine(src, err)
@@ -206,12 +204,13 @@ func (d *doc) syntaxError(src []byte, err error) {
 
 const quotedText lazy.Pattern = `"(?:\\.|[^"\\])*"|'[^']*'`
 
-// unquoted is a line with spaces for what is in quotes.
+// unquoted replaces quoted text by spaces of the same length.
 func unquoted(line string) string {
 	return quotedText.Regexp().ReplaceAllStringFunc(line, func(text string) string { return strings.Repeat(" ", len(text)) })
 }
 
-// faultyByte is where in a line the library found the error, -1 if that is not known, and what to do about it.
+// faultyByte returns the column of an error, -1 if unknown, and a hint. It depends on the messages of
+// yaml.v3.
 func faultyByte(message, text string) (at int, hint string) {
 	says := func(words string) bool { return strings.Contains(message, words) }
 	switch {
@@ -233,7 +232,7 @@ func faultyByte(message, text string) (at int, hint string) {
 	return -1, ""
 }
 
-// groupIn is where the first group of a pattern matches, -1 if it does not.
+// groupIn returns the offset of the first group of a pattern, -1 without a match.
 func groupIn(r *regexp.Regexp, text string) int {
 	if m := r.FindStringSubmatchIndex(text); m != nil {
 		return m[2]
@@ -241,7 +240,7 @@ func groupIn(r *regexp.Regexp, text string) int {
 	return -1
 }
 
-// aliasIn is where a text uses the anchor that a message says is unknown.
+// aliasIn returns the offset of an alias that the message says has no anchor.
 func aliasIn(message, text string) int {
 	if m := anchorName.Regexp().FindStringSubmatch(message); m != nil {
 		return strings.Index(text, "*"+m[1])
@@ -258,8 +257,8 @@ func firstBad(text string) int {
 	return 0
 }
 
-// lineReader hands out one line a Read, so that the number of lines handed out
-// bounds from above where the parser stumbled.
+// lineReader returns one line per Read. The lines that were read bound the position of the error from
+// above.
 type lineReader struct {
 	lines [][]byte
 	next  int
@@ -276,12 +275,12 @@ func (r *lineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// maxReparsed bounds the bytes parsed again to find a faulty line.
+// maxReparsed bounds the bytes that are parsed again to find a faulty line.
 const maxReparsed = 8 << 20
 
-// faultyLine returns the line of a syntax error, from 1, and its text. yaml.v3 may report the line where the enclosing
-// block began, or none. How much it had read by then bounds the line from above. Between the two, the faulty line is
-// the first one from which on every prefix of the file is faulty.
+// faultyLine returns the line of a syntax error, from 1, and its text. yaml.v3 reports the line at which
+// the enclosing block began, or none. The lines that it had read bound the error from above. Between the
+// two, the faulty line is the first one from which on every prefix of the file is faulty.
 func faultyLine(src []byte, err error) (int, string) {
 	reported := 1
 	if m := yamlLine.Regexp().FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
@@ -292,12 +291,12 @@ func faultyLine(src []byte, err error) (int, string) {
 		lines = lines[:n-1]
 	}
 	r := &lineReader{lines: bytes.SplitAfter(src, []byte("\n"))}
-	_ = yaml.NewDecoder(r).Decode(&yaml.Node{}) // fails as before; r.next is what we are after
+	_ = yaml.NewDecoder(r).Decode(&yaml.Node{}) // fails as before, but sets r.next
 	line := lastFaulty(src, lines, reported, min(max(r.next, reported, 1), len(lines)))
 	return line, string(bytes.TrimRight(lines[line-1], "\r\n"))
 }
 
-// lastFaulty goes back from a line until what is before it can be read, or to the line that the library reports.
+// lastFaulty goes back until the lines before it can be parsed, or to the line that yaml.v3 reported.
 func lastFaulty(src []byte, lines [][]byte, reported, line int) int {
 	end := 0
 	for _, l := range lines[:line] {

@@ -7,15 +7,15 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Offset returns the position of byte i of Str in the file, or the start of the scalar if value and source cannot be
-// matched.
+// Offset returns the position of byte i of Str in the file. If it cannot match the text with the source, it
+// returns the beginning of the scalar.
 func (n Node) Offset(i int) diag.Pos {
 	y, pos := n.resolve(), n.d.pos(n.resolve())
 	if i < 0 || i > len(y.Value) || n.d.at != nil {
 		return pos
 	}
-	// The value and the source differ in indentation, line breaks, quotes and escapes, but the text at i is in the
-	// source too, as often before.
+	// Value and source differ in indentation, line breaks, quotes and escapes. So this looks for the word
+	// at i, which occurs in the source as often before it.
 	word := y.Value[i:]
 	if end := strings.IndexAny(word, " \t\r\n}|\"'\\"); end > 0 {
 		word = word[:end]
@@ -30,7 +30,7 @@ func (n Node) Offset(i int) diag.Pos {
 	return pos
 }
 
-// from returns the source from a line on.
+// from returns the source from the beginning of a line.
 func (d *doc) from(line int) string {
 	if d.starts == nil {
 		d.starts = []int{0}
@@ -46,7 +46,7 @@ func (d *doc) from(line int) string {
 	return string(d.src[d.starts[line-1]:min(len(d.src), d.starts[line-1]+maxScalarSource)])
 }
 
-// maxScalarSource is how much of the source, in bytes, is searched for a position inside a scalar.
+// maxScalarSource bounds the source that is searched for a position inside a scalar, in bytes.
 const maxScalarSource = 1 << 18
 
 func byteOfColumn(text string, col int) int {
@@ -58,7 +58,7 @@ func byteOfColumn(text string, col int) int {
 	return len(text)
 }
 
-// nthIndex returns the offset of the n-th occurrence of word; -1 when there are fewer.
+// nthIndex returns the offset of the n-th occurrence of word, -1 if there are fewer.
 func nthIndex(text, word string, n int) int {
 	at := 0
 	for {

@@ -12,8 +12,8 @@ import (
 
 const jsonNumber lazy.Pattern = `^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`
 
-// JSON writes the value as JSON: texts as written, numbers digit by digit. What JSON does not know (octal numbers,
-// .inf, dates as dates) is an error or a text.
+// JSON appends the value as JSON, with texts and numbers as they are written. Octal numbers and .inf, which
+// JSON lacks, are errors or texts. Dates are texts.
 func (n Node) JSON(dst []byte) []byte {
 	y := n.resolve()
 	switch y.Kind {
@@ -59,8 +59,8 @@ func (n Node) scalarJSON(dst []byte) []byte {
 	return appendString(dst, y.Value)
 }
 
-// Rewrite returns a copy in which every text was replaced by what f makes of it: a text, or another value; texts that f
-// returns unchanged stay as they are. Keys are left alone.
+// Rewrite returns a copy in which f has replaced texts by other texts or values. Texts that f returns
+// unchanged stay the same nodes. Keys are not rewritten.
 func (n Node) Rewrite(f func(n Node, text string) variable.Value) Node {
 	if n.IsZero() {
 		return n
@@ -97,14 +97,14 @@ func (n Node) rewrite(f func(Node, string) variable.Value) *yaml.Node {
 	return &out
 }
 
-// Under is a mapping with the value under one key, in the value's place.
+// Under returns a mapping with the value under one key, at the same position.
 func (n Node) Under(key string) Node {
 	y := n.resolve()
 	at := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key, Line: y.Line, Column: y.Column}
 	return Node{&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{&at, n.y}, Line: y.Line, Column: y.Column}, n.d}
 }
 
-// EachText calls f for every text in the value, keys left out.
+// EachText calls f for each text in the value, except keys.
 func (n Node) EachText(f func(n Node, text string)) {
 	n.Rewrite(func(at Node, text string) variable.Value {
 		f(at, text)
@@ -123,5 +123,5 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, quoted...)
 }
 
-// escaped reports whether JSON may write a character otherwise.
+// escaped reports whether JSON may write a character as an escape.
 func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }

@@ -1,5 +1,5 @@
-// Command evalrun-fleet runs suites on several machines: one process plans, counts, writes and judges, and workers
-// make the calls.
+// Command evalrun-fleet runs suites on several machines: one process plans, counts, writes and judges, and
+// workers make the calls.
 package main
 
 import (
@@ -29,8 +29,8 @@ func main() { os.Exit(code(os.Args[1:])) }
 
 // code runs a command line and returns its exit code.
 func code(args []string) (code int) {
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error of the write, and no loss
-	log.SetOutput(io.Discard)      // net/http would log here what a service sends outside of an answer
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a write error, and must not kill the process
+	log.SetOutput(io.Discard)      // net/http would log unexpected data from services
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(os.Stderr, "evalrun-fleet: this is a bug in evalrun, not in what you did: %v\n", p)
@@ -50,13 +50,13 @@ func code(args []string) (code int) {
 // errSaid is wrapped by errors that were printed already.
 var errSaid = errors.New("")
 
-// explain prints what went wrong.
+// explain prints an error.
 func explain(err error) {
 	if err == nil || errors.Is(err, errSaid) {
 		return
 	}
 	var b strings.Builder
-	_ = evalrun.WriteError(&b, err, false) // a builder takes everything
+	_ = evalrun.WriteError(&b, err, false) // a builder never fails
 	text := b.String()
 	if strings.Count(text, "\n") <= 1 {
 		text = "evalrun-fleet: " + diag.CleanLine(strings.TrimSpace(text)) + "\n"
@@ -79,7 +79,7 @@ func command() *cobra.Command {
 	return root
 }
 
-// catch begins to catch signals.
+// catch starts to catch signals.
 func catch() <-chan os.Signal {
 	caught := make(chan os.Signal, 4)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)

@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/term"
 )
 
-// serveOptions are the flags of `evalrun-fleet serve`.
+// serveOptions holds the flags of `evalrun-fleet serve`.
 type serveOptions struct {
 	job.Flags
 	fleet.ServeConfig
@@ -85,7 +85,7 @@ func serve(cmd *cobra.Command, suites []string, o *serveOptions, global *flags.G
 	return nil
 }
 
-// options are the flags as package evalrun takes them.
+// options converts the flags to options of package evalrun.
 func (o *serveOptions) options(suites []string) evalrun.Options {
 	out := flags.RunOptions(suites, &o.Flags)
 	out.Stdout = os.Stdout
@@ -95,7 +95,7 @@ func (o *serveOptions) options(suites []string) evalrun.Options {
 	return out
 }
 
-// show shows what happens in a run.
+// show prints the progress of a run.
 func show(bar *term.ProgressBar, e evalrun.Event) {
 	switch e := e.(type) {
 	case evalrun.Notice:

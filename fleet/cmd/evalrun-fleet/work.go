@@ -14,7 +14,7 @@ import (
 	"github.com/evalrun/evalrun/internal/job"
 )
 
-// workOptions are the flags of `evalrun-fleet work`.
+// workOptions holds the flags of `evalrun-fleet work`.
 type workOptions struct {
 	job.Flags
 	url, creds string
@@ -49,7 +49,6 @@ func work(cmd *cobra.Command, o *workOptions) error {
 	return fleet.Work(cmd.Context(), cfg)
 }
 
-// config checks the flags.
 func (o *workOptions) config() (cfg fleet.WorkerConfig, err error) {
 	if o.places < 1 {
 		return cfg, exit.BadInput("--concurrency takes a number from 1")
