@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPlaces(t *testing.T) {
+func TestPlacesHoldWhatTheirTextSays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		text  string
@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 }
 
 // None at all is something else than all.
-func TestPlacesInJSON(t *testing.T) {
+func TestNoPlacesDifferFromAllInJSON(t *testing.T) {
 	t.Parallel()
 	type flags struct {
 		Selected *Places `json:"selected,omitempty"`

@@ -22,7 +22,7 @@ func replies(texts ...string) []Turn {
 	return out
 }
 
-func TestAfter(t *testing.T) {
+func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 	t.Parallel()
 	r := Request{Model: "m", Live: true}
 	for _, text := range []string{"a", "b", "c"} {
@@ -56,7 +56,7 @@ func step(candidate string, results ...tool.Result) Turn {
 }
 
 // The model's own turn goes back as it came, and the results follow in one turn in the order of the calls.
-func TestAfterSteps(t *testing.T) {
+func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 	t.Parallel()
 	called := step(
 		`{"content": {"role": "model", "parts": [{"text": "so", "thought": true}, `+
@@ -85,7 +85,7 @@ func TestAfterSteps(t *testing.T) {
 }
 
 // A call is named by all that goes back before it, however the file of it was indented.
-func TestTurnIDOfSteps(t *testing.T) {
+func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 	t.Parallel()
 	const calls = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f"}}]}}`
 	result := tool.Result{ID: "1", Name: "f", Text: "x"}
@@ -106,7 +106,7 @@ func TestTurnIDOfSteps(t *testing.T) {
 }
 
 // Whatever replies hold, different ones make different names.
-func TestTurnID(t *testing.T) {
+func TestDifferentRepliesMakeDifferentTurnIDs(t *testing.T) {
 	t.Parallel()
 	if TurnID("x", nil) != "x" {
 		t.Error("the first turn has another name than its trial")
@@ -123,7 +123,7 @@ func TestTurnID(t *testing.T) {
 	}
 }
 
-func TestSums(t *testing.T) {
+func TestUsageAddsUp(t *testing.T) {
 	t.Parallel()
 	u := Usage{PromptTokens: 1, OutputTokens: 2, TotalTokens: 3, CachedTokens: 1, Source: UsageService}
 	u.Add(&Usage{PromptTokens: 10, OutputTokens: 20, TotalTokens: 30, ToolUseTokens: 4, Source: UsageEstimated})
@@ -154,7 +154,7 @@ func TestSums(t *testing.T) {
 }
 
 // A turn in a run file comes back as it was, and without its texts when they are withheld.
-func TestTurnsInARunFile(t *testing.T) {
+func TestTurnsReadBackFromARunFile(t *testing.T) {
 	t.Parallel()
 	r := Result{Turns: replies("canary", "canary two")}
 	r.Turns[0].Usage, r.Turns[0].Timing = Usage{
@@ -186,7 +186,7 @@ func TestTurnsInARunFile(t *testing.T) {
 	}
 }
 
-func TestBlockOfATurn(t *testing.T) {
+func TestOnlyTheFirstCandidateBlocksATurn(t *testing.T) {
 	t.Parallel()
 	second := Turn{Response: Response{Candidates: []Candidate{{Text: "a"}, {FinishReason: "SAFETY"}}}}
 	if second.Block() != "" || second.Blocked() != "SAFETY" {

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestHeader(t *testing.T) {
+func TestHeaderIsReadWithoutTheTrials(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, true, result(0, eval.Pass))

@@ -56,7 +56,7 @@ func sixPasses() []*eval.Result {
 }
 
 // Wherever a run file is cut, it opens, has lost at most the line that was cut, and can be completed.
-func TestCutAnywhere(t *testing.T) {
+func TestCutAnywhereTheFileOpens(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data := write(t, dir, true, sixPasses()...)
@@ -80,7 +80,7 @@ func TestCutAnywhere(t *testing.T) {
 }
 
 // A changed bit anywhere is found. It costs the trial in whose line it is, which runs again.
-func TestFlippedBits(t *testing.T) {
+func TestFlippedBitsCostOnlyTheirTrial(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data := write(t, dir, true, sixPasses()...)
@@ -114,7 +114,7 @@ func TestFlippedBits(t *testing.T) {
 }
 
 // Of two processes that write to one run the second is refused; a lock that a killed process left does not count.
-func TestOneWriter(t *testing.T) {
+func TestOneWriterHoldsTheRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, false, result(0, eval.Pass))
@@ -133,7 +133,7 @@ func TestOneWriter(t *testing.T) {
 }
 
 // Trials that the plan does not have any more are gone from a resumed run.
-func TestDroppedTrials(t *testing.T) {
+func TestDroppedTrialsAreGoneFromAResumedRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, false, sixPasses()...)

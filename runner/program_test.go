@@ -53,7 +53,7 @@ func TestProgramsRunOnce(t *testing.T) {
 }
 
 // A program that fails is an error of the trial that keeps the answer.
-func TestProgramFails(t *testing.T) {
+func TestAProgramThatFailsIsAnError(t *testing.T) {
 	t.Parallel()
 	_, all := results(t, programPlan(t, t.TempDir(), `{contains: a}, {exec: [sh, -c, 'echo "no luck" >&2; exit 7']}`), config(&fake{}, 4))
 	for _, r := range all {
@@ -89,7 +89,7 @@ func TestProgramsAreAbandoned(t *testing.T) {
 }
 
 // What a program is made of is part of the scorer.
-func TestProgramsCountAsScorers(t *testing.T) {
+func TestProgramsArePartOfTheScorersHash(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	hash := func(program string) string {

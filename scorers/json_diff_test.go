@@ -96,7 +96,7 @@ func decoded(t *testing.T, text string) (v any) {
 
 // The diff holds exactly what makes one value of the other, as other programs see it: applied to the first it gives
 // the second. Without arrays, which other programs shift and we compare by position, it is as long as theirs.
-func TestJSONVectors(t *testing.T) {
+func TestJSONDiffsAgreeWithOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[struct {
 		A, B     json.RawMessage
@@ -123,7 +123,7 @@ func TestJSONVectors(t *testing.T) {
 	}
 }
 
-func TestJSONPartial(t *testing.T) {
+func TestJSONPartialAllowsMoreMembers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		args, answer string
@@ -211,7 +211,7 @@ func TestJSONIsBounded(t *testing.T) {
 	})
 }
 
-func TestJSONProblems(t *testing.T) {
+func TestJSONProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- json: {partial: true}":           "8:16: `partial` goes with `equals`",

@@ -41,7 +41,7 @@ func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
 
 // A resized image is sent at the size that the service looks at, the same each time, and is the same case as
 // its file.
-func TestResize(t *testing.T) {
+func TestResizeScalesAnImageTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	s, diags := pictures(
 		t,
@@ -77,7 +77,7 @@ func shown(t *testing.T, s *suite.Suite) *eval.Image {
 	return nil
 }
 
-func TestImagesThatCannotBeResized(t *testing.T) {
+func TestImagesThatCannotBeResizedAreProblems(t *testing.T) {
 	t.Parallel()
 	_, diags := pictures(t, strings.Join([]string{
 		"      - {image: wide.png}", "      - {image: huge.heic, resize: true}", "      - {image: half.png, resize: true}",

@@ -108,7 +108,7 @@ func TestAProgramFails(t *testing.T) {
 	}
 }
 
-func TestAProgramThatCannotRun(t *testing.T) {
+func TestAProgramThatCannotRunIsAnError(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none")
 	for name, change := range map[string]func(*Program, *eval.Call){

@@ -95,7 +95,7 @@ func (p person) list(token, project string) int {
 	return status
 }
 
-func TestRefusedAuthorizations(t *testing.T) {
+func TestBadAuthorizationsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	for name, test := range map[string]struct {
@@ -114,7 +114,7 @@ func TestRefusedAuthorizations(t *testing.T) {
 	}
 }
 
-func TestRefusedExchanges(t *testing.T) {
+func TestBadExchangesAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	for name, test := range map[string]struct {
@@ -134,7 +134,7 @@ func TestRefusedExchanges(t *testing.T) {
 }
 
 // A token is good for its project until it is revoked; a refresh token is for one use, and a replay ends the login.
-func TestBearerTokens(t *testing.T) {
+func TestATokenIsGoodUntilItIsRevoked(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	_, first, raw := p.exchange(nil)
@@ -164,7 +164,7 @@ func TestBearerTokens(t *testing.T) {
 	}
 }
 
-func TestTokensExpire(t *testing.T) {
+func TestExpiredTokensAreNotGood(t *testing.T) {
 	t.Parallel()
 	a := newAuthServer(ConsentAuto, time.Hour, "")
 	g := &grant{}

@@ -13,7 +13,7 @@ import (
 )
 
 // Recorded replies of a real service of this protocol.
-func TestRecordedReplies(t *testing.T) {
+func TestRecordedRepliesAreRead(t *testing.T) {
 	t.Parallel()
 	for name, data := range recordings(t, "unary-*.json") {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func recordings(t testing.TB, pattern string) map[string][]byte {
 	return out
 }
 
-func TestSnakeAndCamel(t *testing.T) {
+func TestSnakeAndCamelAreReadTheSame(t *testing.T) {
 	t.Parallel()
 	camel := `{"candidates":[{"content":{"parts":[{"text":"a \"safety_ratings\": x"}]},"finishReason":"STOP",` +
 		`"safetyRatings":[{"category":"C","probability":"LOW"}],"index":1},{"content":{"parts":[{"text":"first"}]},"index":0}],` +
@@ -106,7 +106,7 @@ func TestSnakeAndCamel(t *testing.T) {
 }
 
 // The short way through an answer finds what the careful one does.
-func TestPlainAnswers(t *testing.T) {
+func TestPlainAnswersAreReadTheSameByBothWays(t *testing.T) {
 	t.Parallel()
 	for _, plain := range []string{
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","index":0,` +

@@ -8,7 +8,7 @@ import (
 )
 
 // The clock of the service is read off the Date of its answers, good or bad; an invalid date is ignored.
-func TestSkew(t *testing.T) {
+func TestSkewIsReadFromTheDate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, date string

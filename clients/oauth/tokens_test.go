@@ -40,7 +40,7 @@ func expire(t *testing.T, s *Store) string {
 
 // However many workers and processes notice that a token has expired, it is refreshed once; and
 // again, since refresh tokens are for one use.
-func TestOneRefresh(t *testing.T) {
+func TestAnExpiredTokenIsRefreshedOnce(t *testing.T) {
 	t.Parallel()
 	c, requests := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
@@ -76,7 +76,7 @@ func TestOneRefresh(t *testing.T) {
 
 // A token that the service refuses is replaced, once, although it has not expired; but not one that is
 // new.
-func TestRenew(t *testing.T) {
+func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 	t.Parallel()
 	c, requests := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
@@ -191,7 +191,7 @@ func TestLastWordWins(t *testing.T) {
 }
 
 // A token that no header can hold, or of another kind, is none.
-func TestOddTokens(t *testing.T) {
+func TestOddTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`:                       "characters",
@@ -221,7 +221,7 @@ func TestOddTokens(t *testing.T) {
 }
 
 // A refused refresh needs a new login; an outage of the server does not.
-func TestRefusedRefresh(t *testing.T) {
+func TestARefusedRefreshNeedsANewLogin(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
@@ -251,7 +251,7 @@ func TestRefusedRefresh(t *testing.T) {
 }
 
 // A server that wants the secret as basic authentication gets it, also in all later requests.
-func TestSecretInHeader(t *testing.T) {
+func TestSecretIsSentInTheHeaderWhereWanted(t *testing.T) {
 	t.Parallel()
 	var ways []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -288,7 +288,7 @@ func TestSecretInHeader(t *testing.T) {
 }
 
 // The file is its owner's alone, whatever the umask, and is refused when it is not.
-func TestStore(t *testing.T) {
+func TestStoreIsReadableByItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	s := &Store{filepath.Join(t.TempDir(), "deep", "evalrun", "token.json")}
 	if _, err := s.Load(); !errors.Is(err, ErrNoLogin) {

@@ -191,10 +191,10 @@ func (d *drawn) independent(t *testing.T) {
 	}
 }
 
-// TestCalibratedGate runs the program as a pipeline would. It must refuse 95 % of the prompts that lose a tenth of the
+// TestCalibratedGateRefusesLossesAndPassesTheUnchanged runs the program as a pipeline would. It must refuse 95 % of the prompts that lose a tenth of the
 // cases, and at most 5 % of unchanged ones, within three standard errors. Each run of the unchanged prompt is the next
 // one's baseline, since a baseline that is kept would make all verdicts share its luck.
-func TestCalibratedGate(t *testing.T) {
+func TestCalibratedGateRefusesLossesAndPassesTheUnchanged(t *testing.T) {
 	t.Parallel()
 	runs := 5
 	if os.Getenv("EVALRUN_CALIBRATE") != "" {
@@ -255,10 +255,10 @@ func stopped(t *testing.T, evalrun, suite string, workers, seed int) (verdict st
 	return fmt.Sprintf("%s after %d of %d", r.Comparison.Verdict, stop.Units, stop.Of), calls - stop.Units
 }
 
-// TestCalibratedStops runs with 1, 8 and 64 workers: with one seed a run must stop at the same unit with the same
+// TestCalibratedStopsDoNotDependOnWorkers runs with 1, 8 and 64 workers: with one seed a run must stop at the same unit with the same
 // verdict, in whatever order the answers come. Otherwise slow answers would bias it. One worker must ask hardly more
 // than was used.
-func TestCalibratedStops(t *testing.T) {
+func TestCalibratedStopsDoNotDependOnWorkers(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
 	seeds, suites := 1, []string{"sabotaged-early"}

@@ -104,7 +104,7 @@ func manyWords() string {
 
 // The recipes run as their jobs would. A night makes the baseline. A pull request is compared with it and gets one
 // comment; a worse one fails. A fork's gets its comment from a workflow that runs nothing of the fork.
-func TestRecipesOfGitHub(t *testing.T) {
+func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")
 	r := newRunner(t, forge)
@@ -149,7 +149,7 @@ func TestRecipesOfGitHub(t *testing.T) {
 }
 
 // A fork's pull request has no key and may not write; its comment comes from the second workflow.
-func TestRecipesOfForks(t *testing.T) {
+func TestRecipesOfForksNeedNoKey(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"pull-request", "fork-comment"} {
 		if text := readText(t, recipes(t), "github/"+name+".yml"); regexpPullRequestTarget.MatchString(text) {
@@ -205,7 +205,7 @@ func baseline(r *runner) {
 }
 
 // What cannot be installed is not run, and a suite with a typo fails the job without a comment.
-func TestActionErrors(t *testing.T) {
+func TestActionErrorsFailTheJobWithoutAComment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		with map[string]string
@@ -244,7 +244,7 @@ func TestActionErrors(t *testing.T) {
 }
 
 // A commit of the action is built from its own sources; quotes in args group words.
-func TestActionFromItsSources(t *testing.T) {
+func TestACommitOfTheActionIsBuiltFromItsSources(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, forgetest.New(t, "body"))
 	r.project()
@@ -260,7 +260,7 @@ func TestActionFromItsSources(t *testing.T) {
 }
 
 // The jobs of GitLab run as a runner would: script and before_script in one shell, after_script in another.
-func TestRecipeOfGitLab(t *testing.T) {
+func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")
 	r := newRunner(t, forge)
@@ -317,7 +317,7 @@ func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string
 }
 
 // Two nights are published as a site with both, without prompts and answers: by GitHub Pages, and by GitLab Pages.
-func TestRecipesOfPages(t *testing.T) {
+func TestRecipesOfPagesPublishBothNights(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, forgetest.New(t, "body"))
 	r.project()

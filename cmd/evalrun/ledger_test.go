@@ -262,7 +262,7 @@ func TestLedgerBudgetSurvivesKills(t *testing.T) {
 }
 
 // Without its ledger a process sends nothing, and ends so that it can be resumed.
-func TestLedgerIsAway(t *testing.T) {
+func TestALostLedgerStopsTheRunResumably(t *testing.T) {
 	t.Parallel()
 	service := &strictService{window: time.Minute, used: 66}
 	b := newBox(t, service, map[string]string{"suite.yaml": ledgerSuite(5)})

@@ -131,7 +131,7 @@ func (s *soak) starve(kib int, dir string) (codes, trials [2]int) {
 
 // Scenario R25: a run has not enough memory, from far too little to just enough. It never reports success wrongly, and
 // it can be resumed elsewhere: every trial is judged once.
-func TestTooLittleMemory(t *testing.T) {
+func TestTooLittleMemoryNeverLooksLikeSuccess(t *testing.T) {
 	s := newSoak(t, plainProgram(t), memoryScript(), memorySuite())
 	least := s.least()
 	died, completed := 0, 0

@@ -14,7 +14,7 @@ import (
 var dataOf = regexp.MustCompile(`data/[0-9a-f]+/(?:[a-z]+\.(?:js|css))?`)
 
 // However often publish is killed, each page of the site has its data, and the next publish goes through.
-func TestKilledPublish(t *testing.T) {
+func TestKilledPublishLeavesWholePages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": manyWords(), "one.yaml": "rules: [{reply: w}]\n", "two.yaml": "rules: [{reply: x}]\n"})
 	b.exits(0, "run", "suite.yaml", "--emulator=one.yaml", "--out", "runs/one", "-q")

@@ -73,8 +73,8 @@ func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
 	return s.Validate(value)
 }
 
-// TestSchemas keeps the schemas of docs/schemas what the tables of keys say.
-func TestSchemas(t *testing.T) {
+// TestSchemasAreMadeFromTheTablesOfKeys keeps the schemas of docs/schemas what the tables of keys say.
+func TestSchemasAreMadeFromTheTablesOfKeys(t *testing.T) {
 	t.Parallel()
 	for _, what := range authoring.Schemas {
 		validator(t, what)
@@ -92,8 +92,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemasAllow checks every suite, part, price list and script of the repository against its schema.
-func TestSchemasAllow(t *testing.T) {
+// TestSchemasAllowTheFilesOfTheRepository checks every suite, part, price list and script of the repository against its schema.
+func TestSchemasAllowTheFilesOfTheRepository(t *testing.T) {
 	t.Parallel()
 	for what, patterns := range map[string][]string{
 		"suite": {
@@ -155,9 +155,9 @@ func TestSchemaAllowsPages(t *testing.T) {
 	}
 }
 
-// TestSchemaRefuses checks invalid suites against the schema. It finds the problems of these files, and of no others,
+// TestSchemaRefusesInvalidSuites checks invalid suites against the schema. It finds the problems of these files, and of no others,
 // for their problems only the loader can know.
-func TestSchemaRefuses(t *testing.T) {
+func TestSchemaRefusesInvalidSuites(t *testing.T) {
 	t.Parallel()
 	s := validator(t, "suite")
 	files, err := filepath.Glob("../../suite/testdata/err/*.yaml")
@@ -191,8 +191,8 @@ func TestSchemaRefuses(t *testing.T) {
 	expect.Same(t, "what the schema allows", allowed, want)
 }
 
-// TestHints wants the first line of every example to name its schema, by a path relative to the file.
-func TestHints(t *testing.T) {
+// TestExamplesNameTheirSchemaFirst wants the first line of every example to name its schema, by a path relative to the file.
+func TestExamplesNameTheirSchemaFirst(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("../../examples", func(path string, entry fs.DirEntry, err error) error {
 		if entry != nil && entry.IsDir() && slices.Contains([]string{"applications", "ci", "kubernetes"}, entry.Name()) {

@@ -12,7 +12,7 @@ import (
 
 // A 403 closes the model that it is about, since the key may be good for other models of the service; a 401 closes the
 // service. In both cases other services continue.
-func TestRefusalsOfModelsAndOfServices(t *testing.T) {
+func TestRefusalsCloseTheModelOrTheService(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]struct {
 		closed string

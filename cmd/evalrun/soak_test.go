@@ -265,7 +265,7 @@ func mostFDs(samples []soakSample) (most int) {
 // A run of very many trials needs no more descriptors and no more memory at its end than at its beginning, whatever
 // breaks in between. Every trial of the plan is counted once. EVALRUN_SOAK_TRIALS=200000 is the long form, which looks
 // at memory.
-func TestSoak(t *testing.T) {
+func TestSoakNeedsNoMoreMemoryAtItsEnd(t *testing.T) {
 	trials, long := soakTrials(t)
 	evalrun, every := program, 5*time.Millisecond
 	if long {

@@ -52,7 +52,7 @@ func viewed(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // On a terminal the browser is opened: at the run that is named, or at the list of runs.
-func TestViewOpens(t *testing.T) {
+func TestViewOpensTheBrowserAtItsRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, test := range []struct {
 		args  []string

@@ -58,7 +58,7 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 }
 
 // A run that stops starts no program, and one that waits for the budget ends its wait.
-func TestProgramsOfAStoppedRun(t *testing.T) {
+func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 )
 
 // Scenario R24: one call a key however many callers want it; errors, blocks and damaged files are not used.
-func TestCache(t *testing.T) {
+func TestCacheRequestsOnceForAllCallers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	answers := map[string]func() (*eval.Response, error){
