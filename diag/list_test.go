@@ -50,7 +50,7 @@ func TestProblemsComeInTheOrderOfTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestPlacesAreWrittenAsFarAsTheyAreKnown(t *testing.T) {
 	t.Parallel()
 	for want, pos := range map[string]Pos{
 		"a.yaml:3:7": {"a.yaml", 3, 7}, "a.yaml:3": {"a.yaml", 3, 0}, "a.yaml": {"a.yaml", 0, 7}, "": {},
@@ -116,7 +116,7 @@ func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
 	}
 }
 
-func TestSourceLines(t *testing.T) {
+func TestSourceLinesHaveTheirCaret(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string
@@ -210,7 +210,7 @@ func TestOneSlipIsRecognized(t *testing.T) {
 	}
 }
 
-func TestHints(t *testing.T) {
+func TestHintsNameWhatIsPossible(t *testing.T) {
 	t.Parallel()
 	var many []string
 	for i := range 17 {

@@ -6,7 +6,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestGlob(t *testing.T) {
+func TestGlobMatchesWholeTexts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		glob, text string

@@ -30,7 +30,7 @@ func nth(t *testing.T, s *Store, dir string) int {
 }
 
 // Complete runs of unchanged files with answers of their own count, whatever was added in between and in which order.
-func TestComparisons(t *testing.T) {
+func TestComparisonsCountUnchangedCompleteRuns(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "history.db")
@@ -72,7 +72,7 @@ func TestComparisons(t *testing.T) {
 
 // A history of the first version can be read as it is, is brought up to date by the next run, and counts earlier comparisons once it is
 // rebuilt.
-func TestComparisonsOfOldHistory(t *testing.T) {
+func TestAnOldHistoryCountsComparisonsOnceRebuilt(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "history.db")

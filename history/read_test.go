@@ -42,7 +42,7 @@ func runsIn(t *testing.T, s *Store) int {
 }
 
 // A reader sees the same, and leaves no trace.
-func TestOpenToRead(t *testing.T) {
+func TestOpeningToReadLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "history.db")
@@ -76,7 +76,7 @@ func TestOpenToRead(t *testing.T) {
 }
 
 // A history in memory knows arms, and no cases.
-func TestInMemory(t *testing.T) {
+func TestInMemoryHistoryKnowsNoCases(t *testing.T) {
 	s, err := InMemory()
 	expect.OK(t, err)
 	defer s.Close()
