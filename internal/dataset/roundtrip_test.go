@@ -207,7 +207,7 @@ func TestABadLineIsNamedAndTheOthersAreRead(t *testing.T) {
 }
 
 // A file without rows is empty or has none: it never makes a row of nothing.
-func TestFilesWithoutRows(t *testing.T) {
+func TestFilesWithoutRowsGiveNoRow(t *testing.T) {
 	t.Parallel()
 	for _, format := range []dataset.Format{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
 		for _, text := range []string{"", "\ufeff", "\n\n", "\r\n"} {
@@ -251,7 +251,7 @@ func TestAReaderCanStopAtAnyRow(t *testing.T) {
 }
 
 // Scalars are texts as they are written; lists and objects stay what they are.
-func TestValuesOfObjects(t *testing.T) {
+func TestValuesOfObjectsStayAsWritten(t *testing.T) {
 	t.Parallel()
 	const line = `{"n":1.10,"big":12345678901234567890,"exp":1E+2,"t":true,"z":null,"e":"","l":[1,[true]],"o":{"k":0.0},"u":"\ud83d\udc4d"}`
 	want := variable.Dict{

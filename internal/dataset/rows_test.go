@@ -44,7 +44,7 @@ func selected(t *testing.T, format dataset.Format, text, expression string) stri
 	return b.String()
 }
 
-func TestRowsThatAnExpressionSelects(t *testing.T) {
+func TestAnExpressionSelectsRows(t *testing.T) {
 	t.Parallel()
 	const third = `8 {"context":"Oaks.","id":"3","name":"third","note":"","q":"three","version":"1.1"}` + "\n"
 	const second = `5* {"context":"It rises.","id":"2","name":"rivers","note":"","q":"two","title":"own","version":"1.1",` +
@@ -92,7 +92,7 @@ func TestRowsThatAnExpressionSelects(t *testing.T) {
 	}
 }
 
-func TestRowsOfOtherDocuments(t *testing.T) {
+func TestRowsAreTakenFromOtherDocuments(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		format           dataset.Format
@@ -146,7 +146,7 @@ func TestARowThatIsMadeIsBounded(t *testing.T) {
 }
 
 // The outer objects of a large file are read once and not for each row, and an item is forgotten when the next one comes.
-func TestManyNestedRows(t *testing.T) {
+func TestManyNestedRowsReadOuterObjectsOnce(t *testing.T) {
 	const items, each = 2000, 50
 	var b strings.Builder
 	b.WriteString(`{"version": 1, "data": [`)

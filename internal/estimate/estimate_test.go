@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-func TestEstimates(t *testing.T) {
+func TestEstimatesCountAllThatIsSent(t *testing.T) {
 	t.Parallel()
 	contents := []eval.Content{{Parts: []eval.Part{{Text: "12345"}, {Image: &eval.Image{}}}}}
 	expect.Same(t, "prompt", Prompt(contents), 2+TokensPerImage)

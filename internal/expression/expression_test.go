@@ -37,7 +37,7 @@ func sample() env {
 	}
 }
 
-func TestRun(t *testing.T) {
+func TestRunEvaluatesExpressions(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
 		`true`:                                            true,
@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestErrorsSayWhereAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text    string
@@ -134,7 +134,7 @@ func TestErrors(t *testing.T) {
 }
 
 // What would take very long, or very much memory, ends with an error instead.
-func TestBounds(t *testing.T) {
+func TestBoundsEndWhatWouldTakeVeryLong(t *testing.T) {
 	t.Parallel()
 	big := sample()
 	big.Answer = strings.Repeat("a", 1<<20)
@@ -179,7 +179,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestFailsWhenRun(t *testing.T) {
+func TestRunReportsValuesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`vars.country`:                   "it gives a text, not true, false or a number",
@@ -204,7 +204,7 @@ func TestFailsWhenRun(t *testing.T) {
 }
 
 // A map of samples makes its names known: for columns, and for what is inside `vars` only when it runs.
-func TestColumns(t *testing.T) {
+func TestColumnsAreKnownNames(t *testing.T) {
 	t.Parallel()
 	known := map[string]any{"country": "", "population": "", "vars": map[string]any{}}
 	p, err := Compile(`int(population) > 5 and country != vars["first name"]`, known, Truth)
@@ -226,7 +226,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func TestReads(t *testing.T) {
+func TestReadsListsTheNamesThatAreUsed(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(
 		`let x = usage.outputTokens; x > 1 and vars.country == vars["the list"] and len(candidates) > 0 and `+
@@ -259,7 +259,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func TestUses(t *testing.T) {
+func TestUsesKnowsWhatIsRead(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`let x = 1; x > 1 and vars.country == ""`, env{}, Grade)
 	if err != nil {
@@ -272,7 +272,7 @@ func TestUses(t *testing.T) {
 	}
 }
 
-func TestGraded(t *testing.T) {
+func TestResultsAreGradedFromZeroToOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		result any
@@ -295,7 +295,7 @@ func TestGraded(t *testing.T) {
 	}
 }
 
-func TestConcurrent(t *testing.T) {
+func TestAProgramRunsConcurrently(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`sum(1..usage.outputTokens) == 6 and answer matches "P"`, env{}, Truth)
 	if err != nil {
@@ -315,7 +315,7 @@ func TestConcurrent(t *testing.T) {
 }
 
 // Open samples let other names through, which then are there or not.
-func TestOpen(t *testing.T) {
+func TestOpenSamplesLetOtherNamesThrough(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`known + other`, Open{"known": 0.0}, Number)
 	if err != nil {
@@ -330,7 +330,7 @@ func TestOpen(t *testing.T) {
 }
 
 // A name that is no identifier is written as an index of $env.
-func TestNamesOfOtherCharacters(t *testing.T) {
+func TestNamesOfOtherCharactersAreIndexes(t *testing.T) {
 	t.Parallel()
 	samples := map[string]any{"rouge-1": 0.0}
 	p, err := Compile(`$env["rouge-1"] / 2`, samples, Number)

@@ -137,7 +137,7 @@ func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 }
 
 // A run that cannot be rescored is refused with what to do. No directory is made.
-func TestRescoreRefuses(t *testing.T) {
+func TestRescoreRefusesWithWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := ranFour(t)
 	s.run("private", eval.Options{NoContent: true}, "s.yaml")

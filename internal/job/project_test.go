@@ -55,7 +55,7 @@ func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 }
 
 // No project file is used where the user says so, where the suites are untrusted, and where it is a suite itself.
-func TestWhereNoProjectFileIsUsed(t *testing.T) {
+func TestUntrustedSuitesUseNoProjectFile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write(project.FileName, projectText)
@@ -79,7 +79,7 @@ func TestWhereNoProjectFileIsUsed(t *testing.T) {
 }
 
 // What is wrong with a project file, or with what a command says of it, is bad input.
-func TestProjectFilesThatAreRefused(t *testing.T) {
+func TestBadProjectFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write("bad.yaml", "suites: [a.yaml]\nconcurency: 3\n")

@@ -255,7 +255,7 @@ func TestCheckReportsEveryLabelThatFitsNothing(t *testing.T) {
 
 // A run without judges and a file that cannot be read are bad input; labels without a judged answer leave nothing to
 // compare.
-func TestCheckOfNothing(t *testing.T) {
+func TestCheckOfNothingIsBadInput(t *testing.T) {
 	t.Parallel()
 	lost := tone("lost", passWord)
 	lost.Scores, lost.Outcome = nil, eval.Err

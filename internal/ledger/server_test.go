@@ -182,7 +182,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 }
 
 // The token guards every path.
-func TestTokens(t *testing.T) {
+func TestATokenGuardsEveryPath(t *testing.T) {
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{}), State: t.TempDir(), Token: "right", Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
@@ -211,7 +211,7 @@ func TestTokens(t *testing.T) {
 }
 
 // A page of a browser gets nothing, nor does a request of another form.
-func TestStrangeRequests(t *testing.T) {
+func TestStrangeRequestsGetNothing(t *testing.T) {
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
@@ -232,7 +232,7 @@ func TestStrangeRequests(t *testing.T) {
 }
 
 // What GET /v1/accounts returns is what others build on.
-func TestAccountsAsJSON(t *testing.T) {
+func TestAccountsAreReturnedAsJSON(t *testing.T) {
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(Limits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
@@ -313,7 +313,7 @@ func certificate(t *testing.T) (cert, key string) {
 }
 
 // No entry for an account is said at once, with its name.
-func TestNoEntry(t *testing.T) {
+func TestAnAccountWithoutAnEntryIsNamed(t *testing.T) {
 	limits := anyAccount(Limits{TokensPerMinute: 5, Budget: Amount{Money: 1}})
 	limits[0].model = "svc-*"
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
@@ -334,7 +334,7 @@ func TestNoEntry(t *testing.T) {
 }
 
 // What is not a ledger is said to be none.
-func TestNotALedger(t *testing.T) {
+func TestWhatIsNotALedgerIsNamedSo(t *testing.T) {
 	for _, answer := range []string{"<html>hello</html>", `{"error":5}`, `[1]`} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		expect.OK(t, err)

@@ -27,7 +27,7 @@ func guarded(t *testing.T, text string, pieces int) string {
 	return b.String()
 }
 
-func TestGuard(t *testing.T) {
+func TestGuardStopsCommandsOfCI(t *testing.T) {
 	t.Parallel()
 	commands := []string{
 		"::error::x", "a\n::add-mask::y\n", "\r\n  \t::stop-commands::z", "a ##[error]b ##[", "###[x", "\ufeff::error::", "\u3000::x",

@@ -102,7 +102,7 @@ func TestErrorsAreNotRecorded(t *testing.T) {
 	expect.Same(t, "files", len(s.files), 0)
 }
 
-func TestBrokenFiles(t *testing.T) {
+func TestBrokenFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "[", `{"version":9}`, `{"answers":5}`} {
 		dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestBrokenFiles(t *testing.T) {
 }
 
 // Each turn of a live chat is answered by itself, for what was said before it.
-func TestTurns(t *testing.T) {
+func TestTurnsAreAnsweredByThemselves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, err := Open(dir)
@@ -151,7 +151,7 @@ func TestTurns(t *testing.T) {
 }
 
 // Each step of a tool loop is answered by itself, with the results that followed, and its answer is as it came however the file is written.
-func TestSteps(t *testing.T) {
+func TestStepsAreAnsweredByThemselves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, err := Open(dir)

@@ -68,7 +68,7 @@ func TestErrorsSayWhatIsThereInstead(t *testing.T) {
 }
 
 // The file system is one like others: it lists, finds and reads what is in the folder.
-func TestTheFileSystemOfAFolder(t *testing.T) {
+func TestTheFileSystemListsFindsAndReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.yaml": "a", "sub/b.yaml": "b", "sub/deep/c.txt": "", "größe 日本.csv": "x"} {

@@ -60,7 +60,7 @@ func endedRun(t *testing.T, d Dir, named string, outcome eval.Outcome, end *eval
 }
 
 // Ids sort by the time of their runs, to the millisecond, and two runs of one moment have two.
-func TestIDsSortByTime(t *testing.T) {
+func TestIDsAreSortedByTime(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 9, 30, 23, 59, 59, 998e6, time.UTC)
 	var ids []string
@@ -98,7 +98,7 @@ func TestLatestIsTheNewestRun(t *testing.T) {
 }
 
 // A path wins over an id of that name, and a name with a slash is always a path.
-func TestPathOfANamedRun(t *testing.T) {
+func TestAPathWinsOverAnIDOfItsName(t *testing.T) {
 	t.Parallel()
 	d, outside := At(t.TempDir()), At(t.TempDir())
 	newRun(t, d, "", "one")
@@ -186,7 +186,7 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 }
 
 // A baseline is found by its name, its run or its file, in this folder or another one.
-func TestFindBaseline(t *testing.T) {
+func TestABaselineIsFoundByNameRunOrFile(t *testing.T) {
 	t.Parallel()
 	d, outside := At(t.TempDir()), At(t.TempDir())
 	whole := &eval.End{Reason: eval.EndCompleted}
@@ -237,7 +237,7 @@ func TestDamagedBaselinesAreKept(t *testing.T) {
 }
 
 // Runs are found below folders, each once whatever links lead to it, and a name without a run is bad input.
-func TestFindRuns(t *testing.T) {
+func TestRunsAreFoundOnceBelowFolders(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
 	newRun(t, d, "", "own")
@@ -305,7 +305,7 @@ func remembered(t *testing.T, d Dir) (ids []string) {
 }
 
 // A run whose process was killed before it was added to the history is added by the next look at it, and once only.
-func TestHistoryCatchesUp(t *testing.T) {
+func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
 	for _, id := range []string{"killed", "gone", "other"} {

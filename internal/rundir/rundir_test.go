@@ -72,7 +72,7 @@ func hasHistory(t *testing.T, d Dir) bool {
 	return true
 }
 
-func TestJoin(t *testing.T) {
+func TestJoinKeepsAbsoluteNames(t *testing.T) {
 	t.Parallel()
 	d := At("/base")
 	for name, want := range map[string]string{"": "", "-": "-", "a/b": "/base/a/b", "/c": "/c", "../d": "/d"} {
@@ -89,7 +89,7 @@ func TestJoin(t *testing.T) {
 }
 
 // What cannot become a run directory is refused before anything is sent.
-func TestCheck(t *testing.T) {
+func TestCheckRefusesWhatCannotBeARunDirectory(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
 	newRun(t, d, "taken", "r")

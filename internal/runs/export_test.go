@@ -41,7 +41,7 @@ func TestExportLeavesAnswersOut(t *testing.T) {
 }
 
 // What cannot be a baseline is not exported.
-func TestExportRefuses(t *testing.T) {
+func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, twoCases)
 	f.run("run", `{"case":"france","text":"a"}`+"\n"+`{"case":"spain","text":"b"}`+"\n", evalrun.Options{})

@@ -138,7 +138,7 @@ func TestTheLongestKeyGoesFirst(t *testing.T) {
 	}
 }
 
-func TestPasswordsOfProxies(t *testing.T) {
+func TestPasswordsOfProxiesAreFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		address string
 		want    []string

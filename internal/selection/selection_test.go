@@ -29,7 +29,7 @@ func plannedCases() []planned {
 	return out
 }
 
-func TestSample(t *testing.T) {
+func TestASampleTakesWholeCases(t *testing.T) {
 	t.Parallel()
 	before := map[string][]string{}
 	for n := 1; n <= 60; n++ {
@@ -57,7 +57,7 @@ func TestSample(t *testing.T) {
 }
 
 // Cases with the same request count separately.
-func TestSampleOfEqualCases(t *testing.T) {
+func TestASampleCountsEqualCasesSeparately(t *testing.T) {
 	t.Parallel()
 	var equal []planned
 	for i := range 9 {

@@ -37,7 +37,7 @@ func rendered(t *testing.T, text string) (string, *Error) {
 	return "", e
 }
 
-func TestFunctionsAndStatements(t *testing.T) {
+func TestFunctionsAndStatementsAreRendered(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{{lower "ÉÀ"}}{{upper "größe"}}`:                          "éàGRÖßE",
@@ -148,7 +148,7 @@ func TestOtherFunctionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatATemplateUses(t *testing.T) {
+func TestATemplateKnowsWhatItUses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
 		Constant, All bool

@@ -114,7 +114,7 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 }
 
 // What an earlier session has left of a trial is used where its answer is judged now, and goes when the trial has a new result.
-func TestWorkspacesOfEarlierSessions(t *testing.T) {
+func TestWorkspacesOfEarlierSessionsAreReused(t *testing.T) {
 	t.Parallel()
 	w, p := working(t, "all")
 	for _, name := range []string{"0123456789abcdef-old", "0123456789abcdef-older", "fedcba9876543210-other"} {

@@ -17,7 +17,7 @@ func keys(t *testing.T, env map[string]string) *Keys {
 	return k
 }
 
-func TestOwnKey(t *testing.T) {
+func TestOwnKeySignsAndVerifies(t *testing.T) {
 	dir, other := ownConfig(t), t.TempDir()
 	k := keys(t, nil)
 	if k.Verify("", []byte("head"), dir) || k.Verify("00", []byte("head"), dir) {
@@ -45,7 +45,7 @@ func TestOwnKey(t *testing.T) {
 }
 
 // The first of many processes to make a key wins.
-func TestOneOwnKey(t *testing.T) {
+func TestTheFirstProcessToMakeAKeyWins(t *testing.T) {
 	dir := ownConfig(t)
 	var signing sync.WaitGroup
 	signatures := make([]string, 8)
@@ -92,7 +92,7 @@ func TestOwnKeyIsPrivate(t *testing.T) {
 	}
 }
 
-func TestSharedKey(t *testing.T) {
+func TestSharedKeySignsAndVerifies(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	if _, err := Load(func(string) string { return "short" }); err == nil {
 		t.Error("a short key is taken")
