@@ -43,7 +43,7 @@ func repeatedRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 }
 
 // The page of a case shows each arm's worst repeat first, any repeat on request, and what differs word by word.
-func TestCasePage(t *testing.T) {
+func TestThePageOfACaseShowsTheWorstRepeatFirst(t *testing.T) {
 	run, trials := repeatedRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	text := func(selector string) string {
@@ -81,7 +81,7 @@ func TestCasePage(t *testing.T) {
 }
 
 // A run without trials, and one without anything, are shown as what they are.
-func TestEmptyRuns(t *testing.T) {
+func TestEmptyRunsAreShownAsEmpty(t *testing.T) {
 	none := func(func(*eval.Result) bool) {}
 	for name, change := range map[string]func(*journal.Document){
 		"empty": nil,

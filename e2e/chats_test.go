@@ -84,7 +84,7 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 const chatPage = "#/case/s/kettle"
 
 // A live chat is shown turn by turn in its arm's card; what judges said is folded under the score.
-func TestChatsAndJudges(t *testing.T) {
+func TestChatsAreShownTurnByTurn(t *testing.T) {
 	run, trials := chatRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	text := func(selector string) string {

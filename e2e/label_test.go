@@ -68,7 +68,7 @@ func labelled(t *testing.T, suite string, want ...string) {
 
 // A person labels an answer by keyboard, changes the label and takes it back; a second one, in another process of the
 // same folder, sees it and disagrees.
-func TestLabels(t *testing.T) {
+func TestAPersonLabelsByKeyboard(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(12)
 	keepOwn(t, "r", run, trials)
@@ -122,7 +122,7 @@ func TestLabels(t *testing.T) {
 }
 
 // The page of a site elsewhere, even one on this machine, writes nothing; nor does a page without the token.
-func TestLabelsOfOtherPages(t *testing.T) {
+func TestOtherPagesWriteNoLabels(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(2)
 	keepOwn(t, "r", run, trials)
@@ -170,7 +170,7 @@ func TestLabelsOfOtherPages(t *testing.T) {
 
 // axe-core finds nothing in the labels of an answer, of a run that takes none, and in the page of all labels. Nothing is
 // wider than the screen.
-func TestLabelsAccessible(t *testing.T) {
+func TestLabelsAreAccessible(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(12)
 	keepOwn(t, "own", run, trials)
@@ -212,7 +212,7 @@ func TestLabelsAccessible(t *testing.T) {
 }
 
 // Somebody who labels goes through the answers that wait for it, by keyboard: the filter of the matrix, the next one, and back.
-func TestNotLabelledYet(t *testing.T) {
+func TestAnswersThatWaitForALabelAreFound(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := decideRun("", "", "")
 	keepOwn(t, "r", run, trials)

@@ -106,7 +106,7 @@ const look = `(text => {
 
 // No text hangs the page, fills it, or gets an element into it that loads or runs something. A text that takes long fails by the time
 // that the browser has for a test.
-func TestMarkdownAttacks(t *testing.T) {
+func TestMarkdownRunsAndLoadsNothing(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 800, 600, "light")
 	evaluate[int](b, renderer(t))
@@ -134,7 +134,7 @@ func TestMarkdownAttacks(t *testing.T) {
 }
 
 // JSON is indented as it is written, however deep it is; anything else is no JSON.
-func TestJSONReading(t *testing.T) {
+func TestJSONIsIndentedAsWritten(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 800, 600, "light")
 	evaluate[int](b, renderer(t))
@@ -174,7 +174,7 @@ func TestJSONReading(t *testing.T) {
 }
 
 // Hostile answers are read as Markdown, as JSON and side by side: they run nothing and ask for nothing.
-func TestHostileReading(t *testing.T) {
+func TestHostileAnswersAreReadAndRunNothing(t *testing.T) {
 	run, trials := hostileRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/cases", "#grid")

@@ -223,7 +223,7 @@ func (b *tab) sectionOf(heading string) string {
 }
 
 // The plot of two arms counts the cases in which one has more, and links to the cases that differ most. Many cases share a bubble.
-func TestTwoArmsCaseByCase(t *testing.T) {
+func TestThePlotOfTwoArmsCountsCases(t *testing.T) {
 	p := somePlots(3, 20_000)
 	p.score = func(_ *rand.Rand, arm, k int) *float64 {
 		switch {
@@ -272,7 +272,7 @@ func TestTwoArmsCaseByCase(t *testing.T) {
 }
 
 // Quality is drawn against money where the run has a price list. The table says which arms are beaten.
-func TestQualityAgainstCost(t *testing.T) {
+func TestQualityIsDrawnAgainstCost(t *testing.T) {
 	p := somePlots(3, 60)
 	p.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1,"output":10}}}`
 	p.tokens = func(_ *rand.Rand, arm int) int { return 100 * (1 + arm) }

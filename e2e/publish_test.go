@@ -86,7 +86,7 @@ func wants(b *tab, what, text string, words ...string) {
 
 // A site works from a server of files below a path, and from a folder. It has the list of runs, a run with its table and
 // its answers, trends, and a comparison.
-func TestPublish(t *testing.T) {
+func TestAPublishedSiteWorksHostedAndFromAFolder(t *testing.T) {
 	dir := published(t, 2400, func(o *publish.Options) { o.Margin = 0.05 })
 	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func (b *tab) follow(link, selector string) {
 }
 
 // The keyboard alone goes from the list of runs into an answer and to the comparisons.
-func TestPublishByKeyboard(t *testing.T) {
+func TestThePublishedSiteWorksByKeyboard(t *testing.T) {
 	site := hosted(t, published(t, 20, nil))
 	b := openAt(t, site+"index.html", 1600, 1000, "light")
 	b.tabTo("a[href^='runs/20260102']")
@@ -168,7 +168,7 @@ func (b *tab) tabTo(selector string) {
 }
 
 // A file that is gone is said in words.
-func TestPublishMissing(t *testing.T) {
+func TestAMissingPublishedFileIsReported(t *testing.T) {
 	dir := published(t, 20, nil)
 	rows, err := filepath.Glob(filepath.Join(dir, "data", "*", "rows", "0.js"))
 	expect.OK(t, err)
@@ -200,7 +200,7 @@ func longer(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Re
 
 // The first page of 50,000 trials with 75 MB of answers reads none of them, and a case reads its block alone: in a site,
 // hosted and from a folder. How long the first page takes here, in evalrun view and in a report is in the log.
-func TestPublishLarge(t *testing.T) {
+func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(bigTrials)
 	keep(t, "large", run, longer(trials))

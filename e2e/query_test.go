@@ -72,7 +72,7 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 
 // A query finds the trials for which all of its terms hold, in the table of trials and in the matrix. An error in it is named with its
 // place and what is possible.
-func TestQuery(t *testing.T) {
+func TestAQueryFindsTrialsForWhichAllTermsHold(t *testing.T) {
 	run, trials := queryRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	for _, test := range []struct {
@@ -132,7 +132,7 @@ func TestQuery(t *testing.T) {
 }
 
 // The field completes names and words with the keys alone.
-func TestQueryCompletion(t *testing.T) {
+func TestTheQueryFieldCompletesNames(t *testing.T) {
 	run, trials := queryRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -161,7 +161,7 @@ func TestQueryCompletion(t *testing.T) {
 }
 
 // A query of whole answers reads 50,000 trials, and the page never has more than the rows in sight.
-func TestQueryLarge(t *testing.T) {
+func TestAQueryOfAnswersReadsAllTrials(t *testing.T) {
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -183,7 +183,7 @@ func TestQueryLarge(t *testing.T) {
 }
 
 // The parser takes any text: it ends, its places are in the text, and what it quotes it reads again.
-func TestQueryParser(t *testing.T) {
+func TestTheQueryParserTakesAnyText(t *testing.T) {
 	var source strings.Builder
 	for _, name := range []string{"data", "dom", "query", "compile", "field"} {
 		data, err := os.ReadFile(filepath.Join("..", "internal", "page", "html", name+".js"))

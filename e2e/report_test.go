@@ -56,7 +56,7 @@ func search(b *tab, text string) {
 }
 
 // What filters and the search find among 50,000 trials is what the same question finds in the run.
-func TestFilters(t *testing.T) {
+func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -128,7 +128,7 @@ func thousands(n int) string {
 }
 
 // Sorting brings the least or the most of a column to the top, and says so.
-func TestSorting(t *testing.T) {
+func TestSortingBringsTheLeastOrMostToTheTop(t *testing.T) {
 	run, trials := bigRun(2000)
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -158,7 +158,7 @@ func TestSorting(t *testing.T) {
 }
 
 // Everything can be reached with the keyboard alone.
-func TestKeyboard(t *testing.T) {
+func TestEverythingIsReachedByKeyboard(t *testing.T) {
 	run, trials := bigRun(2000)
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	press := func(keys ...string) {
@@ -219,7 +219,7 @@ func TestKeyboard(t *testing.T) {
 }
 
 // Nothing is wider than the screen.
-func TestWidths(t *testing.T) {
+func TestNothingIsWiderThanTheScreen(t *testing.T) {
 	run, trials := bigRun(400)
 	hostileRun, hostileTrials := hostileRun()
 	wide := record(t, hostileRun, hostileTrials, nil)
@@ -259,7 +259,7 @@ func (b *tab) addresses() []string {
 }
 
 // Answers, names and all else that comes from outside run nothing and ask for nothing.
-func TestHostile(t *testing.T) {
+func TestHostileTextsRunNothing(t *testing.T) {
 	run, trials := hostileRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -294,7 +294,7 @@ func TestHostile(t *testing.T) {
 }
 
 // These tests see what a page requests, and what its policy forbids.
-func TestWatched(t *testing.T) {
+func TestTheTestsSeeRequestsAndPolicy(t *testing.T) {
 	run, trials := bigRun(10)
 	for name, script := range map[string]string{
 		"an image":        `new Image().src = 'http://127.0.0.1:9/x.png'`,
@@ -326,7 +326,7 @@ func TestWatched(t *testing.T) {
 
 // The page of the comparison says which cases are compared, which were lost, and how many changed. The summary says
 // it next to the verdict, and separates new failures from those of the baseline.
-func TestComparisonInWords(t *testing.T) {
+func TestTheComparisonSaysWhatIsCompared(t *testing.T) {
 	run, trials := bigRun(200)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
 	const changes, compared = "1 newly failing, 1 newly passing, 1 removed (1 passed before)",

@@ -100,7 +100,7 @@ func (b *tab) is(selector, want string) {
 
 // Two answers are side by side with the words that only one of them has. The address says which; keys and fields choose others, and the
 // next case keeps the pair.
-func TestSide(t *testing.T) {
+func TestTwoAnswersAreShownSideBySide(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, withBaseline), 1600, 1000, "light")
 	b.visit("#/side/shop/words", ".half")
@@ -150,7 +150,7 @@ func TestSide(t *testing.T) {
 }
 
 // The turns of chats are next to each other; a turn that only one chat has differs as a whole. A case with one answer shows it twice.
-func TestSideOfChats(t *testing.T) {
+func TestTurnsOfChatsAreShownSideBySide(t *testing.T) {
 	run, trials := chatRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit(strings.Replace(chatPage, "case", "side", 1), ".half")
@@ -174,7 +174,7 @@ func TestSideOfChats(t *testing.T) {
 }
 
 // What is not kept, or is cut, is not compared as if it were there.
-func TestSideWithoutTexts(t *testing.T) {
+func TestTextsThatAreNotKeptAreNotCompared(t *testing.T) {
 	run, trials := readRun()
 	changed := func(change func(*eval.Result)) iter.Seq[*eval.Result] {
 		return func(yield func(*eval.Result) bool) {
@@ -201,7 +201,7 @@ func TestSideWithoutTexts(t *testing.T) {
 }
 
 // Answers are shown as Markdown or JSON where the reader wants that. Nothing of them loads, and no script link can be followed.
-func TestReading(t *testing.T) {
+func TestAnswersAreShownAsMarkdownOrJSON(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/case/shop/markdown", ".answer")
@@ -241,7 +241,7 @@ func TestReading(t *testing.T) {
 }
 
 // Texts are copied as they came.
-func TestCopy(t *testing.T) {
+func TestTextsAreCopiedAsTheyCame(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	evaluate[chromedp.Void](b, `void (navigator.clipboard.writeText = async text => { window.copied = text; })`)
@@ -273,7 +273,7 @@ func TestCopy(t *testing.T) {
 }
 
 // Where there is no clipboard, the browser copies what is selected; where that fails as well, the button says so.
-func TestCopyWithoutClipboard(t *testing.T) {
+func TestCopyWorksWithoutClipboard(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	for works, want := range map[bool]string{true: "Copied", false: "Not copied: the browser refuses"} {
@@ -296,7 +296,7 @@ func TestCopyWithoutClipboard(t *testing.T) {
 }
 
 // The question mark lists the keys, on every page but in a field, and the focus comes back.
-func TestKeyList(t *testing.T) {
+func TestTheQuestionMarkListsTheKeys(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	for _, page := range []reportPage{{"summary", "#/", ".verdict"}, {"cases", "#/cases", "#grid"}, {"side", "#/side/shop/words", ".half"}} {
@@ -350,7 +350,7 @@ func TestKeyList(t *testing.T) {
 
 // axe-core finds nothing at all in two answers side by side, however they are read, in the page of a case, and in the list of keys.
 // Nothing is wider than the screen.
-func TestSideAccessible(t *testing.T) {
+func TestAnswersSideBySideAreAccessible(t *testing.T) {
 	run, trials := readRun()
 	path := record(t, run, trials, withBaseline)
 	chatRun, chatTrials := chatRun()
@@ -393,7 +393,7 @@ func (b *tab) faultless(page string, width int64) {
 
 // The viewer has the list of keys on each of its pages. Two answers stay those of their case while a run grows, and a comparison of two
 // runs puts an answer next to that of the other run.
-func TestViewerSide(t *testing.T) {
+func TestTheViewerKeepsAnswersSideBySide(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(400)
 	keep(t, "20260101-000000-old", run, better(trials))

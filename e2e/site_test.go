@@ -13,7 +13,7 @@ import (
 )
 
 // The website of the documentation works from files: the search finds sections, and both schemes can be read.
-func TestSiteOfTheDocumentation(t *testing.T) {
+func TestTheDocumentationSiteWorksFromFiles(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "site")
 	build := exec.Command("go", "run", "./test/site", "-out", out)

@@ -62,7 +62,7 @@ func TestTrendsHaveScales(t *testing.T) {
 }
 
 // axe-core finds nothing in the plots, in either scheme, and their choices can be reached by the keyboard.
-func TestPlotsAccessible(t *testing.T) {
+func TestPlotsAreAccessible(t *testing.T) {
 	p := somePlots(3, 60)
 	p.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1,"output":10}}}`
 	path := p.path(t)
@@ -82,7 +82,7 @@ func TestPlotsAccessible(t *testing.T) {
 }
 
 // The page of a comparison plots the base against the head, case by case, with values of the base's own rows.
-func TestBaseAgainstHead(t *testing.T) {
+func TestBaseIsPlottedAgainstHead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(400)
 	keep(t, "20260101-000000-old", run, better(trials))
@@ -105,7 +105,7 @@ func TestBaseAgainstHead(t *testing.T) {
 }
 
 // A choice of a plot that a reader is making stays while the run grows. The plots follow afterwards, with the choice.
-func TestPlotsOfARunThatGrows(t *testing.T) {
+func TestAChoiceOfAPlotStaysWhileTheRunGrows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p := somePlots(2, 40)
 	run, trials := p.record()

@@ -103,7 +103,7 @@ func (b *tab) click(selector, until string) {
 const ready = `document.documentElement.dataset.ready === 'yes'`
 
 // From the list to a run, to a case, and back.
-func TestViewer(t *testing.T) {
+func TestTheViewerLeadsFromListToCaseAndBack(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(400)
 	keep(t, "20260101-000000-old", run, better(trials))
@@ -142,7 +142,7 @@ func TestViewer(t *testing.T) {
 }
 
 // A run in progress grows on the page, in the order of its plan, and says when it has ended.
-func TestViewerLive(t *testing.T) {
+func TestTheViewerShowsARunGrow(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, _ := bigRun(40)
 	run.ID = "20260101-000000-live"
@@ -204,7 +204,7 @@ func TestViewerLive(t *testing.T) {
 }
 
 // Names and answers that come from outside run nothing and ask for nothing, in no page of the viewer.
-func TestViewerHostile(t *testing.T) {
+func TestHostileTextsRunNothingInTheViewer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := hostileRun()
 	keep(t, "a", run, trials)

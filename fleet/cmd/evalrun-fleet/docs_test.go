@@ -16,7 +16,7 @@ import (
 var shown = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
 // The commands of docs/fleet.md work as they are shown, with the address that the coordinator prints.
-func TestDocs(t *testing.T) {
+func TestDocsOfTheFleetWorkAsShown(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/fleet.md")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestDocs(t *testing.T) {
 }
 
 // A worker of another version is refused, with both versions in words, before it gets anything.
-func TestAnotherVersion(t *testing.T) {
+func TestAWorkerOfAnotherVersionGetsNothing(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)

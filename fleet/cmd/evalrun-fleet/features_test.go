@@ -81,7 +81,7 @@ func (b *box) same(name string, working []string, suites ...string) {
 }
 
 // Judges, embeddings, images, streams, live chats, tools, program targets, races and early stops come out as in a single process.
-func TestExamplesAreAsInOneProcess(t *testing.T) {
+func TestExamplesComeOutAsInOneProcess(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil)
 	if err := os.CopyFS(filepath.Join(b.dir, "suites"), os.DirFS("../../../examples/suites")); err != nil {
@@ -95,7 +95,7 @@ func TestExamplesAreAsInOneProcess(t *testing.T) {
 }
 
 // Programs and endpoints under test are called by workers that may do that, with what the suite brings; a workspace stays on one machine.
-func TestApplications(t *testing.T) {
+func TestApplicationsAreCalledByAllowedWorkers(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +142,7 @@ cases:
 }
 
 // A comparison that stops early stops a fleet too.
-func TestEarlyStop(t *testing.T) {
+func TestAnEarlyStopStopsTheFleet(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 5*time.Millisecond)
 	b := newBox(t, s)
@@ -164,7 +164,7 @@ func TestEarlyStop(t *testing.T) {
 }
 
 // A budget of calls holds over all workers, also when one of them is killed.
-func TestBudget(t *testing.T) {
+func TestABudgetHoldsOverAllWorkers(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)
@@ -190,9 +190,9 @@ func (s *service) count() int {
 	return all
 }
 
-// TestFourWorkers: the places of all workers are used. The long form, make fleet-test, counts the calls of four workers and of one in equal
+// TestFourWorkersUseAllPlaces: the places of all workers are used. The long form, make fleet-test, counts the calls of four workers and of one in equal
 // times.
-func TestFourWorkers(t *testing.T) {
+func TestFourWorkersUseAllPlaces(t *testing.T) {
 	const places = 4
 	trials, measured := 400, os.Getenv("EVALRUN_FLEET_TRIALS") != ""
 	if measured {
@@ -243,7 +243,7 @@ func (s *service) atOnce() int {
 }
 
 // What is wrong is said at once, and nothing is sent.
-func TestBadInput(t *testing.T) {
+func TestBadInputIsReportedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)
@@ -277,7 +277,7 @@ func TestBadInput(t *testing.T) {
 }
 
 // A second coordinator, a worker without a key, one with the credentials of another run, and one that may not start programs.
-func TestWrongParts(t *testing.T) {
+func TestWrongPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 50*time.Millisecond)
 	b := newBox(t, s)

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestKills kills workers and the coordinator while a run is under way. Nothing is lost, nothing is there twice, and no more calls are made
+// TestKillsLoseNothing kills workers and the coordinator while a run is under way. Nothing is lost, nothing is there twice, and no more calls are made
 // again than had a place at a kill. With EVALRUN_FLEET_TRIALS it is the long form.
-func TestKills(t *testing.T) {
+func TestKillsLoseNothing(t *testing.T) {
 	trials, workers, places := 300, 4, 4
 	if n, err := strconv.Atoi(os.Getenv("EVALRUN_FLEET_TRIALS")); err == nil {
 		trials = n

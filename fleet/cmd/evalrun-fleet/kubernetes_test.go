@@ -14,7 +14,7 @@ import (
 
 // The containers of examples/kubernetes/fleet.yaml run as processes, with folders as volumes. The coordinator's pod dies once,
 // and a worker's.
-func TestKubernetes(t *testing.T) {
+func TestTheFleetOnKubernetesSurvivesKilledPods(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)

@@ -17,7 +17,7 @@ func (s *service) begun(n int) {
 }
 
 // A worker that gets a signal ends its calls, takes no others, and goes. No call is made twice.
-func TestWorkerLeaves(t *testing.T) {
+func TestAWorkerThatLeavesRepeatsNoCall(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 100*time.Millisecond)
 	b := newBox(t, s)
@@ -49,7 +49,7 @@ func TestWorkerLeaves(t *testing.T) {
 }
 
 // A worker that stops for seconds counts as dead. Its late answers are not used, and it gets calls as before.
-func TestWorkerIsStuck(t *testing.T) {
+func TestAStuckWorkerCountsAsDead(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 50*time.Millisecond)
 	b := newBox(t, s)
@@ -83,7 +83,7 @@ func TestWorkerIsStuck(t *testing.T) {
 }
 
 // A worker of another version is of no use, and says so; nothing is sent.
-func TestOtherVersion(t *testing.T) {
+func TestOtherVersionsOfWorkersAreReported(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)
@@ -106,7 +106,7 @@ func TestOtherVersion(t *testing.T) {
 }
 
 // A server of somebody else works too; after a kill the run continues there.
-func TestServerOfSomebodyElse(t *testing.T) {
+func TestAServerOfSomebodyElseWorks(t *testing.T) {
 	t.Parallel()
 	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
 	if err != nil {

@@ -28,7 +28,7 @@ func startLedger(t *testing.T, limits string) (*ledger.Server, func()) {
 }
 
 // A ledger grants each call once: to the worker, whose key the account is about, or to the coordinator where that has one.
-func TestLedgerOfAFleet(t *testing.T) {
+func TestTheLedgerGrantsEachCallOnce(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ serve, work bool }{"the worker's": {work: true}, "the coordinator's": {serve: true}, "both": {true, true}} {
 		s := newService(t, time.Millisecond)
@@ -62,7 +62,7 @@ func TestLedgerOfAFleet(t *testing.T) {
 }
 
 // A worker whose ledger is away for too long sends nothing and leaves. Others do its calls, and no trial is an error for it.
-func TestLedgerOfAWorkerIsAway(t *testing.T) {
+func TestAWorkerLeavesWhenItsLedgerIsAway(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)
@@ -95,7 +95,7 @@ func TestLedgerOfAWorkerIsAway(t *testing.T) {
 }
 
 // A worker whose ledger does not know the account leaves too.
-func TestLedgerWithoutTheAccount(t *testing.T) {
+func TestAWorkerWithoutALedgerAccountLeaves(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)

@@ -13,7 +13,7 @@ import (
 )
 
 // What workers have to load is kept with the run. Without it the suites are packed again, if they are the same.
-func TestPackIsGone(t *testing.T) {
+func TestSuitesArePackedAgainWhenThePackIsGone(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)
@@ -50,7 +50,7 @@ func TestPackIsGone(t *testing.T) {
 }
 
 // A coordinator whose disk is full ends, and the run continues where there is room.
-func TestFullDisk(t *testing.T) {
+func TestAFullDiskEndsTheCoordinator(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 5*time.Millisecond)
 	b := newBox(t, s)
@@ -84,7 +84,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 // A cluster knows its users by credentials.
-func TestServerWithAccounts(t *testing.T) {
+func TestAServerWithAccountsNeedsCredentials(t *testing.T) {
 	t.Parallel()
 	url, login := accounts(t)
 	s := newService(t, time.Millisecond)

@@ -168,7 +168,7 @@ func (b *box) certificate() {
 }
 
 // Beyond loopback everything is encrypted, and who has no credentials stays out.
-func TestBeyondThisMachine(t *testing.T) {
+func TestBeyondLoopbackEverythingIsEncrypted(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)
