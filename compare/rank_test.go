@@ -220,7 +220,7 @@ func TestTooLittleDataGivesNoRanking(t *testing.T) {
 	}
 	sides[0].Cases.Update(0, func(c *compare.Case) { c.Errors, c.Ran = 9, 10 })
 	if got := compare.Rank(sides, o); got.Why == "" {
-		t.Error("an arm with many errors was ranked")
+		t.Error("an arm with many errors was ranked, want no ranking")
 	}
 	o.MaxErrors = 1
 	for i := range 30 { // the better arm's own errors: it could be the worse one

@@ -65,11 +65,11 @@ func TestOnlyProblemsAreErrors(t *testing.T) {
 	t.Parallel()
 	var l List
 	if l.Err() != nil || l.HasErrors() {
-		t.Error("an empty list is an error")
+		t.Errorf("an empty list: got %v, want no error", l.Err())
 	}
 	l.Warnf(Pos{"a", 1, 1}, "", "advice")
 	if l.Err() != nil || l.HasErrors() || l.Len() != 1 {
-		t.Error("an advice is an error")
+		t.Errorf("an advice: got %v and %d entries, want no error and 1", l.Err(), l.Len())
 	}
 	l.Errorf(Pos{"b", 1, 1}, "", "problem")
 	if got := l.Err().Error(); got != "b:1:1: problem" {

@@ -36,7 +36,7 @@ func TestFindTakesAnyNameOfAPage(t *testing.T) {
 		}
 	}
 	if p := Find("ci/github"); p == nil || p.Name != "github" {
-		t.Error("a page is not found by its earlier name")
+		t.Errorf("ci/github: got %v, want the page github", Find("ci/github"))
 	}
 	for _, name := range []string{"", "nonsense", "../README", "docs", "docs/", "reference", "reference/", "../reference/suite.md"} {
 		if p := Find(name); p != nil {

@@ -70,7 +70,7 @@ func TestThePageOfACaseShowsTheWorstRepeatFirst(t *testing.T) {
 	b.visit("#/case/t/a%20%2F%20b%3F%20100%20%25", ".answer")
 	is("no text is shown", text(".prose"), "")
 	if notes := text(".note"); strings.Count(notes, "Not kept: ") != 2 {
-		t.Errorf("prompt and answer are said to be withheld: %s", notes)
+		t.Errorf("prompt and answer are said to be withheld: %s, want 2 notes `Not kept: `", notes)
 	}
 	is("what the reader must know", text("header .chip"), "emulator|not complete|no content")
 	b.visit("#/case/s/nobody", "h1")

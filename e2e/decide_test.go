@@ -150,7 +150,7 @@ func TestACaseWithoutAValueHasNoPoint(t *testing.T) {
 	b.until(`document.querySelectorAll('#main details').length === 2 && !document.getElementById('main').textContent.includes('Reading')`)
 	text := evaluate[string](b, `document.getElementById('main').textContent`)
 	if !strings.Contains(text, "Not drawn") || !strings.Contains(text, "No case has a value on both.") {
-		t.Error(text)
+		t.Errorf("got %q, want `Not drawn`, and that no case has a value on both", text)
 	}
 	b.quiet()
 }

@@ -77,7 +77,7 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	ada, ben := serveLabels(t, "Ada"), serveLabels(t, "Ben")
 	a := opened(t, ada, "r", page)
 	if got := evaluate[string](a, `location.hash`); strings.Contains(got, "token") {
-		t.Errorf("the address still has the token: %s", got)
+		t.Errorf("the address still has the token: %s, want none", got)
 	}
 	a.do(chromedp.KeyEvent("l"))
 	a.wait(".label-pass:focus")
@@ -105,7 +105,7 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	b := opened(t, ben, "r", page)
 	b.until(`document.querySelector('.labels').textContent.includes('1 other person')`)
 	if evaluate[bool](b, `document.querySelector('.labels').textContent.includes('Ada')`) {
-		t.Error("what Ada says is shown before Ben has a label of his own")
+		t.Error("what Ada says is shown before Ben has a label of his own, want it hidden")
 	}
 	b.click(".label-fail", `document.querySelector('.label-fail[aria-pressed=true]') !== null`)
 	b.until(`document.querySelector('.labels').textContent.includes('b?n')`)
@@ -113,7 +113,7 @@ func TestAPersonLabelsByKeyboard(t *testing.T) {
 	b.click("#views a[href='/labels']", `document.querySelectorAll('table').length === 2`)
 	if got := evaluate[string](b, `document.querySelector('main').innerText`); !strings.Contains(got, "Ada and Ben") ||
 		!strings.Contains(got, "1 answer: 0 pass, 0 fail, divided on 1") {
-		t.Error(got)
+		t.Errorf("got %q, want `Ada and Ben`", got)
 	}
 	a.click(".label-pass", `document.querySelector('.label-pass').getAttribute('aria-pressed') === 'false'`)
 	labelled(t, first.Suite, "Ada  b?n", "Ben fail")
@@ -145,7 +145,7 @@ func TestOtherPagesWriteNoLabels(t *testing.T) {
 	for _, headers := range []string{`{}`, `{'Content-Type': 'application/json', 'Evalrun-Token': '` + token + `'}`} {
 		for _, mode := range []string{"cors", "no-cors"} {
 			if got := send(evil, mode, headers); strings.HasPrefix(got, "basic") || strings.HasSuffix(got, " 200") {
-				t.Errorf("%s, %s: %s", mode, headers, got)
+				t.Errorf("%s, %s: got %s, want it refused", mode, headers, got)
 			}
 		}
 	}
@@ -156,15 +156,15 @@ func TestOtherPagesWriteNoLabels(t *testing.T) {
 	second := openAt(t, s.WithCode(s.URL), 800, 600, "light")
 	second.until(fmt.Sprintf(`localStorage.getItem('evalrun-token') === %q`, token))
 	if got := evaluate[string](second, `location.hash`); got != "" {
-		t.Errorf("the address still has the code: %s", got)
+		t.Errorf("the address still has the code: %s, want none", got)
 	}
 	evaluate[chromedp.Void](plain, `void localStorage.clear()`)
 	late := openAt(t, s.WithCode(s.URL), 800, 600, "light")
 	if got := evaluate[string](late, `localStorage.getItem('evalrun-token') || ''`); got != "" {
-		t.Errorf("a page that was opened by a code that was used has %q", got)
+		t.Errorf("a page that was opened by a code that was used has %q, want no token", got)
 	}
 	if _, err := os.Stat(bigTrial(0).Suite + labels.Suffix); err == nil {
-		t.Error("something was labelled")
+		t.Error("something was labelled, want no label")
 	}
 }
 
@@ -195,7 +195,7 @@ func TestLabelsAreAccessible(t *testing.T) {
 				b.do(chromedp.Navigate(s.URL + path))
 				b.until(ready + ` && (document.querySelector('.labels h3') || document.querySelector('table')) !== null`)
 				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-					t.Errorf("%s: %d wide on a screen of %d", path, got, width)
+					t.Errorf("%s: %d wide on a screen of %d, want it no wider", path, got, width)
 				}
 				evaluate[chromedp.Void](b, axe+"\n;0")
 				for _, problem := range evaluate[[]string](
@@ -203,7 +203,7 @@ func TestLabelsAreAccessible(t *testing.T) {
 					`axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : `+
 						`r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
 				) {
-					t.Errorf("%s, %s, %d: %s", path, scheme, width, problem)
+					t.Errorf("%s, %s, %d: %s, want no problem", path, scheme, width, problem)
 				}
 				b.own(s)
 			}

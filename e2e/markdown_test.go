@@ -187,7 +187,7 @@ func TestHostileAnswersAreReadAndRunNothing(t *testing.T) {
 			for _, page := range []string{address, strings.Replace(one, "#/case/", "#/side/", 1)} {
 				b.visit(page, ".answer")
 				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > 1280 {
-					t.Errorf("%s as %s: %d wide on a screen of 1280", page, way, got)
+					t.Errorf("%s as %s: %d wide on a screen of 1280, want it no wider", page, way, got)
 				}
 			}
 		}

@@ -176,7 +176,7 @@ func TestChosenArmsBecomeColumns(t *testing.T) {
 	}
 	ask(b, `var.country:en`)
 	if got := texts(b, ".problem")[0]; !strings.Contains(got, `this run has no var "country"; possible: locale, question`) {
-		t.Error(got)
+		t.Errorf("got %q, want that the run has no var country", got)
 	}
 	b.quiet()
 }
@@ -213,7 +213,7 @@ func TestAMatrixWithoutTextsSaysSo(t *testing.T) {
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix?q=text:green", ".problem")
 	if got := texts(b, ".problem")[0]; !strings.Contains(got, "this run has no texts to search: it was made with --no-content") {
-		t.Error(got)
+		t.Errorf("got %q, want that the run has no texts to search", got)
 	}
 	expect.Same(t, "nothing is found", found(b), "0 of 2 cases")
 	expect.Same(t, "without a baseline", texts(b, ".only input:disabled + span")[0], "Regressed (no baseline)")

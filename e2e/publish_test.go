@@ -62,11 +62,11 @@ func (b *tab) within(site string) {
 	defer b.mu.Unlock()
 	for _, to := range b.requests {
 		if !strings.HasPrefix(to, site) {
-			b.t.Errorf("the page asked for %s", to)
+			b.t.Errorf("the page asked for %s, want only files of the site", to)
 		}
 	}
 	if len(b.trouble) > 0 {
-		b.t.Errorf("in the page: %q", b.trouble)
+		b.t.Errorf("in the page: %q, want no trouble", b.trouble)
 	}
 }
 
@@ -79,7 +79,7 @@ func wants(b *tab, what, text string, words ...string) {
 	b.t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {
-			b.t.Errorf("%s: no %q in %s", what, word, text)
+			b.t.Errorf("%s: got %s, want it to contain %q", what, text, word)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestAPublishedSiteWorksHostedAndFromAFolder(t *testing.T) {
 			b.follow("a[href^='runs/20260102']", ".verdict")
 			b.visit("#/cases", "#grid")
 			if got := found(b); got != "2,400 of 2,400 trials" {
-				t.Error(got)
+				t.Errorf("got %q, want 2,400 of 2,400 trials", got)
 			}
 			answer := bigTrial(2398).Response.Text()
 			b.visit("#/case/big/case%20number%201199", ".answer")
@@ -152,7 +152,7 @@ func (b *tab) arrive(selector string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	b.t.Fatalf("there is no %s: %v", selector, err)
+	b.t.Fatalf("there is no %s: %v, want one", selector, err)
 }
 
 // tabTo presses the tab key until an element has the focus.
@@ -164,7 +164,7 @@ func (b *tab) tabTo(selector string) {
 		}
 		b.do(chromedp.KeyEvent(kb.Tab))
 	}
-	b.t.Fatalf("the tab key does not come to %s", selector)
+	b.t.Fatalf("the tab key does not come to %s, want it reached", selector)
 }
 
 // A file that is gone is said in words.
@@ -227,7 +227,7 @@ func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 	b.firstPage("evalrun view")
 	if !evaluate[bool](b, `performance.getEntriesByName('verdict')[0].startTime <=
 		performance.getEntriesByType('resource').find(e => e.name.includes('/data/index')).startTime`) {
-		t.Error("evalrun view: the page reads trials before it shows the verdict")
+		t.Error("evalrun view: the page reads trials before it shows the verdict, want the verdict first")
 	}
 	d, err := journal.Open(filepath.Join(".evalrun", "runs", "large"))
 	expect.OK(t, err)
@@ -266,7 +266,7 @@ func busy(b *tab) float64 {
 			return m.Value
 		}
 	}
-	b.t.Fatal("the browser does not say how long it was at work")
+	b.t.Fatal("the browser does not say how long it was at work, want a TaskDuration")
 	return 0
 }
 

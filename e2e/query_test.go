@@ -177,7 +177,7 @@ func TestAQueryOfAnswersReadsAllTrials(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.End))
 	b.until(`(c => c !== null && c.getBoundingClientRect().top < innerHeight)(document.getElementById('cell-24999-0'))`)
 	if lines := evaluate[int](b, `document.querySelectorAll('.line').length`); lines > 40 {
-		t.Errorf("%d rows are in the page", lines)
+		t.Errorf("%d rows are in the page, want at most 40", lines)
 	}
 	b.quiet()
 }

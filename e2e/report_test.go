@@ -96,7 +96,7 @@ func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 			t.Errorf("%v %q: aria-rowcount %s, want %d", test.facets, test.query, rows, n+1)
 		}
 		if drawn := evaluate[int](b, `document.querySelectorAll('.rows .row').length`); drawn > 60 {
-			t.Errorf("%d rows in the page", drawn)
+			t.Errorf("%d rows in the page, want at most 60", drawn)
 		}
 	}
 	b.quiet()
@@ -140,19 +140,19 @@ func TestSortingBringsTheLeastOrMostToTheTop(t *testing.T) {
 		return evaluate[string](b, fmt.Sprintf(`document.querySelector('[role=columnheader].%s').getAttribute('aria-sort')`, column))
 	}
 	if got := first("outcome"); !strings.Contains(got, "fail") {
-		t.Errorf("what failed comes first, not %s", got)
+		t.Errorf("got %s first, want what failed", got)
 	}
 	if sort, got := click("latency"), first("latency"); sort != "descending" || got != "1.50 s" {
-		t.Errorf("%s: %s", sort, got)
+		t.Errorf("latency, first click: got %s and %s, want descending and 1.50 s", sort, got)
 	}
 	if sort, got := click("latency"), first("latency"); sort != "ascending" || got != "200 ms" {
-		t.Errorf("%s: %s", sort, got)
+		t.Errorf("latency, second click: got %s and %s, want ascending and 200 ms", sort, got)
 	}
 	if sort, got := click("case"), first("case"); sort != "ascending" || got != "case number 0" {
-		t.Errorf("%s: %s", sort, got)
+		t.Errorf("case, first click: got %s and %s, want ascending and case number 0", sort, got)
 	}
 	if sort, got := click("case"), first("case"); sort != "descending" || got != "case number 999" {
-		t.Errorf("%s: %s", sort, got)
+		t.Errorf("case, second click: got %s and %s, want descending and case number 999", sort, got)
 	}
 	b.quiet()
 }
@@ -182,7 +182,7 @@ func TestEverythingIsReachedByKeyboard(t *testing.T) {
 	press("n", "u", "m", "b", "e", "r", " ", "1", "3")
 	n := evaluate[int](b, `Number(document.getElementById('grid').getAttribute('aria-rowcount')) - 1`)
 	if n < 20 || n > 1000 {
-		t.Errorf("the search finds %d", n)
+		t.Errorf("the search finds %d trials, want 20 to 1000", n)
 	}
 	press(kb.ArrowDown)
 	is("down leaves the search", `document.activeElement.id === 'grid'`)
@@ -236,7 +236,7 @@ func TestNothingIsWiderThanTheScreen(t *testing.T) {
 				b.visit(p.hash, p.selector)
 				b.unfold()
 				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-					t.Errorf("%s: %d wide on a screen of %d", p.name, got, width)
+					t.Errorf("%s: %d wide on a screen of %d, want it no wider", p.name, got, width)
 				}
 			}
 			b.quiet()
@@ -279,7 +279,7 @@ func TestHostileTextsRunNothing(t *testing.T) {
 		b.visit(address, ".answer")
 		b.unfold()
 		if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > 1600 {
-			t.Errorf("%s: %d wide on a screen of 1600", address, got)
+			t.Errorf("%s: %d wide on a screen of 1600, want it no wider", address, got)
 		}
 	}
 	b.visit("#/", ".verdict")
@@ -319,7 +319,7 @@ func TestTheTestsSeeRequestsAndPolicy(t *testing.T) {
 			}
 		}
 		if seen == 0 {
-			t.Errorf("%s is not seen", name)
+			t.Errorf("%s is not seen, want it seen", name)
 		}
 	}
 }

@@ -21,13 +21,13 @@ func TestTheDocumentationSiteWorksFromFiles(t *testing.T) {
 	text, err := build.CombinedOutput()
 	expect.OK(t, err)
 	if len(text) > 0 {
-		t.Errorf("the build prints %s", text)
+		t.Errorf("the build prints %s, want nothing", text)
 	}
 	for scheme, dark := range map[string]bool{"light": false, "dark": true} {
 		b := open(t, filepath.Join(out, "tutorial", "tutorial.html"), 1000, 700, scheme)
 		background := evaluate[string](b, `getComputedStyle(document.body).backgroundColor`)
 		if got := !strings.Contains(background, "255"); got != dark {
-			t.Errorf("%s: the background is %s", scheme, background)
+			t.Errorf("%s: the background is %s, want it dark: %t", scheme, background, dark)
 		}
 		evaluate[bool](b, `document.getElementById("search").value = "exit codes",
 			document.getElementById("search").dispatchEvent(new Event("input"))`)
@@ -40,11 +40,11 @@ func TestTheDocumentationSiteWorksFromFiles(t *testing.T) {
 		defer b.mu.Unlock()
 		for _, request := range b.requests {
 			if !strings.HasPrefix(request, "file://") {
-				t.Errorf("the page sends a request to %s", request)
+				t.Errorf("the page sends a request to %s, want files alone", request)
 			}
 		}
 		if len(b.trouble) > 0 {
-			t.Errorf("in the page: %q", b.trouble)
+			t.Errorf("in the page: %q, want no trouble", b.trouble)
 		}
 	}
 }

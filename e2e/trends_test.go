@@ -42,16 +42,16 @@ func TestTrendsHaveScales(t *testing.T) {
 	for _, width := range []int64{390, 1280, 2560} {
 		b := openAt(t, s.URL+"trends", width, 1000, map[bool]string{true: "dark", false: "light"}[width == 1280])
 		if n := b.plots(fmt.Sprintf("trends at %d", width)); n != 20 { // five metrics on two arms of two suites
-			t.Errorf("%d plots", n)
+			t.Errorf("%d plots, want 20", n)
 		}
 		if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-			t.Errorf("%d wide on a screen of %d", got, width)
+			t.Errorf("%d wide on a screen of %d, want it no wider", got, width)
 		}
 		commits := evaluate[[]string](
 			b, `[...document.querySelectorAll('.trend svg')].at(-1).outerHTML.match(/>a[0-9a-f]{6}</g).map(t => t.slice(1, -1))`,
 		)
 		if n := len(commits); n < 8 || n > 40 {
-			t.Errorf("%d commits under 40 points", n)
+			t.Errorf("%d commits under 40 points, want 8 to 40", n)
 		}
 		expect.Same(t, "the last commit", commits[len(commits)-1], fmt.Sprintf("%07x", 0xa000000+39*7777))
 		b.own(s)

@@ -330,6 +330,6 @@ func TestAQuarantineHoldsToTheEndOfItsDay(t *testing.T) {
 		}
 	}
 	if (*Quarantine)(nil).Holds("2020-01-01T00:00:00Z") {
-		t.Error("a case without a quarantine is in one")
+		t.Error("a case without a quarantine is in one, want it in none")
 	}
 }

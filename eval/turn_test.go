@@ -45,7 +45,7 @@ func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 	}
 	expect.Same(t, "contents", len((&Request{Live: true}).After(replies("1")).Contents), 0)
 	if r.Turns() != 3 || (&Request{Contents: r.Contents}).Turns() != 1 {
-		t.Error("turns")
+		t.Errorf("got %d turns of a live chat, %d of one call; want 3 and 1", r.Turns(), (&Request{Contents: r.Contents}).Turns())
 	}
 }
 
@@ -109,7 +109,7 @@ func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 func TestDifferentRepliesMakeDifferentTurnIDs(t *testing.T) {
 	t.Parallel()
 	if TurnID("x", nil) != "x" {
-		t.Error("the first turn has another name than its trial")
+		t.Errorf("the first turn: got %q, want the id of its trial, x", TurnID("x", nil))
 	}
 	seen := map[string]string{}
 	for _, texts := range [][]string{{""}, {"", ""}, {"a"}, {"a", "b"}, {"ab"}, {"a\nb"}, {"a\"\n\"b"}, {"b", "a"}, {"\xff"}, {"\ufffd"}} {
@@ -182,7 +182,7 @@ func TestTurnsReadBackFromARunFile(t *testing.T) {
 		t.Errorf("%v %s, want the version of the model, and no canary", err, line)
 	}
 	if back.Turns[0].Text() != "canary" {
-		t.Error("withholding has changed another result")
+		t.Errorf("the other result: got %q, want canary", back.Turns[0].Text())
 	}
 }
 
@@ -190,13 +190,13 @@ func TestOnlyTheFirstCandidateBlocksATurn(t *testing.T) {
 	t.Parallel()
 	second := Turn{Response: Response{Candidates: []Candidate{{Text: "a"}, {FinishReason: "SAFETY"}}}}
 	if second.Block() != "" || second.Blocked() != "SAFETY" {
-		t.Error("a block of another candidate than the first ends no chat")
+		t.Errorf("a block of the second candidate: got %q and %q, want none of the turn, and SAFETY", second.Block(), second.Blocked())
 	}
 	if first := (Turn{Response: Response{Candidates: []Candidate{{FinishReason: "SPII"}}}}); first.Block() != "SPII" {
-		t.Error("the first candidate")
+		t.Errorf("a block of the first candidate: got %q, want SPII", first.Block())
 	}
 	if prompt := (Turn{Response: Response{PromptFeedback: &PromptFeedback{BlockReason: "OTHER"}}}); prompt.Block() != "OTHER" {
-		t.Error("the prompt")
+		t.Errorf("a block of the prompt: got %q, want OTHER", prompt.Block())
 	}
 }
 

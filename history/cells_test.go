@@ -60,7 +60,7 @@ func TestCellsComeBack(t *testing.T) {
 		}
 	}
 	if failed == 0 {
-		t.Error("no bytes are refused")
+		t.Error("got no error for any bytes, want some refused")
 	}
 }
 

@@ -65,7 +65,7 @@ func TestComparisonsCountUnchangedCompleteRuns(t *testing.T) {
 		unknown, failed := s.Knows("run-0999")
 		expect.Same(t, "unknown", unknown, false)
 		expect.OK(t, err, failed, s.Close())
-		expect.OK(t, Rebuild(path, []string{folder}, func(m string) { t.Error(m) }))
+		expect.OK(t, Rebuild(path, []string{folder}, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 		s = open(t, path)
 	}
 }
@@ -95,7 +95,7 @@ INSERT INTO part (run, place, suite, file, hash) VALUES (1, 0, 'suite', 'suite.y
 	add(t, s, second)
 	expect.Same(t, "runs", runsIn(t, s), 2)
 	expect.Same(t, "comparison, after an update", nth(t, s, second), 1)
-	expect.OK(t, s.Close(), Rebuild(path, nil, func(m string) { t.Error(m) }))
+	expect.OK(t, s.Close(), Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 	s = open(t, path)
 	expect.Same(t, "comparison, rebuilt", nth(t, s, second), 2)
 	expect.Same(t, "the first", nth(t, s, first), 1)

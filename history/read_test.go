@@ -57,7 +57,7 @@ func TestOpeningToReadLeavesNoTrace(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "runs", runsIn(t, r), 1)
 	if err := r.Add(document(t, sample{id: 2, cases: 3}.write(t, t.TempDir()))); err == nil {
-		t.Error("it was written to")
+		t.Error("got no error when a reader adds a run, want one")
 	}
 	expect.OK(t, r.Close())
 	expect.Same(t, "the folder", listing(t, dir), before)

@@ -25,7 +25,7 @@ func TestOddPathsAreOpenedAsTheyAre(t *testing.T) {
 	s := open(t, filepath.Join(dir, "history.db"))
 	add(t, s, run)
 	expect.OK(t, s.Close())
-	expect.OK(t, Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Error(m) }))
+	expect.OK(t, Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 	entries, err := os.ReadDir(dir)
 	expect.OK(t, err)
 	expect.Same(t, "the run, the history and its lock", len(entries), 3)
@@ -102,10 +102,10 @@ func TestAnUnusableHistorySaysWhatToDo(t *testing.T) {
 func TestRebuildKeepsPermissions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
-	expect.OK(t, Rebuild(path, nil, func(m string) { t.Error(m) }))
+	expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 	for _, mode := range []os.FileMode{0o600, 0o664} {
 		expect.OK(t, os.Chmod(path, mode))
-		expect.OK(t, Rebuild(path, nil, func(m string) { t.Error(m) }))
+		expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 		info, err := os.Stat(path)
 		expect.OK(t, err)
 		if info.Mode() != mode {
@@ -206,7 +206,7 @@ func TestWritersAtOnceLoseNothing(t *testing.T) {
 		})
 	}
 	for range 3 {
-		if err := Rebuild(path, nil, func(m string) { t.Error(m) }); err != nil {
+		if err := Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }); err != nil {
 			t.Error(err)
 		}
 	}

@@ -32,7 +32,7 @@ func TestAReleasedDocumentStillReadsTrialsByPlace(t *testing.T) {
 	expect.Same(t, "trials", d.Len(), 0)
 	expect.Same(t, "summary", d.Summary.Counts, before.Counts)
 	if _, err := d.TrialAt(1 << 40); err == nil {
-		t.Error("a trial behind the end of the file was read")
+		t.Error("got a trial behind the end of the file, want an error")
 	}
 }
 

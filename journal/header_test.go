@@ -35,6 +35,6 @@ func TestHeaderIsReadWithoutTheTrials(t *testing.T) {
 	}
 	expect.OK(t, os.WriteFile(path, nil, 0o600))
 	if _, err := Header(dir); err == nil {
-		t.Error("an empty file has a head")
+		t.Error("got the head of an empty file, want an error")
 	}
 }

@@ -59,7 +59,7 @@ func TestWriteWithheldKeepsNoContent(t *testing.T) {
 	before, err := open(t, whole)
 	expect.OK(t, err)
 	if !strings.Contains(string(whole), secretText) {
-		t.Fatal("the run has no text to withhold")
+		t.Fatalf("the run file holds no %q, want it there to be withheld", secretText)
 	}
 	text := withheld(t, before)
 	if strings.Contains(text, secretText) {

@@ -179,10 +179,10 @@ func TestLabelsStayInTheirFolder(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	expect.OK(t, os.Symlink(gone, lock+"2"))
 	if err := Append(dir, lock+"2", said("Ada", "x", Pass, "")); err == nil {
-		t.Error("a link was locked")
+		t.Error("got no error for a lock that is a link, want one")
 	}
 	if _, err := os.Lstat(gone); err == nil {
-		t.Error("the lock made a file elsewhere")
+		t.Error("the lock made a file behind the link, want none")
 	}
 }
 

@@ -143,7 +143,7 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 		}
 	}
 	if strings.Contains(drawn, "arm20") {
-		t.Error("an arm too many is in the table")
+		t.Error("got the arm arm20 in the table, want it left out")
 	}
 	expect.Same(t, "without runs", historyDrawn(&history.Excerpt{}, 0), "no runs in the history yet\n")
 }

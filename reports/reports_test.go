@@ -187,7 +187,7 @@ func TestJUnitIsValidByTheStrictestSchemas(t *testing.T) {
 		for _, schema := range []string{"jenkins-xunit-junit-10.xsd", "windyroad-JUnit.xsd"} {
 			lint := exec.Command("xmllint", "--nonet", "--noout", "--schema", "testdata/"+schema, path)
 			if out, err := lint.CombinedOutput(); err != nil {
-				t.Errorf("%s by %s: %s", name, schema, out)
+				t.Errorf("%s by %s: %s, want it valid", name, schema, out)
 			}
 		}
 	}

@@ -100,6 +100,6 @@ func TestProgramsArePartOfTheScorersHash(t *testing.T) {
 		return ""
 	}
 	if hash("#!/bin/sh\necho true\n") == hash("#!/bin/sh\necho false\n") {
-		t.Error("a changed program is the same scorer")
+		t.Error("got the same hash for a changed program, want another one")
 	}
 }

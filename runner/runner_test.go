@@ -110,7 +110,7 @@ func TestTheFirstRepeatLeadsTheOthers(t *testing.T) {
 		}
 	}
 	if others == 0 {
-		t.Error("no shard begins with a later repeat: the test shows nothing")
+		t.Error("no shard begins with a later repeat: the test shows nothing, want some")
 	}
 }
 
@@ -328,7 +328,8 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 `
 	src := &source{models: map[string]eval.Model{"known": {Name: "models/known", OutputTokenLimit: 10}}}
 	var diags diag.List
-	expect.OK(t, plan(t, text, runner.Filter{}).CheckModels(t.Context(), src, &diags, func(s string) { t.Error(s) }))
+	notice := func(s string) { t.Errorf("got the notice %q, want none", s) }
+	expect.OK(t, plan(t, text, runner.Filter{}).CheckModels(t.Context(), src, &diags, notice))
 	var got []string
 	for _, d := range diags.Sorted() {
 		got = append(got, fmt.Sprintf("%d %s %s", d.Pos.Line, d.Message, d.Hint))

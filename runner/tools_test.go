@@ -89,7 +89,7 @@ func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
 	for r := range runner.Run(ctx, runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1"), o.cfg) {
 		return r
 	}
-	t.Fatal("there is no result")
+	t.Fatal("got no result, want one")
 	return eval.Result{}
 }
 

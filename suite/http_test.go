@@ -180,7 +180,7 @@ func TestHTTPEnvironmentIsSentAndNotRecorded(t *testing.T) {
 	expect.Same(t, "identity with another token", identity(render()), before)
 	env["EVALRUN_HOST"] = "127.0.0.1:8081"
 	if identity(render()) == before {
-		t.Error("two hosts make the same request")
+		t.Error("got the same request for two hosts, want two")
 	}
 }
 

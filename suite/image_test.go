@@ -53,7 +53,7 @@ func TestResizeScalesAnImageTheSameEachTime(t *testing.T) {
 	first, second := shown(t, s), shown(t, s)
 	hasSize(t, first, image.Pt(3072, 1536))
 	if first.SHA256 != second.SHA256 || !bytes.Equal(first.Data, second.Data) {
-		t.Error("another image the second time")
+		t.Errorf("got the image %s, then %s; want the same", first.SHA256, second.SHA256)
 	}
 	if !strings.HasPrefix(first.Identity(), "resized ") {
 		t.Errorf("got %s, want it to say that it was resized", first.Identity())
@@ -73,7 +73,7 @@ func shown(t *testing.T, s *suite.Suite) *eval.Image {
 		}
 		return prompt.Contents[0].Parts[0].Image
 	}
-	t.Fatal("there is no case")
+	t.Fatal("got no case, want one")
 	return nil
 }
 
@@ -85,7 +85,7 @@ func TestImagesThatCannotBeResizedAreProblems(t *testing.T) {
 	}, "\n"))
 	err := diags.Err()
 	if err == nil {
-		t.Fatal("no mistakes")
+		t.Fatal("got no problem, want some")
 	}
 	said := diags.Sorted()
 	for _, want := range []string{

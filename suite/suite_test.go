@@ -41,7 +41,7 @@ func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 	source := func(file string) []byte {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))
 		if err != nil {
-			t.Errorf("no source %s", file)
+			t.Errorf("%s: got %v, want the source", file, err)
 		}
 		return data
 	}

@@ -183,6 +183,6 @@ func TestModelsAreListedPageByPage(t *testing.T) {
 	)
 	endless := &replies.Canned{Body: []byte(`{"data":[],"has_more":true,"last_id":"a"}`)}
 	if _, err := New(account.Account{BaseURL: "http://service.invalid", Transport: endless}).Models(t.Context(), ""); err == nil {
-		t.Error("a list without end is no error")
+		t.Error("a list without end is no error, want one")
 	}
 }

@@ -184,7 +184,7 @@ func FuzzReadOutput(f *testing.F) {
 		a, err := readOutput(out, none)
 		if err != nil {
 			if k := eval.AsError(err).Kind; k != eval.KindMalformed && k != eval.KindApp && k != eval.KindTooLarge {
-				t.Errorf("kind %s: %v", k, err)
+				t.Errorf("kind %s: %v, want malformed, app or too large", k, err)
 			}
 			return
 		}

@@ -153,14 +153,14 @@ func TestATokenIsGoodUntilItIsRevoked(t *testing.T) {
 		t.Errorf("got %v, %v, want 400 and what was used before", status, raw)
 	}
 	if status, _, _ := p.refresh(second.RefreshToken); status != 400 || p.list(second.AccessToken, "right") != 401 {
-		t.Error("the login goes on after a replayed refresh token")
+		t.Error("the login goes on after a replayed refresh token, want that it ends")
 	}
 	_, third, _ := p.exchange(nil)
 	resp, err := p.client.PostForm(p.server.URL+"/oauth/revoke", url.Values{"token": {third.AccessToken}})
 	expect.OK(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != 200 || p.list(third.AccessToken, "right") != 401 {
-		t.Error("a revoked token is good")
+		t.Error("a revoked token is good, want that it is refused")
 	}
 }
 
@@ -171,6 +171,6 @@ func TestExpiredTokensAreNotGood(t *testing.T) {
 	a.access["old"] = &access{g, time.Now().Add(-time.Second)}
 	a.access["new"] = &access{g, time.Now().Add(time.Minute)}
 	if a.good("old") || !a.good("new") || a.good("") {
-		t.Error("expiry")
+		t.Errorf("old: %t, new: %t, none: %t; want only the new token to be good", a.good("old"), a.good("new"), a.good(""))
 	}
 }

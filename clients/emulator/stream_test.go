@@ -179,7 +179,7 @@ func TestSimilarTextsHaveNearEmbeddings(t *testing.T) {
 		t.Fatalf("%d %v, want 100 embeddings with the status 200", status, err)
 	}
 	if math.Abs(dot(answer.Embeddings[42].Values, embedded(t, server, embeddable("text 42")))-1) > 1e-6 {
-		t.Error("the order is not that of the requests")
+		t.Error("text 42 has another embedding in a batch than alone, want the same")
 	}
 }
 

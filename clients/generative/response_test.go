@@ -56,10 +56,10 @@ func checkRecorded(t *testing.T, name string, resp *eval.Response) {
 func checkSuccess(t *testing.T, name string, resp *eval.Response) {
 	t.Helper()
 	if strings.HasPrefix(name, "success") && !strings.Contains(name, "function-call") && resp.Text() == "" {
-		t.Error("no text")
+		t.Error("got no text, want that of the answer")
 	}
 	if resp.Usage == nil || resp.Usage.TotalTokens == 0 {
-		t.Error("no usage")
+		t.Errorf("usage: got %+v, want counts", resp.Usage)
 	}
 	if strings.Contains(name, "thought-summary") && strings.Contains(resp.Text(), "**") {
 		t.Errorf("got thoughts in the text: %.80s, want the answer alone", resp.Text())

@@ -29,7 +29,7 @@ func TestSkewIsReadFromTheDate(t *testing.T) {
 				_, _ = w.Write([]byte(`{"models":[]}`))
 			}, nil)
 			if _, known := c.Skew(); known {
-				t.Error("something is known before there is an answer")
+				t.Error("got a skew before the first answer, want none")
 			}
 			_, err := c.Models(context.Background(), "v1")
 			if (err == nil) != (test.status == 200) {

@@ -125,7 +125,7 @@ func (s *soak) judged(suite, base, out string, flags ...string) calibrationRepor
 	}
 	lines, attempts := s.ran(out)
 	if calls := generated(s.t, s.url) - before; calls != attempts || calls != lines {
-		s.t.Errorf("%s: the service counted %d calls, the journal has %d trials that were asked, with %d attempts", out, calls, lines, attempts)
+		s.t.Errorf("%s: got %d calls by the service; want %d, the trials of the journal, and %d, their attempts", out, calls, lines, attempts)
 	}
 	return r
 }
@@ -170,7 +170,7 @@ func (d *drawn) add(t *testing.T, r calibrationReport) {
 			return
 		}
 	}
-	t.Fatal("the report compares no pass rates")
+	t.Fatal("the report compares no pass rates, want one")
 }
 
 // independent fails when runs do not draw independently. Then there would be no flips, or the wrong number of them, and

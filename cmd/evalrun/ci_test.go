@@ -141,7 +141,7 @@ func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 	worse := strings.Replace(manyWords(), "Say {{.word}}", "SAY {{upper .word}}", 1)
 	r.write(filepath.Join(r.dir, "evals", "suite.yaml"), worse)
 	if r.workflow("pull-request") {
-		t.Error("a worse pull request passed")
+		t.Error("a worse pull request passed, want it to fail")
 	}
 	r.says("::error title=", "newly failing")
 	expect.Contains(t, "the comment that was updated", forge.Notes()[0]["body"].(string), "## evalrun: failed")
@@ -158,7 +158,7 @@ func TestRecipesOfForksNeedNoKey(t *testing.T) {
 	}
 	second, steps := recipeOf(t, "fork-comment")
 	if len(steps) != 1 || strings.Contains(readText(t, recipes(t), "github/fork-comment.yml"), "secrets.") {
-		t.Error("the workflow that may write does more than comment")
+		t.Errorf("got %d steps, want only the comment, without secrets", len(steps))
 	}
 	expect.Same(t, "permissions", second.Permissions, map[string]string{"actions": "read", "pull-requests": "write"})
 
@@ -169,7 +169,7 @@ func TestRecipesOfForksNeedNoKey(t *testing.T) {
 	r.known["github.event.pull_request.head.repo.full_name"] = "fork/r"
 	r.write(filepath.Join(r.dir, "evals", "main.jsonl"), "")
 	if r.workflow("pull-request") {
-		t.Error("a pull request with a broken baseline passed")
+		t.Error("a pull request with a broken baseline passed, want it to fail")
 	}
 	baseline(r)
 	if !r.workflow("pull-request") {
@@ -280,7 +280,7 @@ func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if file == "report.md" && i == 1 && !strings.Contains(readText(t, r.dir, file), "Compared with `evals/main.jsonl") {
-				t.Error("the second night was compared with nothing")
+				t.Error("the second night was compared with nothing, want it compared with the first")
 			}
 			if file == "main.jsonl" {
 				expect.OK(t, os.Rename(filepath.Join(r.dir, file), filepath.Join(r.dir, "evals", file)))

@@ -101,7 +101,7 @@ func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 	b.exits(0, "history", "-o", "json")
 	expect.Contains(t, "the history", b.out, id)
 	if _, err := os.Stat(b.path(".evalrun/expected-runs/" + id)); err == nil {
-		t.Error("the note of the run is left")
+		t.Error("the note of the run is left, want it removed")
 	}
 }
 

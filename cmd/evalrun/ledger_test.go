@@ -257,7 +257,7 @@ func TestLedgerBudgetSurvivesKills(t *testing.T) {
 	}
 	t.Logf("%d of %d calls arrived", service.calls(), budget)
 	if got.Refused.Calls == 0 {
-		t.Error("nothing was refused")
+		t.Error("got no refused call, want some")
 	}
 }
 

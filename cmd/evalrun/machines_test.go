@@ -171,6 +171,6 @@ func TestMatrixOfGitHubSharesALedger(t *testing.T) {
 	expect.Contains(t, "the verdict", run("verdict", ""), "PASS  40 trials")
 	expect.Same(t, "calls", service.calls(), 40)
 	if !strings.Contains(p.read("summary.md"), "evalrun: passed") {
-		t.Error("the summary of the job lacks the verdict")
+		t.Errorf("summary: got %q, want it to contain `evalrun: passed`", p.read("summary.md"))
 	}
 }

@@ -84,7 +84,7 @@ func (b *box) planned() int {
 	b.t.Helper()
 	found := plannedCalls.FindStringSubmatch(b.errs)
 	if found == nil {
-		b.t.Fatalf("no plan in %s", b.errs)
+		b.t.Fatalf("no plan in %s, want one", b.errs)
 	}
 	n, err := strconv.Atoi(found[1])
 	expect.OK(b.t, err)

@@ -34,7 +34,7 @@ func TestKilledPublishLeavesWholePages(t *testing.T) {
 		wholeSite(t, b.path("site"))
 	}
 	if killed == 0 {
-		t.Error("publish was never killed")
+		t.Error("publish was never killed, want at least once")
 	}
 	b.exits(0, "publish", "runs", "--out", "site")
 	if pages := wholeSite(t, b.path("site")); pages != 6 {

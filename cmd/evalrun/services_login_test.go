@@ -61,7 +61,7 @@ func TestProgramsPrintTokensOnceUnlessRefused(t *testing.T) {
 		b.exits(0, strings.Fields(offline)...)
 	}
 	if _, err := os.Stat(b.path("count")); err == nil {
-		t.Fatal("a command that sends nothing has started the program")
+		t.Fatal("a command that sends nothing has started the program, want it not started")
 	}
 	b.exits(0, "run", "suite.yaml", "--out", "run", "-v", "-o", "json=run.json", "--record", "kept")
 	expect.Same(t, "runs of the program", strings.TrimSpace(b.read("count")), "2")
@@ -139,7 +139,7 @@ cases: [{name: c, scorers: [{contains: hi}]}]
 	expect.Same(t, "paths", paths, []string{"/v1/projects/p/publishers/m:generateContent"})
 	expect.Same(t, "the header", gateway, "secret-of-the-gateway")
 	if strings.Contains(b.out+b.errs+b.read("run/run.jsonl"), "secret-of") {
-		t.Error("the header shows")
+		t.Error("the output or the run file shows the header, want it hidden")
 	}
 	b.exits(0, "doctor", "suite.yaml")
 	b.says("`gate` (" + b.url + "/v1/projects/p) reports no metadata of models")

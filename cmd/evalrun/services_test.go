@@ -123,7 +123,7 @@ cases: [{name: some, arms: ["b/*"]}, {name: many, repeats: %d, arms: ["a/*", "c/
 		expect.Contains(t, "the report", report, want)
 	}
 	if strings.Contains(report+b.read("run/run.jsonl")+b.out+b.errs, "key-of-") {
-		t.Error("a key is in the report, in the run file, or in what was said")
+		t.Error("a key is in the report, in the run file, or in what was said, want none")
 	}
 
 	// With a good key the run continues: judged trials stay, and nothing is sent to the healthy service again.

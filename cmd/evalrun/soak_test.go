@@ -164,12 +164,12 @@ func (s *soak) balanced(file string, trials int) soakReport {
 		s.t.Errorf("%s: %d trials planned, %d wanted, %d listed, %d counted: %+v", file, r.Run.Plan.Trials, trials, len(r.Trials), sum, r.Summary)
 	}
 	if len(r.Run.Damaged) > 0 {
-		s.t.Errorf("%s: damaged: %.500s", file, r.Run.Damaged)
+		s.t.Errorf("%s: damaged: %.500s, want no damage", file, r.Run.Damaged)
 	}
 	seen := map[string]bool{}
 	for _, one := range r.Trials {
 		if name := fmt.Sprint(one.Suite, "/", one.Case, "/", one.Arm, "/", one.Repeat); seen[one.ID] || seen[name] {
-			s.t.Errorf("%s: %s twice", file, name)
+			s.t.Errorf("%s: got %s twice, want each trial once", file, name)
 		} else {
 			seen[one.ID], seen[name] = true, true
 		}

@@ -194,7 +194,7 @@ func TestSharedTrustSignsRunsOfSeveralMachines(t *testing.T) {
 	b.exits(2, "rescore", "elsewhere")
 	b.says("EVALRUN_TRUST_KEY has 5 characters")
 	if _, err := fs.Stat(os.DirFS(b.dir), "config/evalrun/trust.key"); err == nil {
-		t.Error("a key was made although there is a shared one")
+		t.Error("a key was made although there is a shared one, want none")
 	}
 }
 
@@ -238,7 +238,7 @@ func TestUntrustedResumeStartsNoProgram(t *testing.T) {
 	_ = os.Remove(c.path("started"))
 	c.exits(2, "resume", "run", "--untrusted")
 	if _, err := os.Stat(c.path("started")); err == nil {
-		t.Error("the program was started")
+		t.Error("the program was started, want it not started")
 	}
 	b.exits(2, "resume", "run", "--base-url", "http://127.0.0.1:1")
 }

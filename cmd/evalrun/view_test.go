@@ -70,7 +70,7 @@ func TestViewOpensTheBrowserAtItsRun(t *testing.T) {
 		if _, err := os.Stat("run"); err != nil {
 			quiet := &app{out: io.Discard, err: io.Discard, getenv: func(string) string { return "" }, signals: noSignals}
 			if code := quiet.main(t.Context(), []string{"run", suiteFile(t), "--emulator", "--out", "run"}); code > 1 {
-				t.Fatal(code)
+				t.Fatalf("exit %d, want 0 or 1", code)
 			}
 		}
 		var out, errOut strings.Builder

@@ -72,7 +72,7 @@ func (w *watcher) until(calls int64, words ...string) {
 	}
 	for _, word := range append(words, "Ctrl-C ends it") {
 		if !strings.Contains(text.String(), word) {
-			w.t.Fatalf("no %q in\n%s", word, text.String())
+			w.t.Fatalf("got\n%s\nwant it to contain %q", text.String(), word)
 		}
 	}
 	if got := w.calls.Load(); got != calls {

@@ -201,7 +201,7 @@ func FuzzRows(f *testing.F) {
 			var foreign *dataset.Foreign
 			switch {
 			case err == nil && row.Vars == nil:
-				t.Fatal("a row without variables")
+				t.Fatal("got a row without variables, want some or an error")
 			case err == nil:
 				n++
 			case !errors.As(err, &e) && !errors.As(err, &foreign):

@@ -219,10 +219,10 @@ func TestColumnsAreKnownNames(t *testing.T) {
 		t.Errorf("%#v, want a hint of `population`", err)
 	}
 	if _, err := Compile(`$env["populaton"] == ""`, known, Truth); err == nil {
-		t.Error("a typo in $env is no mistake")
+		t.Error("got no error for a typo in $env, want one")
 	}
 	if _, err := Compile(`country > 5`, known, Truth); err == nil {
-		t.Error("a text is no number")
+		t.Error("got no error for a text that is compared with a number, want one")
 	}
 }
 

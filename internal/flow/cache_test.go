@@ -37,7 +37,7 @@ func TestCacheRequestsOnceForAllCallers(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		return answers[call.TrialID]()
 	}}
-	s := Cache(record.Cache{Dir: dir}, f, func(text string) { t.Error(text) })
+	s := Cache(record.Cache{Dir: dir}, f, func(text string) { t.Errorf("got the notice %q, want none", text) })
 	ask := func(id string) (*eval.Response, error) { return s.Generate(t.Context(), &eval.Call{TrialID: id}) }
 	var wg sync.WaitGroup
 	for range 64 {

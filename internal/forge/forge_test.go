@@ -126,7 +126,7 @@ func TestIssueFollowsTheVerdict(t *testing.T) {
 				expect.Same(t, key, h.Notes()[1][key], want)
 			}
 			if h.Notes()[0]["state"] != nil || h.Notes()[0]["state_event"] != nil {
-				t.Error("closed the issue of somebody else")
+				t.Error("got the issue of somebody else closed, want it open")
 			}
 		})
 	}

@@ -200,7 +200,7 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 		return
 	}
 	if r.Outcome != eval.Err || r.Error.Kind != eval.KindTimeout && !slices.Contains(fault.kinds, r.Error.Kind) {
-		l.t.Errorf("%s of %s: %s %v", fault.name, r.Arm, r.Outcome, r.Error)
+		l.t.Errorf("%s of %s: %s %v, want an error of the kind of its fault", fault.name, r.Arm, r.Outcome, r.Error)
 		return
 	}
 	l.seen[fault.name+" "+string(r.Error.Kind)]++
@@ -299,5 +299,8 @@ func TestNothingLeaksUnderFaults(t *testing.T) {
 		}
 	}
 	stacks := make([]byte, 1<<20)
-	t.Errorf("goroutines %d, then %d; descriptors %d, then %d\n%s", goroutines, g, descriptors, d, stacks[:runtime.Stack(stacks, true)])
+	t.Errorf(
+		"goroutines %d, then %d; descriptors %d, then %d; want no more at the end\n%s",
+		goroutines, g, descriptors, d, stacks[:runtime.Stack(stacks, true)],
+	)
 }

@@ -68,7 +68,7 @@ func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
 				t.Errorf("%s after %d: outcomes (-want +got):\n%s", name, settled, diff)
 			}
 			if s.open("run").Partial() {
-				t.Errorf("%s after %d: the run is not complete", name, settled)
+				t.Errorf("%s after %d: the run is not complete, want it complete", name, settled)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
-		t.Errorf("the run file (-before +after):\n%s", diff)
+		t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
 	}
 	if got := s.calls(); got != calls {
 		t.Errorf("%d calls were made, want none", got-calls)
@@ -189,7 +189,7 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 			_, err := s.resume("run", test.flags, false)
 			s.refused(err, exit.CodeBadInput, test.says...)
 			if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
-				t.Errorf("the run file (-before +after):\n%s", diff)
+				t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
 			}
 			if got := s.calls(); got != calls {
 				t.Errorf("%d calls were made, want none", got-calls)

@@ -139,7 +139,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 		t.Errorf("prompts with --var (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(ids, same); diff != "" {
-		t.Errorf("identities of cases without and with --var (-without +with):\n%s", diff)
+		t.Errorf("identities of cases without and with --var (-without +with), want no difference:\n%s", diff)
 	}
 }
 

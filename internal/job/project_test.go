@@ -44,7 +44,7 @@ func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 	expect.Same(t, "labels of the run", run.Labels, f.Labels)
 	expect.Same(t, "project of the run", run.ProjectHash, f.ProjectFile.Hash())
 	if text := j.Snapshots()[projectCopy]; string(text) != projectText {
-		t.Errorf("the copy of the project file is %q", text)
+		t.Errorf("the copy of the project file is %q, want %q", text, projectText)
 	}
 
 	f.Concurrency, f.Repeats = 5, 1
@@ -70,7 +70,7 @@ func TestUntrustedSuitesUseNoProjectFile(t *testing.T) {
 	} {
 		expect.OK(t, s.use(&one.f, one.c, one.suites...))
 		if one.f.ProjectFile != nil {
-			t.Errorf("%s: the project file is used", name)
+			t.Errorf("%s: the project file is used, want none used", name)
 		}
 		files, err := one.f.ProjectSuites()
 		expect.OK(t, err)

@@ -58,7 +58,7 @@ func TestOverlayReadsTheFirstThatHasAFile(t *testing.T) {
 		}
 	}
 	if _, err := o.ReadDir("none"); err == nil {
-		t.Error("a folder that none of them has is read")
+		t.Error("got no error for a folder that no layer has, want one")
 	}
 }
 
@@ -93,7 +93,7 @@ func TestGitReadsFilesAsCommitted(t *testing.T) {
 		t.Errorf("a folder is %v, %v, want a folder", info, err)
 	}
 	if _, err := (Git{Dir: g.Dir, Ref: "v2"}).Commit(); err == nil {
-		t.Error("there is a version v2")
+		t.Error("got no error for the unknown version v2, want one")
 	}
 	if _, err := g.Open("../x"); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("a path that leads out: %v, want %v", err, fs.ErrInvalid)
@@ -187,7 +187,7 @@ func TestCheckoutLeavesTheIndexAlone(t *testing.T) {
 		t.Errorf("the repository was %q: got %q, %v, want the same", before, after, err)
 	}
 	if err := g.Checkout(dir); err == nil {
-		t.Error("a folder that is there already is written to")
+		t.Error("got no error for a folder that exists, want one")
 	}
 }
 

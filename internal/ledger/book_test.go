@@ -410,6 +410,6 @@ func TestFileIsRewritten(t *testing.T) {
 	expect.Same(t, "balances", b.balances(), before)
 	expect.Same(t, "open grants", len(b.grants), 80)
 	if !slices.ContainsFunc(b.events(time.Now()), func(e *event) bool { return e.Type == balanced }) {
-		t.Error("no balance")
+		t.Error("got no event of a balance, want one")
 	}
 }

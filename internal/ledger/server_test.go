@@ -167,7 +167,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		if _, err := c.Grant(ctx, someModel, call(1)); err == nil {
-			t.Fatal("a second place of one")
+			t.Fatal("got a second place, want one at most")
 		}
 		cancel()
 	}
@@ -329,7 +329,7 @@ func TestAnAccountWithoutAnEntryIsNamed(t *testing.T) {
 		t.Errorf("%v, want a refusal that names the model and its address", err)
 	}
 	if slices.ContainsFunc(s.Balances(), func(b Balance) bool { return b.Model == "other" }) {
-		t.Error("an account without an entry is in the books")
+		t.Error("got a balance of an account without an entry, want none")
 	}
 }
 

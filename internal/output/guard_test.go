@@ -57,6 +57,6 @@ func TestFormatsForProgramsAreNotGuarded(t *testing.T) {
 		}
 	}
 	if reports.Lookup("json").Guard || !reports.Lookup("markdown").Guard {
-		t.Error("json is guarded, or markdown is not")
+		t.Errorf("guarded: json %t, markdown %t; want only markdown", reports.Lookup("json").Guard, reports.Lookup("markdown").Guard)
 	}
 }

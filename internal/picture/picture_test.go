@@ -96,7 +96,7 @@ func TestFitScalesToTheLimit(t *testing.T) {
 				t.Errorf("got %s of %v, want %s of %v", outType, got, test.outType, want)
 			}
 			if second, _ := fitted(t, test.data, test.mimeType, test.limit); !bytes.Equal(second, out) {
-				t.Error("another result the second time")
+				t.Error("another result the second time, want the same bytes")
 			}
 		})
 	}
@@ -258,7 +258,7 @@ func TestAllKindsOfPicturesAreDecoded(t *testing.T) {
 			t.Parallel()
 			data := testFile(t, name)
 			if out, _ := fitted(t, data, kind, len(data)); !bytes.Equal(out, data) {
-				t.Error("an image that fits became another")
+				t.Error("an image that fits became another, want the same bytes")
 			}
 			out, outType := fitted(t, data, kind, len(data)/2)
 			config(t, out, outType)

@@ -75,10 +75,10 @@ func TestOnlyOwnFilesAreOwned(t *testing.T) {
 	info, err := os.Stat(filepath.Join(tree(t, "file"), "file"))
 	expect.OK(t, err)
 	if !owned(info) {
-		t.Error("a file that the test wrote is not owned by its user")
+		t.Error("a file that the test wrote is not owned by its user, want it owned")
 	}
 	if runtime.GOOS != "windows" && owned(theirs{info}) {
-		t.Error("a file without an owner is owned by the user")
+		t.Error("a file without an owner is owned by the user, want that it is not")
 	}
 }
 

@@ -296,7 +296,7 @@ func TestProtocolsAreFoundByName(t *testing.T) {
 		}
 	}
 	if _, ok := Named("generative"); ok {
-		t.Error("generative is the service's own protocol, and is found")
+		t.Error("got a protocol for `generative`, want none: it is the service's own")
 	}
 }
 

@@ -63,7 +63,7 @@ func TestFilesAreSorted(t *testing.T) {
 		}
 	}
 	if s.Answer("another") != nil || s.Vector("f", "text") != nil {
-		t.Error("what was not put is there")
+		t.Error("got an answer or a vector that was not put, want none")
 	}
 	expect.Same(t, "the vector", s.Vector("e", "text"), []float64{1, 0.5})
 	// A new answer replaces the old one to the same arm and repeat.
@@ -72,7 +72,7 @@ func TestFilesAreSorted(t *testing.T) {
 	s, err = Open(filepath.Join(dirs[0], "deep"))
 	expect.OK(t, err)
 	if s.Answer(all[0].ID) != nil || s.Answer("a/b üx/panew") == nil {
-		t.Error("the old answer is there, or the new one is not")
+		t.Error("got the old answer, or no new one; want the new one alone")
 	}
 }
 
@@ -146,7 +146,7 @@ func TestTurnsAreAnsweredByThemselves(t *testing.T) {
 	}
 	r.Turns[0].Candidates[0].Text = "something else"
 	if s.Answer(eval.TurnID(r.ID, r.Turns[:1])) != nil {
-		t.Error("a turn is answered after another reply than the recorded one")
+		t.Error("a turn is answered after another reply than the recorded one, want none")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestStepsAreAnsweredByThemselves(t *testing.T) {
 	}
 	r.Turns[0].Results[0].Text = "y"
 	if s.Answer(eval.TurnID(r.ID, r.Turns[:1])) != nil {
-		t.Error("a call is answered after another result than the recorded one")
+		t.Error("a call is answered after another result than the recorded one, want none")
 	}
 }
 

@@ -63,7 +63,7 @@ func TestErrorsSayWhatIsThereInstead(t *testing.T) {
 	}
 	defer socket.Close()
 	if _, err := Open(filepath.Join(dir, "s")); err == nil {
-		t.Error("a socket was opened")
+		t.Error("a socket was opened, want an error")
 	}
 }
 

@@ -135,7 +135,7 @@ func TestRunsStayOutOfCommits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(d.Join(".evalrun")); in == d && err == nil {
-			t.Error("a run with a directory of its own has made .evalrun")
+			t.Error("a run with a directory of its own has made .evalrun, want none")
 		}
 		if _, err := in.Make("", "id"); err != nil {
 			t.Fatal(err)
@@ -327,7 +327,7 @@ func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 		t.Errorf("%v is still expected, %v, want nothing", left, err)
 	}
 	newRun(t, d, "ci/one", "one")
-	if err := d.RebuildHistory([]string{"ci"}, func(text string) { t.Error(text) }); err != nil {
+	if err := d.RebuildHistory([]string{"ci"}, func(text string) { t.Errorf("got the notice %q, want none", text) }); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"killed", "one", "other"}, remembered(t, d)); diff != "" {

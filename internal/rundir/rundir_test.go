@@ -49,7 +49,7 @@ func TestFoldersAreApart(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "the baseline", path, filepath.Join(dir, journal.FileName))
 	if _, err := other.FindBaseline("main"); err == nil {
-		t.Error("the other folder has that baseline too")
+		t.Error("the other folder has that baseline too, want it in one alone")
 	}
 
 	doc, err := one.Open("latest")

@@ -61,6 +61,6 @@ func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 		t.Errorf("an incomplete run: exit %d with %v, want bad input", exit.Of(err), err)
 	}
 	if _, err := os.Stat(f.at.Join("base.jsonl")); err == nil {
-		t.Error("an incomplete run was exported")
+		t.Error("an incomplete run was exported, want none written")
 	}
 }

@@ -84,7 +84,7 @@ func TestAnExportIsABaselineWithoutAnswers(t *testing.T) {
 	data, err := os.ReadFile(f.Join("main.jsonl"))
 	expect.OK(t, err)
 	if strings.Contains(string(data), "answer 1") {
-		t.Error("the export quotes an answer")
+		t.Error("the export quotes an answer, want none in it")
 	}
 	c, err := f.Compare(context.Background(), []string{"main.jsonl", "night"}, CompareOptions{Rule: eval.RuleOptions{Margin: 0.05}})
 	expect.OK(t, err)

@@ -52,7 +52,7 @@ func TestASampleTakesWholeCases(t *testing.T) {
 	}
 	one, other := drawnCases(sample(plannedCases(), 10, 1)), drawnCases(sample(plannedCases(), 10, 2))
 	if slices.Equal(one["s"], other["s"]) || slices.Equal(one["s"], one["t"]) {
-		t.Error("seeds or suites make no difference")
+		t.Error("got the same sample for another seed or suite, want another one")
 	}
 }
 

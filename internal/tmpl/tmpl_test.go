@@ -107,7 +107,7 @@ func FuzzRender(f *testing.F) {
 		tm, err := Parse(text)
 		if err != nil {
 			if e := err.(*Error); e.Offset < 0 || e.Offset > len(text) {
-				t.Errorf("offset %d of %d", e.Offset, len(text))
+				t.Errorf("got the offset %d, want one from 0 to %d", e.Offset, len(text))
 			}
 			return
 		}

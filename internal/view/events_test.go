@@ -153,7 +153,7 @@ func TestThePageShowsTheHeadBeforeTrials(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if s.opened.all[0].served != nil {
-		t.Error("the head read the trials")
+		t.Error("the head read the trials, want them unread")
 	}
 	if got := data[index](t, s, at+"index").Blocks; fmt.Sprint(got) != "[2]" {
 		t.Errorf("blocks of %v trials, want one of 2", got)
@@ -217,7 +217,7 @@ func TestWatchersAreBounded(t *testing.T) {
 		continue
 	}
 	if errors.Is(last.lines.Err(), context.DeadlineExceeded) {
-		t.Error("the events go on")
+		t.Error("the events go on, want their end")
 	}
 	finish(t, r.w)
 }

@@ -170,7 +170,7 @@ func TestTheTokenIsOnNoPage(t *testing.T) {
 		}
 	}
 	if other := serveLabels(t); other.labelling.token == s.labelling.token {
-		t.Error("two starts have one token")
+		t.Error("two starts have one token, want two")
 	}
 }
 
@@ -286,7 +286,7 @@ func TestNothingIsLabelledWithoutTheFlag(t *testing.T) {
 		t.Errorf("got %s and %s, want 405 and no token", resp.Status, s.WithToken("x"))
 	}
 	if _, text := ask(t, s, "/", nil); strings.Contains(text, "/labels") {
-		t.Error("the page leads to labels")
+		t.Error("the page leads to labels, want no link to them")
 	}
 }
 

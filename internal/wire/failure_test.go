@@ -177,7 +177,7 @@ func TestNoErrorShowsAKey(t *testing.T) {
 			}
 			data, read := do(t, cannedConn(failure, canary), t.Context())
 			if streamed == nil && read == nil {
-				t.Fatal("neither way is an error")
+				t.Fatal("got no error in either way of reading, want one")
 			}
 			for _, e := range []*eval.Error{streamed, read} {
 				if e == nil {

@@ -46,7 +46,7 @@ func TestTheLedgerGrantsEachCallOnce(t *testing.T) {
 		coordinator := b.serve(serve...)
 		worker := b.work(coordinator.url, "run", work...)
 		if got := coordinator.end(); got != 0 {
-			t.Fatalf("%s: exit %d\n%s%s%s", name, got, coordinator.out.String(), coordinator.err.String(), worker.err.String())
+			t.Fatalf("%s: exit %d, want 0\n%s%s%s", name, got, coordinator.out.String(), coordinator.err.String(), worker.err.String())
 		}
 		granted, settled := 0, 0
 		for _, balance := range l.Balances() {
@@ -56,7 +56,7 @@ func TestTheLedgerGrantsEachCallOnce(t *testing.T) {
 			t.Errorf("%s: %d calls granted, %d settled and %d made, want 60", name, granted, settled, s.count())
 		}
 		if s.most > 3 {
-			t.Errorf("%s: %d calls at once, and the ledger allows 3", name, s.most)
+			t.Errorf("%s: %d calls at once, want at most 3, which the ledger allows", name, s.most)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestAWorkerLeavesWhenItsLedgerIsAway(t *testing.T) {
 	}
 	for id, outcome := range b.judged("run") {
 		if outcome == "error" {
-			t.Errorf("the trial %s is an error", id)
+			t.Errorf("the trial %s is an error, want none", id)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestAWorkerWithoutALedgerAccountLeaves(t *testing.T) {
 		t.Errorf("the worker: exit %d, want 4 and the account:\n%s", got, worker.err.String())
 	}
 	if n := s.count(); n != 0 {
-		t.Errorf("%d calls were sent", n)
+		t.Errorf("%d calls were sent, want none", n)
 	}
 	b.work(coordinator.url, "run")
 	if got := coordinator.end(); got != 0 {

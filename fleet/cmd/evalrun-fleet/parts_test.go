@@ -35,7 +35,7 @@ func TestSuitesArePackedAgainWhenThePackIsGone(t *testing.T) {
 		t.Errorf("changed suites: exit %d, want 2:\n%s", got, changed.err.String())
 	}
 	if n := s.count(); n != before {
-		t.Errorf("%d calls were sent for changed suites", n-before)
+		t.Errorf("%d calls were sent for changed suites, want none", n-before)
 	}
 
 	b.write("many.yaml", many)
@@ -106,7 +106,7 @@ func TestAServerWithAccountsNeedsCredentials(t *testing.T) {
 		t.Errorf("a missing file: exit %d, want 2:\n%s", got, missing.err.String())
 	}
 	if n := s.count(); n != 0 {
-		t.Errorf("%d calls were sent", n)
+		t.Errorf("%d calls were sent, want none", n)
 	}
 
 	coordinator := b.serve("many.yaml", "--out", "run", "--nats", url, "--nats-creds", "user.creds")
@@ -155,7 +155,7 @@ func accounts(t *testing.T) (url, login string) {
 	go nats.Start()
 	t.Cleanup(nats.Shutdown)
 	if !nats.ReadyForConnections(20 * time.Second) {
-		t.Fatal("the server does not listen")
+		t.Fatal("the server does not listen, want it to within 20 seconds")
 	}
 	seed, err := user.Seed()
 	if err != nil {
