@@ -296,7 +296,7 @@ func TestDegenerateDataHaveVerdicts(t *testing.T) {
 				base, head := side("base", repeats, all...), side("head", repeats, all...)
 				a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
 				if _, err := wirejson.Marshal(a); err != nil {
-					t.Errorf("n=%d repeats=%d passed=%d: %v", n, repeats, passed, err)
+					t.Errorf("n=%d repeats=%d passed=%d: %v, want no error", n, repeats, passed, err)
 				}
 				if (n < 52) != (a.Verdict != eval.NotWorse) {
 					t.Errorf("n=%d repeats=%d passed=%d: %s, want a verdict of not worse from 52 cases on", n, repeats, passed, a.Verdict)

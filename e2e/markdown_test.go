@@ -167,7 +167,7 @@ func TestJSONIsIndentedAsWritten(t *testing.T) {
 		"keys": "{" + filled(`"a":"b",`) + `"a":1}`,
 	} {
 		if got := draw(text); got != "no JSON" && len(strings.Join(strings.Fields(got), "")) != len(text) {
-			t.Errorf("%s: %d bytes of %d", name, len(strings.Join(strings.Fields(got), "")), len(text))
+			t.Errorf("%s: %d bytes of %d, want all of them", name, len(strings.Join(strings.Fields(got), "")), len(text))
 		}
 	}
 	b.quiet()

@@ -193,7 +193,7 @@ func TestTheQueryParserTakesAnyText(t *testing.T) {
 	run, trials := queryRun()
 	b := open(t, record(t, run, trials, nil), 800, 600, "light")
 	for _, problem := range evaluate[[]string](b, fmt.Sprintf(`(() => { %s; %s })()`, source.String(), parserAttack)) {
-		t.Error(problem)
+		t.Errorf("got the problem %v, want none", problem)
 	}
 }
 

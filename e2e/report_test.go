@@ -171,7 +171,7 @@ func TestEverythingIsReachedByKeyboard(t *testing.T) {
 		t.Helper()
 		if !evaluate[bool](b, expression) {
 			t.Errorf(
-				"%s: %s is false; focus on %s, %s", what, expression,
+				"%s: got %s false, want it true; focus on %s, %s", what, expression,
 				evaluate[string](b, `document.activeElement.outerHTML.slice(0, 80)`), evaluate[string](b, `location.hash`),
 			)
 		}

@@ -160,7 +160,7 @@ func TestTurnsOfChatsAreShownSideBySide(t *testing.T) {
 	if tops := evaluate[[]float64](
 		b, `[...document.querySelectorAll('.half h3')].filter(el => el.textContent === 'Turn 1').map(el => el.getBoundingClientRect().top)`,
 	); len(tops) != 2 || tops[0] != tops[1] {
-		t.Errorf("the first turns are at %v", tops)
+		t.Errorf("the first turns are at %v, want them next to each other", tops)
 	}
 	b.quiet()
 	b = open(t, written(t, testrun.Reach(t, nil)), 1600, 1000, "light")

@@ -75,7 +75,7 @@ func FuzzPlaces(f *testing.F) {
 		}
 		out, _ := p.MarshalText()
 		if err := second.UnmarshalText(out); err != nil {
-			t.Fatalf("%q is written as %q, which cannot be read: %v", text, out, err)
+			t.Fatalf("%q is written as %q, which cannot be read: %v, want no error", text, out, err)
 		}
 		if third, _ := second.MarshalText(); string(third) != string(out) {
 			t.Fatalf("%q becomes %q, want the same", out, third)

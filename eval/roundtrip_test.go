@@ -181,7 +181,7 @@ func TestUnsetFieldsStayUnset(t *testing.T) {
 		}
 		got := reflect.New(reflect.TypeOf(v).Elem()).Interface()
 		if err := json.Unmarshal(line, got); err != nil {
-			t.Fatalf("%s: %v", line, err)
+			t.Fatalf("%s: %v, want no error", line, err)
 		}
 		if diff := cmp.Diff(v, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)

@@ -64,7 +64,7 @@ func TestCutAnywhereTheFileOpens(t *testing.T) {
 	for at := len(lines[0]); at <= len(data); at++ {
 		d, err := open(t, data[:at])
 		if err != nil {
-			t.Fatalf("cut at %d: %v", at, err)
+			t.Fatalf("cut at %d: %v, want no error", at, err)
 		}
 		if want := bytes.Count(data[:at], []byte("\n")) - 1; at < len(data)-len(lines[7]) && d.Summary.Counts.Pass < want {
 			t.Errorf("cut at %d: got %d trials, want %d, one a line", at, d.Summary.Counts.Pass, want)
@@ -97,7 +97,7 @@ func TestFlippedBitsCostOnlyTheirTrial(t *testing.T) {
 		}
 		d, err := Open(path)
 		if err != nil {
-			t.Fatalf("byte %d, bit %d: %v", at, bit, err)
+			t.Fatalf("byte %d, bit %d: %v, want no error", at, bit, err)
 		}
 		if !d.Partial() {
 			t.Errorf("byte %d, bit %d: got a complete run, want the damage found", at, bit)

@@ -14,7 +14,7 @@ func jqOf(t *testing.T, source string, value any) (string, *Finding) {
 	t.Helper()
 	expression, problem := jq.Compile(source)
 	if problem != nil {
-		t.Fatalf("%s: %v", source, problem)
+		t.Fatalf("%s: %v, want no problem", source, problem)
 	}
 	return runJQ("jq", expression, value, "")
 }

@@ -81,7 +81,7 @@ func compileExpr(t *testing.T, text string) *scorers.Compiled {
 		&diags,
 	)
 	if err := diags.Err(); err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("%s: %v, want no error", text, err)
 	}
 	for c := range s.Cases() {
 		return scorers.Builtin().Compile(c.Scorers[0])

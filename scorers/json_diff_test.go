@@ -89,7 +89,7 @@ func changeItem(t *testing.T, v []any, path []string, want, got string) []any {
 func decoded(t *testing.T, text string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%q: %v", text, err)
+		t.Fatalf("%q: %v, want no error", text, err)
 	}
 	return v
 }
@@ -267,7 +267,7 @@ func consistent(t *testing.T, c *scorers.Compiled, text string) eval.Score {
 	t.Helper()
 	got, err := c.Score(answer(text))
 	if err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("%s: %v, want no error", text, err)
 	}
 	if got.Passed != (*got.Value == 1) || got.Passed != (got.Diff == "") || *got.Value < 0 || *got.Value > 1 {
 		t.Errorf("%s: %+v, want a pass and no difference for 1 alone", text, got)

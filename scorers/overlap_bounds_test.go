@@ -70,7 +70,7 @@ func (o overlap) ends(t *testing.T) eval.Score {
 	start := time.Now()
 	got, err := c.Score(answer(o.answer))
 	if err != nil {
-		t.Errorf("%s: %v", o.kind, err)
+		t.Errorf("%s: %v, want no error", o.kind, err)
 	}
 	t.Logf("%-12s %-12s: %6d ms %.60s", o.kind, o.options, time.Since(start).Milliseconds(), got.Reason)
 	if got.Value == nil && !strings.Contains(got.Unscored, "too ") {

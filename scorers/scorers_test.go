@@ -29,7 +29,7 @@ func compile(t testing.TB, entry string) *scorers.Compiled {
 	var diags diag.List
 	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err != nil {
-		t.Fatalf("%s: %v", entry, err)
+		t.Fatalf("%s: %v, want no error", entry, err)
 	}
 	for c := range s.Cases() {
 		return scorers.Builtin().Compile(c.Scorers[0])
@@ -45,7 +45,7 @@ func score(t testing.TB, entry string, a *scorers.Answer) eval.Score {
 	t.Helper()
 	s, err := compile(t, entry).Score(a)
 	if err != nil {
-		t.Fatalf("%s: %v", entry, err)
+		t.Fatalf("%s: %v, want no error", entry, err)
 	}
 	if s.Reason == "" {
 		t.Errorf("%s: got %+v, want a reason", entry, s)

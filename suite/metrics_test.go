@@ -59,7 +59,7 @@ func derived(t *testing.T, text string) *suite.Metric {
 		&diags,
 	)
 	if err := diags.Err(); err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("%s: %v, want no error", text, err)
 	}
 	return s.Derived()[0]
 }

@@ -66,7 +66,7 @@ func TestAProgramAnswers(t *testing.T) {
 	} {
 		got, err := script(t, text).Generate(t.Context(), prompt("hi <"))
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		expect.Same(t, text, got.Candidates, []eval.Candidate{want})

@@ -181,7 +181,7 @@ func TestLastWordWins(t *testing.T) {
 		time.Sleep(30 * time.Millisecond) // so that it comes to wait for the lock; it may also come later
 		close(answer)
 		if err := errors.Join(<-refreshed, <-acted); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 		}
 		login, err := s.Load()
 		if name == "logout" && !errors.Is(err, ErrNoLogin) || name == "login" && (err != nil || login.Client.ID != "another") {

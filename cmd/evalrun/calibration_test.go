@@ -121,7 +121,7 @@ func (s *soak) judged(suite, base, out string, flags ...string) calibrationRepor
 	}
 	want := map[string]int{"regressed": 1, "inconclusive": 3, "not_worse": 0, "improved": 0}
 	if exit, ok := want[r.Comparison.Verdict]; !ok || code != exit || r.Gate.Exit != exit || len(r.Comparison.Arms) != 1 {
-		s.t.Fatalf("exit %d with the verdict %q\n%s", code, r.Comparison.Verdict, said)
+		s.t.Fatalf("exit %d with the verdict %q, want exit %d\n%s", code, r.Comparison.Verdict, exit, said)
 	}
 	lines, attempts := s.ran(out)
 	if calls := generated(s.t, s.url) - before; calls != attempts || calls != lines {

@@ -277,7 +277,7 @@ func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 		}
 		for _, file := range pipelineJob(t, r, jobs, name, env) {
 			if _, err := os.Stat(filepath.Join(r.dir, file)); err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v, want no error", name, err)
 			}
 			if file == "report.md" && i == 1 && !strings.Contains(readText(t, r.dir, file), "Compared with `evals/main.jsonl") {
 				t.Error("the second night was compared with nothing, want it compared with the first")

@@ -312,7 +312,7 @@ func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != wrapped(b.String()) {
-		t.Error("docs/reference/scorers.md is not what the table says: make golden renews it")
+		t.Error("docs/reference/scorers.md differs from the table of kinds, want them the same: make golden renews it")
 	}
 }
 

@@ -61,7 +61,7 @@ func wholeSite(t *testing.T, dir string) (pages int) {
 			}
 			for _, name := range names {
 				if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-					t.Errorf("%s: %v", page, err)
+					t.Errorf("%s: %v, want no error", page, err)
 				}
 			}
 		}

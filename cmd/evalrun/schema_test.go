@@ -68,7 +68,7 @@ func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
 	if err != nil {
-		t.Fatalf("%s: %v", doc, err)
+		t.Fatalf("%s: %v, want no error", doc, err)
 	}
 	return s.Validate(value)
 }
@@ -108,7 +108,7 @@ func TestSchemasAllowTheFilesOfTheRepository(t *testing.T) {
 		for _, pattern := range patterns {
 			for file, text := range filesOf(t, pattern) {
 				if err := allows(t, s, jsonOf(t, text)); err != nil {
-					t.Errorf("%s: %v", file, err)
+					t.Errorf("%s: %v, want no error", file, err)
 				}
 			}
 		}
@@ -146,7 +146,7 @@ func TestSchemaAllowsPages(t *testing.T) {
 			}
 			found++
 			if err := allows(t, s, jsonOf(t, m[2])); err != nil {
-				t.Errorf("%s: %s: %v", page, name, err)
+				t.Errorf("%s: %s: %v, want no error", page, name, err)
 			}
 		}
 	}
@@ -213,7 +213,7 @@ func TestExamplesNameTheirSchemaFirst(t *testing.T) {
 		}
 		named, err := os.ReadFile(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
 		if err != nil {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v, want no error", path, err)
 			return nil
 		}
 		what := "suite"
@@ -414,7 +414,7 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 			t.Errorf("the example of %s: %v, want no mistakes", k.Name, problems)
 		}
 		if err := allows(t, a.schema, jsonOf(t, []byte(doc))); err != nil {
-			t.Errorf("the schema refuses the example of %s: %v", k.Name, err)
+			t.Errorf("the schema refuses the example of %s: %v, want no error", k.Name, err)
 		}
 		walk(jsonOf(t, []byte(doc)), "cases", 0, "scorers", 0)
 	}

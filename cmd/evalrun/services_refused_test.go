@@ -26,7 +26,7 @@ func TestRefusalsCloseTheModelOrTheService(t *testing.T) {
 			"the service `one` (URL/one) refuses the key in ONE_API_KEY: 401: no; what needs it is skipped", 0, 8, // under way by then
 		},
 	} {
-		t.Run(fmt.Sprint(code), func(t *testing.T) {
+		t.Run(fmt.Sprintf("status %d", code), func(t *testing.T) {
 			t.Parallel()
 			var refused, same, other atomic.Int64
 			b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

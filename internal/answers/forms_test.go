@@ -32,7 +32,7 @@ func TestAnswersKeepTheirToolCalls(t *testing.T) {
 	} {
 		a, err := readLines(t, `{"case":"one",`+line+`}`)
 		if err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: %v, want no error", line, err)
 			continue
 		}
 		expect.Same(t, line, a.lines[0].result().Response.Candidates, []eval.Candidate{want})
@@ -63,7 +63,7 @@ func TestUsageOfAnswersIsRead(t *testing.T) {
 	} {
 		a, err := readLines(t, `{"case":"one","text":"x","usage":`+line+`}`)
 		if err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: %v, want no error", line, err)
 			continue
 		}
 		expect.Same(t, line, *a.lines[0].result().Usage, want)

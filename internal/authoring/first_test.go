@@ -21,7 +21,7 @@ func TestAFirstSuiteLoadsWhateverIsWritten(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "suite.yaml")
 		if err := first.Write(path, nothing); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 		}
 		if err := first.Write(path, nothing); exit.Of(err) != exit.CodeBadInput || !strings.Contains(err.Error(), "exists already") {
 			t.Errorf("%s, again: %v, want exit 2", name, err)

@@ -24,7 +24,7 @@ func rows(t *testing.T, r io.Reader, format dataset.Format, comma rune) []map[st
 	out := []map[string]string{}
 	for row, err := range dataset.Read(r, dataset.Options{Format: format, Separator: comma}) {
 		if err != nil {
-			t.Fatalf("after %d rows: %v", len(out), err)
+			t.Fatalf("after %d rows: %v, want no error", len(out), err)
 		}
 		cells := map[string]string{}
 		for name, value := range row.Vars {
@@ -286,7 +286,7 @@ func TestAFileMayBeLargerThanTheLongestRow(t *testing.T) {
 			n := 0
 			for row, err := range dataset.Read(io.MultiReader(in...), dataset.Options{Format: format}) {
 				if err != nil {
-					t.Fatalf("after %d rows: %v", n, err)
+					t.Fatalf("after %d rows: %v, want no error", n, err)
 				}
 				if row.Vars["a"] != nil {
 					n++

@@ -28,7 +28,7 @@ func selected(t *testing.T, format dataset.Format, text, expression string) stri
 	t.Helper()
 	rows, problem := jq.CompileRows(expression)
 	if problem != nil {
-		t.Fatalf("%s: %v", expression, problem)
+		t.Fatalf("%s: %v, want no problem", expression, problem)
 	}
 	var b strings.Builder
 	for row, err := range dataset.Read(strings.NewReader(text), dataset.Options{Format: format, Rows: rows}) {

@@ -163,7 +163,7 @@ func TestBoundsEndWhatWouldTakeVeryLong(t *testing.T) {
 	} {
 		p, err := Compile(text, env{}, Grade)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := p.Run(big); !errors.Is(err, errTooMuch) && (err == nil || !strings.Contains(err.Error(), "memory budget")) {
@@ -194,7 +194,7 @@ func TestRunReportsValuesThatDoNotFit(t *testing.T) {
 	} {
 		p, err := Compile(text, env{}, Grade)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := p.Run(sample()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -363,7 +363,7 @@ func TestLetHidesANameOfTheEnvironment(t *testing.T) {
 			p, err = Compile(text, env{}, Number)
 		}
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := p.Run(sample()); err != nil || got != want {

@@ -20,7 +20,7 @@ func run(t *testing.T, text string, want Want) (any, error) {
 	t.Helper()
 	p, err := Compile(text, Open{}, want) // what the names are is known when it runs
 	if err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("%s: %v, want no error", text, err)
 	}
 	return p.Run(columns())
 }

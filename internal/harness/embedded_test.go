@@ -90,7 +90,7 @@ func TestModelNamesTheNearest(t *testing.T) {
 	s := newSite(t, "")
 	session := s.connected()
 	if m, err := session.Model(t.Context(), "svc-pro"); err != nil || m.ID() != "svc-pro" {
-		t.Errorf("svc-pro: %v, %v", m, err)
+		t.Errorf("svc-pro: %v, %v, want the model and no error", m, err)
 	}
 	_, err := session.Model(t.Context(), "svc-rpo")
 	s.refused(err, exit.CodeBadInput, "svc-rpo", "`svc-pro`")

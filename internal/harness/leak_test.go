@@ -187,7 +187,7 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 	}
 	var i, j int
 	if _, err := fmt.Sscanf(r.Case+" "+r.Arm, "c-%d t-%d", &i, &j); err != nil {
-		l.t.Errorf("%s %s: %v", r.Case, r.Arm, err)
+		l.t.Errorf("%s %s: %v, want no error", r.Case, r.Arm, err)
 		return
 	}
 	fault := leakFaultOf(i, j)
@@ -258,7 +258,7 @@ func leakRun(t *testing.T, url string, cases, abandon int) {
 	defer doc.Close()
 	if c := doc.Summary.Counts; c.Total() > cases*leakTargets || c.Error == 0 ||
 		abandon == 0 && (c.Pass == 0 || c.Skip > 0 || c.Total() < cases*leakTargets) {
-		t.Errorf("%d cases: %+v", cases, c)
+		t.Errorf("%d cases: %+v, want errors, and as many trials as cases unless it was abandoned", cases, c)
 	}
 	t.Logf("%d attempts: %v", cases*leakTargets, watch.seen)
 }

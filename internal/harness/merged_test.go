@@ -75,12 +75,12 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 	}
 	for _, shard := range shards {
 		if d := s.open(shard); merged.Run.StartedAt > d.Run.StartedAt || merged.End.FinishedAt < d.End.FinishedAt {
-			t.Errorf("the merged run is from %s to %s, and the %s of it began at %s and ended at %s",
+			t.Errorf("the merged run is from %s to %s, and the %s of it began at %s and ended at %s; want it to span them",
 				merged.Run.StartedAt, merged.End.FinishedAt, shard, d.Run.StartedAt, d.End.FinishedAt)
 		}
 	}
 	if _, err := s.resume("merged", job.Flags{}, true); err != nil { // it is a run like any other, and signed
-		t.Errorf("resuming: %v", err)
+		t.Errorf("resuming: %v, want no error", err)
 	}
 	if got := s.calls(); got != calls {
 		t.Errorf("%d calls were made, want none", got-calls)

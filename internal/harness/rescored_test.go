@@ -182,7 +182,7 @@ func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
 		t.Fatal("the program was started, want it not started")
 	}
 	if err := s.rescore("run", "out", job.Flags{Trust: true}); err != nil {
-		t.Errorf("with --trust: %v", err)
+		t.Errorf("with --trust: %v, want no error", err)
 	}
 	if _, err := os.Stat(s.at.Join("started")); err != nil {
 		t.Error("the program was not started with --trust, want it started")

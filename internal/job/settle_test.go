@@ -67,7 +67,7 @@ func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 	} {
 		j, err := settled(t, test.options, test.env, test.file)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 			continue
 		}
 		s := &j.Settings

@@ -34,15 +34,15 @@ func TestTheMeterChangesNoResult(t *testing.T) {
 	} {
 		q, err := gojq.Parse(source)
 		if err != nil {
-			t.Fatalf("%s: %v", source, err)
+			t.Fatalf("%s: %v, want no error", source, err)
 		}
 		plain, err := gojq.Compile(q)
 		if err != nil {
-			t.Fatalf("%s: %v", source, err)
+			t.Fatalf("%s: %v, want no error", source, err)
 		}
 		metered, err := compile(mustParse(t, source))
 		if err != nil {
-			t.Fatalf("%s: %v", source, err)
+			t.Fatalf("%s: %v, want no error", source, err)
 		}
 		want, got := all(plain.Run(value)), all(metered.Run(value, &meter{}))
 		if want != got {
@@ -104,7 +104,7 @@ func TestRunGivesNullErrorsAndBounds(t *testing.T) {
 	} {
 		expression, problem := Compile(source)
 		if problem != nil {
-			t.Fatalf("%s: %v", source, problem)
+			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
 		var got []string
 		for v, err := range expression.Run(map[string]any{"a": 1.0}) {
@@ -145,7 +145,7 @@ func TestPathsGiveWhatJQGives(t *testing.T) {
 	} {
 		expression, problem := Compile(source)
 		if problem != nil {
-			t.Fatalf("%s: %v", source, problem)
+			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
 		if got := expression.path != nil; got != isPath {
 			t.Errorf("%s: got %t, want it to be a path: %t", source, got, isPath)
@@ -180,7 +180,7 @@ func TestOnlyPathsPick(t *testing.T) {
 	} {
 		expression, problem := Compile(source)
 		if problem != nil {
-			t.Fatalf("%s: %v", source, problem)
+			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
 		if got := expression.OnlyPicks(); got != want {
 			t.Errorf("%s: got %t, want %t", source, got, want)
@@ -206,7 +206,7 @@ func TestRowsGiveTheItemsOfTheList(t *testing.T) {
 	} {
 		rows, problem := CompileRows(source)
 		if problem != nil {
-			t.Fatalf("%s: %v", source, problem)
+			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
 		keys, each := rows.List()
 		if got := strings.Join(keys, "."); got != list || each != (list != "") {

@@ -28,7 +28,7 @@ func phrasings(t testing.TB, name string) (out []phrasing) {
 		switch {
 		case strings.HasPrefix(line, "## "):
 			if _, err := fmt.Sscanf(line, "## %s %s %s", &now.language, &now.kind, &now.want); err != nil {
-				t.Fatalf("%s:%d: %v", name, i+1, err)
+				t.Fatalf("%s:%d: %v, want no error", name, i+1, err)
 			}
 		case line != "" && !strings.HasPrefix(line, "# "):
 			now.text, now.line = strings.ReplaceAll(line, `\n`, "\n"), i+1

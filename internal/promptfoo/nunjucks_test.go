@@ -43,12 +43,12 @@ func TestTranslatedTemplatesRenderTheSame(t *testing.T) {
 		}
 		got, err := dialect{}.translate(in)
 		if err != nil {
-			t.Errorf("%q: %v", in, err)
+			t.Errorf("%q: %v, want no error", in, err)
 			continue
 		}
 		parsed, err := tmpl.Parse(got.text)
 		if err != nil {
-			t.Errorf("%q became %q: %v", in, got.text, err)
+			t.Errorf("%q became %q: %v, want no error", in, got.text, err)
 			continue
 		}
 		if out, err := parsed.Render(vars); err != nil || out != want {

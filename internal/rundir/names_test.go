@@ -110,7 +110,7 @@ func TestAPathWinsOverAnIDOfItsName(t *testing.T) {
 	} {
 		doc, err := d.Open(name)
 		if err != nil {
-			t.Errorf("Open(%s): %v", name, err)
+			t.Errorf("Open(%s): %v, want no error", name, err)
 			continue
 		}
 		if doc.Run.ID != want {
@@ -232,7 +232,7 @@ func TestDamagedBaselinesAreKept(t *testing.T) {
 	endedRun(t, d, "good", eval.Pass, &eval.End{Reason: eval.EndCompleted})
 	put(t, d, BaselinesFile, "null")
 	if _, err := d.SetBaseline("main", "good"); err != nil {
-		t.Errorf("where the file says null: %v", err)
+		t.Errorf("where the file says null: %v, want no error", err)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestRunsAreFoundOnceBelowFolders(t *testing.T) {
 	} {
 		got, err := d.FindRuns(test.named)
 		if err != nil {
-			t.Errorf("FindRuns(%v): %v", test.named, err)
+			t.Errorf("FindRuns(%v): %v, want no error", test.named, err)
 		}
 		var want []string
 		for _, name := range test.want {

@@ -34,7 +34,7 @@ func TestFoldersAreApart(t *testing.T) {
 	for _, name := range []string{"latest", "20260102-030405", ".evalrun/runs/20260102-030405", dir} {
 		d, err := one.Open(name)
 		if err != nil {
-			t.Errorf("Open(%s): %v", name, err)
+			t.Errorf("Open(%s): %v, want no error", name, err)
 			continue
 		}
 		_ = d.Close() // it was only read

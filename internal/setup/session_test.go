@@ -121,7 +121,7 @@ func TestALoginIsKeptAndEndsAtTheServer(t *testing.T) {
 	expect.Same(t, "missing", g.Missing, []string{oauth.Scope(scopeBase, oauth.ScopeCloudPlatform)})
 	expect.Same(t, "outlives its token", g.Renewed, true)
 	if _, err := os.Stat(g.File); err != nil {
-		t.Errorf("the login is not where it was said to be: %v", err)
+		t.Errorf("the login is not where it was said to be: %v, want no error", err)
 	}
 	expect.OK(t, CheckLogin())
 

@@ -27,7 +27,7 @@ func TestDialectFunctionsAreKnownOnlyThere(t *testing.T) {
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := tm.RenderData(in, nil); err != nil || got != want {
@@ -61,7 +61,7 @@ func TestActionsAreEscapedAndTextsReplaced(t *testing.T) {
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := tm.Render(vars); err != nil || got != want {
@@ -83,7 +83,7 @@ func TestOneActionKeepsTheTypeOfItsValue(t *testing.T) {
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		got, err := tm.Value(in, nil)
@@ -122,7 +122,7 @@ func TestDataIsFencedUnderItsVariable(t *testing.T) {
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := tm.Render(vars); err != nil || got != want {

@@ -194,7 +194,7 @@ func TestABudgetEnds(t *testing.T) {
 		t.Errorf("%d renderings, then %v, want some and then %v", n, err, ErrBudget)
 	}
 	if _, err := tm.RenderWithin(values, nil); err != nil {
-		t.Errorf("without a budget: %v", err)
+		t.Errorf("without a budget: %v, want no error", err)
 	}
 	if out, err := (&Template{text: "plain"}).RenderWithin(values, budget); err != nil || out != "plain" {
 		t.Errorf("a text without actions: got %q, %v, want it at no cost", out, err)

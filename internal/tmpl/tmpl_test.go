@@ -28,7 +28,7 @@ func TestRenderFillsInVariables(t *testing.T) {
 	} {
 		tm, err := Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := tm.Render(vars); err != nil || got != want {

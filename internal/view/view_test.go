@@ -401,7 +401,7 @@ func TestManyRunsAreShownAllTheSame(t *testing.T) {
 // The courses of metrics come from the history, and from the run files that it does not know.
 func TestTrendsComeFromHistoryAndRunFiles(t *testing.T) {
 	for _, known := range [][]string{nil, {"r1"}, {"r1", "r2"}} {
-		t.Run(fmt.Sprint(known), func(t *testing.T) { testTrends(t, known) })
+		t.Run(fmt.Sprintf("the history knows %d", len(known)), func(t *testing.T) { testTrends(t, known) })
 	}
 }
 

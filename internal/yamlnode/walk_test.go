@@ -405,7 +405,7 @@ func TestAtMovesAProblemToItsCell(t *testing.T) {
 	cell := diag.Pos{File: "rows.csv", Line: 7, Col: 2}
 	n.At(cell).Map("a").Need("a").Seq()[0].Map("x").Need("b")
 	if diff := cmp.Diff([]string{"rows.csv:7:2: unknown key `b`", "rows.csv:7:2: the key `b` is missing"}, problems(diags)); diff == "" {
-		t.Fatal("the key b is there")
+		t.Fatal("the key b is there, want it missing")
 	}
 	if diff := cmp.Diff([]string{"rows.csv:7:2: unknown key `b`"}, problems(diags)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

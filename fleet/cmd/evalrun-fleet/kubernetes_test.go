@@ -84,10 +84,10 @@ func TestTheFleetOnKubernetesSurvivesKilledPods(t *testing.T) {
 	_ = first.Process.Kill()
 	coordinator = pod("Job")
 	if err := coordinator.Wait(); err != nil {
-		t.Fatalf("the coordinator: %v", err)
+		t.Fatalf("the coordinator: %v, want no error", err)
 	}
 	if err := second.Wait(); err != nil {
-		t.Errorf("the worker: %v", err)
+		t.Errorf("the worker: %v, want no error", err)
 	}
 	if got := len(b.judged(filepath.Join("runs", "nightly"))); got != 200 {
 		t.Errorf("%d trials, want 200", got)
