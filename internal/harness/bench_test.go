@@ -292,7 +292,7 @@ func BenchmarkResume(b *testing.B) {
 		}
 		todo, err := NewTodo(r, j.Plan())
 		if err != nil || todo.Settled != trials {
-			b.Fatal(todo, err)
+			b.Fatalf("got %+v, %v; want %d settled", todo, err, trials)
 		}
 		r.Close()
 	}

@@ -101,7 +101,7 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 	notices := strings.Join(s.notices, "\n")
 	for _, want := range []string{"2 trials", "1 have a different request", "1 are new", "evalrun run s.yaml --changed-since", "1 trial of"} {
 		if !strings.Contains(notices, want) {
-			t.Errorf("no %q in the notices\n%s", want, notices)
+			t.Errorf("notices: got\n%s\nwant them to contain %q", notices, want)
 		}
 	}
 	s.write("s.yaml", strings.Replace(fourSuite, "say", "tell", 1)) // nothing is as it was

@@ -57,7 +57,7 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 		"    3 | targets: [{name: t, modle: svc-pro}]\n      |                     ^\n", // where, in its line
 	} {
 		if !bytes.Contains(shown.Bytes(), []byte(want)) {
-			t.Errorf("no %q in\n%s", want, &shown)
+			t.Errorf("got\n%s\nwant it to contain %q", &shown, want)
 		}
 	}
 	if n := s.calls(); n != 0 {
