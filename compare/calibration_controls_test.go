@@ -44,8 +44,8 @@ func (p path) apart() path {
 	return p
 }
 
-// TestClustersKeepTheRates is the unit rule of section A2: with `cluster:` the rates hold, for the whole gate; without it the same data, taken
-// for independent cases, must break them.
+// TestClustersKeepTheRates is the unit rule of section A2: with `cluster:` the rates hold, for the whole gate; without
+// it the same data, taken for independent cases, must break them.
 func TestClustersKeepTheRates(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
@@ -198,8 +198,9 @@ func against(base, head []bool) path {
 	return p
 }
 
-// TestControlBestBaselineLooksLikeARegression is section A1.6: nothing changed, and against an ordinary baseline the promise holds; against the best of
-// thirty runs more than a quarter must look like a regression. So a baseline is chosen before its score is seen.
+// TestControlBestBaselineLooksLikeARegression is section A1.6: nothing changed, and against an ordinary baseline the
+// promise holds; against the best of thirty runs more than a quarter must look like a regression. So a baseline is
+// chosen before its score is seen.
 func TestControlBestBaselineLooksLikeARegression(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(200)

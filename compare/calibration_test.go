@@ -64,8 +64,8 @@ func TestSmallSizesAreNeverNotWorse(t *testing.T) {
 	}
 }
 
-// TestControlAsymptoticExceedsItsLevel is the control of TestExactSizesHoldTheirLevel: Tango's test and McNemar's mid-p, by which the program decided once, must be seen
-// to exceed their level at the smallest sizes.
+// TestControlAsymptoticExceedsItsLevel is the control of TestExactSizesHoldTheirLevel: Tango's test and McNemar's
+// mid-p, by which the program decided once, must be seen to exceed their level at the smallest sizes.
 func TestControlAsymptoticExceedsItsLevel(t *testing.T) {
 	t.Parallel()
 	const n, margin = 52, 0.05

@@ -191,9 +191,10 @@ func (d *drawn) independent(t *testing.T) {
 	}
 }
 
-// TestCalibratedGateRefusesLossesAndPassesTheUnchanged runs the program as a pipeline would. It must refuse 95 % of the prompts that lose a tenth of the
-// cases, and at most 5 % of unchanged ones, within three standard errors. Each run of the unchanged prompt is the next
-// one's baseline, since a baseline that is kept would make all verdicts share its luck.
+// TestCalibratedGateRefusesLossesAndPassesTheUnchanged runs the program as a pipeline would. It must refuse 95 % of the
+// prompts that lose a tenth of the cases, and at most 5 % of unchanged ones, within three standard errors. Each run of
+// the unchanged prompt is the next one's baseline, since a baseline that is kept would make all verdicts share its
+// luck.
 func TestCalibratedGateRefusesLossesAndPassesTheUnchanged(t *testing.T) {
 	t.Parallel()
 	runs := 5

@@ -57,7 +57,7 @@ func TestCompareFindsEachDifference(t *testing.T) {
 }
 
 // A side without a value differs from null, and arrays come out as they went in.
-func TestADifferenceTellsMissingFromNull(t *testing.T) {
+func TestAMissingMemberDiffersFromNull(t *testing.T) {
 	t.Parallel()
 	d, _ := Rules{}.Compare(decoded(t, `{"a":null,"b":[1]}`), decoded(t, `{"c":null,"b":{}}`), 100)
 	got := fmt.Sprint(d.Differences)

@@ -62,8 +62,8 @@ func measured(t *testing.T, name string) map[string]figures {
 	return out
 }
 
-// TestFiguresOfTheDocsHold holds the figures that docs/reference/scorers.md gives, and the bounds that refusal is to keep: it finds 85 % of refusals, and 90 % of
-// what it finds are some.
+// TestFiguresOfTheDocsHold holds the figures that docs/reference/scorers.md gives, and the bounds that refusal is to
+// keep: it finds 85 % of refusals, and 90 % of what it finds are some.
 func TestFiguresOfTheDocsHold(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "development.txt", measured(t, "development.txt"), map[string]figures{

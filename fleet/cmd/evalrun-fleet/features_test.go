@@ -190,8 +190,8 @@ func (s *service) count() int {
 	return all
 }
 
-// TestFourWorkersUseAllPlaces: the places of all workers are used. The long form, make fleet-test, counts the calls of four workers and of one in equal
-// times.
+// TestFourWorkersUseAllPlaces: the places of all workers are used. The long form, make fleet-test, counts the calls of
+// four workers and of one in equal times.
 func TestFourWorkersUseAllPlaces(t *testing.T) {
 	const places = 4
 	trials, measured := 400, os.Getenv("EVALRUN_FLEET_TRIALS") != ""

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestKillsLoseNothing kills workers and the coordinator while a run is under way. Nothing is lost, nothing is there twice, and no more calls are made
-// again than had a place at a kill. With EVALRUN_FLEET_TRIALS it is the long form.
+// TestKillsLoseNothing kills workers and the coordinator while a run is under way. Nothing is lost, nothing is there
+// twice, and no more calls are made again than had a place at a kill. With EVALRUN_FLEET_TRIALS it is the long form.
 func TestKillsLoseNothing(t *testing.T) {
 	trials, workers, places := 300, 4, 4
 	if n, err := strconv.Atoi(os.Getenv("EVALRUN_FLEET_TRIALS")); err == nil {
