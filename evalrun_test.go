@@ -29,7 +29,7 @@ func write(t *testing.T, files map[string]string) string {
 
 // Runs in several folders run at once, and each keeps to its own: relative suites, scripts, reports, run directories
 // and history.
-func TestFoldersAtOnce(t *testing.T) {
+func TestRunsInSeveralFoldersKeepApart(t *testing.T) {
 	t.Parallel()
 	before := runsHere(t) // of make demo, if any
 	var running sync.WaitGroup
@@ -93,7 +93,7 @@ func TestLoadReportsProblems(t *testing.T) {
 }
 
 // A run that is interrupted can be resumed, a complete one is not sent again, and neither is an error.
-func TestInterruptAndResume(t *testing.T) {
+func TestAnInterruptedRunCanBeResumed(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{
 		"suite.yaml": strings.Replace(capitals, "cases:", "limits: {concurrency: 1}\ncases:", 1), "script.yaml": script,
@@ -131,7 +131,7 @@ func TestInterruptAndResume(t *testing.T) {
 }
 
 // A run compared with itself is an outcome and not an error.
-func TestCompareWithItself(t *testing.T) {
+func TestComparingARunWithItselfIsAnOutcome(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
 	job, err := evalrun.Load(t.Context(), evalrun.Options{Dir: dir, Suites: []string{"suite.yaml"}, Emulator: "script.yaml", Out: "run"})
@@ -164,7 +164,7 @@ func TestInvalidShardsAreRefused(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestErrorsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"suite.yaml": capitals, "script.yaml": script})
 	load := func(o evalrun.Options) error {
@@ -210,7 +210,7 @@ func TestErrors(t *testing.T) {
 }
 
 // A canceled context abandons what is under way; the run is incomplete and can be resumed.
-func TestCancelAndResume(t *testing.T) {
+func TestACanceledRunCanBeResumed(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{
 		"suite.yaml": strings.Replace(capitals, "cases:", "limits: {concurrency: 1}\ncases:", 1), "script.yaml": script,
@@ -237,7 +237,7 @@ func TestCancelAndResume(t *testing.T) {
 }
 
 // Every retry is an event in a verbose run, also before the first trial; once the run file is complete, signals are the caller's again.
-func TestEventsInOrder(t *testing.T) {
+func TestEventsReportEveryRetry(t *testing.T) {
 	t.Parallel()
 	dir := write(t, map[string]string{"suite.yaml": capitals})
 	retries := 0

@@ -17,7 +17,7 @@ import (
 // near reports whether two numbers agree to the digits of the published ones.
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-8 }
 
-func TestPublishedValues(t *testing.T) {
+func TestMetricsHavePublishedValues(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/vectors.json")
 	expect.OK(t, err)
@@ -40,8 +40,8 @@ func TestPublishedValues(t *testing.T) {
 	}
 }
 
-// TestCohen has the tables by which kappa is mostly explained: A a, A b, B a, B b.
-func TestCohen(t *testing.T) {
+// TestKappaIsThatOfCohensTables has the tables by which kappa is mostly explained: A a, A b, B a, B b.
+func TestKappaIsThatOfCohensTables(t *testing.T) {
 	t.Parallel()
 	for counts, want := range map[[4]float64]float64{{20, 5, 10, 15}: 0.4, {45, 15, 25, 15}: 0.1304, {25, 35, 5, 35}: 0.2593} {
 		m := classification.New([]string{"a", "b"})
@@ -54,7 +54,7 @@ func TestCohen(t *testing.T) {
 	}
 }
 
-func TestUndefinedMetrics(t *testing.T) {
+func TestMetricsOfNothingAreUndefined(t *testing.T) {
 	t.Parallel()
 	empty := classification.New([]string{"a", "b"})
 	for _, name := range classification.Names(empty.Classes) {
@@ -117,7 +117,7 @@ func changed(m *classification.Matrix, order []int, factor float64) *classificat
 	return out
 }
 
-func TestMetricsOfDrawnMatrices(t *testing.T) {
+func TestMetricsKeepTheirLawsOnDrawnMatrices(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -149,7 +149,7 @@ func TestMetricsOfDrawnMatrices(t *testing.T) {
 	}
 }
 
-func TestMarginsGoBack(t *testing.T) {
+func TestMarginsAreUndoneByTheOppositeAdd(t *testing.T) {
 	t.Parallel()
 	m := drawn(rand.New(rand.NewPCG(3, 4)))
 	g, want := m.Margins(), m.Margins()
@@ -176,7 +176,7 @@ func TestClassesAreFoundWithoutCaseAndSpace(t *testing.T) {
 	}
 }
 
-func TestNamesOfMetrics(t *testing.T) {
+func TestMetricsAreParsedByName(t *testing.T) {
 	t.Parallel()
 	classes := []string{"a", "b.c", ""}
 	for name, want := range map[string]bool{
@@ -193,7 +193,7 @@ func TestNamesOfMetrics(t *testing.T) {
 	}
 }
 
-func TestLargestConfusions(t *testing.T) {
+func TestLargestConfusionsComeFirst(t *testing.T) {
 	t.Parallel()
 	m := classification.New([]string{"a", "b"})
 	for p, n := range map[classification.Pair]float64{

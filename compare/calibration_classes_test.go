@@ -233,10 +233,10 @@ func classMetricOf(base, head *Side, o Options, name string) MetricComparison {
 	return m.metric(name, base, head)
 }
 
-// TestClassRates draws classifications: even and rare classes, losses in all classes or in the rarest, to another class
+// TestClassRatesHoldTheirLevel draws classifications: even and rare classes, losses in all classes or in the rarest, to another class
 // or outside of them, clusters. A loss as large as the margin is called not worse, and no loss regressed, in 5 % at most.
 // That the tests find anything is seen where cases are many.
-func TestClassRates(t *testing.T) {
+func TestClassRatesHoldTheirLevel(t *testing.T) {
 	t.Parallel()
 	sizes, names, draws := []int{120}, []string{"macroF1", "kappa"}, 120
 	if calibrating() {

@@ -44,9 +44,9 @@ func (p path) apart() path {
 	return p
 }
 
-// TestClusters is the unit rule of section A2: with `cluster:` the rates hold, for the whole gate; without it the same data, taken
-// for independent cases, must break them.
-func TestClusters(t *testing.T) {
+// TestClustersKeepTheRates is the unit rule of section A2: with `cluster:` the rates hold, for the whole gate; without
+// it the same data, taken for independent cases, must break them.
+func TestClustersKeepTheRates(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
 	rows := []struct {
@@ -90,9 +90,9 @@ func peeking(p path, margin float64) outcome {
 	return outcome{eval.Inconclusive, 1}
 }
 
-// TestControlPeeking is section A1.4: tests of a fixed number of cases that are repeated while the cases come must
-// err in more than 10 %. TestSequentialRates has the e-processes, which look after every case.
-func TestControlPeeking(t *testing.T) {
+// TestControlPeekingExceedsItsLevel is section A1.4: tests of a fixed number of cases that are repeated while the cases come must
+// err in more than 10 %. TestSequentialRatesHoldTheirLevel has the e-processes, which look after every case.
+func TestControlPeekingExceedsItsLevel(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
 	equal := simulate(t, 401, paths, func(rng *rand.Rand) outcome { return peeking(drawFlips(rng, 500, 0, 0.10), 0.02) })
@@ -136,10 +136,10 @@ func completed(p path, slow []bool, workers int, rng *rand.Rand) path {
 	return out
 }
 
-// TestControlCompletionOrder is section A1.5: where losses sit in slow cases, answers in the order of their
+// TestControlCompletionOrderHidesLosses is section A1.5: where losses sit in slow cases, answers in the order of their
 // completion look better than they are. With 64 workers the same e-process must call more than half of the losses
 // "not worse". In the order of the schedule its promise holds, whatever the latencies.
-func TestControlCompletionOrder(t *testing.T) {
+func TestControlCompletionOrderHidesLosses(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(50)
 	for _, workers := range []int{16, 64, 128} {
@@ -198,9 +198,10 @@ func against(base, head []bool) path {
 	return p
 }
 
-// TestControlBestBaseline is section A1.6: nothing changed, and against an ordinary baseline the promise holds; against the best of
-// thirty runs more than a quarter must look like a regression. So a baseline is chosen before its score is seen.
-func TestControlBestBaseline(t *testing.T) {
+// TestControlBestBaselineLooksLikeARegression is section A1.6: nothing changed, and against an ordinary baseline the
+// promise holds; against the best of thirty runs more than a quarter must look like a regression. So a baseline is
+// chosen before its score is seen.
+func TestControlBestBaselineLooksLikeARegression(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(200)
 	const n = 200
@@ -225,9 +226,9 @@ func TestControlBestBaseline(t *testing.T) {
 	}
 }
 
-// TestControlRepeatingFailures is section A1.7: running failed cases once more hides a loss of ten points almost always,
+// TestControlRepeatingFailuresHidesALoss is section A1.7: running failed cases once more hides a loss of ten points almost always,
 // where without it the gate never lets it through.
-func TestControlRepeatingFailures(t *testing.T) {
+func TestControlRepeatingFailuresHidesALoss(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
 	rates := map[int]float64{}

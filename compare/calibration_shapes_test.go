@@ -153,8 +153,8 @@ func shapes() []shape {
 	return all
 }
 
-// TestShapes holds the rates for the shapes of data that fooled earlier verdicts.
-func TestShapes(t *testing.T) {
+// TestShapesKeepTheRates holds the rates for the shapes of data that fooled earlier verdicts.
+func TestShapesKeepTheRates(t *testing.T) {
 	t.Parallel()
 	for i, s := range shapes() {
 		if s.slow && !calibrating() {
@@ -173,8 +173,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestControlDuplicates is the control: taken for different questions, the same data must be seen to fool the verdict.
-func TestControlDuplicates(t *testing.T) {
+// TestControlDuplicatesFoolTheVerdict is the control: taken for different questions, the same data must be seen to fool the verdict.
+func TestControlDuplicatesFoolTheVerdict(t *testing.T) {
 	t.Parallel()
 	paths := pathsFor(60)
 	sum := simulate(t, 850, paths, func(rng *rand.Rand) outcome {
@@ -188,8 +188,8 @@ func TestControlDuplicates(t *testing.T) {
 	atLeast(t, "control: duplicates taken for different questions", sum.notWorse(), 0.10)
 }
 
-// TestEqualArms holds that among 23 equal arms hardly ever one is called improved, or regressed (C10).
-func TestEqualArms(t *testing.T) {
+// TestEqualArmsAreHardlyEverCalledDifferent holds that among 23 equal arms hardly ever one is called improved, or regressed (C10).
+func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 	t.Parallel()
 	const arms, n = 23, 100
 	paths := pathsFor(60)

@@ -30,10 +30,10 @@ func exactSizes(margin float64) []int {
 	return sizes
 }
 
-// TestExactSizes is section C5 without sampling: every table of n pairs has a verdict, and the probabilities are
+// TestExactSizesHoldTheirLevel is section C5 without sampling: every table of n pairs has a verdict, and the probabilities are
 // summed. Whatever share of the cases flips, a loss as large as the margin is called "not worse" with 5 % at most,
 // and no loss "regressed" with 5 % at most.
-func TestExactSizes(t *testing.T) {
+func TestExactSizesHoldTheirLevel(t *testing.T) {
 	t.Parallel()
 	t.Log("   D    n   worst false not_worse, worst false regressed")
 	for _, margin := range []float64{0.02, 0.05, 0.1} {
@@ -51,8 +51,8 @@ func TestExactSizes(t *testing.T) {
 	}
 }
 
-// TestSmallSizes counts the other way: where too few cases are gated, none of the tables is not worse.
-func TestSmallSizes(t *testing.T) {
+// TestSmallSizesAreNeverNotWorse counts the other way: where too few cases are gated, none of the tables is not worse.
+func TestSmallSizesAreNeverNotWorse(t *testing.T) {
 	t.Parallel()
 	for _, margin := range []float64{0.02, 0.05, 0.1} {
 		n := stats.MinCasesConstant(nominal, margin) - 1
@@ -64,9 +64,9 @@ func TestSmallSizes(t *testing.T) {
 	}
 }
 
-// TestControlAsymptotic is the control of TestExactSizes: Tango's test and McNemar's mid-p, by which the program decided once, must be seen
-// to exceed their level at the smallest sizes.
-func TestControlAsymptotic(t *testing.T) {
+// TestControlAsymptoticExceedsItsLevel is the control of TestExactSizesHoldTheirLevel: Tango's test and McNemar's
+// mid-p, by which the program decided once, must be seen to exceed their level at the smallest sizes.
+func TestControlAsymptoticExceedsItsLevel(t *testing.T) {
 	t.Parallel()
 	const n, margin = 52, 0.05
 	r := newRegion(n, func(gained, regressed int) eval.Verdict { return asymptoticVerdict(n, gained, regressed, margin) })
@@ -181,10 +181,10 @@ var sequentialRows = []sequentialRow{
 	{200, 0.10, 0.10, 0.15, 0.043, 0.955, 0.002, 0.95, 0},
 }
 
-// TestSequentialRates is the table "Measured" of section A3, through Sequential, Compare and Decide as a run combines
+// TestSequentialRatesHoldTheirLevel is the table "Measured" of section A3, through Sequential, Compare and Decide as a run combines
 // them. Looking after every case and testing at the end must together err no more often than alpha. They must also
 // save enough calls.
-func TestSequentialRates(t *testing.T) {
+func TestSequentialRatesHoldTheirLevel(t *testing.T) {
 	t.Parallel()
 	t.Log("    N    D  loss  psi   not_worse    regressed    inconclusive cases used   (design in brackets)")
 	for i, r := range sequentialRows {
@@ -281,9 +281,9 @@ var scoreRows = []scoreRow{
 	{"skewed losses", 10, 0, 0, 0, scored, drawSkewed}, // t would miss a quarter
 }
 
-// TestMeans is section A1.3: means of repeats and of scores, tested by t where their skewness lets it and by Gaffke's bound
+// TestMeansHoldTheirLevel is section A1.3: means of repeats and of scores, tested by t where their skewness lets it and by Gaffke's bound
 // elsewhere. A t interval alone misses up to 60 % there.
-func TestMeans(t *testing.T) {
+func TestMeansHoldTheirLevel(t *testing.T) {
 	t.Parallel()
 	t.Log("scores                 n   false not_worse (design)   with stopEarly   cases used")
 	for i, r := range scoreRows {

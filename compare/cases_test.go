@@ -43,7 +43,7 @@ func anyCase(rng *rand.Rand) Case {
 }
 
 // Whatever cases hold comes back, in whichever order they were set.
-func TestCases(t *testing.T) {
+func TestCasesComeBackInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	var want []Case

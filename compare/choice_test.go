@@ -6,7 +6,7 @@ import (
 )
 
 // Pairs add up, over arms too, and a problem is counted once for all pairs that have it.
-func TestChoiceCounts(t *testing.T) {
+func TestChoiceCountsAddUpOverArms(t *testing.T) {
 	t.Parallel()
 	var arm, other, total PairCounts
 	for _, worth := range []float64{1, 0, 0.5, 1} {

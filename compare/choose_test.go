@@ -49,7 +49,7 @@ func repeated(n int, values ...float64) (out [][]float64) {
 }
 
 // The case is the unit, its repeats averaged, and clusters count as one; what was not judged counts nowhere.
-func TestChoiceUnits(t *testing.T) {
+func TestChoiceUnitsAreCasesAndClusters(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		cluster func(int) string
@@ -77,7 +77,7 @@ func TestChoiceUnits(t *testing.T) {
 }
 
 // Head and base are treated alike, but for the draws of the sign-flip test, and the margin is in points of the preference.
-func TestChoiceVerdicts(t *testing.T) {
+func TestChoiceVerdictsTreatBothSidesAlike(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		cases  [][]float64

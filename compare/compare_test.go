@@ -100,7 +100,7 @@ func vectors[T any](t *testing.T, family string) []T {
 
 // The values of the tests of large numbers are those of an independent program. So are the verdicts, except where too
 // few cases, or the exact tests, make them more careful (sections C4 and C5).
-func TestPairedBinaryVerdicts(t *testing.T) {
+func TestPairedBinaryVerdictsAgreeWithAnotherProgram(t *testing.T) {
 	t.Parallel()
 	for _, v := range vectors[struct {
 		N, Gained, Regressed int
@@ -175,7 +175,7 @@ func TestIntervalsAgreeWithVerdicts(t *testing.T) {
 }
 
 // The stop index and the e-values are those of an independent program.
-func TestSequentialStops(t *testing.T) {
+func TestSequentialStopsAgreeWithAnotherProgram(t *testing.T) {
 	t.Parallel()
 	for _, v := range vectors[struct {
 		Name      string
@@ -225,7 +225,7 @@ func TestSequentialStops(t *testing.T) {
 }
 
 // Cases are paired by their requests; what cannot be paired is reported.
-func TestPairing(t *testing.T) {
+func TestCasesArePairedByTheirRequests(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 1, 1, 1, 1), side("head", 1, 1, 0, 1, 1, 1)
 	reverse(base)                                                       // the place does not matter
@@ -246,7 +246,7 @@ func TestPairing(t *testing.T) {
 }
 
 // Cases with the same request are paired by their names, then by their order.
-func TestPairingOfEqualCases(t *testing.T) {
+func TestEqualCasesArePairedByNameThenOrder(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 1, 0, 1)
 	for i := range 3 {
@@ -260,7 +260,7 @@ func TestPairingOfEqualCases(t *testing.T) {
 }
 
 // What is not comparable has no other verdict, whatever its numbers.
-func TestInvalid(t *testing.T) {
+func TestWhatIsNotComparableIsInvalid(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(base, head *Side){
 		"it is the same run on both sides; compare two of its arms, or two runs": func(base, head *Side) { head.Run = base.Run },
@@ -287,7 +287,7 @@ func TestInvalid(t *testing.T) {
 }
 
 // Degenerate data have verdicts, and no NaN anywhere (T7).
-func TestDegenerate(t *testing.T) {
+func TestDegenerateDataHaveVerdicts(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 2, 60} {
 		for _, repeats := range []int{1, 3} {
@@ -296,7 +296,7 @@ func TestDegenerate(t *testing.T) {
 				base, head := side("base", repeats, all...), side("head", repeats, all...)
 				a := decided(base, head, options(0.05, passMargin(0.05), eval.MetricMargin{Name: eval.MetricTokens, Margin: 1.1}))
 				if _, err := wirejson.Marshal(a); err != nil {
-					t.Errorf("n=%d repeats=%d passed=%d: %v", n, repeats, passed, err)
+					t.Errorf("n=%d repeats=%d passed=%d: %v, want no error", n, repeats, passed, err)
 				}
 				if (n < 52) != (a.Verdict != eval.NotWorse) {
 					t.Errorf("n=%d repeats=%d passed=%d: %s, want a verdict of not worse from 52 cases on", n, repeats, passed, a.Verdict)
@@ -307,7 +307,7 @@ func TestDegenerate(t *testing.T) {
 }
 
 // The verdict does not depend on the order of the cases (T6), and swapping the sides mirrors it (T4).
-func TestSymmetry(t *testing.T) {
+func TestSwappingTheSidesMirrorsTheVerdict(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 5, 25)
 	a := decided(base, head, options(0.05, passMargin(0.05)))
@@ -325,7 +325,7 @@ func TestSymmetry(t *testing.T) {
 }
 
 // A candidate that is better, with too few cases to rule a loss out, is advised how many cases decide it, and which margin.
-func TestBetterWithTooFewCases(t *testing.T) {
+func TestBetterWithTooFewCasesSaysHowManyDecide(t *testing.T) {
 	t.Parallel()
 	for n, reach := range map[int]float64{8: 0.32, 20: 0.14, 58: 0.06} {
 		base, head := flipped(n, 7, 0)
@@ -346,7 +346,7 @@ func TestBetterWithTooFewCases(t *testing.T) {
 }
 
 // Flips over few repeats are labelled, those over many have p values.
-func TestFlips(t *testing.T) {
+func TestFlipsOverManyRepeatsHavePValues(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 1, 1, 0, 1), side("head", 1, 0, 1, 1)
 	flips := Compare(base, head, options(0.05)).Flips

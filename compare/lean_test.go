@@ -27,7 +27,7 @@ func judged(cases, contradicted, repeats int, cluster string) (base, head *Side,
 
 // A judge is unreliable when it is sure, at 95 %, that it contradicts itself in more than half of the pairs. Cases count, not repeats,
 // and a cluster counts as one.
-func TestJudgeThatContradictsItself(t *testing.T) {
+func TestAJudgeThatContradictsItselfIsUnreliable(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name                         string
@@ -52,7 +52,7 @@ func TestJudgeThatContradictsItself(t *testing.T) {
 }
 
 // The interval of the first place is over cases: exact where each case has one answer, wider than that of its rulings.
-func TestFirstPlaceInterval(t *testing.T) {
+func TestFirstPlaceIntervalIsOverCases(t *testing.T) {
 	t.Parallel()
 	interval := func(base, head *Side, choice *ArmPreference) [2]float64 {
 		choice.MeasureLean(base, head, Options{Alpha: 0.05})

@@ -158,7 +158,7 @@ func drawings(k, n int) map[string]drawing {
 func rankingDraws(k, n int) int { return min(2000, max(100, 60_000_000/(k*k*(n+300)))) }
 
 // A truly best arm is ruled out in at most 5 % of runs, and all intervals hold together in at least 95 %.
-func TestCalibratedRanking(t *testing.T) {
+func TestCalibratedRankingKeepsTheBestArm(t *testing.T) {
 	t.Parallel()
 	arms, sizes, long := []int{2, 8}, []int{10, 60}, os.Getenv("EVALRUN_CALIBRATE") != ""
 	if long {
@@ -202,7 +202,7 @@ func TestRankingFindsTheBest(t *testing.T) {
 }
 
 // There is no ranking where it could say nothing, and errors rule out no arm.
-func TestNoRanking(t *testing.T) {
+func TestTooLittleDataGivesNoRanking(t *testing.T) {
 	t.Parallel()
 	o := compare.RankOptions{Metric: "pass", Alpha: 0.05, MaxErrors: 0.05}
 	few := drawing{means: []float64{0, 1}, n: 4, cluster: 1}.sides(rand.New(rand.NewPCG(1, 2)))
@@ -220,7 +220,7 @@ func TestNoRanking(t *testing.T) {
 	}
 	sides[0].Cases.Update(0, func(c *compare.Case) { c.Errors, c.Ran = 9, 10 })
 	if got := compare.Rank(sides, o); got.Why == "" {
-		t.Error("an arm with many errors was ranked")
+		t.Error("an arm with many errors was ranked, want no ranking")
 	}
 	o.MaxErrors = 1
 	for i := range 30 { // the better arm's own errors: it could be the worse one

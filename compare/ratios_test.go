@@ -12,7 +12,7 @@ import (
 )
 
 // Repeats are averaged inside cases, and clusters are one unit each.
-func TestUnits(t *testing.T) {
+func TestRepeatsAreAveragedAndClustersCountOnce(t *testing.T) {
 	t.Parallel()
 	base, head := side("base", 3, slices.Repeat([]int{3}, 60)...), side("head", 3, slices.Repeat([]int{3, 2}, 30)...)
 	a := decided(base, head, options(0.05, passMargin(0.05)))
@@ -29,7 +29,7 @@ func TestUnits(t *testing.T) {
 }
 
 // More blocks are worse, of latency and tokens more is.
-func TestDirections(t *testing.T) {
+func TestMoreBlocksLatencyAndTokensAreWorse(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 0, 0)
 	updateAll(head, func(i int, c *Case) {
@@ -55,7 +55,7 @@ func TestDirections(t *testing.T) {
 }
 
 // A side that measured no latency, such as a target that echoes, is neither faster nor slower.
-func TestUnmeasuredRatios(t *testing.T) {
+func TestUnmeasuredRatiosAreNeitherFasterNorSlower(t *testing.T) {
 	t.Parallel()
 	base, head := flipped(200, 0, 0)
 	updateAll(base, func(_ int, c *Case) { c.LatencyMs = Sum{200, 1} })

@@ -17,7 +17,7 @@ func versioned(run string, scorers ...string) *Side {
 }
 
 // Cases whose scorers are the same, but for what their kinds mean, are changed, and the comparison says so.
-func TestScorerVersions(t *testing.T) {
+func TestOtherScorerVersionsMakeCasesChanged(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name       string

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestNearest(t *testing.T) {
+func TestNearestFindsTheIntendedWord(t *testing.T) {
 	t.Parallel()
 	known := []string{"equals", "contains", "containsAll", "regex", "safety", "levenshtein"}
 	for word, want := range map[string]string{
@@ -25,7 +25,7 @@ func TestNearest(t *testing.T) {
 	expect.Same(t, "did you mean", DidYouMean("zzz", []string{"b", "a"}), "known here: a, b")
 }
 
-func TestRender(t *testing.T) {
+func TestRenderShowsEachProblemOnce(t *testing.T) {
 	t.Parallel()
 	var l List
 	l.Errorf(Pos{"b.yaml", 2, 3}, "do that", "second\x1b[31m")
@@ -72,7 +72,7 @@ func TestManyAreCounted(t *testing.T) {
 	expect.Same(t, "lines", strings.Count(b.String(), "\n"), MaxShown+2)
 }
 
-func TestCount(t *testing.T) {
+func TestCountUsesThePluralWhereNeeded(t *testing.T) {
 	t.Parallel()
 	got := fmt.Sprint(Count(1, "case"), Count(2, "case"), Count(0, "retry"), Count(2, "retry"), Count(3, "pass"))
 	if got != "1 case2 cases0 retries2 retries3 passes" && got != "1 case 2 cases 0 retries 2 retries 3 passes" {
@@ -109,7 +109,7 @@ func hidden(r rune) bool {
 }
 
 // The caret is under its column as a terminal shows the line: joined emoji take two cells, marks none.
-func TestCaretCells(t *testing.T) {
+func TestTheCaretIsUnderItsColumn(t *testing.T) {
 	t.Parallel()
 	for before, cells := range map[string]int{
 		"ab": 2, "日本": 4, "e\u0301": 1, "👨‍👩‍👧": 2, "🇨🇭": 2, "שָׁ": 1,

@@ -50,7 +50,7 @@ func TestProblemsComeInTheOrderOfTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestPlacesAreWrittenAsFarAsTheyAreKnown(t *testing.T) {
 	t.Parallel()
 	for want, pos := range map[string]Pos{
 		"a.yaml:3:7": {"a.yaml", 3, 7}, "a.yaml:3": {"a.yaml", 3, 0}, "a.yaml": {"a.yaml", 0, 7}, "": {},
@@ -65,11 +65,11 @@ func TestOnlyProblemsAreErrors(t *testing.T) {
 	t.Parallel()
 	var l List
 	if l.Err() != nil || l.HasErrors() {
-		t.Error("an empty list is an error")
+		t.Errorf("an empty list: got %v, want no error", l.Err())
 	}
 	l.Warnf(Pos{"a", 1, 1}, "", "advice")
 	if l.Err() != nil || l.HasErrors() || l.Len() != 1 {
-		t.Error("an advice is an error")
+		t.Errorf("an advice: got %v and %d entries, want no error and 1", l.Err(), l.Len())
 	}
 	l.Errorf(Pos{"b", 1, 1}, "", "problem")
 	if got := l.Err().Error(); got != "b:1:1: problem" {
@@ -116,7 +116,7 @@ func TestIncludedFilesSayHowTheyCameIn(t *testing.T) {
 	}
 }
 
-func TestSourceLines(t *testing.T) {
+func TestSourceLinesHaveTheirCaret(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text string
@@ -210,7 +210,7 @@ func TestOneSlipIsRecognized(t *testing.T) {
 	}
 }
 
-func TestHints(t *testing.T) {
+func TestHintsNameWhatIsPossible(t *testing.T) {
 	t.Parallel()
 	var many []string
 	for i := range 17 {

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestTheNearestFile(t *testing.T) {
+func TestTheNearestFileIsSuggested(t *testing.T) {
 	t.Parallel()
 	folder, err := fs.ReadDir(fstest.MapFS{
 		"suite.yaml": {}, "mails.csv": {}, "a.yaml": {}, "notes": {}, ".hidden": {}, "evals/suite.json": {}, "übung.yaml": {},

@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestSection(t *testing.T) {
+func TestSectionIsFoundByItsAnchor(t *testing.T) {
 	t.Parallel()
 	p := Page{Text: "# T\nintro\n## What to do about \"cannot tell\"\none\n```sh\n# no heading\n```\n### deeper\ntwo\n## Next\nthree\n"}
 	for anchor, want := range map[string]string{
@@ -28,7 +28,7 @@ func TestSection(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestFindTakesAnyNameOfAPage(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"suite", "suite.md", "docs/suite.md", "reference/suite", "docs/reference/suite.md"} {
 		if p := Find(name); p == nil || p.Name != "suite" || p.Part != "reference" || p.Title != "The suite file" {
@@ -36,7 +36,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	if p := Find("ci/github"); p == nil || p.Name != "github" {
-		t.Error("a page is not found by its earlier name")
+		t.Errorf("ci/github: got %v, want the page github", Find("ci/github"))
 	}
 	for _, name := range []string{"", "nonsense", "../README", "docs", "docs/", "reference", "reference/", "../reference/suite.md"} {
 		if p := Find(name); p != nil {
@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 }
 
 // The workflow that a page shows in full is the one to copy.
-func TestWorkflowInFull(t *testing.T) {
+func TestWorkflowInFullIsTheOneToCopy(t *testing.T) {
 	t.Parallel()
 	copied, err := os.ReadFile("../examples/ci/github/nightly.yml")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestWorkflowInFull(t *testing.T) {
 var link = regexp.MustCompile(`\]\(([^)\s]*)\)`)
 
 // Links of all Markdown in the repository lead to files and sections that are there.
-func TestLinks(t *testing.T) {
+func TestLinksLeadToFilesAndSections(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for file, text := range markdown(t) {

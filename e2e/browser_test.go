@@ -174,10 +174,10 @@ func (b *tab) quiet() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.requests) > 0 {
-		b.t.Errorf("the page asked for %q", b.requests)
+		b.t.Errorf("the page asked for %q, want no request", b.requests)
 	}
 	if len(b.trouble) > 0 {
-		b.t.Errorf("in the page: %q", b.trouble)
+		b.t.Errorf("in the page: %q, want no trouble", b.trouble)
 	}
 }
 

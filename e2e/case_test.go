@@ -43,7 +43,7 @@ func repeatedRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 }
 
 // The page of a case shows each arm's worst repeat first, any repeat on request, and what differs word by word.
-func TestCasePage(t *testing.T) {
+func TestThePageOfACaseShowsTheWorstRepeatFirst(t *testing.T) {
 	run, trials := repeatedRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	text := func(selector string) string {
@@ -70,7 +70,7 @@ func TestCasePage(t *testing.T) {
 	b.visit("#/case/t/a%20%2F%20b%3F%20100%20%25", ".answer")
 	is("no text is shown", text(".prose"), "")
 	if notes := text(".note"); strings.Count(notes, "Not kept: ") != 2 {
-		t.Errorf("prompt and answer are said to be withheld: %s", notes)
+		t.Errorf("prompt and answer are said to be withheld: %s, want 2 notes `Not kept: `", notes)
 	}
 	is("what the reader must know", text("header .chip"), "emulator|not complete|no content")
 	b.visit("#/case/s/nobody", "h1")
@@ -81,7 +81,7 @@ func TestCasePage(t *testing.T) {
 }
 
 // A run without trials, and one without anything, are shown as what they are.
-func TestEmptyRuns(t *testing.T) {
+func TestEmptyRunsAreShownAsEmpty(t *testing.T) {
 	none := func(func(*eval.Result) bool) {}
 	for name, change := range map[string]func(*journal.Document){
 		"empty": nil,

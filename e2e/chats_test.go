@@ -84,7 +84,7 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 const chatPage = "#/case/s/kettle"
 
 // A live chat is shown turn by turn in its arm's card; what judges said is folded under the score.
-func TestChatsAndJudges(t *testing.T) {
+func TestChatsAreShownTurnByTurn(t *testing.T) {
 	run, trials := chatRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	text := func(selector string) string {
@@ -112,20 +112,20 @@ func TestChatsAndJudges(t *testing.T) {
 	is(".answer > div > details summary", "What judges replied: 2 calls, 640 tokens beside the answer's")
 	if all := text(".answer"); !strings.Contains(all, "3 rulings agree on 33.3 %") || !strings.Contains(all, "asked for another trial") ||
 		!strings.Contains(all, "f10.625") {
-		t.Error(all)
+		t.Errorf("got %q, want rulings that agree on 33.3 %%", all)
 	}
 	if !evaluate[bool](b, `[...document.querySelectorAll('.answer details')].every(el => !el.open)`) {
-		t.Error("what judges said is not folded")
+		t.Error("what judges said is not folded, want it folded")
 	}
 	is(".trail", "s at shop.yaml:31:5")
 	is(".reply > details > summary", "Safety ratings, the highest LOW|Safety ratings, the highest MEDIUM|Safety ratings, the highest LOW")
 	b.visit("#/", ".verdict")
 	if tiles := text(".tile"); !strings.Contains(tiles, "2 calls to judges|640 tokens of judges") {
-		t.Error(tiles)
+		t.Errorf("got %q, want 2 calls to judges and 640 tokens", tiles)
 	}
 	if all := text("section"); !strings.Contains(all, "2 calls and 640 tokens (600 prompt + 40 output) went to judges") ||
 		!strings.Contains(all, "33.3 %") {
-		t.Error(all)
+		t.Errorf("got %q, want 2 calls and 640 tokens that went to judges", all)
 	}
 	b.quiet()
 }

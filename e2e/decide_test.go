@@ -67,7 +67,7 @@ func comparedWith(t *testing.T, base string) func(*journal.Document) {
 
 // A reviewer goes from the verdict of an arm to the answers that got worse with one click. The filters of the matrix are about the arms
 // that were chosen, and an answer says of itself that it fails newly.
-func TestDecide(t *testing.T) {
+func TestAReviewerDecidesInOneClick(t *testing.T) {
 	t.Chdir(t.TempDir())
 	old, before := decideRun("", "d", "cd", "abcd")
 	keep(t, "20260101-000000-old", old, before)
@@ -136,7 +136,7 @@ func TestConfusionLeadsToTrials(t *testing.T) {
 }
 
 // The points of a comparison are in the page once, and a case without a value has none.
-func TestPointsOfNothing(t *testing.T) {
+func TestACaseWithoutAValueHasNoPoint(t *testing.T) {
 	run, trials := decideRun("", "a")
 	b := open(t, record(t, run, trials, func(d *journal.Document) {
 		d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{Suite: "s", HeadArm: "pro/old", BaseArm: "pro/old"}, {
@@ -150,7 +150,7 @@ func TestPointsOfNothing(t *testing.T) {
 	b.until(`document.querySelectorAll('#main details').length === 2 && !document.getElementById('main').textContent.includes('Reading')`)
 	text := evaluate[string](b, `document.getElementById('main').textContent`)
 	if !strings.Contains(text, "Not drawn") || !strings.Contains(text, "No case has a value on both.") {
-		t.Error(text)
+		t.Errorf("got %q, want `Not drawn`, and that no case has a value on both", text)
 	}
 	b.quiet()
 }

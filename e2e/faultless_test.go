@@ -42,7 +42,7 @@ func checked(t *testing.T, what, address string, views []reportPage) {
 func fileAddress(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
 
 // The views of a run: bigRun with a comparison, chats, and applications.
-func TestFaultlessReport(t *testing.T) {
+func TestTheReportIsFaultless(t *testing.T) {
 	run, trials := bigRun(400)
 	views := append([]reportPage{
 		{"matrix", "#/matrix", "#grid .prose"},
@@ -56,7 +56,7 @@ func TestFaultlessReport(t *testing.T) {
 }
 
 // The pages of evalrun view.
-func TestFaultlessViewer(t *testing.T) {
+func TestTheViewerIsFaultless(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(100)
 	keep(t, "20260101-000000-old", run, better(trials))
@@ -70,7 +70,7 @@ func TestFaultlessViewer(t *testing.T) {
 }
 
 // The pages of a site.
-func TestFaultlessSite(t *testing.T) {
+func TestTheSiteIsFaultless(t *testing.T) {
 	site := hosted(t, published(t, 100, func(o *publish.Options) { o.Margin = 0.05 }))
 	for _, path := range []string{
 		"index.html", "trends.html", "compare.html", "compare.html?run=20260102-000000-new", "runs/20260102-000000-new.html",

@@ -68,7 +68,7 @@ func labelled(t *testing.T, suite string, want ...string) {
 
 // A person labels an answer by keyboard, changes the label and takes it back; a second one, in another process of the
 // same folder, sees it and disagrees.
-func TestLabels(t *testing.T) {
+func TestAPersonLabelsByKeyboard(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(12)
 	keepOwn(t, "r", run, trials)
@@ -77,7 +77,7 @@ func TestLabels(t *testing.T) {
 	ada, ben := serveLabels(t, "Ada"), serveLabels(t, "Ben")
 	a := opened(t, ada, "r", page)
 	if got := evaluate[string](a, `location.hash`); strings.Contains(got, "token") {
-		t.Errorf("the address still has the token: %s", got)
+		t.Errorf("the address still has the token: %s, want none", got)
 	}
 	a.do(chromedp.KeyEvent("l"))
 	a.wait(".label-pass:focus")
@@ -105,7 +105,7 @@ func TestLabels(t *testing.T) {
 	b := opened(t, ben, "r", page)
 	b.until(`document.querySelector('.labels').textContent.includes('1 other person')`)
 	if evaluate[bool](b, `document.querySelector('.labels').textContent.includes('Ada')`) {
-		t.Error("what Ada says is shown before Ben has a label of his own")
+		t.Error("what Ada says is shown before Ben has a label of his own, want it hidden")
 	}
 	b.click(".label-fail", `document.querySelector('.label-fail[aria-pressed=true]') !== null`)
 	b.until(`document.querySelector('.labels').textContent.includes('b?n')`)
@@ -113,7 +113,7 @@ func TestLabels(t *testing.T) {
 	b.click("#views a[href='/labels']", `document.querySelectorAll('table').length === 2`)
 	if got := evaluate[string](b, `document.querySelector('main').innerText`); !strings.Contains(got, "Ada and Ben") ||
 		!strings.Contains(got, "1 answer: 0 pass, 0 fail, divided on 1") {
-		t.Error(got)
+		t.Errorf("got %q, want `Ada and Ben`", got)
 	}
 	a.click(".label-pass", `document.querySelector('.label-pass').getAttribute('aria-pressed') === 'false'`)
 	labelled(t, first.Suite, "Ada  b?n", "Ben fail")
@@ -122,7 +122,7 @@ func TestLabels(t *testing.T) {
 }
 
 // The page of a site elsewhere, even one on this machine, writes nothing; nor does a page without the token.
-func TestLabelsOfOtherPages(t *testing.T) {
+func TestOtherPagesWriteNoLabels(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(2)
 	keepOwn(t, "r", run, trials)
@@ -145,7 +145,7 @@ func TestLabelsOfOtherPages(t *testing.T) {
 	for _, headers := range []string{`{}`, `{'Content-Type': 'application/json', 'Evalrun-Token': '` + token + `'}`} {
 		for _, mode := range []string{"cors", "no-cors"} {
 			if got := send(evil, mode, headers); strings.HasPrefix(got, "basic") || strings.HasSuffix(got, " 200") {
-				t.Errorf("%s, %s: %s", mode, headers, got)
+				t.Errorf("%s, %s: got %s, want it refused", mode, headers, got)
 			}
 		}
 	}
@@ -156,21 +156,21 @@ func TestLabelsOfOtherPages(t *testing.T) {
 	second := openAt(t, s.WithCode(s.URL), 800, 600, "light")
 	second.until(fmt.Sprintf(`localStorage.getItem('evalrun-token') === %q`, token))
 	if got := evaluate[string](second, `location.hash`); got != "" {
-		t.Errorf("the address still has the code: %s", got)
+		t.Errorf("the address still has the code: %s, want none", got)
 	}
 	evaluate[chromedp.Void](plain, `void localStorage.clear()`)
 	late := openAt(t, s.WithCode(s.URL), 800, 600, "light")
 	if got := evaluate[string](late, `localStorage.getItem('evalrun-token') || ''`); got != "" {
-		t.Errorf("a page that was opened by a code that was used has %q", got)
+		t.Errorf("a page that was opened by a code that was used has %q, want no token", got)
 	}
 	if _, err := os.Stat(bigTrial(0).Suite + labels.Suffix); err == nil {
-		t.Error("something was labelled")
+		t.Error("something was labelled, want no label")
 	}
 }
 
 // axe-core finds nothing in the labels of an answer, of a run that takes none, and in the page of all labels. Nothing is
 // wider than the screen.
-func TestLabelsAccessible(t *testing.T) {
+func TestLabelsAreAccessible(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(12)
 	keepOwn(t, "own", run, trials)
@@ -195,7 +195,7 @@ func TestLabelsAccessible(t *testing.T) {
 				b.do(chromedp.Navigate(s.URL + path))
 				b.until(ready + ` && (document.querySelector('.labels h3') || document.querySelector('table')) !== null`)
 				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-					t.Errorf("%s: %d wide on a screen of %d", path, got, width)
+					t.Errorf("%s: %d wide on a screen of %d, want it no wider", path, got, width)
 				}
 				evaluate[chromedp.Void](b, axe+"\n;0")
 				for _, problem := range evaluate[[]string](
@@ -203,7 +203,7 @@ func TestLabelsAccessible(t *testing.T) {
 					`axe.run().then(r => r.passes.length < 10 ? ['axe-core looked at ' + r.passes.length + ' rules only'] : `+
 						`r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`,
 				) {
-					t.Errorf("%s, %s, %d: %s", path, scheme, width, problem)
+					t.Errorf("%s, %s, %d: %s, want no problem", path, scheme, width, problem)
 				}
 				b.own(s)
 			}
@@ -212,7 +212,7 @@ func TestLabelsAccessible(t *testing.T) {
 }
 
 // Somebody who labels goes through the answers that wait for it, by keyboard: the filter of the matrix, the next one, and back.
-func TestNotLabelledYet(t *testing.T) {
+func TestAnswersThatWaitForALabelAreFound(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := decideRun("", "", "")
 	keepOwn(t, "r", run, trials)

@@ -106,7 +106,7 @@ const look = `(text => {
 
 // No text hangs the page, fills it, or gets an element into it that loads or runs something. A text that takes long fails by the time
 // that the browser has for a test.
-func TestMarkdownAttacks(t *testing.T) {
+func TestMarkdownRunsAndLoadsNothing(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 800, 600, "light")
 	evaluate[int](b, renderer(t))
@@ -134,7 +134,7 @@ func TestMarkdownAttacks(t *testing.T) {
 }
 
 // JSON is indented as it is written, however deep it is; anything else is no JSON.
-func TestJSONReading(t *testing.T) {
+func TestJSONIsIndentedAsWritten(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 800, 600, "light")
 	evaluate[int](b, renderer(t))
@@ -167,14 +167,14 @@ func TestJSONReading(t *testing.T) {
 		"keys": "{" + filled(`"a":"b",`) + `"a":1}`,
 	} {
 		if got := draw(text); got != "no JSON" && len(strings.Join(strings.Fields(got), "")) != len(text) {
-			t.Errorf("%s: %d bytes of %d", name, len(strings.Join(strings.Fields(got), "")), len(text))
+			t.Errorf("%s: %d bytes of %d, want all of them", name, len(strings.Join(strings.Fields(got), "")), len(text))
 		}
 	}
 	b.quiet()
 }
 
 // Hostile answers are read as Markdown, as JSON and side by side: they run nothing and ask for nothing.
-func TestHostileReading(t *testing.T) {
+func TestHostileAnswersAreReadAndRunNothing(t *testing.T) {
 	run, trials := hostileRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/cases", "#grid")
@@ -187,7 +187,7 @@ func TestHostileReading(t *testing.T) {
 			for _, page := range []string{address, strings.Replace(one, "#/case/", "#/side/", 1)} {
 				b.visit(page, ".answer")
 				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > 1280 {
-					t.Errorf("%s as %s: %d wide on a screen of 1280", page, way, got)
+					t.Errorf("%s as %s: %d wide on a screen of 1280, want it no wider", page, way, got)
 				}
 			}
 		}

@@ -74,7 +74,7 @@ func against(d *journal.Document) {
 }
 
 // Each filter of the matrix shows its cases, and the address keeps it.
-func TestMatrixFilters(t *testing.T) {
+func TestMatrixFiltersShowTheirCases(t *testing.T) {
 	run, trials := matrixRun()
 	b := open(t, record(t, run, trials, against), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -96,7 +96,7 @@ func TestMatrixFilters(t *testing.T) {
 }
 
 // A cell has the whole answer of the worst repeat with its outcome and scores. The keys reach every cell and each repeat.
-func TestMatrixCells(t *testing.T) {
+func TestMatrixCellsShowTheWorstRepeat(t *testing.T) {
 	run, trials := matrixRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -128,7 +128,7 @@ func TestMatrixCells(t *testing.T) {
 }
 
 // A run in progress grows in the matrix of the viewer; the case that the reader looks at stays where it is.
-func TestMatrixLive(t *testing.T) {
+func TestTheMatrixOfALiveRunGrows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, _ := bigRun(400)
 	run.ID = "20260101-000000-live"
@@ -160,7 +160,7 @@ func TestMatrixLive(t *testing.T) {
 }
 
 // Arms that are chosen are columns, which the address keeps; a query finds variables.
-func TestMatrixColumns(t *testing.T) {
+func TestChosenArmsBecomeColumns(t *testing.T) {
 	run, trials := matrixRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix?arm=pro%2Fnew", "#grid .prose")
@@ -176,13 +176,13 @@ func TestMatrixColumns(t *testing.T) {
 	}
 	ask(b, `var.country:en`)
 	if got := texts(b, ".problem")[0]; !strings.Contains(got, `this run has no var "country"; possible: locale, question`) {
-		t.Error(got)
+		t.Errorf("got %q, want that the run has no var country", got)
 	}
 	b.quiet()
 }
 
 // Of more arms than there is room for, those of what was found are columns.
-func TestMatrixOfManyArms(t *testing.T) {
+func TestManyArmsAreColumnsOfWhatWasFound(t *testing.T) {
 	run := eval.Run{ID: "many", Suites: []eval.RunSuite{{Name: "s"}}, Plan: eval.RunPlan{Trials: 30}}
 	for n := range 30 {
 		run.Plan.Arms = append(run.Plan.Arms, fmt.Sprintf("pro/p%02d", n))
@@ -208,12 +208,12 @@ func TestMatrixOfManyArms(t *testing.T) {
 }
 
 // A run without texts says so instead of searching them; what does not load is said in its cell.
-func TestMatrixWithoutTexts(t *testing.T) {
+func TestAMatrixWithoutTextsSaysSo(t *testing.T) {
 	run, trials := repeatedRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix?q=text:green", ".problem")
 	if got := texts(b, ".problem")[0]; !strings.Contains(got, "this run has no texts to search: it was made with --no-content") {
-		t.Error(got)
+		t.Errorf("got %q, want that the run has no texts to search", got)
 	}
 	expect.Same(t, "nothing is found", found(b), "0 of 2 cases")
 	expect.Same(t, "without a baseline", texts(b, ".only input:disabled + span")[0], "Regressed (no baseline)")

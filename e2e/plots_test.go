@@ -128,7 +128,7 @@ func (b *tab) plots(name string) int {
 	b.t.Helper()
 	b.unfold()
 	for _, problem := range evaluate[[]string](b, badPlots) {
-		b.t.Errorf("%s: %s", name, problem)
+		b.t.Errorf("%s: %s, want no problem", name, problem)
 	}
 	return evaluate[int](b, `document.querySelectorAll('svg.plot').length`)
 }
@@ -193,7 +193,7 @@ func TestPlotsHaveScales(t *testing.T) {
 					t.Errorf("%s at %d, %s: %d plots, want %d", name, width, p.name, got, test.least)
 				}
 				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-					t.Errorf("%s, %s: %d wide on a screen of %d", name, p.name, got, width)
+					t.Errorf("%s, %s: %d wide on a screen of %d, want it no wider", name, p.name, got, width)
 				}
 			}
 			b.quiet()
@@ -210,7 +210,7 @@ func (b *tab) pick(key, text string) {
 		return option !== undefined;
 	})(document.getElementById('pick-' + %q))`, text, key))
 	if !ok {
-		b.t.Fatalf("%s cannot be chosen at %s", text, key)
+		b.t.Fatalf("%s cannot be chosen at %s, want a choice", text, key)
 	}
 }
 
@@ -223,7 +223,7 @@ func (b *tab) sectionOf(heading string) string {
 }
 
 // The plot of two arms counts the cases in which one has more, and links to the cases that differ most. Many cases share a bubble.
-func TestTwoArmsCaseByCase(t *testing.T) {
+func TestThePlotOfTwoArmsCountsCases(t *testing.T) {
 	p := somePlots(3, 20_000)
 	p.score = func(_ *rand.Rand, arm, k int) *float64 {
 		switch {
@@ -256,15 +256,15 @@ func TestTwoArmsCaseByCase(t *testing.T) {
 	first := evaluate[string](b, `document.querySelector('#pick-versus-a').closest('section').querySelector('tbody a').getAttribute('href')`)
 	expect.Same(t, "the case that differs most", first, "#/side/plots/case%2017?a=model0%2Fask&b=model1%2Fask")
 	if n := evaluate[int](b, `document.querySelectorAll('section:has(#pick-versus-a) circle').length`); n > 300 || n < 4 {
-		t.Errorf("%d bubbles", n)
+		t.Errorf("%d bubbles, want 4 to 300", n)
 	}
 	b.pick("versus-b", "model2/ask")
 	if got := b.sectionOf(heading); !strings.Contains(got, "tone of B is higher in 0 cases, lower in 0, the same in 1.") {
-		t.Error(got)
+		t.Errorf("got %q, want 0 cases higher, 0 lower, 1 the same", got)
 	}
 	b.pick("versus-value", "tokens")
 	if got := b.sectionOf(heading); !strings.Contains(got, "tokens of B is higher in 20,000 cases, lower in 0, the same in 0.") {
-		t.Error(got)
+		t.Errorf("got %q, want 20,000 cases higher, 0 lower, 0 the same", got)
 	}
 	b.plots(heading)
 	b.visit(first, "main.side h1")
@@ -272,7 +272,7 @@ func TestTwoArmsCaseByCase(t *testing.T) {
 }
 
 // Quality is drawn against money where the run has a price list. The table says which arms are beaten.
-func TestQualityAgainstCost(t *testing.T) {
+func TestQualityIsDrawnAgainstCost(t *testing.T) {
 	p := somePlots(3, 60)
 	p.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1,"output":10}}}`
 	p.tokens = func(_ *rand.Rand, arm int) int { return 100 * (1 + arm) }
@@ -289,7 +289,7 @@ func TestQualityAgainstCost(t *testing.T) {
 		"1 model0/ask 0 % 0.001 none", "2 model1/ask 50 % 0.002 none", "3 model2/ask 50 % 0.003 2",
 	})
 	if got := b.sectionOf("Quality against cost"); !strings.Contains(got, "cost per trial, EUR") {
-		t.Error(got)
+		t.Errorf("got %q, want `cost per trial, EUR`", got)
 	}
 	b.pick("quality-0", "tone")
 	b.pick("cost-0", "tokens per trial")

@@ -62,11 +62,11 @@ func (b *tab) within(site string) {
 	defer b.mu.Unlock()
 	for _, to := range b.requests {
 		if !strings.HasPrefix(to, site) {
-			b.t.Errorf("the page asked for %s", to)
+			b.t.Errorf("the page asked for %s, want only files of the site", to)
 		}
 	}
 	if len(b.trouble) > 0 {
-		b.t.Errorf("in the page: %q", b.trouble)
+		b.t.Errorf("in the page: %q, want no trouble", b.trouble)
 	}
 }
 
@@ -79,14 +79,14 @@ func wants(b *tab, what, text string, words ...string) {
 	b.t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {
-			b.t.Errorf("%s: no %q in %s", what, word, text)
+			b.t.Errorf("%s: got %s, want it to contain %q", what, text, word)
 		}
 	}
 }
 
 // A site works from a server of files below a path, and from a folder. It has the list of runs, a run with its table and
 // its answers, trends, and a comparison.
-func TestPublish(t *testing.T) {
+func TestAPublishedSiteWorksHostedAndFromAFolder(t *testing.T) {
 	dir := published(t, 2400, func(o *publish.Options) { o.Margin = 0.05 })
 	for name, site := range map[string]string{"hosted": hosted(t, dir), "folder": (&url.URL{Scheme: "file", Path: dir}).String() + "/"} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestPublish(t *testing.T) {
 			b.follow("a[href^='runs/20260102']", ".verdict")
 			b.visit("#/cases", "#grid")
 			if got := found(b); got != "2,400 of 2,400 trials" {
-				t.Error(got)
+				t.Errorf("got %q, want 2,400 of 2,400 trials", got)
 			}
 			answer := bigTrial(2398).Response.Text()
 			b.visit("#/case/big/case%20number%201199", ".answer")
@@ -124,7 +124,7 @@ func (b *tab) follow(link, selector string) {
 }
 
 // The keyboard alone goes from the list of runs into an answer and to the comparisons.
-func TestPublishByKeyboard(t *testing.T) {
+func TestThePublishedSiteWorksByKeyboard(t *testing.T) {
 	site := hosted(t, published(t, 20, nil))
 	b := openAt(t, site+"index.html", 1600, 1000, "light")
 	b.tabTo("a[href^='runs/20260102']")
@@ -152,7 +152,7 @@ func (b *tab) arrive(selector string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	b.t.Fatalf("there is no %s: %v", selector, err)
+	b.t.Fatalf("there is no %s: %v, want one", selector, err)
 }
 
 // tabTo presses the tab key until an element has the focus.
@@ -164,11 +164,11 @@ func (b *tab) tabTo(selector string) {
 		}
 		b.do(chromedp.KeyEvent(kb.Tab))
 	}
-	b.t.Fatalf("the tab key does not come to %s", selector)
+	b.t.Fatalf("the tab key does not come to %s, want it reached", selector)
 }
 
 // A file that is gone is said in words.
-func TestPublishMissing(t *testing.T) {
+func TestAMissingPublishedFileIsReported(t *testing.T) {
 	dir := published(t, 20, nil)
 	rows, err := filepath.Glob(filepath.Join(dir, "data", "*", "rows", "0.js"))
 	expect.OK(t, err)
@@ -200,7 +200,7 @@ func longer(trials func(yield func(*eval.Result) bool)) func(yield func(*eval.Re
 
 // The first page of 50,000 trials with 75 MB of answers reads none of them, and a case reads its block alone: in a site,
 // hosted and from a folder. How long the first page takes here, in evalrun view and in a report is in the log.
-func TestPublishLarge(t *testing.T) {
+func TestALargeSiteReadsNoAnswerFirst(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(bigTrials)
 	keep(t, "large", run, longer(trials))
@@ -227,7 +227,7 @@ func TestPublishLarge(t *testing.T) {
 	b.firstPage("evalrun view")
 	if !evaluate[bool](b, `performance.getEntriesByName('verdict')[0].startTime <=
 		performance.getEntriesByType('resource').find(e => e.name.includes('/data/index')).startTime`) {
-		t.Error("evalrun view: the page reads trials before it shows the verdict")
+		t.Error("evalrun view: the page reads trials before it shows the verdict, want the verdict first")
 	}
 	d, err := journal.Open(filepath.Join(".evalrun", "runs", "large"))
 	expect.OK(t, err)
@@ -266,7 +266,7 @@ func busy(b *tab) float64 {
 			return m.Value
 		}
 	}
-	b.t.Fatal("the browser does not say how long it was at work")
+	b.t.Fatal("the browser does not say how long it was at work, want a TaskDuration")
 	return 0
 }
 

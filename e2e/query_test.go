@@ -72,7 +72,7 @@ func queryRun() (eval.Run, func(yield func(*eval.Result) bool)) {
 
 // A query finds the trials for which all of its terms hold, in the table of trials and in the matrix. An error in it is named with its
 // place and what is possible.
-func TestQuery(t *testing.T) {
+func TestAQueryFindsTrialsForWhichAllTermsHold(t *testing.T) {
 	run, trials := queryRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	for _, test := range []struct {
@@ -132,7 +132,7 @@ func TestQuery(t *testing.T) {
 }
 
 // The field completes names and words with the keys alone.
-func TestQueryCompletion(t *testing.T) {
+func TestTheQueryFieldCompletesNames(t *testing.T) {
 	run, trials := queryRun()
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -161,7 +161,7 @@ func TestQueryCompletion(t *testing.T) {
 }
 
 // A query of whole answers reads 50,000 trials, and the page never has more than the rows in sight.
-func TestQueryLarge(t *testing.T) {
+func TestAQueryOfAnswersReadsAllTrials(t *testing.T) {
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, nil), 1280, 900, "light")
 	b.visit("#/matrix", "#grid .prose")
@@ -177,13 +177,13 @@ func TestQueryLarge(t *testing.T) {
 	b.do(chromedp.KeyEvent(kb.End))
 	b.until(`(c => c !== null && c.getBoundingClientRect().top < innerHeight)(document.getElementById('cell-24999-0'))`)
 	if lines := evaluate[int](b, `document.querySelectorAll('.line').length`); lines > 40 {
-		t.Errorf("%d rows are in the page", lines)
+		t.Errorf("%d rows are in the page, want at most 40", lines)
 	}
 	b.quiet()
 }
 
 // The parser takes any text: it ends, its places are in the text, and what it quotes it reads again.
-func TestQueryParser(t *testing.T) {
+func TestTheQueryParserTakesAnyText(t *testing.T) {
 	var source strings.Builder
 	for _, name := range []string{"data", "dom", "query", "compile", "field"} {
 		data, err := os.ReadFile(filepath.Join("..", "internal", "page", "html", name+".js"))
@@ -193,7 +193,7 @@ func TestQueryParser(t *testing.T) {
 	run, trials := queryRun()
 	b := open(t, record(t, run, trials, nil), 800, 600, "light")
 	for _, problem := range evaluate[[]string](b, fmt.Sprintf(`(() => { %s; %s })()`, source.String(), parserAttack)) {
-		t.Error(problem)
+		t.Errorf("got the problem %v, want none", problem)
 	}
 }
 

@@ -19,7 +19,7 @@ var reachPages = []reportPage{
 }
 
 // The page shows a tool loop step by step, and what an application was sent and answered.
-func TestReach(t *testing.T) {
+func TestThePageShowsAToolLoopStepByStep(t *testing.T) {
 	b := open(t, written(t, testrun.Reach(t, nil)), 1600, 1000, "light")
 	is := func(selector, want string) {
 		t.Helper()
@@ -39,7 +39,7 @@ func TestReach(t *testing.T) {
 	is(".text > .readable > .prose", "It left today.")
 	if text := all(); !strings.Contains(text, "finish reason TOOL_CALLS (STOP)") || !strings.Contains(text, "All 2 steps together") ||
 		!strings.Contains(text, "40 prompt (16 cached) + 8 tool use + 18 output (10 reasoning) = 66 (service)") {
-		t.Error(text)
+		t.Errorf("got %q, want the finish reason and both steps together", text)
 	}
 	b.visit("#/case/shop/broken%20loop", ".answer")
 	is(".step", "Step 1")
@@ -52,15 +52,15 @@ func TestReach(t *testing.T) {
 	is(".prompt details .prose", "POST http://127.0.0.1:8080/chat?shop=a%20b\ncontent-type: application/json\nauthorization: ***\n\n"+
 		`{"question":"Where is order 4711?"}`)
 	if text := all(); !strings.Contains(text, "trace id 4bf92f3577b34da6a3ce929d0e0e4736") {
-		t.Error(text)
+		t.Errorf("got %q, want the trace id", text)
 	}
 	b.visit("#/case/shop/program", ".answer")
 	if text := all(); !strings.Contains(text, "workspace kept in .evalrun/runs/r/workspaces/a") || !strings.Contains(text, "no such order") {
-		t.Error(text)
+		t.Errorf("got %q, want the workspace and the failed order", text)
 	}
 	b.visit("#/", ".verdict")
 	if text := all(); !strings.Contains(text, "those of applications are real") || !strings.Contains(text, "python3 agent.py") {
-		t.Error(text)
+		t.Errorf("got %q, want the application and its command", text)
 	}
 	b.quiet()
 }

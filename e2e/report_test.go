@@ -56,7 +56,7 @@ func search(b *tab, text string) {
 }
 
 // What filters and the search find among 50,000 trials is what the same question finds in the run.
-func TestFilters(t *testing.T) {
+func TestFiltersFindWhatIsInTheRun(t *testing.T) {
 	run, trials := bigRun(bigTrials)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -96,7 +96,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%v %q: aria-rowcount %s, want %d", test.facets, test.query, rows, n+1)
 		}
 		if drawn := evaluate[int](b, `document.querySelectorAll('.rows .row').length`); drawn > 60 {
-			t.Errorf("%d rows in the page", drawn)
+			t.Errorf("%d rows in the page, want at most 60", drawn)
 		}
 	}
 	b.quiet()
@@ -128,7 +128,7 @@ func thousands(n int) string {
 }
 
 // Sorting brings the least or the most of a column to the top, and says so.
-func TestSorting(t *testing.T) {
+func TestSortingBringsTheLeastOrMostToTheTop(t *testing.T) {
 	run, trials := bigRun(2000)
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -140,25 +140,25 @@ func TestSorting(t *testing.T) {
 		return evaluate[string](b, fmt.Sprintf(`document.querySelector('[role=columnheader].%s').getAttribute('aria-sort')`, column))
 	}
 	if got := first("outcome"); !strings.Contains(got, "fail") {
-		t.Errorf("what failed comes first, not %s", got)
+		t.Errorf("got %s first, want what failed", got)
 	}
 	if sort, got := click("latency"), first("latency"); sort != "descending" || got != "1.50 s" {
-		t.Errorf("%s: %s", sort, got)
+		t.Errorf("latency, first click: got %s and %s, want descending and 1.50 s", sort, got)
 	}
 	if sort, got := click("latency"), first("latency"); sort != "ascending" || got != "200 ms" {
-		t.Errorf("%s: %s", sort, got)
+		t.Errorf("latency, second click: got %s and %s, want ascending and 200 ms", sort, got)
 	}
 	if sort, got := click("case"), first("case"); sort != "ascending" || got != "case number 0" {
-		t.Errorf("%s: %s", sort, got)
+		t.Errorf("case, first click: got %s and %s, want ascending and case number 0", sort, got)
 	}
 	if sort, got := click("case"), first("case"); sort != "descending" || got != "case number 999" {
-		t.Errorf("%s: %s", sort, got)
+		t.Errorf("case, second click: got %s and %s, want descending and case number 999", sort, got)
 	}
 	b.quiet()
 }
 
 // Everything can be reached with the keyboard alone.
-func TestKeyboard(t *testing.T) {
+func TestEverythingIsReachedByKeyboard(t *testing.T) {
 	run, trials := bigRun(2000)
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	press := func(keys ...string) {
@@ -171,7 +171,7 @@ func TestKeyboard(t *testing.T) {
 		t.Helper()
 		if !evaluate[bool](b, expression) {
 			t.Errorf(
-				"%s: %s is false; focus on %s, %s", what, expression,
+				"%s: got %s false, want it true; focus on %s, %s", what, expression,
 				evaluate[string](b, `document.activeElement.outerHTML.slice(0, 80)`), evaluate[string](b, `location.hash`),
 			)
 		}
@@ -182,7 +182,7 @@ func TestKeyboard(t *testing.T) {
 	press("n", "u", "m", "b", "e", "r", " ", "1", "3")
 	n := evaluate[int](b, `Number(document.getElementById('grid').getAttribute('aria-rowcount')) - 1`)
 	if n < 20 || n > 1000 {
-		t.Errorf("the search finds %d", n)
+		t.Errorf("the search finds %d trials, want 20 to 1000", n)
 	}
 	press(kb.ArrowDown)
 	is("down leaves the search", `document.activeElement.id === 'grid'`)
@@ -219,7 +219,7 @@ func TestKeyboard(t *testing.T) {
 }
 
 // Nothing is wider than the screen.
-func TestWidths(t *testing.T) {
+func TestNothingIsWiderThanTheScreen(t *testing.T) {
 	run, trials := bigRun(400)
 	hostileRun, hostileTrials := hostileRun()
 	wide := record(t, hostileRun, hostileTrials, nil)
@@ -236,7 +236,7 @@ func TestWidths(t *testing.T) {
 				b.visit(p.hash, p.selector)
 				b.unfold()
 				if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-					t.Errorf("%s: %d wide on a screen of %d", p.name, got, width)
+					t.Errorf("%s: %d wide on a screen of %d, want it no wider", p.name, got, width)
 				}
 			}
 			b.quiet()
@@ -259,7 +259,7 @@ func (b *tab) addresses() []string {
 }
 
 // Answers, names and all else that comes from outside run nothing and ask for nothing.
-func TestHostile(t *testing.T) {
+func TestHostileTextsRunNothing(t *testing.T) {
 	run, trials := hostileRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/cases", "#grid")
@@ -279,7 +279,7 @@ func TestHostile(t *testing.T) {
 		b.visit(address, ".answer")
 		b.unfold()
 		if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > 1600 {
-			t.Errorf("%s: %d wide on a screen of 1600", address, got)
+			t.Errorf("%s: %d wide on a screen of 1600, want it no wider", address, got)
 		}
 	}
 	b.visit("#/", ".verdict")
@@ -294,7 +294,7 @@ func TestHostile(t *testing.T) {
 }
 
 // These tests see what a page requests, and what its policy forbids.
-func TestWatched(t *testing.T) {
+func TestTheTestsSeeRequestsAndPolicy(t *testing.T) {
 	run, trials := bigRun(10)
 	for name, script := range map[string]string{
 		"an image":        `new Image().src = 'http://127.0.0.1:9/x.png'`,
@@ -319,14 +319,14 @@ func TestWatched(t *testing.T) {
 			}
 		}
 		if seen == 0 {
-			t.Errorf("%s is not seen", name)
+			t.Errorf("%s is not seen, want it seen", name)
 		}
 	}
 }
 
 // The page of the comparison says which cases are compared, which were lost, and how many changed. The summary says
 // it next to the verdict, and separates new failures from those of the baseline.
-func TestComparisonInWords(t *testing.T) {
+func TestTheComparisonSaysWhatIsCompared(t *testing.T) {
 	run, trials := bigRun(200)
 	b := open(t, record(t, run, trials, judged), 1600, 1000, "light")
 	const changes, compared = "1 newly failing, 1 newly passing, 1 removed (1 passed before)",

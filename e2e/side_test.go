@@ -100,7 +100,7 @@ func (b *tab) is(selector, want string) {
 
 // Two answers are side by side with the words that only one of them has. The address says which; keys and fields choose others, and the
 // next case keeps the pair.
-func TestSide(t *testing.T) {
+func TestTwoAnswersAreShownSideBySide(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, withBaseline), 1600, 1000, "light")
 	b.visit("#/side/shop/words", ".half")
@@ -150,7 +150,7 @@ func TestSide(t *testing.T) {
 }
 
 // The turns of chats are next to each other; a turn that only one chat has differs as a whole. A case with one answer shows it twice.
-func TestSideOfChats(t *testing.T) {
+func TestTurnsOfChatsAreShownSideBySide(t *testing.T) {
 	run, trials := chatRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit(strings.Replace(chatPage, "case", "side", 1), ".half")
@@ -160,7 +160,7 @@ func TestSideOfChats(t *testing.T) {
 	if tops := evaluate[[]float64](
 		b, `[...document.querySelectorAll('.half h3')].filter(el => el.textContent === 'Turn 1').map(el => el.getBoundingClientRect().top)`,
 	); len(tops) != 2 || tops[0] != tops[1] {
-		t.Errorf("the first turns are at %v", tops)
+		t.Errorf("the first turns are at %v, want them next to each other", tops)
 	}
 	b.quiet()
 	b = open(t, written(t, testrun.Reach(t, nil)), 1600, 1000, "light")
@@ -174,7 +174,7 @@ func TestSideOfChats(t *testing.T) {
 }
 
 // What is not kept, or is cut, is not compared as if it were there.
-func TestSideWithoutTexts(t *testing.T) {
+func TestTextsThatAreNotKeptAreNotCompared(t *testing.T) {
 	run, trials := readRun()
 	changed := func(change func(*eval.Result)) iter.Seq[*eval.Result] {
 		return func(yield func(*eval.Result) bool) {
@@ -190,7 +190,7 @@ func TestSideWithoutTexts(t *testing.T) {
 	b.is(".found", "Not compared: the run does not keep the texts.")
 	b.is(".half .prose", "")
 	if notes := b.joined(".half .note"); strings.Count(notes, "Not kept: ") != 2 {
-		t.Error(notes)
+		t.Errorf("got %q, want 2 notes `Not kept: `", notes)
 	}
 	b.quiet()
 	long := func(r *eval.Result) { r.Response.Candidates[0].Text += strings.Repeat(" more", 10_001) }
@@ -201,7 +201,7 @@ func TestSideWithoutTexts(t *testing.T) {
 }
 
 // Answers are shown as Markdown or JSON where the reader wants that. Nothing of them loads, and no script link can be followed.
-func TestReading(t *testing.T) {
+func TestAnswersAreShownAsMarkdownOrJSON(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	b.visit("#/case/shop/markdown", ".answer")
@@ -215,12 +215,12 @@ func TestReading(t *testing.T) {
 	b.is(".answer:first-child .markdown a", "the rules")
 	if got := b.joined(".answer:first-child .markdown"); !strings.Contains(got, "the rules (https://shop.example/rules)") ||
 		!strings.Contains(got, "image box (https://shop.example/box.png) <b>bold</b> x (javascript:alert(1))") {
-		t.Error(got)
+		t.Errorf("got %q, want the rules with their link", got)
 	}
 	const link = "https://shop.example/rules noopener noreferrer nofollow"
 	links := evaluate[[]string](b, `[...document.querySelectorAll('.markdown a')].map(a => a.href + ' ' + a.rel)`)
 	if strings.Join(links, "|") != link+"|"+link {
-		t.Error(links)
+		t.Errorf("got the links %q, want %q twice", links, link)
 	}
 	b.press("n") // the way of reading stays
 	b.until(`document.querySelector('h1').textContent === 'json' && document.querySelector('.answer .markdown') !== null`)
@@ -241,7 +241,7 @@ func TestReading(t *testing.T) {
 }
 
 // Texts are copied as they came.
-func TestCopy(t *testing.T) {
+func TestTextsAreCopiedAsTheyCame(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	evaluate[chromedp.Void](b, `void (navigator.clipboard.writeText = async text => { window.copied = text; })`)
@@ -254,14 +254,14 @@ func TestCopy(t *testing.T) {
 	for _, page := range []string{"#/case/shop/markdown", "#/side/shop/markdown"} {
 		b.visit(page, ".answer")
 		if got := copied("Copy answer"); got != markdownAnswer {
-			t.Errorf("%s: answer %q", page, got)
+			t.Errorf("%s: copied answer: got %q, want %q", page, got, markdownAnswer)
 		}
 		if got := copied("Copy trial id"); got != "trial-0" {
-			t.Errorf("%s: id %q", page, got)
+			t.Errorf("%s: copied id: got %q, want trial-0", page, got)
 		}
 		request := copied("Copy request as JSON")
 		if got := evaluate[string](b, `JSON.parse(window.copied).system`); got != "You work in a shop. Version old" {
-			t.Errorf("%s: request %q", page, request)
+			t.Errorf("%s: copied request: got %q, want the system text `You work in a shop. Version old`", page, request)
 		}
 	}
 	b.visit("#/case/shop/markdown", ".answer")
@@ -273,7 +273,7 @@ func TestCopy(t *testing.T) {
 }
 
 // Where there is no clipboard, the browser copies what is selected; where that fails as well, the button says so.
-func TestCopyWithoutClipboard(t *testing.T) {
+func TestCopyWorksWithoutClipboard(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	for works, want := range map[bool]string{true: "Copied", false: "Not copied: the browser refuses"} {
@@ -286,17 +286,17 @@ func TestCopyWithoutClipboard(t *testing.T) {
 		b.press(kb.Enter)
 		b.until(fmt.Sprintf(`document.querySelector('.answer .copy').textContent === %q`, want))
 		if got := evaluate[string](b, `window.copied`); got != "one green word" {
-			t.Errorf("copied %q", got)
+			t.Errorf("copied: got %q, want `one green word`", got)
 		}
 		if !evaluate[bool](b, `document.activeElement.classList.contains('copy')`) {
-			t.Error("the focus has left the button")
+			t.Error("the focus has left the button, want it there")
 		}
 	}
 	b.quiet()
 }
 
 // The question mark lists the keys, on every page but in a field, and the focus comes back.
-func TestKeyList(t *testing.T) {
+func TestTheQuestionMarkListsTheKeys(t *testing.T) {
 	run, trials := readRun()
 	b := open(t, record(t, run, trials, nil), 1600, 1000, "light")
 	for _, page := range []reportPage{{"summary", "#/", ".verdict"}, {"cases", "#/cases", "#grid"}, {"side", "#/side/shop/words", ".half"}} {
@@ -305,26 +305,26 @@ func TestKeyList(t *testing.T) {
 		b.press("?")
 		b.wait("dialog[open]")
 		if list := b.joined("dialog"); !strings.Contains(list, "next and previous case, with the same pair") {
-			t.Error(list)
+			t.Errorf("got %q, want the keys of the next and previous case", list)
 		}
 		hash := evaluate[string](b, `location.hash`)
 		b.press("n", kb.Escape)
 		b.until(`document.querySelector('dialog') === null`)
 		if got := evaluate[string](b, `location.hash`); got != hash {
-			t.Errorf("%s: keys lead to %s while the list is open", page.name, got)
+			t.Errorf("%s: keys lead to %s while the list is open, want %s", page.name, got, hash)
 		}
 		if got := evaluate[string](b, `document.activeElement.id`); got != before {
-			t.Errorf("%s: the focus is on %q, it was on %q", page.name, got, before)
+			t.Errorf("%s: the focus is on %q, want it back on %q", page.name, got, before)
 		}
 	}
 	b.visit("#/cases", "#grid")
 	evaluate[chromedp.Void](b, `void document.getElementById('search').focus()`)
 	b.press("?")
 	if got := evaluate[string](b, `document.getElementById('search').value`); got != "?" {
-		t.Errorf("the field holds %q", got)
+		t.Errorf("the field: got %q, want ?", got)
 	}
 	if evaluate[bool](b, `document.querySelector('dialog') !== null`) {
-		t.Error("the list of keys opens while somebody types")
+		t.Error("the list of keys opens while somebody types, want it closed")
 	}
 	help := func() {
 		t.Helper()
@@ -339,18 +339,18 @@ func TestKeyList(t *testing.T) {
 		b.until(`document.querySelector('dialog') === null`)
 		b.press("m", "?")
 		if i == 0 && (evaluate[int](b, `document.querySelectorAll('.markdown').length`) > 0 || b.joined("dialog") != "") {
-			t.Error("letters and signs are turned off, and work")
+			t.Error("letters and signs work although they are turned off, want no effect")
 		}
 	}
 	if evaluate[int](b, `document.querySelectorAll('.markdown').length`) == 0 || b.joined("dialog") == "" {
-		t.Error("letters and signs do not work again")
+		t.Error("letters and signs do nothing, want them to work again")
 	}
 	b.quiet()
 }
 
 // axe-core finds nothing at all in two answers side by side, however they are read, in the page of a case, and in the list of keys.
 // Nothing is wider than the screen.
-func TestSideAccessible(t *testing.T) {
+func TestAnswersSideBySideAreAccessible(t *testing.T) {
 	run, trials := readRun()
 	path := record(t, run, trials, withBaseline)
 	chatRun, chatTrials := chatRun()
@@ -384,16 +384,16 @@ func (b *tab) faultless(page string, width int64) {
 	b.unfold()
 	for _, problem := range evaluate[[]string](b, `axe.run().then(r => r.passes.length < 10 ? [r.passes.length + ' rules only'] : `+
 		`r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary).join(' | ')))`) {
-		b.t.Errorf("%s, %d pixels: %s", page, width, problem)
+		b.t.Errorf("%s, %d pixels: %s, want no problem", page, width, problem)
 	}
 	if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-		b.t.Errorf("%s: %d wide on a screen of %d", page, got, width)
+		b.t.Errorf("%s: %d wide on a screen of %d, want it no wider", page, got, width)
 	}
 }
 
 // The viewer has the list of keys on each of its pages. Two answers stay those of their case while a run grows, and a comparison of two
 // runs puts an answer next to that of the other run.
-func TestViewerSide(t *testing.T) {
+func TestTheViewerKeepsAnswersSideBySide(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(400)
 	keep(t, "20260101-000000-old", run, better(trials))

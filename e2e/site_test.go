@@ -13,7 +13,7 @@ import (
 )
 
 // The website of the documentation works from files: the search finds sections, and both schemes can be read.
-func TestSiteOfTheDocumentation(t *testing.T) {
+func TestTheDocumentationSiteWorksFromFiles(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "site")
 	build := exec.Command("go", "run", "./test/site", "-out", out)
@@ -21,13 +21,13 @@ func TestSiteOfTheDocumentation(t *testing.T) {
 	text, err := build.CombinedOutput()
 	expect.OK(t, err)
 	if len(text) > 0 {
-		t.Errorf("the build prints %s", text)
+		t.Errorf("the build prints %s, want nothing", text)
 	}
 	for scheme, dark := range map[string]bool{"light": false, "dark": true} {
 		b := open(t, filepath.Join(out, "tutorial", "tutorial.html"), 1000, 700, scheme)
 		background := evaluate[string](b, `getComputedStyle(document.body).backgroundColor`)
 		if got := !strings.Contains(background, "255"); got != dark {
-			t.Errorf("%s: the background is %s", scheme, background)
+			t.Errorf("%s: the background is %s, want it dark: %t", scheme, background, dark)
 		}
 		evaluate[bool](b, `document.getElementById("search").value = "exit codes",
 			document.getElementById("search").dispatchEvent(new Event("input"))`)
@@ -40,11 +40,11 @@ func TestSiteOfTheDocumentation(t *testing.T) {
 		defer b.mu.Unlock()
 		for _, request := range b.requests {
 			if !strings.HasPrefix(request, "file://") {
-				t.Errorf("the page sends a request to %s", request)
+				t.Errorf("the page sends a request to %s, want files alone", request)
 			}
 		}
 		if len(b.trouble) > 0 {
-			t.Errorf("in the page: %q", b.trouble)
+			t.Errorf("in the page: %q, want no trouble", b.trouble)
 		}
 	}
 }

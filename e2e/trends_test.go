@@ -42,16 +42,16 @@ func TestTrendsHaveScales(t *testing.T) {
 	for _, width := range []int64{390, 1280, 2560} {
 		b := openAt(t, s.URL+"trends", width, 1000, map[bool]string{true: "dark", false: "light"}[width == 1280])
 		if n := b.plots(fmt.Sprintf("trends at %d", width)); n != 20 { // five metrics on two arms of two suites
-			t.Errorf("%d plots", n)
+			t.Errorf("%d plots, want 20", n)
 		}
 		if got := evaluate[int64](b, `document.documentElement.scrollWidth`); got > width {
-			t.Errorf("%d wide on a screen of %d", got, width)
+			t.Errorf("%d wide on a screen of %d, want it no wider", got, width)
 		}
 		commits := evaluate[[]string](
 			b, `[...document.querySelectorAll('.trend svg')].at(-1).outerHTML.match(/>a[0-9a-f]{6}</g).map(t => t.slice(1, -1))`,
 		)
 		if n := len(commits); n < 8 || n > 40 {
-			t.Errorf("%d commits under 40 points", n)
+			t.Errorf("%d commits under 40 points, want 8 to 40", n)
 		}
 		expect.Same(t, "the last commit", commits[len(commits)-1], fmt.Sprintf("%07x", 0xa000000+39*7777))
 		b.own(s)
@@ -62,7 +62,7 @@ func TestTrendsHaveScales(t *testing.T) {
 }
 
 // axe-core finds nothing in the plots, in either scheme, and their choices can be reached by the keyboard.
-func TestPlotsAccessible(t *testing.T) {
+func TestPlotsAreAccessible(t *testing.T) {
 	p := somePlots(3, 60)
 	p.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1,"output":10}}}`
 	path := p.path(t)
@@ -82,7 +82,7 @@ func TestPlotsAccessible(t *testing.T) {
 }
 
 // The page of a comparison plots the base against the head, case by case, with values of the base's own rows.
-func TestBaseAgainstHead(t *testing.T) {
+func TestBaseIsPlottedAgainstHead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(400)
 	keep(t, "20260101-000000-old", run, better(trials))
@@ -105,7 +105,7 @@ func TestBaseAgainstHead(t *testing.T) {
 }
 
 // A choice of a plot that a reader is making stays while the run grows. The plots follow afterwards, with the choice.
-func TestPlotsOfARunThatGrows(t *testing.T) {
+func TestAChoiceOfAPlotStaysWhileTheRunGrows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p := somePlots(2, 40)
 	run, trials := p.record()

@@ -79,11 +79,11 @@ func (b *tab) own(s *view.Server) {
 	defer b.mu.Unlock()
 	for _, to := range b.requests {
 		if !strings.HasPrefix(to, s.URL) {
-			b.t.Errorf("the page asked for %q", to)
+			b.t.Errorf("the page asked for %q, want only pages of the viewer", to)
 		}
 	}
 	if len(b.trouble) > 0 {
-		b.t.Errorf("in the page: %q", b.trouble)
+		b.t.Errorf("in the page: %q, want no trouble", b.trouble)
 	}
 }
 
@@ -103,7 +103,7 @@ func (b *tab) click(selector, until string) {
 const ready = `document.documentElement.dataset.ready === 'yes'`
 
 // From the list to a run, to a case, and back.
-func TestViewer(t *testing.T) {
+func TestTheViewerLeadsFromListToCaseAndBack(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := bigRun(400)
 	keep(t, "20260101-000000-old", run, better(trials))
@@ -114,12 +114,12 @@ func TestViewer(t *testing.T) {
 	if got := evaluate[string](b, `document.querySelector('.runs tbody').innerText`); !strings.Contains(got, "20260102-000000-new") ||
 		!strings.Contains(got, "exit 1") ||
 		!strings.Contains(got, "complete") {
-		t.Error(got)
+		t.Errorf("got %q, want the newest run", got)
 	}
 	b.click(".runs tbody a", ready+` && document.querySelector('.verdict') !== null`)
 	b.click(".group li a", `document.querySelector('.answer') !== null`)
 	if got := evaluate[string](b, `document.querySelector('h1').textContent`); got != "case number 3" {
-		t.Error(got)
+		t.Errorf("got %q, want case number 3", got)
 	}
 	evaluate[chromedp.Void](b, `void history.back()`)
 	b.wait(".verdict")
@@ -128,21 +128,21 @@ func TestViewer(t *testing.T) {
 	if got := evaluate[string](b, `document.querySelector('.trend svg').getAttribute('aria-label')`); !strings.HasPrefix(
 		got, "pass rate: 2 runs",
 	) {
-		t.Error(got)
+		t.Errorf("got %q, want the name of the plot", got)
 	}
 	b.click("#views a:nth-child(3)", ready+` && document.getElementById('margin') !== null`)
 	evaluate[chromedp.Void](b, `void (document.getElementById('margin').value = '0.05')`)
 	b.click("form button", ready+` && document.querySelector('.flips') !== null`)
 	if got := evaluate[string](b, `document.getElementById('main').innerText`); !strings.Contains(got, "regressed") ||
 		!strings.Contains(got, "case number 3") {
-		t.Error(got)
+		t.Errorf("got %q, want case number 3", got)
 	}
 	b.click(".flips a", `document.querySelector('.answer') !== null`)
 	b.own(s)
 }
 
 // A run in progress grows on the page, in the order of its plan, and says when it has ended.
-func TestViewerLive(t *testing.T) {
+func TestTheViewerShowsARunGrow(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, _ := bigRun(40)
 	run.ID = "20260101-000000-live"
@@ -185,11 +185,11 @@ func TestViewerLive(t *testing.T) {
 	expect.Same(t, "the focus", evaluate[string](b, `document.activeElement.id`), "search")
 	b.visit("#/case/big/case%20number%2010", ".answer")
 	if got := evaluate[[]string](b, `[...document.querySelectorAll('.answer h2')].map(a => a.textContent)`); len(got) != 2 {
-		t.Errorf("%q", got)
+		t.Errorf("headings of answers: got %q, want 2", got)
 	}
 	shown := evaluate[string](b, `document.getElementById('main').innerText`)
 	if !strings.Contains(shown, "Answer "+fmt.Sprint(10*7919%100_003)) {
-		t.Error(shown)
+		t.Errorf("got %q, want the answer of its case", shown)
 	}
 	b.visit("#/", ".verdict")
 	for n := range 40 {
@@ -204,7 +204,7 @@ func TestViewerLive(t *testing.T) {
 }
 
 // Names and answers that come from outside run nothing and ask for nothing, in no page of the viewer.
-func TestViewerHostile(t *testing.T) {
+func TestHostileTextsRunNothingInTheViewer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run, trials := hostileRun()
 	keep(t, "a", run, trials)
@@ -226,7 +226,7 @@ func TestViewerHostile(t *testing.T) {
 			`[...document.querySelectorAll('*')].filter(el => el.localName === 'script' && !el.src || `+
 				`[...el.attributes].some(a => a.name.startsWith('on'))).length`,
 		); foreign != 0 {
-			t.Errorf("%s: %d scripts or listeners in the page", path, foreign)
+			t.Errorf("%s: %d scripts or listeners in the page, want none", path, foreign)
 		}
 		if strings.Contains(path, "/") {
 			b.visit("#/cases", "#grid")

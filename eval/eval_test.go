@@ -9,7 +9,7 @@ import (
 )
 
 // A run file reads back as it was written, and zero differs from unset.
-func TestRequestRoundTrip(t *testing.T) {
+func TestARequestReadsBackAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	zero, k := 0.0, 3
 	in := Request{
@@ -46,7 +46,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	expect.Same(t, "written again", string(second), want)
 }
 
-func TestBlocks(t *testing.T) {
+func TestOnlyReasonsOfBlocksAreBlocks(t *testing.T) {
 	t.Parallel()
 	for reason, blocked := range map[string]bool{
 		"SAFETY": true, "RECITATION": true, "BLOCKLIST": true, "PROHIBITED_CONTENT": true, "SPII": true,
@@ -66,7 +66,7 @@ func TestBlocks(t *testing.T) {
 }
 
 // A model may be known by several versions of the interface.
-func TestModelOfATarget(t *testing.T) {
+func TestAModelIsFoundByItsVersionOfTheInterface(t *testing.T) {
 	t.Parallel()
 	run := Run{Models: []Model{{Name: "models/m", APIVersion: "v1", Version: "1"}, {Name: "models/m", APIVersion: "v1beta", Version: "2"}}}
 	if m := run.Model(&RunTarget{Model: "m", APIVersion: "v1beta"}); m == nil || m.Version != "2" {

@@ -54,7 +54,7 @@ func FuzzAppendJSON(f *testing.F) {
 }
 
 // A gate is written as every version has written it, and read back to the same rules; runs of all versions state the share of errors.
-func TestGateConfigInJSON(t *testing.T) {
+func TestAGateIsWrittenAsInEveryVersion(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]GateConfig{
 		`{"errorsMax":0}`:                                      {},

@@ -49,7 +49,7 @@ func TestOptionsAreFlat(t *testing.T) {
 }
 
 // A run stays readable whatever another program wrote for its flags.
-func TestOptionsOfAForeignFile(t *testing.T) {
+func TestOptionsOfAForeignFileStayReadable(t *testing.T) {
 	t.Parallel()
 	var run Run
 	if err := json.Unmarshal([]byte(`{"id":"r","flags":{"concurrency":"many","out":"o"},"tool":"other"}`), &run); err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPlaces(t *testing.T) {
+func TestPlacesHoldWhatTheirTextSays(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		text  string
@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 }
 
 // None at all is something else than all.
-func TestPlacesInJSON(t *testing.T) {
+func TestNoPlacesDifferFromAllInJSON(t *testing.T) {
 	t.Parallel()
 	type flags struct {
 		Selected *Places `json:"selected,omitempty"`
@@ -75,7 +75,7 @@ func FuzzPlaces(f *testing.F) {
 		}
 		out, _ := p.MarshalText()
 		if err := second.UnmarshalText(out); err != nil {
-			t.Fatalf("%q is written as %q, which cannot be read: %v", text, out, err)
+			t.Fatalf("%q is written as %q, which cannot be read: %v, want no error", text, out, err)
 		}
 		if third, _ := second.MarshalText(); string(third) != string(out) {
 			t.Fatalf("%q becomes %q, want the same", out, third)

@@ -181,7 +181,7 @@ func TestUnsetFieldsStayUnset(t *testing.T) {
 		}
 		got := reflect.New(reflect.TypeOf(v).Elem()).Interface()
 		if err := json.Unmarshal(line, got); err != nil {
-			t.Fatalf("%s: %v", line, err)
+			t.Fatalf("%s: %v, want no error", line, err)
 		}
 		if diff := cmp.Diff(v, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", line, diff)
@@ -330,6 +330,6 @@ func TestAQuarantineHoldsToTheEndOfItsDay(t *testing.T) {
 		}
 	}
 	if (*Quarantine)(nil).Holds("2020-01-01T00:00:00Z") {
-		t.Error("a case without a quarantine is in one")
+		t.Error("a case without a quarantine is in one, want it in none")
 	}
 }

@@ -41,7 +41,7 @@ func FuzzShard(f *testing.F) {
 }
 
 // A shard is written into run files as text, as every version has done, and one that is none makes the options unreadable.
-func TestShardInOptions(t *testing.T) {
+func TestAShardIsWrittenAsText(t *testing.T) {
 	t.Parallel()
 	o := Options{SelectionOptions: SelectionOptions{Shard: Shard{2, 7}}}
 	data, err := json.Marshal(o)

@@ -22,7 +22,7 @@ func replies(texts ...string) []Turn {
 	return out
 }
 
-func TestAfter(t *testing.T) {
+func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 	t.Parallel()
 	r := Request{Model: "m", Live: true}
 	for _, text := range []string{"a", "b", "c"} {
@@ -45,7 +45,7 @@ func TestAfter(t *testing.T) {
 	}
 	expect.Same(t, "contents", len((&Request{Live: true}).After(replies("1")).Contents), 0)
 	if r.Turns() != 3 || (&Request{Contents: r.Contents}).Turns() != 1 {
-		t.Error("turns")
+		t.Errorf("got %d turns of a live chat, %d of one call; want 3 and 1", r.Turns(), (&Request{Contents: r.Contents}).Turns())
 	}
 }
 
@@ -56,7 +56,7 @@ func step(candidate string, results ...tool.Result) Turn {
 }
 
 // The model's own turn goes back as it came, and the results follow in one turn in the order of the calls.
-func TestAfterSteps(t *testing.T) {
+func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 	t.Parallel()
 	called := step(
 		`{"content": {"role": "model", "parts": [{"text": "so", "thought": true}, `+
@@ -85,7 +85,7 @@ func TestAfterSteps(t *testing.T) {
 }
 
 // A call is named by all that goes back before it, however the file of it was indented.
-func TestTurnIDOfSteps(t *testing.T) {
+func TestTurnIDOfStepsIgnoresIndentation(t *testing.T) {
 	t.Parallel()
 	const calls = `{"content":{"parts":[{"functionCall":{"id":"1","name":"f"}}]}}`
 	result := tool.Result{ID: "1", Name: "f", Text: "x"}
@@ -106,10 +106,10 @@ func TestTurnIDOfSteps(t *testing.T) {
 }
 
 // Whatever replies hold, different ones make different names.
-func TestTurnID(t *testing.T) {
+func TestDifferentRepliesMakeDifferentTurnIDs(t *testing.T) {
 	t.Parallel()
 	if (&Trial{ID: "x"}).TurnID(nil) != "x" {
-		t.Error("the first turn has another name than its trial")
+		t.Errorf("the first turn: got %q, want the id of its trial, x", (&Trial{ID: "x"}).TurnID(nil))
 	}
 	seen := map[string]string{}
 	for _, texts := range [][]string{{""}, {"", ""}, {"a"}, {"a", "b"}, {"ab"}, {"a\nb"}, {"a\"\n\"b"}, {"b", "a"}, {"\xff"}, {"\ufffd"}} {
@@ -123,7 +123,7 @@ func TestTurnID(t *testing.T) {
 	}
 }
 
-func TestSums(t *testing.T) {
+func TestUsageAddsUp(t *testing.T) {
 	t.Parallel()
 	u := Usage{PromptTokens: 1, OutputTokens: 2, TotalTokens: 3, CachedTokens: 1, Source: UsageService}
 	u.Add(&Usage{PromptTokens: 10, OutputTokens: 20, TotalTokens: 30, ToolUseTokens: 4, Source: UsageEstimated})
@@ -154,7 +154,7 @@ func TestSums(t *testing.T) {
 }
 
 // A turn in a run file comes back as it was, and without its texts when they are withheld.
-func TestTurnsInARunFile(t *testing.T) {
+func TestTurnsReadBackFromARunFile(t *testing.T) {
 	t.Parallel()
 	r := Result{Turns: replies("canary", "canary two")}
 	r.Turns[0].Usage, r.Turns[0].Timing = Usage{
@@ -182,21 +182,21 @@ func TestTurnsInARunFile(t *testing.T) {
 		t.Errorf("%v %s, want the version of the model, and no canary", err, line)
 	}
 	if back.Turns[0].Text() != "canary" {
-		t.Error("withholding has changed another result")
+		t.Errorf("the other result: got %q, want canary", back.Turns[0].Text())
 	}
 }
 
-func TestBlockOfATurn(t *testing.T) {
+func TestOnlyTheFirstCandidateBlocksATurn(t *testing.T) {
 	t.Parallel()
 	second := Turn{Response: Response{Candidates: []Candidate{{Text: "a"}, {FinishReason: "SAFETY"}}}}
 	if second.Block() != "" || second.Blocked() != "SAFETY" {
-		t.Error("a block of another candidate than the first ends no chat")
+		t.Errorf("a block of the second candidate: got %q and %q, want none of the turn, and SAFETY", second.Block(), second.Blocked())
 	}
 	if first := (Turn{Response: Response{Candidates: []Candidate{{FinishReason: "SPII"}}}}); first.Block() != "SPII" {
-		t.Error("the first candidate")
+		t.Errorf("a block of the first candidate: got %q, want SPII", first.Block())
 	}
 	if prompt := (Turn{Response: Response{PromptFeedback: &PromptFeedback{BlockReason: "OTHER"}}}); prompt.Block() != "OTHER" {
-		t.Error("the prompt")
+		t.Errorf("a block of the prompt: got %q, want OTHER", prompt.Block())
 	}
 }
 

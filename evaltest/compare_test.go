@@ -78,6 +78,6 @@ func TestCompareDecidesByMargins(t *testing.T) {
 		}
 	}
 	if _, err := base.Trial(0); err != nil {
-		t.Errorf("the base was closed: %v", err)
+		t.Errorf("the base was closed: %v, want no error", err)
 	}
 }

@@ -159,8 +159,8 @@ func fixtureRuns() []fixtureRun {
 	}
 }
 
-// TestFixture runs a user's tests as go test does, against a service that counts its calls.
-func TestFixture(t *testing.T) {
+// TestFixtureTestsFailAsTheyShould runs a user's tests as go test does, against a service that counts its calls.
+func TestFixtureTestsFailAsTheyShould(t *testing.T) {
 	for _, c := range fixtureRuns() {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
@@ -197,7 +197,7 @@ func inOrder(t *testing.T, out string, wants []string) {
 }
 
 // What was recorded is replayed by -short, without a service.
-func TestShortReplays(t *testing.T) {
+func TestShortReplaysWithoutAService(t *testing.T) {
 	e, env := service(t)
 	answers := "ANSWERS=" + filepath.Join(t.TempDir(), "answers")
 	if status, out := run(t, []string{answers}, "-test.run=TestPassing", "-test.short"); status != 1 ||
@@ -219,7 +219,7 @@ func TestShortReplays(t *testing.T) {
 }
 
 // A run directory holds the whole run. It is kept where the options name one, in the artifacts, and when a test fails.
-func TestRunDirectories(t *testing.T) {
+func TestRunDirectoriesHoldTheWholeRun(t *testing.T) {
 	for _, c := range []struct {
 		test, where  string
 		args         []string
@@ -283,7 +283,7 @@ func ended(t *testing.T, path string, trials int) {
 }
 
 // What go test makes of it: an outcome for each subtest, whatever the answers hold.
-func TestEvents(t *testing.T) {
+func TestEachSubtestHasAnOutcome(t *testing.T) {
 	_, env := service(t)
 	cmd := exec.Command("go", "test", "-json", "-count=1", "-run=TestOutcomes", "./testdata/fixture")
 	cmd.Env = append(os.Environ(), env...)
@@ -316,7 +316,7 @@ func TestEvents(t *testing.T) {
 }
 
 // Several suites at once, and nothing of them is left.
-func TestRun(t *testing.T) {
+func TestRunLeavesNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	t.Setenv("EVALRUN_BASE_URL", "") // and t.Parallel is forbidden
 	t.Setenv("EVALRUN_API_KEY", "")

@@ -27,7 +27,7 @@ func ExampleRun() {
 		BudgetCalls: 100,
 		Report: func(t *testing.T, d *journal.Document) {
 			if rate, ok := d.Summary.Suites[0].Arms[0].PassRate(); ok && rate < 0.9 {
-				t.Errorf("the pass rate is %.2f", rate)
+				t.Errorf("the pass rate is %.2f, want at least 0.90", rate)
 			}
 		},
 	})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestOptionsOutOfRange(t *testing.T) {
+func TestOptionsOutOfRangeAreRefused(t *testing.T) {
 	for want, o := range map[string]Options{
 		"":                                     {Repeats: 3, Concurrency: 8, Attempts: 1, BudgetCalls: 1, BudgetTokens: 1, Timeout: time.Second},
 		"Options.Repeats is -1":                {Repeats: -1},

@@ -60,7 +60,7 @@ func TestCellsComeBack(t *testing.T) {
 		}
 	}
 	if failed == 0 {
-		t.Error("no bytes are refused")
+		t.Error("got no error for any bytes, want some refused")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestCellsOfAllVersionsSayTheSame(t *testing.T) {
 }
 
 // Cells that cannot be read are a damaged history, with its remedy.
-func TestDamagedCells(t *testing.T) {
+func TestDamagedCellsAreReportedWithTheirRemedy(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := open(t, filepath.Join(folder, "history.db"))

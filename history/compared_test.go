@@ -30,7 +30,7 @@ func nth(t *testing.T, s *Store, dir string) int {
 }
 
 // Complete runs of unchanged files with answers of their own count, whatever was added in between and in which order.
-func TestComparisons(t *testing.T) {
+func TestComparisonsCountUnchangedCompleteRuns(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "history.db")
@@ -65,14 +65,14 @@ func TestComparisons(t *testing.T) {
 		unknown, failed := s.Knows("run-0999")
 		expect.Same(t, "unknown", unknown, false)
 		expect.OK(t, err, failed, s.Close())
-		expect.OK(t, Rebuild(path, []string{folder}, func(m string) { t.Error(m) }))
+		expect.OK(t, Rebuild(path, []string{folder}, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 		s = open(t, path)
 	}
 }
 
 // A history of the first version can be read as it is, is brought up to date by the next run, and counts earlier comparisons once it is
 // rebuilt.
-func TestComparisonsOfOldHistory(t *testing.T) {
+func TestAnOldHistoryCountsComparisonsOnceRebuilt(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "history.db")
@@ -95,7 +95,7 @@ INSERT INTO part (run, place, suite, file, hash) VALUES (1, 0, 'suite', 'suite.y
 	add(t, s, second)
 	expect.Same(t, "runs", runsIn(t, s), 2)
 	expect.Same(t, "comparison, after an update", nth(t, s, second), 1)
-	expect.OK(t, s.Close(), Rebuild(path, nil, func(m string) { t.Error(m) }))
+	expect.OK(t, s.Close(), Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 	s = open(t, path)
 	expect.Same(t, "comparison, rebuilt", nth(t, s, second), 2)
 	expect.Same(t, "the first", nth(t, s, first), 1)

@@ -42,7 +42,7 @@ func runsIn(t *testing.T, s *Store) int {
 }
 
 // A reader sees the same, and leaves no trace.
-func TestOpenToRead(t *testing.T) {
+func TestOpeningToReadLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "history.db")
@@ -57,7 +57,7 @@ func TestOpenToRead(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "runs", runsIn(t, r), 1)
 	if err := r.Add(document(t, sample{id: 2, cases: 3}.write(t, t.TempDir()))); err == nil {
-		t.Error("it was written to")
+		t.Error("got no error when a reader adds a run, want one")
 	}
 	expect.OK(t, r.Close())
 	expect.Same(t, "the folder", listing(t, dir), before)
@@ -76,7 +76,7 @@ func TestOpenToRead(t *testing.T) {
 }
 
 // A history in memory knows arms, and no cases.
-func TestInMemory(t *testing.T) {
+func TestInMemoryHistoryKnowsNoCases(t *testing.T) {
 	s, err := InMemory()
 	expect.OK(t, err)
 	defer s.Close()

@@ -18,14 +18,14 @@ import (
 )
 
 // Whatever the folder is called, the history is there and nowhere else.
-func TestOddPaths(t *testing.T) {
+func TestOddPathsAreOpenedAsTheyAre(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a b?mode=ro#x%41[é")
 	run := sample{id: 1, cases: 1}.write(t, dir)
 	s := open(t, filepath.Join(dir, "history.db"))
 	add(t, s, run)
 	expect.OK(t, s.Close())
-	expect.OK(t, Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Error(m) }))
+	expect.OK(t, Rebuild(filepath.Join(dir, "history.db"), []string{dir}, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 	entries, err := os.ReadDir(dir)
 	expect.OK(t, err)
 	expect.Same(t, "the run, the history and its lock", len(entries), 3)
@@ -38,7 +38,7 @@ func TestOddPaths(t *testing.T) {
 }
 
 // What cannot be used says which file it is and what to do, and is put right by that.
-func TestUnusable(t *testing.T) {
+func TestAnUnusableHistorySaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	good := func(t *testing.T, path string) { // with enough pages for damage
 		s := open(t, path)
@@ -102,10 +102,10 @@ func TestUnusable(t *testing.T) {
 func TestRebuildKeepsPermissions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "history.db")
-	expect.OK(t, Rebuild(path, nil, func(m string) { t.Error(m) }))
+	expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 	for _, mode := range []os.FileMode{0o600, 0o664} {
 		expect.OK(t, os.Chmod(path, mode))
-		expect.OK(t, Rebuild(path, nil, func(m string) { t.Error(m) }))
+		expect.OK(t, Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }))
 		info, err := os.Stat(path)
 		expect.OK(t, err)
 		if info.Mode() != mode {
@@ -115,7 +115,7 @@ func TestRebuildKeepsPermissions(t *testing.T) {
 }
 
 // A rebuilt history equals the old one, whatever was added to it from elsewhere; damage is reported.
-func TestRebuild(t *testing.T) {
+func TestARebuiltHistoryEqualsTheOldOne(t *testing.T) {
 	t.Parallel()
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	path := filepath.Join(folder, "history.db")
@@ -194,7 +194,7 @@ func writeAll(t *testing.T) (runs, path string) {
 }
 
 // Stores that write at once, and a rebuild in the middle of that, lose nothing.
-func TestWritersAtOnce(t *testing.T) {
+func TestWritersAtOnceLoseNothing(t *testing.T) {
 	t.Parallel()
 	runs, path := writeAll(t)
 	var all sync.WaitGroup
@@ -206,7 +206,7 @@ func TestWritersAtOnce(t *testing.T) {
 		})
 	}
 	for range 3 {
-		if err := Rebuild(path, nil, func(m string) { t.Error(m) }); err != nil {
+		if err := Rebuild(path, nil, func(m string) { t.Errorf("got the notice %q, want none", m) }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestWritersAtOnce(t *testing.T) {
 }
 
 // So do processes.
-func TestProcessesAtOnce(t *testing.T) {
+func TestProcessesAtOnceLoseNothing(t *testing.T) {
 	t.Parallel()
 	runs, path := writeAll(t)
 	var all sync.WaitGroup
@@ -237,7 +237,7 @@ func TestWriterProcess(t *testing.T) {
 	t.Parallel()
 	path := os.Getenv("HISTORY_PATH")
 	if path == "" {
-		t.Skip("TestProcessesAtOnce runs it")
+		t.Skip("TestProcessesAtOnceLoseNothing runs it")
 	}
 	var writer int
 	if _, err := fmt.Sscan(os.Getenv("HISTORY_WRITER"), &writer); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Trials that are known by their places in the file are read after a release; what looks for trials finds none.
-func TestReleasedDocument(t *testing.T) {
+func TestAReleasedDocumentStillReadsTrialsByPlace(t *testing.T) {
 	t.Parallel()
 	first, last := answered("a", "t/p", eval.Pass, 1), answered("b", "t/p", eval.Fail, 2)
 	d := document(t, nil, first, last)
@@ -32,12 +32,12 @@ func TestReleasedDocument(t *testing.T) {
 	expect.Same(t, "trials", d.Len(), 0)
 	expect.Same(t, "summary", d.Summary.Counts, before.Counts)
 	if _, err := d.TrialAt(1 << 40); err == nil {
-		t.Error("a trial behind the end of the file was read")
+		t.Error("got a trial behind the end of the file, want an error")
 	}
 }
 
 // Texts are found again, and take their old places, after what finds them was forgotten.
-func TestForgottenNames(t *testing.T) {
+func TestForgottenNamesAreFoundAgain(t *testing.T) {
 	t.Parallel()
 	var n names
 	for range 3 {

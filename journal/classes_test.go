@@ -9,7 +9,7 @@ import (
 )
 
 // Labels with quotes and line breaks are read by the slow reader of lines, all others by the fast one.
-func TestClassificationsOfTrials(t *testing.T) {
+func TestClassificationsAreReadByBothReaders(t *testing.T) {
 	t.Parallel()
 	const odd = "a \"b\"\u2028"
 	classified := func(name, label, answer string, outcome eval.Outcome) *eval.Result {

@@ -77,7 +77,7 @@ func TestFactsAreThoseOfTheLine(t *testing.T) {
 }
 
 // A blocked prompt is a block, with its own ratings; an answer that came to its end is none.
-func TestBlocksInFacts(t *testing.T) {
+func TestBlocksAreCountedInFacts(t *testing.T) {
 	t.Parallel()
 	for want, response := range map[string]*eval.Response{
 		"":       {Candidates: []eval.Candidate{{FinishReason: "STOP"}, {FinishReason: "MAX_TOKENS"}}},
@@ -96,7 +96,7 @@ func TestBlocksInFacts(t *testing.T) {
 }
 
 // Trials that a verdict did not wait for, or does not use, are marked; they change no figure of the gate.
-func TestTrialsThatAVerdictDoesNotUse(t *testing.T) {
+func TestTrialsThatAVerdictDoesNotUseAreMarked(t *testing.T) {
 	t.Parallel()
 	skipped := answered("c", "t/p", eval.Skip, 0)
 	skipped.SkipReason = SkipEarly
@@ -122,7 +122,7 @@ func TestTrialsThatAVerdictDoesNotUse(t *testing.T) {
 }
 
 // A quantile is by nearest rank, over the judged trials of an arm that count for the gate.
-func TestLatencyQuantileByNearestRank(t *testing.T) {
+func TestLatencyQuantileIsByNearestRank(t *testing.T) {
 	t.Parallel()
 	var trials []*eval.Result
 	for n := range 20 {
@@ -146,7 +146,7 @@ func TestLatencyQuantileByNearestRank(t *testing.T) {
 }
 
 // Rows are cases in the order of the plan; a part of one is an arm.
-func TestRowsAndTheirArms(t *testing.T) {
+func TestRowsComeInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	failed := answered("b", "t/p", eval.Err, 0)
 	failed.Error = eval.Errorf(eval.KindTimeout, "late")
@@ -211,7 +211,7 @@ func TestCellsAddUpRepeats(t *testing.T) {
 }
 
 // Accounts have the scores that did not pass and the errors, and leave out trials that passed or were not sent.
-func TestAccountsOfWhatDidNotPass(t *testing.T) {
+func TestAccountsHaveOnlyWhatDidNotPass(t *testing.T) {
 	t.Parallel()
 	fails := answered("a", "t/p", eval.Fail, 1)
 	fails.Repeat = 2

@@ -99,7 +99,7 @@ func carryOn(dir string, on *disk) (confirmed []string, err error) {
 
 // Scenario R5: any operation may fail, while the run is being resumed too. The failure is reported, what was confirmed
 // is kept, and once the disk works again the run completes.
-func TestEveryOperationFails(t *testing.T) {
+func TestEveryOperationFailsAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	for _, short := range []bool{false, true} {
 		for first := int64(1); ; first++ {

@@ -35,7 +35,7 @@ func places(t *testing.T, d *Document, news News) (out []int) {
 }
 
 // However a file grows, cut anywhere, a follower ends with what a new reader of it has, and got each trial once.
-func TestFollow(t *testing.T) {
+func TestFollowEndsWithWhatANewReaderHas(t *testing.T) {
 	t.Parallel()
 	whole := write(
 		t, t.TempDir(), true, result(3, eval.Pass), result(0, eval.Fail), result(5, eval.Err), result(1, eval.Pass),
@@ -80,7 +80,7 @@ func sameAsOpened(t *testing.T, d *Document, dir string) {
 }
 
 // A file that was opened when its last line lacked nothing but its line break is followed on from there.
-func TestFollowUnbroken(t *testing.T) {
+func TestFollowContinuesAfterALineWithoutItsBreak(t *testing.T) {
 	t.Parallel()
 	whole := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Fail))
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func TestFollowUnbroken(t *testing.T) {
 }
 
 // A run that is resumed says so; a damaged one continues; one that is replaced is an error.
-func TestFollowTrouble(t *testing.T) {
+func TestFollowReportsResumeDamageAndReplacement(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	whole := write(t, dir, true, result(0, eval.Pass), result(1, eval.Err))

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestHeader(t *testing.T) {
+func TestHeaderIsReadWithoutTheTrials(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, true, result(0, eval.Pass))
@@ -35,6 +35,6 @@ func TestHeader(t *testing.T) {
 	}
 	expect.OK(t, os.WriteFile(path, nil, 0o600))
 	if _, err := Header(dir); err == nil {
-		t.Error("an empty file has a head")
+		t.Error("got the head of an empty file, want an error")
 	}
 }

@@ -61,7 +61,7 @@ func open(t *testing.T, data []byte) (*Document, error) {
 	return d, err
 }
 
-func TestWriteAndRead(t *testing.T) {
+func TestResultsAreReadInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	// Results come in any order and are read in the plan's; the last line of an id counts.
 	data := write(
@@ -93,7 +93,7 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-func TestFormatOfALine(t *testing.T) {
+func TestLinesBeginWithTheirType(t *testing.T) {
 	t.Parallel()
 	data := write(t, t.TempDir(), true, result(0, eval.Pass))
 	for i, line := range bytes.Split(bytes.TrimSpace(data), []byte("\n")) {
@@ -105,7 +105,7 @@ func TestFormatOfALine(t *testing.T) {
 }
 
 // Cut at every byte of its last lines, the file opens, and at most the cut line is lost.
-func TestTornAtEveryByte(t *testing.T) {
+func TestTornAtEveryByteTheFileOpens(t *testing.T) {
 	t.Parallel()
 	data := write(t, t.TempDir(), false, result(0, eval.Pass), result(1, eval.Pass), result(2, eval.Fail))
 	lines := bytes.SplitAfter(data, []byte("\n"))
@@ -143,7 +143,7 @@ func TestEveryFlippedBitIsNoticed(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestWhatCannotBeOpenedIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run := header
@@ -168,7 +168,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // Two runs in one file are the first one, damaged; a line that comes twice counts once.
-func TestMixedJournals(t *testing.T) {
+func TestMixedJournalsAreTheFirstRunDamaged(t *testing.T) {
 	t.Parallel()
 	one := write(t, t.TempDir(), true, result(0, eval.Pass), result(1, eval.Pass))
 	two := write(t, t.TempDir(), true, result(2, eval.Fail), result(3, eval.Fail))
@@ -256,7 +256,7 @@ func TestLineBreaksAreRefused(t *testing.T) {
 	}
 }
 
-func TestConcurrentAppends(t *testing.T) {
+func TestConcurrentAppendsAreAllKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run := header
@@ -340,7 +340,7 @@ func BenchmarkOpen(b *testing.B) {
 }
 
 // Scenario R23: run files of earlier versions are read. This one is of 2026-11-20, before headers had copies and named targets.
-func TestOldRunFiles(t *testing.T) {
+func TestOldRunFilesAreRead(t *testing.T) {
 	t.Parallel()
 	d, err := Open("testdata/old")
 	expect.OK(t, err)

@@ -14,7 +14,7 @@ import (
 )
 
 // What was paid for and is not settled can be read again, and costs what it cost once, whatever follows.
-func TestPending(t *testing.T) {
+func TestPendingIsReadAgainAndPaidOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run := header
@@ -69,7 +69,7 @@ func TestPending(t *testing.T) {
 }
 
 // A call whose results came from programs has two lines, and costs what it cost once.
-func TestPendingSteps(t *testing.T) {
+func TestPendingStepsArePaidOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run := header
@@ -106,7 +106,7 @@ func TestPendingSteps(t *testing.T) {
 	expect.OK(t, w.Close())
 }
 
-// checkPending wants what the run in a directory has spent, and which of the two trials of TestPending are pending.
+// checkPending wants what the run in a directory has spent, and which of the two trials of TestPendingIsReadAgainAndPaidOnce are pending.
 func checkPending(t *testing.T, dir string, calls, tokens int, want ...string) {
 	t.Helper()
 	d, err := Open(dir)
@@ -132,7 +132,7 @@ func checkPending(t *testing.T, dir string, calls, tokens int, want ...string) {
 }
 
 // Calls that were booked tell what was spent, with what was under way when the process died.
-func TestBooked(t *testing.T) {
+func TestBookedCallsCountAsSpent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run := header

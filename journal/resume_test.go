@@ -56,7 +56,7 @@ func sixPasses() []*eval.Result {
 }
 
 // Wherever a run file is cut, it opens, has lost at most the line that was cut, and can be completed.
-func TestCutAnywhere(t *testing.T) {
+func TestCutAnywhereTheFileOpens(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data := write(t, dir, true, sixPasses()...)
@@ -64,7 +64,7 @@ func TestCutAnywhere(t *testing.T) {
 	for at := len(lines[0]); at <= len(data); at++ {
 		d, err := open(t, data[:at])
 		if err != nil {
-			t.Fatalf("cut at %d: %v", at, err)
+			t.Fatalf("cut at %d: %v, want no error", at, err)
 		}
 		if want := bytes.Count(data[:at], []byte("\n")) - 1; at < len(data)-len(lines[7]) && d.Summary.Counts.Pass < want {
 			t.Errorf("cut at %d: got %d trials, want %d, one a line", at, d.Summary.Counts.Pass, want)
@@ -80,7 +80,7 @@ func TestCutAnywhere(t *testing.T) {
 }
 
 // A changed bit anywhere is found. It costs the trial in whose line it is, which runs again.
-func TestFlippedBits(t *testing.T) {
+func TestFlippedBitsCostOnlyTheirTrial(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data := write(t, dir, true, sixPasses()...)
@@ -97,7 +97,7 @@ func TestFlippedBits(t *testing.T) {
 		}
 		d, err := Open(path)
 		if err != nil {
-			t.Fatalf("byte %d, bit %d: %v", at, bit, err)
+			t.Fatalf("byte %d, bit %d: %v, want no error", at, bit, err)
 		}
 		if !d.Partial() {
 			t.Errorf("byte %d, bit %d: got a complete run, want the damage found", at, bit)
@@ -114,7 +114,7 @@ func TestFlippedBits(t *testing.T) {
 }
 
 // Of two processes that write to one run the second is refused; a lock that a killed process left does not count.
-func TestOneWriter(t *testing.T) {
+func TestOneWriterHoldsTheRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, false, result(0, eval.Pass))
@@ -133,7 +133,7 @@ func TestOneWriter(t *testing.T) {
 }
 
 // Trials that the plan does not have any more are gone from a resumed run.
-func TestDroppedTrials(t *testing.T) {
+func TestDroppedTrialsAreGoneFromAResumedRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, false, sixPasses()...)

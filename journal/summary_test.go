@@ -107,7 +107,7 @@ func TestTheLastLineOfATrialCounts(t *testing.T) {
 }
 
 // A run is partial when it did not end, when trials are missing, and when some were skipped.
-func TestWhenARunIsPartial(t *testing.T) {
+func TestARunWithMissingTrialsIsPartial(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		text  string
@@ -138,7 +138,7 @@ func TestWhenARunIsPartial(t *testing.T) {
 }
 
 // An image is read while it is the same one, and never from outside the suite's folder.
-func TestImagesOfARun(t *testing.T) {
+func TestAnImageIsReadWhileItIsTheSame(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	hash := func(text string) string { sum := sha256.Sum256([]byte(text)); return hex.EncodeToString(sum[:]) }

@@ -40,7 +40,7 @@ func withheld(t *testing.T, d *Document) string {
 }
 
 // A run without content has no word of a prompt or an answer. It counts what the run counts.
-func TestWriteWithheld(t *testing.T) {
+func TestWriteWithheldKeepsNoContent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	run := header
 	run.Flags = &eval.Options{Vars: map[string]string{"tone": secretText}, Seed: 7}
@@ -59,7 +59,7 @@ func TestWriteWithheld(t *testing.T) {
 	before, err := open(t, whole)
 	expect.OK(t, err)
 	if !strings.Contains(string(whole), secretText) {
-		t.Fatal("the run has no text to withhold")
+		t.Fatalf("the run file holds no %q, want it there to be withheld", secretText)
 	}
 	text := withheld(t, before)
 	if strings.Contains(text, secretText) {
@@ -77,7 +77,7 @@ func TestWriteWithheld(t *testing.T) {
 }
 
 // A damaged line is left out, whatever it says, and one without an end is none.
-func TestWriteWithheldOfADamagedRun(t *testing.T) {
+func TestWriteWithheldLeavesOutDamagedLines(t *testing.T) {
 	data := write(t, filepath.Join(t.TempDir(), "run"), true, secretive(0, eval.Pass), secretive(1, eval.Fail), secretive(2, eval.Pass))
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	lines[2] = bytes.Replace(lines[2], []byte(secretText), []byte("Secret tent"), 1)

@@ -9,7 +9,7 @@ import (
 )
 
 // A run took what its sessions took, however long it lay there between them.
-func TestWorked(t *testing.T) {
+func TestOnlySessionsCountAsTimeWorked(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC)
 	at := func(d time.Duration) string { return begin.Add(d).Format(time.RFC3339Nano) }

@@ -67,7 +67,7 @@ func TestTheLastLabelOfAPersonCounts(t *testing.T) {
 }
 
 // Lines of two branches come in any order; the later label counts.
-func TestTimesOrderTheLabelsOfAPerson(t *testing.T) {
+func TestTheLaterLabelOfAPersonCounts(t *testing.T) {
 	t.Parallel()
 	late, early := said("Ada", "x", Pass, ""), said("Ada", "x", Fail, "")
 	late.At, early.At = "2025-05-01T00:00:00+02:00", "2025-04-30T21:59:59.9Z"
@@ -82,7 +82,7 @@ func TestTimesOrderTheLabelsOfAPerson(t *testing.T) {
 	}
 }
 
-func TestDecide(t *testing.T) {
+func TestDecideNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[string]string{
 		"": None, "p": Pass, "f": Fail, "pf": None, "pfp": Pass, "ffp": Fail, "-": None, "p-": Pass, "p-f": None,
@@ -96,7 +96,7 @@ func TestDecide(t *testing.T) {
 }
 
 // Every line that is not a label is reported with its place, all at once; the others count.
-func TestLinesThatAreNoLabels(t *testing.T) {
+func TestLinesThatAreNoLabelsAreReported(t *testing.T) {
 	t.Parallel()
 	good := func(change func(l *Label)) string {
 		l := said("Ada", "x", Pass, "")
@@ -179,10 +179,10 @@ func TestLabelsStayInTheirFolder(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	expect.OK(t, os.Symlink(gone, lock+"2"))
 	if err := Append(dir, lock+"2", said("Ada", "x", Pass, "")); err == nil {
-		t.Error("a link was locked")
+		t.Error("got no error for a lock that is a link, want one")
 	}
 	if _, err := os.Lstat(gone); err == nil {
-		t.Error("the lock made a file elsewhere")
+		t.Error("the lock made a file behind the link, want none")
 	}
 }
 
@@ -236,7 +236,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 }
 
 // Kappa of two people by the formula for a table of two words: 20 both pass, 5 and 10 differ, 15 both fail.
-func TestAgreement(t *testing.T) {
+func TestAgreementIsKappaOfTwoPeople(t *testing.T) {
 	t.Parallel()
 	const a, b, c, d = 20, 5, 10, 15
 	f := &File{said: map[AnswerKey][]Label{}}
@@ -267,7 +267,7 @@ func TestAgreement(t *testing.T) {
 
 // The hash of a text is what a run without content keeps of it. Calls, candidates, turns and blocks count; names that
 // the service gives to calls do not.
-func TestHashOf(t *testing.T) {
+func TestHashOfIsKeptByARunWithoutContent(t *testing.T) {
 	t.Parallel()
 	text := func(s string) eval.Response {
 		return eval.Response{Candidates: []eval.Candidate{{Text: s, FinishReason: "STOP"}}}

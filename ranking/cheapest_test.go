@@ -7,7 +7,7 @@ import (
 )
 
 // The cheapest of the best is compared by money where all have a price, with the first in order, or with the dearest where it is the first.
-func TestCheapest(t *testing.T) {
+func TestCheapestComparesByMoneyWhereAllHaveAPrice(t *testing.T) {
 	t.Parallel()
 	arm := func(name string, best bool, cost, tokens float64) Priced {
 		p := Priced{Arm: name, Best: best}

@@ -90,7 +90,7 @@ func names(k int) (out []string) {
 
 // An arm that wins all has a finite strength, a lower bound that is below what was seen, and the ranking says that only the prior bounds
 // it.
-func TestSeparation(t *testing.T) {
+func TestAnArmThatWinsAllHasAFiniteStrength(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(3), judgedOf([]counts{{0, 1, 20, 0, 0}, {0, 2, 20, 0, 0}, {1, 2, 12, 8, 0}}), PreferenceOptions{})
 	expect.Same(t, "separated", got.Separated, []string{"pro/0"})
@@ -105,7 +105,7 @@ func TestSeparation(t *testing.T) {
 }
 
 // Arms that nothing connects are ranked in groups, and none is the best.
-func TestDisconnectedArms(t *testing.T) {
+func TestDisconnectedArmsAreRankedInGroups(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(6), judgedOf([]counts{{0, 1, 20, 0, 4}, {2, 3, 2, 20, 2}, {3, 4, 23, 1, 0}}), PreferenceOptions{})
 	var order []string
@@ -123,7 +123,7 @@ func TestDisconnectedArms(t *testing.T) {
 }
 
 // Below the least number of cases there are strengths, and no ranking.
-func TestTooFewCases(t *testing.T) {
+func TestTooFewCasesGiveNoRanking(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(2), judgedOf([]counts{{0, 1, 4, 0, 0}}), PreferenceOptions{})
 	if got.Why != "no ranking of 2 arms below 5 independent cases; here are 4" || len(got.Best) != 0 || got.Arms[0].Interval != nil {
@@ -137,7 +137,7 @@ func TestTooFewCases(t *testing.T) {
 }
 
 // Ties alone rule no arm out, and nothing judged at all is no ranking.
-func TestOnlyTies(t *testing.T) {
+func TestOnlyTiesRuleNoArmOut(t *testing.T) {
 	t.Parallel()
 	got := Preferences(names(3), judgedOf([]counts{{0, 1, 0, 0, 30}, {0, 2, 0, 0, 30}, {1, 2, 0, 0, 30}}), PreferenceOptions{})
 	if len(got.Best) != 3 || got.Ties != 1 || math.Abs(*got.Arms[0].Preference-0.5) > 1e-9 {
@@ -150,7 +150,7 @@ func TestOnlyTies(t *testing.T) {
 }
 
 // The ranking does not depend on the order of the replies, nor on that of the arms in a pair.
-func TestOrderOfRepliesIsNothing(t *testing.T) {
+func TestTheOrderOfRepliesChangesNothing(t *testing.T) {
 	t.Parallel()
 	judged := judgedOf(tied)
 	want := Preferences(names(4), judged, PreferenceOptions{Seed: 1})
@@ -168,7 +168,7 @@ func TestOrderOfRepliesIsNothing(t *testing.T) {
 }
 
 // An arm that is the best by either of two rankings cannot be ruled out, and its interval holds by both.
-func TestWidenedPreferences(t *testing.T) {
+func TestWidenedPreferencesHoldByBothRankings(t *testing.T) {
 	t.Parallel()
 	var judged, lost []ChosenPair
 	for unit := range 40 {

@@ -124,7 +124,7 @@ func TestNoArmLeavesForNothing(t *testing.T) {
 	r := NewRace(2, 0.05)
 	for range 500 {
 		if left := r.Feed([][]float64{{1}, {0}}, 0); len(left) > 0 {
-			t.Fatal("units without weight count")
+			t.Fatalf("got %v out without any weight, want no arm to leave", left)
 		}
 	}
 }

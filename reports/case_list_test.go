@@ -9,7 +9,7 @@ import (
 )
 
 // The list of cases is bounded, counts what it leaves out, and says so when there is nothing.
-func TestCaseList(t *testing.T) {
+func TestCaseListIsBounded(t *testing.T) {
 	t.Parallel()
 	for trials, want := range map[int]string{0: "no trials\n", 3: "\n fail  ", 406: " 3 cases not listed: 3 failed\n"} {
 		var b bytes.Buffer

@@ -190,7 +190,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 }
 
 // What got worse comes before what failed, with what changed.
-func TestMarkdownComparison(t *testing.T) {
+func TestMarkdownShowsWhatGotWorseFirst(t *testing.T) {
 	t.Parallel()
 	d := testrun.Every(t)
 	withComparison(d, "one\ntwo", "one\n2")
@@ -271,7 +271,7 @@ func FuzzMarkdown(f *testing.F) {
 }
 
 // The head counts cases once, however many arms it has, and trials; so does the table.
-func TestMarkdownCounts(t *testing.T) {
+func TestMarkdownCountsCasesOnce(t *testing.T) {
 	t.Parallel()
 	want := "`s`: 20 cases (2 in quarantine), 40 trials: 0 passed, 40 failed, 0 could not be judged, 0 skipped; 0 tokens.\n"
 	if page := markdownOf(t, manyFailures(t, 40, "x")); !strings.Contains(page, want) {
@@ -280,7 +280,7 @@ func TestMarkdownCounts(t *testing.T) {
 }
 
 // Of nothing every report is whole too; xunit-viewer stumbles over white space where it expects a suite.
-func TestNothing(t *testing.T) {
+func TestReportsOfNothingAreWhole(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 0, "")
 	for format, want := range map[string]string{

@@ -45,7 +45,7 @@ func isFormula(c string) bool {
 	return trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@") || strings.HasPrefix(c, "\t")
 }
 
-func TestCSV(t *testing.T) {
+func TestCSVHasARowForEachTrial(t *testing.T) {
 	t.Parallel()
 	rows := cells(t, testrun.Every(t))
 	column := func(row []string, name string) string { return row[slices.Index(rows[0], name)] }
@@ -77,7 +77,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-func TestSpreadsheetSafe(t *testing.T) {
+func TestSpreadsheetCellsAreNoFormulas(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"=1+1": "'=1+1", "+x": "'+x", "-5": "'-5", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": `\x0d=1`, "\n=1": "'\n=1",

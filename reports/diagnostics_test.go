@@ -12,7 +12,7 @@ import (
 	"github.com/evalrun/evalrun/reports"
 )
 
-func TestDiagnostics(t *testing.T) {
+func TestDiagnosticsAreAnnotated(t *testing.T) {
 	t.Parallel()
 	var l diag.List
 	l.AddInclude("parts/p.yaml", diag.Pos{File: "s.yaml", Line: 3, Col: 10})

@@ -25,7 +25,7 @@ func explained(outcome eval.Outcome, repeat int, text string) *eval.Result {
 	return r
 }
 
-func TestExplain(t *testing.T) {
+func TestExplainGivesTheReasonsOfFailures(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		repeats []*eval.Result

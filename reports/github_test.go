@@ -50,7 +50,7 @@ func levelOf(t *testing.T, line string) string {
 	return level
 }
 
-func TestGitHub(t *testing.T) {
+func TestGitHubAnnotationsAreEscaped(t *testing.T) {
 	t.Parallel()
 	d := manyFailures(t, 100, "no: 50%, really\n::error::x")
 	d.Decision.Gate = eval.Gate{

@@ -23,7 +23,7 @@ func historyDrawn(h *history.Excerpt, width int) string {
 }
 
 // Whatever names are in it, the history fits its terminal, and commands it nothing.
-func TestHistoryFits(t *testing.T) {
+func TestHistoryFitsItsTerminal(t *testing.T) {
 	t.Parallel()
 	const hostile = "::error::\x1b[2J 日本語 \u202e long, and longer than any terminal is wide, and longer still, until it has to be cut " +
 		"somewhere"
@@ -68,7 +68,7 @@ func TestHistoryFits(t *testing.T) {
 	}
 }
 
-func TestSparkline(t *testing.T) {
+func TestSparklineScalesFromLeastToMost(t *testing.T) {
 	t.Parallel()
 	for want, values := range map[string][]float64{
 		"▁▂▃▄▅▆▇█": {0, 1, 2, 3, 4, 5, 6, 7},
@@ -92,7 +92,7 @@ func TestSparkline(t *testing.T) {
 }
 
 // A run is noted for what it is unlike others in.
-func TestNotesOfARun(t *testing.T) {
+func TestARunIsNotedForWhatIsUnusual(t *testing.T) {
 	t.Parallel()
 	skipped := []history.ArmRecord{{Counts: eval.Counts{Pass: 1, Skip: 7}}}
 	for want, run := range map[string]history.RunRecord{
@@ -107,7 +107,7 @@ func TestNotesOfARun(t *testing.T) {
 }
 
 // Values are in the units of their metrics, with their interval or n.
-func TestAmountsAndBounds(t *testing.T) {
+func TestAmountsHaveTheUnitsOfTheirMetrics(t *testing.T) {
 	t.Parallel()
 	bounded, bare := &history.CoursePoint{N: 40, Interval: &[2]float64{0.5, 0.75}}, &history.CoursePoint{N: 40}
 	for metric, want := range map[string][3]string{
@@ -143,7 +143,7 @@ func TestTheTableSaysWhatItLeavesOut(t *testing.T) {
 		}
 	}
 	if strings.Contains(drawn, "arm20") {
-		t.Error("an arm too many is in the table")
+		t.Error("got the arm arm20 in the table, want it left out")
 	}
 	expect.Same(t, "without runs", historyDrawn(&history.Excerpt{}, 0), "no runs in the history yet\n")
 }

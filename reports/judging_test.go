@@ -74,7 +74,7 @@ func agreement(choices []string) *float64 {
 	return new(float64(same) / float64(pairs))
 }
 
-func TestJudging(t *testing.T) {
+func TestJudgingHasAgreementAndCost(t *testing.T) {
 	t.Parallel()
 	d := judgedRun(t, "tone", []string{"a", "a", "a"}, []string{"b", "b", "a"}, []string{"b", "b", "b"})
 	j := judgingOf(t, d)
@@ -95,7 +95,7 @@ func TestJudging(t *testing.T) {
 		"tone on t/p: 3 replies of the judge tone to each of 3 answers agree on 77.8 %, kappa 0.550")
 }
 
-func TestJudgingWithoutAgreement(t *testing.T) {
+func TestJudgingWithoutRepeatsHasNoAgreement(t *testing.T) {
 	t.Parallel()
 	if j := judgingOf(t, judgedRun(t, "tone", []string{"a"}, []string{"b"})); len(j.Agreement) != 0 || j.Calls != 2 {
 		t.Errorf("%+v, want 2 calls and no agreement", j)

@@ -34,7 +34,7 @@ func TestMarkersNameTheirSuites(t *testing.T) {
 }
 
 // Links are in the head of a report, and stay links whatever is in them.
-func TestLinksInTheHead(t *testing.T) {
+func TestLinksInTheHeadStayLinks(t *testing.T) {
 	t.Parallel()
 	links := []reports.Link{{Text: "HTML [report]", URL: "https://ci.example/a b>c"}, {Text: "run", URL: "https://ci.example/2"}}
 	text := written(t, "markdown", worseRun(t), reports.Options{Links: links})

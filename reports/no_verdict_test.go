@@ -81,7 +81,7 @@ func TestLinesOfTrialsHaveNoVerdict(t *testing.T) {
 }
 
 // The JSON report of a run whose gate was applied has the gate, and nothing of a missing verdict.
-func TestJSONOfAnAppliedGate(t *testing.T) {
+func TestJSONHasTheAppliedGate(t *testing.T) {
 	t.Parallel()
 	d := ungated(t)
 	d.Decision = &journal.Decision{}

@@ -171,7 +171,7 @@ func TestFailuresAreSetApartFromThoseOfTheBaseline(t *testing.T) {
 }
 
 // With no baseline, or one that was not compared, failures are plain ones.
-func TestFailuresWithoutBaseline(t *testing.T) {
+func TestFailuresWithoutBaselineArePlain(t *testing.T) {
 	t.Parallel()
 	d := worseRun(t)
 	for _, c := range []*compare.Comparison{nil, {NotCompared: true}, {Why: "no arm is in both"}} {
@@ -197,7 +197,7 @@ func TestNewFailuresAreAnnotatedFirst(t *testing.T) {
 }
 
 // Every line of a comparison fits a terminal of 60 columns, and no name of a case is cut away.
-func TestComparisonsFold(t *testing.T) {
+func TestComparisonsFoldToTheWidth(t *testing.T) {
 	t.Parallel()
 	a := worseArm()
 	a.Cases.Removed, a.Cases.PassedBefore = nil, nil

@@ -34,7 +34,7 @@ func written(t testing.TB, format string, d *journal.Document, o reports.Options
 }
 
 // Every format has a golden file of the run with every outcome.
-func TestGoldens(t *testing.T) {
+func TestGoldensOfAllFormatsHold(t *testing.T) {
 	t.Parallel()
 	d := testrun.Every(t)
 	huge := strings.Repeat("A long answer. ", 20_000) // for the formats to cope with, not to keep
@@ -134,7 +134,7 @@ func parsed(t *testing.T, file string) *junitFile {
 }
 
 // The counts of JUnit and JSON agree, and with the elements.
-func TestCountsAgree(t *testing.T) {
+func TestCountsOfJUnitAndJSONAgree(t *testing.T) {
 	t.Parallel()
 	d := testrun.Every(t)
 	var doc struct {
@@ -158,7 +158,7 @@ func TestCountsAgree(t *testing.T) {
 
 // A JUnit file is valid by the strictest schemas, with every character of the basic plane in an
 // answer, and can be read again.
-func TestJUnitSchemas(t *testing.T) {
+func TestJUnitIsValidByTheStrictestSchemas(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("xmllint"); err != nil {
 		t.Fatal("xmllint is missing: make test installs it (Debian's libxml2-utils)")
@@ -187,7 +187,7 @@ func TestJUnitSchemas(t *testing.T) {
 		for _, schema := range []string{"jenkins-xunit-junit-10.xsd", "windyroad-JUnit.xsd"} {
 			lint := exec.Command("xmllint", "--nonet", "--noout", "--schema", "testdata/"+schema, path)
 			if out, err := lint.CombinedOutput(); err != nil {
-				t.Errorf("%s by %s: %s", name, schema, out)
+				t.Errorf("%s by %s: %s, want it valid", name, schema, out)
 			}
 		}
 	}
@@ -230,7 +230,7 @@ func FuzzJUnit(f *testing.F) {
 }
 
 // Live chats, judges and derived metrics have golden files of their own in the reports that show single trials.
-func TestChatGoldens(t *testing.T) {
+func TestChatGoldensHold(t *testing.T) {
 	t.Parallel()
 	d := testrun.Chats(t, "", nil)
 	for _, name := range []string{"markdown", "csv"} {
@@ -239,7 +239,7 @@ func TestChatGoldens(t *testing.T) {
 }
 
 // Tools, steps, reasoning and applications have golden files of their own in all formats.
-func TestReachGoldens(t *testing.T) {
+func TestReachGoldensHold(t *testing.T) {
 	t.Parallel()
 	d := testrun.Reach(t, nil)
 	for _, name := range reports.Names() {

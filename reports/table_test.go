@@ -185,7 +185,7 @@ func present(t *testing.T, table string, unwanted ...string) {
 }
 
 // A verbose table lists every case; the usual one of very many cases that fail for different reasons stays short.
-func TestManyCases(t *testing.T) {
+func TestManyCasesAreListedOnlyWhenVerbose(t *testing.T) {
 	t.Parallel()
 	var many []brief
 	for i := range 1000 {
@@ -238,7 +238,7 @@ func TestGreenRunsAreShort(t *testing.T) {
 }
 
 // Of many suites only those have a line that did not pass.
-func TestManySuites(t *testing.T) {
+func TestManySuitesShowThoseThatDidNotPass(t *testing.T) {
 	t.Parallel()
 	run := &eval.Run{ID: "r", StartedAt: "2026-01-01T00:00:00Z"}
 	var all []*eval.Result
@@ -261,7 +261,7 @@ func TestManySuites(t *testing.T) {
 }
 
 // What took much more than the rest is named, and nothing when nothing did.
-func TestExtremes(t *testing.T) {
+func TestExtremesAreNamed(t *testing.T) {
 	t.Parallel()
 	var trials []brief
 	for i := range 20 {
@@ -276,7 +276,7 @@ func TestExtremes(t *testing.T) {
 }
 
 // The commands at the end can be copied: quoted for a shell, broken at words, and left out when they cannot be shown as they are.
-func TestNextCommands(t *testing.T) {
+func TestNextCommandsCanBeCopied(t *testing.T) {
 	t.Parallel()
 	trials := []brief{
 		{name: "what's $HOME?", arm: "x/p", outcome: eval.Fail, reasons: []string{"has: no"}},
@@ -295,7 +295,7 @@ func TestNextCommands(t *testing.T) {
 }
 
 // What is offered after errors changes something: no command repeats what would end the same way.
-func TestNextAfterErrors(t *testing.T) {
+func TestNextAfterErrorsOffersWhatChangesSomething(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind   eval.ErrorKind
@@ -330,7 +330,7 @@ func TestNextAfterErrors(t *testing.T) {
 }
 
 // Wide characters, combining marks and texts from right to left keep the columns in line, and every line fits.
-func TestColumnsAlign(t *testing.T) {
+func TestColumnsAlignWithWideCharacters(t *testing.T) {
 	t.Parallel()
 	var trials []brief
 	for _, name := range []string{

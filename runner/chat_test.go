@@ -65,7 +65,7 @@ func spoken(contents []eval.Content) string {
 }
 
 // Each turn is a call of its own that holds the model's replies so far, and the trial is their sum.
-func TestLiveChat(t *testing.T) {
+func TestEachTurnOfALiveChatIsACall(t *testing.T) {
 	t.Parallel()
 	var sent, ids []string
 	f := talk(func(k int, call *eval.Call) (*eval.Response, error) {
@@ -105,7 +105,7 @@ func TestLiveChat(t *testing.T) {
 	expect.Same(t, "known turns", second.Turns, r.Turns)
 }
 
-// checkChatTiming wants the timing of the chat of TestLiveChat to be that of its turns added up.
+// checkChatTiming wants the timing of the chat of TestEachTurnOfALiveChatIsACall to be that of its turns added up.
 func checkChatTiming(t *testing.T, r *eval.Result) {
 	t.Helper()
 	if r.Timing.LatencyMs != 60 || r.Timing.QueuedMs != 3 || r.Timing.FirstTokenMs != 1 || r.Timing.Attempts != 3 ||
@@ -158,7 +158,7 @@ func TestBlockEndsTheChat(t *testing.T) {
 }
 
 // What ends a chat in the middle is an error that names the turn; what was answered stays.
-func TestErrorsInAChat(t *testing.T) {
+func TestErrorsInAChatNameTheTurn(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
 		second     *eval.Response
@@ -225,7 +225,7 @@ func TestErrorsInAChat(t *testing.T) {
 }
 
 // A chat whose first turn is over the budget is skipped.
-func TestChatOverBudget(t *testing.T) {
+func TestAChatOverBudgetIsSkipped(t *testing.T) {
 	t.Parallel()
 	first := talk(func(int, *eval.Call) (*eval.Response, error) {
 		return nil, eval.Errorf(eval.KindBudget, "the budget is spent")
@@ -237,7 +237,7 @@ func TestChatOverBudget(t *testing.T) {
 }
 
 // Every turn counts its own prompt where that matters.
-func TestCountingTurns(t *testing.T) {
+func TestEveryTurnCountsItsPrompt(t *testing.T) {
 	t.Parallel()
 	var counted []int
 	f := talk(func(_ int, call *eval.Call) (*eval.Response, error) {
@@ -258,7 +258,7 @@ func TestCountingTurns(t *testing.T) {
 }
 
 // A live chat is another trial than the same turns in one call, and repeats of it go their own ways at once.
-func TestIdentityOfChats(t *testing.T) {
+func TestALiveChatIsAnotherTrialThanOneCall(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	text := `version: 1
 name: s

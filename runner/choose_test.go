@@ -31,7 +31,7 @@ func choosing() *scorers.Choosing {
 }
 
 // Every pair is judged once in each order, at any concurrency, and equal questions are sent once.
-func TestChoose(t *testing.T) {
+func TestChooseJudgesEachPairOnceInEachOrder(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, workers := range []int{1, 8, 64} {
 		b := newBench(func(_ *eval.Call, question string) (string, error) {
@@ -68,7 +68,7 @@ func checkWin(t *testing.T, one runner.Chosen) {
 }
 
 // A judge that fails leaves its pairs without a choice, and leaving the loop leaves nothing behind.
-func TestChooseThatFails(t *testing.T) {
+func TestAFailedChoiceLeavesItsPairsOpen(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	p := plan(t, judgedSuite(1), runner.Filter{})
 	b := newBench(func(_ *eval.Call, question string) (string, error) {

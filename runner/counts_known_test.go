@@ -83,6 +83,6 @@ func TestPlanReadsAChangedDataFile(t *testing.T) {
 	s := counted(t, files)
 	delete(files, "rows.csv")
 	if err := runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1").Err(); err == nil {
-		t.Error("got no error of a plan whose data file is gone")
+		t.Error("got no error of a plan whose data file is gone, want one")
 	}
 }

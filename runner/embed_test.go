@@ -62,7 +62,7 @@ func results(t *testing.T, p *runner.Plan, cfg runner.Config) (counts eval.Count
 }
 
 // Texts are embedded in batches over trials, each text once, and every answer is judged.
-func TestEmbeddingsInBatches(t *testing.T) { synctest.Test(t, embeddingsInBatches) }
+func TestEmbeddingsAreSentInBatches(t *testing.T) { synctest.Test(t, embeddingsInBatches) }
 
 func embeddingsInBatches(t *testing.T) {
 	e, called := &embedder{}, &fake{}
@@ -96,7 +96,7 @@ func embeddingsInBatches(t *testing.T) {
 }
 
 // A failed call makes errors of the trials that waited for it, with their answers kept. Later trials make it again.
-func TestEmbeddingsThatFail(t *testing.T) {
+func TestFailedEmbeddingsAreErrorsOfTheirTrials(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, test := range []struct {
 		err    *eval.Error
@@ -130,7 +130,7 @@ func checkUnembedded(t *testing.T, r *eval.Result) {
 }
 
 // A text that the service refuses costs the others of its batch nothing.
-func TestOneRefusedText(t *testing.T) {
+func TestOneRefusedTextCostsTheOthersNothing(t *testing.T) {
 	t.Parallel()
 	e := &embedder{fail: func(call *eval.EmbedCall) error {
 		if slices.Contains(call.Texts, "question 42") {
@@ -157,7 +157,7 @@ func TestOneRefusedText(t *testing.T) {
 }
 
 // A text that is too long is found before anything is paid for it.
-func TestTextsTooLongToEmbed(t *testing.T) {
+func TestTextsTooLongToEmbedAreFoundBeforeTheyCost(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 4*2048+1)
 	f, e := &fake{}, &embedder{}

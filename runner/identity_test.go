@@ -12,7 +12,7 @@ import (
 )
 
 // An arm whose requests are written in two pieces, the second of them once, gives trials the identity that they have by themselves.
-func TestIdentityOfAnArm(t *testing.T) {
+func TestAnArmGivesTrialsTheirIdentity(t *testing.T) {
 	t.Parallel()
 	w := (&Plan{}).walk()
 	config := &eval.GenerationConfig{Temperature: new(0.5), MaxOutputTokens: new(64), Extra: eval.Extra{"x": json.RawMessage(`{"y":[1]}`)}}

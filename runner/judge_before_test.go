@@ -16,7 +16,7 @@ import (
 )
 
 // A question with an earlier reply is not sent again, as long as it is the same.
-func TestRecordedJudgements(t *testing.T) {
+func TestRecordedJudgementsAreNotSentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(replying(fine))
 	_, before := results(t, plan(t, judgedSuite(1), runner.Filter{}), config(&b.fake, 1))
@@ -174,7 +174,7 @@ func TestUselessRepliesThatFailAreRepeated(t *testing.T) {
 
 // The default temperature is sent and is no part of what a question is: replies of before count, as the id of one of them shows.
 // Prompts and labels of the suite's own are a part of how answers are judged.
-func TestIdentityOfQuestions(t *testing.T) {
+func TestQuestionsKeepTheirIdentity(t *testing.T) {
 	t.Parallel()
 	for _, temperature := range []string{"", ", generationConfig: {temperature: 0}"} {
 		b := newBench(replying(fine))

@@ -101,7 +101,7 @@ func checkJudged(t *testing.T, r *eval.Result, j eval.Judgement, repeat int) {
 }
 
 // The request to a judge has the judge's own model, version and configuration.
-func TestJudgeRequest(t *testing.T) {
+func TestJudgeRequestHasTheModelOfTheJudge(t *testing.T) {
 	t.Parallel()
 	b := newBench(func(call *eval.Call, _ string) (string, error) {
 		if call.APIVersion != "v1beta" || *call.GenerationConfig.Temperature != 0.5 || call.OutputLimit != 99 || call.PromptTokens < 100 ||
@@ -136,7 +136,7 @@ func TestJudgeIsSentACorrection(t *testing.T) {
 }
 
 // A judge that cannot be reached makes errors of kind unscored, with the answers kept and what was replied before.
-func TestJudgesThatFail(t *testing.T) {
+func TestFailedJudgesLeaveAnswersUnscored(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, test := range []judgeFailure{
 		{&eval.Error{Kind: eval.KindStatus, Status: 500, Message: "boom"}, false, true, "the answer could not be judged: 500: boom"},
@@ -209,7 +209,7 @@ func othersScored(r *eval.Result) bool {
 
 // A reply that is not recorded leaves one score open. The other judge, whose reply is there, keeps its score, and so
 // does a scorer without a judge.
-func TestJudgesThatWereNeverCalled(t *testing.T) {
+func TestAMissingReplyLeavesOneScoreOpen(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const suite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\nprompts: [{name: p, text: q}]\njudges: [{name: j, model: " +
 		"svc-pro}]\n" +
@@ -233,7 +233,7 @@ func TestJudgesThatWereNeverCalled(t *testing.T) {
 }
 
 // A panic during a call to a judge costs the trials that wait for it, and no others.
-func TestPanicWhileJudging(t *testing.T) {
+func TestAPanicWhileJudgingCostsOnlyItsTrials(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	b := newBench(func(_ *eval.Call, question string) (string, error) {
 		if strings.Contains(question, "\nquestion 3\n") {
@@ -253,7 +253,7 @@ func TestPanicWhileJudging(t *testing.T) {
 }
 
 // Leaving the loop during calls to judges leaves nothing behind.
-func TestLeavingWhileJudging(t *testing.T) {
+func TestLeavingWhileJudgingLeavesNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	b := newBench(nil)
 	generate := b.generate
@@ -277,7 +277,7 @@ func TestLeavingWhileJudging(t *testing.T) {
 }
 
 // After a stop no judge is called any more; answers that came keep what there is.
-func TestStopBeforeJudging(t *testing.T) {
+func TestNoJudgeIsCalledAfterAStop(t *testing.T) {
 	t.Parallel()
 	b := newBench(replying(fine))
 	cfg := config(&b.fake, 1)
@@ -316,7 +316,7 @@ func TestScorersHashKnowsTheJudge(t *testing.T) {
 }
 
 // An answer that is too long for the judge is found before the judge is paid for it.
-func TestJudgePromptTooLong(t *testing.T) {
+func TestAJudgePromptTooLongIsFoundBeforeItCosts(t *testing.T) {
 	t.Parallel()
 	b := newBench(replying(fine))
 	b.tokens = 40_000
@@ -336,7 +336,7 @@ func TestJudgePromptTooLong(t *testing.T) {
 }
 
 // Judges and embeddings work together, and each scorer runs no more often than it has to.
-func TestJudgesAndEmbeddings(t *testing.T) {
+func TestJudgesAndEmbeddingsWorkTogether(t *testing.T) {
 	t.Parallel()
 	b, e := newBench(replying(fine)), &embedder{}
 	cfg := config(&b.fake, 4)

@@ -13,7 +13,7 @@ import (
 )
 
 // Places take a case of an arm with its repeats; n and id are those of the whole plan.
-func TestPlaces(t *testing.T) {
+func TestPlacesTakeCasesWithTheirRepeats(t *testing.T) {
 	t.Parallel()
 	ids := map[int]string{}
 	for tr := range plan(t, twoArms, runner.Filter{}).Trials() {
@@ -46,7 +46,7 @@ func TestPlaces(t *testing.T) {
 }
 
 // What is kept is neither sent nor judged again, and belongs to the trial of this plan.
-func TestKept(t *testing.T) {
+func TestKeptTrialsAreNotSentAgain(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	f := &fake{}
 	cfg := config(f, 3)

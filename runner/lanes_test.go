@@ -35,7 +35,7 @@ cases:
 }
 
 // Walks of one plan compile the same scorers at once, above the number that each remembers, while workers read them.
-func TestWalksAtOnce(t *testing.T) {
+func TestWalksAtOnceCompileTheSameScorers(t *testing.T) {
 	t.Parallel()
 	const cases = 300 // of 15 scorers of their own and one with a template
 	p := plan(t, manyScorers(cases, 13), runner.Filter{})
@@ -59,7 +59,7 @@ func TestWalksAtOnce(t *testing.T) {
 }
 
 // A model that hangs holds up no other: the others get all of their trials, and each trial is sent once.
-func TestLanes(t *testing.T) {
+func TestAModelThatHangsHoldsUpNoOther(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const cases = 1000
 	var others atomic.Int64
@@ -88,7 +88,7 @@ func TestLanes(t *testing.T) {
 }
 
 // Leaving the loop while a model hangs leaves nothing behind.
-func TestLeavingLanes(t *testing.T) {
+func TestLeavingLanesLeavesNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	f := &fake{generate: func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
 		if call.Model == "first" {

@@ -56,7 +56,7 @@ func TestProgramsHaveWorkersOfTheirOwn(t *testing.T) {
 	expect.Same(t, "calls of the second at once", most[1].Load(), 6)
 }
 
-func TestHowManyProgramsRunAtOnce(t *testing.T) {
+func TestTheTargetSaysHowManyProgramsRunAtOnce(t *testing.T) {
 	t.Parallel()
 	p := plan(t, ownSpeeds, runner.Filter{})
 	own := p.Arms()[1].Target.App.Program

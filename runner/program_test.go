@@ -54,7 +54,7 @@ func TestProgramsRunOnce(t *testing.T) {
 }
 
 // A program that fails is an error of the trial that keeps the answer.
-func TestProgramFails(t *testing.T) {
+func TestAProgramThatFailsIsAnError(t *testing.T) {
 	t.Parallel()
 	_, all := results(t, programPlan(t, t.TempDir(), `{contains: a}, {exec: [sh, -c, 'echo "no luck" >&2; exit 7']}`), config(&fake{}, 4))
 	for _, r := range all {
@@ -90,7 +90,7 @@ func TestProgramsAreAbandoned(t *testing.T) {
 }
 
 // What a program is made of is part of the scorer.
-func TestProgramsCountAsScorers(t *testing.T) {
+func TestProgramsArePartOfTheScorersHash(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	hash := func(program string) string {
@@ -101,6 +101,6 @@ func TestProgramsCountAsScorers(t *testing.T) {
 		return ""
 	}
 	if hash("#!/bin/sh\necho true\n") == hash("#!/bin/sh\necho false\n") {
-		t.Error("a changed program is the same scorer")
+		t.Error("got the same hash for a changed program, want another one")
 	}
 }

@@ -19,7 +19,7 @@ cases: [{name: c, scorers: [{judge: {rubric: good}}]}]
 
 // What is sent next to the contents makes another trial, and what a judge is sent another way to judge. What a suite does not say leaves
 // both as they were before it could be said.
-func TestIdentityOfRequests(t *testing.T) {
+func TestWhatIsSentMakesAnotherTrial(t *testing.T) {
 	t.Parallel()
 	type id struct{ Trial, Scorers string }
 	of := func(old, replacement string) (out id) {
@@ -52,7 +52,7 @@ func TestIdentityOfRequests(t *testing.T) {
 
 // Prompts that differ in their system text are counted apart. Requests that differ only outside the prompt are counted
 // once.
-func TestCountingOfSystemTexts(t *testing.T) {
+func TestSystemTextsAreCountedApart(t *testing.T) {
 	t.Parallel()
 	const text = `version: 1
 name: s

@@ -68,7 +68,7 @@ func config(f *fake, concurrency int) runner.Config {
 	return runner.Config{Generator: f, Counter: f, Concurrency: concurrency, CountTokens: suite.CountAuto, Stop: runner.NewStop()}
 }
 
-func TestTrials(t *testing.T) {
+func TestEachTrialHasAnIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	var got []string
 	ids := map[string]bool{}
@@ -91,7 +91,7 @@ func TestTrials(t *testing.T) {
 }
 
 // The first repeat of a case on an arm that a plan has leads the others, in a shard too.
-func TestFirstOfTheRepeats(t *testing.T) {
+func TestTheFirstRepeatLeadsTheOthers(t *testing.T) {
 	t.Parallel()
 	others := 0 // that lead and are not repeat 1
 	for _, of := range []int{1, 2, 3} {
@@ -110,7 +110,7 @@ func TestFirstOfTheRepeats(t *testing.T) {
 		}
 	}
 	if others == 0 {
-		t.Error("no shard begins with a later repeat: the test shows nothing")
+		t.Error("no shard begins with a later repeat: the test shows nothing, want some")
 	}
 }
 
@@ -184,7 +184,7 @@ func TestNoMoreIsSentThanWasTaken(t *testing.T) {
 }
 
 // A bug that one trial meets is that trial's error.
-func TestPanics(t *testing.T) {
+func TestPanicsCostOnlyTheirTrial(t *testing.T) {
 	t.Parallel()
 	f := &fake{generate: func(_ context.Context, call *eval.Call) (*eval.Response, error) {
 		if call.Contents[0].Parts[0].Text == "b" {
@@ -204,7 +204,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-func TestLeavingEarly(t *testing.T) {
+func TestLeavingEarlyLeavesNothingBehind(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, workers := range []int{1, 16} {
 		for range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(&fake{}, workers)) {
@@ -213,7 +213,7 @@ func TestLeavingEarly(t *testing.T) {
 	}
 }
 
-func TestCanceling(t *testing.T) {
+func TestCancelingEndsTheRun(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake{generate: func(ctx context.Context, _ *eval.Call) (*eval.Response, error) {
@@ -232,7 +232,7 @@ func TestCanceling(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestNoCandidatesIsAnError(t *testing.T) {
 	t.Parallel()
 	none := &fake{generate: func(context.Context, *eval.Call) (*eval.Response, error) { return &eval.Response{}, nil }}
 	for r := range runner.Run(t.Context(), plan(t, twoArms, runner.Filter{}), config(none, 4)) {
@@ -252,7 +252,7 @@ func TestErrors(t *testing.T) {
 
 // Prompts are counted once per distinct prompt and model, and only where it matters; one over the limit
 // costs nothing and names both numbers.
-func TestCounting(t *testing.T) {
+func TestCountingIsOncePerPromptAndModel(t *testing.T) {
 	t.Parallel()
 	long := strings.ReplaceAll(twoArms, "vars: {q: b}", "vars: {q: "+strings.Repeat("x", 40_000)+"}")
 	f := &fake{tokens: 31_000}
@@ -313,7 +313,7 @@ func (s *source) Models(context.Context, string) ([]eval.Model, error) {
 	return []eval.Model{{Name: "models/svc-pro"}, {Name: "models/svc-pro-vision"}}, nil
 }
 
-func TestCheckModels(t *testing.T) {
+func TestCheckModelsReportsUnknownOnes(t *testing.T) {
 	t.Parallel()
 	text := `version: 1
 name: s
@@ -328,7 +328,8 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 `
 	src := &source{models: map[string]eval.Model{"known": {Name: "models/known", OutputTokenLimit: 10}}}
 	var diags diag.List
-	expect.OK(t, plan(t, text, runner.Filter{}).CheckModels(t.Context(), src, &diags, func(s string) { t.Error(s) }))
+	notice := func(s string) { t.Errorf("got the notice %q, want none", s) }
+	expect.OK(t, plan(t, text, runner.Filter{}).CheckModels(t.Context(), src, &diags, notice))
 	var got []string
 	for _, d := range diags.Sorted() {
 		got = append(got, fmt.Sprintf("%d %s %s", d.Pos.Line, d.Message, d.Hint))

@@ -25,7 +25,7 @@ cases:
 `
 
 // What is expected is a part of the scorers of the arm that it is for, and of no other.
-func TestSnapshotsInThePlan(t *testing.T) {
+func TestSnapshotsChangeOnlyTheScorersOfTheirArm(t *testing.T) {
 	t.Parallel()
 	hashes := func(files fstest.MapFS) []string {
 		files["s.yaml"] = &fstest.MapFile{Data: []byte(snapshotSuite)}

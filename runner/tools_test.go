@@ -89,7 +89,7 @@ func (o tooled) result(ctx context.Context, t *testing.T) eval.Result {
 	for r := range runner.Run(ctx, runner.NewPlan([]*suite.Suite{s}, scorers.Builtin(), runner.Filter{}, "v1"), o.cfg) {
 		return r
 	}
-	t.Fatal("there is no result")
+	t.Fatal("got no result, want one")
 	return eval.Result{}
 }
 
@@ -159,7 +159,7 @@ func (s *scripted) lasts() (out []string) {
 
 // A tool loop continues to the model's answer. Results go back in the order of the calls, after the model's own turn
 // as it came.
-func TestToolLoop(t *testing.T) {
+func TestToolLoopContinuesToTheAnswer(t *testing.T) {
 	t.Parallel()
 	s := script(
 		calls(call("1", "run", `{"b": 1}`), call("2", "get", `{"id": "4711"}`)), calls(call("3", "get", `{"id": null}`)), says("done", "STOP"),
@@ -216,7 +216,7 @@ func TestToolLoopEnds(t *testing.T) {
 }
 
 // In a live chat each turn of the user has its loop, within the steps of the whole trial.
-func TestToolLoopsInAChat(t *testing.T) {
+func TestEachTurnOfAChatHasItsToolLoop(t *testing.T) {
 	t.Parallel()
 	one := calls(call("1", "get", `{"id": "1"}`))
 	s := script(one, says("reply", "STOP"), one, says("done", "STOP"))
@@ -239,7 +239,7 @@ func TestToolLoopsInAChat(t *testing.T) {
 }
 
 // What a call comes to that cannot be carried out goes back to the model as an error.
-func TestToolsThatFail(t *testing.T) {
+func TestFailedToolsAreAnsweredWithTheError(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		command, function, args, want string
@@ -268,7 +268,7 @@ func TestToolsThatFail(t *testing.T) {
 }
 
 // Arguments keep their form in templates, and what they hold is data.
-func TestArgumentsInTemplates(t *testing.T) {
+func TestArgumentsKeepTheirFormInTemplates(t *testing.T) {
 	t.Parallel()
 	const args = `{"n": 1.50, "flag": true, "off": false, "list": [1, "{{.city}}"], "of": {"a": null}, "big": 12345678901234567890}`
 	for text, want := range map[string]string{
@@ -289,7 +289,7 @@ func TestArgumentsInTemplates(t *testing.T) {
 }
 
 // What ends a loop in the middle is an error that names the step; what was answered stays.
-func TestErrorsInAToolLoop(t *testing.T) {
+func TestErrorsInAToolLoopNameTheStep(t *testing.T) {
 	t.Parallel()
 	one := calls(call("1", "get", `{"id": "1"}`))
 	many := calls(slices.Repeat(one.Candidates[0].Calls(), 129)...)
@@ -333,7 +333,7 @@ func TestResultsAreBounded(t *testing.T) {
 }
 
 // A trial whose first step is over the budget is skipped.
-func TestToolLoopOverBudget(t *testing.T) {
+func TestAToolLoopOverBudgetIsSkipped(t *testing.T) {
 	t.Parallel()
 	s := script(nil)
 	r := tooled{prompt: oncePrompt, cfg: config(&s.fake, 1)}.result(t.Context(), t)
@@ -384,7 +384,7 @@ func TestStepsAreKept(t *testing.T) {
 }
 
 // Recorded results are taken instead of running a program.
-func TestRecordedResults(t *testing.T) {
+func TestRecordedResultsReplacePrograms(t *testing.T) {
 	t.Parallel()
 	s := script(calls(call("1", "run", "{}")), says("x", "STOP"))
 	generate := s.generate
@@ -425,7 +425,7 @@ func TestToolsAreAbandoned(t *testing.T) {
 }
 
 // The answers of the suite to calls are a part of the request.
-func TestIdentityOfTools(t *testing.T) {
+func TestAnswersToCallsArePartOfTheRequest(t *testing.T) {
 	t.Parallel()
 	base := strings.NewReplacer("ASKED", oncePrompt, "COMMAND", "[cat]", "SCORERS", "{contains: x}").Replace(toolSuite)
 	seen := map[string]string{}

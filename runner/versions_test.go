@@ -41,7 +41,7 @@ func TestScorersHashKnowsVersions(t *testing.T) {
 }
 
 // Kinds have their first meaning but for these: a version is raised when the same answer passes where it failed, or the other way round.
-func TestBuiltinVersions(t *testing.T) {
+func TestBuiltinVersionsAreRaisedOnlyOnChange(t *testing.T) {
 	t.Parallel()
 	changed := map[string]int{
 		"choice": 2, "jsonSchema": 2, "refusal": 3, "regex": 2, "length": 2, "levenshtein": 2, "jaroWinkler": 2, "tokenF1": 2, "exactMatch": 2,

@@ -88,7 +88,7 @@ func TestKindsTakeBlankForEmpty(t *testing.T) {
 }
 
 // What is selected counts as nothing where it shows nothing, for programs and expressions too.
-func TestSelectionsThatShowNothing(t *testing.T) {
+func TestSelectionsThatShowNothingCountAsNothing(t *testing.T) {
 	t.Parallel()
 	for _, zero := range []string{"\u200b", " ", "\u2800", "\u3164"} {
 		object := `{"a": ` + quoted(zero) + `}`
@@ -125,7 +125,7 @@ func TestNoTextSaysWhatThereIs(t *testing.T) {
 }
 
 // `not` passes for what was read and compared, and for nothing else.
-func TestNotOfWhatCannotBeRead(t *testing.T) {
+func TestNotFailsOnWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 30_000)
 	huge := "The number is " + strings.Repeat("7", 500)
@@ -178,7 +178,7 @@ func TestNotOfWhatCannotBeRead(t *testing.T) {
 	})
 }
 
-func TestNotOfCallsThatCannotBeRead(t *testing.T) {
+func TestNotFailsOnCallsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	entry := "{toolCalls: {calls: [{name: drop, args: {id: 1}}], mode: superset}}"
 	for _, test := range []struct{ args, plain, denied string }{
@@ -194,7 +194,7 @@ func TestNotOfCallsThatCannotBeRead(t *testing.T) {
 }
 
 // What is expected must show something, where nothing could pass or anything would.
-func TestExpectedTextsThatShowNothing(t *testing.T) {
+func TestExpectedTextsThatShowNothingAreProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		`- equals: "\u200b"`:                      "8:17: no answer equals a text that shows nothing",
@@ -217,7 +217,7 @@ func TestExpectedTextsThatShowNothing(t *testing.T) {
 }
 
 // Only what no longer means the same has a later version: a text with something in it is looked for as ever.
-func TestVersionsOfBlankTexts(t *testing.T) {
+func TestOnlyBlankTextsHaveALaterVersion(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- equals: Paris": "", "- equals: \"\\u200b\"": "equals.2", "- contains: x": "", "- not: {contains: \" \"}": "not.2 contains.2",

@@ -14,7 +14,7 @@ func jqOf(t *testing.T, source string, value any) (string, *Finding) {
 	t.Helper()
 	expression, problem := jq.Compile(source)
 	if problem != nil {
-		t.Fatalf("%s: %v", source, problem)
+		t.Fatalf("%s: %v, want no problem", source, problem)
 	}
 	return runJQ("jq", expression, value, "")
 }
@@ -53,7 +53,7 @@ func TestJQMakesABoundedAmount(t *testing.T) {
 }
 
 // A regular expression is bounded together with the text that it is looked for in.
-func TestBoundedPatterns(t *testing.T) {
+func TestPatternsAreBoundedWithTheirText(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{"(a{100}){100}{10}", "(((a{30}){30}){30}){30}", strings.Repeat("(?:a{0,900}b)", 30)} {
 		if _, err := compilePattern(source); err == nil {

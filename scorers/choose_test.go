@@ -102,7 +102,7 @@ func TestAChoiceCountsWhenBothOrdersAgree(t *testing.T) {
 }
 
 // No judge is called where there is nothing to choose.
-func TestChooseWithoutAsking(t *testing.T) {
+func TestNoJudgeIsCalledWhereNothingIsToChoose(t *testing.T) {
 	t.Parallel()
 	answered := func(answer string) scorers.Exchange { return scorers.Exchange{Question: "q", Answer: answer} }
 	for _, test := range []struct {

@@ -137,7 +137,7 @@ func TestProgramsScoreByWhatTheyPrint(t *testing.T) {
 }
 
 // What a program reads, and that it runs in the suite's folder without the key.
-func TestExecInput(t *testing.T) {
+func TestExecPassesTheAnswerAndHidesTheKey(t *testing.T) {
 	t.Setenv("EVALRUN_API_KEY", "canary")
 	dir := newFolder(t, map[string]string{"keep.sh": "#!/bin/sh\ncat > input.json\necho true\nenv > env\n"})
 	c := dir.compile(t, "- exec: {command: ./keep.sh, args: {limit: 3, of: [a, 1.5]}}\n  candidate: 1")
@@ -199,7 +199,7 @@ func (f folder) input(t *testing.T, c *scorers.Compiled, a *scorers.Answer) stri
 }
 
 // A program is stopped when no caller waits for it any more.
-func TestExecAbandoned(t *testing.T) {
+func TestExecStopsAProgramNoCallerWaitsFor(t *testing.T) {
 	t.Parallel()
 	c := newFolder(t, nil).compile(t, "- exec: [sleep, '600']")
 	a, gone := answer("x"), make(chan struct{})
@@ -209,7 +209,7 @@ func TestExecAbandoned(t *testing.T) {
 	expect.Contains(t, "after the run", fmt.Sprint(err), "abandoned")
 }
 
-func TestExecProblems(t *testing.T) {
+func TestExecProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t, map[string]string{"say.sh": saying, "plain.txt": "x", "sub/x": saying})
 	outside := filepath.Join(t.TempDir(), "x.sh")
@@ -251,7 +251,7 @@ func TestExecProblems(t *testing.T) {
 }
 
 // The files that a command names are a part of the scorer, nested ones too.
-func TestExecPrograms(t *testing.T) {
+func TestExecFilesArePartOfTheScorer(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t, map[string]string{"say.sh": saying, "data.txt": "x"})
 	programs := func() string {
@@ -270,7 +270,7 @@ func TestExecPrograms(t *testing.T) {
 }
 
 // The programs of the examples in Go and in the shell agree; the one in Python does where there is a python3.
-func TestExamplePrograms(t *testing.T) {
+func TestExampleProgramsAgree(t *testing.T) {
 	t.Parallel()
 	dir := newFolder(t, nil)
 	build := exec.Command("go", "build", "-o", filepath.Join(string(dir), "isbn"), "../examples/suites/programs/isbn.go")

@@ -1,6 +1,6 @@
 package scorers
 
-// Bounds that TestLimits puts into the documentation.
+// Bounds that TestLimitsAreWhatTheFileSays puts into the documentation.
 const (
 	MaxEdit       = maxEdit
 	MaxReferences = maxReferences

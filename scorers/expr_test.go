@@ -81,7 +81,7 @@ func compileExpr(t *testing.T, text string) *scorers.Compiled {
 		&diags,
 	)
 	if err := diags.Err(); err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("%s: %v, want no error", text, err)
 	}
 	for c := range s.Cases() {
 		return scorers.Builtin().Compile(c.Scorers[0])
@@ -91,7 +91,7 @@ func compileExpr(t *testing.T, text string) *scorers.Compiled {
 
 // Where there is no text, an expression over the answer fails like other text scorers, denied too; others are
 // evaluated.
-func TestExprWithoutText(t *testing.T) {
+func TestExprOverTheAnswerFailsWithoutText(t *testing.T) {
 	t.Parallel()
 	blocked := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}}
 	empty := answer("")
@@ -121,7 +121,7 @@ func TestExprWithoutText(t *testing.T) {
 	}
 }
 
-func TestExprOfAMegabyte(t *testing.T) {
+func TestExprOfAMegabyteIsEvaluated(t *testing.T) {
 	t.Parallel()
 	big := answer(strings.Repeat("a\u0301b ", 1<<18))
 	if s := score(t, `- expr: lower(answer) contains "b" and not (answer matches "c$")`, big); letter(s) != "p" || len(s.Reason) > 600 {
@@ -129,7 +129,7 @@ func TestExprOfAMegabyte(t *testing.T) {
 	}
 }
 
-func TestExprOfToolCalls(t *testing.T) {
+func TestExprReadsToolCalls(t *testing.T) {
 	t.Parallel()
 	a := looping("It is shipped.", []string{`get_order {"id": 7, "deep": {"l": [1, 2]}}`, "close null"}, []string{"search []"})
 	last := &a.Turns[2].Candidates[0]
@@ -177,7 +177,7 @@ func TestExprOfToolCalls(t *testing.T) {
 }
 
 // Where it is not known what else would have been called, an expression over calls fails, denied too.
-func TestExprOfToolCallsOfABlock(t *testing.T) {
+func TestExprOfToolCallsFailsOnABlock(t *testing.T) {
 	t.Parallel()
 	safety := answer("")
 	safety.Response.Candidates[0].FinishReason = "SAFETY"
@@ -192,7 +192,7 @@ func TestExprOfToolCallsOfABlock(t *testing.T) {
 	}
 }
 
-func TestExprOfTypos(t *testing.T) {
+func TestExprReportsTypos(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- expr: len(call) == 0":         "9:19: in the expression: there is no `call` here",

@@ -89,14 +89,14 @@ func changeItem(t *testing.T, v []any, path []string, want, got string) []any {
 func decoded(t *testing.T, text string) (v any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%q: %v", text, err)
+		t.Fatalf("%q: %v, want no error", text, err)
 	}
 	return v
 }
 
 // The diff holds exactly what makes one value of the other, as other programs see it: applied to the first it gives
 // the second. Without arrays, which other programs shift and we compare by position, it is as long as theirs.
-func TestJSONVectors(t *testing.T) {
+func TestJSONDiffsAgreeWithOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[struct {
 		A, B     json.RawMessage
@@ -123,7 +123,7 @@ func TestJSONVectors(t *testing.T) {
 	}
 }
 
-func TestJSONPartial(t *testing.T) {
+func TestJSONPartialAllowsMoreMembers(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		args, answer string
@@ -211,7 +211,7 @@ func TestJSONIsBounded(t *testing.T) {
 	})
 }
 
-func TestJSONProblems(t *testing.T) {
+func TestJSONProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- json: {partial: true}":           "8:16: `partial` goes with `equals`",
@@ -267,7 +267,7 @@ func consistent(t *testing.T, c *scorers.Compiled, text string) eval.Score {
 	t.Helper()
 	got, err := c.Score(answer(text))
 	if err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("%s: %v, want no error", text, err)
 	}
 	if got.Passed != (*got.Value == 1) || got.Passed != (got.Diff == "") || *got.Value < 0 || *got.Value > 1 {
 		t.Errorf("%s: %+v, want a pass and no difference for 1 alone", text, got)

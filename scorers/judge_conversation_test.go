@@ -145,7 +145,7 @@ func TestConversationStaysInItsFences(t *testing.T) {
 	}
 }
 
-func TestJudgeOfAConversationWithoutAnAnswer(t *testing.T) {
+func TestJudgeSeesNoConversationWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	blocked := aConversation(eval.Piece{Call: &tool.Call{Name: "close"}})
 	blocked.Turns[2].Candidates[0].FinishReason = "SAFETY"

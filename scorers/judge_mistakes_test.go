@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-func TestJudgeProblems(t *testing.T) {
+func TestJudgeProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	const two = "judges: [{name: one, model: svc-pro}, {name: two, model: svc-pro}]\n"
 	for _, test := range []struct{ judges, scorer, want string }{

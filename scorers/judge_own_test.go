@@ -20,7 +20,7 @@ const (
 
 // A prompt of the suite has the texts in fences, whatever is in them, and the suite's labels are what counts, in any
 // case.
-func TestOwnTemplate(t *testing.T) {
+func TestOwnTemplateKeepsTextsInFences(t *testing.T) {
 	t.Parallel()
 	c, oneCase := compileJudged(t, ownJudge, "judge: {judge: mine}", map[string]string{"judge.md": ownTemplate})
 	for _, text := range attacks() {
@@ -57,7 +57,7 @@ func fencedOwn(t *testing.T, prompt string) map[string]string {
 }
 
 // A template is more than places for texts: conditions, lists, functions. What it writes of data is in fences all the same.
-func TestOwnTemplateWithActions(t *testing.T) {
+func TestOwnTemplateActionsWriteInsideFences(t *testing.T) {
 	t.Parallel()
 	const braces = `{{"{{"}}`
 	for template, want := range map[string]string{
@@ -101,7 +101,7 @@ func TestOwnTemplateIsGivenTexts(t *testing.T) {
 }
 
 // What is wrong with a template of the suite is found when it is loaded, at its place.
-func TestOwnTemplateProblems(t *testing.T) {
+func TestOwnTemplateProblemsAreReportedAtTheirPlace(t *testing.T) {
 	t.Parallel()
 	judge := func(more string) string { return "judges: [{name: mine, model: m, template: judge.md" + more + "}]\n" }
 	for _, test := range []struct{ judges, entry, template, want string }{

@@ -154,7 +154,7 @@ func isWhole(t *testing.T, j *eval.Judged, judges, rulings int) {
 
 // A panel by majority passes an answer if and only if more than half of its judges do, whatever the numbers, the
 // order and their number. Its mean is that of the numbers. Agreement counts pairs.
-func TestPanelProperties(t *testing.T) {
+func TestPanelsByMajorityNeedMoreThanHalf(t *testing.T) {
 	t.Parallel()
 	judges, names := "judges:\n", []string{}
 	for i := range 7 {
@@ -194,7 +194,7 @@ func TestPanelProperties(t *testing.T) {
 }
 
 // One judge of whom no reply counts leaves the score of a panel open, and says which.
-func TestPanelWithAJudgeThatDoesNotReply(t *testing.T) {
+func TestAPanelIsUnscoredWhenAJudgeDoesNotReply(t *testing.T) {
 	t.Parallel()
 	c, _ := compileJudged(t, threeJudges, "judge: {rubric: x, panel: [a, b, c]}", nil)
 	s, questions := ruled(t, c, answer("x"), each(map[string]string{"a": "1", "b": "9", "c": "1"}))

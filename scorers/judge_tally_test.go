@@ -88,7 +88,7 @@ func TestWhatAJudgeListsIsCounted(t *testing.T) {
 }
 
 // Average precision lies from 0 to 1, is 1 when no useless context comes before a useful one, and moving one up never lowers it.
-func TestPrecisionProperties(t *testing.T) {
+func TestPrecisionRisesAsUsefulContextsMoveUp(t *testing.T) {
 	t.Parallel()
 	const n = 6
 	c, _ := compileJudged(t, oneJudge, "judge: {contextPrecision: {reference: r, context: [a, b, c, d, e, f]}}", nil)
@@ -138,7 +138,7 @@ func TestAnswerCorrectnessWeighsSimilarity(t *testing.T) {
 }
 
 // Where the suite gives no context, the contexts are in the answer: the items of a list, or the text.
-func TestContextsOfTheAnswer(t *testing.T) {
+func TestContextsAreTakenFromTheAnswer(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		`["one", "two"]`:       {"reference: Paris", "context1: one", "context2: two"},

@@ -96,7 +96,7 @@ func TestLabelPassesAsPeopleDecided(t *testing.T) {
 }
 
 // A label is about a whole chat, whichever turn and candidate a suite names.
-func TestLabelOfAChat(t *testing.T) {
+func TestLabelIsAboutTheWholeChat(t *testing.T) {
 	t.Parallel()
 	turn := func(text string) eval.Turn {
 		return eval.Turn{Response: eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}}
@@ -124,7 +124,7 @@ func TestLabelOfAChat(t *testing.T) {
 	}
 }
 
-func TestLabelProblems(t *testing.T) {
+func TestLabelProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for list, want := range map[string]string{
 		"- label: false":                   "looks at nothing",

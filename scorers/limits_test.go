@@ -50,8 +50,8 @@ func allLimits() []limit {
 	return slices.Concat(textLimits(), formLimits(), overlapLimits(), modelLimits(), serviceLimits(), programLimits(), combinedLimits())
 }
 
-// TestLimits measures every kind and holds that limits.txt, which help and documentation show, says what came of it.
-func TestLimits(t *testing.T) {
+// TestLimitsAreWhatTheFileSays measures every kind and holds that limits.txt, which help and documentation show, says what came of it.
+func TestLimitsAreWhatTheFileSays(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{}
 	for _, one := range allLimits() {

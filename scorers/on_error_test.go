@@ -15,7 +15,7 @@ import (
 // unsafe is a scorer that cannot be determined of a plain answer.
 const unsafe = "safety: {max: LOW}"
 
-func TestOnError(t *testing.T) {
+func TestOnErrorDecidesTheOutcome(t *testing.T) {
 	t.Parallel()
 	broken := strings.Repeat("[", 20000) + strings.Repeat("]", 20000) // nested deeper than Go reads
 	checkShapes(t, []shapeTest{
@@ -76,7 +76,7 @@ func crashed(t *testing.T, entry string) (eval.Score, error) {
 	return eval.Score{}, nil
 }
 
-func TestOnErrorOfABrokenScorer(t *testing.T) {
+func TestOnErrorDecidesForABrokenScorer(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"{crash: panic}":                                                   "error",
@@ -123,7 +123,7 @@ func TestOnErrorDoesNotWait(t *testing.T) {
 	expect.Same(t, "when it no longer waits", letter(s), "u")
 }
 
-func TestOnErrorProblems(t *testing.T) {
+func TestOnErrorProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- {contains: x, onError: fail}":             "",

@@ -14,7 +14,7 @@ import (
 )
 
 // A megabyte is scored, or refused with a reason, in bounded time.
-func TestOverlapOfMegabytes(t *testing.T) {
+func TestOverlapOfMegabytesTakesBoundedTime(t *testing.T) {
 	t.Parallel()
 	const words = "The quick brown fox. "
 	texts := map[string]string{
@@ -44,7 +44,7 @@ func TestOverlapOfMegabytes(t *testing.T) {
 	}
 }
 
-func TestOtherBoundsOfMegabytes(t *testing.T) {
+func TestOtherScorersOfMegabytesAreBounded(t *testing.T) {
 	t.Parallel()
 	words := answer(strings.Repeat("The quick brown fox. ", 1<<20/21))
 	if got := score(t, "- exactMatch: x", words); got.Passed {
@@ -70,7 +70,7 @@ func (o overlap) ends(t *testing.T) eval.Score {
 	start := time.Now()
 	got, err := c.Score(answer(o.answer))
 	if err != nil {
-		t.Errorf("%s: %v", o.kind, err)
+		t.Errorf("%s: %v, want no error", o.kind, err)
 	}
 	t.Logf("%-12s %-12s: %6d ms %.60s", o.kind, o.options, time.Since(start).Milliseconds(), got.Reason)
 	if got.Value == nil && !strings.Contains(got.Unscored, "too ") {

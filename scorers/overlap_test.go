@@ -73,7 +73,7 @@ type overlapCase struct {
 }
 
 // Sentence BLEU and chrF as sacreBLEU computes them, in every setting.
-func TestSacreBLEUVectors(t *testing.T) {
+func TestBLEUAndChrFAreThoseOfSacreBLEU(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[overlapCase](t, "sacrebleu_sentence.json") {
 		for setting, want := range c.BLEU {
@@ -106,7 +106,7 @@ func (c nltkCase) references() []string {
 }
 
 // GLEU as NLTK computes it.
-func TestGLEUVectors(t *testing.T) {
+func TestGLEUIsThatOfNLTK(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[nltkCase](t, "nltk_translate.json") {
 		refs := c.references()
@@ -116,7 +116,7 @@ func TestGLEUVectors(t *testing.T) {
 }
 
 // BLEU as NLTK computes it, with every smoothing of the reference values. Above 1 it is 1.
-func TestNLTKBLEUVectors(t *testing.T) {
+func TestBLEUIsThatOfNLTK(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{"bleu1": ", maxOrder: 1", "bleu2": ", maxOrder: 2", "bleu3": ", maxOrder: 3"}
 	for _, n := range []int{0, 1, 2, 3, 4, 5, 7} {
@@ -135,7 +135,7 @@ func TestNLTKBLEUVectors(t *testing.T) {
 }
 
 // What the reference values leave out: method6, computed by the formula; one word; a case that NLTK fails at.
-func TestNLTKBLEUBeyondVectors(t *testing.T) {
+func TestNLTKBLEUFollowsItsFormulaBeyondVectors(t *testing.T) {
 	t.Parallel()
 	const trigrams = (1 + 5*(.5*.5/.8)) / (3 + 5) // one of three, and what words and pairs let expect
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestNLTKBLEUBeyondVectors(t *testing.T) {
 }
 
 // ROUGE as rouge-score computes it, and as ROUGE-1.5.5 did.
-func TestROUGEVectors(t *testing.T) {
+func TestROUGEIsThatOfRougeScore(t *testing.T) {
 	t.Parallel()
 	eachROUGE(t, func(metric string, stem bool, hypothesis, reference string, expect map[string]float64, tolerance float64) {
 		t.Helper()
@@ -192,7 +192,7 @@ func eachROUGE(t *testing.T, check func(metric string, stem bool, hypothesis, re
 }
 
 // Jaro-Winkler and ratios as other programs compute them.
-func TestEditRatioVectors(t *testing.T) {
+func TestEditRatiosAreThoseOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[struct {
 		A, B                           string
@@ -209,7 +209,7 @@ func TestEditRatioVectors(t *testing.T) {
 }
 
 // F1 and exact match as SQuAD's script computes them.
-func TestSQuADVectors(t *testing.T) {
+func TestSQuADScoresAreThoseOfItsScript(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[struct {
 		Gold, Answer string
@@ -223,7 +223,7 @@ func TestSQuADVectors(t *testing.T) {
 	}
 }
 
-func TestOverlapScorers(t *testing.T) {
+func TestOverlapScorersPassAtTheirLeastValue(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ entry, answer, want string }{
 		{"- rouge: {to: The cat sat, min: 1}", "the CAT\r\nsat!", "p"},
@@ -289,7 +289,7 @@ func TestOverlapScorers(t *testing.T) {
 }
 
 // What a reason says: the value, the definition, which reference, the bound.
-func TestOverlapReasons(t *testing.T) {
+func TestOverlapReasonsNameValueAndBound(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- rouge: {to: The cat sat, min: 0.5}": `ROUGE-1 f 0.667 (unicode words; precision 0.667, recall 0.667) to "The cat sat", ` +
@@ -323,7 +323,7 @@ func TestOverlapReasons(t *testing.T) {
 	}
 }
 
-func TestOverlapProblems(t *testing.T) {
+func TestOverlapProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- rouge: x":                                                 "expected a mapping",

@@ -12,7 +12,7 @@ import (
 
 func reportedPlain(entry string) []string { return reported(entry, suite.Options{}, nil) }
 
-func TestSchemaFile(t *testing.T) {
+func TestSchemaFileIsReadAsJSONOrYAML(t *testing.T) {
 	t.Parallel()
 	files := fstest.MapFS{
 		"schemas/a.json": {
@@ -50,7 +50,7 @@ func TestSchemaFile(t *testing.T) {
 	}
 }
 
-func TestSchemaFileProblems(t *testing.T) {
+func TestSchemaFileProblemsAreReportedAtTheirPlace(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
 		"":                               "x.json:1:1: not valid JSON",

@@ -24,7 +24,7 @@ func problemLines(entry string, files fstest.MapFS) []string {
 	return lines
 }
 
-func TestMisspeltKeywords(t *testing.T) {
+func TestMisspeltKeywordsAreReported(t *testing.T) {
 	t.Parallel()
 	const in = "- jsonSchema: {schema: "
 	draft4, draft6 := "{$schema: 'http://json-schema.org/draft-04/schema#', ", "{$schema: 'http://json-schema.org/draft-06/schema#', "
@@ -73,7 +73,7 @@ func TestMisspeltKeywords(t *testing.T) {
 }
 
 // Names, data, notes and what references point to are no keywords.
-func TestKeysThatAreNoKeywords(t *testing.T) {
+func TestKeysThatAreNoKeywordsAreNotReported(t *testing.T) {
 	t.Parallel()
 	draft4, draft7 := "{$schema: 'http://json-schema.org/draft-04/schema#', ", "{$schema: 'http://json-schema.org/draft-07/schema#', "
 	for _, schema := range []string{
@@ -102,7 +102,7 @@ func TestKeysThatAreNoKeywords(t *testing.T) {
 }
 
 // All problems of a schema are reported at once, those of a file where the suite names it.
-func TestMisspeltKeywordsOfAFile(t *testing.T) {
+func TestMisspeltKeywordsOfAFileAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	lines := problemLines("- jsonSchema: {file: order.json}", fstest.MapFS{"order.json": {Data: []byte(
 		`{"tpye": "object", "properties": {"a": {"fomat": "date"}, "b": {"anyOf": [{"enumm": [1]}]}}}`,

@@ -29,7 +29,7 @@ func compile(t testing.TB, entry string) *scorers.Compiled {
 	var diags diag.List
 	s := suite.Load(fstest.MapFS{"s.yaml": {Data: []byte(text)}}, "s.yaml", scorers.Builtin(), suite.Options{}, &diags)
 	if err := diags.Err(); err != nil {
-		t.Fatalf("%s: %v", entry, err)
+		t.Fatalf("%s: %v, want no error", entry, err)
 	}
 	for c := range s.Cases() {
 		return scorers.Builtin().Compile(c.Scorers[0])
@@ -45,7 +45,7 @@ func score(t testing.TB, entry string, a *scorers.Answer) eval.Score {
 	t.Helper()
 	s, err := compile(t, entry).Score(a)
 	if err != nil {
-		t.Fatalf("%s: %v", entry, err)
+		t.Fatalf("%s: %v, want no error", entry, err)
 	}
 	if s.Reason == "" {
 		t.Errorf("%s: got %+v, want a reason", entry, s)
@@ -64,7 +64,7 @@ func letter(s eval.Score) string {
 	return "f"
 }
 
-func TestTextScorers(t *testing.T) {
+func TestTextScorersCompareTheAnswer(t *testing.T) {
 	t.Parallel()
 	mega := strings.Repeat("0123456789abcdef", 1<<16)
 	checkShapes(t, []shapeTest{
@@ -105,7 +105,7 @@ func TestTextScorers(t *testing.T) {
 	})
 }
 
-func TestLengthsAndDistances(t *testing.T) {
+func TestLengthsAndDistancesHoldTheirBounds(t *testing.T) {
 	t.Parallel()
 	mega := strings.Repeat("0123456789abcdef", 1<<16)
 	checkShapes(t, []shapeTest{
@@ -130,7 +130,7 @@ func TestLengthsAndDistances(t *testing.T) {
 	})
 }
 
-func TestJSONScorer(t *testing.T) {
+func TestJSONScorerComparesValues(t *testing.T) {
 	t.Parallel()
 	checkShapes(t, []shapeTest{
 		{"- json: valid", `{"a": [1, 2.5e3, null]}`, "p"},
@@ -177,7 +177,7 @@ func TestAllAnyAndNotCombineWhatTheirPartsSay(t *testing.T) {
 }
 
 // The value of all is the least, that of any the largest, over what was scored, in whatever order.
-func TestCombinedValues(t *testing.T) {
+func TestCombinedValuesAreLeastOrLargest(t *testing.T) {
 	t.Parallel()
 	lev := func(to string, max int) string { return fmt.Sprintf("{levenshtein: {to: %s, max: %d}}", to, max) }
 	unknown := "{safety: {category: HARM_CATEGORY_HARASSMENT, max: LOW}}"
@@ -265,7 +265,7 @@ func quoted(s string) string {
 }
 
 // Distances and similarities as other programs compute them.
-func TestLevenshteinVectors(t *testing.T) {
+func TestLevenshteinIsThatOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[struct {
 		A, B       string
@@ -287,7 +287,7 @@ func TestLevenshteinVectors(t *testing.T) {
 }
 
 // Case folding as Python does it.
-func TestCaseFoldVectors(t *testing.T) {
+func TestCaseFoldIsThatOfPython(t *testing.T) {
 	t.Parallel()
 	for _, c := range vectors[struct {
 		S, Casefold, NFKC string

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-func TestSelectJSON(t *testing.T) {
+func TestSelectFindsJSONInProse(t *testing.T) {
 	t.Parallel()
 	equals := func(want, which string) string { return "- {equals: '" + want + "', select: {json: " + which + "}}" }
 	prose := "Sure! {\"a\": 1} is the first, and here is more:\n```json\n{\"b\": [2, {\"c\": 3}]}\n```\nDone: [4, 5]. {not json}"

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-func TestSelectFromTheResponse(t *testing.T) {
+func TestSelectReadsTheResponse(t *testing.T) {
 	t.Parallel()
 	raw := answer("See the page.")
 	raw.Response.Candidates[0].Raw = json.RawMessage(
@@ -81,7 +81,7 @@ func TestSelectFromTheResponse(t *testing.T) {
 	checkCalls(t, []callsTest{{equals("x", ".a"), huge, "u"}, {equals("x", ".a"), deep, "u"}})
 }
 
-func TestSelectFromTheResponseProblems(t *testing.T) {
+func TestSelectFromTheResponseReportsProblems(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- {equals: x, select: {response: .a, jq: .b}}":                                "8:30: one way of selecting a step: jq or response",

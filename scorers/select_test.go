@@ -113,7 +113,7 @@ func TestSelectIsBounded(t *testing.T) {
 	})
 }
 
-func TestSelectReasons(t *testing.T) {
+func TestSelectReasonsSayWhatWasSelected(t *testing.T) {
 	t.Parallel()
 	for _, test := range [][3]string{
 		{"- equals: x\n  select: {jq: .a}", `{"a": "y"}`, `expected "x", got "y" (of jq .a)`},
@@ -136,7 +136,7 @@ func TestSelectReasons(t *testing.T) {
 	}
 }
 
-func TestSelectOfCandidates(t *testing.T) {
+func TestSelectTakesPartOfEachCandidate(t *testing.T) {
 	t.Parallel()
 	a := answer(`{"n": 1}`)
 	a.Response.Candidates = append(a.Response.Candidates, eval.Candidate{Text: `{"n": 2}`, FinishReason: "STOP"})
@@ -155,7 +155,7 @@ func TestSelectOfCandidates(t *testing.T) {
 }
 
 // What is embedded is the selected text.
-func TestSelectOfSimilar(t *testing.T) {
+func TestSelectedTextIsEmbedded(t *testing.T) {
 	t.Parallel()
 	a := answer(`{"a": "x"}`)
 	a.Context = &scorers.Context{Vectors: scorers.Vectors{Known: map[string][]float64{"x": {1, 0}, "y": {1, 0}}}}
@@ -164,7 +164,7 @@ func TestSelectOfSimilar(t *testing.T) {
 	}
 }
 
-func TestSelectAtOnce(t *testing.T) {
+func TestSelectRunsConcurrently(t *testing.T) {
 	t.Parallel()
 	c := compile(t, "- {equals: x, select: [{fence: json}, {jq: .a}, {regex: '.*'}]}")
 	s := compile(t, "- jsonSchema: {schema: {$ref: '#/$defs/a', $defs: {a: {type: string}}}}\n  select: {fence: any}")
@@ -211,7 +211,7 @@ func checkReported(t *testing.T, entry, want string, got []string) {
 	}
 }
 
-func TestSelectProblems(t *testing.T) {
+func TestSelectProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- {equals: x, select: .a}":                                      "8:29: expected a mapping",
@@ -248,7 +248,7 @@ func TestSelectProblems(t *testing.T) {
 }
 
 // An untrusted suite's expression only goes down paths.
-func TestSelectUntrusted(t *testing.T) {
+func TestUntrustedSelectOnlyFollowsPaths(t *testing.T) {
 	t.Parallel()
 	for jq, fine := range map[string]bool{
 		".": true, ".a.b[0].c?": true, ".[]": true, `.["a b"]`: true, `."x"`: true, ".a[-1]": true, ".a[1:-2]": true,

@@ -20,7 +20,7 @@ func rated(finish string, ratings ...string) *scorers.Answer {
 	return a
 }
 
-func TestServiceScorers(t *testing.T) {
+func TestServiceScorersReadWhatTheServiceReports(t *testing.T) {
 	t.Parallel()
 	blockedPrompt := &scorers.Answer{Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{
 		BlockReason: "SAFETY", SafetyRatings: []eval.SafetyRating{{Category: "A", Probability: "HIGH"}},

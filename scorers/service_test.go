@@ -41,7 +41,7 @@ func costing(model string, input, output int) *scorers.Answer {
 	return a
 }
 
-func TestWholeAnswerScorers(t *testing.T) {
+func TestWholeAnswerScorersReadTheWholeAnswer(t *testing.T) {
 	t.Parallel()
 	mega := strings.Repeat("0123456789abcdef", 1<<16)
 	bare := several("x")
@@ -105,7 +105,7 @@ func TestWholeAnswerScorers(t *testing.T) {
 	}
 }
 
-func TestWholeAnswerProblems(t *testing.T) {
+func TestWholeAnswerProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- promptFeedback: LOW":                               "expected a mapping",
@@ -138,7 +138,7 @@ func TestWholeAnswerProblems(t *testing.T) {
 	}
 }
 
-func TestNLTKReason(t *testing.T) {
+func TestNLTKReasonNamesItsSettings(t *testing.T) {
 	t.Parallel()
 	got := score(t, "- bleu: {to: a cat sat, min: 1, definition: nltk, smoothing: method3, maxOrder: 3}", answer("a cat sat"))
 	const want = `BLEU 1.000 (nltk, runs of 1 to 3 words, smoothing method3) to "a cat sat", at least 1 is expected: "a cat sat"`

@@ -75,7 +75,7 @@ func TestNumberFindsTheNumberThatIsTheAnswer(t *testing.T) {
 	})
 }
 
-func TestNumberNotations(t *testing.T) {
+func TestNumbersAreReadInAnyNotation(t *testing.T) {
 	t.Parallel()
 	checkShapes(t, []shapeTest{
 		{"- number: 2000000", "In 2024 100 people: 2e6", "p"},
@@ -217,7 +217,7 @@ func TestListFindsTheItemsOfAnAnswer(t *testing.T) {
 	}
 }
 
-func TestXML(t *testing.T) {
+func TestXMLIsWellFormedAndHasRequiredParts(t *testing.T) {
 	t.Parallel()
 	some := "- xml: {required: [order/id, order/items/item, order/@no]}"
 	checkShapes(t, []shapeTest{
@@ -345,7 +345,7 @@ func TestRefusalFindsAnswersThatDecline(t *testing.T) {
 }
 
 // Problems of arguments are reported at their place.
-func TestShapeProblems(t *testing.T) {
+func TestShapeProblemsAreReportedAtTheirPlace(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- number: twelve":                                        "8:17: expected a number",

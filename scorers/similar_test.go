@@ -96,7 +96,7 @@ func valueOf(s eval.Score) float64 {
 	return *s.Value
 }
 
-func TestSimilarWithoutText(t *testing.T) {
+func TestSimilarEmbedsNothingWithoutText(t *testing.T) {
 	t.Parallel()
 	empty := answer("")
 	empty.Context = &scorers.Context{}
@@ -106,7 +106,7 @@ func TestSimilarWithoutText(t *testing.T) {
 }
 
 // What streams show: time to the first text, and chunks.
-func TestStreamScorers(t *testing.T) {
+func TestStreamScorersReadTimeAndChunks(t *testing.T) {
 	t.Parallel()
 	streamed := func(first float64, chunks int, text string) *scorers.Answer {
 		a := answer(text)

@@ -99,7 +99,7 @@ func TestSnapshotComparesWithTheKeptAnswer(t *testing.T) {
 	}
 }
 
-func TestSnapshotReports(t *testing.T) {
+func TestSnapshotShowsTheDiff(t *testing.T) {
 	t.Parallel()
 	expected := "one\ntwo\nthree\n"
 	got := snapshot(t, "- snapshot: true", &expected, answer("one\n2\nthree"))
@@ -187,7 +187,7 @@ func TestOnlySnapshotsAreLookedAt(t *testing.T) {
 	}
 }
 
-func TestSnapshotProblems(t *testing.T) {
+func TestSnapshotProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for list, want := range map[string]string{
 		"- snapshot:":                                  "`snapshot` needs an argument",

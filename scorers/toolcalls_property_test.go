@@ -138,7 +138,7 @@ func TestToolCallsPairsAsWellAsCanBe(t *testing.T) {
 	}
 }
 
-func TestToolCallsOnHostileAnswers(t *testing.T) {
+func TestToolCallsOnHostileAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	nested := "f " + deep(9_000)

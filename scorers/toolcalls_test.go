@@ -111,7 +111,7 @@ func TestEachModeOfToolCallsTakesItsCalls(t *testing.T) {
 	}
 }
 
-func TestToolCallsArguments(t *testing.T) {
+func TestToolCallsComparesArgumentsByItsMode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		listed, got string
@@ -183,7 +183,7 @@ func TestToolCallsFindsTheMatchingThatAGreedyOneMisses(t *testing.T) {
 	}
 }
 
-func TestNoToolCalls(t *testing.T) {
+func TestNoToolCallsPassesOnlyWholeAnswers(t *testing.T) {
 	t.Parallel()
 	safety := answer("")
 	safety.Response.Candidates[0].FinishReason = "SAFETY"
@@ -217,7 +217,7 @@ func TestNoToolCalls(t *testing.T) {
 	})
 }
 
-func TestToolCallsOfCandidatesAndTurns(t *testing.T) {
+func TestToolCallsCountsCandidatesAndTurns(t *testing.T) {
 	t.Parallel()
 	two := calling("a")
 	two.Response.Candidates = append(two.Response.Candidates, candidate("b"))
@@ -243,7 +243,7 @@ func TestToolCallsOfCandidatesAndTurns(t *testing.T) {
 	})
 }
 
-func TestToolCallsReasons(t *testing.T) {
+func TestToolCallsReasonsNameWhatDiffers(t *testing.T) {
 	t.Parallel()
 	order := func(id string) string { return `get_order {"id":"` + id + `"}` }
 	listed := `name: get_order, args: {id: "7"}`
@@ -312,7 +312,7 @@ func TestTextScorersNameTheCallsOfAnAnswerWithoutText(t *testing.T) {
 	}
 }
 
-func TestStepsAndToolErrors(t *testing.T) {
+func TestStepsAndToolErrorsAreCounted(t *testing.T) {
 	t.Parallel()
 	a := looping("done", []string{"a", "b"}, []string{"c"})
 	a.Turns[0].Results[1] = tool.Result{Name: "b", Text: "exit status 1\x1b[2J", Failed: true}
@@ -336,7 +336,7 @@ func TestStepsAndToolErrors(t *testing.T) {
 	}
 }
 
-func TestToolCallsProblems(t *testing.T) {
+func TestToolCallsProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]string{
 		"- toolCalls: nothing":                               "8:20: `nothing` is not known here",

@@ -41,7 +41,7 @@ func armsOf(t *testing.T, text string) map[string][]string {
 }
 
 // In globs of arms a star matches any characters, the slash too; several are alternatives.
-func TestGlobsOfArms(t *testing.T) {
+func TestGlobsOfArmsMatchAcrossSlashes(t *testing.T) {
 	t.Parallel()
 	for globs, want := range map[string][]string{
 		`"*"`:                             {"pro/direct", "pro/chat", "pro-warm/direct", "pro-warm/chat"},
@@ -64,7 +64,7 @@ func TestGlobsOfArms(t *testing.T) {
 	}
 }
 
-func TestArmsOfPromptsAndScorers(t *testing.T) {
+func TestArmsOfPromptsAndScorersAreSelected(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(fourArms, "name: chat,", `name: chat, targets: ["*-warm"],`, 1) + `
 defaults:
@@ -84,7 +84,7 @@ cases:
 }
 
 // Rules that a gate leaves out judge nothing, except for errors: none are allowed then.
-func TestWhatAGateDoesNotSay(t *testing.T) {
+func TestAGateJudgesOnlyWhatItSays(t *testing.T) {
 	t.Parallel()
 	s, said := loaded(with("gate: {passRate: {min: 0.5}}"))
 	if len(said) > 0 {
@@ -108,7 +108,7 @@ func TestWhatAGateDoesNotSay(t *testing.T) {
 }
 
 // Limits that a suite does not give stay open for flags and defaults.
-func TestLimitsAreThoseThatAreGiven(t *testing.T) {
+func TestLimitsThatAreNotGivenStayOpen(t *testing.T) {
 	t.Parallel()
 	s, said := loaded(
 		with("limits: {concurrency: 3, budget: {calls: 7}, timeout: 1m30s, countTokens: never, models: {m: {requestsPerMinute: 60}}}"),
@@ -126,7 +126,7 @@ func TestLimitsAreThoseThatAreGiven(t *testing.T) {
 }
 
 // A chat begins and ends with the user, and the two take turns.
-func TestTurnsOfChats(t *testing.T) {
+func TestTurnsOfAChatMustAlternate(t *testing.T) {
 	t.Parallel()
 	for turns, want := range map[string]string{ // what is wrong at the mark; "" for nothing
 		`[{user: a}]`:                                     "",

@@ -88,7 +88,7 @@ func table(n int) string {
 }
 
 // A sample is the same for the same seed, grows with its size, and hardly changes when rows come and go.
-func TestSample(t *testing.T) {
+func TestSampleIsTheSameForItsSeed(t *testing.T) {
 	t.Parallel()
 	data := table(5000)
 	ten, twenty := sample(t, 10, 1, data), sample(t, 20, 1, data)
@@ -167,7 +167,7 @@ func (v *vanishing) Open(name string) (fs.File, error) {
 }
 
 // What is too large to be kept is read again each time, and reported when it cannot be.
-func TestLargeFiles(t *testing.T) {
+func TestLargeFilesAreReadAgainEachTime(t *testing.T) {
 	t.Parallel()
 	row := strings.Repeat("x", 1<<20) + "\n"
 	fsys := &vanishing{MapFS: fstest.MapFS{
@@ -216,7 +216,7 @@ func TestSmallFilesAreKept(t *testing.T) {
 }
 
 // A name may be that of all rows: when the numbers of each were tried from the start, this would not end.
-func TestOneNameForAllRows(t *testing.T) {
+func TestOneNameForAllRowsIsNumbered(t *testing.T) {
 	t.Parallel()
 	const rows = 150_000
 	s, said := fromFiles(map[string]string{

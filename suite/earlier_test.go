@@ -34,7 +34,7 @@ func twoVersions(t *testing.T, own, base, ownPrompts, basePrompts string) *suite
 }
 
 // Cases of two versions run next to each other, those of one name together, whatever was added, removed or moved in between.
-func TestCells(t *testing.T) {
+func TestCellsOfTwoVersionsStandTogether(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ own, base, want string }{
 		{"a b c", "a b c", "a a@ b b@ c c@"},
@@ -65,7 +65,7 @@ func TestCells(t *testing.T) {
 }
 
 // The arms of a case stay together where the versions call it differently: a report has one row for a case.
-func TestRenamedCellsOfArms(t *testing.T) {
+func TestRenamedCasesKeepTheirArmsTogether(t *testing.T) {
 	t.Parallel()
 	var got []string
 	for c := range twoVersions(t, "A b", "a b", "p q", "p q").Cells() {
@@ -78,7 +78,7 @@ func TestRenamedCellsOfArms(t *testing.T) {
 }
 
 // Arms that both versions have stand next to each other; others of the earlier version do not run.
-func TestArmsOfTwoVersions(t *testing.T) {
+func TestArmsOfTwoVersionsAreMatchedByName(t *testing.T) {
 	t.Parallel()
 	s := twoVersions(t, "a", "a", "p new q", "q gone p")
 	var arms, cells, removed []string

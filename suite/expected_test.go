@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/regular"
 )
 
-func TestExpectedFile(t *testing.T) {
+func TestExpectedFileStaysInItsFolder(t *testing.T) {
 	t.Parallel()
 	hash := regexp.MustCompile(`-[0-9a-f]{12}(/|\.txt$)`)
 	for _, c := range []struct{ named, caseName, target, prompt, want string }{

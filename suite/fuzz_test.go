@@ -28,7 +28,7 @@ func FuzzPrices(f *testing.F) {
 			return
 		}
 		if len(p.Models) == 0 {
-			t.Error("no models")
+			t.Error("got no models, want some")
 		}
 		for name := range p.Models {
 			hasPrice(t, p, name)

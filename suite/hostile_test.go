@@ -14,7 +14,7 @@ import (
 )
 
 // What a hostile file costs is bounded; that 10,000 honest cases load is as important.
-func TestHostileFiles(t *testing.T) {
+func TestHostileFilesAreRefusedCheaply(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
 		"alias bomb":  {aliasBomb(), "aliases expand to more than"},
@@ -59,7 +59,7 @@ func numbered(format string, n int) string {
 	return b.String()
 }
 
-func TestManyHonestCases(t *testing.T) {
+func TestManyHonestCasesLoad(t *testing.T) {
 	t.Parallel()
 	s, diags := fromText(
 		"version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.q}}\"}]\ncases:\n"+

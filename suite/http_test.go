@@ -52,7 +52,7 @@ func rendered(t testing.TB, block string, in *app.Input) *app.HTTP {
 }
 
 // Values go in as data, and a text of a mapping that is one action keeps the type of its value.
-func TestHTTPBody(t *testing.T) {
+func TestHTTPBodyKeepsTheTypesOfValues(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{q: "{{prompt}}"}`:                                       `{"q":"say \"{{.x}}\"\n\\"}`,
@@ -86,7 +86,7 @@ func TestHTTPBody(t *testing.T) {
 }
 
 // Data in an address can change neither its path nor its query.
-func TestHTTPURL(t *testing.T) {
+func TestHTTPURLDataChangesNoPathOrQuery(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"http://127.0.0.1/{{.x}}/end?q={{.x}}": "http://127.0.0.1/a%2Fb%3Fc%23d%25%26%3D%2B%C3%BC%22%0A%7B%7Bprompt%7D%7D/end?q=" +
@@ -112,7 +112,7 @@ func TestHTTPURL(t *testing.T) {
 }
 
 // Header values refuse what would begin another line, whatever it comes from.
-func TestHTTPHeaders(t *testing.T) {
+func TestHTTPHeadersRefuseLineBreaks(t *testing.T) {
 	t.Parallel()
 	a, diags := endpoint(t, `{url: http://127.0.0.1/x, headers: {X-One: "{{.x}}", x-two: "t\tab {{.m.k}}",`+
 		` Content-Type: text/csv}, body: {a: 1}}`, suite.Options{})
@@ -139,7 +139,7 @@ func TestHTTPHeaders(t *testing.T) {
 }
 
 // What comes from the environment is sent, and neither recorded nor a part of what a trial is known by as it is.
-func TestHTTPEnvironment(t *testing.T) {
+func TestHTTPEnvironmentIsSentAndNotRecorded(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"EVALRUN_HOST": "127.0.0.1:8080", "EVALRUN_KEY": "k 1{{.x}}\n", "EVALRUN_TOKEN": "canary-1"}
 	opts := suite.Options{Getenv: func(name string) string { return env[name] }}
@@ -180,12 +180,12 @@ func TestHTTPEnvironment(t *testing.T) {
 	expect.Same(t, "identity with another token", identity(render()), before)
 	env["EVALRUN_HOST"] = "127.0.0.1:8081"
 	if identity(render()) == before {
-		t.Error("two hosts make the same request")
+		t.Error("got the same request for two hosts, want two")
 	}
 }
 
 // A variable of the environment is data in the path and the query, and as it is where it names the host.
-func TestHTTPAddress(t *testing.T) {
+func TestHTTPAddressEscapesVariables(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"EVALRUN_URL": "https://h.example/a/b?k=v w", "EVALRUN_HOST": "h.example:8443", "EVALRUN_KEY": "a/b+c=&?"}
 	opts := suite.Options{Getenv: func(name string) string { return env[name] }}
@@ -209,7 +209,7 @@ func TestHTTPAddress(t *testing.T) {
 }
 
 // A secret leaves this machine by https alone.
-func TestHTTPSecrecy(t *testing.T) {
+func TestHTTPSecretsLeaveByHTTPSAlone(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"EVALRUN_A": "a-secret", "EVALRUN_URL": "http://app.example/v1",
@@ -242,7 +242,7 @@ func TestHTTPSecrecy(t *testing.T) {
 }
 
 // An untrusted suite sends where it is allowed to, and reads answers by paths.
-func TestHTTPUntrusted(t *testing.T) {
+func TestUntrustedHTTPSendsOnlyWhereAllowed(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {
 		block string
@@ -273,7 +273,7 @@ func TestHTTPUntrusted(t *testing.T) {
 }
 
 // What an endpoint is not sent of a prompt is a warning.
-func TestHTTPUnsaid(t *testing.T) {
+func TestHTTPWarnsOfWhatIsNotSent(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct{ body, prompt, want string }{
 		{`{a: 1}`, `text: hi`, "is not sent anything of the prompt `p`"},

@@ -58,6 +58,6 @@ func TestLargeImagesAreNotDecodedWhileLoading(t *testing.T) {
 	}
 	files["i7.png"].Data = large[:20]
 	if diags := load(); !diags.HasErrors() {
-		t.Error("a damaged image is not found")
+		t.Error("got no problem for a damaged image, want one")
 	}
 }

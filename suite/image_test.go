@@ -41,7 +41,7 @@ func pictures(t *testing.T, parts string) (*suite.Suite, *diag.List) {
 
 // A resized image is sent at the size that the service looks at, the same each time, and is the same case as
 // its file.
-func TestResize(t *testing.T) {
+func TestResizeScalesAnImageTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	s, diags := pictures(
 		t,
@@ -53,7 +53,7 @@ func TestResize(t *testing.T) {
 	first, second := shown(t, s), shown(t, s)
 	hasSize(t, first, image.Pt(3072, 1536))
 	if first.SHA256 != second.SHA256 || !bytes.Equal(first.Data, second.Data) {
-		t.Error("another image the second time")
+		t.Errorf("got the image %s, then %s; want the same", first.SHA256, second.SHA256)
 	}
 	if !strings.HasPrefix(first.Identity(), "resized ") {
 		t.Errorf("got %s, want it to say that it was resized", first.Identity())
@@ -73,11 +73,11 @@ func shown(t *testing.T, s *suite.Suite) *eval.Image {
 		}
 		return prompt.Contents[0].Parts[0].Image
 	}
-	t.Fatal("there is no case")
+	t.Fatal("got no case, want one")
 	return nil
 }
 
-func TestImagesThatCannotBeResized(t *testing.T) {
+func TestImagesThatCannotBeResizedAreProblems(t *testing.T) {
 	t.Parallel()
 	_, diags := pictures(t, strings.Join([]string{
 		"      - {image: wide.png}", "      - {image: huge.heic, resize: true}", "      - {image: half.png, resize: true}",
@@ -85,7 +85,7 @@ func TestImagesThatCannotBeResized(t *testing.T) {
 	}, "\n"))
 	err := diags.Err()
 	if err == nil {
-		t.Fatal("no mistakes")
+		t.Fatal("got no problem, want some")
 	}
 	said := diags.Sorted()
 	for _, want := range []string{

@@ -48,7 +48,7 @@ var defaultsOf = map[string]struct {
 	},
 }
 
-func TestDefaultsOfCases(t *testing.T) {
+func TestCasesInheritOrReplaceDefaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range defaultsOf {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-func TestDerivedMetrics(t *testing.T) {
+func TestDerivedMetricsAreComputedFromScores(t *testing.T) {
 	t.Parallel()
 	score := func(name string, value float64) eval.Score { return eval.Score{Name: name, Value: &value} }
 	p, r, untold := score("precision", 0.5), score("recall", 1), eval.Score{Name: "recall", Unscored: "no idea"}
@@ -59,13 +59,13 @@ func derived(t *testing.T, text string) *suite.DerivedMetric {
 		&diags,
 	)
 	if err := diags.Err(); err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("%s: %v, want no error", text, err)
 	}
 	return s.Derived()[0]
 }
 
 // Names that are templates are known only when a case is judged.
-func TestDerivedFromTemplates(t *testing.T) {
+func TestDerivedFromTemplatesIsKnownWhenJudged(t *testing.T) {
 	t.Parallel()
 	var diags diag.List
 	s := suite.Load(

@@ -10,7 +10,7 @@ import (
 
 // Rows whose templates give the same texts share their scorers; others have their own, however many there are and in whatever
 // order they come.
-func TestRowsShareScorers(t *testing.T) {
+func TestRowsWithTheSameTextsShareScorers(t *testing.T) {
 	t.Parallel()
 	var rows strings.Builder
 	rows.WriteString("x,a,b\n")

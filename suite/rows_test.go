@@ -105,7 +105,7 @@ func TestRowsAreCases(t *testing.T) {
 }
 
 // Data as it is published: rows inside JSON, tables without a header, compressed files.
-func TestRowsAsTheyArePublished(t *testing.T) {
+func TestRowsAreReadAsTheyArePublished(t *testing.T) {
 	t.Parallel()
 	checkData(t, []dataTest{
 		{
@@ -153,7 +153,7 @@ func gzipped(text string) string {
 	return b.String()
 }
 
-func TestScorerColumns(t *testing.T) {
+func TestScorerColumnsAreDataOfTheirRow(t *testing.T) {
 	t.Parallel()
 	checkData(t, []dataTest{
 		{
@@ -204,7 +204,7 @@ func TestScorerColumns(t *testing.T) {
 	})
 }
 
-func TestWhere(t *testing.T) {
+func TestWhereSelectsRows(t *testing.T) {
 	t.Parallel()
 	checkData(t, []dataTest{
 		{
@@ -257,7 +257,7 @@ func TestWhere(t *testing.T) {
 	})
 }
 
-func TestMatrix(t *testing.T) {
+func TestMatrixMultipliesRows(t *testing.T) {
 	t.Parallel()
 	checkData(t, []dataTest{
 		{
@@ -293,7 +293,7 @@ func TestMatrix(t *testing.T) {
 	})
 }
 
-func TestIncludedCases(t *testing.T) {
+func TestIncludedCasesLoadWithTheirDefaults(t *testing.T) {
 	t.Parallel()
 	checkData(t, []dataTest{
 		{

@@ -41,7 +41,7 @@ func load(t testing.TB, path string) (*suite.Suite, *diag.List, string) {
 	source := func(file string) []byte {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))
 		if err != nil {
-			t.Errorf("no source %s", file)
+			t.Errorf("%s: got %v, want the source", file, err)
 		}
 		return data
 	}
@@ -57,7 +57,7 @@ func fromText(text string, opts suite.Options) (*suite.Suite, *diag.List) {
 	return suite.Load(fsys, "s.yaml", scorers.Builtin(), opts, &diags), &diags
 }
 
-func TestGoodSuites(t *testing.T) {
+func TestGoodSuitesLoad(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob("testdata/ok/*.yaml")
 	examples, _ := filepath.Glob("../examples/suites/*.yaml")
@@ -79,7 +79,7 @@ func TestGoodSuites(t *testing.T) {
 	}
 }
 
-func TestBadSuites(t *testing.T) {
+func TestBadSuitesReportTheirProblems(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob("testdata/err/*.yaml")
 	if len(files) == 0 {
@@ -108,7 +108,7 @@ func TestBadSuites(t *testing.T) {
 	}
 }
 
-func TestProductExample(t *testing.T) {
+func TestTheProductExampleLoads(t *testing.T) {
 	t.Parallel()
 	s, _, _ := load(t, "testdata/ok/product.yaml")
 	var arms []string
@@ -137,7 +137,7 @@ func TestProductExample(t *testing.T) {
 	}
 }
 
-func TestImages(t *testing.T) {
+func TestImagesAreKnownByTheirBytes(t *testing.T) {
 	t.Parallel()
 	for dir, supported := range map[string]bool{"testdata/images": true, "testdata/unsupported": false} {
 		files, _ := filepath.Glob(dir + "/*")
@@ -173,7 +173,7 @@ func withImage(name string, data []byte) (*suite.Suite, error) {
 	return s, diags.Err()
 }
 
-func TestPromptLimits(t *testing.T) {
+func TestPromptsOverTheLimitsAreRefused(t *testing.T) {
 	t.Parallel()
 	var parts strings.Builder
 	for range 17 {
@@ -208,7 +208,7 @@ func TestPromptLimits(t *testing.T) {
 }
 
 // Identity is what a case's variables and the images they choose make it, and nothing else.
-func TestCaseID(t *testing.T) {
+func TestCaseIDDependsOnVariablesAndImagesAlone(t *testing.T) {
 	t.Parallel()
 	base := "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"{{.a}}\"}]\n"
 	id := func(cases string, opts suite.Options) string {
@@ -236,7 +236,7 @@ func TestCaseID(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestDefaultsApplyToCases(t *testing.T) {
 	t.Parallel()
 	s, diags := fromText(`version: 1
 name: s
@@ -317,7 +317,7 @@ func TestProblemsAreReported(t *testing.T) {
 }
 
 // The place of a byte inside a scalar, whatever its style.
-func TestPlacesInsideScalars(t *testing.T) {
+func TestPlacesInsideScalarsAreExact(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"text: \"a {{.x}}\"":                        "5:16",
@@ -344,7 +344,7 @@ func TestPlacesInsideScalars(t *testing.T) {
 	}
 }
 
-func TestServiceVariables(t *testing.T) {
+func TestServiceAddressesReadOnlyEvalrunVariables(t *testing.T) {
 	t.Parallel()
 	text := "version: 1\nname: s\nservice: {baseUrl: \"%s\"}\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: x}]\ncases: " +
 		"[{name: c, scorers: [{contains: x}]}]\n"

@@ -49,7 +49,7 @@ func renderedOf(t *testing.T, s *suite.Suite) (out []eval.Request) {
 }
 
 // A system text is a template, in the suite or in a file of its own, which is a part of the suite. What a variable holds is data.
-func TestSystemTexts(t *testing.T) {
+func TestSystemTextsAreTemplates(t *testing.T) {
 	t.Parallel()
 	s := suiteOf(t, `
 prompts:
@@ -87,7 +87,7 @@ func TestSystemTextsAreNotEndless(t *testing.T) {
 }
 
 // Files that are no images are sent with the type that their bytes show, or that the suite gives where they do not.
-func TestFilesOfParts(t *testing.T) {
+func TestFilesOfPartsAreSentWithTheirType(t *testing.T) {
 	t.Parallel()
 	s := suiteOf(t, `
 prompts:
@@ -132,7 +132,7 @@ cases: [{name: c, vars: {file: chosen.pdf}, scorers: [{contains: x}]}]
 }
 
 // Literal parts are sent as they are. What variables hold is a text in them, whatever it looks like.
-func TestLiteralParts(t *testing.T) {
+func TestLiteralPartsAreSentAsTheyAre(t *testing.T) {
 	t.Parallel()
 	s := suiteOf(t, `
 prompts:
@@ -178,7 +178,7 @@ cases: [{name: c, scorers: [{judge: {rubric: good}}]}]
 }
 
 // Fields at the top level of requests are kept as they are written.
-func TestExtraFields(t *testing.T) {
+func TestExtraFieldsAreKeptAsWritten(t *testing.T) {
 	t.Parallel()
 	s := suiteOf(t, `
 judges: [{name: j, model: m, extra: {labels: {team: a}}}]

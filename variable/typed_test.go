@@ -42,7 +42,7 @@ func FuzzParse(f *testing.F) {
 }
 
 // The form by which cases are known is what it was when all scalars were texts and keys were sorted.
-func TestTexts(t *testing.T) {
+func TestTextsOfCasesStayTheSame(t *testing.T) {
 	t.Parallel()
 	v, err := variable.Parse([]byte(`{"b": 1.10, "a": [true, null, "x", {"d": 1, "c": false}], "e": {}}`))
 	if err != nil {
@@ -54,7 +54,7 @@ func TestTexts(t *testing.T) {
 	expect.Same(t, "as JSON", variable.JSON(variable.List{variable.Boolean("True"), variable.Null("~")}), `[true,null]`)
 }
 
-func TestParseErrors(t *testing.T) {
+func TestParseReportsWhatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"\xff": "the text is not UTF-8", "{": "this is not JSON", "": "this is not JSON",
@@ -71,7 +71,7 @@ func TestParseErrors(t *testing.T) {
 }
 
 // A whole number that neither int nor float64 holds stays a text: rounded, it would equal another one.
-func TestPlainNumbers(t *testing.T) {
+func TestPlainNumbersAreNeverRounded(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]any{
 		"1.10": 1.1, "1e5": 1e5, "-0": 0, "9007199254740993": 9007199254740993,

@@ -80,7 +80,7 @@ func TestAnUnknownModelIsNamed(t *testing.T) {
 }
 
 // Thoughts, text and calls are parts in their order, and the message that goes back is whole.
-func TestThoughtsTextAndCalls(t *testing.T) {
+func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	content := `[{"type":"thinking","thinking":"so","signature":"s"},{"type":"redacted_thinking","data":"x"},{"type":"text","text":"a"},` +
 		`{"type":"text","text":"b"},{"type":"tool_use","id":"1","name":"f","input":{"n":1.0,"m":9007199254740993}}]`
@@ -123,7 +123,7 @@ func same(t *testing.T, text string) string {
 }
 
 // Endings that the protocol marks are blocks, or cut answers.
-func TestEndings(t *testing.T) {
+func TestEndingsAreBlocksOrCutAnswers(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
 		"end_turn": "STOP", "stop_sequence": "STOP", "max_tokens": "MAX_TOKENS", "model_context_window_exceeded": "MAX_TOKENS",
@@ -165,7 +165,7 @@ func TestRequestsAreSent(t *testing.T) {
 }
 
 // Models are listed page by page.
-func TestModels(t *testing.T) {
+func TestModelsAreListedPageByPage(t *testing.T) {
 	t.Parallel()
 	canned := &replies.Canned{Body: []byte(`{"data":[{"id":"a","display_name":"A"}],"has_more":true,"last_id":"a"}`)}
 	canned.Seen = func(r *http.Request, _ []byte) {
@@ -183,6 +183,6 @@ func TestModels(t *testing.T) {
 	)
 	endless := &replies.Canned{Body: []byte(`{"data":[],"has_more":true,"last_id":"a"}`)}
 	if _, err := New(account.Account{BaseURL: "http://service.invalid", Transport: endless}).Models(t.Context(), ""); err == nil {
-		t.Error("a list without end is no error")
+		t.Error("a list without end is no error, want one")
 	}
 }

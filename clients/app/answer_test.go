@@ -23,7 +23,7 @@ func TestFinishReasonsHaveOneSpelling(t *testing.T) {
 	}
 }
 
-func TestTextsAndErrorsOfAnyShape(t *testing.T) {
+func TestTextsAndErrorsOfAnyShapeAreRead(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string][2]string{
 		``: {"", ""}, `null`: {"", ""}, `""`: {"", ""}, `"a\nb"`: {"a\nb", "a\nb"}, `3.50`: {"3.50", "3.50"},

@@ -13,7 +13,7 @@ import (
 )
 
 // A secret that only shows once an answer is put together, or read a second time, shows nowhere.
-func TestSecretsOfAnswersThatAreRead(t *testing.T) {
+func TestSecretsInsideAnswersAreHidden(t *testing.T) {
 	t.Parallel()
 	const key = `canary"of/the+key`
 	hidden := secret.New(key)

@@ -42,7 +42,7 @@ func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 func abort(http.ResponseWriter, *http.Request)    { panic(http.ErrAbortHandler) }
 
 // Pieces of a stream are one text, whatever frames them and however it says that it ended.
-func TestHTTPStreams(t *testing.T) {
+func TestHTTPStreamsJoinToOneText(t *testing.T) {
 	t.Parallel()
 	full := app.Reading{Answer: ".d", FinishReason: ".why", ToolCalls: ".calls[]?", Usage: ".usage", Stream: true}
 	for name, one := range map[string]struct {
@@ -98,7 +98,7 @@ func reread(t *testing.T, reading app.Reading, resp *eval.Response) (text string
 }
 
 // A stream that breaks is an error, and never the part of the text that came.
-func TestHTTPStreamFaults(t *testing.T) {
+func TestBrokenHTTPStreamsAreErrors(t *testing.T) {
 	t.Parallel()
 	const soon = 500 * time.Millisecond
 	hello := events("data: {\"d\":\"Hello " + canary + "\"}\n\n")
@@ -187,7 +187,7 @@ func endless(event string) http.HandlerFunc {
 }
 
 // What is spread over the pieces of a stream is still a secret.
-func TestHTTPSpreadSecret(t *testing.T) {
+func TestHTTPSecretSpreadOverPiecesIsHidden(t *testing.T) {
 	t.Parallel()
 	pieces := []string{}
 	for i := 0; i < len(canary); i += 3 {

@@ -221,7 +221,7 @@ func readingFaults() map[string]httpFault {
 }
 
 // Whatever an endpoint does instead of answering is an error of the kind that it is for a service, and repeats no secret.
-func TestHTTPFaults(t *testing.T) {
+func TestHTTPFaultsAreErrorsOfTheirKind(t *testing.T) {
 	t.Parallel()
 	for _, faults := range []map[string]httpFault{statusFaults(), bodyFaults(), readingFaults()} {
 		for name, one := range faults {
@@ -287,7 +287,7 @@ func zipped(body string, is bool) http.HandlerFunc {
 }
 
 // A closed port, and a name that does not exist, are errors before anything left.
-func TestHTTPDead(t *testing.T) {
+func TestADeadHTTPEndpointIsAnError(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.OK(t, err)
@@ -299,7 +299,7 @@ func TestHTTPDead(t *testing.T) {
 }
 
 // How long to wait is the endpoint's to say.
-func TestHTTPRetryAfter(t *testing.T) {
+func TestTheHTTPEndpointSaysHowLongToWait(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{429, 503} {
 		_, _, err := called(t, serving(t, failing(status, "")), text, time.Minute)
@@ -310,7 +310,7 @@ func TestHTTPRetryAfter(t *testing.T) {
 }
 
 // Every attempt of a call has the trace and the key of its trial, and a span of its own.
-func TestHTTPHeaders(t *testing.T) {
+func TestHTTPAttemptsCarryTraceAndKeyOfTheirTrial(t *testing.T) {
 	t.Parallel()
 	var seen []http.Header
 	var bodies []string
@@ -338,7 +338,7 @@ func TestHTTPHeaders(t *testing.T) {
 }
 
 // Keys stay as they come, and so does a body that nothing is taken from.
-func TestHTTPAnswers(t *testing.T) {
+func TestHTTPAnswersKeepTheirKeys(t *testing.T) {
 	t.Parallel()
 	all := app.Reading{Answer: ".reply_text", ToolCalls: ".steps", FinishReason: ".stop_reason", Usage: ".usage", Error: ".error"}
 	for body, one := range map[string]struct {
@@ -385,7 +385,7 @@ func TestHTTPAnswers(t *testing.T) {
 }
 
 // Usage is read in the usual spellings, and what it lacks is left to an estimate.
-func TestHTTPUsage(t *testing.T) {
+func TestHTTPUsageIsReadInUsualSpellings(t *testing.T) {
 	t.Parallel()
 	for usage, want := range map[string]eval.Usage{
 		`{"inputTokens": 3, "outputTokens": 4, "cachedTokens": 1, "reasoningTokens": 2}`: {

@@ -66,7 +66,7 @@ func TestAProgramAnswers(t *testing.T) {
 	} {
 		got, err := script(t, text).Generate(t.Context(), prompt("hi <"))
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		expect.Same(t, text, got.Candidates, []eval.Candidate{want})
@@ -108,7 +108,7 @@ func TestAProgramFails(t *testing.T) {
 	}
 }
 
-func TestAProgramThatCannotRun(t *testing.T) {
+func TestAProgramThatCannotRunIsAnError(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "none")
 	for name, change := range map[string]func(*ProgramClient, *eval.Call){
@@ -186,7 +186,7 @@ func FuzzReadOutput(f *testing.F) {
 		a, err := readOutput(out, none)
 		if err != nil {
 			if k := eval.AsError(err).Kind; k != eval.KindMalformed && k != eval.KindApp && k != eval.KindTooLarge {
-				t.Errorf("kind %s: %v", k, err)
+				t.Errorf("kind %s: %v, want malformed, app or too large", k, err)
 			}
 			return
 		}

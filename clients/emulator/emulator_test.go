@@ -57,7 +57,7 @@ func text(s string) string {
 }
 
 // The rules of the specification, enforced with errors as JSON.
-func TestRules(t *testing.T) {
+func TestRulesOfTheSpecificationAreEnforced(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", nil)
 	image := `{"inline_data":{"mime_type":"image/png","data":"aGk="}}`
@@ -131,7 +131,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
+func TestWrongKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", func(o *Options) { o.Key = "right"; o.HeaderPrefix = "x-brand" })
 	for name, test := range map[string]struct {
@@ -197,7 +197,7 @@ func TestModelsAreListedAndFoundByName(t *testing.T) {
 }
 
 // The same text is blocked under the default and passes under a higher threshold.
-func TestSafety(t *testing.T) {
+func TestSafetyBlocksAboveTheThreshold(t *testing.T) {
 	t.Parallel()
 	server := serve(t, `
 rules:
@@ -233,7 +233,7 @@ rules:
 	}
 }
 
-func TestScripts(t *testing.T) {
+func TestScriptsChooseTheFirstRuleThatFits(t *testing.T) {
 	server := serve(t, `
 usage: true
 rules:
@@ -258,7 +258,7 @@ rules:
 
 // Draws depend on the seed and on the request, not on the order of arrival; temperature 0 takes the heaviest reply,
 // and more spreads.
-func TestReplies(t *testing.T) {
+func TestRepliesAreDrawnBySeedAndRequest(t *testing.T) {
 	t.Parallel()
 	script := "rules: [{replies: [{text: often, weight: 9}, {text: seldom, weight: 1}]}]"
 	share := func(seed uint64, temperature float64) (float64, string) {
@@ -338,7 +338,7 @@ rules:
 	}
 }
 
-func TestScriptProblems(t *testing.T) {
+func TestScriptProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	var diags diag.List
 	LoadScript("s.yaml", []byte(`

@@ -95,7 +95,7 @@ func (p person) list(token, project string) int {
 	return status
 }
 
-func TestRefusedAuthorizations(t *testing.T) {
+func TestBadAuthorizationsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	for name, test := range map[string]struct {
@@ -114,7 +114,7 @@ func TestRefusedAuthorizations(t *testing.T) {
 	}
 }
 
-func TestRefusedExchanges(t *testing.T) {
+func TestBadExchangesAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	for name, test := range map[string]struct {
@@ -134,7 +134,7 @@ func TestRefusedExchanges(t *testing.T) {
 }
 
 // A token is good for its project until it is revoked; a refresh token is for one use, and a replay ends the login.
-func TestBearerTokens(t *testing.T) {
+func TestATokenIsGoodUntilItIsRevoked(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
 	_, first, raw := p.exchange(nil)
@@ -153,24 +153,24 @@ func TestBearerTokens(t *testing.T) {
 		t.Errorf("got %v, %v, want 400 and what was used before", status, raw)
 	}
 	if status, _, _ := p.refresh(second.RefreshToken); status != 400 || p.list(second.AccessToken, "right") != 401 {
-		t.Error("the login goes on after a replayed refresh token")
+		t.Error("the login goes on after a replayed refresh token, want that it ends")
 	}
 	_, third, _ := p.exchange(nil)
 	resp, err := p.client.PostForm(p.server.URL+"/oauth/revoke", url.Values{"token": {third.AccessToken}})
 	expect.OK(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != 200 || p.list(third.AccessToken, "right") != 401 {
-		t.Error("a revoked token is good")
+		t.Error("a revoked token is good, want that it is refused")
 	}
 }
 
-func TestTokensExpire(t *testing.T) {
+func TestExpiredTokensAreNotGood(t *testing.T) {
 	t.Parallel()
 	a := newAuthServer(ConsentAuto, time.Hour, "")
 	g := &grant{}
 	a.access["old"] = &access{g, time.Now().Add(-time.Second)}
 	a.access["new"] = &access{g, time.Now().Add(time.Minute)}
 	if a.good("old") || !a.good("new") || a.good("") {
-		t.Error("expiry")
+		t.Errorf("old: %t, new: %t, none: %t; want only the new token to be good", a.good("old"), a.good("new"), a.good(""))
 	}
 }

@@ -140,7 +140,7 @@ rules:
 }
 
 // Faults are the same in all protocols, and errors with the kinds that decide about retries: never an answer.
-func TestFaultsInAllProtocols(t *testing.T) {
+func TestFaultsAreErrorsInAllProtocols(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]eval.ErrorKind{
 		"{status: 429, retryAfter: 2s}": eval.KindQuota, "{status: 503}": eval.KindStatus, "{status: 401}": eval.KindAuth,
@@ -172,7 +172,7 @@ func TestFaultsInAllProtocols(t *testing.T) {
 }
 
 // A literal reply is sent as it is in every protocol, and its pieces in the framing of the protocol.
-func TestRawRepliesInAllProtocols(t *testing.T) {
+func TestRawRepliesAreSentAsTheyAreInAllProtocols(t *testing.T) {
 	t.Parallel()
 	server := start(t, `
 rules:
@@ -199,7 +199,7 @@ rules:
 }
 
 // Each protocol lists models in its own form, and the server is known for what it is.
-func TestModelsInAllProtocols(t *testing.T) {
+func TestEachProtocolListsModelsInItsForm(t *testing.T) {
 	t.Parallel()
 	server := start(t, "rules: []", emulator.Options{Alias: map[string]string{"brand": "svc-pro"}, Key: key})
 	for name, c := range all(server.URL) {
@@ -231,7 +231,7 @@ func TestModelsInAllProtocols(t *testing.T) {
 }
 
 // Files, vectors and counts are served too, and a server on one's own machine wants no key.
-func TestFilesVectorsAndCounts(t *testing.T) {
+func TestFilesVectorsAndCountsAreServed(t *testing.T) {
 	t.Parallel()
 	server := start(t, `rules: [{match: {image: true}, reply: "{{.images}} image, {{.turns}} turn"}]`, emulator.Options{AnyModel: true})
 	r := asking("See:", false)
@@ -263,7 +263,7 @@ func TestFilesVectorsAndCounts(t *testing.T) {
 }
 
 // What a request lacks is named, in the protocol's own form of an error.
-func TestRefusedRequestsInAllProtocols(t *testing.T) {
+func TestRefusedRequestsSayWhatTheyLack(t *testing.T) {
 	t.Parallel()
 	server := start(t, "rules: []", emulator.Options{AnyModel: true})
 	for _, test := range []struct{ path, body, want string }{
@@ -327,7 +327,7 @@ func TestMessagesEndAsTheServiceSays(t *testing.T) {
 }
 
 // Unknown fields, as real services send them, change nothing.
-func TestUnknownFieldsInAllProtocols(t *testing.T) {
+func TestUnknownFieldsChangeNothingInAllProtocols(t *testing.T) {
 	t.Parallel()
 	server := start(t, "unknownFields: 1\nrules: [{reply: fine}]", emulator.Options{AnyModel: true})
 	each(t, server.URL, func(t *testing.T, name string, stream bool, c generator) {

@@ -11,7 +11,7 @@ import (
 )
 
 // A literal reply fits the request: whole, or as chunks of either framing.
-func TestRawReplies(t *testing.T) {
+func TestRawRepliesFitTheRequest(t *testing.T) {
 	t.Parallel()
 	const whole = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"n":1.0}}}]}}]}`
 	server := serve(t, `
@@ -44,7 +44,7 @@ rules:
 }
 
 // Counts that only a script knows, empty finish reasons, and fields that no client knows in calls.
-func TestScriptedUsageAndUnknownFields(t *testing.T) {
+func TestScriptedUsageAndUnknownFieldsAreSent(t *testing.T) {
 	t.Parallel()
 	server := serve(t, `
 rules:
@@ -64,7 +64,7 @@ rules:
 	}
 }
 
-func TestProblemsInScriptedCalls(t *testing.T) {
+func TestProblemsInScriptedCallsAreReported(t *testing.T) {
 	t.Parallel()
 	var diags diag.List
 	LoadScript("s.yaml", []byte(`

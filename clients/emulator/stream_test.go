@@ -44,7 +44,7 @@ func texts(t *testing.T, body string) (out []string, chunks []wireResponse) {
 }
 
 // Both forms carry the same chunks, which join to the whole answer.
-func TestStreams(t *testing.T) {
+func TestStreamsJoinToTheWholeAnswer(t *testing.T) {
 	t.Parallel()
 	server := serve(
 		t,
@@ -121,7 +121,7 @@ func embedded(t *testing.T, server *httptest.Server, body string) []float64 {
 }
 
 // Streams go wrong where the script says.
-func TestStreamFaults(t *testing.T) {
+func TestStreamsGoWrongWhereTheScriptSays(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]*regexp.Regexp{
 		"{cut: true}":                       regexp.MustCompile(`(?s)^\[\{.*\}\n,\r\n\{.*\}\n,\r\n\{"candidates":\[.*[^\]\n]$`),
@@ -163,7 +163,7 @@ func TestEndlessStreamEnds(t *testing.T) {
 }
 
 // Similar texts are near, and the order is that of the requests.
-func TestEmbeddings(t *testing.T) {
+func TestSimilarTextsHaveNearEmbeddings(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", nil)
 	a := embedded(t, server, embeddable("The cat sat on the mat."))
@@ -179,12 +179,12 @@ func TestEmbeddings(t *testing.T) {
 		t.Fatalf("%d %v, want 100 embeddings with the status 200", status, err)
 	}
 	if math.Abs(dot(answer.Embeddings[42].Values, embedded(t, server, embeddable("text 42")))-1) > 1e-6 {
-		t.Error("the order is not that of the requests")
+		t.Error("text 42 has another embedding in a batch than alone, want the same")
 	}
 }
 
 // Limits of embeddings are kept.
-func TestRefusedEmbeddings(t *testing.T) {
+func TestEmbeddingsOverTheLimitsAreRefused(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", nil)
 	for body, want := range map[string]string{
@@ -231,7 +231,7 @@ func get(t *testing.T, address string, header http.Header) (int, string) {
 	}
 }
 
-func TestModelPaging(t *testing.T) {
+func TestModelPagesListEachModelOnce(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", func(o *Options) { o.Alias = map[string]string{"other": "svc-pro"} })
 	var names []string
@@ -261,7 +261,7 @@ func TestModelPaging(t *testing.T) {
 }
 
 // Clients of this protocol spell things in ways that the specification does not show.
-func TestLiberties(t *testing.T) {
+func TestLibertiesOfClientsAreAccepted(t *testing.T) {
 	t.Parallel()
 	turns := `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"model",` +
 		`"parts":[{"text":"c"}]},{"role":"user","parts":[{"text":"d"}]}]`
@@ -284,7 +284,7 @@ func TestLiberties(t *testing.T) {
 }
 
 // Values may be spelled in several ways.
-func TestSpellings(t *testing.T) {
+func TestValuesMayBeSpelledInSeveralWays(t *testing.T) {
 	t.Parallel()
 	server := serve(
 		t,
@@ -356,7 +356,7 @@ func (all exchanges) run(t *testing.T, server *httptest.Server) {
 }
 
 // Pages of other sites may send requests, as those of the service may.
-func TestPreflight(t *testing.T) {
+func TestPreflightAllowsOtherSites(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", nil)
 	req, err := http.NewRequest(http.MethodOptions, server.URL+pro, nil)

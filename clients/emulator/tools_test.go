@@ -33,7 +33,7 @@ const (
 )
 
 // What the service takes, in either spelling.
-func TestRequestsWithTools(t *testing.T) {
+func TestRequestsWithToolsAreAccepted(t *testing.T) {
 	t.Parallel()
 	ok := func(body string) struct {
 		path, body string
@@ -128,7 +128,7 @@ func TestRefusedRequestsNameTheField(t *testing.T) {
 }
 
 // Parts hold one thing each, and results come right after the calls that they answer.
-func TestRefusedTurns(t *testing.T) {
+func TestTurnsOutOfOrderAreRefused(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", nil)
 	for want, body := range map[string]string{
@@ -159,7 +159,7 @@ func TestRefusedTurns(t *testing.T) {
 }
 
 // countTokens counts all that is sent: the system text, declarations, calls and results too.
-func TestCountsOfWholeRequests(t *testing.T) {
+func TestWholeRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "rules: []", nil)
 	whole := func(request string) string { return `{"generateContentRequest":` + request + `}` }
@@ -286,7 +286,7 @@ func TestRulesMatchTheSystemText(t *testing.T) {
 }
 
 // A thought comes before the text, is counted by itself, and signs the calls; the signatures must come back.
-func TestReasoning(t *testing.T) {
+func TestThoughtsComeBeforeTheTextAndSignCalls(t *testing.T) {
 	t.Parallel()
 	server := scripted(t)
 	answer := answered(t, server, text("think"))
@@ -318,7 +318,7 @@ func TestReasoning(t *testing.T) {
 }
 
 // Chunks hold pieces of the thought, then of the text, then the calls.
-func TestCallsInStreams(t *testing.T) {
+func TestStreamsSendThoughtsThenTextThenCalls(t *testing.T) {
 	t.Parallel()
 	server := scripted(t)
 	for _, path := range []string{proStream, proStream + "?alt=sse"} {
@@ -344,7 +344,7 @@ func TestCallsInStreams(t *testing.T) {
 }
 
 // A request says whether there may be calls, and which.
-func TestModesOfCalling(t *testing.T) {
+func TestTheModeOfCallingIsObeyed(t *testing.T) {
 	t.Parallel()
 	server := serve(t, `
 rules:

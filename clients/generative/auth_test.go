@@ -42,7 +42,7 @@ func (l *login) Renew(_ context.Context, refused string) (bool, error) {
 
 // With a login, requests carry the token and the project and no key. A token that is refused is
 // replaced, and the error says so.
-func TestBearer(t *testing.T) {
+func TestBearerRequestsCarryTheTokenAndNoKey(t *testing.T) {
 	t.Parallel()
 	tokens := &login{}
 	var got http.Header
@@ -76,7 +76,7 @@ func TestBearer(t *testing.T) {
 }
 
 // A key in the query stays out of what a proxy can read, and proxies' passwords out of errors.
-func TestKeyAndProxies(t *testing.T) {
+func TestKeyAndPasswordStayOutOfProxiesAndErrors(t *testing.T) {
 	seen := ""
 	proxied := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen += r.RequestURI + " " + r.Header.Get("Referer")
@@ -110,7 +110,7 @@ func TestKeyAndProxies(t *testing.T) {
 }
 
 // A service whose API is not enabled says where to enable it, however it says so.
-func TestAPINotEnabled(t *testing.T) {
+func TestAPINotEnabledSaysWhereToEnableIt(t *testing.T) {
 	t.Parallel()
 	recorded, err := os.ReadFile("testdata/unary-failure-generativelanguage-api-not-enabled.json")
 	expect.OK(t, err)

@@ -35,7 +35,7 @@ const (
 )
 
 // System text, tools and fields of the suite follow what was there before, byte by byte.
-func TestWholeRequestOnTheWire(t *testing.T) {
+func TestWholeRequestIsSentByteByByte(t *testing.T) {
 	t.Parallel()
 	r := whole()
 	const contents = `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],`
@@ -49,7 +49,7 @@ func TestWholeRequestOnTheWire(t *testing.T) {
 }
 
 // A prompt that is more than contents is counted as a whole; what does not go to the model as prompt is left out.
-func TestCountTokensOfWholeRequests(t *testing.T) {
+func TestCountTokensSendsWholeRequests(t *testing.T) {
 	t.Parallel()
 	const open, contents = `{"generateContentRequest":{"model":"models/m",`, `"contents":[{"role":"user","parts":[{"text":"hi"}]}]`
 	answered := eval.Request{Model: "m", Contents: []eval.Content{{Parts: []eval.Part{{Result: &tool.Result{Name: "f", Text: "x"}}}}}}

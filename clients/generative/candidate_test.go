@@ -40,7 +40,7 @@ func mixedPieces() []eval.Piece {
 const details = `"finishReason":"STOP","citationMetadata":{"a": 1}`
 
 // An answer that is more than text keeps its parts in order, and the candidate as it came. Its text is that of the text parts.
-func TestPartsOfAnAnswer(t *testing.T) {
+func TestPartsOfAnAnswerKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	raw := `{"content":{"parts":[` + strings.Join(mixed, ",") + `],"role":"model"},` + details + `}`
 	resp, err := ParseResponse([]byte(`{"candidates":[` + raw + `]}`))
@@ -58,7 +58,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 
 // However a stream cuts an answer into chunks, it is the same answer. Neighbouring texts are joined in what came, and signatures stay
 // where they were.
-func TestPartsOfAStream(t *testing.T) {
+func TestPartsOfAStreamAreThoseOfTheWhole(t *testing.T) {
 	t.Parallel()
 	joined := []string{
 		`{"text":"I think. Still. ","thought":true}`, `{"text":"Let me see."}`, mixed[4], mixed[5], mixed[6], mixed[7], mixed[8], mixed[9],
@@ -85,7 +85,7 @@ func TestPartsOfAStream(t *testing.T) {
 }
 
 // A recorded reply in one piece, and the same in chunks of a part each, are read alike.
-func TestRecordedRepliesInChunks(t *testing.T) {
+func TestRecordedRepliesInChunksAreTheSame(t *testing.T) {
 	t.Parallel()
 	for name, data := range recordings(t, "unary-success*.json") {
 		whole, err := ParseReply(data)
@@ -144,7 +144,7 @@ func TestPlainAnswersHaveNoParts(t *testing.T) {
 }
 
 // The finish reason says that an answer ends in calls, unless the service gives a reason of its own.
-func TestFinishReasonsOfCalls(t *testing.T) {
+func TestAnAnswerThatEndsInCallsSaysSo(t *testing.T) {
 	t.Parallel()
 	const call, text, thought = `{"functionCall":{"name":"f"}}`, `{"text":"x"}`, `{"text":"x","thought":true}`
 	for _, test := range []struct{ parts, reason, want, vendor string }{
@@ -167,7 +167,7 @@ func TestFinishReasonsOfCalls(t *testing.T) {
 }
 
 // A call that cannot be read is no answer that could be judged.
-func TestMalformedCalls(t *testing.T) {
+func TestMalformedCallsAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{
 		`"f"`, `[]`, `{"name":5}`, `{"args":{}}`, `{"name":"f","args":"x"}`, `{"name":"f","args":[1]}`, `{"name":"f","id":7}`,
@@ -186,7 +186,7 @@ func TestMalformedCalls(t *testing.T) {
 }
 
 // A key that is spread over chunks does not get through in thoughts, parts, or what came.
-func TestPartsWithoutTheKey(t *testing.T) {
+func TestPartsNeverShowTheKey(t *testing.T) {
 	t.Parallel()
 	half := len(canary) / 2
 	var chunks []string
@@ -213,7 +213,7 @@ func TestPartsWithoutTheKey(t *testing.T) {
 }
 
 // The tokens of thoughts are counted among those of the output, and by themselves.
-func TestReasoningTokens(t *testing.T) {
+func TestReasoningTokensCountAsOutput(t *testing.T) {
 	t.Parallel()
 	const chunk = `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,` +
 		`"candidatesTokenCount":6,"thoughtsTokenCount":100,"totalTokenCount":116}}`

@@ -52,7 +52,7 @@ func ask(t *testing.T, c *Client) (*eval.Response, *eval.Error) {
 }
 
 // What is sent is what the specification shows.
-func TestRequestOnTheWire(t *testing.T) {
+func TestRequestIsSentAsSpecified(t *testing.T) {
 	t.Parallel()
 	var got *http.Request
 	var body []byte
@@ -111,7 +111,7 @@ func TestModelNamesAreOnePathSegment(t *testing.T) {
 }
 
 // A 101 that switches to another protocol is an error, and ends without a wait.
-func TestSwitchingProtocols(t *testing.T) {
+func TestSwitchingProtocolsIsAnError(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -128,7 +128,7 @@ func TestSwitchingProtocols(t *testing.T) {
 }
 
 // What is odd and harmless is taken.
-func TestHarmlessOddities(t *testing.T) {
+func TestHarmlessOdditiesAreAccepted(t *testing.T) {
 	t.Parallel()
 	good := `{"candidates":[{"content":{"parts":[{"text":"fine"}]},"finishReason":"STOP"}]`
 	for _, body := range []string{
@@ -144,7 +144,7 @@ func TestHarmlessOddities(t *testing.T) {
 
 // Every way in which an answer can be wrong is an error of a kind, with a cause, and never
 // a panic or a pass.
-func TestUselessAnswers(t *testing.T) {
+func TestUselessAnswersAreErrorsOfAKind(t *testing.T) {
 	t.Parallel()
 	faults{
 		"html":               {text(200, "<html>Bad gateway</html>"), eval.KindMalformed, "not JSON: <html>"},
@@ -163,7 +163,7 @@ func TestUselessAnswers(t *testing.T) {
 	}.run(t)
 }
 
-func TestErrorStatuses(t *testing.T) {
+func TestErrorStatusesBecomeErrors(t *testing.T) {
 	t.Parallel()
 	faults{
 		"500 html":  {text(500, "<html>"+strings.Repeat("x", 1000)), eval.KindStatus, "500: <html>xxx"},
@@ -191,7 +191,7 @@ func TestErrorStatuses(t *testing.T) {
 	}.run(t)
 }
 
-func TestBrokenAnswers(t *testing.T) {
+func TestBrokenAnswersAreErrors(t *testing.T) {
 	t.Parallel()
 	faults{
 		"encoded": {func(w http.ResponseWriter, _ *http.Request) {
@@ -282,7 +282,7 @@ func TestDeadlineCoversTheBody(t *testing.T) {
 	}
 }
 
-func TestWaits(t *testing.T) {
+func TestErrorsSayHowLongToWait(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		header, body string
@@ -312,7 +312,7 @@ func TestWaits(t *testing.T) {
 }
 
 // A redirect is an error: Go would send the key's header and the prompt along.
-func TestRedirects(t *testing.T) {
+func TestRedirectsAreErrors(t *testing.T) {
 	t.Parallel()
 	reached := false
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
@@ -382,7 +382,7 @@ func TestKeyNeverShows(t *testing.T) {
 	noKey(t, resp.Text())
 }
 
-func TestCountTokens(t *testing.T) {
+func TestCountTokensReadsTheTotal(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]int{
 		`{"totalTokens":7}`: 7, `{"total_tokens":7}`: 7, `{"totalTokens":0,"x":1}`: 0, `{}`: -1,
@@ -413,7 +413,7 @@ func TestCountTokens(t *testing.T) {
 }
 
 // A list that never ends is given up.
-func TestEndlessModelPages(t *testing.T) {
+func TestEndlessModelPagesAreGivenUp(t *testing.T) {
 	t.Parallel()
 	n := 0
 	c := newClient(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -425,7 +425,7 @@ func TestEndlessModelPages(t *testing.T) {
 	}
 }
 
-func TestModelPages(t *testing.T) {
+func TestModelPagesAreFollowed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("pageToken") {

@@ -13,7 +13,7 @@ import (
 )
 
 // One text goes by embedContent, several by batchEmbedContents, as the specification shows.
-func TestEmbedOnTheWire(t *testing.T) {
+func TestEmbedSendsOneOrManyTexts(t *testing.T) {
 	t.Parallel()
 	var path, body string
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func TestEmbedOnTheWire(t *testing.T) {
 }
 
 // An answer without one vector for each text is an error.
-func TestEmbedFaults(t *testing.T) {
+func TestEmbedFaultsAreErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ body, text string }{
 		"too few":       {`{"embeddings":[{"values":[1]}]}`, "1 embeddings came for 2 texts"},

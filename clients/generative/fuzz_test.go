@@ -33,7 +33,7 @@ func FuzzVectors(f *testing.F) {
 		got, err := parseVectors(data, n)
 		if err != nil {
 			if e := eval.AsError(err); e == nil || e.Kind == "" || got != nil {
-				t.Errorf("%v %v", got, err)
+				t.Errorf("got %v, %v; want no response and an error of a kind", got, err)
 			}
 			return
 		}

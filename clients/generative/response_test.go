@@ -13,7 +13,7 @@ import (
 )
 
 // Recorded replies of a real service of this protocol.
-func TestRecordedReplies(t *testing.T) {
+func TestRecordedRepliesAreRead(t *testing.T) {
 	t.Parallel()
 	for name, data := range recordings(t, "unary-*.json") {
 		t.Run(name, func(t *testing.T) {
@@ -56,10 +56,10 @@ func checkRecorded(t *testing.T, name string, resp *eval.Response) {
 func checkSuccess(t *testing.T, name string, resp *eval.Response) {
 	t.Helper()
 	if strings.HasPrefix(name, "success") && !strings.Contains(name, "function-call") && resp.Text() == "" {
-		t.Error("no text")
+		t.Error("got no text, want that of the answer")
 	}
 	if resp.Usage == nil || resp.Usage.TotalTokens == 0 {
-		t.Error("no usage")
+		t.Errorf("usage: got %+v, want counts", resp.Usage)
 	}
 	if strings.Contains(name, "thought-summary") && strings.Contains(resp.Text(), "**") {
 		t.Errorf("got thoughts in the text: %.80s, want the answer alone", resp.Text())
@@ -83,7 +83,7 @@ func recordings(t testing.TB, pattern string) map[string][]byte {
 	return out
 }
 
-func TestSnakeAndCamel(t *testing.T) {
+func TestSnakeAndCamelAreReadTheSame(t *testing.T) {
 	t.Parallel()
 	camel := `{"candidates":[{"content":{"parts":[{"text":"a \"safety_ratings\": x"}]},"finishReason":"STOP",` +
 		`"safetyRatings":[{"category":"C","probability":"LOW"}],"index":1},{"content":{"parts":[{"text":"first"}]},"index":0}],` +
@@ -106,7 +106,7 @@ func TestSnakeAndCamel(t *testing.T) {
 }
 
 // The short way through an answer finds what the careful one does.
-func TestPlainAnswers(t *testing.T) {
+func TestPlainAnswersAreReadTheSameByBothWays(t *testing.T) {
 	t.Parallel()
 	for _, plain := range []string{
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP","index":0,` +

@@ -8,7 +8,7 @@ import (
 )
 
 // The clock of the service is read off the Date of its answers, good or bad; an invalid date is ignored.
-func TestSkew(t *testing.T) {
+func TestSkewIsReadFromTheDate(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, date string
@@ -29,7 +29,7 @@ func TestSkew(t *testing.T) {
 				_, _ = w.Write([]byte(`{"models":[]}`))
 			}, nil)
 			if _, known := c.Skew(); known {
-				t.Error("something is known before there is an answer")
+				t.Error("got a skew before the first answer, want none")
 			}
 			_, err := c.Models(context.Background(), "v1")
 			if (err == nil) != (test.status == 200) {

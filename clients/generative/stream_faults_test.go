@@ -32,7 +32,7 @@ func (all streamFaults) run(t *testing.T) {
 }
 
 // A stream that ends before its end, or is none, is an error.
-func TestStreamsCutOrMalformed(t *testing.T) {
+func TestStreamsCutOrMalformedAreErrors(t *testing.T) {
 	t.Parallel()
 	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
 	streamFaults{
@@ -68,7 +68,7 @@ func TestStreamsCutOrMalformed(t *testing.T) {
 }
 
 // An error of the service counts wherever it comes in a stream, and so does text that is no part of an answer.
-func TestErrorsInStreams(t *testing.T) {
+func TestErrorsInStreamsEndTheAnswer(t *testing.T) {
 	t.Parallel()
 	a, c := chunk("one ", ""), chunk("three", stop)
 	streamFaults{
@@ -126,7 +126,7 @@ func TestErrorsInStreams(t *testing.T) {
 }
 
 // A stream of more than an answer may have is an error.
-func TestStreamsOverLimits(t *testing.T) {
+func TestStreamsOverLimitsAreErrors(t *testing.T) {
 	t.Parallel()
 	a, c := chunk("one ", ""), chunk("three", stop)
 	streamFaults{

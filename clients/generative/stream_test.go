@@ -62,7 +62,7 @@ func extra(name, value string) map[string]json.RawMessage {
 const stop = `,"finishReason":"STOP"`
 
 // All forms in which servers send a stream mean the same.
-func TestStreamForms(t *testing.T) {
+func TestStreamFormsAreReadTheSame(t *testing.T) {
 	t.Parallel()
 	a, b, c := chunk("one ", ""), chunk("two ", ""), chunk("three", stop)
 	bytewise := strings.Split("["+a+","+b+","+c+"]", "")
@@ -119,7 +119,7 @@ func TestStreamForms(t *testing.T) {
 }
 
 // Reasons, ratings, usage and feedback may come in any chunk, and candidates in any order.
-func TestStreamAssembly(t *testing.T) {
+func TestStreamIsAssembledFromAnyChunks(t *testing.T) {
 	t.Parallel()
 	got, e, timing := askStream(
 		t,
@@ -168,7 +168,7 @@ func TestStreamAssembly(t *testing.T) {
 }
 
 // The recorded streams of a service of this family read as they should.
-func TestRecordedStreams(t *testing.T) {
+func TestRecordedStreamsAreRead(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]struct{ begins, ends, reason string }{
 		"failure-prompt-blocked-safety":                            {"", "", "blocked SAFETY"},
@@ -211,7 +211,7 @@ func TestRecordedStreams(t *testing.T) {
 }
 
 // The memory that a stream takes is that of what is kept of it.
-func TestStreamInFlatMemory(t *testing.T) {
+func TestStreamTakesFlatMemory(t *testing.T) {
 	for name, send := range map[string]func(w http.ResponseWriter){
 		"100,000 chunks": func(w http.ResponseWriter) {
 			for range 100_000 {
@@ -243,7 +243,7 @@ func TestStreamInFlatMemory(t *testing.T) {
 }
 
 // An endless stream ends by its deadline, and at once when it is canceled.
-func TestEndlessStream(t *testing.T) {
+func TestEndlessStreamEndsByItsDeadline(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 2)
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
@@ -276,7 +276,7 @@ func TestEndlessStream(t *testing.T) {
 }
 
 // A server that keeps the connection open after the last bracket does not hold up the answer.
-func TestStreamThatDoesNotClose(t *testing.T) {
+func TestStreamThatDoesNotCloseHoldsUpNoAnswer(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "["+chunk("all", stop)+"]")
@@ -290,7 +290,7 @@ func TestStreamThatDoesNotClose(t *testing.T) {
 }
 
 // A key that the service spreads over chunks does not get through.
-func TestStreamWithoutTheKey(t *testing.T) {
+func TestStreamNeverShowsTheKey(t *testing.T) {
 	t.Parallel()
 	half := len(canary) / 2
 	got, e, _ := askStream(t, "", "["+chunk("key: "+canary[:half], "")+","+chunk(canary[half:], stop)+"]")
@@ -322,7 +322,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // An index that is left out is 0, since zeros are left out, unless none is given; and a block stays a block.
-func TestStreamCandidates(t *testing.T) {
+func TestStreamCandidatesWithoutAnIndexAreTheFirst(t *testing.T) {
 	t.Parallel()
 	got, e, _ := askStream(
 		t,
@@ -338,7 +338,7 @@ func TestStreamCandidates(t *testing.T) {
 }
 
 // The beginning of a body that is shown in an error does not end in the middle of a key.
-func TestNoHalfKeyInAnExcerpt(t *testing.T) {
+func TestAnExcerptNeverEndsInsideAKey(t *testing.T) {
 	t.Parallel()
 	for at := range 12 { // of 300 characters that are shown
 		_, e, _ := askStream(t, "", strings.Repeat("x", 300-at*3)+canary+strings.Repeat("y", 5000))

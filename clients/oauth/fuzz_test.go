@@ -52,7 +52,7 @@ func FuzzClientFile(f *testing.F) {
 		c, err := parseClient(data)
 		if err != nil {
 			if c != nil || strings.Contains(err.Error(), "canary-secret") {
-				t.Errorf("%+v %v", c, err)
+				t.Errorf("got %+v, %v; want no client and an error without the secret", c, err)
 			}
 			return
 		}

@@ -100,7 +100,7 @@ func callback(t *testing.T, address string) *url.URL {
 	return u
 }
 
-func TestLogin(t *testing.T) {
+func TestLoginReturnsAToken(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	var address, last string
@@ -137,7 +137,7 @@ func checkAuthorization(t *testing.T, address string) {
 }
 
 // Only the one answer that belongs to the login counts, whatever else comes.
-func TestStrayCallbacks(t *testing.T) {
+func TestStrayCallbacksAreIgnored(t *testing.T) {
 	t.Parallel()
 	c, requests := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	get := func(method, address string, change func(*http.Request)) int {
@@ -202,7 +202,7 @@ func TestStrayCallbacks(t *testing.T) {
 }
 
 // Each way for a login to fail has words of its own.
-func TestLoginFailures(t *testing.T) {
+func TestEachLoginFailureSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		consent string
@@ -248,7 +248,7 @@ func TestLoginFailures(t *testing.T) {
 }
 
 // Without a browser the address to which one was sent can be pasted.
-func TestPastedAddress(t *testing.T) {
+func TestAPastedAddressEndsTheLogin(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	in, keyboard := io.Pipe()
@@ -266,7 +266,7 @@ func TestPastedAddress(t *testing.T) {
 }
 
 // A person presses the buttons of the consent page.
-func TestConsentPage(t *testing.T) {
+func TestTheConsentPageAllowsOrDenies(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{})
 	press := func(decision string) func(string) {
@@ -292,7 +292,7 @@ func TestConsentPage(t *testing.T) {
 }
 
 // A registered redirect address is used to the letter, but for its port.
-func TestRegisteredRedirect(t *testing.T) {
+func TestRegisteredRedirectIsUsedToTheLetter(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	for _, bad := range []string{"https://localhost/cb", "http://evil.example/cb", "nonsense", "http://localhost/cb?x=1"} {
@@ -339,7 +339,7 @@ func TestCallbackIsCleaned(t *testing.T) {
 	}
 }
 
-func TestClientSecrets(t *testing.T) {
+func TestClientSecretsThatDoNotFitAreRefused(t *testing.T) {
 	t.Parallel()
 	good := `"client_id":"c","auth_uri":"https://a.example/auth","token_uri":"https://a.example/token"`
 	for text, want := range map[string]string{

@@ -40,7 +40,7 @@ func expire(t *testing.T, s *LoginFile) string {
 
 // However many workers and processes notice that a token has expired, it is refreshed once; and
 // again, since refresh tokens are for one use.
-func TestOneRefresh(t *testing.T) {
+func TestAnExpiredTokenIsRefreshedOnce(t *testing.T) {
 	t.Parallel()
 	c, requests := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
@@ -77,7 +77,7 @@ func TestOneRefresh(t *testing.T) {
 
 // A token that the service refuses is replaced, once, although it has not expired; but not one that is
 // new.
-func TestRenew(t *testing.T) {
+func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 	t.Parallel()
 	c, requests := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
@@ -182,7 +182,7 @@ func TestLastWordWins(t *testing.T) {
 		time.Sleep(30 * time.Millisecond) // so that it comes to wait for the lock; it may also come later
 		close(answer)
 		if err := errors.Join(<-refreshed, <-acted); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 		}
 		login, err := s.Load()
 		if name == "logout" && !errors.Is(err, ErrNoLogin) || name == "login" && (err != nil || login.Client.ID != "another") {
@@ -192,7 +192,7 @@ func TestLastWordWins(t *testing.T) {
 }
 
 // A token that no header can hold, or of another kind, is none.
-func TestOddTokens(t *testing.T) {
+func TestOddTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`:                       "characters",
@@ -222,7 +222,7 @@ func TestOddTokens(t *testing.T) {
 }
 
 // A refused refresh needs a new login; an outage of the server does not.
-func TestRefusedRefresh(t *testing.T) {
+func TestARefusedRefreshNeedsANewLogin(t *testing.T) {
 	t.Parallel()
 	c, _ := authServer(t, emulator.Options{Consent: emulator.ConsentAuto})
 	s := stored(t, c)
@@ -252,7 +252,7 @@ func TestRefusedRefresh(t *testing.T) {
 }
 
 // A server that wants the secret as basic authentication gets it, also in all later requests.
-func TestSecretInHeader(t *testing.T) {
+func TestSecretIsSentInTheHeaderWhereWanted(t *testing.T) {
 	t.Parallel()
 	var ways []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -289,7 +289,7 @@ func TestSecretInHeader(t *testing.T) {
 }
 
 // The file is its owner's alone, whatever the umask, and is refused when it is not.
-func TestStore(t *testing.T) {
+func TestStoreIsReadableByItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	s := &LoginFile{filepath.Join(t.TempDir(), "deep", "evalrun", "token.json")}
 	if _, err := s.Load(); !errors.Is(err, ErrNoLogin) {

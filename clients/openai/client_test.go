@@ -197,7 +197,7 @@ func call(id, name, args string) tool.Call {
 }
 
 // Thoughts that the vendor leaves out of its count of output are counted.
-func TestUsage(t *testing.T) {
+func TestUsageCountsThoughtsThatTheVendorLeavesOut(t *testing.T) {
 	t.Parallel()
 	for usage, want := range map[string]*eval.Usage{
 		`{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8,"completion_tokens_details":{"reasoning_tokens":2}}`: {
@@ -307,7 +307,7 @@ func TestWhatCannotBeExpressedIsNotSent(t *testing.T) {
 }
 
 // Models are listed, with their limits under whatever names.
-func TestModels(t *testing.T) {
+func TestModelsAreListedWithTheirLimits(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][]eval.Model{
 		`{"object":"list","data":[{"id":"a","max_model_len":4096},` +
@@ -341,7 +341,7 @@ func TestModels(t *testing.T) {
 }
 
 // Vectors come in the order of their texts, whatever the order in which they are sent.
-func TestEmbed(t *testing.T) {
+func TestEmbedReturnsVectorsInTheOrderOfTheTexts(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string][][]float64{
 		`{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}]}`: {{1, 2}, {3, 4}},

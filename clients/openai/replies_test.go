@@ -18,13 +18,13 @@ func ask(t *testing.T, transport *replies.Canned, stream bool) (*eval.Response, 
 }
 
 // Every recorded reply of OpenAI and of eighteen compatible servers is read as its index says.
-func TestRecordedReplies(t *testing.T) {
+func TestRecordedRepliesReadAsIndexed(t *testing.T) {
 	t.Parallel()
 	replies.HoldAll(t, 47, ask, ParseResponse, "openai", "compatible")
 }
 
 // A stream that is damaged is an error, and never another answer.
-func TestDamagedStreams(t *testing.T) {
+func TestDamagedStreamsAreErrors(t *testing.T) {
 	t.Parallel()
 	replies.HoldFaults(t, ask, "openai", "compatible")
 }

@@ -16,7 +16,7 @@ import (
 const message = `{"type":"message","content":[{"type":"output_text","text":"a"}]}`
 
 // A response ends as its status says, and as the details of one that is incomplete say.
-func TestEndings(t *testing.T) {
+func TestEndingsFollowTheStatus(t *testing.T) {
 	t.Parallel()
 	call := `{"type":"function_call","call_id":"1","name":"f","arguments":"{}"}`
 	refusal := `{"type":"message","content":[{"type":"refusal","refusal":"no"}]}`
@@ -45,7 +45,7 @@ func TestEndings(t *testing.T) {
 }
 
 // Where the last event has no items, those of the events before count, and pieces where an item did not end.
-func TestStreamsWithoutAWholeResponse(t *testing.T) {
+func TestStreamsWithoutAWholeResponseUseTheirItems(t *testing.T) {
 	t.Parallel()
 	event := func(text string) string { return "data: " + text + "\n\n" }
 	last := event(`{"type":"response.completed","response":{"status":"completed","output":[]}}`)
@@ -76,7 +76,7 @@ func TestStreamsWithoutAWholeResponse(t *testing.T) {
 }
 
 // Errors inside of a stream have the kind that decides about retries.
-func TestErrorsInStreams(t *testing.T) {
+func TestErrorsInStreamsHaveTheirKind(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]eval.Error{
 		`{"type":"error","code":"server_error","message":"boom"}`: {Kind: eval.KindStatus, Status: 500, Code: "server_error", Message: "boom"},
@@ -115,7 +115,7 @@ func TestItemsGoBackAsTheyCame(t *testing.T) {
 }
 
 // A model of the other protocol is an error that says so.
-func TestAModelOfTheOtherProtocol(t *testing.T) {
+func TestAModelOfTheOtherProtocolIsAnError(t *testing.T) {
 	t.Parallel()
 	body := `{"error":{"message":"This model is only supported in v1/chat/completions and not in v1/responses."}}`
 	_, err := ask(t, &replies.Canned{Status: 404, Body: []byte(body)}, false)
@@ -125,7 +125,7 @@ func TestAModelOfTheOtherProtocol(t *testing.T) {
 }
 
 // A server without the protocol is an error that names what to look at; an unknown model is not.
-func TestAServerWithoutTheProtocol(t *testing.T) {
+func TestAServerWithoutTheProtocolIsAnError(t *testing.T) {
 	t.Parallel()
 	const hint = "check `protocol` and `baseUrl` of the service: it has nothing at "
 	for body, want := range map[string]bool{

@@ -143,7 +143,7 @@ func (r *runner) uses(folder string, with map[string]string) bool {
 	for name, input := range action.Inputs {
 		value, given := with[name]
 		if !given && input.Required {
-			r.t.Fatalf("%s: the input %s is missing", folder, name)
+			r.t.Fatalf("%s: the input %s is missing, want it given because it is required", folder, name)
 		}
 		if !given {
 			value = input.Default
@@ -152,7 +152,7 @@ func (r *runner) uses(folder string, with map[string]string) bool {
 	}
 	for name := range with {
 		if _, declared := action.Inputs[name]; !declared {
-			r.t.Fatalf("%s: there is no input %s", folder, name)
+			r.t.Fatalf("%s: there is no input %s, want only inputs that the action declares", folder, name)
 		}
 	}
 	r.known["github.action_path"], r.env["GITHUB_ACTION_PATH"] = folder, folder
@@ -203,7 +203,7 @@ func (r *runner) lookUp(name string) string {
 	}
 	value, known := r.known[name]
 	if !known && !strings.HasPrefix(name, "steps.") {
-		r.t.Fatalf("no value for the expression %s", name)
+		r.t.Fatalf("no value for the expression %s, want one", name)
 	}
 	return value
 }
@@ -276,7 +276,7 @@ func (r *runner) other(s *step) bool {
 		}
 		expect.OK(r.t, os.CopyFS(r.value(s.With["path"]), os.DirFS(from)))
 	default:
-		r.t.Fatalf("unknown action %s", s.Uses)
+		r.t.Fatalf("unknown action %s, want one that the runner has", s.Uses)
 	}
 	return true
 }
@@ -286,7 +286,7 @@ func (r *runner) says(words ...string) {
 	r.t.Helper()
 	for _, w := range words {
 		if !strings.Contains(r.out, w) {
-			r.t.Errorf("no %q in\n%.4000s", w, r.out)
+			r.t.Errorf("got\n%.4000s\nwant it to contain %q", r.out, w)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // The example of applications runs as its comments say: the model answers from its script, the server and the agents are real. Without
 // Python the suite is refused before anything is sent, with the place of the program that is missing.
-func TestExampleOfApplications(t *testing.T) {
+func TestTheExampleOfApplicationsRunsAsItSays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	expect.OK(t, os.CopyFS(dir, os.DirFS("../../examples/applications")))

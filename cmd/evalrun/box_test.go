@@ -75,7 +75,7 @@ func (b *box) says(words ...string) {
 	b.t.Helper()
 	for _, w := range words {
 		if !strings.Contains(b.out+b.errs, w) {
-			b.t.Errorf("no %q in\n%.4000s%.4000s", w, b.out, b.errs)
+			b.t.Errorf("got\n%.4000s%.4000s\nwant it to contain %q", b.out, b.errs, w)
 		}
 	}
 }

@@ -121,11 +121,11 @@ func (s *soak) judged(suite, base, out string, flags ...string) calibrationRepor
 	}
 	want := map[string]int{"regressed": 1, "inconclusive": 3, "not_worse": 0, "improved": 0}
 	if exit, ok := want[r.Comparison.Verdict]; !ok || code != exit || r.Gate.Exit != exit || len(r.Comparison.Arms) != 1 {
-		s.t.Fatalf("exit %d with the verdict %q\n%s", code, r.Comparison.Verdict, said)
+		s.t.Fatalf("exit %d with the verdict %q, want exit %d\n%s", code, r.Comparison.Verdict, exit, said)
 	}
 	lines, attempts := s.ran(out)
 	if calls := generated(s.t, s.url) - before; calls != attempts || calls != lines {
-		s.t.Errorf("%s: the service counted %d calls, the journal has %d trials that were asked, with %d attempts", out, calls, lines, attempts)
+		s.t.Errorf("%s: got %d calls by the service; want %d, the trials of the journal, and %d, their attempts", out, calls, lines, attempts)
 	}
 	return r
 }
@@ -170,7 +170,7 @@ func (d *drawn) add(t *testing.T, r calibrationReport) {
 			return
 		}
 	}
-	t.Fatal("the report compares no pass rates")
+	t.Fatal("the report compares no pass rates, want one")
 }
 
 // independent fails when runs do not draw independently. Then there would be no flips, or the wrong number of them, and
@@ -191,10 +191,11 @@ func (d *drawn) independent(t *testing.T) {
 	}
 }
 
-// TestCalibratedGate runs the program as a pipeline would. It must refuse 95 % of the prompts that lose a tenth of the
-// cases, and at most 5 % of unchanged ones, within three standard errors. Each run of the unchanged prompt is the next
-// one's baseline, since a baseline that is kept would make all verdicts share its luck.
-func TestCalibratedGate(t *testing.T) {
+// TestCalibratedGateRefusesLossesAndPassesTheUnchanged runs the program as a pipeline would. It must refuse 95 % of the
+// prompts that lose a tenth of the cases, and at most 5 % of unchanged ones, within three standard errors. Each run of
+// the unchanged prompt is the next one's baseline, since a baseline that is kept would make all verdicts share its
+// luck.
+func TestCalibratedGateRefusesLossesAndPassesTheUnchanged(t *testing.T) {
 	t.Parallel()
 	runs := 5
 	if os.Getenv("EVALRUN_CALIBRATE") != "" {
@@ -255,10 +256,10 @@ func stopped(t *testing.T, evalrun, suite string, workers, seed int) (verdict st
 	return fmt.Sprintf("%s after %d of %d", r.Comparison.Verdict, stop.Units, stop.Of), calls - stop.Units
 }
 
-// TestCalibratedStops runs with 1, 8 and 64 workers: with one seed a run must stop at the same unit with the same
+// TestCalibratedStopsDoNotDependOnWorkers runs with 1, 8 and 64 workers: with one seed a run must stop at the same unit with the same
 // verdict, in whatever order the answers come. Otherwise slow answers would bias it. One worker must ask hardly more
 // than was used.
-func TestCalibratedStops(t *testing.T) {
+func TestCalibratedStopsDoNotDependOnWorkers(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
 	seeds, suites := 1, []string{"sabotaged-early"}

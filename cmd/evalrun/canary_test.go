@@ -56,7 +56,7 @@ var canaryCommands = []string{
 
 // Scenario S1: no secret is in any output or file, whatever the service, the authorization server or the proxy does with it, at the most
 // verbose.
-func TestCanaries(t *testing.T) {
+func TestCanariesAreInNoOutputOrFile(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
 	service := canaryService{}
@@ -217,7 +217,7 @@ func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // An address with a password or a key in it is refused, and not repeated, wherever it comes from; nor is the value of a variable that a
 // suite names.
-func TestCanaryInAddress(t *testing.T) {
+func TestCanaryInAddressIsRefusedAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
 	secret := url.QueryEscape(canaries["key"])
@@ -257,7 +257,7 @@ func TestCanaryInAddress(t *testing.T) {
 }
 
 // The traces of a program that is made to crash while it holds all secrets do not show them.
-func TestCanaryInCrash(t *testing.T) {
+func TestCanaryInCrashIsNotShown(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
 	arrived, done := make(chan struct{}, 1), make(chan struct{})

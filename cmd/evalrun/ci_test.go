@@ -104,7 +104,7 @@ func manyWords() string {
 
 // The recipes run as their jobs would. A night makes the baseline. A pull request is compared with it and gets one
 // comment; a worse one fails. A fork's gets its comment from a workflow that runs nothing of the fork.
-func TestRecipesOfGitHub(t *testing.T) {
+func TestRecipesOfGitHubCommentAndFail(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")
 	r := newRunner(t, forge)
@@ -141,7 +141,7 @@ func TestRecipesOfGitHub(t *testing.T) {
 	worse := strings.Replace(manyWords(), "Say {{.word}}", "SAY {{upper .word}}", 1)
 	r.write(filepath.Join(r.dir, "evals", "suite.yaml"), worse)
 	if r.workflow("pull-request") {
-		t.Error("a worse pull request passed")
+		t.Error("a worse pull request passed, want it to fail")
 	}
 	r.says("::error title=", "newly failing")
 	expect.Contains(t, "the comment that was updated", forge.Notes()[0]["body"].(string), "## evalrun: failed")
@@ -149,7 +149,7 @@ func TestRecipesOfGitHub(t *testing.T) {
 }
 
 // A fork's pull request has no key and may not write; its comment comes from the second workflow.
-func TestRecipesOfForks(t *testing.T) {
+func TestRecipesOfForksNeedNoKey(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"pull-request", "fork-comment"} {
 		if text := readText(t, recipes(t), "github/"+name+".yml"); regexpPullRequestTarget.MatchString(text) {
@@ -158,7 +158,7 @@ func TestRecipesOfForks(t *testing.T) {
 	}
 	second, steps := recipeOf(t, "fork-comment")
 	if len(steps) != 1 || strings.Contains(readText(t, recipes(t), "github/fork-comment.yml"), "secrets.") {
-		t.Error("the workflow that may write does more than comment")
+		t.Errorf("got %d steps, want only the comment, without secrets", len(steps))
 	}
 	expect.Same(t, "permissions", second.Permissions, map[string]string{"actions": "read", "pull-requests": "write"})
 
@@ -169,7 +169,7 @@ func TestRecipesOfForks(t *testing.T) {
 	r.known["github.event.pull_request.head.repo.full_name"] = "fork/r"
 	r.write(filepath.Join(r.dir, "evals", "main.jsonl"), "")
 	if r.workflow("pull-request") {
-		t.Error("a pull request with a broken baseline passed")
+		t.Error("a pull request with a broken baseline passed, want it to fail")
 	}
 	baseline(r)
 	if !r.workflow("pull-request") {
@@ -205,7 +205,7 @@ func baseline(r *runner) {
 }
 
 // What cannot be installed is not run, and a suite with a typo fails the job without a comment.
-func TestActionErrors(t *testing.T) {
+func TestActionErrorsFailTheJobWithoutAComment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		with map[string]string
@@ -244,7 +244,7 @@ func TestActionErrors(t *testing.T) {
 }
 
 // A commit of the action is built from its own sources; quotes in args group words.
-func TestActionFromItsSources(t *testing.T) {
+func TestACommitOfTheActionIsBuiltFromItsSources(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, forgetest.New(t, "body"))
 	r.project()
@@ -260,7 +260,7 @@ func TestActionFromItsSources(t *testing.T) {
 }
 
 // The jobs of GitLab run as a runner would: script and before_script in one shell, after_script in another.
-func TestRecipeOfGitLab(t *testing.T) {
+func TestRecipeOfGitLabRunsAsARunnerWould(t *testing.T) {
 	t.Parallel()
 	forge := forgetest.New(t, "body")
 	r := newRunner(t, forge)
@@ -277,10 +277,10 @@ func TestRecipeOfGitLab(t *testing.T) {
 		}
 		for _, file := range pipelineJob(t, r, jobs, name, env) {
 			if _, err := os.Stat(filepath.Join(r.dir, file)); err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: %v, want no error", name, err)
 			}
 			if file == "report.md" && i == 1 && !strings.Contains(readText(t, r.dir, file), "Compared with `evals/main.jsonl") {
-				t.Error("the second night was compared with nothing")
+				t.Error("the second night was compared with nothing, want it compared with the first")
 			}
 			if file == "main.jsonl" {
 				expect.OK(t, os.Rename(filepath.Join(r.dir, file), filepath.Join(r.dir, "evals", file)))
@@ -317,7 +317,7 @@ func pipelineJob(t *testing.T, r *runner, jobs map[string]yaml.Node, name string
 }
 
 // Two nights are published as a site with both, without prompts and answers: by GitHub Pages, and by GitLab Pages.
-func TestRecipesOfPages(t *testing.T) {
+func TestRecipesOfPagesPublishBothNights(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, forgetest.New(t, "body"))
 	r.project()

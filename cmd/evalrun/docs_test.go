@@ -25,10 +25,10 @@ import (
 
 var fence = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")
 
-// TestDocs runs what the documentation shows. A block headed `yaml NAME`, `csv NAME` or `text NAME` is a file. One
+// TestDocsShowWhatCommandsDo runs what the documentation shows. A block headed `yaml NAME`, `csv NAME` or `text NAME` is a file. One
 // headed `console` is commands with (some of) their output and, unless it is 0, their exit code. One headed `go` is a
 // file of tests that go vet must accept.
-func TestDocs(t *testing.T) {
+func TestDocsShowWhatCommandsDo(t *testing.T) {
 	pages := []string{"../../README.md"}
 	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
 		found, err := filepath.Glob(pattern)
@@ -166,8 +166,8 @@ var times = regexp.MustCompile(`\d+(\.\d+)? ?m?s\b|─+| {2,}`)
 // measured takes the measurements out of a text, and what depends on their width.
 func measured(s string) string { return times.ReplaceAllString(s, " ~ ") }
 
-// TestServicePage wants every test that docs/contributing/service-rules.md names to be there.
-func TestServicePage(t *testing.T) {
+// TestServicePageNamesTestsThatExist wants every test that docs/contributing/service-rules.md names to be there.
+func TestServicePageNamesTestsThatExist(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/contributing/service-rules.md")
 	if err != nil {
@@ -291,8 +291,8 @@ func wrapped(markdown string) string {
 	return out.String()
 }
 
-// TestScorersPage keeps docs/reference/scorers.md what the table of kinds says.
-func TestScorersPage(t *testing.T) {
+// TestScorersPageIsMadeFromTheTableOfKinds keeps docs/reference/scorers.md what the table of kinds says.
+func TestScorersPageIsMadeFromTheTableOfKinds(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# Scorers\n\n<!-- Made from the table of kinds: make golden. -->\n\n")
@@ -312,13 +312,13 @@ func TestScorersPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != wrapped(b.String()) {
-		t.Error("docs/reference/scorers.md is not what the table says: make golden renews it")
+		t.Error("docs/reference/scorers.md differs from the table of kinds, want them the same: make golden renews it")
 	}
 }
 
-// TestExamples runs every example suite against the emulator: all hold their gate but the one that
+// TestExamplesHoldTheirGates runs every example suite against the emulator: all hold their gate but the one that
 // fails on purpose.
-func TestExamples(t *testing.T) {
+func TestExamplesHoldTheirGates(t *testing.T) {
 	suites, err := filepath.Glob("../../examples/suites/*.yaml")
 	if err != nil || len(suites) < 7 {
 		t.Fatalf("got %v, %v, want at least 7 suites", suites, err)

@@ -100,7 +100,7 @@ cases: [{name: c, scorers: [{equals: reply to three}]}]
 		}
 	case <-time.After(time.Minute):
 		_ = resume.Process.Kill()
-		t.Fatal("the resumed run does not end")
+		t.Fatal("the resumed run does not end, want an end within a minute")
 	}
 	if got := strings.Join(app.of("/sent"), ", "); got != " 3 two,  5 three" {
 		t.Errorf("got %q, want the chat to go on after its first turn", got)

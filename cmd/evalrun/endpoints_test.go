@@ -89,7 +89,7 @@ func endpointFaults() []endpointFault {
 }
 
 // Whatever an endpoint does, a run of it passes nothing that was not answered, and no output or file has a secret that it was sent.
-func TestEndpointsFail(t *testing.T) {
+func TestFailingEndpointsPassNothingAndLeakNoSecret(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
 	rows := endpointFaults()

@@ -63,7 +63,7 @@ func (a *authority) issue(t *testing.T, name string) (cert, key []byte) {
 }
 
 // An endpoint that wants a certificate gets it, one that is not known is refused, and no run keeps a copy of a key.
-func TestMutualTLS(t *testing.T) {
+func TestMutualTLSIsUsedWhereAnEndpointWantsIt(t *testing.T) {
 	t.Parallel()
 	evalrun := program(t)
 	var ca authority

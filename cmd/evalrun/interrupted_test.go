@@ -15,7 +15,7 @@ import (
 )
 
 // A merge that is killed leaves nothing that could be taken for a run: it is made again, and resume finds no run to pay for.
-func TestKilledMerge(t *testing.T) {
+func TestKilledMergeLeavesNoRun(t *testing.T) {
 	t.Parallel()
 	trials := min(200*kills(t), 3000)
 	b := newBox(t, nil, map[string]string{
@@ -58,7 +58,7 @@ func TestKilledMerge(t *testing.T) {
 }
 
 // A terminal that goes away ends a run as SIGTERM does: it drains, and can be resumed.
-func TestHangup(t *testing.T) {
+func TestHangupDrainsTheRun(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{
 		"script.yaml": "rules: [{reply: hi, latency: 20ms}]\n",
@@ -86,7 +86,7 @@ func TestHangup(t *testing.T) {
 }
 
 // A run that was killed after its end, before it was added to the history, appears there.
-func TestHistoryCatchesUp(t *testing.T) {
+func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
 	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "first")
@@ -101,7 +101,7 @@ func TestHistoryCatchesUp(t *testing.T) {
 	b.exits(0, "history", "-o", "json")
 	expect.Contains(t, "the history", b.out, id)
 	if _, err := os.Stat(b.path(".evalrun/expected-runs/" + id)); err == nil {
-		t.Error("the note of the run is left")
+		t.Error("the note of the run is left, want it removed")
 	}
 }
 
@@ -131,7 +131,7 @@ func TestErrorsComeLast(t *testing.T) {
 }
 
 // A run file of version -1 is none.
-func TestNegativeVersion(t *testing.T) {
+func TestANegativeVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase, "kept/s/c.json": `{"version":-1,"suite":"s","case":"c","answers":[]}`})
 	b.exits(2, "run", "suite.yaml", "--replay", "kept")

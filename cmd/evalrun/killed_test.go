@@ -156,7 +156,7 @@ func (b *box) killRepeatedly(l interface{ sum() int }, times, want int, first ..
 
 // Answers that wait for judges or embeddings, and turns of unfinished chats, are in the run file: a kill repeats at
 // most one call for each worker, of whatever kind.
-func TestKilledWhileJudging(t *testing.T) {
+func TestKilledWhileJudgingRepeatsOneCallAWorker(t *testing.T) {
 	const workers = 4
 	for name, scorer := range map[string]string{
 		"judges":     `{judge: {rubric: "is it fine?"}}`,
@@ -227,7 +227,7 @@ func (l *ledger) texts() (extra int) {
 }
 
 // A budget of calls is never overrun, by kills and resumes neither, and the report knows it.
-func TestKilledUnderABudget(t *testing.T) {
+func TestKilledUnderABudgetOfCallsNeverOverrunsIt(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	b := newBox(t, countingService(&l, ""), map[string]string{
@@ -252,7 +252,7 @@ func TestKilledUnderABudget(t *testing.T) {
 }
 
 // A budget of tokens is overrun by what reservations fell short of, over all resumes together.
-func TestKilledUnderABudgetOfTokens(t *testing.T) {
+func TestKilledUnderABudgetOfTokensOverrunsByReservations(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	b := newBox(
@@ -277,7 +277,7 @@ func (l *ledger) sum() int {
 }
 
 // The tokens of the last minute count after a kill as well.
-func TestKilledUnderALimitOfTokens(t *testing.T) {
+func TestKilledUnderALimitOfTokensKeepsTheLastMinute(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	b := newBox(

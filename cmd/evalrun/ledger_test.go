@@ -257,12 +257,12 @@ func TestLedgerBudgetSurvivesKills(t *testing.T) {
 	}
 	t.Logf("%d of %d calls arrived", service.calls(), budget)
 	if got.Refused.Calls == 0 {
-		t.Error("nothing was refused")
+		t.Error("got no refused call, want some")
 	}
 }
 
 // Without its ledger a process sends nothing, and ends so that it can be resumed.
-func TestLedgerIsAway(t *testing.T) {
+func TestALostLedgerStopsTheRunResumably(t *testing.T) {
 	t.Parallel()
 	service := &strictService{window: time.Minute, used: 66}
 	b := newBox(t, service, map[string]string{"suite.yaml": ledgerSuite(5)})

@@ -78,7 +78,7 @@ func (p *pods) pod(m *manifest, env ...string) *exec.Cmd {
 }
 
 // The pods of an indexed Job share a ledger. One is killed, starts again, and resumes its shard; the merged run has each trial once.
-func TestShardsOnKubernetes(t *testing.T) {
+func TestShardsOnKubernetesShareALedger(t *testing.T) {
 	t.Parallel()
 	service := &strictService{window: time.Minute, used: 20}
 	p := &pods{newBox(t, service, nil)}
@@ -131,7 +131,7 @@ func numbers(n int) string {
 }
 
 // The jobs of a matrix run their shards with one ledger, and the last job has the verdict.
-func TestMatrixOfGitHub(t *testing.T) {
+func TestMatrixOfGitHubSharesALedger(t *testing.T) {
 	t.Parallel()
 	service := &strictService{window: time.Minute, used: 20}
 	p := &pods{newBox(t, service, nil)}
@@ -171,6 +171,6 @@ func TestMatrixOfGitHub(t *testing.T) {
 	expect.Contains(t, "the verdict", run("verdict", ""), "PASS  40 trials")
 	expect.Same(t, "calls", service.calls(), 40)
 	if !strings.Contains(p.read("summary.md"), "evalrun: passed") {
-		t.Error("the summary of the job lacks the verdict")
+		t.Errorf("summary: got %q, want it to contain `evalrun: passed`", p.read("summary.md"))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestRoff(t *testing.T) {
+func TestRoffIsEscaped(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                      "",
@@ -55,7 +55,7 @@ func TestEachCommandIsShown(t *testing.T) {
 	walk(root)
 }
 
-func TestVersion(t *testing.T) {
+func TestVersionNamesTheBuild(t *testing.T) {
 	t.Parallel()
 	info := func(module string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: module}, Settings: settings}

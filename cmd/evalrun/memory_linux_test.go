@@ -110,7 +110,7 @@ func (s *soak) starve(kib int, dir string) (codes, trials [2]int) {
 		n, completed := s.recorded(dir)
 		codes[i], trials[i] = code, n
 		if code == 0 && !completed {
-			s.t.Errorf("%d KiB, %v: exit 0, and the run is not complete\n%.2000s", kib, args, said)
+			s.t.Errorf("%d KiB, %v: exit 0, and the run is not complete, want a complete run:\n%.2000s", kib, args, said)
 		}
 		if code == 1 {
 			s.t.Errorf("%d KiB, %v: exit 1, and nothing was judged and found wanting\n%.2000s", kib, args, said)
@@ -120,18 +120,18 @@ func (s *soak) starve(kib int, dir string) (codes, trials [2]int) {
 		}
 	}
 	if code, said := s.ends(s.command("resume", dir, "-q", "-o", "json="+dir+".json")); code != 0 {
-		s.t.Errorf("%d KiB: exit %d when it is resumed with all the memory there is\n%.2000s", kib, code, said)
+		s.t.Errorf("%d KiB: exit %d when it is resumed with all the memory there is, want 0:\n%.2000s", kib, code, said)
 		return codes, trials
 	}
 	if r := s.balanced(dir+".json", memorySmall+memoryBig); r.Summary.Pass != memorySmall+memoryBig {
-		s.t.Errorf("%d KiB: %+v", kib, r.Summary)
+		s.t.Errorf("%d KiB: %+v, want %d passed", kib, r.Summary, memorySmall+memoryBig)
 	}
 	return codes, trials
 }
 
 // Scenario R25: a run has not enough memory, from far too little to just enough. It never reports success wrongly, and
 // it can be resumed elsewhere: every trial is judged once.
-func TestTooLittleMemory(t *testing.T) {
+func TestTooLittleMemoryNeverLooksLikeSuccess(t *testing.T) {
 	s := newSoak(t, plainProgram(t), memoryScript(), memorySuite())
 	least := s.least()
 	died, completed := 0, 0

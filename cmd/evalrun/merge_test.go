@@ -28,7 +28,7 @@ func command(t *testing.T, want int, args ...string) string {
 var timing = regexp.MustCompile(`"timing":\{[^}]*\}`)
 
 // Scenario R22: seven shards merged are the run without shards, but for its timings.
-func TestSevenShards(t *testing.T) {
+func TestSevenShardsMergeToTheWholeRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	suite, err := filepath.Abs("suite.yaml")
 	if err != nil {

@@ -14,7 +14,7 @@ const oneCase = "version: 1\nname: s\ntargets: [{name: t, model: my-model}]\npro
 const hi = `{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}`
 
 // A service needs no metadata of models: where the list is missing as well, a notice says so, and the run continues.
-func TestServiceWithoutModels(t *testing.T) {
+func TestServiceWithoutModelsIsANotice(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func TestServiceWithoutModels(t *testing.T) {
 }
 
 // A model that is missing is reported in the service's words, with the version of the interface that has it.
-func TestMissingModel(t *testing.T) {
+func TestAMissingModelIsReportedWithItsVersion(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -59,7 +59,7 @@ func TestMissingModel(t *testing.T) {
 }
 
 // Commands that list models take an error, an empty object and null for what they are.
-func TestModelsThatAreNone(t *testing.T) {
+func TestModelsThatAreNoneAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"error":{"code":503,"message":"closed on Sundays","status":"UNAVAILABLE"}}`, `{}`, `null`, `[]`} {
 		b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }), nil)

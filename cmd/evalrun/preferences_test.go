@@ -84,7 +84,7 @@ func (b *box) planned() int {
 	b.t.Helper()
 	found := plannedCalls.FindStringSubmatch(b.errs)
 	if found == nil {
-		b.t.Fatalf("no plan in %s", b.errs)
+		b.t.Fatalf("no plan in %s, want one", b.errs)
 	}
 	n, err := strconv.Atoi(found[1])
 	expect.OK(b.t, err)
@@ -92,7 +92,7 @@ func (b *box) planned() int {
 }
 
 // The judge gets as many calls as were announced, none when arms are ranked again, and the ranking is that of the answers.
-func TestPreferencesOfAllPairs(t *testing.T) {
+func TestPreferencesOfAllPairsTakeTheAnnouncedCalls(t *testing.T) {
 	t.Parallel()
 	b, s := lettersBox(t, 12)
 	b.exits(0, "compare", "run", "--choose", "--rank")
@@ -148,7 +148,7 @@ func TestPreferencesOfAllPairs(t *testing.T) {
 var chosen = regexp.MustCompile(`chose: \d+ calls?, \d+ tokens?`)
 
 // A ranking that is interrupted or killed continues with the calls that are missing; a killed one repeats those under way at most.
-func TestPreferencesResume(t *testing.T) {
+func TestPreferencesResumeWithTheMissingCalls(t *testing.T) {
 	t.Parallel()
 	const workers = 2
 	for signal, c := range map[os.Signal]struct{ code, extra int }{os.Interrupt: {130, workers}, os.Kill: {-1, workers}} {
@@ -175,7 +175,7 @@ func TestPreferencesResume(t *testing.T) {
 }
 
 // A budget ends a ranking as incomplete, after whole cases; ranking again continues.
-func TestPreferencesWithinABudget(t *testing.T) {
+func TestABudgetEndsPreferencesAfterWholeCases(t *testing.T) {
 	t.Parallel()
 	b, s := lettersBox(t, 12)
 	b.exits(4, "compare", "run", "--choose", "--rank", "--budget-calls", "50", "--concurrency", "1")

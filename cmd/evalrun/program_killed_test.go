@@ -47,7 +47,7 @@ echo "answer to $prompt"
 
 // However often a run is killed, each trial of a program is judged once, in a new workspace from its first turn on.
 // Interrupted trials leave nothing behind.
-func TestKilledPrograms(t *testing.T) {
+func TestKilledProgramsLeaveEachTrialJudgedOnce(t *testing.T) {
 	t.Parallel()
 	const workers, cases = 3, 40
 	var list strings.Builder

@@ -6,7 +6,7 @@ import (
 )
 
 // A bar is for a terminal that can draw it, and that no log is made of; all else gets lines.
-func TestBarOnTerminals(t *testing.T) {
+func TestABarIsShownOnlyOnTerminals(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		width       int

@@ -14,7 +14,7 @@ import (
 var dataOf = regexp.MustCompile(`data/[0-9a-f]+/(?:[a-z]+\.(?:js|css))?`)
 
 // However often publish is killed, each page of the site has its data, and the next publish goes through.
-func TestKilledPublish(t *testing.T) {
+func TestKilledPublishLeavesWholePages(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": manyWords(), "one.yaml": "rules: [{reply: w}]\n", "two.yaml": "rules: [{reply: x}]\n"})
 	b.exits(0, "run", "suite.yaml", "--emulator=one.yaml", "--out", "runs/one", "-q")
@@ -34,7 +34,7 @@ func TestKilledPublish(t *testing.T) {
 		wholeSite(t, b.path("site"))
 	}
 	if killed == 0 {
-		t.Error("publish was never killed")
+		t.Error("publish was never killed, want at least once")
 	}
 	b.exits(0, "publish", "runs", "--out", "site")
 	if pages := wholeSite(t, b.path("site")); pages != 6 {
@@ -61,7 +61,7 @@ func wholeSite(t *testing.T, dir string) (pages int) {
 			}
 			for _, name := range names {
 				if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-					t.Errorf("%s: %v", page, err)
+					t.Errorf("%s: %v, want no error", page, err)
 				}
 			}
 		}

@@ -116,7 +116,7 @@ func TestRaceIsTheSameHoweverItRuns(t *testing.T) {
 				t.Fatalf("got the race %+v, want the arms a and b to leave", s)
 			}
 			if report.Summary.Error == 0 {
-				t.Error("no trial ended in an error")
+				t.Error("no trial ended in an error, want some")
 			}
 		}
 		if race != want {

@@ -169,7 +169,7 @@ func recordedSuite(t *testing.T, targets string, repeats int) (dir string) {
 
 // Every recorded reply goes through a whole run: the journal, the reports, resume after a kill, record and replay. No answer is lost
 // and none is paid for twice.
-func TestRecordedRepliesThroughARun(t *testing.T) {
+func TestRecordedRepliesPassThroughARun(t *testing.T) {
 	t.Parallel()
 	all := slices.DeleteFunc(
 		recordings(t), func(r recording) bool { return strings.Contains(r.model, "api-key") || r.status == 403 },
@@ -181,7 +181,7 @@ func TestRecordedRepliesThroughARun(t *testing.T) {
 }
 
 // The same through http targets, where a reply of a failed call is an error as well.
-func TestRecordedRepliesThroughEndpoints(t *testing.T) {
+func TestRecordedRepliesPassThroughEndpoints(t *testing.T) {
 	t.Parallel()
 	all := slices.DeleteFunc(
 		recordings(t), func(r recording) bool { return strings.Contains(r.model, "api-key") || r.status == 403 },
@@ -279,7 +279,7 @@ func (r *recordedRun) replayed() {
 
 // The recorded replies over and over, indented, with unknown fields: no answer is lost, none is requested twice, and
 // every repeat has the outcome of the reply as recorded.
-func TestSoakRecordedReplies(t *testing.T) {
+func TestSoakRecordedRepliesLosesNoAnswer(t *testing.T) {
 	repeats, _ := soakTrials(t)
 	repeats = max(3, repeats/400)
 	plain := slices.DeleteFunc(recordings(t), func(r recording) bool {

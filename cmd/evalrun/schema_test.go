@@ -68,13 +68,13 @@ func allows(t testing.TB, s *jsonschema.Schema, doc []byte) error {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
 	if err != nil {
-		t.Fatalf("%s: %v", doc, err)
+		t.Fatalf("%s: %v, want no error", doc, err)
 	}
 	return s.Validate(value)
 }
 
-// TestSchemas keeps the schemas of docs/schemas what the tables of keys say.
-func TestSchemas(t *testing.T) {
+// TestSchemasAreMadeFromTheTablesOfKeys keeps the schemas of docs/schemas what the tables of keys say.
+func TestSchemasAreMadeFromTheTablesOfKeys(t *testing.T) {
 	t.Parallel()
 	for _, what := range authoring.Schemas {
 		validator(t, what)
@@ -92,8 +92,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemasAllow checks every suite, part, price list and script of the repository against its schema.
-func TestSchemasAllow(t *testing.T) {
+// TestSchemasAllowTheFilesOfTheRepository checks every suite, part, price list and script of the repository against its schema.
+func TestSchemasAllowTheFilesOfTheRepository(t *testing.T) {
 	t.Parallel()
 	for what, patterns := range map[string][]string{
 		"suite": {
@@ -108,7 +108,7 @@ func TestSchemasAllow(t *testing.T) {
 		for _, pattern := range patterns {
 			for file, text := range filesOf(t, pattern) {
 				if err := allows(t, s, jsonOf(t, text)); err != nil {
-					t.Errorf("%s: %v", file, err)
+					t.Errorf("%s: %v, want no error", file, err)
 				}
 			}
 		}
@@ -146,7 +146,7 @@ func TestSchemaAllowsPages(t *testing.T) {
 			}
 			found++
 			if err := allows(t, s, jsonOf(t, m[2])); err != nil {
-				t.Errorf("%s: %s: %v", page, name, err)
+				t.Errorf("%s: %s: %v, want no error", page, name, err)
 			}
 		}
 	}
@@ -155,14 +155,14 @@ func TestSchemaAllowsPages(t *testing.T) {
 	}
 }
 
-// TestSchemaRefuses checks invalid suites against the schema. It finds the problems of these files, and of no others,
+// TestSchemaRefusesInvalidSuites checks invalid suites against the schema. It finds the problems of these files, and of no others,
 // for their problems only the loader can know.
-func TestSchemaRefuses(t *testing.T) {
+func TestSchemaRefusesInvalidSuites(t *testing.T) {
 	t.Parallel()
 	s := validator(t, "suite")
 	files, err := filepath.Glob("../../suite/testdata/err/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatal(err)
+		t.Fatalf("got %d suites, %v; want some", len(files), err)
 	}
 	var allowed []string
 	for _, file := range files {
@@ -191,8 +191,8 @@ func TestSchemaRefuses(t *testing.T) {
 	expect.Same(t, "what the schema allows", allowed, want)
 }
 
-// TestHints wants the first line of every example to name its schema, by a path relative to the file.
-func TestHints(t *testing.T) {
+// TestExamplesNameTheirSchemaFirst wants the first line of every example to name its schema, by a path relative to the file.
+func TestExamplesNameTheirSchemaFirst(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir("../../examples", func(path string, entry fs.DirEntry, err error) error {
 		if entry != nil && entry.IsDir() && slices.Contains([]string{"applications", "ci", "kubernetes"}, entry.Name()) {
@@ -213,7 +213,7 @@ func TestHints(t *testing.T) {
 		}
 		named, err := os.ReadFile(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
 		if err != nil {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: %v, want no error", path, err)
 			return nil
 		}
 		what := "suite"
@@ -414,7 +414,7 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 			t.Errorf("the example of %s: %v, want no mistakes", k.Name, problems)
 		}
 		if err := allows(t, a.schema, jsonOf(t, []byte(doc))); err != nil {
-			t.Errorf("the schema refuses the example of %s: %v", k.Name, err)
+			t.Errorf("the schema refuses the example of %s: %v, want no error", k.Name, err)
 		}
 		walk(jsonOf(t, []byte(doc)), "cases", 0, "scorers", 0)
 	}

@@ -47,7 +47,7 @@ func newLoginBox(t *testing.T, url, more string) *box {
 }
 
 // A program prints the token once, again when the service refuses it, and sees no key. What it prints shows nowhere.
-func TestProgramsPrintTokens(t *testing.T) {
+func TestProgramsPrintTokensOnceUnlessRefused(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "", func(w http.ResponseWriter, n int64) {
 		if n == 3 {
@@ -61,7 +61,7 @@ func TestProgramsPrintTokens(t *testing.T) {
 		b.exits(0, strings.Fields(offline)...)
 	}
 	if _, err := os.Stat(b.path("count")); err == nil {
-		t.Fatal("a command that sends nothing has started the program")
+		t.Fatal("a command that sends nothing has started the program, want it not started")
 	}
 	b.exits(0, "run", "suite.yaml", "--out", "run", "-v", "-o", "json=run.json", "--record", "kept")
 	expect.Same(t, "runs of the program", strings.TrimSpace(b.read("count")), "2")
@@ -79,7 +79,7 @@ func TestProgramsPrintTokens(t *testing.T) {
 }
 
 // A token is replaced when its lifetime ends. A program that fails stops its own service alone, and its words are shown without the token.
-func TestTokensEnd(t *testing.T) {
+func TestTokensAreReplacedWhenTheirLifetimeEnds(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "", says("hi"))
 	b := newLoginBox(t, v.URL, ", lifetime: 1ns")
@@ -111,7 +111,7 @@ func TestTokensEnd(t *testing.T) {
 }
 
 // Headers that come from the environment are secret, and a service without metadata is one with a notice.
-func TestServicesBehindGateways(t *testing.T) {
+func TestServicesBehindGatewaysKeepHeadersSecret(t *testing.T) {
 	t.Parallel()
 	var paths []string
 	var gateway string
@@ -139,7 +139,7 @@ cases: [{name: c, scorers: [{contains: hi}]}]
 	expect.Same(t, "paths", paths, []string{"/v1/projects/p/publishers/m:generateContent"})
 	expect.Same(t, "the header", gateway, "secret-of-the-gateway")
 	if strings.Contains(b.out+b.errs+b.read("run/run.jsonl"), "secret-of") {
-		t.Error("the header shows")
+		t.Error("the output or the run file shows the header, want it hidden")
 	}
 	b.exits(0, "doctor", "suite.yaml")
 	b.says("`gate` (" + b.url + "/v1/projects/p) reports no metadata of models")
@@ -147,7 +147,7 @@ cases: [{name: c, scorers: [{contains: hi}]}]
 
 // A run of somebody else sends no key to its services and starts none of their programs, unless it is trusted. A resumed run goes where it
 // went.
-func TestServicesOfRunsOfOthers(t *testing.T) {
+func TestServicesOfRunsOfOthersGetNoKey(t *testing.T) {
 	t.Parallel()
 	v := newVendor(t, "", status(http.StatusForbidden))
 	b := newLoginBox(t, v.URL, "")
@@ -170,7 +170,7 @@ func TestServicesOfRunsOfOthers(t *testing.T) {
 }
 
 // Services of the project file are there for suites that define none of the name, when a run is resumed or compared too.
-func TestServicesOfProjects(t *testing.T) {
+func TestServicesOfProjectsServeSuitesWithoutTheirOwn(t *testing.T) {
 	t.Parallel()
 	one, own := newVendor(t, "key-of-one", status(http.StatusUnauthorized)), newVendor(t, "", says("own"))
 	b := newBox(t, nil, map[string]string{

@@ -95,7 +95,7 @@ func TestServersWithoutMetadataAreCalledOnce(t *testing.T) {
 }
 
 // A model that a service says it does not have is an error at its place, also when its list of models is a page.
-func TestMissingModelOfAServiceWithoutAList(t *testing.T) {
+func TestAMissingModelIsAnErrorWithoutAList(t *testing.T) {
 	t.Parallel()
 	var looked atomic.Int64
 	b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 
 // A 403 closes the model that it is about, since the key may be good for other models of the service; a 401 closes the
 // service. In both cases other services continue.
-func TestRefusalsOfModelsAndOfServices(t *testing.T) {
+func TestRefusalsCloseTheModelOrTheService(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int]struct {
 		closed string
@@ -26,7 +26,7 @@ func TestRefusalsOfModelsAndOfServices(t *testing.T) {
 			"the service `one` (URL/one) refuses the key in ONE_API_KEY: 401: no; what needs it is skipped", 0, 8, // under way by then
 		},
 	} {
-		t.Run(fmt.Sprint(code), func(t *testing.T) {
+		t.Run(fmt.Sprintf("status %d", code), func(t *testing.T) {
 			t.Parallel()
 			var refused, same, other atomic.Int64
 			b := newBox(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

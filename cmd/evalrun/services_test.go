@@ -123,7 +123,7 @@ cases: [{name: some, arms: ["b/*"]}, {name: many, repeats: %d, arms: ["a/*", "c/
 		expect.Contains(t, "the report", report, want)
 	}
 	if strings.Contains(report+b.read("run/run.jsonl")+b.out+b.errs, "key-of-") {
-		t.Error("a key is in the report, in the run file, or in what was said")
+		t.Error("a key is in the report, in the run file, or in what was said, want none")
 	}
 
 	// With a good key the run continues: judged trials stay, and nothing is sent to the healthy service again.
@@ -136,7 +136,7 @@ cases: [{name: some, arms: ["b/*"]}, {name: many, repeats: %d, arms: ["a/*", "c/
 }
 
 // A service that refuses before the run begins is left out of it, and so is the unnamed one. When all refuse, nothing runs.
-func TestServicesThatRefuseFromTheStart(t *testing.T) {
+func TestServicesThatRefuseFromTheStartAreLeftOut(t *testing.T) {
 	t.Parallel()
 	healthy := newVendor(t, "", says("hi"))
 	var unnamed atomic.Int64
@@ -165,7 +165,7 @@ cases: [{name: c, repeats: 5, scorers: [{equals: hi}]}]
 }
 
 // A judge of a service that refuses costs those trials alone that ask it. Embeddings have a service too.
-func TestHelpersOfOtherServices(t *testing.T) {
+func TestHelpersOfOtherServicesFailAlone(t *testing.T) {
 	t.Parallel()
 	model := newVendor(t, "", says("hi"))
 	judge := newVendor(t, "", status(http.StatusUnauthorized))
@@ -377,7 +377,7 @@ func raise(most *atomic.Int64, n int64) {
 }
 
 // Answers that were made elsewhere may be replies of any protocol.
-func TestAnswersOfAnyProtocol(t *testing.T) {
+func TestAnswersOfAnyProtocolAreReplayed(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{
 		"suite.yaml": "version: 1\nname: s\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: hello}]\n" +

@@ -164,12 +164,12 @@ func (s *soak) balanced(file string, trials int) soakReport {
 		s.t.Errorf("%s: %d trials planned, %d wanted, %d listed, %d counted: %+v", file, r.Run.Plan.Trials, trials, len(r.Trials), sum, r.Summary)
 	}
 	if len(r.Run.Damaged) > 0 {
-		s.t.Errorf("%s: damaged: %.500s", file, r.Run.Damaged)
+		s.t.Errorf("%s: damaged: %.500s, want no damage", file, r.Run.Damaged)
 	}
 	seen := map[string]bool{}
 	for _, one := range r.Trials {
 		if name := fmt.Sprint(one.Suite, "/", one.Case, "/", one.Arm, "/", one.Repeat); seen[one.ID] || seen[name] {
-			s.t.Errorf("%s: %s twice", file, name)
+			s.t.Errorf("%s: got %s twice, want each trial once", file, name)
 		} else {
 			seen[one.ID], seen[name] = true, true
 		}
@@ -265,7 +265,7 @@ func mostFDs(samples []soakSample) (most int) {
 // A run of very many trials needs no more descriptors and no more memory at its end than at its beginning, whatever
 // breaks in between. Every trial of the plan is counted once. EVALRUN_SOAK_TRIALS=200000 is the long form, which looks
 // at memory.
-func TestSoak(t *testing.T) {
+func TestSoakNeedsNoMoreMemoryAtItsEnd(t *testing.T) {
 	trials, long := soakTrials(t)
 	evalrun, every := program, 5*time.Millisecond
 	if long {

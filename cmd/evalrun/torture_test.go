@@ -57,7 +57,7 @@ cases: [{name: one, vars: {x: a}}, {name: two, vars: {x: ab}}, {name: three, var
 
 // Scenarios R1 and R2: a run that is killed again and again, also while it is being resumed, ends with every trial
 // judged once and no journaled trial sent again. Its report is that of an undisturbed run.
-func TestKilledAgainAndAgain(t *testing.T) {
+func TestKilledAgainAndAgainEachTrialIsJudgedOnce(t *testing.T) {
 	t.Parallel()
 	repeats := max(150, 25*kills(t))
 	s := newSoak(

@@ -40,7 +40,7 @@ func stoppedRun(t *testing.T, calls *atomic.Int64, scorer string) *box {
 }
 
 // A copy of a suite that was changed, added or removed is not used: every command that would read it refuses, and names the file.
-func TestCopiesOfSuites(t *testing.T) {
+func TestChangedCopiesOfSuitesAreRefused(t *testing.T) {
 	for name, change := range map[string]func(b *box, copies string) error{
 		"has changed": func(_ *box, copies string) error {
 			return os.WriteFile(filepath.Join(copies, "prompt.tmpl"), []byte("hallo {{.x}}\n"), 0o600)
@@ -79,7 +79,7 @@ func TestCopiesOfSuites(t *testing.T) {
 }
 
 // A run that was made elsewhere starts no program and gets no key until the user says so.
-func TestRunsOfOthers(t *testing.T) {
+func TestRunsOfOthersStartNoProgramAndGetNoKey(t *testing.T) {
 	program := "{exec: {command: [./check.sh]}}"
 	elsewhere := []string{"XDG_CONFIG_HOME=/nonexistent", "HOME=/nonexistent"} // of another user
 	moved := func(b *box) {                                                    // a folder is part of what is signed
@@ -130,7 +130,7 @@ func TestRunsOfOthers(t *testing.T) {
 }
 
 // Programs and endpoints under test are what a run of others is not trusted with either. Judging its answers again calls none of them.
-func TestApplicationsOfOthers(t *testing.T) {
+func TestApplicationsOfOthersAreNotCalled(t *testing.T) {
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		calls.Add(1)
@@ -174,7 +174,7 @@ func TestApplicationsOfOthers(t *testing.T) {
 }
 
 // A key that machines share signs runs wherever they are; without it they are those of others.
-func TestSharedTrust(t *testing.T) {
+func TestSharedTrustSignsRunsOfSeveralMachines(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": strings.Replace(oneCase, "{equals: hi}", "{exec: {command: [\"true\"]}}", 1)})
 	shared := "EVALRUN_TRUST_KEY=0123456789abcdef"
@@ -194,12 +194,12 @@ func TestSharedTrust(t *testing.T) {
 	b.exits(2, "rescore", "elsewhere")
 	b.says("EVALRUN_TRUST_KEY has 5 characters")
 	if _, err := fs.Stat(os.DirFS(b.dir), "config/evalrun/trust.key"); err == nil {
-		t.Error("a key was made although there is a shared one")
+		t.Error("a key was made although there is a shared one, want none")
 	}
 }
 
 // What was rescored from a run of others is not the user's own either.
-func TestRescoredFromOthers(t *testing.T) {
+func TestRescoredFromOthersIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
 	b.exits(1, "run", "suite.yaml", "--emulator", "--out", "run")
@@ -217,7 +217,7 @@ func TestRescoredFromOthers(t *testing.T) {
 }
 
 // Under --untrusted a run goes to the user's own service, and its suites start no program.
-func TestUntrustedResume(t *testing.T) {
+func TestUntrustedResumeStartsNoProgram(t *testing.T) {
 	t.Parallel()
 	var foreign, own atomic.Int64
 	b := stoppedRun(t, &foreign, "{equals: hi}")
@@ -238,7 +238,7 @@ func TestUntrustedResume(t *testing.T) {
 	_ = os.Remove(c.path("started"))
 	c.exits(2, "resume", "run", "--untrusted")
 	if _, err := os.Stat(c.path("started")); err == nil {
-		t.Error("the program was started")
+		t.Error("the program was started, want it not started")
 	}
 	b.exits(2, "resume", "run", "--base-url", "http://127.0.0.1:1")
 }

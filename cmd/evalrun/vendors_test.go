@@ -54,7 +54,7 @@ func vendorTargets(all []replies.Reply, address string) string {
 }
 
 // Ninety replies of vendors go through run, journal, reports, kill, resume, record and replay, and are read as their index says.
-func TestVendorsRepliesThroughARun(t *testing.T) {
+func TestVendorsRepliesPassThroughARun(t *testing.T) {
 	t.Parallel()
 	all, err := replies.In("openai", "compatible", "responses", "anthropic")
 	if err != nil || len(all) != 90 {

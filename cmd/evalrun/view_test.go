@@ -52,7 +52,7 @@ func viewed(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // On a terminal the browser is opened: at the run that is named, or at the list of runs.
-func TestViewOpens(t *testing.T) {
+func TestViewOpensTheBrowserAtItsRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, test := range []struct {
 		args  []string
@@ -70,7 +70,7 @@ func TestViewOpens(t *testing.T) {
 		if _, err := os.Stat("run"); err != nil {
 			quiet := &app{out: io.Discard, err: io.Discard, getenv: func(string) string { return "" }, signals: noSignals}
 			if code := quiet.main(t.Context(), []string{"run", suiteFile(t), "--emulator", "--out", "run"}); code > 1 {
-				t.Fatal(code)
+				t.Fatalf("exit %d, want 0 or 1", code)
 			}
 		}
 		var out, errOut strings.Builder

@@ -72,7 +72,7 @@ func (w *watcher) until(calls int64, words ...string) {
 	}
 	for _, word := range append(words, "Ctrl-C ends it") {
 		if !strings.Contains(text.String(), word) {
-			w.t.Fatalf("no %q in\n%s", word, text.String())
+			w.t.Fatalf("got\n%s\nwant it to contain %q", text.String(), word)
 		}
 	}
 	if got := w.calls.Load(); got != calls {
@@ -137,7 +137,7 @@ func TestWatchRunsWhatAChangeAffects(t *testing.T) {
 }
 
 // Files that a glob of the suite, of its workspace or of the project file did not match before are a change too; others are not.
-func TestWatchNoticesNewFiles(t *testing.T) {
+func TestWatchNoticesNewFilesOfGlobs(t *testing.T) {
 	t.Parallel()
 	suite := func(name string) string {
 		return "version: 1\nname: " + name + "\ntargets: [{name: t, model: m}]\nprompts: [{name: p, text: \"" + name + " {{.q}}\"}]\n" +
@@ -174,7 +174,7 @@ func TestWatchEndsWithTheCodeOfTheLastRun(t *testing.T) {
 }
 
 // What cannot be watched is refused, and a suite that is not there at first ends it at once.
-func TestWatchRefuses(t *testing.T) {
+func TestWatchRefusesWhatCannotBeWatched(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil, map[string]string{"suite.yaml": oneCase})
 	for args, want := range map[string]string{

@@ -104,7 +104,7 @@ func TestAnswersAreThoseOfTheirTrials(t *testing.T) {
 }
 
 // A response as a run file has it is the same answer as the one that the service sent.
-func TestAnswersOfARunFile(t *testing.T) {
+func TestAnswersAreReadFromARunFile(t *testing.T) {
 	t.Parallel()
 	sent, err := readLines(t, `{"case":"one","response":{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}],`+
 		`"modelVersion":"v","usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":3}}}`)

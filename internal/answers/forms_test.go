@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-func TestAnswersWithToolCalls(t *testing.T) {
+func TestAnswersKeepTheirToolCalls(t *testing.T) {
 	t.Parallel()
 	call := eval.Piece{Call: &tool.Call{Name: "get_order", Args: json.RawMessage(`{"id":"7"}`)}}
 	named := eval.Piece{Call: &tool.Call{ID: "c1", Name: "close"}}
@@ -32,7 +32,7 @@ func TestAnswersWithToolCalls(t *testing.T) {
 	} {
 		a, err := readLines(t, `{"case":"one",`+line+`}`)
 		if err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: %v, want no error", line, err)
 			continue
 		}
 		expect.Same(t, line, a.lines[0].result().Response.Candidates, []eval.Candidate{want})
@@ -40,7 +40,7 @@ func TestAnswersWithToolCalls(t *testing.T) {
 }
 
 // A run file keeps the pieces of an answer, and so does a line with its response.
-func TestAnswersOfARunFileWithToolCalls(t *testing.T) {
+func TestAnswersOfARunFileKeepTheirToolCalls(t *testing.T) {
 	t.Parallel()
 	a, err := readLines(t, `{"case":"one","response":{"candidates":[{"text":"","finishReason":"TOOL_CALLS","vendorReason":"STOP",`+
 		`"parts":[{"reasoning":"hm"},{"call":{"name":"get_order","args":{"id":"7"}}}],"raw":{"content":{}}}]}}`)
@@ -50,7 +50,7 @@ func TestAnswersOfARunFileWithToolCalls(t *testing.T) {
 	expect.Same(t, "reasons", []string{c.FinishReason, c.VendorReason, string(c.Raw)}, []string{"TOOL_CALLS", "STOP", `{"content":{}}`})
 }
 
-func TestUsageOfAnswers(t *testing.T) {
+func TestUsageOfAnswersIsRead(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]eval.Usage{
 		`{"inputTokens":3,"outputTokens":4}`:                    {PromptTokens: 3, OutputTokens: 4, TotalTokens: 7, Source: eval.UsageService},
@@ -63,14 +63,14 @@ func TestUsageOfAnswers(t *testing.T) {
 	} {
 		a, err := readLines(t, `{"case":"one","text":"x","usage":`+line+`}`)
 		if err != nil {
-			t.Errorf("%s: %v", line, err)
+			t.Errorf("%s: %v, want no error", line, err)
 			continue
 		}
 		expect.Same(t, line, *a.lines[0].result().Usage, want)
 	}
 }
 
-func TestFormsThatAreNoAnswers(t *testing.T) {
+func TestFormsThatAreNoAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		`"toolCalls":[{"args":{}}]`:                             "`toolCalls[0]` has no `name`",
@@ -97,7 +97,7 @@ func TestFormsThatAreNoAnswers(t *testing.T) {
 }
 
 // A reply of any protocol is read as it came.
-func TestAnswersInTheFormOfAnyProtocol(t *testing.T) {
+func TestAnswersMayHaveTheFormOfAnyProtocol(t *testing.T) {
 	t.Parallel()
 	all, err := replies.In("openai", "compatible", "anthropic", "responses")
 	expect.OK(t, err)

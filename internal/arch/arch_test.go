@@ -217,7 +217,7 @@ func reaches(from, to string) bool {
 	return slices.ContainsFunc(direct[from], func(d string) bool { return d == to || reaches(d, to) })
 }
 
-func TestArrows(t *testing.T) {
+func TestImportsFollowTheArrows(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
 		name := roomOf(p.ImportPath)
@@ -241,7 +241,7 @@ func TestArrows(t *testing.T) {
 // mostOfCommand is how many packages of this module the command imports (docs/adr/0001-rooms.md). It only goes down.
 const mostOfCommand = 10
 
-func TestCommandImportsFew(t *testing.T) {
+func TestTheCommandImportsFewPackages(t *testing.T) {
 	t.Parallel()
 	var ours []string
 	for _, p := range packages(t) {

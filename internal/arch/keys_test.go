@@ -11,9 +11,9 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-// TestKeysStandInTables wants code that reads a YAML file to take the keys of a mapping from a shape.Block. The JSON
+// TestKeysAreTakenFromTables wants code that reads a YAML file to take the keys of a mapping from a shape.Block. The JSON
 // Schema is made from the same block: a key that is written at the call would be missing there.
-func TestKeysStandInTables(t *testing.T) {
+func TestKeysAreTakenFromTables(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"suite", "scorers", "clients/emulator"} {
 		files, err := filepath.Glob("../../" + dir + "/*.go")

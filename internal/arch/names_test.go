@@ -11,7 +11,7 @@ import (
 const shared = 16
 
 // Names of types are in one package, but for those that are already in several.
-func TestNamesOfTypes(t *testing.T) {
+func TestNamesOfTypesAreInOnePackage(t *testing.T) {
 	t.Parallel()
 	in := map[string][]string{}
 	eachPackage(t, func(p *types.Package) {

@@ -142,8 +142,8 @@ func (w *walk) tuple(at string, vars *types.Tuple) {
 // mostNames is how many names a package may export, where that is not 60. eval holds the nouns of all others.
 var mostNames = map[string]int{"eval": 120}
 
-// TestExportedNames wants packages that can be looked over.
-func TestExportedNames(t *testing.T) {
+// TestPackagesExportFewNames wants packages that can be looked over.
+func TestPackagesExportFewNames(t *testing.T) {
 	t.Parallel()
 	eachPackage(t, func(p *types.Package) {
 		most := cmp.Or(mostNames[roomOf(p.Path())], 60)

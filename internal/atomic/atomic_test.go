@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestWrite(t *testing.T) {
+func TestWriteReplacesTheWholeFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "report")
@@ -32,7 +32,7 @@ func TestWrite(t *testing.T) {
 }
 
 // Many writers at once leave each other's files alone.
-func TestManyWriters(t *testing.T) {
+func TestManyWritersLeaveEachOtherAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var writing sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 func nothing(string) string { return "" }
 
 // A first suite loads, whatever a person writes into its places.
-func TestFirstLoads(t *testing.T) {
+func TestAFirstSuiteLoadsWhateverIsWritten(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]First{
 		"defaults":  {},
@@ -21,7 +21,7 @@ func TestFirstLoads(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "suite.yaml")
 		if err := first.Write(path, nothing); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 		}
 		if err := first.Write(path, nothing); exit.Of(err) != exit.CodeBadInput || !strings.Contains(err.Error(), "exists already") {
 			t.Errorf("%s, again: %v, want exit 2", name, err)
@@ -30,7 +30,7 @@ func TestFirstLoads(t *testing.T) {
 }
 
 // What cannot be a line of the suite is refused, and nothing is written.
-func TestFirstRefuses(t *testing.T) {
+func TestAFirstSuiteRefusesSeveralLines(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]First{
 		"two lines":            {Prompt: "one\ntwo"},

@@ -40,7 +40,7 @@ func TestKindsAreExplained(t *testing.T) {
 }
 
 // Lines are filled up to the width, and no word is lost.
-func TestFill(t *testing.T) {
+func TestFillLosesNoWord(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                     "",
@@ -142,7 +142,7 @@ const goodSuite = "version: 1\nname: s\ntargets: [{name: t, model: svc-pro}]\npr
 	"cases: [{name: c, scorers: [{equals: x}]}]\n"
 
 // Problems of a suite have their positions; others have none, and are errors too.
-func TestCheckingASuite(t *testing.T) {
+func TestCheckingASuiteGivesProblemsTheirPositions(t *testing.T) {
 	t.Parallel()
 	c, _, err := checked(t, goodSuite, nil)
 	expect.OK(t, err)

@@ -30,7 +30,7 @@ var nothing = map[string]string{
 	"unassigned and ignorable": "\u2065\U000e0fff",
 }
 
-func TestIs(t *testing.T) {
+func TestTextsThatShowNothingAreBlank(t *testing.T) {
 	t.Parallel()
 	for name, text := range nothing {
 		if !Is(text) {
@@ -44,7 +44,7 @@ func TestIs(t *testing.T) {
 	}
 }
 
-func TestVisible(t *testing.T) {
+func TestVisibleKeepsWhatShows(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                   "",

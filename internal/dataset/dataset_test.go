@@ -28,7 +28,7 @@ func read(format dataset.FileFormat, text string) string {
 	return b.String()
 }
 
-func TestRead(t *testing.T) {
+func TestReadGivesTheRowsOfEachFormat(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
@@ -87,7 +87,7 @@ func TestRead(t *testing.T) {
 }
 
 // A row with too few cells needs other advice than one with too many.
-func TestRaggedHints(t *testing.T) {
+func TestRaggedRowsHaveTheirHint(t *testing.T) {
 	t.Parallel()
 	for row, want := range map[string]string{"1": "write a cell for every column", "1,2,3": "quote a cell that contains ','"} {
 		for _, err := range dataset.Read(strings.NewReader("a,b\n"+row), dataset.Options{Format: dataset.CSV}) {
@@ -181,7 +181,7 @@ func TestShortRowsAreNotRemembered(t *testing.T) {
 }
 
 // Were each level of this row read again with the one around it, it would not end.
-func TestNestedRows(t *testing.T) {
+func TestNestedRowsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	nested := func(n int, in string) string {
 		return "{\"a\":" + strings.Repeat("[", n) + in + strings.Repeat("]", n) + "}\n"
@@ -191,7 +191,7 @@ func TestNestedRows(t *testing.T) {
 	expect.Same(t, "rows", got, want)
 }
 
-func TestBrokenFiles(t *testing.T) {
+func TestABrokenFileEndsInItsError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk is gone")
 	for format, head := range map[dataset.FileFormat]string{

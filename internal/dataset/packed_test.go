@@ -65,7 +65,7 @@ func noise(n int) string {
 }
 
 // However a compressed file is cut or damaged, reading it ends in an error that says so.
-func TestDamagedFiles(t *testing.T) {
+func TestDamagedFilesEndInAnError(t *testing.T) {
 	t.Parallel()
 	whole := packed(t, noise(3000))
 	last := func(file string) (last error) {
@@ -110,7 +110,7 @@ func TestDamagedFiles(t *testing.T) {
 }
 
 // What grows beyond measure is refused before it was read, whatever comes before it.
-func TestBombs(t *testing.T) {
+func TestBombsAreRefused(t *testing.T) {
 	t.Parallel()
 	bomb := packed(t, "a\n"+strings.Repeat("x\n", 64<<20))
 	for name, file := range map[string]string{"alone": bomb, "behind data": packed(t, noise(1<<20)) + bomb} {
@@ -121,7 +121,7 @@ func TestBombs(t *testing.T) {
 	expect.OK(t, dataset.CheckPacked(strings.NewReader(many))) // 25 MB: small files may shrink as they like
 }
 
-func TestNamesOfOtherFormats(t *testing.T) {
+func TestNamesOfOtherFormatsSayHowToConvert(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][2]string{
 		"a.xlsx":      {"an Excel workbook", "convert it with: libreoffice --headless --convert-to csv --outdir . a.xlsx"},
@@ -149,7 +149,7 @@ func TestNamesOfOtherFormats(t *testing.T) {
 }
 
 // The bytes show a format behind any name, compressed or not.
-func TestContentOfOtherFormats(t *testing.T) {
+func TestContentShowsOtherFormats(t *testing.T) {
 	t.Parallel()
 	for want, head := range map[string]string{
 		"a Parquet file":       "PAR1\x15\x04\x15\x00",
@@ -204,7 +204,7 @@ func tarred(t *testing.T) string {
 	return b.String()
 }
 
-func TestTablesWithoutAHeader(t *testing.T) {
+func TestTablesWithoutAHeaderTakeNamesOfColumns(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		format dataset.FileFormat

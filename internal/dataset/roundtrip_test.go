@@ -24,7 +24,7 @@ func rows(t *testing.T, r io.Reader, format dataset.FileFormat, comma rune) []ma
 	out := []map[string]string{}
 	for row, err := range dataset.Read(r, dataset.Options{Format: format, Separator: comma}) {
 		if err != nil {
-			t.Fatalf("after %d rows: %v", len(out), err)
+			t.Fatalf("after %d rows: %v, want no error", len(out), err)
 		}
 		cells := map[string]string{}
 		for name, value := range row.Vars {
@@ -207,7 +207,7 @@ func TestABadLineIsNamedAndTheOthersAreRead(t *testing.T) {
 }
 
 // A file without rows is empty or has none: it never makes a row of nothing.
-func TestFilesWithoutRows(t *testing.T) {
+func TestFilesWithoutRowsGiveNoRow(t *testing.T) {
 	t.Parallel()
 	for _, format := range []dataset.FileFormat{dataset.CSV, dataset.TSV, dataset.JSONLines, dataset.JSON} {
 		for _, text := range []string{"", "\ufeff", "\n\n", "\r\n"} {
@@ -251,7 +251,7 @@ func TestAReaderCanStopAtAnyRow(t *testing.T) {
 }
 
 // Scalars are texts as they are written; lists and objects stay what they are.
-func TestValuesOfObjects(t *testing.T) {
+func TestValuesOfObjectsStayAsWritten(t *testing.T) {
 	t.Parallel()
 	const line = `{"n":1.10,"big":12345678901234567890,"exp":1E+2,"t":true,"z":null,"e":"","l":[1,[true]],"o":{"k":0.0},"u":"\ud83d\udc4d"}`
 	want := variable.Dict{
@@ -286,7 +286,7 @@ func TestAFileMayBeLargerThanTheLongestRow(t *testing.T) {
 			n := 0
 			for row, err := range dataset.Read(io.MultiReader(in...), dataset.Options{Format: format}) {
 				if err != nil {
-					t.Fatalf("after %d rows: %v", n, err)
+					t.Fatalf("after %d rows: %v, want no error", n, err)
 				}
 				if row.Vars["a"] != nil {
 					n++

@@ -28,7 +28,7 @@ func selected(t *testing.T, format dataset.FileFormat, text, expression string) 
 	t.Helper()
 	rows, problem := jq.CompileRows(expression)
 	if problem != nil {
-		t.Fatalf("%s: %v", expression, problem)
+		t.Fatalf("%s: %v, want no problem", expression, problem)
 	}
 	var b strings.Builder
 	for row, err := range dataset.Read(strings.NewReader(text), dataset.Options{Format: format, Rows: rows}) {
@@ -44,7 +44,7 @@ func selected(t *testing.T, format dataset.FileFormat, text, expression string) 
 	return b.String()
 }
 
-func TestRowsThatAnExpressionSelects(t *testing.T) {
+func TestAnExpressionSelectsRows(t *testing.T) {
 	t.Parallel()
 	const third = `8 {"context":"Oaks.","id":"3","name":"third","note":"","q":"three","version":"1.1"}` + "\n"
 	const second = `5* {"context":"It rises.","id":"2","name":"rivers","note":"","q":"two","title":"own","version":"1.1",` +
@@ -92,7 +92,7 @@ func TestRowsThatAnExpressionSelects(t *testing.T) {
 	}
 }
 
-func TestRowsOfOtherDocuments(t *testing.T) {
+func TestRowsAreTakenFromOtherDocuments(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		format           dataset.FileFormat
@@ -146,7 +146,7 @@ func TestARowThatIsMadeIsBounded(t *testing.T) {
 }
 
 // The outer objects of a large file are read once and not for each row, and an item is forgotten when the next one comes.
-func TestManyNestedRows(t *testing.T) {
+func TestManyNestedRowsReadOuterObjectsOnce(t *testing.T) {
 	const items, each = 2000, 50
 	var b strings.Builder
 	b.WriteString(`{"version": 1, "data": [`)
@@ -201,7 +201,7 @@ func FuzzRows(f *testing.F) {
 			var foreign *dataset.Foreign
 			switch {
 			case err == nil && row.Vars == nil:
-				t.Fatal("a row without variables")
+				t.Fatal("got a row without variables, want some or an error")
 			case err == nil:
 				n++
 			case !errors.As(err, &e) && !errors.As(err, &foreign):

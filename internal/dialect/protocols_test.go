@@ -11,7 +11,7 @@ import (
 )
 
 // What a protocol does not have is refused without a request, and no protocol claims what its client cannot do.
-func TestWhatProtocolsCannotDo(t *testing.T) {
+func TestWhatProtocolsCannotDoIsReported(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ counts, embeds, lists bool }{
 		service.Generative: {true, true, true},
@@ -45,7 +45,7 @@ func TestWhatProtocolsCannotDo(t *testing.T) {
 }
 
 // A secret header counts with the token behind its scheme, and only secret ones do.
-func TestSecretHeaders(t *testing.T) {
+func TestSecretHeadersCountWithTheirToken(t *testing.T) {
 	t.Parallel()
 	c := Contact{NamedService: &suite.NamedService{Headers: []app.Header{
 		{Name: "authorization", Value: "Bearer hush", Secret: true}, {Name: "x-team", Value: "open"}, {Name: "x-empty", Secret: true},

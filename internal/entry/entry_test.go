@@ -34,7 +34,7 @@ func allows(t *testing.T, is shape.Shape, value string) bool {
 	return schema.Validate(v) == nil
 }
 
-func TestOptionsNextToAKind(t *testing.T) {
+func TestOptionsNextToAKindAreChecked(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]bool{
 		`{}`:                              true,

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-func TestEstimates(t *testing.T) {
+func TestEstimatesCountAllThatIsSent(t *testing.T) {
 	t.Parallel()
 	contents := []eval.Content{{Parts: []eval.Part{{Text: "12345"}, {Image: &eval.Image{}}}}}
 	expect.Same(t, "prompt", Prompt(contents), 2+TokensPerImage)
@@ -18,6 +18,6 @@ func TestEstimates(t *testing.T) {
 		t.Errorf("%d with a system text and a tool, want %d", got, want)
 	}
 	if Tokens(0) != 0 || Tokens(4) != 1 || Tokens(5) != 2 {
-		t.Error("bytes / 4, rounded up")
+		t.Errorf("got %d, %d and %d tokens for 0, 4 and 5 bytes; want 0, 1 and 2", Tokens(0), Tokens(4), Tokens(5))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestOf(t *testing.T) {
+func TestOfIsTheCodeOfAnError(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		err  error
@@ -28,7 +28,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestWorst(t *testing.T) {
+func TestWorstIsTheMostSeriousCode(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		codes []int
@@ -46,7 +46,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-func TestOfSignal(t *testing.T) {
+func TestOfSignalHasACodeForEachSignal(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"interrupt": CodeInterrupted, "terminated": CodeTerminated, "hangup": CodeTerminated} {
 		if got := OfSignal(name); got != want {

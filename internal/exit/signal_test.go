@@ -8,7 +8,7 @@ import (
 )
 
 // A signal ends the context and means an exit code; without one the code is 0.
-func TestUntil(t *testing.T) {
+func TestUntilEndsTheContextAtASignal(t *testing.T) {
 	t.Parallel()
 	for want, sig := range map[int]os.Signal{CodeOK: nil, CodeInterrupted: os.Interrupt, CodeTerminated: syscall.SIGTERM} {
 		signals := make(chan os.Signal, 1)
@@ -26,7 +26,7 @@ func TestUntil(t *testing.T) {
 }
 
 // What a signal is answered with has ended once caught returns, and a missing source of signals is no signal.
-func TestCatch(t *testing.T) {
+func TestCatchHasEndedOnceItReturns(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt

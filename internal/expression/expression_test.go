@@ -37,7 +37,7 @@ func sample() env {
 	}
 }
 
-func TestRun(t *testing.T) {
+func TestRunEvaluatesExpressions(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
 		`true`:                                            true,
@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestErrorsSayWhereAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text    string
@@ -134,7 +134,7 @@ func TestErrors(t *testing.T) {
 }
 
 // What would take very long, or very much memory, ends with an error instead.
-func TestBounds(t *testing.T) {
+func TestBoundsEndWhatWouldTakeVeryLong(t *testing.T) {
 	t.Parallel()
 	big := sample()
 	big.Answer = strings.Repeat("a", 1<<20)
@@ -163,7 +163,7 @@ func TestBounds(t *testing.T) {
 	} {
 		p, err := Compile(text, env{}, Grade)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := p.Run(big); !errors.Is(err, errTooMuch) && (err == nil || !strings.Contains(err.Error(), "memory budget")) {
@@ -179,7 +179,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-func TestFailsWhenRun(t *testing.T) {
+func TestRunReportsValuesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`vars.country`:                   "it gives a text, not true, false or a number",
@@ -194,7 +194,7 @@ func TestFailsWhenRun(t *testing.T) {
 	} {
 		p, err := Compile(text, env{}, Grade)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := p.Run(sample()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -204,7 +204,7 @@ func TestFailsWhenRun(t *testing.T) {
 }
 
 // A map of samples makes its names known: for columns, and for what is inside `vars` only when it runs.
-func TestColumns(t *testing.T) {
+func TestColumnsAreKnownNames(t *testing.T) {
 	t.Parallel()
 	known := map[string]any{"country": "", "population": "", "vars": map[string]any{}}
 	p, err := Compile(`int(population) > 5 and country != vars["first name"]`, known, Truth)
@@ -219,14 +219,14 @@ func TestColumns(t *testing.T) {
 		t.Errorf("%#v, want a hint of `population`", err)
 	}
 	if _, err := Compile(`$env["populaton"] == ""`, known, Truth); err == nil {
-		t.Error("a typo in $env is no mistake")
+		t.Error("got no error for a typo in $env, want one")
 	}
 	if _, err := Compile(`country > 5`, known, Truth); err == nil {
-		t.Error("a text is no number")
+		t.Error("got no error for a text that is compared with a number, want one")
 	}
 }
 
-func TestReads(t *testing.T) {
+func TestReadsListsTheNamesThatAreUsed(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(
 		`let x = usage.outputTokens; x > 1 and vars.country == vars["the list"] and len(candidates) > 0 and `+
@@ -259,7 +259,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func TestUses(t *testing.T) {
+func TestUsesKnowsWhatIsRead(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`let x = 1; x > 1 and vars.country == ""`, env{}, Grade)
 	if err != nil {
@@ -272,7 +272,7 @@ func TestUses(t *testing.T) {
 	}
 }
 
-func TestGraded(t *testing.T) {
+func TestResultsAreGradedFromZeroToOne(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		result any
@@ -295,7 +295,7 @@ func TestGraded(t *testing.T) {
 	}
 }
 
-func TestConcurrent(t *testing.T) {
+func TestAProgramRunsConcurrently(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`sum(1..usage.outputTokens) == 6 and answer matches "P"`, env{}, Truth)
 	if err != nil {
@@ -315,7 +315,7 @@ func TestConcurrent(t *testing.T) {
 }
 
 // Open samples let other names through, which then are there or not.
-func TestOpen(t *testing.T) {
+func TestOpenSamplesLetOtherNamesThrough(t *testing.T) {
 	t.Parallel()
 	p, err := Compile(`known + other`, Open{"known": 0.0}, Number)
 	if err != nil {
@@ -330,7 +330,7 @@ func TestOpen(t *testing.T) {
 }
 
 // A name that is no identifier is written as an index of $env.
-func TestNamesOfOtherCharacters(t *testing.T) {
+func TestNamesOfOtherCharactersAreIndexes(t *testing.T) {
 	t.Parallel()
 	samples := map[string]any{"rouge-1": 0.0}
 	p, err := Compile(`$env["rouge-1"] / 2`, samples, Number)
@@ -363,7 +363,7 @@ func TestLetHidesANameOfTheEnvironment(t *testing.T) {
 			p, err = Compile(text, env{}, Number)
 		}
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := p.Run(sample()); err != nil || got != want {

@@ -20,7 +20,7 @@ func FuzzExpression(f *testing.F) {
 		if err != nil {
 			var e *SyntaxError
 			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(text) || e.Message == "" {
-				t.Fatalf("%#v", err)
+				t.Fatalf("got %#v, want an error with a message and a place inside the text", err)
 			}
 			return
 		}

@@ -20,12 +20,12 @@ func run(t *testing.T, text string, want Want) (any, error) {
 	t.Helper()
 	p, err := Compile(text, Open{}, want) // what the names are is known when it runs
 	if err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatalf("%s: %v, want no error", text, err)
 	}
 	return p.Run(columns())
 }
 
-func TestTextsNumbersListsAndMappings(t *testing.T) {
+func TestOperatorsWorkOnAllTypes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
 		`text == "Größe" and len(text) == 5`:                true,
@@ -63,7 +63,7 @@ func TestTextsNumbersListsAndMappings(t *testing.T) {
 }
 
 // Nothing is equal to nothing alone, has no members except by ?., and never counts as a value.
-func TestNothing(t *testing.T) {
+func TestNothingEqualsNothingAlone(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]any{
 		`nothing == nil`:                             true,
@@ -96,7 +96,7 @@ func TestNothing(t *testing.T) {
 }
 
 // What is wanted is checked when it is compiled where the types are known, and otherwise when it runs.
-func TestWhatIsWanted(t *testing.T) {
+func TestTheWantedTypeIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		text string

@@ -92,7 +92,7 @@ func TestEachFlagSetsItsChoice(t *testing.T) {
 }
 
 // Values out of range are refused, and say what is taken.
-func TestValuesThatAreRefused(t *testing.T) {
+func TestValuesOutOfRangeAreRefused(t *testing.T) {
 	t.Parallel()
 	const above = "it takes a whole number above zero"
 	for flag, want := range map[string]string{
@@ -164,7 +164,7 @@ func TestTheTableIsTheDefaultReport(t *testing.T) {
 }
 
 // A shell is offered names with the prefix, each once, none that it could not take, and not too many.
-func TestNamesThatAShellIsOffered(t *testing.T) {
+func TestAShellIsOfferedEachNameOnce(t *testing.T) {
 	t.Parallel()
 	names := []string{"alpha", "beta", "alpha", "al\x1b[2Jpha", "alp\nha", "also"}
 	expect.Same(t, "with a prefix", offered("al", slices.Values(names)), []string{"alpha", "also"})

@@ -6,7 +6,7 @@ import (
 )
 
 // The flag wins over the environment, NO_COLOR over what forces colors, and these over what the output is.
-func TestWhenThereAreColors(t *testing.T) {
+func TestTheColorFlagWinsOverTheEnvironment(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		flag     Color

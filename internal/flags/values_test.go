@@ -46,7 +46,7 @@ func takes(t *testing.T, text string, first, second pflag.Value) bool {
 		return false
 	}
 	if err := second.Set(first.String()); err != nil {
-		t.Errorf("%q is %s, which is not taken again: %v", text, first, err)
+		t.Errorf("%q is %s, which is not taken again: %v, want no error", text, first, err)
 	}
 	return true
 }

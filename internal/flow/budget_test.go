@@ -17,7 +17,7 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 		var booked []eval.Booking
 		ledger.Book(func(b eval.Booking) error { booked = append(booked, b); return nil })
 		if !ledger.enter(t.Context(), ledger.slots) { // a call to the service is under way
-			t.Fatal("there is no slot")
+			t.Fatal("got no slot, want one")
 		}
 		usage := &eval.Usage{PromptTokens: 50, OutputTokens: 50, TotalTokens: 100, Source: eval.UsageService}
 		program := ledger.Budget(&fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
@@ -58,7 +58,7 @@ func TestBudgetsAloneApplyToPrograms(t *testing.T) {
 }
 
 // A run that stops starts no program, and one that waits for the budget ends its wait.
-func TestProgramsOfAStoppedRun(t *testing.T) {
+func TestNoProgramStartsInAStoppedRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})

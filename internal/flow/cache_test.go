@@ -13,7 +13,7 @@ import (
 )
 
 // Scenario R24: one call a key however many callers want it; errors, blocks and damaged files are not used.
-func TestCache(t *testing.T) {
+func TestCacheRequestsOnceForAllCallers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	answers := map[string]func() (*eval.Response, error){
@@ -37,7 +37,7 @@ func TestCache(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		return answers[call.TrialID]()
 	}}
-	s := Cache(record.Cache{Dir: dir}, f, func(text string) { t.Error(text) })
+	s := Cache(record.Cache{Dir: dir}, f, func(text string) { t.Errorf("got the notice %q, want none", text) })
 	ask := func(id string) (*eval.Response, error) { return s.Generate(t.Context(), &eval.Call{TrialID: id}) }
 	var wg sync.WaitGroup
 	for range 64 {

@@ -55,7 +55,7 @@ func failing(kind eval.ErrorKind, status int) func(int, *eval.Call) (*eval.Respo
 	}
 }
 
-func TestRetryOnlyWhatPasses(t *testing.T) {
+func TestOnlyTransientErrorsAreRetried(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		kind      eval.ErrorKind
@@ -94,7 +94,7 @@ func TestRetryOnlyWhatPasses(t *testing.T) {
 	}
 }
 
-func TestBackoff(t *testing.T) {
+func TestBackoffGrowsWithEachAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{generate: failing(eval.KindStatus, 503)}
@@ -112,7 +112,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-func TestRetryAfterIsTheLeast(t *testing.T) {
+func TestNoRetryComesBeforeRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
@@ -178,7 +178,7 @@ func run(t *testing.T, s Service, trials, workers int, call eval.Call) (errs []e
 }
 
 // No window of a minute holds more calls than declared, and the rate is used up.
-func TestRequestsPerMinute(t *testing.T) {
+func TestRequestsPerMinuteAreNeverExceeded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -206,7 +206,7 @@ func checkWindow(t *testing.T, times []time.Time, limit int, weight func(int) in
 }
 
 // Tokens are reserved before a call and settled after it: what was reserved too much is used.
-func TestTokensPerMinute(t *testing.T) {
+func TestTokensPerMinuteAreReservedAndSettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
@@ -226,7 +226,7 @@ func TestTokensPerMinute(t *testing.T) {
 	})
 }
 
-func TestOneCallLargerThanTheRate(t *testing.T) {
+func TestOneCallLargerThanTheRateStillRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLedger(LedgerConfig{Rates: Rates{TokensPerMinute: 10}})
@@ -236,7 +236,7 @@ func TestOneCallLargerThanTheRate(t *testing.T) {
 	})
 }
 
-func TestBudgets(t *testing.T) {
+func TestBudgetsRefuseFurtherCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -261,7 +261,7 @@ func TestBudgets(t *testing.T) {
 }
 
 // What an answer cost is counted when it matters, and guessed otherwise.
-func TestUsage(t *testing.T) {
+func TestUsageIsCountedWhenItMatters(t *testing.T) {
 	t.Parallel()
 	answer := func(int, *eval.Call) (*eval.Response, error) {
 		return &eval.Response{Candidates: []eval.Candidate{{Text: "12345"}}}, nil
@@ -293,7 +293,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestDeadline(t *testing.T) {
+func TestDeadlineEndsACallThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := Deadline(hanging{}, 3*time.Second)
@@ -354,7 +354,7 @@ func TestTheLastRealErrorStays(t *testing.T) {
 }
 
 // A spent budget is spent even when nothing is known of what a call may cost.
-func TestBudgetWithoutReservation(t *testing.T) {
+func TestABudgetIsSpentWithoutReservation(t *testing.T) {
 	t.Parallel()
 	f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
 		return &eval.Response{Usage: &eval.Usage{TotalTokens: 400}}, nil
@@ -388,7 +388,7 @@ func TestEmbeddingsAreLimited(t *testing.T) {
 
 // A call whose answer is not written down yet keeps its slot, so that no more calls are lost by a kill than may be under way. Counting what
 // the service did not report takes no further slot.
-func TestSlotsUntilWritten(t *testing.T) {
+func TestACallKeepsItsSlotUntilItIsWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}

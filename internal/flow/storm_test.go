@@ -51,7 +51,7 @@ func askAll(t *testing.T, s Service, trials, workers int) (errs []error) {
 
 // Scenario R9: for twenty seconds the service has too much to do and says so. All trials are answered in the end, no
 // worker comes back before the requested time, and few calls are wasted.
-func TestThrottlingStorm(t *testing.T) {
+func TestThrottlingStormEndsWithAllAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const trials, workers = 500, 16
@@ -91,7 +91,7 @@ func TestThrottlingStorm(t *testing.T) {
 
 // Scenario R10: a third of the answers is 503. Every trial ends, with an answer or after five attempts, and retries stay
 // within their quota.
-func TestFlakyService(t *testing.T) {
+func TestFlakyServiceKeepsRetriesWithinTheirQuota(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{generate: func(n int, _ *eval.Call) (*eval.Response, error) {
@@ -114,7 +114,7 @@ func TestFlakyService(t *testing.T) {
 }
 
 // Scenario R11: nothing answers any more. The run is given up within three openings of the circuit, after few calls.
-func TestTotalOutage(t *testing.T) {
+func TestTotalOutageGivesUpAfterFewCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const workers = 16
@@ -136,7 +136,7 @@ func TestTotalOutage(t *testing.T) {
 }
 
 // A service that comes back gets requests again.
-func TestOutageThatPasses(t *testing.T) {
+func TestAServiceThatComesBackGetsRequestsAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
@@ -161,7 +161,7 @@ func TestOutageThatPasses(t *testing.T) {
 }
 
 // Too many calls at once are fewer the next time, and more again when all goes well.
-func TestAdaptiveConcurrency(t *testing.T) {
+func TestConcurrencyAdaptsToTheService(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -198,7 +198,7 @@ func TestAdaptiveConcurrency(t *testing.T) {
 }
 
 // A model that waits for its own limit holds up no other.
-func TestLimitsByModel(t *testing.T) {
+func TestAModelAtItsLimitHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -226,7 +226,7 @@ func TestLimitsByModel(t *testing.T) {
 }
 
 // The quota of retries is spent by failures and filled by answers.
-func TestRetryQuota(t *testing.T) {
+func TestRetryQuotaIsSpentByFailures(t *testing.T) {
 	t.Parallel()
 	q := NewRetryQuota()
 	n := 0

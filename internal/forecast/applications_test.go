@@ -10,7 +10,7 @@ import (
 
 // Calls of applications are calls of their own, at most as often as their target says. What applications are sent is
 // not counted, and how much they answer is not known.
-func TestForecastOfApplications(t *testing.T) {
+func TestForecastCountsCallsOfApplications(t *testing.T) {
 	t.Parallel()
 	plan := planOf(t, `targets:
   - {name: m, model: svc-pro, generationConfig: {maxOutputTokens: 100}}

@@ -99,7 +99,7 @@ func shardOf(t *testing.T, text string, shard runner.Shard) *Forecast {
 }
 
 // An arm without a trial in a shard has no part in its forecast: here 2 trials on 2 arms are cut into 4 shards.
-func TestForecastOfAShardWithoutAnArm(t *testing.T) {
+func TestForecastOfAShardLeavesOutItsMissingArm(t *testing.T) {
 	t.Parallel()
 	trials := map[string]int{}
 	for i := range 4 {
@@ -143,7 +143,7 @@ func TestForecastsOfShardsAddUp(t *testing.T) {
 }
 
 // A prompt that is too long is one problem of each shard that sends it.
-func TestForecastOfAShardWithALongPrompt(t *testing.T) {
+func TestEachShardReportsALongPromptOnce(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("abcd", 40_000)
 	for i := range 4 {
@@ -164,7 +164,7 @@ cases: [{name: c, repeats: 5, scorers: [{contains: x}]}]
 
 // Where tokens matter each distinct prompt of a model is counted once, and each answer: 2 prompts and 12 answers. A rate of n a minute
 // spaces calls by a minute/n, and the tokens of the first minute are free.
-func TestForecastOfRates(t *testing.T) {
+func TestForecastFollowsTheRates(t *testing.T) {
 	t.Parallel()
 	minutes := func(m float64) time.Duration { return time.Duration(m * float64(time.Minute)) }
 	for name, test := range map[string]struct {
@@ -197,7 +197,7 @@ func TestForecastOfRates(t *testing.T) {
 }
 
 // A budget is a problem as soon as a run could exceed it, and none while it cannot.
-func TestForecastOfBudgets(t *testing.T) {
+func TestForecastReportsBudgetsThatMayBeExceeded(t *testing.T) {
 	t.Parallel()
 	for says, test := range map[string]struct{ enough, short suite.Limits }{
 		"11 calls":  {suite.Limits{BudgetCalls: 12}, suite.Limits{BudgetCalls: 11}},
@@ -215,7 +215,7 @@ func TestForecastOfBudgets(t *testing.T) {
 
 // A live chat of 1, 2 and 3 tokens a turn sends its turns 3, 2 and 1 times. It sends replies of up to 100 tokens 2
 // and 1 times.
-func TestForecastOfALiveChat(t *testing.T) {
+func TestForecastOfALiveChatAddsUpItsTurns(t *testing.T) {
 	t.Parallel()
 	f := forecastOf(t, `targets: [{name: t, model: svc-pro, generationConfig: {maxOutputTokens: 100}}]
 prompts: [{name: p, live: true, turns: [{user: abcd}, {user: abcdefgh}, {user: abcdefghijkl}]}]
@@ -234,7 +234,7 @@ cases: [{name: c, repeats: 2, scorers: [{contains: x}]}]
 }
 
 // Without a bound on an answer there is none on the sum, and several candidates are as many answers.
-func TestForecastOfUnknownAndSeveralAnswers(t *testing.T) {
+func TestForecastCountsUnknownAndSeveralAnswers(t *testing.T) {
 	t.Parallel()
 	one := func(target string) *Forecast {
 		return forecastOf(t, "targets: [{name: k, model: svc-pro}, {name: t, "+target+"}]\nprompts: [{name: p, text: abcd}]\n"+
@@ -249,7 +249,7 @@ func TestForecastOfUnknownAndSeveralAnswers(t *testing.T) {
 }
 
 // Each answer is embedded, each text that answers are compared with only once, and at most 100 texts go into a call.
-func TestForecastOfEmbeddings(t *testing.T) {
+func TestForecastBatchesEmbeddings(t *testing.T) {
 	t.Parallel()
 	embedding := func(repeats int) *Forecast {
 		return forecastOf(t, fmt.Sprintf(`targets: [{name: t, model: svc-pro, generationConfig: {maxOutputTokens: 100}}]
@@ -280,7 +280,7 @@ cases: [{name: c, repeats: 2, scorers: [{judge: {rubric: %q, repeats: 3}}]}]
 }
 
 // JudgeCosts takes the rubric, the answer and the reply in each of 6 calls, at the price of the judge's model.
-func TestForecastOfJudges(t *testing.T) {
+func TestForecastCountsCallsOfJudges(t *testing.T) {
 	t.Parallel()
 	prices := &pricing.PriceList{Currency: "USD", Models: map[string]pricing.Rate{"svc-judge": {Input: 10, Output: 100}}}
 	get := func(rubric string, answer, reply int) *Forecast {
@@ -360,7 +360,7 @@ func TestForecastCountsEachPromptOnce(t *testing.T) {
 }
 
 // A prompt that the model does not take is a problem that names the case and both numbers, once for all repeats.
-func TestForecastOfAPromptThatIsTooLong(t *testing.T) {
+func TestForecastReportsAPromptThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(twoArms, "x: bbbb", "x: "+strings.Repeat("b", 4*30720-6+1), 1)
 	f := forecastOf(t, text, suite.Limits{}, nil)
@@ -398,7 +398,7 @@ defaults: {scorers: [{contains: x}]}
 
 // The outlook of a gate has the costs of both arms, and the cases that a margin takes without a single flip: the least n with
 // (1-margin)ⁿ at most alpha.
-func TestOutlookOfAGate(t *testing.T) {
+func TestOutlookGivesTheCasesThatAMarginNeeds(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ margin, alpha float64 }{{0.05, 0.05}, {0.1, 0.05}, {0.05, 0.01}} {
 		g := gateOf(t, test.margin, test.alpha, false)
@@ -417,7 +417,7 @@ func TestOutlookOfAGate(t *testing.T) {
 }
 
 // With an early stop fewer cases are expected to run, and looking often takes no fewer cases to show the same.
-func TestOutlookOfAnEarlyStop(t *testing.T) {
+func TestOutlookGivesTheCasesOfAnEarlyStop(t *testing.T) {
 	t.Parallel()
 	whole, early := gateOf(t, 0.1, 0.05, false), gateOf(t, 0.1, 0.05, true)
 	if !early.StopEarly || early.Reach < whole.Reach || early.Rows[0].Share >= 1 || early.Tokens != whole.Tokens {
@@ -426,7 +426,7 @@ func TestOutlookOfAnEarlyStop(t *testing.T) {
 }
 
 // A baseline that is not there is a problem of the forecast, and no reason not to have one.
-func TestOutlookWithoutItsBaseline(t *testing.T) {
+func TestAMissingBaselineIsAProblemOfTheForecast(t *testing.T) {
 	t.Parallel()
 	plan := planOf(t, twoArms+"gate: {baseline: {run: gone, margin: 0.05}}\n")
 	f := &Forecast{}

@@ -11,7 +11,7 @@ import (
 
 // A tool loop takes a call at least, and its steps at most. Each step sends the prompt and all replies before it
 // again.
-func TestForecastOfAToolLoop(t *testing.T) {
+func TestForecastOfAToolLoopGoesFromOneCallToItsSteps(t *testing.T) {
 	t.Parallel()
 	const loop = `targets: [{name: t, model: svc-pro, generationConfig: {maxOutputTokens: 100}}]
 prompts: [{name: p, PROMPT, tools: [{name: f}], toolResults: {f: {text: x}}, maxSteps: 4}]

@@ -7,7 +7,7 @@ import (
 )
 
 // The system text goes with each turn of a live chat: with one of 2 tokens, 3 turns have 6 tokens more.
-func TestForecastOfSystemTexts(t *testing.T) {
+func TestForecastCountsSystemTextsWithEachTurn(t *testing.T) {
 	t.Parallel()
 	of := func(prompt string) *Forecast {
 		return forecastOf(t, "targets: [{name: t, model: svc-pro}]\nprompts: [{name: p, "+prompt+"}]\n"+

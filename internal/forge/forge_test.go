@@ -53,7 +53,7 @@ func (h *thread) gitLab() *Forge {
 }
 
 // The second run edits the comment of the first, however many comments others wrote, and never one that somebody else marked.
-func TestOneCommentPerSuite(t *testing.T) {
+func TestEachSuiteKeepsOneComment(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
 		forge func(*thread) *Forge
@@ -85,7 +85,7 @@ func TestOneCommentPerSuite(t *testing.T) {
 }
 
 // A workflow that comments for a fork finds the pull request by its commit, and not in what the fork made.
-func TestPullRequestOfAFork(t *testing.T) {
+func TestAForksPullRequestIsFoundByItsCommit(t *testing.T) {
 	t.Parallel()
 	event := `{"workflow_run":{"head_sha":"abc","head_branch":"b","head_repository":{"owner":{"login":"fork"}}}}`
 	h := newThread(t, "body")
@@ -126,14 +126,14 @@ func TestIssueFollowsTheVerdict(t *testing.T) {
 				expect.Same(t, key, h.Notes()[1][key], want)
 			}
 			if h.Notes()[0]["state"] != nil || h.Notes()[0]["state_event"] != nil {
-				t.Error("closed the issue of somebody else")
+				t.Error("got the issue of somebody else closed, want it open")
 			}
 		})
 	}
 }
 
 // What is missing, refused or out of reach says what to do.
-func TestForgeErrors(t *testing.T) {
+func TestForgeErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		env  map[string]string
@@ -173,7 +173,7 @@ func TestForgeErrors(t *testing.T) {
 }
 
 // A redirect does not take the token elsewhere.
-func TestNoRedirects(t *testing.T) {
+func TestARedirectNeverTakesTheToken(t *testing.T) {
 	t.Parallel()
 	elsewhere := newThread(t, "body")
 	away := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/user", http.StatusFound))

@@ -26,7 +26,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestWhatIsCheckedOut(t *testing.T) {
+func TestTheCheckedOutCommitIsRead(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		files map[string]string
@@ -65,7 +65,7 @@ func TestWhatIsCheckedOut(t *testing.T) {
 	}
 }
 
-func TestAFolderWithoutARepository(t *testing.T) {
+func TestAFolderWithoutARepositoryHasNoHead(t *testing.T) {
 	t.Parallel()
 	if got := Of(t.TempDir()); got != (Head{}) {
 		t.Errorf("got %+v, want nothing", got)

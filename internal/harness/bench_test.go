@@ -126,7 +126,7 @@ func benchRun(b *testing.B, url string, trials, concurrency int, scorers string)
 	}
 	defer doc.Close()
 	if doc.Summary.Counts.Pass != trials {
-		b.Fatalf("%+v", doc.Summary.Counts)
+		b.Fatalf("got %+v, want %d passed", doc.Summary.Counts, trials)
 	}
 	return took
 }
@@ -292,7 +292,7 @@ func BenchmarkResume(b *testing.B) {
 		}
 		todo, err := NewTodo(r, j.Plan())
 		if err != nil || todo.Settled != trials {
-			b.Fatal(todo, err)
+			b.Fatalf("got %+v, %v; want %d settled", todo, err, trials)
 		}
 		r.Close()
 	}

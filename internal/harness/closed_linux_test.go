@@ -60,7 +60,7 @@ func TestRefusedRescoreClosesTheRun(t *testing.T) {
 			before := s.held("run")
 			s.refused(s.rescore("run", "out", test.flags), exit.CodeBadInput, test.says)
 			if after := s.held("run"); len(after) > len(before) {
-				t.Errorf("open files of the run: %q, before it %q", after, before)
+				t.Errorf("open files of the run: %q, before it %q, want no more", after, before)
 			}
 		})
 	}

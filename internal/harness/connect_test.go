@@ -76,11 +76,11 @@ func TestConnectRefusesAndLeavesNothingBehind(t *testing.T) {
 			}
 			session, err := Connect(j, "test", s.notice)
 			if session != nil {
-				t.Error("there is a session")
+				t.Error("there is a session, want none")
 			}
 			s.refused(err, exit.CodeBadInput, test.says...)
 			if diff := cmp.Diff(before, s.files()); diff != "" {
-				t.Errorf("files (-before +after):\n%s", diff)
+				t.Errorf("files (-before +after), want no difference:\n%s", diff)
 			}
 			if n := s.calls(); n != 0 {
 				t.Errorf("%d calls were made, want none", n)
@@ -106,13 +106,13 @@ func TestConnectMakesNoCall(t *testing.T) {
 		}
 		defer session.Close()
 		if j.Settings.Service.BaseURL != url || j.Settings.Key() != key {
-			t.Errorf("the job sends to %s now, and before to %s", j.Settings.Service.BaseURL, url)
+			t.Errorf("the job sends to %s now, and before to %s, want no change of address or key", j.Settings.Service.BaseURL, url)
 		}
 		if got, want := session.Emulated(), emulated != ""; got != want {
 			t.Errorf("Emulated() = %v with the script %q, want %v", got, emulated, want)
 		}
 		if emulated != "" && session.Settings.Key() == siteKey {
-			t.Error("the user's key goes to the emulator")
+			t.Error("the user's key goes to the emulator, want another key")
 		}
 	}
 	if n := s.calls(); n != 0 || len(s.notices) != 0 {

@@ -74,13 +74,13 @@ func TestEmbedRefusesBeforeItSends(t *testing.T) {
 		var refusal error
 		for _, err := range session.Embed(t.Context(), test.model, []job.Text{good, {Where: "a.txt:2", Text: test.bad}}) {
 			if refusal = err; err == nil {
-				t.Errorf("%s: a vector came", test.model)
+				t.Errorf("%s: a vector came, want an error", test.model)
 			}
 		}
 		s.refused(refusal, exit.CodeBadInput, test.says...)
 	}
 	if stats := s.service.Stats(); stats[service.MethodEmbed]+stats[service.MethodEmbedBatch] != 0 {
-		t.Errorf("calls were made: %v", stats)
+		t.Errorf("calls were made: %v, want none", stats)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestModelNamesTheNearest(t *testing.T) {
 	s := newSite(t, "")
 	session := s.connected()
 	if m, err := session.Model(t.Context(), "svc-pro"); err != nil || m.ID() != "svc-pro" {
-		t.Errorf("svc-pro: %v, %v", m, err)
+		t.Errorf("svc-pro: %v, %v, want the model and no error", m, err)
 	}
 	_, err := session.Model(t.Context(), "svc-rpo")
 	s.refused(err, exit.CodeBadInput, "svc-rpo", "`svc-pro`")

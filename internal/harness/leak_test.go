@@ -187,7 +187,7 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 	}
 	var i, j int
 	if _, err := fmt.Sscanf(r.Case+" "+r.Arm, "c-%d t-%d", &i, &j); err != nil {
-		l.t.Errorf("%s %s: %v", r.Case, r.Arm, err)
+		l.t.Errorf("%s %s: %v, want no error", r.Case, r.Arm, err)
 		return
 	}
 	fault := leakFaultOf(i, j)
@@ -200,7 +200,7 @@ func (l *leakWatch) Done(r *eval.Result, _ eval.Spent) {
 		return
 	}
 	if r.Outcome != eval.Err || r.Error.Kind != eval.KindTimeout && !slices.Contains(fault.kinds, r.Error.Kind) {
-		l.t.Errorf("%s of %s: %s %v", fault.name, r.Arm, r.Outcome, r.Error)
+		l.t.Errorf("%s of %s: %s %v, want an error of the kind of its fault", fault.name, r.Arm, r.Outcome, r.Error)
 		return
 	}
 	l.seen[fault.name+" "+string(r.Error.Kind)]++
@@ -258,7 +258,7 @@ func leakRun(t *testing.T, url string, cases, abandon int) {
 	defer doc.Close()
 	if c := doc.Summary.Counts; c.Total() > cases*leakTargets || c.Error == 0 ||
 		abandon == 0 && (c.Pass == 0 || c.Skip > 0 || c.Total() < cases*leakTargets) {
-		t.Errorf("%d cases: %+v", cases, c)
+		t.Errorf("%d cases: %+v, want errors, and as many trials as cases unless it was abandoned", cases, c)
 	}
 	t.Logf("%d attempts: %v", cases*leakTargets, watch.seen)
 }
@@ -299,5 +299,8 @@ func TestNothingLeaksUnderFaults(t *testing.T) {
 		}
 	}
 	stacks := make([]byte, 1<<20)
-	t.Errorf("goroutines %d, then %d; descriptors %d, then %d\n%s", goroutines, g, descriptors, d, stacks[:runtime.Stack(stacks, true)])
+	t.Errorf(
+		"goroutines %d, then %d; descriptors %d, then %d; want no more at the end\n%s",
+		goroutines, g, descriptors, d, stacks[:runtime.Stack(stacks, true)],
+	)
 }

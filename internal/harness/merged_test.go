@@ -64,23 +64,23 @@ func TestMergeIsTheRunWithoutShards(t *testing.T) {
 		t.Errorf("directory (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(s.trialsOfRun("whole"), s.trialsOfRun("merged")); diff != "" {
-		t.Errorf("trials (-whole +merged):\n%s", diff)
+		t.Errorf("trials (-whole +merged), want no difference:\n%s", diff)
 	}
 	whole, merged := s.open("whole"), s.open("merged")
 	if merged.Partial() || merged.Run.Plan.Shard != nil || merged.Run.Plan.Trials != 12 || merged.Spent.Calls != whole.Spent.Calls {
 		t.Errorf("plan %+v and %d calls, want one whole of 12 trials and %d calls", merged.Run.Plan, merged.Spent.Calls, whole.Spent.Calls)
 	}
 	if diff := cmp.Diff(whole.Summary.Counts, merged.End.Counts); diff != "" {
-		t.Errorf("counts (-whole +merged):\n%s", diff)
+		t.Errorf("counts (-whole +merged), want no difference:\n%s", diff)
 	}
 	for _, shard := range shards {
 		if d := s.open(shard); merged.Run.StartedAt > d.Run.StartedAt || merged.End.FinishedAt < d.End.FinishedAt {
-			t.Errorf("the merged run is from %s to %s, and the %s of it began at %s and ended at %s",
+			t.Errorf("the merged run is from %s to %s, and the %s of it began at %s and ended at %s; want it to span them",
 				merged.Run.StartedAt, merged.End.FinishedAt, shard, d.Run.StartedAt, d.End.FinishedAt)
 		}
 	}
 	if _, err := s.resume("merged", job.Flags{}, true); err != nil { // it is a run like any other, and signed
-		t.Errorf("resuming: %v", err)
+		t.Errorf("resuming: %v, want no error", err)
 	}
 	if got := s.calls(); got != calls {
 		t.Errorf("%d calls were made, want none", got-calls)
@@ -138,7 +138,7 @@ func TestMergeRefusesWhatDoesNotFit(t *testing.T) {
 		dir, err := s.merge(test.names, "merged")
 		s.refused(err, exit.CodeBadInput, test.says...)
 		if _, there := os.Stat(s.at.Join("merged")); dir != "" || there == nil {
-			t.Fatalf("merging %v has made %s", test.names, s.at.Join("merged"))
+			t.Fatalf("merging %v has made %s, want nothing made", test.names, s.at.Join("merged"))
 		}
 	}
 	if _, err := s.merge([]string{"a1", "a2"}, "whole"); err == nil || !strings.Contains(err.Error(), "whole") {

@@ -46,12 +46,12 @@ func TestRunKeepsSecretsOutOfFiles(t *testing.T) {
 	s.run("private", eval.Options{NoContent: true, Vars: map[string]string{"w": "x-variable"}}, "s.yaml")
 	for _, run := range []string{"open", "private"} {
 		if names := s.holding(run, siteKey); names != nil {
-			t.Errorf("%s: the key is in %v", run, names)
+			t.Errorf("%s: the key is in %v, want it in none", run, names)
 		}
 	}
 	for _, text := range []string{"say", "answer-42", "x-variable"} {
 		if names := s.holding("private", text); names != nil {
-			t.Errorf("without content %q is in %v", text, names)
+			t.Errorf("without content %q is in %v, want it in none", text, names)
 		}
 	}
 	if names := s.holding("open", "answer-42"); len(names) != 1 {
@@ -151,14 +151,14 @@ func TestRunThatIsInterruptedCanBeResumed(t *testing.T) {
 	doc := s.open("run")
 	judged := doc.Summary.Counts.Pass + doc.Summary.Counts.Fail
 	if doc.End.Reason != eval.EndInterrupted || doc.End.Signal == "" || judged < 10 || judged == 200 || len(doc.Damaged) > 0 {
-		t.Fatalf("%+v with %d judged and the damage %v", doc.End, judged, doc.Damaged)
+		t.Fatalf("got %+v, %d judged, the damage %v; want an interrupted run, 10 to 199, and none", doc.End, judged, doc.Damaged)
 	}
 	before := s.generated()
 	if _, err := s.resume("run", job.Flags{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := s.generated() - before; got != int64(200-judged) {
-		t.Errorf("%d generate calls after %d judged trials of 200", got, judged)
+		t.Errorf("got %d generate calls after %d judged trials, want the rest of 200", got, judged)
 	}
 	if n := len(s.outcomes("run")); n != 200 || s.open("run").Partial() {
 		t.Errorf("%d trials, want all 200 in a complete run", n)
@@ -174,7 +174,7 @@ func TestRunRefusesADirectoryWithARun(t *testing.T) {
 	err := s.try(job.Flags{Options: eval.Options{Out: "run"}}, "s.yaml")
 	s.refused(err, exit.CodeBadInput, "run")
 	if s.read("run/run.jsonl") != file || s.generated() != generated {
-		t.Errorf("the run has changed, or %d generate calls were made", s.generated()-generated)
+		t.Errorf("the run has changed, or %d generate calls were made, want neither", s.generated()-generated)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestReplayMakesNoCall(t *testing.T) {
 	replay := eval.Options{SourceOptions: eval.SourceOptions{Replay: s.at.Join("rec")}}
 	s.run("same", replay, "s.yaml")
 	if diff := cmp.Diff(s.trialsOfRun("run"), s.trialsOfRun("same")); diff != "" {
-		t.Errorf("trials (-recorded +replayed):\n%s", diff)
+		t.Errorf("trials (-recorded +replayed), want no difference:\n%s", diff)
 	}
 	s.write("s.yaml", strings.Replace(fourSuite, "x4", "x5", 1))
 	s.run("missed", replay, "s.yaml")

@@ -42,10 +42,10 @@ func TestRescoreKeepsAnswersAndMakesNoCall(t *testing.T) {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(s.texts("run"), s.texts("again")); diff != "" {
-		t.Errorf("answers (-run +again):\n%s", diff)
+		t.Errorf("answers (-run +again), want no difference:\n%s", diff)
 	}
 	if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
-		t.Errorf("the run file (-before +after):\n%s", diff)
+		t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
 	}
 	run, second := s.open("run"), s.open("again")
 	if second.Run.RescoredFrom != run.Run.ID || second.Run.ID == run.Run.ID || second.Spent.Calls != 0 || second.Partial() {
@@ -96,18 +96,18 @@ func TestRescoreSkipsTrialsWithAnotherRequest(t *testing.T) {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if !s.open("again").Partial() {
-		t.Error("the run is complete, although trials were skipped")
+		t.Error("the run is complete, although trials were skipped, want it partial")
 	}
 	notices := strings.Join(s.notices, "\n")
 	for _, want := range []string{"2 trials", "1 have a different request", "1 are new", "evalrun run s.yaml --changed-since", "1 trial of"} {
 		if !strings.Contains(notices, want) {
-			t.Errorf("no %q in the notices\n%s", want, notices)
+			t.Errorf("notices: got\n%s\nwant them to contain %q", notices, want)
 		}
 	}
 	s.write("s.yaml", strings.Replace(fourSuite, "say", "tell", 1)) // nothing is as it was
 	s.refused(s.rescore("run", "nothing", job.Flags{}), exit.CodeBadInput, s.open("run").Run.ID, "4 have a different request")
 	if _, err := os.Stat(s.at.Join("nothing")); err == nil {
-		t.Error("there is a run directory of a rescore that was refused")
+		t.Error("there is a run directory of a rescore that was refused, want none")
 	}
 	if got := s.calls(); got != calls {
 		t.Errorf("%d calls were made, want none", got-calls)
@@ -124,7 +124,7 @@ func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(s.outcomes("run"), s.outcomes("again")); diff != "" {
-		t.Errorf("outcomes (-run +again):\n%s", diff)
+		t.Errorf("outcomes (-run +again), want no difference:\n%s", diff)
 	}
 	for r, err := range s.open("again").Trials() {
 		if err != nil {
@@ -137,7 +137,7 @@ func TestRescoreKeepsErrorsWithoutAnAnswer(t *testing.T) {
 }
 
 // A run that cannot be rescored is refused with what to do. No directory is made.
-func TestRescoreRefuses(t *testing.T) {
+func TestRescoreRefusesWithWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := ranFour(t)
 	s.run("private", eval.Options{NoContent: true}, "s.yaml")
@@ -160,7 +160,7 @@ func TestRescoreRefuses(t *testing.T) {
 	}
 	s.refused(s.rescore("run", "out", job.Flags{}), exit.CodeBadInput, "--suite FILE")
 	if _, err := os.Stat(s.at.Join("out")); err == nil {
-		t.Error("there is a run directory of a rescore that was refused")
+		t.Error("there is a run directory of a rescore that was refused, want none")
 	}
 }
 
@@ -179,12 +179,12 @@ func TestRescoreStartsNoProgramOfAnotherUser(t *testing.T) {
 	s.refused(s.rescore("run", "out", job.Flags{}), exit.CodeBadInput, "mark.sh", "--trust", "--untrusted")
 	s.refused(s.rescore("run", "out", job.Flags{Options: eval.Options{Untrusted: true}}), exit.CodeBadInput, "exec")
 	if _, err := os.Stat(s.at.Join("started")); err == nil {
-		t.Fatal("the program was started")
+		t.Fatal("the program was started, want it not started")
 	}
 	if err := s.rescore("run", "out", job.Flags{Trust: true}); err != nil {
-		t.Errorf("with --trust: %v", err)
+		t.Errorf("with --trust: %v, want no error", err)
 	}
 	if _, err := os.Stat(s.at.Join("started")); err != nil {
-		t.Error("the program was not started with --trust")
+		t.Error("the program was not started with --trust, want it started")
 	}
 }

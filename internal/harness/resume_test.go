@@ -14,7 +14,7 @@ type lastSpent struct {
 func (p *lastSpent) Done(_ *eval.Result, spent eval.Spent) { p.spent = spent }
 
 // The progress of a resumed run reports what came since then, costs as trials; budgets stay those of the run.
-func TestResumedProgress(t *testing.T) {
+func TestResumedProgressReportsWhatCameSince(t *testing.T) {
 	t.Parallel()
 	var shown lastSpent
 	p := &resumedProgress{&shown, eval.Spent{Calls: 3, Tokens: 100, Money: 0.5}}

@@ -56,7 +56,7 @@ func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
 			before := s.generated()
 			todo, err := s.resume("run", job.Flags{}, false)
 			if err != nil {
-				t.Fatalf("%s after %d: %v", name, settled, err)
+				t.Fatalf("%s after %d: %v, want no error", name, settled, err)
 			}
 			if todo.Settled != settled || todo.Settled+todo.Judge+todo.Send != 4 {
 				t.Errorf("%s after %d: %+v, want %d settled of 4", name, settled, todo, settled)
@@ -68,7 +68,7 @@ func TestResumeOfAKilledRunSendsOnlyWhatIsMissing(t *testing.T) {
 				t.Errorf("%s after %d: outcomes (-want +got):\n%s", name, settled, diff)
 			}
 			if s.open("run").Partial() {
-				t.Errorf("%s after %d: the run is not complete", name, settled)
+				t.Errorf("%s after %d: the run is not complete, want it complete", name, settled)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestResumeOfACompleteRunDoesNothing(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
-		t.Errorf("the run file (-before +after):\n%s", diff)
+		t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
 	}
 	if got := s.calls(); got != calls {
 		t.Errorf("%d calls were made, want none", got-calls)
@@ -189,7 +189,7 @@ func TestResumeRefusesAndChangesNothing(t *testing.T) {
 			_, err := s.resume("run", test.flags, false)
 			s.refused(err, exit.CodeBadInput, test.says...)
 			if diff := cmp.Diff(file, s.read("run/run.jsonl")); diff != "" {
-				t.Errorf("the run file (-before +after):\n%s", diff)
+				t.Errorf("the run file (-before +after), want no difference:\n%s", diff)
 			}
 			if got := s.calls(); got != calls {
 				t.Errorf("%d calls were made, want none", got-calls)
@@ -209,7 +209,7 @@ func TestResumeOfNothingNamesTheLatestRun(t *testing.T) {
 	_, err = s.resume("nothing", job.Flags{}, false)
 	s.refused(err, exit.CodeBadInput, "nothing", s.at.IDs()[0])
 	if _, err := s.resume("latest", job.Flags{}, false); err != nil {
-		t.Errorf("latest: %v", err)
+		t.Errorf("latest: %v, want no error", err)
 	}
 }
 
@@ -226,7 +226,7 @@ func TestResumeOfARunInProgressIsRefused(t *testing.T) {
 	s.refused(err, exit.CodeBadInput)
 	first.Close()
 	if _, err := s.resume("run/run.jsonl", job.Flags{}, false); err != nil { // the file names its directory
-		t.Errorf("once the first has let go: %v", err)
+		t.Errorf("once the first has let go: %v, want no error", err)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestResumeUsesTheSuiteOfTheRun(t *testing.T) {
 	s.refused(err, exit.CodeBadInput, "s.yaml", "--no-content")
 	s.write("s.yaml", fourSuite)
 	if _, err := s.resume("private", job.Flags{}, false); err != nil {
-		t.Errorf("with the suite as it was: %v", err)
+		t.Errorf("with the suite as it was: %v, want no error", err)
 	}
 	if diff := cmp.Diff(fourOutcomes, s.outcomes("private")); diff != "" {
 		t.Errorf("outcomes without content (-want +got):\n%s", diff)

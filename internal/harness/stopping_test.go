@@ -24,7 +24,7 @@ func stopped(target string, only bool, e, trouble *eval.Error) string {
 }
 
 // What stops a run names who has the trouble. An application that is gone stops only a run that has no other target.
-func TestWhoStopsARun(t *testing.T) {
+func TestAStopNamesItsCause(t *testing.T) {
 	t.Parallel()
 	refused := &eval.Error{Kind: eval.KindAuth, Status: 401, Message: "no"}
 	gone := &eval.Error{Kind: eval.KindTransport, Gone: true, Message: "the target `app` gave no answer"}

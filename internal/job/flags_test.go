@@ -8,7 +8,7 @@ import (
 )
 
 // Flags that a race makes meaningless are refused by their names, whether a flag or the project file gives them.
-func TestWhatDoesNotGoWithARace(t *testing.T) {
+func TestARaceRefusesFlagsThatItMakesMeaningless(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	race := func(change func(o *eval.Options)) *Flags {

@@ -57,7 +57,7 @@ func TestEveryLimitOfAFlagWins(t *testing.T) {
 	} {
 		j, err := s.settle(Flags{Options: eval.Options{LimitOptions: test.given}}, "s.yaml")
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 			continue
 		}
 		want := whole
@@ -132,7 +132,7 @@ func TestSuitesAgreeOrAFlagSettlesIt(t *testing.T) {
 	s.write("model.yaml", limitedSuite("model", "limits: {models: {svc-pro: {requestsPerMinute: 31}}}"))
 	j, err := s.settle(Flags{}, "none.yaml", "two.yaml")
 	if err != nil || j.Settings.Limits.Concurrency != 2 {
-		t.Errorf("a suite without limits and one with 2 calls at once: %+v, %v", j.Settings.Limits, err)
+		t.Errorf("a suite without limits and one with 2 calls at once: %+v, %v, want limits and no error", j.Settings.Limits, err)
 	}
 	_, err = s.settle(Flags{}, "two.yaml", "three.yaml")
 	s.refused(err, "limits.concurrency")

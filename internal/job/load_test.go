@@ -57,7 +57,7 @@ cases: [{name: one, scorers: [{regex: "("}]}]
 		"    3 | targets: [{name: t, modle: svc-pro}]\n      |                     ^\n", // where, in its line
 	} {
 		if !bytes.Contains(shown.Bytes(), []byte(want)) {
-			t.Errorf("no %q in\n%s", want, &shown)
+			t.Errorf("got\n%s\nwant it to contain %q", &shown, want)
 		}
 	}
 	if n := s.calls(); n != 0 {
@@ -139,7 +139,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 		t.Errorf("prompts with --var (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(ids, same); diff != "" {
-		t.Errorf("identities of cases without and with --var (-without +with):\n%s", diff)
+		t.Errorf("identities of cases without and with --var (-without +with), want no difference:\n%s", diff)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 	expect.Same(t, "labels of the run", run.Labels, f.Labels)
 	expect.Same(t, "project of the run", run.ProjectHash, f.ProjectFile.Hash())
 	if text := j.Snapshots()[projectCopy]; string(text) != projectText {
-		t.Errorf("the copy of the project file is %q", text)
+		t.Errorf("the copy of the project file is %q, want %q", text, projectText)
 	}
 
 	f.Concurrency, f.Repeats = 5, 1
@@ -55,7 +55,7 @@ func TestAProjectFileHoldsWhereNothingElseDoes(t *testing.T) {
 }
 
 // No project file is used where the user says so, where the suites are untrusted, and where it is a suite itself.
-func TestWhereNoProjectFileIsUsed(t *testing.T) {
+func TestUntrustedSuitesUseNoProjectFile(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write(project.FileName, projectText)
@@ -70,7 +70,7 @@ func TestWhereNoProjectFileIsUsed(t *testing.T) {
 	} {
 		expect.OK(t, s.use(&one.f, one.c, one.suites...))
 		if one.f.ProjectFile != nil {
-			t.Errorf("%s: the project file is used", name)
+			t.Errorf("%s: the project file is used, want none used", name)
 		}
 		files, err := one.f.ProjectSuites()
 		expect.OK(t, err)
@@ -79,7 +79,7 @@ func TestWhereNoProjectFileIsUsed(t *testing.T) {
 }
 
 // What is wrong with a project file, or with what a command says of it, is bad input.
-func TestProjectFilesThatAreRefused(t *testing.T) {
+func TestBadProjectFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write("bad.yaml", "suites: [a.yaml]\nconcurency: 3\n")

@@ -54,7 +54,7 @@ func TestNamedServicesAreSettled(t *testing.T) {
 }
 
 // Named services that cannot be settled are bad input.
-func TestNamedServicesThatAreRefused(t *testing.T) {
+func TestBadNamedServicesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.write("none.yaml", fourSuite)

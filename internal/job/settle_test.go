@@ -37,7 +37,7 @@ func settled(t *testing.T, o eval.Options, env map[string]string, files ...strin
 }
 
 // A flag wins over a variable, a variable over the suites, and they over the defaults.
-func TestSettlePrecedence(t *testing.T) {
+func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 	t.Parallel()
 	suite := suiteOf(t, "a", "service: {baseUrl: 'https://suite.example/', auth: apiKeyQuery}\nlimits: {concurrency: 3, timeout: 5s}")
 	plain := suiteOf(t, "b", "")
@@ -67,7 +67,7 @@ func TestSettlePrecedence(t *testing.T) {
 	} {
 		j, err := settled(t, test.options, test.env, test.file)
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 			continue
 		}
 		s := &j.Settings
@@ -83,7 +83,7 @@ func TestSettlePrecedence(t *testing.T) {
 }
 
 // What cannot be settled is bad input that says what differs.
-func TestSettleRefuses(t *testing.T) {
+func TestSettleRefusesWhatDiffers(t *testing.T) {
 	t.Parallel()
 	for says, test := range map[string]struct {
 		options eval.Options
@@ -106,7 +106,7 @@ func TestSettleRefuses(t *testing.T) {
 }
 
 // The hint names the filter that selects nothing, and what it could have meant.
-func TestHint(t *testing.T) {
+func TestTheHintNamesTheFilterThatSelectsNothing(t *testing.T) {
 	t.Parallel()
 	file := suiteOf(t, "a", "")
 	for want, o := range map[string]eval.SelectionOptions{

@@ -10,7 +10,7 @@ import (
 )
 
 // The meter changes nothing of what expressions mean.
-func TestMeter(t *testing.T) {
+func TestTheMeterChangesNoResult(t *testing.T) {
 	t.Parallel()
 	value := map[string]any{
 		"a": []any{1.0, 2.0, map[string]any{"b": "x y"}},
@@ -34,15 +34,15 @@ func TestMeter(t *testing.T) {
 	} {
 		q, err := gojq.Parse(source)
 		if err != nil {
-			t.Fatalf("%s: %v", source, err)
+			t.Fatalf("%s: %v, want no error", source, err)
 		}
 		plain, err := gojq.Compile(q)
 		if err != nil {
-			t.Fatalf("%s: %v", source, err)
+			t.Fatalf("%s: %v, want no error", source, err)
 		}
 		metered, err := compile(mustParse(t, source))
 		if err != nil {
-			t.Fatalf("%s: %v", source, err)
+			t.Fatalf("%s: %v, want no error", source, err)
 		}
 		want, got := all(plain.Run(value)), all(metered.Run(value, &meter{}))
 		if want != got {
@@ -80,7 +80,7 @@ func all(results gojq.Iter) string {
 }
 
 // A problem is reported where it is.
-func TestErrors(t *testing.T) {
+func TestErrorsAreReportedAtTheirPlace(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]int{`.a | nothere`: 5, `.a[`: 2, `.a | )`: 5, `$x`: 0} {
 		_, problem := Compile(source)
@@ -93,7 +93,7 @@ func TestErrors(t *testing.T) {
 }
 
 // Null is a result, an error is the last one, and a bound says which it is.
-func TestRun(t *testing.T) {
+func TestRunGivesNullErrorsAndBounds(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
 		`.a, .b`:                   "1 null",
@@ -104,7 +104,7 @@ func TestRun(t *testing.T) {
 	} {
 		expression, problem := Compile(source)
 		if problem != nil {
-			t.Fatalf("%s: %v", source, problem)
+			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
 		var got []string
 		for v, err := range expression.Run(map[string]any{"a": 1.0}) {
@@ -122,7 +122,7 @@ func TestRun(t *testing.T) {
 }
 
 // A path gives what jq gives, on every shape.
-func TestPaths(t *testing.T) {
+func TestPathsGiveWhatJQGives(t *testing.T) {
 	t.Parallel()
 	var values []any
 	for _, text := range []string{
@@ -145,7 +145,7 @@ func TestPaths(t *testing.T) {
 	} {
 		expression, problem := Compile(source)
 		if problem != nil {
-			t.Fatalf("%s: %v", source, problem)
+			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
 		if got := expression.path != nil; got != isPath {
 			t.Errorf("%s: got %t, want it to be a path: %t", source, got, isPath)
@@ -172,7 +172,7 @@ func said(e *Code, value any) string {
 }
 
 // Only paths pick: what calls a function, or makes a value, does not.
-func TestOnlyPicks(t *testing.T) {
+func TestOnlyPathsPick(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]bool{
 		`.a.b[0]`: true, `.a[] | .b, .c`: true, `.["x"]`: true, `.a[-1]`: true, `..`: true, `(.a)`: true,
@@ -180,7 +180,7 @@ func TestOnlyPicks(t *testing.T) {
 	} {
 		expression, problem := Compile(source)
 		if problem != nil {
-			t.Fatalf("%s: %v", source, problem)
+			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
 		if got := expression.OnlyPicks(); got != want {
 			t.Errorf("%s: got %t, want %t", source, got, want)
@@ -189,7 +189,7 @@ func TestOnlyPicks(t *testing.T) {
 }
 
 // Rows gives what the whole expression does, one item of its list after the other.
-func TestRows(t *testing.T) {
+func TestRowsGiveTheItemsOfTheList(t *testing.T) {
 	t.Parallel()
 	var doc any
 	text := `{"data": [{"t": "x", "q": [{"n": 1}, {"n": 2}]}, {"t": "y", "q": []}, {"t": "z", "q": [{"n": 3}]}], "o": {"list": [[1], [2]]}}`
@@ -206,7 +206,7 @@ func TestRows(t *testing.T) {
 	} {
 		rows, problem := CompileRows(source)
 		if problem != nil {
-			t.Fatalf("%s: %v", source, problem)
+			t.Fatalf("%s: %v, want no problem", source, problem)
 		}
 		keys, each := rows.List()
 		if got := strings.Join(keys, "."); got != list || each != (list != "") {

@@ -265,7 +265,7 @@ func fewestPairs(want, got []any) int {
 
 // The operations of a minimal patch by position are as many as those of fast-json-patch, which compares lists by
 // position as well.
-func TestAsManyDifferencesAsFastJSONPatchHas(t *testing.T) {
+func TestDifferencesAreAsManyAsThoseOfFastJSONPatch(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/json_patch.json")
 	if err != nil {

@@ -20,7 +20,7 @@ func decoded(t *testing.T, text string) any {
 	return v
 }
 
-func TestCompare(t *testing.T) {
+func TestCompareFindsEachDifference(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		rules          Rules
@@ -57,7 +57,7 @@ func TestCompare(t *testing.T) {
 }
 
 // A side without a value differs from null, and arrays come out as they went in.
-func TestDifference(t *testing.T) {
+func TestAMissingMemberDiffersFromNull(t *testing.T) {
 	t.Parallel()
 	d, _ := Rules{}.Compare(decoded(t, `{"a":null,"b":[1]}`), decoded(t, `{"c":null,"b":{}}`), 100)
 	got := fmt.Sprint(d.Differences)

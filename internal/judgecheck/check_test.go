@@ -205,7 +205,7 @@ func TestCheckMeasuresEachJudgeAlone(t *testing.T) {
 	for name, text := range map[string]string{"l.csv": csv, "L.CSV": "\ufeff" + strings.ToUpper(csv[:25]) + csv[25:], "l.jsonl": lines} {
 		report, err := Check(d, labelsFile(t, name, text))
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 			continue
 		}
 		var got []string
@@ -255,7 +255,7 @@ func TestCheckReportsEveryLabelThatFitsNothing(t *testing.T) {
 
 // A run without judges and a file that cannot be read are bad input; labels without a judged answer leave nothing to
 // compare.
-func TestCheckOfNothing(t *testing.T) {
+func TestCheckOfNothingIsBadInput(t *testing.T) {
 	t.Parallel()
 	lost := tone("lost", passWord)
 	lost.Scores, lost.Outcome = nil, eval.Err

@@ -62,7 +62,7 @@ func namesFile(t *testing.T, err error, path string) {
 }
 
 // The numbers of a check, worked out by hand: 60 cases, and people failed 23 of them.
-func TestJudgeCheckNumbers(t *testing.T) {
+func TestCheckNumbersAreThoseWorkedOutByHand(t *testing.T) {
 	t.Parallel()
 	var pairs []labelled
 	add := func(n int, people, said string) {

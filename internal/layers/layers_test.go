@@ -37,7 +37,7 @@ func read(t *testing.T, f fs.FS, name string) string {
 }
 
 // The first file system that has a file gives it, and folders have what any of them has.
-func TestOverlay(t *testing.T) {
+func TestOverlayReadsTheFirstThatHasAFile(t *testing.T) {
 	t.Parallel()
 	o := Overlay{
 		fstest.MapFS{"a": {Data: []byte("above")}, "dir/x": {}},
@@ -58,11 +58,11 @@ func TestOverlay(t *testing.T) {
 		}
 	}
 	if _, err := o.ReadDir("none"); err == nil {
-		t.Error("a folder that none of them has is read")
+		t.Error("got no error for a folder that no layer has, want one")
 	}
 }
 
-func TestWith(t *testing.T) {
+func TestWithAddsAFile(t *testing.T) {
 	t.Parallel()
 	f := With{FS: fstest.MapFS{"a": {Data: []byte("a")}}, Name: "-", Text: []byte("typed")}
 	if got := read(t, f, "-") + read(t, f, "a"); got != "typeda" {
@@ -74,7 +74,7 @@ func TestWith(t *testing.T) {
 }
 
 // A version of a repository has the files as they were committed, whatever the working tree has.
-func TestGit(t *testing.T) {
+func TestGitReadsFilesAsCommitted(t *testing.T) {
 	t.Parallel()
 	g := Git{Dir: history(t), Ref: "v1"}
 	if commit, err := g.Commit(); err != nil || len(commit) < 40 {
@@ -93,7 +93,7 @@ func TestGit(t *testing.T) {
 		t.Errorf("a folder is %v, %v, want a folder", info, err)
 	}
 	if _, err := (Git{Dir: g.Dir, Ref: "v2"}).Commit(); err == nil {
-		t.Error("there is a version v2")
+		t.Error("got no error for the unknown version v2, want one")
 	}
 	if _, err := g.Open("../x"); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("a path that leads out: %v, want %v", err, fs.ErrInvalid)
@@ -127,7 +127,7 @@ func put(t *testing.T, path, text string) {
 }
 
 // Files of a version keep their modes, a link leads to its file, and a name is looked up as it is written.
-func TestGitModes(t *testing.T) {
+func TestGitKeepsModesAndFollowsLinks(t *testing.T) {
 	t.Parallel()
 	g := Git{Dir: filepath.Join(modes(t), "sub"), Ref: "HEAD"}
 	for name, want := range map[string]string{
@@ -153,7 +153,7 @@ func TestGitModes(t *testing.T) {
 }
 
 // Files are as they were committed, or as a checkout has them.
-func TestGitFilters(t *testing.T) {
+func TestGitFiltersApplyAsInACheckout(t *testing.T) {
 	t.Parallel()
 	g := Git{Dir: modes(t), Ref: "HEAD"}
 	put(t, filepath.Join(g.Dir, ".gitattributes"), "top filter=upper\nsub/run.sh text eol=crlf\n")
@@ -166,7 +166,7 @@ func TestGitFilters(t *testing.T) {
 }
 
 // A checkout has all files of the repository and leaves the index as it was.
-func TestCheckout(t *testing.T) {
+func TestCheckoutLeavesTheIndexAlone(t *testing.T) {
 	t.Parallel()
 	repo := modes(t)
 	put(t, filepath.Join(repo, "sub/run.sh"), "changed")
@@ -187,7 +187,7 @@ func TestCheckout(t *testing.T) {
 		t.Errorf("the repository was %q: got %q, %v, want the same", before, after, err)
 	}
 	if err := g.Checkout(dir); err == nil {
-		t.Error("a folder that is there already is written to")
+		t.Error("got no error for a folder that exists, want one")
 	}
 }
 

@@ -293,7 +293,7 @@ func TestCallsKeepTheirTurn(t *testing.T) {
 	})
 }
 
-func TestClockSetBack(t *testing.T) {
+func TestAClockThatIsSetBackDelaysNoCall(t *testing.T) {
 	dir := t.TempDir()
 	limits := AccountLimits{RequestsPerMinute: 60, TokensPerMinute: 100}
 	b := openBook(t, dir, limits)
@@ -375,7 +375,7 @@ func TestPaceSurvivesARestart(t *testing.T) {
 }
 
 // Damage in the middle of the file is reported; what it granted is not guessed.
-func TestDamagedFile(t *testing.T) {
+func TestDamageInTheFileIsReported(t *testing.T) {
 	dir := t.TempDir()
 	expect.OK(t, os.WriteFile(filepath.Join(dir, FileName), []byte("{\"type\":\"settle\",\"id\":\"x\"}\n{\"type\":\"grant\"}\n"), 0o600))
 	_, err := openFile(dir, newBook(nil), nil)
@@ -410,6 +410,6 @@ func TestFileIsRewritten(t *testing.T) {
 	expect.Same(t, "balances", b.balances(), before)
 	expect.Same(t, "open grants", len(b.grants), 80)
 	if !slices.ContainsFunc(b.events(time.Now()), func(e *event) bool { return e.Type == balanced }) {
-		t.Error("no balance")
+		t.Error("got no event of a balance, want one")
 	}
 }

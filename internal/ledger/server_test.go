@@ -168,7 +168,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		if _, err := c.Grant(ctx, someModel, call(1)); err == nil {
-			t.Fatal("a second place of one")
+			t.Fatal("got a second place, want one at most")
 		}
 		cancel()
 	}
@@ -183,7 +183,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 }
 
 // The token guards every path.
-func TestTokens(t *testing.T) {
+func TestATokenGuardsEveryPath(t *testing.T) {
 	limits := anyAccount(AccountLimits{})
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Token: "right", Notice: func(string) {}})
 	expect.OK(t, err)
@@ -213,7 +213,7 @@ func TestTokens(t *testing.T) {
 }
 
 // A page of a browser gets nothing, nor does a request of another form.
-func TestStrangeRequests(t *testing.T) {
+func TestStrangeRequestsGetNothing(t *testing.T) {
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
@@ -234,7 +234,7 @@ func TestStrangeRequests(t *testing.T) {
 }
 
 // What GET /v1/accounts returns is what others build on.
-func TestAccountsAsJSON(t *testing.T) {
+func TestAccountsAreReturnedAsJSON(t *testing.T) {
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: anyAccount(AccountLimits{}), State: t.TempDir(), Notice: func(string) {}})
 	expect.OK(t, err)
 	defer s.Close()
@@ -315,7 +315,7 @@ func certificate(t *testing.T) (cert, key string) {
 }
 
 // No entry for an account is said at once, with its name.
-func TestNoEntry(t *testing.T) {
+func TestAnAccountWithoutAnEntryIsNamed(t *testing.T) {
 	limits := anyAccount(AccountLimits{TokensPerMinute: 5, Budget: Amount{Money: 1}})
 	limits[0].model = "svc-*"
 	s, err := Start(Config{Listen: "127.0.0.1:0", Limits: limits, State: t.TempDir(), Notice: func(string) {}})
@@ -331,12 +331,12 @@ func TestNoEntry(t *testing.T) {
 		t.Errorf("%v, want a refusal that names the model and its address", err)
 	}
 	if slices.ContainsFunc(s.Balances(), func(b Balance) bool { return b.Model == "other" }) {
-		t.Error("an account without an entry is in the books")
+		t.Error("got a balance of an account without an entry, want none")
 	}
 }
 
 // What is not a ledger is said to be none.
-func TestNotALedger(t *testing.T) {
+func TestWhatIsNotALedgerIsNamedSo(t *testing.T) {
 	for _, answer := range []string{"<html>hello</html>", `{"error":5}`, `[1]`} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		expect.OK(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
-func TestOtherLetters(t *testing.T) {
+func TestOtherLettersAreFound(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ of, text, want string }{
 		{"1 2 3 4", "Answer: 2", "2"},
@@ -59,7 +59,7 @@ func TestOtherLetters(t *testing.T) {
 }
 
 // What takes more than linear time shows as a test that does not end.
-func TestLongTexts(t *testing.T) {
+func TestLongTextsTakeLinearTime(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		strings.Repeat("word ", 20_000) + "\nAnswer: B": "B",

@@ -28,7 +28,7 @@ func phrasings(t testing.TB, name string) (out []phrasing) {
 		switch {
 		case strings.HasPrefix(line, "## "):
 			if _, err := fmt.Sscanf(line, "## %s %s %s", &now.language, &now.kind, &now.want); err != nil {
-				t.Fatalf("%s:%d: %v", name, i+1, err)
+				t.Fatalf("%s:%d: %v, want no error", name, i+1, err)
 			}
 		case line != "" && !strings.HasPrefix(line, "# "):
 			now.text, now.line = strings.ReplaceAll(line, `\n`, "\n"), i+1
@@ -68,8 +68,8 @@ func measured(t *testing.T, name string) map[string]figures {
 	return out
 }
 
-// TestPhrasings holds the figures that docs/reference/scorers.md gives.
-func TestPhrasings(t *testing.T) {
+// TestPhrasingsAreReadAsTheDocsSay holds the figures that docs/reference/scorers.md gives.
+func TestPhrasingsAreReadAsTheDocsSay(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "development.txt", measured(t, "development.txt"), map[string]figures{
 		"en": {Plain: 1015, Read: 1011, Adversarial: 2698},
@@ -88,8 +88,8 @@ func TestPhrasings(t *testing.T) {
 	})
 }
 
-// TestLimits holds the sentence of the documentation to what is measured.
-func TestLimits(t *testing.T) {
+// TestLimitsOfTheDocsAreMeasured holds the sentence of the documentation to what is measured.
+func TestLimitsOfTheDocsAreMeasured(t *testing.T) {
 	t.Parallel()
 	unseen, all := measured(t, "holdout.txt"), 0
 	for _, f := range measured(t, "development.txt") {

@@ -27,7 +27,7 @@ func guarded(t *testing.T, text string, pieces int) string {
 	return b.String()
 }
 
-func TestGuard(t *testing.T) {
+func TestGuardStopsCommandsOfCI(t *testing.T) {
 	t.Parallel()
 	commands := []string{
 		"::error::x", "a\n::add-mask::y\n", "\r\n  \t::stop-commands::z", "a ##[error]b ##[", "###[x", "\ufeff::error::", "\u3000::x",
@@ -57,6 +57,6 @@ func TestFormatsForProgramsAreNotGuarded(t *testing.T) {
 		}
 	}
 	if reports.Lookup("json").Guard || !reports.Lookup("markdown").Guard {
-		t.Error("json is guarded, or markdown is not")
+		t.Errorf("guarded: json %t, markdown %t; want only markdown", reports.Lookup("json").Guard, reports.Lookup("markdown").Guard)
 	}
 }

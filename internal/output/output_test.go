@@ -50,7 +50,7 @@ func TestParseTakesFormatsAndPaths(t *testing.T) {
 	} {
 		got, err := Parse(in, test.values)
 		if err != nil {
-			t.Errorf("%v: %v", test.values, err)
+			t.Errorf("%v: %v, want no error", test.values, err)
 		}
 		if diff := cmp.Diff(test.want, parsed(t, in, got)); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", test.values, diff)

@@ -54,7 +54,7 @@ func rows(t *testing.T, change func(*eval.Run), end *eval.End, lines ...string) 
 func completed() *eval.End { return &eval.End{Reason: eval.EndCompleted, FinishedAt: "later"} }
 
 // The figures of a run are those of its arms, with rates by case and Wilson's interval.
-func TestFiguresOfARun(t *testing.T) {
+func TestFiguresOfARunAreThoseOfItsArms(t *testing.T) {
 	t.Parallel()
 	got := New(rows(t, nil, completed(), "pp", "pf", "ff", "e"))
 	expect.Same(t, "counts", got.Summary.Counts, eval.Counts{Pass: 3, Fail: 3, Error: 1})
@@ -95,7 +95,7 @@ func TestWithoutJudgedTrialsThereIsNoRate(t *testing.T) {
 }
 
 // How a run ended is in its overview: killed, interrupted, incomplete.
-func TestHowARunEnded(t *testing.T) {
+func TestTheOverviewSaysHowTheRunEnded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		end                  *eval.End
@@ -155,7 +155,7 @@ func values(of []*float64) (out []float64) {
 }
 
 // Repeats have the states of their cases and the estimates of pass@k and pass^k by k.
-func TestRepeatsOfCases(t *testing.T) {
+func TestRepeatsHaveTheStatesOfTheirCases(t *testing.T) {
 	t.Parallel()
 	d := rows(t, nil, completed(), "ppp", "fff", "ppf", "pf", "ee")
 	r := RepeatsOf(d, "s", &d.Summary.Suites[0].Arms[0])

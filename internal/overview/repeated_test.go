@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestRepeated(t *testing.T) {
+func TestRepeatedComparisonsAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	const where = " on this machine: each is another chance to pass by luck"
 	for n, want := range map[int]string{

@@ -8,7 +8,7 @@ import (
 )
 
 // What a target does not set is the model's, and is marked so.
-func TestSampling(t *testing.T) {
+func TestSamplingMarksWhatIsTheModels(t *testing.T) {
 	t.Parallel()
 	model := service.NamedModel("svc-pro")
 	for _, test := range []struct {

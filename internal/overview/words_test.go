@@ -14,7 +14,7 @@ import (
 )
 
 // Answers that are not whole are counted by why.
-func TestCutAnswersInWords(t *testing.T) {
+func TestCutAnswersAreCountedByReason(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]journal.Summary{
 		"": {},
@@ -37,7 +37,7 @@ func TestDamageIsCut(t *testing.T) {
 }
 
 // Each reason of an early end has its words, and an unknown one is quoted.
-func TestIncompleteInWords(t *testing.T) {
+func TestEachEarlyEndHasItsWords(t *testing.T) {
 	t.Parallel()
 	for want, end := range map[string]eval.End{
 		"the run was interrupted":                             {Reason: eval.EndInterrupted},
@@ -114,7 +114,7 @@ func judged(name string, agreement float64, choices ...string) eval.Score {
 }
 
 // Agreement is averaged over the answers of an arm and scorer, and kappa takes chance away.
-func TestAgreementOfJudges(t *testing.T) {
+func TestAgreementIsAveragedOverAnswers(t *testing.T) {
 	t.Parallel()
 	scores := [][]eval.Score{
 		{judged("helps", 1, "yes", "yes"), judged("", 1, "no", "no")},

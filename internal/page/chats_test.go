@@ -11,7 +11,7 @@ import (
 )
 
 // Long texts of a chat are cut and counted, those of judges too.
-func TestChats(t *testing.T) {
+func TestLongTextsOfChatsAreCutAndCounted(t *testing.T) {
 	t.Parallel()
 	const long = 60_000
 	text := pageOf(t, testrun.Chats(t, strings.Repeat("x", long), nil))
@@ -72,7 +72,7 @@ func decode(t *testing.T, page []byte, id string, into any) {
 }
 
 // What was withheld of chats and judges is not in the page.
-func TestChatsWithoutContent(t *testing.T) {
+func TestWithheldChatsAreNotInThePage(t *testing.T) {
 	t.Parallel()
 	const secret = "a word that the page must not have "
 	d := testrun.Chats(t, secret, (*eval.Result).Withhold)

@@ -85,7 +85,7 @@ func pageOf(t testing.TB, d *journal.Document) []byte {
 
 // A run with every outcome, one of live chats, judges and derived metrics, and one of tools and applications have golden files of their
 // data.
-func TestGoldens(t *testing.T) {
+func TestGoldensOfThePageHold(t *testing.T) {
 	t.Parallel()
 	testrun.Golden(t, "every.golden", readable(t, pageOf(t, testrun.Every(t))))
 	testrun.Golden(t, "chats.golden", readable(t, pageOf(t, testrun.Chats(t, "", nil))))
@@ -104,7 +104,7 @@ func between(t *testing.T, page, from, to string) string {
 }
 
 // The policy allows the style and the program of the page by their hashes, and images that are in it.
-func TestPolicy(t *testing.T) {
+func TestPolicyAllowsOnlyThePagesOwnParts(t *testing.T) {
 	t.Parallel()
 	text := string(pageOf(t, testrun.Every(t)))
 	hash := func(text string) string {
@@ -139,7 +139,7 @@ func FuzzPage(f *testing.F) {
 		run := eval.Run{ID: text, Suites: []eval.RunSuite{{Name: text, Dir: text}}}
 		written := pageOf(t, testrun.Record(t, &run, nil, everywhere(text)))
 		if !utf8.Valid(written) {
-			t.Error("not UTF-8")
+			t.Error("got a page that is not UTF-8, want UTF-8")
 		}
 		contained(t, written)
 		var trials []eval.Result
@@ -158,8 +158,8 @@ func contained(t *testing.T, page []byte) {
 	if n := len(blocks(t, page)); n != 4 || begun != 5 || ended != 5 {
 		t.Errorf("%d blocks, %d scripts, %d ends of scripts, want 4, 5, 5", n, begun, ended)
 	}
-	if bytes.Count(page, []byte("</title>")) != 1 || bytes.Count(page, []byte("<!--")) != 0 {
-		t.Errorf("the page has markup of the data")
+	if titles, comments := bytes.Count(page, []byte("</title>")), bytes.Count(page, []byte("<!--")); titles != 1 || comments != 0 {
+		t.Errorf("got %d ends of a title and %d comments, want 1 and none", titles, comments)
 	}
 }
 
@@ -226,7 +226,7 @@ func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *
 }
 
 // An image is in the page once, when its file is still there and has the bytes that were sent.
-func TestImages(t *testing.T) {
+func TestAnImageIsInThePageOnce(t *testing.T) {
 	t.Parallel()
 	data, large := []byte("\x89PNG and more"), make([]byte, 1<<21)
 	sum, largeSum := fmt.Sprintf("%x", sha256.Sum256(data)), fmt.Sprintf("%x", sha256.Sum256(large))
@@ -291,7 +291,7 @@ func compared(t testing.TB) *journal.Document {
 }
 
 // The page has the comparison in the words that all reports have, and notes on each failure how it did in the baseline.
-func TestComparisonInWords(t *testing.T) {
+func TestThePageComparesInTheWordsOfReports(t *testing.T) {
 	t.Parallel()
 	d := compared(t)
 	written := pageOf(t, d)

@@ -19,7 +19,7 @@ func scored(n int, scores ...eval.Score) *eval.Result {
 }
 
 // The rows have what a trial costs by the run's price list: -1 where tokens or price are unknown, and no column without a list.
-func TestCostInRows(t *testing.T) {
+func TestRowsHaveTheirCost(t *testing.T) {
 	t.Parallel()
 	known, unpriced, unmetered := scored(0), scored(1), scored(2)
 	known.Model, unpriced.Model, unmetered.Model = "svc-pro", "svc-other", "svc-pro"

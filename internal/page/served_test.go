@@ -143,7 +143,7 @@ func grown(t *testing.T) *page.Served {
 
 // A run that grows while it is served: each block comes with the words that are new since the one before, and the blocks before
 // it stay as they were.
-func TestServedGrows(t *testing.T) {
+func TestAServedRunGrowsBlockByBlock(t *testing.T) {
 	t.Parallel()
 	s := grown(t)
 	words := []string{}

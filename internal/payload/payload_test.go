@@ -10,7 +10,7 @@ import (
 )
 
 // Contents are sent in the service's spelling, byte by byte.
-func TestContentsAsTheyAreSent(t *testing.T) {
+func TestContentsAreSentByteByByte(t *testing.T) {
 	t.Parallel()
 	image := &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe}}
 	for want, contents := range map[string][]eval.Content{
@@ -44,7 +44,7 @@ func TestContentsAsTheyAreSent(t *testing.T) {
 }
 
 // Images of any length are as long as predicted, and their base64 has no line breaks.
-func TestSizeOfImages(t *testing.T) {
+func TestImagesAreAsLongAsPredicted(t *testing.T) {
 	t.Parallel()
 	for n := range 100 {
 		contents := []eval.Content{
@@ -98,7 +98,7 @@ func TestInstructionsAreOfThePrompt(t *testing.T) {
 }
 
 // The service has words of its own for what may be called.
-func TestToolChoiceInTheWordsOfTheService(t *testing.T) {
+func TestToolChoiceIsSentInTheWordsOfTheService(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]tool.Choice{
 		`{"functionCallingConfig":{"mode":"AUTO"}}`:                                    {Mode: tool.Auto},

@@ -70,7 +70,7 @@ func noise(w, h int, alpha bool) *image.NRGBA {
 	return img
 }
 
-func TestFit(t *testing.T) {
+func TestFitScalesToTheLimit(t *testing.T) {
 	t.Parallel()
 	transparent := quadrants(4000, 100)
 	transparent.SetNRGBA(5, 5, color.NRGBA{})
@@ -96,7 +96,7 @@ func TestFit(t *testing.T) {
 				t.Errorf("got %s of %v, want %s of %v", outType, got, test.outType, want)
 			}
 			if second, _ := fitted(t, test.data, test.mimeType, test.limit); !bytes.Equal(second, out) {
-				t.Error("another result the second time")
+				t.Error("another result the second time, want the same bytes")
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func withOrientation(data []byte, o byte, order binary.ByteOrder) []byte {
 }
 
 // Every orientation ends with the picture upright: the red corner where it belongs.
-func TestOrientation(t *testing.T) {
+func TestOrientationEndsUpright(t *testing.T) {
 	t.Parallel()
 	// Where the red quadrant of the stored picture ends: left or right, top or bottom.
 	want := map[byte][2]bool{
@@ -192,7 +192,7 @@ func red(c color.Color) bool {
 	return r >= 0xC000 && g <= 0x4000 && b <= 0x4000
 }
 
-func TestOrientationOfFiles(t *testing.T) {
+func TestOrientationIsReadFromFiles(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "orientation", orientation(testFile(t, "exif-orientation6-40x20.jpg"), "image/jpeg"), 6)
 	for _, junk := range []string{
@@ -219,7 +219,7 @@ func claimed(w, h uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(out, header...), crc32.ChecksumIEEE(header))
 }
 
-func TestWhatIsNotResized(t *testing.T) {
+func TestPicturesThatCannotBeReadAreNotResized(t *testing.T) {
 	t.Parallel()
 	whole, heic := asPNG(t, quadrants(4000, 50)), testFile(t, "64x64.heic")
 	for name, test := range map[string]struct {
@@ -248,7 +248,7 @@ func TestWhatIsNotResized(t *testing.T) {
 }
 
 // All kinds of files that are decoded, small enough or not.
-func TestKinds(t *testing.T) {
+func TestAllKindsOfPicturesAreDecoded(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]string{
 		"gopher-doc.with-alpha.lossless.webp": "image/webp", "blue-purple-pink.lossy.webp": "image/webp",
@@ -258,7 +258,7 @@ func TestKinds(t *testing.T) {
 			t.Parallel()
 			data := testFile(t, name)
 			if out, _ := fitted(t, data, kind, len(data)); !bytes.Equal(out, data) {
-				t.Error("an image that fits became another")
+				t.Error("an image that fits became another, want the same bytes")
 			}
 			out, outType := fitted(t, data, kind, len(data)/2)
 			config(t, out, outType)

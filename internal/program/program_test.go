@@ -19,7 +19,7 @@ func sh(script string) *Invocation {
 	return &Invocation{Path: "/bin/sh", Args: []string{"-c", script}, Timeout: time.Minute}
 }
 
-func TestOutput(t *testing.T) {
+func TestOutputIsReadWithoutTheKey(t *testing.T) {
 	t.Setenv("EVALRUN_API_KEY", "canary")
 	t.Setenv("PLAIN", "kept")
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestFailuresSayHowTheProgramEnded(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo why >&2; exit 3":         "ended with exit status 3; its standard error: why",
 		"exit 1":                       "ended with exit status 1; its standard error is empty",
@@ -83,7 +83,7 @@ func fails(t *testing.T, what string, err error, want string) {
 	}
 }
 
-func TestLongComplaint(t *testing.T) {
+func TestALongComplaintKeepsItsEnd(t *testing.T) {
 	_, err := sh("yes 0123456789 | head -n 5000 >&2; echo last >&2; exit 1").Output()
 	var f *Failure
 	if !errors.As(err, &f) {
@@ -96,7 +96,7 @@ func TestLongComplaint(t *testing.T) {
 
 // A program that hangs is ended with its grandchildren, by time or by a signal to stop, as is what it leaves behind. A
 // named pipe comes to its end when no process is left that could write to it.
-func TestNothingOutlives(t *testing.T) {
+func TestNothingOutlivesItsProgram(t *testing.T) {
 	for name, test := range map[string]struct {
 		script, want string
 		timeout      time.Duration
@@ -139,7 +139,7 @@ func TestNothingOutlives(t *testing.T) {
 	}
 }
 
-func TestEnvironment(t *testing.T) {
+func TestEnvironmentHoldsNoKey(t *testing.T) {
 	all := []string{"A=1", "EVALRUN_API_KEY=x", "evalrun_other=y", "MY_EVALRUN_=z"}
 	expect.Same(t, "environment", strings.Join(Environment(all, nil, nil), " "), "A=1 MY_EVALRUN_=z")
 }

@@ -86,7 +86,7 @@ func TestVariablesArePassedOnByName(t *testing.T) {
 	}
 }
 
-func TestNamesOfVariables(t *testing.T) {
+func TestIsNameAcceptsOnlyNamesOfVariables(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"A": true, "_": true, "a_1": true, "EVALRUN_API_KEY": true, "": false, "1A": false, "A-B": false, "A=B": false, "É": false, "A B": false,

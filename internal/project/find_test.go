@@ -34,7 +34,7 @@ func tree(t *testing.T, names ...string) string {
 	return dir
 }
 
-func TestFind(t *testing.T) {
+func TestFindTakesTheNearestProjectFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		names          []string
@@ -70,15 +70,15 @@ type theirs struct{ fs.FileInfo }
 func (theirs) Sys() any           { return nil }
 func (theirs) ModTime() time.Time { return time.Time{} }
 
-func TestOwned(t *testing.T) {
+func TestOnlyOwnFilesAreOwned(t *testing.T) {
 	t.Parallel()
 	info, err := os.Stat(filepath.Join(tree(t, "file"), "file"))
 	expect.OK(t, err)
 	if !owned(info) {
-		t.Error("a file that the test wrote is not owned by its user")
+		t.Error("a file that the test wrote is not owned by its user, want it owned")
 	}
 	if runtime.GOOS != "windows" && owned(theirs{info}) {
-		t.Error("a file without an owner is owned by the user")
+		t.Error("a file without an owner is owned by the user, want that it is not")
 	}
 }
 
@@ -98,7 +98,7 @@ func suiteFiles(t *testing.T, dir string, globs ...string) (names []string, prob
 	return names, diags.Err()
 }
 
-func TestSuiteFiles(t *testing.T) {
+func TestSuiteFilesAreFoundByTheirGlobs(t *testing.T) {
 	t.Parallel()
 	dir := tree(
 		t, "evalrun.yaml", "a.yaml", "evals/b.yaml", "evals/c/d.yaml", "evals/.hidden/e.yaml", ".dot/f.yaml", "node_modules/g.yaml",

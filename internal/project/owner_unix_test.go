@@ -10,7 +10,7 @@ import (
 )
 
 // A group is a user's own when it has the user's name or number and no other member.
-func TestGroupsOfOneUser(t *testing.T) {
+func TestAGroupOfOneUserIsOwned(t *testing.T) {
 	t.Parallel()
 	const groups = "root:x:0:\nme:x:1000:\nmine:x:1001:me\nshared:x:1002:me,other\nother:x:1003:\nbroken\n"
 	for gid, want := range map[string]bool{"0": false, "1000": true, "1001": false, "1002": false, "1003": false, "9999": false} {

@@ -9,7 +9,7 @@ import (
 )
 
 // A translated template renders what nunjucks renders.
-func TestTemplatesRenderTheSame(t *testing.T) {
+func TestTranslatedTemplatesRenderTheSame(t *testing.T) {
 	t.Parallel()
 	vars := variable.Dict{
 		"name": "Ada", "empty": "", "lang": "French", "n": "3", "list": variable.List{"a", "b"}, "user": variable.Dict{"city": "Rome"},
@@ -43,12 +43,12 @@ func TestTemplatesRenderTheSame(t *testing.T) {
 		}
 		got, err := dialect{}.translate(in)
 		if err != nil {
-			t.Errorf("%q: %v", in, err)
+			t.Errorf("%q: %v, want no error", in, err)
 			continue
 		}
 		parsed, err := tmpl.Parse(got.text)
 		if err != nil {
-			t.Errorf("%q became %q: %v", in, got.text, err)
+			t.Errorf("%q became %q: %v, want no error", in, got.text, err)
 			continue
 		}
 		if out, err := parsed.Render(vars); err != nil || out != want {
@@ -58,7 +58,7 @@ func TestTemplatesRenderTheSame(t *testing.T) {
 }
 
 // What has no counterpart is refused with the reason, and never becomes another text.
-func TestTemplatesWithoutCounterpart(t *testing.T) {
+func TestTemplatesWithoutCounterpartAreRefused(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"{{ x | shuffle }}":                 "the filter `shuffle`",

@@ -9,7 +9,7 @@ import (
 )
 
 // Expressions of JavaScript match the same texts in RE2; what RE2 does not have is left to JavaScript.
-func TestRegularExpressions(t *testing.T) {
+func TestRegularExpressionsMatchTheSameTexts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, matches, fails string }{
 		{`^Paris$`, "Paris", "Paris."},
@@ -43,7 +43,7 @@ func TestRegularExpressions(t *testing.T) {
 }
 
 // Code that picks a part of a response is jq; any other code is not.
-func TestResponsePaths(t *testing.T) {
+func TestResponsePathsBecomeJQ(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"json.reply":                               ".reply",
@@ -118,7 +118,7 @@ func TestJSONIsRead(t *testing.T) {
 }
 
 // A threshold of a set takes exactly the smallest subsets that reach it.
-func TestMinimalSubsets(t *testing.T) {
+func TestMinimalSubsetsReachTheThreshold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		weights   []float64
@@ -143,7 +143,7 @@ func TestMinimalSubsets(t *testing.T) {
 }
 
 // A cell of a table is read as promptfoo reads it.
-func TestCellsOfTables(t *testing.T) {
+func TestCellsAreReadAsPromptfooReadsThem(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"Paris":                    "type=equals value=Paris",
@@ -170,7 +170,7 @@ func TestCellsOfTables(t *testing.T) {
 }
 
 // Numbers are printed as JavaScript prints them.
-func TestNumbersAsJavaScriptPrintsThem(t *testing.T) {
+func TestNumbersArePrintedAsInJavaScript(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"0x1F": "31", "0o17": "15", "0b11": "3", ".inf": "Infinity", "-.inf": "-Infinity", "-0": "0", "1.0": "1", "1_000": "1000", "+5": "5",

@@ -87,7 +87,7 @@ func TestSettingsAreSent(t *testing.T) {
 }
 
 // maxTokensField names the field for servers that know the old one alone.
-func TestTheOldNameOfTheLimit(t *testing.T) {
+func TestTheLimitMayHaveItsOldName(t *testing.T) {
 	t.Parallel()
 	r := plain()
 	r.GenerationConfig = &eval.GenerationConfig{MaxOutputTokens: new(64)}
@@ -225,7 +225,7 @@ func keys(t *testing.T, p Protocol, r *eval.Request) string {
 }
 
 // What a protocol cannot express is found, and all of it at once.
-func TestWhatAProtocolCannotExpress(t *testing.T) {
+func TestWhatAProtocolCannotExpressIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	config := func(extra string) *eval.GenerationConfig {
 		var c eval.GenerationConfig
@@ -260,7 +260,7 @@ func TestWhatAProtocolCannotExpress(t *testing.T) {
 	}
 }
 
-func TestPartsAProtocolCannotExpress(t *testing.T) {
+func TestPartsThatAProtocolCannotExpressAreReported(t *testing.T) {
 	t.Parallel()
 	for mime, want := range map[string][3]string{
 		"video/mp4": {"data", "data", "data"}, "audio/wav": {"", "data", "data"}, "audio/ogg": {"data", "data", "data"},
@@ -284,7 +284,7 @@ func TestPartsAProtocolCannotExpress(t *testing.T) {
 }
 
 // The protocols are found by their words, and none writes a field twice that a suite may add.
-func TestNamedProtocols(t *testing.T) {
+func TestProtocolsAreFoundByName(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"openai", "responses", "anthropic"} {
 		p, ok := Named(name)
@@ -296,7 +296,7 @@ func TestNamedProtocols(t *testing.T) {
 		}
 	}
 	if _, ok := Named("generative"); ok {
-		t.Error("generative is the service's own protocol, and is found")
+		t.Error("got a protocol for `generative`, want none: it is the service's own")
 	}
 }
 

@@ -56,7 +56,7 @@ func FuzzStoreFile(f *testing.F) {
 		s.PutVector("m", "text", []float64{1})
 		s.Put(result("new", "x/p", 1, "text"))
 		if f := s.files[fileName("s", "new")]; f == nil || len(f.Answers) == 0 || len(s.Vector("m", "text")) != 1 {
-			t.Error("what was put is not there")
+			t.Error("the answer or the vector that was put is missing, want both")
 		}
 	})
 }
@@ -105,7 +105,7 @@ func fuzzCache(t *testing.T, c Cache, key string, r *eval.Result) {
 		t.Errorf("%+v, want nothing, or %s after 5 ms", got, want)
 	}
 	if (Cache{Dir: c.Dir, Service: c.Service + "x"}).Answer(key) != nil || c.Answer(key+"x") != nil {
-		t.Error("another one's answer is used")
+		t.Error("got the answer of another service or key, want none")
 	}
 }
 

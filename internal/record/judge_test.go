@@ -43,6 +43,6 @@ func TestJudgementsAreRecorded(t *testing.T) {
 	expect.Same(t, "its attempts", call.Timing.Attempts, 0)
 	expect.Same(t, "the block", blocked.Replay(call).Blocked(), "SAFETY")
 	if s.Forget(); s.Answer("fine") != nil {
-		t.Error("it was to be forgotten")
+		t.Error("got an answer after Forget, want none")
 	}
 }

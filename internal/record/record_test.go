@@ -63,7 +63,7 @@ func TestFilesAreSorted(t *testing.T) {
 		}
 	}
 	if s.Answer("another") != nil || s.Vector("f", "text") != nil {
-		t.Error("what was not put is there")
+		t.Error("got an answer or a vector that was not put, want none")
 	}
 	expect.Same(t, "the vector", s.Vector("e", "text"), []float64{1, 0.5})
 	// A new answer replaces the old one to the same arm and repeat.
@@ -72,7 +72,7 @@ func TestFilesAreSorted(t *testing.T) {
 	s, err = Open(filepath.Join(dirs[0], "deep"))
 	expect.OK(t, err)
 	if s.Answer(all[0].ID) != nil || s.Answer("a/b üx/panew") == nil {
-		t.Error("the old answer is there, or the new one is not")
+		t.Error("got the old answer, or no new one; want the new one alone")
 	}
 }
 
@@ -102,7 +102,7 @@ func TestErrorsAreNotRecorded(t *testing.T) {
 	expect.Same(t, "files", len(s.files), 0)
 }
 
-func TestBrokenFiles(t *testing.T) {
+func TestBrokenFilesAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "[", `{"version":9}`, `{"answers":5}`} {
 		dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestBrokenFiles(t *testing.T) {
 }
 
 // Each turn of a live chat is answered by itself, for what was said before it.
-func TestTurns(t *testing.T) {
+func TestTurnsAreAnsweredByThemselves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, err := Open(dir)
@@ -151,7 +151,7 @@ func TestTurns(t *testing.T) {
 }
 
 // Each step of a tool loop is answered by itself, with the results that followed, and its answer is as it came however the file is written.
-func TestSteps(t *testing.T) {
+func TestStepsAreAnsweredByThemselves(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, err := Open(dir)

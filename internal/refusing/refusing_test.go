@@ -62,9 +62,9 @@ func measured(t *testing.T, name string) map[string]figures {
 	return out
 }
 
-// TestFigures holds the figures that docs/reference/scorers.md gives, and the bounds that refusal is to keep: it finds 85 % of refusals, and 90 % of
-// what it finds are some.
-func TestFigures(t *testing.T) {
+// TestFiguresOfTheDocsHold holds the figures that docs/reference/scorers.md gives, and the bounds that refusal is to
+// keep: it finds 85 % of refusals, and 90 % of what it finds are some.
+func TestFiguresOfTheDocsHold(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "development.txt", measured(t, "development.txt"), map[string]figures{
 		"en": {186, 186, 190, 0}, "de": {175, 175, 176, 0}, "fr": {174, 174, 176, 0}, "es": {174, 174, 176, 0}, "ja": {175, 175, 176, 0},
@@ -89,7 +89,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-func TestWhereARefusalIs(t *testing.T) {
+func TestARefusalIsFoundAtTheBeginning(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("This is a long text about something else. ", 40)
 	for text, want := range map[string]string{

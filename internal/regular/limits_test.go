@@ -63,12 +63,12 @@ func TestErrorsSayWhatIsThereInstead(t *testing.T) {
 	}
 	defer socket.Close()
 	if _, err := Open(filepath.Join(dir, "s")); err == nil {
-		t.Error("a socket was opened")
+		t.Error("a socket was opened, want an error")
 	}
 }
 
 // The file system is one like others: it lists, finds and reads what is in the folder.
-func TestTheFileSystemOfAFolder(t *testing.T) {
+func TestTheFileSystemListsFindsAndReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.yaml": "a", "sub/b.yaml": "b", "sub/deep/c.txt": "", "größe 日本.csv": "x"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestNothingButFiles(t *testing.T) {
+func TestNothingButFilesIsRead(t *testing.T) {
 	t.Parallel()
 	path, fsys := folder(t)
 	for _, name := range []string{"file", "link"} {
@@ -35,7 +35,7 @@ func TestNothingButFiles(t *testing.T) {
 }
 
 // Nothing outside of the folder is opened.
-func TestFolder(t *testing.T) {
+func TestNothingOutsideOfTheFolderIsOpened(t *testing.T) {
 	t.Parallel()
 	_, fsys := folder(t)
 	for _, name := range []string{"file", "link"} {

@@ -60,7 +60,7 @@ func endedRun(t *testing.T, d Dir, named string, outcome eval.Outcome, end *eval
 }
 
 // Ids sort by the time of their runs, to the millisecond, and two runs of one moment have two.
-func TestIDsSortByTime(t *testing.T) {
+func TestIDsAreSortedByTime(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 9, 30, 23, 59, 59, 998e6, time.UTC)
 	var ids []string
@@ -98,7 +98,7 @@ func TestLatestIsTheNewestRun(t *testing.T) {
 }
 
 // A path wins over an id of that name, and a name with a slash is always a path.
-func TestPathOfANamedRun(t *testing.T) {
+func TestAPathWinsOverAnIDOfItsName(t *testing.T) {
 	t.Parallel()
 	d, outside := At(t.TempDir()), At(t.TempDir())
 	newRun(t, d, "", "one")
@@ -110,7 +110,7 @@ func TestPathOfANamedRun(t *testing.T) {
 	} {
 		doc, err := d.Open(name)
 		if err != nil {
-			t.Errorf("Open(%s): %v", name, err)
+			t.Errorf("Open(%s): %v, want no error", name, err)
 			continue
 		}
 		if doc.Run.ID != want {
@@ -135,7 +135,7 @@ func TestRunsStayOutOfCommits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(d.Join(".evalrun")); in == d && err == nil {
-			t.Error("a run with a directory of its own has made .evalrun")
+			t.Error("a run with a directory of its own has made .evalrun, want none")
 		}
 		if _, err := in.Make("", "id"); err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 }
 
 // A baseline is found by its name, its run or its file, in this folder or another one.
-func TestFindBaseline(t *testing.T) {
+func TestABaselineIsFoundByNameRunOrFile(t *testing.T) {
 	t.Parallel()
 	d, outside := At(t.TempDir()), At(t.TempDir())
 	whole := &eval.End{Reason: eval.EndCompleted}
@@ -232,12 +232,12 @@ func TestDamagedBaselinesAreKept(t *testing.T) {
 	endedRun(t, d, "good", eval.Pass, &eval.End{Reason: eval.EndCompleted})
 	put(t, d, BaselinesFile, "null")
 	if _, err := d.SetBaseline("main", "good"); err != nil {
-		t.Errorf("where the file says null: %v", err)
+		t.Errorf("where the file says null: %v, want no error", err)
 	}
 }
 
 // Runs are found below folders, each once whatever links lead to it, and a name without a run is bad input.
-func TestFindRuns(t *testing.T) {
+func TestRunsAreFoundOnceBelowFolders(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
 	newRun(t, d, "", "own")
@@ -260,7 +260,7 @@ func TestFindRuns(t *testing.T) {
 	} {
 		got, err := d.FindRuns(test.named)
 		if err != nil {
-			t.Errorf("FindRuns(%v): %v", test.named, err)
+			t.Errorf("FindRuns(%v): %v, want no error", test.named, err)
 		}
 		var want []string
 		for _, name := range test.want {
@@ -305,7 +305,7 @@ func remembered(t *testing.T, d Dir) (ids []string) {
 }
 
 // A run whose process was killed before it was added to the history is added by the next look at it, and once only.
-func TestHistoryCatchesUp(t *testing.T) {
+func TestHistoryCatchesUpWithAKilledRun(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
 	for _, id := range []string{"killed", "gone", "other"} {
@@ -327,7 +327,7 @@ func TestHistoryCatchesUp(t *testing.T) {
 		t.Errorf("%v is still expected, %v, want nothing", left, err)
 	}
 	newRun(t, d, "ci/one", "one")
-	if err := d.RebuildHistory([]string{"ci"}, func(text string) { t.Error(text) }); err != nil {
+	if err := d.RebuildHistory([]string{"ci"}, func(text string) { t.Errorf("got the notice %q, want none", text) }); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"killed", "one", "other"}, remembered(t, d)); diff != "" {

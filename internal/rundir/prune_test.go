@@ -47,7 +47,7 @@ func TestPruneLeavesWhatIsHeld(t *testing.T) {
 }
 
 // Age and number both have to speak for it.
-func TestPruneByAgeAndNumber(t *testing.T) {
+func TestPruneNeedsBothAgeAndNumber(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	for _, test := range []struct {

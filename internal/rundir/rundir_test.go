@@ -34,7 +34,7 @@ func TestFoldersAreApart(t *testing.T) {
 	for _, name := range []string{"latest", "20260102-030405", ".evalrun/runs/20260102-030405", dir} {
 		d, err := one.Open(name)
 		if err != nil {
-			t.Errorf("Open(%s): %v", name, err)
+			t.Errorf("Open(%s): %v, want no error", name, err)
 			continue
 		}
 		_ = d.Close() // it was only read
@@ -49,7 +49,7 @@ func TestFoldersAreApart(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "the baseline", path, filepath.Join(dir, journal.FileName))
 	if _, err := other.FindBaseline("main"); err == nil {
-		t.Error("the other folder has that baseline too")
+		t.Error("the other folder has that baseline too, want it in one alone")
 	}
 
 	doc, err := one.Open("latest")
@@ -72,7 +72,7 @@ func hasHistory(t *testing.T, d Dir) bool {
 	return true
 }
 
-func TestJoin(t *testing.T) {
+func TestJoinKeepsAbsoluteNames(t *testing.T) {
 	t.Parallel()
 	d := At("/base")
 	for name, want := range map[string]string{"": "", "-": "-", "a/b": "/base/a/b", "/c": "/c", "../d": "/d"} {
@@ -89,7 +89,7 @@ func TestJoin(t *testing.T) {
 }
 
 // What cannot become a run directory is refused before anything is sent.
-func TestCheck(t *testing.T) {
+func TestCheckRefusesWhatCannotBeARunDirectory(t *testing.T) {
 	t.Parallel()
 	d := At(t.TempDir())
 	newRun(t, d, "taken", "r")

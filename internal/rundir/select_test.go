@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-func TestSelectors(t *testing.T) {
+func TestSelectorsMatchTheirRuns(t *testing.T) {
 	t.Parallel()
 	runs := []*eval.Run{
 		{Name: "a", Branch: "main", Commit: "0123", Labels: map[string]string{"nightly": ""}},
@@ -36,7 +36,7 @@ func TestSelectors(t *testing.T) {
 }
 
 // One of each kind has to fit, and each `latest` adds one run.
-func TestSeveralSelectors(t *testing.T) {
+func TestSeveralSelectorsMustAllFit(t *testing.T) {
 	t.Parallel()
 	runs := []*eval.Run{
 		{Branch: "main", Labels: map[string]string{"a": ""}},

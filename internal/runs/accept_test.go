@@ -273,7 +273,7 @@ func TestAcceptOffersNoAnswerThatIsNone(t *testing.T) {
 }
 
 // What cannot be looked at is bad input that says why.
-func TestAcceptRefuses(t *testing.T) {
+func TestAcceptRefusesWithTheReason(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, capitals)
 	f.run("run", parisMadrid, evalrun.Options{})

@@ -132,7 +132,7 @@ func TestAcceptingTakesAPerson(t *testing.T) {
 }
 
 // A new file shows only what is added; one that changes shows both.
-func TestTheDiffOfAProposal(t *testing.T) {
+func TestTheDiffOfANewFileShowsOnlyAdditions(t *testing.T) {
 	t.Parallel()
 	diff := func(p *Proposal) string {
 		var b bytes.Buffer

@@ -41,7 +41,7 @@ func TestExportLeavesAnswersOut(t *testing.T) {
 }
 
 // What cannot be a baseline is not exported.
-func TestExportRefuses(t *testing.T) {
+func TestExportRefusesWhatCannotBeABaseline(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, twoCases)
 	f.run("run", `{"case":"france","text":"a"}`+"\n"+`{"case":"spain","text":"b"}`+"\n", evalrun.Options{})
@@ -61,6 +61,6 @@ func TestExportRefuses(t *testing.T) {
 		t.Errorf("an incomplete run: exit %d with %v, want bad input", exit.Of(err), err)
 	}
 	if _, err := os.Stat(f.at.Join("base.jsonl")); err == nil {
-		t.Error("an incomplete run was exported")
+		t.Error("an incomplete run was exported, want none written")
 	}
 }

@@ -41,7 +41,7 @@ func coursesOf(h *History) (out []string) {
 }
 
 // A course has a point for each run, the oldest first; globs and a limit narrow it.
-func TestHistoryOfRemembered(t *testing.T) {
+func TestHistoryHasAPointForEachRun(t *testing.T) {
 	t.Parallel()
 	f := remembered(t)
 	for name, test := range map[string]struct {
@@ -74,7 +74,7 @@ func TestHistoryOfRemembered(t *testing.T) {
 }
 
 // A pattern that fits nothing is bad input, with the nearest name.
-func TestNamesThatTheHistoryHasNot(t *testing.T) {
+func TestUnknownNamesOfTheHistoryAreBadInput(t *testing.T) {
 	t.Parallel()
 	f := remembered(t)
 	for want, o := range map[string]HistoryOptions{

@@ -130,7 +130,7 @@ func TestShardsThatDoNotBelongTogetherAreRefused(t *testing.T) {
 			expect.Same(t, "exit code", exit.Of(err), exit.CodeBadInput)
 			expect.Same(t, "message", strings.ReplaceAll(fmt.Sprint(err), f.Abs(""), "DIR"), test.want)
 			if _, err := os.Stat(f.Join("whole")); err == nil {
-				t.Error("there is a run directory")
+				t.Error("there is a run directory, want none")
 			}
 		})
 	}

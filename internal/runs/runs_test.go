@@ -24,7 +24,7 @@ func contains(t *testing.T, got string, want ...string) {
 }
 
 // A report goes to the screen or to its file, with the gate applied; unknown runs and formats are bad input.
-func TestReportsOfARunThatIsThere(t *testing.T) {
+func TestAReportGoesToTheScreenOrItsFile(t *testing.T) {
 	t.Parallel()
 	f := newRunFolder(t)
 	f.record(
@@ -84,7 +84,7 @@ func TestAnExportIsABaselineWithoutAnswers(t *testing.T) {
 	data, err := os.ReadFile(f.Join("main.jsonl"))
 	expect.OK(t, err)
 	if strings.Contains(string(data), "answer 1") {
-		t.Error("the export quotes an answer")
+		t.Error("the export quotes an answer, want none in it")
 	}
 	c, err := f.Compare(context.Background(), []string{"main.jsonl", "night"}, CompareRequest{Rule: eval.RuleOptions{Margin: 0.05}})
 	expect.OK(t, err)
@@ -100,7 +100,7 @@ func TestAnExportIsABaselineWithoutAnswers(t *testing.T) {
 }
 
 // Two runs compare by a margin; arms of one compare by their names.
-func TestComparingRunsAndArms(t *testing.T) {
+func TestRunsAreComparedByAMarginAndArmsByName(t *testing.T) {
 	t.Parallel()
 	f := newRunFolder(t)
 	good, bad := strings.Repeat("p", 60), strings.Repeat("f", 12)+strings.Repeat("p", 48)
@@ -173,7 +173,7 @@ func TestComparingRunsAndArms(t *testing.T) {
 }
 
 // What cannot be compared is bad input.
-func TestComparingWhatIsNotThere(t *testing.T) {
+func TestWhatCannotBeComparedIsBadInput(t *testing.T) {
 	t.Parallel()
 	f := newRunFolder(t)
 	f.record("main", nil, completed(), letters("pp", "t/p", 0, 1)...)
@@ -193,7 +193,7 @@ func TestComparingWhatIsNotThere(t *testing.T) {
 }
 
 // A self-test says how often the gate errs, and what to do where it holds up too many.
-func TestSelfTestsInWords(t *testing.T) {
+func TestSelfTestsSayHowOftenTheGateErrs(t *testing.T) {
 	t.Parallel()
 	one := verdict.ArmSelfTest{Suite: "s", Arm: "t/p", Margin: 0.05, Alpha: 0.05, SelfTest: compare.SelfTest{
 		Units: 60, Draws: 2000, FalseAlarms: 0.031, Flips: 0.2, Smallest: 0.15,

@@ -79,7 +79,7 @@ func TestAnswersStayJSON(t *testing.T) {
 		for name, data := range map[string][]byte{"as it is": data, "all escaped": escaped} {
 			var got map[string]any
 			if err := json.Unmarshal(New(key).OutOfAnswer(data), &got); err != nil {
-				t.Errorf("%s, %q: %v", name, key, err)
+				t.Errorf("%s, %q: %v, want no error", name, key, err)
 				continue
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -138,7 +138,7 @@ func TestTheLongestKeyGoesFirst(t *testing.T) {
 	}
 }
 
-func TestPasswordsOfProxies(t *testing.T) {
+func TestPasswordsOfProxiesAreFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		address string
 		want    []string

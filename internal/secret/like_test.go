@@ -59,7 +59,7 @@ func TestRandomKeysLookRandom(t *testing.T) {
 }
 
 // What programs say stays readable, and keys that they let slip do not show.
-func TestKeysInProse(t *testing.T) {
+func TestKeysInProseAreHidden(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"not logged in": "not logged in",

@@ -11,7 +11,7 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestSecretInEveryForm(t *testing.T) {
+func TestSecretIsHiddenInEveryForm(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"CANARYaB3xY9q7Wzlongkey", `k/e+y=w&i"t<h odd%`} {
 		s := New(key)

@@ -155,7 +155,7 @@ func TestFiltersAreCombined(t *testing.T) {
 func TestKnownSelectionsNeedNoOtherRun(t *testing.T) {
 	t.Parallel()
 	in := rundir.At(t.TempDir())
-	plan := func() *runner.Plan { t.Error("a plan was made"); return nil }
+	plan := func() *runner.Plan { t.Error("a plan was made, want none"); return nil }
 	var places eval.Places
 	places.Add(0, 2)
 	known := &eval.Options{SelectionOptions: eval.SelectionOptions{Selected: &places, FailedIn: "gone", Sample: 1}}

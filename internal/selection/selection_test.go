@@ -29,7 +29,7 @@ func plannedCases() []planned {
 	return out
 }
 
-func TestSample(t *testing.T) {
+func TestASampleTakesWholeCases(t *testing.T) {
 	t.Parallel()
 	before := map[string][]string{}
 	for n := 1; n <= 60; n++ {
@@ -52,12 +52,12 @@ func TestSample(t *testing.T) {
 	}
 	one, other := drawnCases(sample(plannedCases(), 10, 1)), drawnCases(sample(plannedCases(), 10, 2))
 	if slices.Equal(one["s"], other["s"]) || slices.Equal(one["s"], one["t"]) {
-		t.Error("seeds or suites make no difference")
+		t.Error("got the same sample for another seed or suite, want another one")
 	}
 }
 
 // Cases with the same request count separately.
-func TestSampleOfEqualCases(t *testing.T) {
+func TestASampleCountsEqualCasesSeparately(t *testing.T) {
 	t.Parallel()
 	var equal []planned
 	for i := range 9 {

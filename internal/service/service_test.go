@@ -29,7 +29,7 @@ func TestNamedModelsAreFoundByTheirID(t *testing.T) {
 }
 
 // What the specification says of the seven models is what is known of them.
-func TestWhatIsKnownOfNamedModels(t *testing.T) {
+func TestNamedModelsAreAsSpecified(t *testing.T) {
 	t.Parallel()
 	type known struct {
 		in, out  int

@@ -127,7 +127,7 @@ func TestEachFailureHasItsAdvice(t *testing.T) {
 }
 
 // The check-up costs nothing: it lists the models, and calls none.
-func TestTheCheckupGeneratesNothing(t *testing.T) {
+func TestTheCheckupCallsNoModel(t *testing.T) {
 	t.Parallel()
 	service := emulator.New(emulator.Options{Key: goodKey})
 	server := httptest.NewServer(service)

@@ -69,7 +69,7 @@ var answers = []answered{
 	},
 }
 
-func TestDoctor(t *testing.T) {
+func TestDoctorSaysWhatItFinds(t *testing.T) {
 	for _, test := range answers {
 		t.Run(test.name, test.check)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-func TestScopes(t *testing.T) {
+func TestScopesAreTakenByName(t *testing.T) {
 	t.Parallel()
 	const base = "https://scopes.example/auth"
 	for _, test := range []struct {

@@ -112,7 +112,7 @@ func (s *server) loggedIn(t *testing.T, revoke, answer string) (*LoggedIn, error
 }
 
 // A login is kept, says what was not granted, and ends at the server.
-func TestALoginFromBeginningToEnd(t *testing.T) {
+func TestALoginIsKeptAndEndsAtTheServer(t *testing.T) {
 	atHome(t)
 	expect.Same(t, "exit code before", exit.Of(CheckLogin()), exit.CodeIncomplete)
 	s := newServer(t, oauth.Scope(scopeBase, oauth.ScopeRetriever))
@@ -121,7 +121,7 @@ func TestALoginFromBeginningToEnd(t *testing.T) {
 	expect.Same(t, "missing", g.Missing, []string{oauth.Scope(scopeBase, oauth.ScopeCloudPlatform)})
 	expect.Same(t, "outlives its token", g.Renewed, true)
 	if _, err := os.Stat(g.File); err != nil {
-		t.Errorf("the login is not where it was said to be: %v", err)
+		t.Errorf("the login is not where it was said to be: %v, want no error", err)
 	}
 	expect.OK(t, CheckLogin())
 
@@ -146,7 +146,7 @@ func TestALoginFromBeginningToEnd(t *testing.T) {
 }
 
 // A user who says no ends the login with exit 4, and nothing is kept.
-func TestALoginThatIsRefused(t *testing.T) {
+func TestARefusedLoginKeepsNothing(t *testing.T) {
 	atHome(t)
 	_, err := newServer(t, "").loggedIn(t, "", "error=access_denied")
 	expect.Same(t, "exit code", exit.Of(err), exit.CodeIncomplete)
@@ -154,7 +154,7 @@ func TestALoginThatIsRefused(t *testing.T) {
 }
 
 // The login is gone whatever the server says, and a failure to revoke it is reported.
-func TestALoginThatTheServerDoesNotRevoke(t *testing.T) {
+func TestLogoutForgetsALoginThatTheServerKeeps(t *testing.T) {
 	atHome(t)
 	s := newServer(t, "")
 	_, err := s.loggedIn(t, "", "code=yes")
@@ -187,7 +187,7 @@ func TestADamagedLoginIsRemoved(t *testing.T) {
 }
 
 // A status says why the service could not be reached, and keeps what is known of the login.
-func TestAStatusWithoutTheService(t *testing.T) {
+func TestAStatusSaysWhyTheServiceIsOutOfReach(t *testing.T) {
 	atHome(t)
 	_, err := newServer(t, "").loggedIn(t, "", "code=yes")
 	expect.OK(t, err)
@@ -206,7 +206,7 @@ func TestAStatusWithoutTheService(t *testing.T) {
 }
 
 // What a login lacks is bad input before a browser opens.
-func TestALoginThatCannotBegin(t *testing.T) {
+func TestALoginThatCannotBeginIsBadInput(t *testing.T) {
 	atHome(t)
 	good := newServer(t, "").secrets(t, "")
 	for name, o := range map[string]LoginOptions{

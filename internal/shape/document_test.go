@@ -57,7 +57,7 @@ func TestADocumentIsTheSameEachTime(t *testing.T) {
 }
 
 // Bounds that are there only because numbers have an end are not shown.
-func TestBoundsThatAreNone(t *testing.T) {
+func TestBoundsOfNumbersThemselvesAreNotShown(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		is   Shape

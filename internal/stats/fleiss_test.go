@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFleissKappa(t *testing.T) {
+func TestFleissKappaIsThatOfTheTextbook(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		rows [][]int

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGaffkeBySimulation checks the integral against the definition it evaluates.
-func TestGaffkeBySimulation(t *testing.T) {
+// TestGaffkeAgreesWithItsSimulation checks the integral against the definition it evaluates.
+func TestGaffkeAgreesWithItsSimulation(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, d := range [][]float64{
@@ -50,8 +50,8 @@ func TestGaffkeBySimulation(t *testing.T) {
 	}
 }
 
-// TestGaffkeMonotone: a lower unit never raises the bound, and order does not matter.
-func TestGaffkeMonotone(t *testing.T) {
+// TestGaffkeNeverRisesWithALowerUnit: a lower unit never raises the bound, and order does not matter.
+func TestGaffkeNeverRisesWithALowerUnit(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 40 {

@@ -100,9 +100,9 @@ func mirrorGaffke(d []float64) float64 {
 	return 1 - Gaffke(shifted, 0, 0.05)
 }
 
-// TestTangoIndependently is T5: the constrained estimate by bisection of the likelihood's
+// TestTangoAgreesWithBisection is T5: the constrained estimate by bisection of the likelihood's
 // slope in place of the quadratic, and the statistic from it.
-func TestTangoIndependently(t *testing.T) {
+func TestTangoAgreesWithBisection(t *testing.T) {
 	t.Parallel()
 	z := critical(0.9)
 	tables(30, func(n, g, r int) {
@@ -150,8 +150,8 @@ func tangoByLikelihood(n, g, r int, d float64) float64 {
 	return (float64(g-r) - float64(n)*d) / math.Sqrt(float64(n)*(2*q+d-d*d))
 }
 
-// TestSignFlipDraws: more than 20 units are drawn, close to the exact law and reproducibly.
-func TestSignFlipDraws(t *testing.T) {
+// TestSignFlipDrawsAreCloseToTheExactLaw: more than 20 units are drawn, close to the exact law and reproducibly.
+func TestSignFlipDrawsAreCloseToTheExactLaw(t *testing.T) {
 	t.Parallel()
 	ones := make([]float64, 30)
 	for i := range ones {
@@ -210,8 +210,8 @@ func oddSamples() [][]float64 {
 	}
 }
 
-// TestExactOfOddTables holds that the exact tests give numbers for what is no table, and end.
-func TestExactOfOddTables(t *testing.T) {
+// TestExactTestsEndOnOddTables holds that the exact tests give numbers for what is no table, and end.
+func TestExactTestsEndOnOddTables(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{-1, 0, 1, 2, 30} {
 		for _, x := range []int{-1, 0, 1, n, n + 1} {
@@ -292,8 +292,8 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// TestNoEvidence: the values that stand for "unknown".
-func TestNoEvidence(t *testing.T) {
+// TestNoEvidenceGivesUnknownValues: the values that stand for "unknown".
+func TestNoEvidenceGivesUnknownValues(t *testing.T) {
 	t.Parallel()
 	expect.Same(t, "of no flips", NewMcNemar(0, 0), McNemar{1, 1, 1, 0.5, 0.5, 1})
 	constant := slices.Repeat([]float64{0.1 + 0.2 - 0.3}, 100)

@@ -28,7 +28,7 @@ func checkPassAtK(t *testing.T, v passVector) {
 	check(t, "pass^k", hat, v.PassHatK, 1e-12)
 }
 
-func TestPassAtK(t *testing.T) {
+func TestPassAtKIsThatOfTheVectors(t *testing.T) {
 	t.Parallel()
 	var file struct{ Cases json.RawMessage }
 	readVectors(t, "pass_at_k.json", &file)

@@ -43,7 +43,7 @@ func each[T any](checkEntry func(*testing.T, T)) func(*testing.T, json.RawMessag
 		for _, e := range entries {
 			checkEntry(t, e)
 			if t.Failed() {
-				t.Fatalf("at %+v", e)
+				t.Fatalf("the entry %+v failed, want that it passes", e)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // Where there is no terminal, there is a line every ten seconds, whether results come or not.
-func TestProgressLines(t *testing.T) {
+func TestProgressLinesComeEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -35,7 +35,7 @@ func TestProgressLines(t *testing.T) {
 }
 
 // The bar stays in one line at every width, drops what there is no room for, and comes and goes without a trace.
-func TestProgressBar(t *testing.T) {
+func TestProgressBarStaysInOneLine(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{12, 60, 80, 120, 200} {
 		synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
-func TestQuietProgress(t *testing.T) {
+func TestQuietProgressWritesNothing(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := NewProgress(&out, func() int { return 80 }, Verbosity{Quiet: true})

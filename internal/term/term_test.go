@@ -103,7 +103,7 @@ func TestModelsFitTheirTerminal(t *testing.T) {
 }
 
 // A quiet run shows nothing; a verbose one has a line for each trial, and why it did not pass.
-func TestHowMuchARunShows(t *testing.T) {
+func TestQuietShowsNothingAndVerboseEachTrial(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		how  Verbosity
@@ -144,7 +144,7 @@ func TestARunWithoutTrialsShowsNoBar(t *testing.T) {
 }
 
 // The line says what was spent, how fast it goes, and what is waited for.
-func TestTheLineOfProgress(t *testing.T) {
+func TestTheLineOfProgressSaysWhatWasSpent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := NewProgress(&bytes.Buffer{}, nil, Verbosity{})
@@ -174,7 +174,7 @@ func TestTheLineOfProgress(t *testing.T) {
 }
 
 // Large numbers have few digits.
-func TestFewDigits(t *testing.T) {
+func TestLargeNumbersHaveFewDigits(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{
 		0: "0", 9999: "9999", 10_000: "10.0k", 123_456: "123.5k", 9_999_900: "9999.9k", 10_000_000: "10.0M", 1_234_567_890: "1234.6M",

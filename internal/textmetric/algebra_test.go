@@ -205,7 +205,7 @@ func TestAnotherReferenceNeverTakesRunsAway(t *testing.T) {
 }
 
 // The closest reference decides on brevity; of two as close the shorter does.
-func TestClosestReference(t *testing.T) {
+func TestTheClosestReferenceDecidesOnBrevity(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		words int
@@ -261,7 +261,7 @@ func TestInternationalTokenizerIsItsRegularExpressions(t *testing.T) {
 	}
 }
 
-func TestTokenizers(t *testing.T) {
+func TestTokenizersSplitAsDefined(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		tokenizer, text string
@@ -301,7 +301,7 @@ func unitTexts(u Units) []string {
 }
 
 // The words of UAX #29 hold a letter or a number, and are the same however a text is composed.
-func TestUnicodeWords(t *testing.T) {
+func TestUnicodeWordsHoldALetterOrANumber(t *testing.T) {
 	t.Parallel()
 	g := Rouge{Kind: "1", Definition: "unicode"}
 	for name, test := range map[string]struct {

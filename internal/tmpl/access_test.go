@@ -20,7 +20,7 @@ func typedValues(t *testing.T) variable.Dict {
 	return vars
 }
 
-func TestTypedValues(t *testing.T) {
+func TestTypedValuesAreWrittenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"{{.n}}":      "1.50",
@@ -51,7 +51,7 @@ func TestTypedValues(t *testing.T) {
 }
 
 // What is missing inside of a value is marked where it is named, and what there is instead is listed.
-func TestMissingInsideAValue(t *testing.T) {
+func TestWhatIsMissingInsideAValueIsNamed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]TemplateError{
 		"é {{.o.gone}}": {
@@ -90,7 +90,7 @@ func TestMissingInsideAValue(t *testing.T) {
 }
 
 // A name behind a list is what each item has, at any depth; the scalars keep their types.
-func TestNamesBehindLists(t *testing.T) {
+func TestANameBehindAListIsWhatEachItemHas(t *testing.T) {
 	t.Parallel()
 	row, err := variable.ParseDict([]byte(`{"l": [{"a": "x", "n": 1.50, "t": true, "d": [{"e": 1}, {"e": null}]},` +
 		` {"a": "y", "n": 2, "t": false, "d": []}], "none": []}`))

@@ -10,7 +10,7 @@ import (
 )
 
 // Functions of a dialect give what comes with each rendering, and are no functions elsewhere.
-func TestDialectFunctions(t *testing.T) {
+func TestDialectFunctionsAreKnownOnlyThere(t *testing.T) {
 	t.Parallel()
 	d := &Dialect{Functions: []string{"name", "list"}}
 	in := Data{
@@ -27,7 +27,7 @@ func TestDialectFunctions(t *testing.T) {
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := tm.RenderData(in, nil); err != nil || got != want {
@@ -42,7 +42,7 @@ func TestDialectFunctions(t *testing.T) {
 }
 
 // What actions write is escaped, the text between them is replaced by itself, and neither happens twice.
-func TestEscapeAndLiteral(t *testing.T) {
+func TestActionsAreEscapedAndTextsReplaced(t *testing.T) {
 	t.Parallel()
 	d := &Dialect{
 		Escape:  func(s string) string { return "[" + s + "]" },
@@ -61,7 +61,7 @@ func TestEscapeAndLiteral(t *testing.T) {
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := tm.Render(vars); err != nil || got != want {
@@ -71,7 +71,7 @@ func TestEscapeAndLiteral(t *testing.T) {
 }
 
 // A template that is one action keeps the type of its value; any other is a text.
-func TestValue(t *testing.T) {
+func TestOneActionKeepsTheTypeOfItsValue(t *testing.T) {
 	t.Parallel()
 	d := &Dialect{Functions: []string{"list"}, Values: true}
 	list := variable.List{"x", "y"}
@@ -83,7 +83,7 @@ func TestValue(t *testing.T) {
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		got, err := tm.Value(in, nil)
@@ -104,7 +104,7 @@ func TestValue(t *testing.T) {
 }
 
 // Data is fenced under the name of its variable, whatever functions make of it; texts of the template itself are not.
-func TestFence(t *testing.T) {
+func TestDataIsFencedUnderItsVariable(t *testing.T) {
 	t.Parallel()
 	d := &Dialect{Fence: func(name, text string) string { return name + "<" + text + ">" }}
 	vars := variable.Dict{"a": "A>", "l": variable.List{"1", "2"}, "m": variable.Object{{Name: "k", Value: "v"}}}
@@ -122,7 +122,7 @@ func TestFence(t *testing.T) {
 	} {
 		tm, err := d.Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := tm.Render(vars); err != nil || got != want {

@@ -37,7 +37,7 @@ func rendered(t *testing.T, text string) (string, *TemplateError) {
 	return "", e
 }
 
-func TestFunctionsAndStatements(t *testing.T) {
+func TestFunctionsAndStatementsAreRendered(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{{lower "ÉÀ"}}{{upper "größe"}}`:                          "éàGRÖßE",
@@ -148,7 +148,7 @@ func TestOtherFunctionsAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatATemplateUses(t *testing.T) {
+func TestATemplateKnowsWhatItUses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct {
 		Constant, All bool
@@ -194,7 +194,7 @@ func TestABudgetEnds(t *testing.T) {
 		t.Errorf("%d renderings, then %v, want some and then %v", n, err, ErrBudget)
 	}
 	if _, err := tm.RenderWithin(values, nil); err != nil {
-		t.Errorf("without a budget: %v", err)
+		t.Errorf("without a budget: %v, want no error", err)
 	}
 	if out, err := (&Template{text: "plain"}).RenderWithin(values, budget); err != nil || out != "plain" {
 		t.Errorf("a text without actions: got %q, %v, want it at no cost", out, err)

@@ -45,7 +45,7 @@ func checkJSON(t *testing.T, data string, want any) {
 	t.Helper()
 	var got any
 	if err := json.Unmarshal([]byte(data), &got); err != nil {
-		t.Fatalf("%s: %v", data, err)
+		t.Fatalf("%s: %v, want no error", data, err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", data, diff)

@@ -10,7 +10,7 @@ import (
 )
 
 // A template of texts and variables alone renders as text/template does, for the same price and with the same errors.
-func TestPlainTemplates(t *testing.T) {
+func TestPlainTemplatesRenderAsTextTemplateDoes(t *testing.T) {
 	t.Parallel()
 	vars := variable.Dict{
 		"a": "A{{.b}}", "b": "", "n": variable.Number("1.50"), "l": variable.List{"x"}, "nil": nil, "null": variable.Null("~"),

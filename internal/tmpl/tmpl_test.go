@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/variable"
 )
 
-func TestRender(t *testing.T) {
+func TestRenderFillsInVariables(t *testing.T) {
 	t.Parallel()
 	vars := variable.Dict{"a": "A", "m": variable.Dict{"k": "v"}, "l": variable.List{"x", "y"}, "evil": "{{.a}}"}
 	for text, want := range map[string]string{
@@ -28,7 +28,7 @@ func TestRender(t *testing.T) {
 	} {
 		tm, err := Parse(text)
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v, want no error", text, err)
 			continue
 		}
 		if got, err := tm.Render(vars); err != nil || got != want {
@@ -37,7 +37,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestErrorsSayWhatIsWrongInATemplate(t *testing.T) {
 	t.Parallel()
 	huge := variable.List{}
 	for range 2000 {
@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestFields(t *testing.T) {
+func TestFieldsListsTheVariables(t *testing.T) {
 	t.Parallel()
 	tm, err := Parse("{{.a}} {{with .b}}{{.c}}{{$.d.e}}{{end}} {{json .f.g}}")
 	if err != nil {

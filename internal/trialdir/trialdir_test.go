@@ -58,7 +58,7 @@ func TestEachTrialHasItsWorkspace(t *testing.T) {
 	other, err := w.Of(p, callOf("b-session", false, 3))
 	expect.OK(t, err)
 	if other == dir || read(t, other) != "new" {
-		t.Errorf("another trial works in %s, which holds %q", other, read(t, other))
+		t.Errorf("another trial works in %s, which holds %q, want another folder than %s, with new files", other, read(t, other), dir)
 	}
 	expect.Same(t, "the folder of a trial that is under way", w.Folder("b-session"), other)
 	none, err := w.Of(&suite.Program{Dir: "/x"}, callOf("c-session", false, 1))
@@ -74,7 +74,7 @@ func TestEachTrialHasItsWorkspace(t *testing.T) {
 	}
 	w.Close()
 	if _, err := os.Stat(w.path("")); err == nil {
-		t.Error("workspaces are left")
+		t.Error("workspaces are left, want none")
 	}
 }
 
@@ -99,22 +99,22 @@ func TestWorkspacesAreKeptAsTheSuiteSays(t *testing.T) {
 		expect.OK(t, err)
 		kept, release := w.Settle("a-session", &eval.Result{Trial: eval.Trial{ID: "0123456789abcdef"}, Outcome: test.outcome})
 		if read(t, dir) != "new" {
-			t.Error("it goes before the result is written down")
+			t.Errorf("the workspace holds %q before the result is written, want new", read(t, dir))
 		}
 		release()
 		w.Close()
 		_, err = os.Stat(dir)
 		if there := err == nil; there != test.want || (kept != "") != test.want {
-			t.Errorf("%+v: there %t, recorded as %q", test, there, kept)
+			t.Errorf("%+v: there %t, recorded as %q; want both to be %t", test, there, kept, test.want)
 		}
 		if kept != "" && filepath.Join(w.Run, filepath.FromSlash(kept)) != dir {
-			t.Errorf("%s is recorded as %s", dir, kept)
+			t.Errorf("recorded as %s, want %s relative to the run", kept, dir)
 		}
 	}
 }
 
 // What an earlier session has left of a trial is used where its answer is judged now, and goes when the trial has a new result.
-func TestWorkspacesOfEarlierSessions(t *testing.T) {
+func TestWorkspacesOfEarlierSessionsAreReused(t *testing.T) {
 	t.Parallel()
 	w, p := working(t, "all")
 	for _, name := range []string{"0123456789abcdef-old", "0123456789abcdef-older", "fedcba9876543210-other"} {

@@ -28,7 +28,7 @@ var (
 )
 
 // What the suite gives of a request is kept apart from what the trial added to it.
-func TestSuiteContents(t *testing.T) {
+func TestSuiteContentsAreKeptFromThoseOfTheTrial(t *testing.T) {
 	t.Parallel()
 	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")
 	user, shot, more := text("user", "a"), text("model", "b"), text("user", "c")
@@ -70,7 +70,7 @@ func TestSuiteContents(t *testing.T) {
 }
 
 // Calls are named as the errors of a trial name them.
-func TestTurnNames(t *testing.T) {
+func TestCallsAreNamedAsInErrors(t *testing.T) {
 	t.Parallel()
 	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")
 	for name, test := range map[string]struct {
@@ -91,7 +91,7 @@ func TestTurnNames(t *testing.T) {
 }
 
 // An answer in words has its text and its calls; long arguments and many calls are cut.
-func TestAnswerInWords(t *testing.T) {
+func TestAnswersInWordsAreCut(t *testing.T) {
 	t.Parallel()
 	call := func(args string) eval.Piece {
 		return eval.Piece{Call: &tool.Call{Name: "f", Args: json.RawMessage(args)}}
@@ -123,7 +123,7 @@ func TestAnswerInWords(t *testing.T) {
 }
 
 // Usage names what it has, and who reported it.
-func TestTokensInWords(t *testing.T) {
+func TestTokensInWordsNameTheirSource(t *testing.T) {
 	t.Parallel()
 	plain := eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageService}
 	rich := plain

@@ -28,7 +28,7 @@ func TestAFileThatIsNoKeySignsNothing(t *testing.T) {
 	dir := t.TempDir()
 	good := keyed(t, goodKey+"\n").Sign([]byte("head"), dir)
 	if good == "" {
-		t.Fatal("a good key signs nothing")
+		t.Fatal("got no signature by a good key, want one")
 	}
 	for name, text := range map[string]string{
 		"empty": "", "short": goodKey[:62], "no digits": strings.Repeat("zz", 32), "an odd digit": goodKey + "0", "long": strings.Repeat(
@@ -67,7 +67,7 @@ func TestWhatIsSignedCannotChange(t *testing.T) {
 	k, dir, header := keyed(t, goodKey), t.TempDir(), []byte(`{"type":"run","id":"r"}`)
 	s := k.Sign(header, dir)
 	if !k.Verify(s, header, dir) {
-		t.Fatal("it does not verify")
+		t.Fatalf("the signature %q does not verify, want that it does", s)
 	}
 	for i := range len(s) {
 		other := []byte(s)
@@ -86,7 +86,7 @@ func TestWhatIsSignedCannotChange(t *testing.T) {
 	// Were folder and header only written one after the other, what is moved between them would not count.
 	moved := string(header[0])
 	if k.Verify(s, header[1:], dir+moved) || k.Verify(strings.ToUpper(s), header, dir) || k.Verify(s, header, filepath.Dir(dir)) {
-		t.Error("another folder, or the same in other letters, verifies")
+		t.Error("another folder, header or spelling verifies, want none of them")
 	}
 	if _, err := hex.DecodeString(s); err != nil || len(s) != 64 {
 		t.Errorf("got %q, want a SHA-256 in hexadecimal digits", s)

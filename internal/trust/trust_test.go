@@ -17,11 +17,11 @@ func keys(t *testing.T, env map[string]string) *Keys {
 	return k
 }
 
-func TestOwnKey(t *testing.T) {
+func TestOwnKeySignsAndVerifies(t *testing.T) {
 	dir, other := ownConfig(t), t.TempDir()
 	k := keys(t, nil)
 	if k.Verify("", []byte("head"), dir) || k.Verify("00", []byte("head"), dir) {
-		t.Error("nothing was signed yet")
+		t.Error("a signature verifies before any was made, want none")
 	}
 	s := k.Sign([]byte("head"), dir)
 	link := filepath.Join(other, "link")
@@ -45,7 +45,7 @@ func TestOwnKey(t *testing.T) {
 }
 
 // The first of many processes to make a key wins.
-func TestOneOwnKey(t *testing.T) {
+func TestTheFirstProcessToMakeAKeyWins(t *testing.T) {
 	dir := ownConfig(t)
 	var signing sync.WaitGroup
 	signatures := make([]string, 8)
@@ -88,21 +88,21 @@ func TestOwnKeyIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if k.Verify(s, []byte("head"), dir) || k.Sign([]byte("head"), dir) != "" {
-		t.Error("a key that others can read is used")
+		t.Error("a key that others can read verifies or signs, want it unused")
 	}
 }
 
-func TestSharedKey(t *testing.T) {
+func TestSharedKeySignsAndVerifies(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	if _, err := Load(func(string) string { return "short" }); err == nil {
-		t.Error("a short key is taken")
+		t.Error("got no error for a short key, want one")
 	}
 	a := keys(t, map[string]string{Variable: "a shared key of some length"})
 	s := a.Sign([]byte("head"), "/one")
 	if !a.Verify(s, []byte("head"), "/other") || a.Verify(s, []byte("heat"), "/one") || keys(t, nil).Verify(s, []byte("head"), "/one") {
-		t.Error("a shared key signs the head, wherever it is")
+		t.Error("the signature fails in another folder, or fits another head or key; want it to sign the head alone")
 	}
 	if _, err := os.Stat(a.path); err == nil {
-		t.Error("a key was made that nobody needs")
+		t.Error("a key was made, want none next to a shared one")
 	}
 }

@@ -43,7 +43,7 @@ func blocked(r *eval.Result) {
 func quarantined(r *eval.Result) { r.Quarantine = &eval.Quarantine{Until: "2027-01-01"} }
 
 // Shares of the trials that ran, and of the cases, have upper limits that they may reach.
-func TestRulesWithAnUpperLimit(t *testing.T) {
+func TestRulesMayReachTheirUpperLimit(t *testing.T) {
 	t.Parallel()
 	none := func(*eval.Result) {}
 	for name, test := range map[string]struct {

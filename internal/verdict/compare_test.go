@@ -286,7 +286,7 @@ func TestFlipsHaveTheAnswersOfBothSides(t *testing.T) {
 }
 
 // Errors above one per cent, or above what the gate states, make an arm invalid.
-func TestErrorsThatAComparisonBears(t *testing.T) {
+func TestTooManyErrorsMakeAnArmInvalid(t *testing.T) {
 	t.Parallel()
 	letters := strings.Repeat("p", 94) + strings.Repeat("e", 6)
 	for limit, want := range map[float64]eval.Verdict{0: eval.Invalid, 0.05: eval.Invalid, 0.06: eval.NotWorse} {
@@ -298,7 +298,7 @@ func TestErrorsThatAComparisonBears(t *testing.T) {
 }
 
 // A choice whose pairs could mostly not be judged is invalid.
-func TestPairsThatAJudgeCannotDecide(t *testing.T) {
+func TestChoicesWithMostPairsUnjudgedAreInvalid(t *testing.T) {
 	t.Parallel()
 	rule := passRule(0.05)
 	rule.Metrics[0].Name = eval.MetricChoose

@@ -36,10 +36,10 @@ func TestTheScheduleIsAShuffleOfUnits(t *testing.T) {
 	expect.Same(t, "trials", len(one), 160)
 	expect.Same(t, "the same seed", scheduled(within(1)), one)
 	if slices.Equal(scheduled(within(2)), one) {
-		t.Error("another seed has the same schedule")
+		t.Error("got the same schedule for another seed, want another one")
 	}
 	if slices.IsSorted(one) {
-		t.Error("the schedule is the order of the suite")
+		t.Errorf("got the order of the suite, want it shuffled: %v", one)
 	}
 	for i := 0; i < len(one); i += 16 { // four cases, two arms, two repeats
 		var n, first int
@@ -145,7 +145,7 @@ func TestHoldKeepsSendingCloseToWhatIsComplete(t *testing.T) {
 	select {
 	case <-moved:
 	default:
-		t.Error("trials that wait are not woken")
+		t.Error("trials that wait are not woken, want them woken")
 	}
 	stop := make(chan struct{})
 	close(stop)

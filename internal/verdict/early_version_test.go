@@ -33,7 +33,7 @@ func versions(t *testing.T, own, base string) *runner.Plan {
 
 // The early stop looks at the cases that the comparison at the end pairs, and runs both sides of each one after the
 // other.
-func TestEarlyPairsAsTheComparisonDoes(t *testing.T) {
+func TestTheEarlyStopPairsAsTheComparisonDoes(t *testing.T) {
 	t.Parallel()
 	const quarantine = ", quarantine: {reason: r, owner: o, until: 2999-01-01}"
 	plan := versions(t, `

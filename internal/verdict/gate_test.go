@@ -45,7 +45,7 @@ func outcomes(t *testing.T, gate *eval.GateConfig, letters string, end *eval.End
 }
 
 // The exit code is that of the worst rule; rules that have nothing to apply to make the run incomplete.
-func TestApply(t *testing.T) {
+func TestApplyTakesTheWorstRule(t *testing.T) {
 	t.Parallel()
 	share := func(v float64) *float64 { return &v }
 	completed := &eval.End{Reason: eval.EndCompleted}
@@ -101,7 +101,7 @@ func TestApply(t *testing.T) {
 }
 
 // Options replace the rule of a suite; a gate without a margin is refused.
-func TestRuleOf(t *testing.T) {
+func TestRuleOfLetsOptionsReplaceTheRule(t *testing.T) {
 	t.Parallel()
 	rule, err := RuleOf(eval.RuleOptions{Margin: 0.05, Metrics: []string{"pass", "tone=0.1", "latency=1.2"}})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Runs of 0.1 do not record the hash of variables: cases with an id of their own are counted, those whose id is the hash are not.
-func TestCasesPairedByIDAlone(t *testing.T) {
+func TestCasesPairedByIDAloneAreCounted(t *testing.T) {
 	t.Parallel()
 	old := &compare.Side{Cases: compare.CasesOf(compare.Case{ID: "own"}, compare.Case{ID: "hash"}, compare.Case{ID: "gone"})}
 	recorded := &compare.Side{Cases: compare.CasesOf(compare.Case{ID: "own", Vars: "a"}, compare.Case{ID: "hash", Vars: "hash"})}

@@ -111,7 +111,7 @@ func TestTooFewCasesAreAWarningWhereInconclusiveIsOne(t *testing.T) {
 }
 
 // Options that no gate can use are noticed, and rules that no scorer backs are refused.
-func TestRulesThatNothingBacks(t *testing.T) {
+func TestRulesThatNothingBacksAreRefused(t *testing.T) {
 	t.Parallel()
 	bare := earlySuite(60, "ab", nil)
 	_, notices, err := reached(t, bare, runner.Filter{}, func(c *Checks) { c.Options.Rule.Margin = 0.1 })
@@ -139,7 +139,7 @@ func TestRulesThatNothingBacks(t *testing.T) {
 }
 
 // A baseline that no run can use is reported before anything is sent.
-func TestBaselinesThatCannotBeUsed(t *testing.T) {
+func TestBaselinesThatCannotBeUsedAreRefused(t *testing.T) {
 	t.Parallel()
 	text := withGate(earlySuite(60, "p", nil), "run: main, margin: 0.05")
 	_, plan := load(t, text, runner.Filter{})

@@ -100,7 +100,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 }
 
 // --baseline replaces what is compared with; rescoring does not stop early; without either nothing is compared.
-func TestWhatASuiteIsComparedWith(t *testing.T) {
+func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	t.Parallel()
 	early := strings.NewReplacer("run: main", "run: main\n    stopEarly: true", ", latency: {limit: 1.2}", "")
 	s, _ := load(t, early.Replace(gateSuite), runner.Filter{})
@@ -132,7 +132,7 @@ func TestWhatASuiteIsComparedWith(t *testing.T) {
 }
 
 // A margin says what is wrong with it.
-func TestMarginsThatAreInvalid(t *testing.T) {
+func TestInvalidMarginsAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"tone=0":       "--metric tone=0: a margin lies between 0 and 1, a limit of latency or tokens is larger than 1",
@@ -153,7 +153,7 @@ func TestMarginsThatAreInvalid(t *testing.T) {
 }
 
 // The exit code of a comparison is that of its worst arm, by what its rule says of an inconclusive one.
-func TestExitOfAComparison(t *testing.T) {
+func TestExitOfAComparisonIsThatOfItsWorstArm(t *testing.T) {
 	t.Parallel()
 	arms := func(verdicts ...eval.Verdict) *compare.Comparison {
 		c := &compare.Comparison{}

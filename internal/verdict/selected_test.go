@@ -128,7 +128,7 @@ func TestASampleOfMoreThanAllMissesWhatWasDeleted(t *testing.T) {
 }
 
 // What only the baseline has is invalid, unless the run was not to send it or the rule allows that it is gone.
-func TestArmsAndSuitesThatOnlyTheBaselineHas(t *testing.T) {
+func TestWhatOnlyTheBaselineHasIsInvalid(t *testing.T) {
 	t.Parallel()
 	whole := slices.Concat(row(strings.Repeat("p", 12)), row("pp", on("s", "t/q")), row("pp", on("other", "u/x")))
 	const arm, suite = "s t/q: invalid", "other u/x: invalid"

@@ -138,7 +138,7 @@ func (w *watched) expect(t *testing.T, n int, want string) {
 }
 
 // The head needs no trials: a page shows the verdict before the server has read them. What a run gets between the two is in both.
-func TestHeadFirst(t *testing.T) {
+func TestThePageShowsTheHeadBeforeTrials(t *testing.T) {
 	t.Chdir(t.TempDir())
 	w := begin(t, "r1", 6)
 	write(t, w, trial(3, eval.Fail))
@@ -153,7 +153,7 @@ func TestHeadFirst(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if s.opened.all[0].served != nil {
-		t.Error("the head read the trials")
+		t.Error("the head read the trials, want them unread")
 	}
 	if got := data[index](t, s, at+"index").Blocks; fmt.Sprint(got) != "[2]" {
 		t.Errorf("blocks of %v trials, want one of 2", got)
@@ -166,7 +166,7 @@ func TestHeadFirst(t *testing.T) {
 }
 
 // A page that watches a run gets each trial once, also after it comes back.
-func TestWatch(t *testing.T) {
+func TestAWatchingPageGetsEachTrialOnce(t *testing.T) {
 	r := beginWatching(t, trial(3, eval.Pass))
 	events := r.watch(t, "")
 	events.expect(t, 1, "[] []")
@@ -185,7 +185,7 @@ func TestWatch(t *testing.T) {
 }
 
 // A page that watches a run gets its end, and one with a mark of another run reads it again.
-func TestWatchEnds(t *testing.T) {
+func TestWatchEndsWithTheRun(t *testing.T) {
 	r := beginWatching(t, trial(3, eval.Pass))
 	if sum := data[summary](t, r.s, "/data/runs/"+r.key); sum.State != "running" || sum.Exit != nil {
 		t.Errorf("%+v, want one that is running", sum)
@@ -202,7 +202,7 @@ func TestWatchEnds(t *testing.T) {
 }
 
 // No more than mostWatchers pages watch; the server lets go of them when it ends.
-func TestWatchers(t *testing.T) {
+func TestWatchersAreBounded(t *testing.T) {
 	r := beginWatching(t)
 	var last *watched
 	for range mostWatchers {
@@ -217,7 +217,7 @@ func TestWatchers(t *testing.T) {
 		continue
 	}
 	if errors.Is(last.lines.Err(), context.DeadlineExceeded) {
-		t.Error("the events go on")
+		t.Error("the events go on, want their end")
 	}
 	finish(t, r.w)
 }

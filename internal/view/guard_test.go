@@ -14,7 +14,7 @@ import (
 )
 
 // Only this machine may send requests, under the server's own names, and only to read.
-func TestGuard(t *testing.T) {
+func TestGuardLetsOnlyThisMachineRead(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
 	s := serve(t)
@@ -74,7 +74,7 @@ func TestGuard(t *testing.T) {
 }
 
 // Beyond this machine there is a warning, addresses are good, and names only when they were given.
-func TestHosts(t *testing.T) {
+func TestHostsBeyondThisMachineAreWarnedOf(t *testing.T) {
 	for _, test := range []struct {
 		given, at string
 		host      string
@@ -104,7 +104,7 @@ func TestHosts(t *testing.T) {
 }
 
 // No text of a request leads to a file.
-func TestTraversal(t *testing.T) {
+func TestNoRequestLeadsToAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
 	secret := "very secret"

@@ -93,7 +93,7 @@ func none(t *testing.T, what string) {
 }
 
 // A label is written for the answer that the person saw, by a page of this server that has the token, and by no other.
-func TestWhoMayLabel(t *testing.T) {
+func TestOnlyPagesWithTheTokenMayLabel(t *testing.T) {
 	t.Chdir(t.TempDir())
 	recordOwn(t, "r1", nil, trial(0, eval.Pass))
 	s := serveLabels(t)
@@ -170,7 +170,7 @@ func TestTheTokenIsOnNoPage(t *testing.T) {
 		}
 	}
 	if other := serveLabels(t); other.labelling.token == s.labelling.token {
-		t.Error("two starts have one token")
+		t.Error("two starts have one token, want two")
 	}
 }
 
@@ -202,7 +202,7 @@ func TestTheCodeIsGoodOnce(t *testing.T) {
 
 // Runs of others, of untrusted suites, or whose head was changed take no labels; nor do trials without an answer, and
 // suites whose name would lead elsewhere.
-func TestWhatTakesNoLabels(t *testing.T) {
+func TestWhatTakesNoLabelsIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lost := trial(1, eval.Err)
 	lost.Response = nil
@@ -251,7 +251,7 @@ func TestWhatTakesNoLabels(t *testing.T) {
 }
 
 // A link is not followed, and the page says what is wrong with the file of labels.
-func TestLabelsIntoALink(t *testing.T) {
+func TestLabelsFollowNoLink(t *testing.T) {
 	t.Chdir(t.TempDir())
 	recordOwn(t, "r1", nil, trial(0, eval.Pass))
 	s := serveLabels(t)
@@ -268,7 +268,7 @@ func TestLabelsIntoALink(t *testing.T) {
 }
 
 // Without --label there is nothing to label with.
-func TestWithoutLabels(t *testing.T) {
+func TestNothingIsLabelledWithoutTheFlag(t *testing.T) {
 	t.Chdir(t.TempDir())
 	recordOwn(t, "r1", nil, trial(0, eval.Pass))
 	s := serve(t)
@@ -286,7 +286,7 @@ func TestWithoutLabels(t *testing.T) {
 		t.Errorf("got %s and %s, want 405 and no token", resp.Status, s.WithToken("x"))
 	}
 	if _, text := ask(t, s, "/", nil); strings.Contains(text, "/labels") {
-		t.Error("the page leads to labels")
+		t.Error("the page leads to labels, want no link to them")
 	}
 }
 
@@ -312,7 +312,7 @@ func TestLabelsNeedANameAndThisMachine(t *testing.T) {
 }
 
 // Without --as the name is that of git, else that of the account.
-func TestUserName(t *testing.T) {
+func TestUserNameIsThatOfGitOrTheAccount(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(dir, "config"))
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
@@ -323,7 +323,7 @@ func TestUserName(t *testing.T) {
 }
 
 // The page of labels counts answers, people and agreement, and reports what is wrong with a file.
-func TestListLabels(t *testing.T) {
+func TestThePageOfLabelsCountsAgreement(t *testing.T) {
 	t.Chdir(t.TempDir())
 	recordOwn(t, "r1", nil, trial(0, eval.Pass))
 	s := serveLabels(t)
@@ -355,7 +355,7 @@ func TestListLabels(t *testing.T) {
 }
 
 // The page learns which answers the person labelled, which wait for it, and nothing of the rest, which take no label.
-func TestWhatIsLabelled(t *testing.T) {
+func TestThePageLearnsWhichAnswersAreLabelled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	lost := trial(1, eval.Err)
 	lost.Response = nil

@@ -152,7 +152,7 @@ func served(t *testing.T) (s *Server, at string) {
 }
 
 // A run has a line in the list, and a page.
-func TestRun(t *testing.T) {
+func TestARunHasALineAndAPage(t *testing.T) {
 	s, at := served(t)
 	sum := data[summary](t, s, "/data/runs/"+strings.Split(at, "/")[2])
 	got := fmt.Sprintf("%d pass, %d fail, %s, exit %d, rate %.3f", sum.Pass, sum.Fail, sum.State, *sum.Exit, *sum.PassRate)
@@ -165,7 +165,7 @@ func TestRun(t *testing.T) {
 }
 
 // What a run has in its file, the page gets block by block.
-func TestBlocks(t *testing.T) {
+func TestThePageGetsTheRunBlockByBlock(t *testing.T) {
 	s, at := served(t)
 	head := data[struct {
 		Title   string
@@ -189,7 +189,7 @@ func TestBlocks(t *testing.T) {
 }
 
 // A block of a run as it was before is refused; an image that is not there is null.
-func TestNoBlock(t *testing.T) {
+func TestABlockOfAnEarlierStateIsRefused(t *testing.T) {
 	s, at := served(t)
 	if resp, _ := ask(t, s, at+"data/rows/0?of=another", nil); resp.StatusCode != http.StatusConflict {
 		t.Errorf("a block of another version: %s, want 409", resp.Status)
@@ -200,7 +200,7 @@ func TestNoBlock(t *testing.T) {
 }
 
 // A run and a folder of runs can be named; anything else is an error.
-func TestNamed(t *testing.T) {
+func TestOnlyRunsAndFoldersCanBeNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass))
 	record(t, "r2", trial(0, eval.Pass))
@@ -232,7 +232,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-func TestNoSuchRun(t *testing.T) {
+func TestARunThatIsNotThereIsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("empty", 0o755); err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func ids(t *testing.T, s *Server) string {
 }
 
 // No request makes or changes a file.
-func TestReadsOnly(t *testing.T) {
+func TestNoRequestChangesAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	record(t, "r1", trial(0, eval.Pass), trial(1, eval.Fail))
 	record(t, "r2", trial(0, eval.Fail), trial(1, eval.Fail))
@@ -309,7 +309,7 @@ func tree(t *testing.T) string {
 }
 
 // Any two runs are compared, with a verdict when there is a margin.
-func TestCompare(t *testing.T) {
+func TestAnyTwoRunsAreCompared(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var good, bad []*eval.Result
 	for n := range 60 {
@@ -337,7 +337,7 @@ func TestCompare(t *testing.T) {
 }
 
 // A margin is a number between 0 and 1.
-func TestMargins(t *testing.T) {
+func TestMarginsMustBeNumbersBelowOne(t *testing.T) {
 	s, at := served(t)
 	key := strings.Split(at, "/")[2]
 	at = "/compare/" + key + "/" + key + "/"
@@ -374,7 +374,7 @@ func TestARunThatIsReplacedOrResumedIsReadAgain(t *testing.T) {
 }
 
 // More runs than are kept open are shown all the same.
-func TestManyRuns(t *testing.T) {
+func TestManyRunsAreShownAllTheSame(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for n := range mostOpen + 3 {
 		record(t, fmt.Sprintf("r%d", n), trial(0, eval.Pass))
@@ -399,9 +399,9 @@ func TestManyRuns(t *testing.T) {
 }
 
 // The courses of metrics come from the history, and from the run files that it does not know.
-func TestTrends(t *testing.T) {
+func TestTrendsComeFromHistoryAndRunFiles(t *testing.T) {
 	for _, known := range [][]string{nil, {"r1"}, {"r1", "r2"}} {
-		t.Run(fmt.Sprint(known), func(t *testing.T) { testTrends(t, known) })
+		t.Run(fmt.Sprintf("the history knows %d", len(known)), func(t *testing.T) { testTrends(t, known) })
 	}
 }
 

@@ -66,7 +66,7 @@ func TestAnAnswerCutAnywhereIsTruncated(t *testing.T) {
 	}
 }
 
-func TestNumbersThatServersSendAsTexts(t *testing.T) {
+func TestNumbersSentAsTextsAreRead(t *testing.T) {
 	t.Parallel()
 	type values struct {
 		N LenientInt
@@ -127,7 +127,7 @@ func TestFieldsKeepWhatIsNotTaken(t *testing.T) {
 	}
 }
 
-func TestErrorsWithoutAMemberAroundThem(t *testing.T) {
+func TestBareErrorsAreRecognized(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]bool{
 		`{"code":500,"message":"oh"}`:                 true,

@@ -177,7 +177,7 @@ func TestNoErrorShowsAKey(t *testing.T) {
 			}
 			data, read := do(t, cannedConn(failure, canary), t.Context())
 			if streamed == nil && read == nil {
-				t.Fatal("neither way is an error")
+				t.Fatal("got no error in either way of reading, want one")
 			}
 			for _, e := range []*eval.Error{streamed, read} {
 				if e == nil {
@@ -287,7 +287,7 @@ func TestLargeAnswersWaitForRoom(t *testing.T) {
 		release()
 		small, release := c.Lease(t.Context())
 		if _, err := io.Copy(io.Discard, &roomy{Reader: strings.NewReader(large[:smallAnswer-1]), ctx: small}); err != nil {
-			t.Errorf("a small answer: %v", err)
+			t.Errorf("a small answer: %v, want no error", err)
 		}
 		release()
 		waiting, release := c.Lease(t.Context())
@@ -301,7 +301,7 @@ func TestLargeAnswersWaitForRoom(t *testing.T) {
 		}
 		releases[0]()
 		if err := <-done; err != nil {
-			t.Errorf("with room: %v", err)
+			t.Errorf("with room: %v, want no error", err)
 		}
 		release()
 		releases[1]()

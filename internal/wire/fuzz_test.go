@@ -71,6 +71,6 @@ func checkWait(t *testing.T, e *eval.Error, header string) {
 		t.Errorf("a wait of %s, want one of at most 1e9 seconds", e.RetryAfter)
 	}
 	if e.Status == 429 && e.RetryAfter > maxWait && !e.Permanent {
-		t.Error("a long wait is no reason to stop")
+		t.Errorf("got a wait of %s that is not permanent, want it permanent above %s", e.RetryAfter, maxWait)
 	}
 }

@@ -120,7 +120,7 @@ func TestAConnectionThatBreaksInsideAStreamIsReported(t *testing.T) {
 	}
 }
 
-func TestStreamsThatAreNoAnswer(t *testing.T) {
+func TestStreamsThatAreNoAnswerAreErrors(t *testing.T) {
 	t.Parallel()
 	const sse = "text/event-stream"
 	for name, test := range map[string]struct {
@@ -197,7 +197,7 @@ func TestManyPiecesMayBeLongerThanTheBoundOfOne(t *testing.T) {
 	}
 }
 
-func TestCompressedAnswers(t *testing.T) {
+func TestCompressedAnswersAreReadWithinTheirBound(t *testing.T) {
 	t.Parallel()
 	whole := zipped(t, `[{"a":1},{"b":"end"}]`)
 	bomb := zipped(t, `["`+strings.Repeat("a", 2*MaxResponseBytes)+`"]`)

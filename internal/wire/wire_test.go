@@ -57,7 +57,7 @@ func newConn(t *testing.T, answer http.HandlerFunc) (*Conn, *bearer, func(contex
 }
 
 // What a server says comes back without keys, bounded, and as an error of a kind when it is none of an answer.
-func TestDo(t *testing.T) {
+func TestDoReturnsAnswersAndErrorsWithoutKeys(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		answer http.HandlerFunc
@@ -111,7 +111,7 @@ func text(status int, body string) http.HandlerFunc {
 }
 
 // The three forms of a stream are read piece by piece; one that ends before its answer is truncated.
-func TestStream(t *testing.T) {
+func TestStreamReadsAllThreeForms(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		body, want string

@@ -7,7 +7,7 @@ import (
 	"github.com/evalrun/evalrun/internal/hostile"
 )
 
-func TestCamelKeys(t *testing.T) {
+func TestCamelKeysRenamesKeysAndNoTexts(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		`{"finish_reason": "max_tokens", "a_b": 1}`:       `{"finishReason": "max_tokens", "a_b": 1}`,
@@ -27,7 +27,7 @@ func TestCamelKeys(t *testing.T) {
 	}
 }
 
-func TestAppendString(t *testing.T) {
+func TestAppendStringIsThatOfEncodingJSON(t *testing.T) {
 	t.Parallel()
 	if got := string(AppendString(nil, "aaa\xff")); got != `"aaa\ufffd"` {
 		t.Errorf("got %s, want U+FFFD for what is not UTF-8", got)

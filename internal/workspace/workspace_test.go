@@ -151,7 +151,7 @@ func TestCopiesAreWrittenToAndRemoved(t *testing.T) {
 	expect.OK(t, os.Chmod(filepath.Join(to, "d"), 0o500))
 	expect.OK(t, Remove(to))
 	if _, err := os.Lstat(to); err == nil {
-		t.Error("the copy is still there")
+		t.Error("the copy is still there, want it removed")
 	}
 	expect.OK(t, Remove(to))
 }

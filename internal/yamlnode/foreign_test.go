@@ -3,7 +3,7 @@ package yamlnode
 import "testing"
 
 // A key of another tool gets a hint with ours, by the block in which it is; other keys get the nearest one.
-func TestHintsForKeysOfOtherTools(t *testing.T) {
+func TestKeysOfOtherToolsHaveAHint(t *testing.T) {
 	t.Parallel()
 	inSuite := []string{"version", "name", "targets", "prompts", "cases", "scorerSets", "defaults", "tags"}
 	inCase := []string{"name", "vars", "scorers", "inheritScorers", "cluster", "tags"}

@@ -100,7 +100,7 @@ func TestOffsetFindsAByteOfAText(t *testing.T) {
 	}
 }
 
-func TestAnchorsAliasesAndMergeKeys(t *testing.T) {
+func TestAnchorsAliasesAndMergeKeysAreResolved(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ src, want string }{
 		"an alias is a value":               {"a: &x [1, 2]\nb: *x\n", `{"a":[1,2],"b":[1,2]}`},
@@ -399,13 +399,13 @@ func TestRewriteLetsATextBeANumber(t *testing.T) {
 }
 
 // A problem in a cell is reported where the cell is.
-func TestAtMovesAValueToItsCell(t *testing.T) {
+func TestAtMovesAProblemToItsCell(t *testing.T) {
 	t.Parallel()
 	n, diags := parsed(t, "a:\n  - b: [c]\n")
 	cell := diag.Pos{File: "rows.csv", Line: 7, Col: 2}
 	n.At(cell).Map("a").Need("a").Seq()[0].Map("x").Need("b")
 	if diff := cmp.Diff([]string{"rows.csv:7:2: unknown key `b`", "rows.csv:7:2: the key `b` is missing"}, problems(diags)); diff == "" {
-		t.Fatal("the key b is there")
+		t.Fatal("the key b is there, want it missing")
 	}
 	if diff := cmp.Diff([]string{"rows.csv:7:2: unknown key `b`"}, problems(diags)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

@@ -17,7 +17,7 @@ import (
 var files = []file{{"evalrun", []byte("program"), 0o755}, {"man/man1/evalrun.1", []byte(".TH"), 0o644}}
 
 // An archive holds the files with their modes and one time, and is the same each time it is written.
-func TestArchives(t *testing.T) {
+func TestArchivesAreTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1700000000, 0).UTC()
 	for name, pack := range map[string]func(io.Writer, string, []file, time.Time) error{"tar": writeTar, "zip": writeZip} {

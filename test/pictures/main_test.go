@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestLines(t *testing.T) {
+func TestLinesKeepColoursAndColumns(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string][][]span{
 		"":                      {nil},

@@ -10,14 +10,14 @@ import (
 	"github.com/evalrun/evalrun/internal/expect"
 )
 
-func TestMedian(t *testing.T) {
+func TestMedianIsTakenOfEachFigure(t *testing.T) {
 	t.Parallel()
 	got := median([]cost{{3, 10, 1}, {1, 30, 1}, {2, 20, 9}})
 	expect.Same(t, "the median of each figure", got, cost{2, 20, 1})
 }
 
 // A row that is worse than its committed ratio by more than a tenth is named, whichever ratio it is.
-func TestHold(t *testing.T) {
+func TestHoldNamesWorseRatios(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "ratios.json")
 	row := func(wall, cpu time.Duration, memory int64) []figure {
@@ -38,7 +38,7 @@ func TestHold(t *testing.T) {
 }
 
 // The loop sends every request and checks every answer; one that is wrong is an error.
-func TestLoop(t *testing.T) {
+func TestLoopChecksEveryAnswer(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(answer(0))
 	defer server.Close()

@@ -134,6 +134,6 @@ func TestALinkToNothingIsAnError(t *testing.T) {
 		t.Errorf("got %v, want the page and the link", err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "site")); err == nil {
-		t.Error("a website with a broken link was written")
+		t.Error("a website with a broken link was written, want none")
 	}
 }

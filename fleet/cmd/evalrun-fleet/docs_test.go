@@ -16,7 +16,7 @@ import (
 var shown = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
 // The commands of docs/fleet.md work as they are shown, with the address that the coordinator prints.
-func TestDocs(t *testing.T) {
+func TestDocsOfTheFleetWorkAsShown(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/fleet.md")
 	if err != nil {
@@ -61,16 +61,16 @@ func TestDocs(t *testing.T) {
 		}
 		worker := b.start(work...)
 		if got := coordinator.end(); got != 0 {
-			t.Errorf("%v: exit %d\n%s%s", commands[serve], got, coordinator.err.String(), worker.err.String())
+			t.Errorf("%v: exit %d, want 0\n%s%s", commands[serve], got, coordinator.err.String(), worker.err.String())
 		}
 		if got := worker.end(); got != 0 {
-			t.Errorf("%v: exit %d\n%s", work, got, worker.err.String())
+			t.Errorf("%v: exit %d, want 0\n%s", work, got, worker.err.String())
 		}
 	}
 }
 
 // A worker of another version is refused, with both versions in words, before it gets anything.
-func TestAnotherVersion(t *testing.T) {
+func TestAWorkerOfAnotherVersionGetsNothing(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)
@@ -86,9 +86,9 @@ func TestAnotherVersion(t *testing.T) {
 		Options: evalrun.Options{Untrusted: true, Getenv: b.getenv, Version: "v9"},
 	})
 	if exit.Of(err) != exit.CodeBadInput || !strings.Contains(err.Error(), "evalrun-fleet development, and this worker is v9") {
-		t.Errorf("exit %d: %v", exit.Of(err), err)
+		t.Errorf("exit %d: %v, want 2 and both versions", exit.Of(err), err)
 	}
 	if n := s.count(); n != 0 {
-		t.Errorf("%d calls were sent", n)
+		t.Errorf("%d calls were sent, want none", n)
 	}
 }

@@ -61,12 +61,12 @@ func (b *box) same(name string, working []string, suites ...string) {
 	code := coordinator.end()
 	for _, w := range workers {
 		if got := w.end(); got != 0 {
-			b.t.Errorf("%s: a worker ends with %d:\n%s", name, got, w.err.String())
+			b.t.Errorf("%s: a worker ends with %d, want 0:\n%s", name, got, w.err.String())
 		}
 	}
 	single := b.alone(alone, func(o *evalrun.Options) { o.Emulator = "demo" }, suites...)
 	if code != single.Exit {
-		b.t.Errorf("%s: exit %d, and %d of a single process:\n%s", name, code, single.Exit, coordinator.err.String())
+		b.t.Errorf("%s: exit %d, want %d as of a single process:\n%s", name, code, single.Exit, coordinator.err.String())
 	}
 	got, want := b.trials(fleet), b.trials(alone)
 	if len(want) == 0 || !maps.Equal(got, want) {
@@ -81,7 +81,7 @@ func (b *box) same(name string, working []string, suites ...string) {
 }
 
 // Judges, embeddings, images, streams, live chats, tools, program targets, races and early stops come out as in a single process.
-func TestExamplesAreAsInOneProcess(t *testing.T) {
+func TestExamplesComeOutAsInOneProcess(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, nil)
 	if err := os.CopyFS(filepath.Join(b.dir, "suites"), os.DirFS("../../../examples/suites")); err != nil {
@@ -95,7 +95,7 @@ func TestExamplesAreAsInOneProcess(t *testing.T) {
 }
 
 // Programs and endpoints under test are called by workers that may do that, with what the suite brings; a workspace stays on one machine.
-func TestApplications(t *testing.T) {
+func TestApplicationsAreCalledByAllowedWorkers(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,11 +119,11 @@ cases:
 	coordinator := b.serve("apps.yaml", "--out", "run")
 	careful := b.work(coordinator.url, "run")
 	if got := careful.end(); got != 2 || !strings.Contains(careful.err.String(), "--allow") {
-		t.Errorf("a worker that allows nothing: exit %d\n%s", got, careful.err.String())
+		t.Errorf("a worker that allows nothing: exit %d, want 2 and a word of --allow\n%s", got, careful.err.String())
 	}
 	worker := b.work(coordinator.url, "run", "--allow", "program", "--allow", "http=127.0.0.1")
 	if got := coordinator.end(); got != 0 {
-		t.Errorf("exit %d\n%s%s%s", got, coordinator.out.String(), coordinator.err.String(), worker.err.String())
+		t.Errorf("exit %d, want 0\n%s%s%s", got, coordinator.out.String(), coordinator.err.String(), worker.err.String())
 	}
 	if n := calls.Load(); n != 2 {
 		t.Errorf("%d calls of the endpoint, want 2", n)
@@ -137,12 +137,12 @@ cases:
 		"prompts: [{name: p, text: x}]\ncases: [{name: a, scorers: [{contains: x}]}]\n")
 	refused := b.start("serve", "space.yaml", "--out", "space")
 	if got := refused.end(); got != 2 || !strings.Contains(refused.err.String(), "workspace") {
-		t.Errorf("a workspace: exit %d\n%s", got, refused.err.String())
+		t.Errorf("a workspace: exit %d, want 2 and a word of the workspace\n%s", got, refused.err.String())
 	}
 }
 
 // A comparison that stops early stops a fleet too.
-func TestEarlyStop(t *testing.T) {
+func TestAnEarlyStopStopsTheFleet(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 5*time.Millisecond)
 	b := newBox(t, s)
@@ -164,7 +164,7 @@ func TestEarlyStop(t *testing.T) {
 }
 
 // A budget of calls holds over all workers, also when one of them is killed.
-func TestBudget(t *testing.T) {
+func TestABudgetHoldsOverAllWorkers(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)
@@ -181,7 +181,7 @@ func TestBudget(t *testing.T) {
 	}
 	second.kill() // the run is not complete, so that it waits
 	if all := s.count(); all > 120 || all < 110 {
-		t.Errorf("%d calls, of a budget of 120", all)
+		t.Errorf("%d calls, want 110 to 120, the budget", all)
 	}
 }
 
@@ -190,9 +190,9 @@ func (s *service) count() int {
 	return all
 }
 
-// TestFourWorkers: the places of all workers are used. The long form, make fleet-test, counts the calls of four workers and of one in equal
-// times.
-func TestFourWorkers(t *testing.T) {
+// TestFourWorkersUseAllPlaces: the places of all workers are used. The long form, make fleet-test, counts the calls of
+// four workers and of one in equal times.
+func TestFourWorkersUseAllPlaces(t *testing.T) {
 	const places = 4
 	trials, measured := 400, os.Getenv("EVALRUN_FLEET_TRIALS") != ""
 	if measured {
@@ -210,13 +210,13 @@ func TestFourWorkers(t *testing.T) {
 		defer coordinator.kill()
 		s.begun(20 * workers)
 		if got := s.atOnce(); got > workers*places {
-			t.Errorf("%d calls at once, with %d places", got, workers*places)
+			t.Errorf("%d calls at once, want at most %d, the places", got, workers*places)
 		}
 		if !measured {
 			for s.atOnce() < workers*places && !over(coordinator, 10*time.Millisecond) { // to the end, if need be
 			}
 			if got := s.atOnce(); got != workers*places {
-				t.Errorf("%d calls at once, with %d places", got, workers*places)
+				t.Errorf("%d calls at once, want %d, the places", got, workers*places)
 			}
 			return 0
 		}
@@ -243,7 +243,7 @@ func (s *service) atOnce() int {
 }
 
 // What is wrong is said at once, and nothing is sent.
-func TestBadInput(t *testing.T) {
+func TestBadInputIsReportedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)
@@ -272,12 +272,12 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	if n := s.count(); n != 0 {
-		t.Errorf("%d calls were sent", n)
+		t.Errorf("%d calls were sent, want none", n)
 	}
 }
 
 // A second coordinator, a worker without a key, one with the credentials of another run, and one that may not start programs.
-func TestWrongParts(t *testing.T) {
+func TestWrongPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 50*time.Millisecond)
 	b := newBox(t, s)
@@ -288,21 +288,21 @@ func TestWrongParts(t *testing.T) {
 
 	second := b.start("serve", "many.yaml", "--out", "run")
 	if got := second.end(); got != 4 || !strings.Contains(second.err.String(), "another coordinator serves run") {
-		t.Errorf("a second coordinator: exit %d\n%s", got, second.err.String())
+		t.Errorf("a second coordinator: exit %d, want 4 and that another one serves\n%s", got, second.err.String())
 	}
 	intruder := b.work(coordinator.url, "other")
 	if got := intruder.end(); got != 2 || !strings.Contains(intruder.err.String(), "refuses the credentials") {
-		t.Errorf("credentials of another run: exit %d\n%s", got, intruder.err.String())
+		t.Errorf("credentials of another run: exit %d, want 2 and that they are refused\n%s", got, intruder.err.String())
 	}
 	keyless := newBox(t, s)
 	keyless.dir = b.dir
 	keyless.env = append(keyless.env, "EVALRUN_API_KEY=")
 	poor := keyless.work(coordinator.url, "run")
 	if got := poor.end(); got != 2 || !strings.Contains(poor.err.String(), "EVALRUN_API_KEY") {
-		t.Errorf("a worker without a key: exit %d\n%s", got, poor.err.String())
+		t.Errorf("a worker without a key: exit %d, want 2 and EVALRUN_API_KEY\n%s", got, poor.err.String())
 	}
 	if n := s.count(); n != 0 {
-		t.Errorf("%d calls were sent", n)
+		t.Errorf("%d calls were sent, want none", n)
 	}
 	other.kill()
 	b.work(coordinator.url, "run")

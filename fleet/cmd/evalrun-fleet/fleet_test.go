@@ -211,11 +211,11 @@ func (b *box) serve(args ...string) *process {
 	case p.url = <-p.lines:
 	case <-p.ended:
 	case <-time.After(time.Minute):
-		b.t.Fatal("the coordinator does not say where it is")
+		b.t.Fatal("the coordinator does not say where it is, want its address within a minute")
 	}
 	if !strings.Contains(p.url, "://") {
 		<-p.ended
-		b.t.Fatalf("the first line of the coordinator is %q:\n%s", p.url, p.err.String())
+		b.t.Fatalf("the first line of the coordinator is %q, want its address:\n%s", p.url, p.err.String())
 	}
 	return p
 }
@@ -240,7 +240,7 @@ func (p *process) end() int {
 	case <-time.After(3 * time.Minute):
 		_ = p.Process.Signal(syscall.SIGQUIT)
 		<-p.ended
-		p.b.t.Fatalf("%v does not end:\n%s", p.Args[1:], p.err.String())
+		p.b.t.Fatalf("%v does not end, want an end within 3 minutes:\n%s", p.Args[1:], p.err.String())
 		return 0
 	}
 }
@@ -277,7 +277,7 @@ func (b *box) judged(run string) map[string]string {
 		var one struct{ ID, Case, Outcome string }
 		if json.Unmarshal(line, &one) == nil && one.Outcome != "" {
 			if out[one.ID] != "" {
-				b.t.Errorf("the trial %s is in the run file twice", one.ID)
+				b.t.Errorf("the trial %s is in the run file twice, want it once", one.ID)
 			}
 			out[one.ID] = one.Outcome
 		}

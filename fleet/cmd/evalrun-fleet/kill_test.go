@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestKills kills workers and the coordinator while a run is under way. Nothing is lost, nothing is there twice, and no more calls are made
-// again than had a place at a kill. With EVALRUN_FLEET_TRIALS it is the long form.
-func TestKills(t *testing.T) {
+// TestKillsLoseNothing kills workers and the coordinator while a run is under way. Nothing is lost, nothing is there
+// twice, and no more calls are made again than had a place at a kill. With EVALRUN_FLEET_TRIALS it is the long form.
+func TestKillsLoseNothing(t *testing.T) {
 	trials, workers, places := 300, 4, 4
 	if n, err := strconv.Atoi(os.Getenv("EVALRUN_FLEET_TRIALS")); err == nil {
 		trials = n
@@ -46,7 +46,7 @@ func TestKills(t *testing.T) {
 			_ = os.Remove(filepath.Join(b.dir, "run", "fleet.pack"))
 		}
 		if coordinator = b.serve("many.yaml", "--out", "run", "--seed", "7", "-o", "json=report.json"); coordinator.url != url {
-			t.Fatalf("after a kill the coordinator is at %s, and not at %s", coordinator.url, url)
+			t.Fatalf("after a kill the coordinator is at %s, want %s", coordinator.url, url)
 		}
 	}
 	if got := coordinator.end(); got != 0 {
@@ -60,7 +60,7 @@ func TestKills(t *testing.T) {
 	all, repeated := s.counted()
 	t.Logf("%d trials, %d kills, %d calls, %d made again of at most %d", trials, kills, all, repeated, bound)
 	if repeated > bound {
-		t.Errorf("%d calls were made again, of at most %d with a place at %d kills", repeated, bound, kills)
+		t.Errorf("%d calls were made again, want at most %d, the places at %d kills", repeated, bound, kills)
 	}
 	got := b.judged("run")
 	if len(got) != trials {
@@ -68,10 +68,10 @@ func TestKills(t *testing.T) {
 	}
 	single := b.alone("alone", nil, "many.yaml")
 	if want := b.judged("alone"); !maps.Equal(got, want) {
-		t.Error("the outcomes differ from those of a single process")
+		t.Errorf("outcomes: got %v, want those of a single process, %v", got, want)
 	}
 	if code := coordinator.ProcessState.ExitCode(); code != single.Exit {
-		t.Errorf("exit %d, and %d of a single process", code, single.Exit)
+		t.Errorf("exit %d, want %d as of a single process", code, single.Exit)
 	}
 }
 

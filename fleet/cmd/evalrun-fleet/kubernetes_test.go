@@ -14,7 +14,7 @@ import (
 
 // The containers of examples/kubernetes/fleet.yaml run as processes, with folders as volumes. The coordinator's pod dies once,
 // and a worker's.
-func TestKubernetes(t *testing.T) {
+func TestTheFleetOnKubernetesSurvivesKilledPods(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)
@@ -84,10 +84,10 @@ func TestKubernetes(t *testing.T) {
 	_ = first.Process.Kill()
 	coordinator = pod("Job")
 	if err := coordinator.Wait(); err != nil {
-		t.Fatalf("the coordinator: %v", err)
+		t.Fatalf("the coordinator: %v, want no error", err)
 	}
 	if err := second.Wait(); err != nil {
-		t.Errorf("the worker: %v", err)
+		t.Errorf("the worker: %v, want no error", err)
 	}
 	if got := len(b.judged(filepath.Join("runs", "nightly"))); got != 200 {
 		t.Errorf("%d trials, want 200", got)

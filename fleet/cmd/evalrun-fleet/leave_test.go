@@ -17,7 +17,7 @@ func (s *service) begun(n int) {
 }
 
 // A worker that gets a signal ends its calls, takes no others, and goes. No call is made twice.
-func TestWorkerLeaves(t *testing.T) {
+func TestAWorkerThatLeavesRepeatsNoCall(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 100*time.Millisecond)
 	b := newBox(t, s)
@@ -35,7 +35,7 @@ func TestWorkerLeaves(t *testing.T) {
 		t.Errorf("exit %d, want 143:\n%s", got, first.err.String())
 	}
 	if n := s.count(); n > 200 {
-		t.Errorf("the worker left after %d calls of 300; it was let go at 60", n)
+		t.Errorf("the worker left after %d calls, want at most 200: it was let go at 60", n)
 	}
 	if got := coordinator.end(); got != 0 {
 		t.Errorf("exit %d, want 0:\n%s", got, coordinator.err.String())
@@ -49,7 +49,7 @@ func TestWorkerLeaves(t *testing.T) {
 }
 
 // A worker that stops for seconds counts as dead. Its late answers are not used, and it gets calls as before.
-func TestWorkerIsStuck(t *testing.T) {
+func TestAStuckWorkerCountsAsDead(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 50*time.Millisecond)
 	b := newBox(t, s)
@@ -75,7 +75,7 @@ func TestWorkerIsStuck(t *testing.T) {
 		}
 	}
 	if all, repeated := s.counted(); all != 600+repeated || repeated > 4 {
-		t.Errorf("%d calls of 600, %d again; at most 4 may be", all, repeated)
+		t.Errorf("%d calls, %d again; want 600 and at most 4 again", all, repeated)
 	}
 	if got := b.judged("run"); len(got) != 600 {
 		t.Errorf("the run file has %d trials, want 600", len(got))
@@ -83,7 +83,7 @@ func TestWorkerIsStuck(t *testing.T) {
 }
 
 // A worker of another version is of no use, and says so; nothing is sent.
-func TestOtherVersion(t *testing.T) {
+func TestOtherVersionsOfWorkersAreReported(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)
@@ -97,7 +97,7 @@ func TestOtherVersion(t *testing.T) {
 		t.Errorf("exit %d, want 2:\n%s", got, old.err.String())
 	}
 	if n := s.count(); n != 0 {
-		t.Errorf("%d calls were sent", n)
+		t.Errorf("%d calls were sent, want none", n)
 	}
 	b.work(coordinator.url, "run")
 	if got := coordinator.end(); got != 0 {
@@ -106,7 +106,7 @@ func TestOtherVersion(t *testing.T) {
 }
 
 // A server of somebody else works too; after a kill the run continues there.
-func TestServerOfSomebodyElse(t *testing.T) {
+func TestAServerOfSomebodyElseWorks(t *testing.T) {
 	t.Parallel()
 	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true})
 	if err != nil {
@@ -115,7 +115,7 @@ func TestServerOfSomebodyElse(t *testing.T) {
 	go nats.Start()
 	t.Cleanup(nats.Shutdown)
 	if !nats.ReadyForConnections(20 * time.Second) {
-		t.Fatal("the server does not listen")
+		t.Fatal("the server does not listen, want it to within 20 seconds")
 	}
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)

@@ -28,7 +28,7 @@ func startLedger(t *testing.T, limits string) (*ledger.Server, func()) {
 }
 
 // A ledger grants each call once: to the worker, whose key the account is about, or to the coordinator where that has one.
-func TestLedgerOfAFleet(t *testing.T) {
+func TestTheLedgerGrantsEachCallOnce(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct{ serve, work bool }{"the worker's": {work: true}, "the coordinator's": {serve: true}, "both": {true, true}} {
 		s := newService(t, time.Millisecond)
@@ -46,7 +46,7 @@ func TestLedgerOfAFleet(t *testing.T) {
 		coordinator := b.serve(serve...)
 		worker := b.work(coordinator.url, "run", work...)
 		if got := coordinator.end(); got != 0 {
-			t.Fatalf("%s: exit %d\n%s%s%s", name, got, coordinator.out.String(), coordinator.err.String(), worker.err.String())
+			t.Fatalf("%s: exit %d, want 0\n%s%s%s", name, got, coordinator.out.String(), coordinator.err.String(), worker.err.String())
 		}
 		granted, settled := 0, 0
 		for _, balance := range l.Balances() {
@@ -56,13 +56,13 @@ func TestLedgerOfAFleet(t *testing.T) {
 			t.Errorf("%s: %d calls granted, %d settled and %d made, want 60", name, granted, settled, s.count())
 		}
 		if s.most > 3 {
-			t.Errorf("%s: %d calls at once, and the ledger allows 3", name, s.most)
+			t.Errorf("%s: %d calls at once, want at most 3, which the ledger allows", name, s.most)
 		}
 	}
 }
 
 // A worker whose ledger is away for too long sends nothing and leaves. Others do its calls, and no trial is an error for it.
-func TestLedgerOfAWorkerIsAway(t *testing.T) {
+func TestAWorkerLeavesWhenItsLedgerIsAway(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)
@@ -89,13 +89,13 @@ func TestLedgerOfAWorkerIsAway(t *testing.T) {
 	}
 	for id, outcome := range b.judged("run") {
 		if outcome == "error" {
-			t.Errorf("the trial %s is an error", id)
+			t.Errorf("the trial %s is an error, want none", id)
 		}
 	}
 }
 
 // A worker whose ledger does not know the account leaves too.
-func TestLedgerWithoutTheAccount(t *testing.T) {
+func TestAWorkerWithoutALedgerAccountLeaves(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)
@@ -108,7 +108,7 @@ func TestLedgerWithoutTheAccount(t *testing.T) {
 		t.Errorf("the worker: exit %d, want 4 and the account:\n%s", got, worker.err.String())
 	}
 	if n := s.count(); n != 0 {
-		t.Errorf("%d calls were sent", n)
+		t.Errorf("%d calls were sent, want none", n)
 	}
 	b.work(coordinator.url, "run")
 	if got := coordinator.end(); got != 0 {

@@ -13,7 +13,7 @@ import (
 )
 
 // What workers have to load is kept with the run. Without it the suites are packed again, if they are the same.
-func TestPackIsGone(t *testing.T) {
+func TestSuitesArePackedAgainWhenThePackIsGone(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 20*time.Millisecond)
 	b := newBox(t, s)
@@ -35,7 +35,7 @@ func TestPackIsGone(t *testing.T) {
 		t.Errorf("changed suites: exit %d, want 2:\n%s", got, changed.err.String())
 	}
 	if n := s.count(); n != before {
-		t.Errorf("%d calls were sent for changed suites", n-before)
+		t.Errorf("%d calls were sent for changed suites, want none", n-before)
 	}
 
 	b.write("many.yaml", many)
@@ -50,7 +50,7 @@ func TestPackIsGone(t *testing.T) {
 }
 
 // A coordinator whose disk is full ends, and the run continues where there is room.
-func TestFullDisk(t *testing.T) {
+func TestAFullDiskEndsTheCoordinator(t *testing.T) {
 	t.Parallel()
 	s := newService(t, 5*time.Millisecond)
 	b := newBox(t, s)
@@ -84,7 +84,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 // A cluster knows its users by credentials.
-func TestServerWithAccounts(t *testing.T) {
+func TestAServerWithAccountsNeedsCredentials(t *testing.T) {
 	t.Parallel()
 	url, login := accounts(t)
 	s := newService(t, time.Millisecond)
@@ -106,7 +106,7 @@ func TestServerWithAccounts(t *testing.T) {
 		t.Errorf("a missing file: exit %d, want 2:\n%s", got, missing.err.String())
 	}
 	if n := s.count(); n != 0 {
-		t.Errorf("%d calls were sent", n)
+		t.Errorf("%d calls were sent, want none", n)
 	}
 
 	coordinator := b.serve("many.yaml", "--out", "run", "--nats", url, "--nats-creds", "user.creds")
@@ -155,7 +155,7 @@ func accounts(t *testing.T) (url, login string) {
 	go nats.Start()
 	t.Cleanup(nats.Shutdown)
 	if !nats.ReadyForConnections(20 * time.Second) {
-		t.Fatal("the server does not listen")
+		t.Fatal("the server does not listen, want it to within 20 seconds")
 	}
 	seed, err := user.Seed()
 	if err != nil {

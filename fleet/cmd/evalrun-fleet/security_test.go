@@ -80,7 +80,7 @@ func TestWorkersKeyDoesNoMore(t *testing.T) {
 				t.Errorf("%s: %v, want a refusal", what, err)
 			}
 		case <-time.After(20 * time.Second):
-			t.Errorf("a worker's key may %s", what)
+			t.Errorf("a worker's key may %s, want it refused", what)
 		}
 	}
 }
@@ -129,16 +129,16 @@ func TestNoKeyTravels(t *testing.T) {
 	b.env = append(b.env, "EVALRUN_API_KEY="+key)
 	b.work(coordinator.url, "run")
 	if got := coordinator.end(); got != 0 {
-		t.Fatalf("exit %d:\n%s", got, coordinator.err.String())
+		t.Fatalf("exit %d, want 0:\n%s", got, coordinator.err.String())
 	}
 	mu.Lock()
 	defer mu.Unlock()
 	if !bytes.Contains(traffic.Bytes(), []byte("case 7")) || !bytes.Contains(traffic.Bytes(), []byte("yes")) {
-		t.Fatal("calls and answers were not heard")
+		t.Fatal("calls and answers were not heard, want them in the traffic")
 	}
 	for _, secret := range []string{key, master.Seed, creds.Worker} {
 		if bytes.Contains(traffic.Bytes(), []byte(secret)) {
-			t.Error("a key travels")
+			t.Error("a key travels, want none")
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (b *box) certificate() {
 }
 
 // Beyond loopback everything is encrypted, and who has no credentials stays out.
-func TestBeyondThisMachine(t *testing.T) {
+func TestBeyondLoopbackEverythingIsEncrypted(t *testing.T) {
 	t.Parallel()
 	s := newService(t, time.Millisecond)
 	b := newBox(t, s)
@@ -178,17 +178,17 @@ func TestBeyondThisMachine(t *testing.T) {
 	coordinator := b.serve("many.yaml", "--out", "run", "--listen", "0.0.0.0:0", "--host", "localhost", "--tls-cert", "cert.pem", "--tls-key",
 		"key.pem", "--tls-ca", "cert.pem")
 	if !strings.HasPrefix(coordinator.url, "tls://localhost:") {
-		t.Fatalf("the address is %s", coordinator.url)
+		t.Fatalf("the address is %s, want one of tls://localhost", coordinator.url)
 	}
 	if anybody := b.start("work", "--nats", coordinator.url); anybody.end() != 2 {
-		t.Errorf("a worker without credentials: exit %d\n%s", anybody.ProcessState.ExitCode(), anybody.err.String())
+		t.Errorf("a worker without credentials: exit %d, want 2\n%s", anybody.ProcessState.ExitCode(), anybody.err.String())
 	}
 	if s.count() != 0 {
-		t.Error("a call was sent")
+		t.Error("a call was sent, want none")
 	}
 	worker := b.work(coordinator.url, "run")
 	if got := coordinator.end(); got != 0 {
-		t.Errorf("exit %d:\n%s\n%s", got, coordinator.err.String(), worker.err.String())
+		t.Errorf("exit %d, want 0:\n%s\n%s", got, coordinator.err.String(), worker.err.String())
 	}
 }
 
