@@ -224,3 +224,11 @@ func (b *tab) until(expression string) {
 	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression))
 	b.check(err)
 }
+
+// decided gives the decision of a run, which a run that was only recorded does not have yet.
+func decided(d *journal.Document) *journal.Decision {
+	if d.Decision == nil {
+		d.Decision = &journal.Decision{}
+	}
+	return d.Decision
+}

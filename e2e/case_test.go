@@ -86,11 +86,11 @@ func TestEmptyRunsAreShownAsEmpty(t *testing.T) {
 	for name, change := range map[string]func(*journal.Document){
 		"empty": nil,
 		"not compared": func(d *journal.Document) {
-			d.Decision.Comparison = &compare.Comparison{NotCompared: true}
+			decided(d).Comparison = &compare.Comparison{NotCompared: true}
 		},
 		"not comparable": func(d *journal.Document) {
 			arms := []compare.ArmComparison{{HeadArm: "a/b"}}
-			d.Decision.Comparison = &compare.Comparison{Verdict: eval.Invalid, Why: "the baseline is gone", Arms: arms}
+			decided(d).Comparison = &compare.Comparison{Verdict: eval.Invalid, Why: "the baseline is gone", Arms: arms}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func comparedWith(t *testing.T, base string) func(*journal.Document) {
 	return func(d *journal.Document) {
 		c, err := verdict.Compare(before, d, verdict.Comparing{Base: "main", Rules: func(string) *eval.BaselineRule { return nil }})
 		expect.OK(t, err)
-		d.Decision.Comparison = c
+		decided(d).Comparison = c
 	}
 }
 
@@ -139,7 +139,7 @@ func TestConfusionLeadsToTrials(t *testing.T) {
 func TestACaseWithoutAValueHasNoPoint(t *testing.T) {
 	run, trials := decideRun("", "a")
 	b := open(t, record(t, run, trials, func(d *journal.Document) {
-		d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{Suite: "s", HeadArm: "pro/old", BaseArm: "pro/old"}, {
+		decided(d).Comparison = &compare.Comparison{Arms: []compare.ArmComparison{{Suite: "s", HeadArm: "pro/old", BaseArm: "pro/old"}, {
 			Suite: "s", HeadArm: "pro/new", BaseArm: "pro/new", Points: &compare.Points{
 				Cases: []string{"case 0"}, Metrics: []compare.PointMetric{{Name: "pass", Base: []float64{math.NaN()}, Head: []float64{1}}},
 			},

@@ -70,7 +70,7 @@ func against(d *journal.Document) {
 		{Case: "by repeat", BasePassed: 0, BaseJudged: 2, HeadPassed: 2, HeadJudged: 2},
 	}
 	arm := compare.ArmComparison{Suite: "s", BaseArm: "pro/new", HeadArm: "pro/new", Flips: flips}
-	d.Decision.Comparison = &compare.Comparison{Arms: []compare.ArmComparison{arm}}
+	decided(d).Comparison = &compare.Comparison{Arms: []compare.ArmComparison{arm}}
 }
 
 // Each filter of the matrix shows its cases, and the address keeps it.

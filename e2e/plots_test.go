@@ -90,7 +90,7 @@ func (p plotRun) trial(r *rand.Rand, n int) *eval.Result {
 // ranked adds the ranking of the arms by their pass rates, where they can be ranked.
 func ranked(d *journal.Document) {
 	if all, err := verdict.Rank(d, verdict.RankBy{Metric: eval.MetricPass, Alpha: 0.05}); err == nil {
-		d.Decision.Ranking = all
+		decided(d).Ranking = all
 	}
 }
 
@@ -154,7 +154,7 @@ func TestPlotsHaveScales(t *testing.T) {
 	cheap.prices = `{"currency":"EUR","models":{"svc-pro":{"input":1e-9,"output":3e-7}}}`
 	big, trials := bigRun(400)
 	ruled := func(d *journal.Document) {
-		d.Decision.Gate = eval.Gate{Exit: 1}
+		decided(d).Gate = eval.Gate{Exit: 1}
 		for _, r := range []eval.GateRule{
 			{Name: "passRate", Value: new(1.0), Limit: 1, Holds: true},
 			{Name: "errors", Value: new(0.0), Limit: 0, Holds: true},

@@ -222,13 +222,13 @@ func judged(d *journal.Document) {
 	half, low := 0.89, 0.01
 	interval := &[2]float64{-0.08, -0.03}
 	margin := 0.05
-	d.Decision.Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
+	decided(d).Gate = eval.Gate{Exit: 1, Rules: []eval.GateRule{
 		{Suite: "big", Name: "passRate", Arm: "pro/ask", Value: &half, Limit: 0.95},
 		{Suite: "big", Name: "passRate", Arm: "warm/ask", Value: &half, Limit: 0.8, Holds: true},
 		{Suite: "big", Name: "errors", Value: &low, Limit: 0.02, Holds: true},
 		{Suite: "big", Name: "baseline", Arm: "pro/ask", Verdict: eval.Regressed, Why: "the pass rate is worse"},
 	}}
-	d.Decision.Comparison = &compare.Comparison{
+	decided(d).Comparison = &compare.Comparison{
 		Base: compare.Compared{Run: "20251231-000000-abc", Name: "main"}, Head: compare.Compared{Run: d.Run.ID}, Verdict: eval.Regressed,
 		Arms: []compare.ArmComparison{{
 			Suite: "big", BaseArm: "pro/ask", HeadArm: "pro/ask", Verdict: eval.Regressed,

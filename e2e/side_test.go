@@ -66,7 +66,7 @@ func readRun() (eval.Run, iter.Seq[*eval.Result]) {
 
 // withBaseline adds a comparison whose baseline answered another text to one case.
 func withBaseline(d *journal.Document) {
-	d.Decision.Comparison = &compare.Comparison{Verdict: eval.Inconclusive, Arms: []compare.ArmComparison{{
+	decided(d).Comparison = &compare.Comparison{Verdict: eval.Inconclusive, Arms: []compare.ArmComparison{{
 		Suite: "shop", HeadArm: "warm/old", BaseArm: "warm/old",
 		Flips: []compare.Flip{{Case: "lonely", BaseAnswer: "together", HeadAnswer: "alone", BaseJudged: 1, HeadJudged: 1, HeadPassed: 1}},
 	}}}
