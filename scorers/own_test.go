@@ -49,6 +49,9 @@ func own(t testing.TB) scorers.Table {
 		scorers.New("unsure", func(string) (scorers.Func, error) {
 			return func(*scorers.Answer) scorers.Finding { return scorers.Unscored("who knows") }, nil
 		}),
+		scorers.New("nothingThere", func(string) (scorers.Func, error) {
+			return func(*scorers.Answer) scorers.Finding { return scorers.Uncheckable("there is no %s", "table") }, nil
+		}),
 		scorers.New("panics", func(string) (scorers.Func, error) {
 			return func(*scorers.Answer) scorers.Finding { panic("oh") }, nil
 		}),
@@ -133,6 +136,18 @@ func TestCustomKindsThatFailGiveNoValue(t *testing.T) {
 	}
 	if score, _, err := judge(t, table, "unsure: x", "x"); err != nil || score.Value != nil || score.Unscored != "who knows" {
 		t.Errorf("%+v %v, want no value, and why", score, err)
+	}
+}
+
+// Where there is nothing to check, `not:` makes no pass of it.
+func TestCustomKindsFailWhatCannotBeChecked(t *testing.T) {
+	t.Parallel()
+	table := own(t)
+	for _, entry := range []string{"nothingThere: x", "not: {nothingThere: x}"} {
+		score, problems, err := judge(t, table, entry, "x")
+		if err != nil || problems != "" || score.Passed || !strings.HasSuffix(score.Reason, "there is no table") {
+			t.Errorf("%s: got passed %t, %q, %v %q, want a failure: there is no table", entry, score.Passed, score.Reason, err, problems)
+		}
 	}
 }
 
