@@ -92,12 +92,6 @@ type GateOutlook struct {
 	Tokens    int                    `json:"tokens"` // of prompts and of answers of maximum length
 }
 
-// CheckRaces returns an error if the arms of a suite cannot race under the options.
-func CheckRaces(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
-	_, err := (&verdict.Checks{Options: o, Dir: in, Plan: plan}).Races(suites)
-	return err
-}
-
 // Outlooks adds, for each suite whose gate has a baseline, what its comparison costs and can show.
 func (f *Forecast) Outlooks(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
 	checks := &verdict.Checks{Options: o, Dir: in, Plan: plan}

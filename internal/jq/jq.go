@@ -1,5 +1,5 @@
 // Package jq runs jq expressions over JSON values, with bounds on steps, on time, and on the size of what
-// they make. An expression of an untrusted suite may only select: see Expression.OnlyPicks.
+// they make. An expression of an untrusted suite may only select: see Code.OnlyPicks.
 //
 // The usual order: Compile once, Run for each value.
 package jq

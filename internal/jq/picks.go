@@ -6,7 +6,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// picks implements Expression.OnlyPicks.
+// picks implements Code.OnlyPicks.
 func picks(q *gojq.Query) bool {
 	switch {
 	case q == nil || q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0:

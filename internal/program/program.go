@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// MaxOutput bounds what a program may write to its standard output, in bytes, where Command.MaxOutput does not.
+	// MaxOutput bounds what a program may write to its standard output, in bytes, where Invocation.MaxOutput does not.
 	MaxOutput = 1 << 20
 	// MaxComplaint bounds what is kept of its standard error: the end of it.
 	MaxComplaint = 4 << 10
@@ -42,7 +42,7 @@ type Invocation struct {
 	Stop <-chan struct{}
 }
 
-// ErrStopped is the error of a program that was ended by Command.Stop.
+// ErrStopped is the error of a program that was ended by Invocation.Stop.
 var ErrStopped = errors.New("was abandoned when the run was stopped")
 
 // Failure is why a program gave no output.

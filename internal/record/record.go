@@ -1,8 +1,10 @@
 // Package record keeps answers in a folder that people commit and review. Each case has a readable file
-// with sorted answers: the request as sent, and the answer as received. Errors are not recorded. A replay
-// takes its answers from a Store.
+// with sorted answers: the request as sent, and the answer as received. Errors are not recorded.
 //
-// The usual order: Open, then Store.Answer; or Open, Store.Put for each result, Store.Save.
+// The usual order to replay: Open, then Recordings.Answer. To record: Open, Recordings.Put for each result,
+// Recordings.Save.
+//
+// A Cache has the same answers in another form: one file for each request, for this machine alone.
 package record
 
 import (
