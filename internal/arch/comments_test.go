@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ var (
 	dottedType = regexp.MustCompile(`(^|[^\w./"])([A-Z]\w*)\.([A-Z]\w*)\b`) // Type.Method
 	inside     = regexp.MustCompile("(?:[\\w,;:)] +[*(`]?|^`?)([A-Z]\\w*[a-z]\\w*)\\b(\\.\\w)?")
 	sentence   = regexp.MustCompile(`[.?!]\s`)
+	testName   = regexp.MustCompile(`\bTest[A-Z]\w*[a-z]\w*`)
 	humps      = regexp.MustCompile(`[a-z][A-Z]`)
 )
 
@@ -72,6 +74,40 @@ func TestCommentsNameMethodsThatThereAre(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Tests that comments point to are there. Files of tests count, and files that only some builds have.
+func TestCommentsNameTestsThatThereAre(t *testing.T) {
+	t.Parallel()
+	defined, named := map[string]bool{}, map[string]token.Position{}
+	set := token.NewFileSet()
+	expect.OK(t, filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "../.." && isElsewhere(path):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok {
+				defined[f.Name.Name] = true
+			}
+		}
+		for _, group := range file.Comments {
+			for _, name := range testName.FindAllString(group.Text(), -1) {
+				named[name] = set.Position(group.Pos())
+			}
+		}
+		return err
+	}))
+	for name, at := range named {
+		if !defined[name] && !slices.Contains(proper, name) {
+			t.Errorf("%s: a comment names %s, want a test that there is", at, name)
+		}
+	}
 }
 
 // source is a package with its comments and all of its names.
