@@ -16,8 +16,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
-func Effective(s *suite.Suite, o *eval.Options) (*eval.BaselineRule, error) {
+// effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
+func effective(s *suite.Suite, o *eval.Options) (*eval.BaselineRule, error) {
 	var rule eval.BaselineRule
 	_, ref := s.BaseVersion()
 	switch g := s.Gate; {
