@@ -2,7 +2,8 @@
 // every problem in a List and continues; the caller sorts, renders and decides.
 //
 // It never stops at the first problem and never guesses positions: a Diagnostic without a line is about the file as a
-// whole.
+// whole. What messages share is here, too: the nearest known word, plurals, line breaks, and texts without control
+// characters.
 package diag
 
 import (

@@ -1,5 +1,5 @@
-// Package forecast estimates what a plan would send, how long it takes within the limits, and what it may
-// cost.
+// Package forecast estimates what a plan would send, how long it takes within the limits, what it may cost, and
+// what its gates can detect. WriteRequests writes the requests themselves.
 package forecast
 
 import (

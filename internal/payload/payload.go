@@ -1,5 +1,5 @@
-// Package payload writes the contents of a request in the form that is sent, and counts their bytes, texts
-// and images.
+// Package payload writes the contents of a request in the form that is sent to the service or to an application,
+// and counts their bytes, texts, images and files.
 package payload
 
 import (

@@ -7,7 +7,6 @@
 // list of runs: no text of a request ever becomes a path.
 //
 // The usual order: Start, Server.URL, Server.Close.
-// The usual order: Start, Server.URL, Server.Close.
 package view
 
 import (

@@ -1,5 +1,6 @@
-// Package workspace hashes and copies the folders in which programs under test work. What cannot be copied faithfully
-// (a device, a link that leads out of the folder, more than the bounds allow) is refused with an error for people.
+// Package workspace hashes, copies and removes the folders in which programs under test work. What cannot be
+// copied faithfully (a device, a link that leads out of the folder, more than the bounds allow) is refused with an
+// error for people.
 package workspace
 
 import (
