@@ -148,7 +148,7 @@ func (l *List) AddRow(d Diagnostic, row Pos) {
 // Repeated is how often AddRow met a problem again.
 func (l *List) Repeated() int { return l.repeated }
 
-// Merge adds everything in other.
+// Merge adds the problems of other, and where its files are included. A problem that l has already is not added again.
 func (l *List) Merge(other List) {
 	for _, d := range other.items {
 		l.Add(d)

@@ -211,7 +211,7 @@ func (c *Client) settleSome(ctx context.Context) bool {
 	return true
 }
 
-// beat sends signs of life.
+// beat keeps the grants of this process: the server takes back those of a process that it has not heard of for too long.
 func (c *Client) beat() {
 	every := time.NewTicker(heartbeat)
 	defer every.Stop()
