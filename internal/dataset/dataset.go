@@ -184,5 +184,9 @@ func UTF16(head []byte) error {
 }
 
 func tooLong(line int) error {
-	return &LineError{Line: line, Message: fmt.Sprintf("a row has more than %d bytes", MaxRow), Hint: "is a quote or a bracket open?"}
+	return &LineError{
+		Line:    line,
+		Message: fmt.Sprintf("a row has more than %d bytes", MaxRow),
+		Hint:    "is a quote or a bracket open?",
+	}
 }

@@ -70,7 +70,8 @@ func withDefaults(o eval.RuleOptions, rule *eval.BaselineRule, d eval.RuleOption
 
 // override replaces parts of a rule by what the options say, and checks the result.
 func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
-	if r.OnInconclusive != "" && !slices.Contains([]eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
+	if r.OnInconclusive != "" &&
+		!slices.Contains([]eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
 		return exit.BadInput("--on-inconclusive takes fail, warn or pass")
 	}
 	if r.Alpha > suite.MaxAlpha {
