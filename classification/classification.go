@@ -2,7 +2,8 @@
 // class was answered for each label, and computes metrics from these counts. It reads no files and knows
 // nothing of runs.
 //
-// The usual order: New, Add for each answer, then Report, or Value for a single metric.
+// The usual order: New, Find for the class that an answer names, Add for each answer, then Report, or Value
+// for a single metric.
 //
 // Definitions are those of scikit-learn (precision_recall_fscore_support with zero_division=0,
 // accuracy_score) and of Cohen, A coefficient of agreement for nominal scales, Educational and

@@ -24,8 +24,8 @@ type table struct {
 	verdict           eval.Verdict
 }
 
-// sharedVerdict is binaryVerdict. The verdict rises with every case gained, and falls with every one that regressed (TestMonotone of
-// internal/stats): between two tables with the same verdict there is no other.
+// sharedVerdict is binaryVerdict. The verdict rises with every case gained, and falls with every one that regressed
+// (TestACaseThatTurnsForTheWorseNeverHelps of internal/stats): between two tables with the same verdict there is no other.
 func sharedVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict {
 	size := tableSize{n, margin, alpha}
 	if v, ok := between(size, gained, regressed); ok {

@@ -83,7 +83,7 @@ func asymptoticVerdict(n, gained, regressed int, margin float64) eval.Verdict {
 }
 
 // region is which tables of n pairs have which verdict. The verdict rises with every case gained, and falls with every one that regressed
-// (TestMonotone of internal/stats), so that for each number of regressed cases two limits say it all.
+// (TestACaseThatTurnsForTheWorseNeverHelps of internal/stats), so that for each number of regressed cases two limits say it all.
 type region struct {
 	n        int
 	from, to []int // by regressed cases: gained from which on it is not worse, and up to which it regressed; -1 is never

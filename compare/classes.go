@@ -268,7 +268,7 @@ func right(all []cell) (share float64) {
 }
 
 // curvature widens the deviations of n pseudo-values by curvature/n: few units underestimate how much a metric
-// curves. Without it, kappa of 40 cases in 10 classes is falsely "not worse" in 7.4 % (TestClassRates).
+// curves. Without it, kappa of 40 cases in 10 classes is falsely "not worse" in 7.4 % (TestClassRatesHoldTheirLevel).
 const curvature = 6
 
 // pseudoUnits are the differences of the pseudo-values of both sides, shifted so that their mean is the difference

@@ -2,7 +2,8 @@
 // every problem in a List and continues; the caller sorts, renders and decides.
 //
 // It never stops at the first problem and never guesses positions: a Diagnostic without a line is about the file as a
-// whole.
+// whole. What messages share is here, too: the nearest known word, plurals, line breaks, and texts without control
+// characters.
 package diag
 
 import (
@@ -147,7 +148,7 @@ func (l *List) AddRow(d Diagnostic, row Pos) {
 // Repeated is how often AddRow met a problem again.
 func (l *List) Repeated() int { return l.repeated }
 
-// Merge adds everything in other.
+// Merge adds the problems of other, and where its files are included. A problem that l has already is not added again.
 func (l *List) Merge(other List) {
 	for _, d := range other.items {
 		l.Add(d)

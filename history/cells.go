@@ -147,7 +147,7 @@ type cellBatch struct {
 	place        int
 }
 
-// bucket is a bucket of one arm.
+// bucket is one group of an arm's cases: cells of a bucket share rows of the table.
 type bucket struct{ suite, arm, number int64 }
 
 func newCellBatch(tx *sql.Tx, run int64, buckets int) (*cellBatch, error) {

@@ -154,7 +154,7 @@ func TestRunsAreListedWithTheCoursesOfTheirMetrics(t *testing.T) {
 	checkPoints(t, s)
 }
 
-// checkRuns wants the three runs of TestRunsAndCourses, the oldest first; the second is in a directory.
+// checkRuns wants the three runs of TestRunsAreListedWithTheCoursesOfTheirMetrics, the oldest first; the second is in a directory.
 func checkRuns(t *testing.T, s *Store, second string) {
 	t.Helper()
 	runs, err := s.Runs(RunFilter{})
@@ -196,7 +196,7 @@ func checkFilters(t *testing.T, s *Store) {
 	expect.Same(t, "runs of another suite", len(none), 0)
 }
 
-// checkCourses wants the course of each metric over the runs of TestRunsAndCourses; the shard is no point of it.
+// checkCourses wants the course of each metric over the runs of TestRunsAreListedWithTheCoursesOfTheirMetrics; the shard is no point of it.
 func checkCourses(t *testing.T, s *Store) {
 	t.Helper()
 	for _, c := range []struct {

@@ -15,25 +15,35 @@ import (
 func combinators() []Kind {
 	return []Kind{
 		{
-			Name: "not", Summary: "the scorer inside does not pass",
+			Name:    "not",
+			Summary: "the scorer inside does not pass",
 			Version: 2,
 			Doc: "Takes one scorer. It passes when the scorer inside read the answer, compared it and did not pass. An answer " +
 				"without text, or one that cannot be read, stays a failure, and unscored stays unscored (see [What a score " +
 				"says](#what-a-score-says)). The value is 1 minus the value inside.",
-			Example: "- not: {contains: \"as an AI\"}", takes: shape.Either(aNested(), shape.Filled(aNested())), compile: compileNot, nests: true,
+			Example: "- not: {contains: \"as an AI\"}",
+			takes:   shape.Either(aNested(), shape.Filled(aNested())),
+			compile: compileNot,
+			nests:   true,
 		},
 		{
-			Name: "all", Summary: "every scorer inside passes",
+			Name:    "all",
+			Summary: "every scorer inside passes",
 			Doc: "Takes a list of scorers. The value is the least of theirs. Unscored only when none fails and one is " +
 				"unscored.",
-			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}", takes: shape.Filled(aNested()),
-			compile: compileAll, nests: true,
+			Example: "- all:\n    - contains: Paris\n    - length: {words: {max: 5}}",
+			takes:   shape.Filled(aNested()),
+			compile: compileAll,
+			nests:   true,
 		},
 		{
-			Name: "any", Summary: "at least one scorer inside passes",
+			Name:    "any",
+			Summary: "at least one scorer inside passes",
 			Doc:     "Takes a list of scorers. The value is the largest of theirs. Unscored only when none passes and one is unscored.",
-			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'", takes: shape.Filled(aNested()),
-			compile: compileAny, nests: true,
+			Example: "- any:\n    - contains: Andorra la Vella\n    - regex: '(?i)\\bla vella\\b'",
+			takes:   shape.Filled(aNested()),
+			compile: compileAny,
+			nests:   true,
 		},
 	}
 }

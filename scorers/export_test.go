@@ -10,7 +10,6 @@ const (
 	MaxRegexWork  = maxRegexWork
 	MaxNesting    = maxNesting
 	MaxItems      = maxItems
-	MaxDigits     = maxDigits
 	MinSteps      = minSteps
 	MaxSteps      = maxSteps
 	MaxCallSteps  = maxCallSteps

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// limits.txt says how each kind was measured and what it does not do. TestLimits measures all figures again, and
+// limits.txt says how each kind was measured and what it does not do. TestLimitsAreWhatTheFileSays measures all figures again, and
 // `make golden` writes them, so help and documentation cannot disagree.
 //
 //go:embed limits.txt

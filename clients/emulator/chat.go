@@ -10,7 +10,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 )
 
-// completions is the form of chat completions.
+// completions implements form for chat completions.
 type completions struct {
 	usage bool // a stream ends with the usage
 }

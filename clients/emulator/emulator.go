@@ -6,7 +6,8 @@
 // It is deterministic for a seed: it draws from a hash of the seed, the trial (or the request body) and the
 // number of earlier requests for the same.
 //
-// The usual order: LoadScript (or DemoScript), New, Start.
+// The usual order: LoadScript (or DemoScript), New, Start. NewApp is an application under test, to try out
+// http targets.
 package emulator
 
 import (

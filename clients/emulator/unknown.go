@@ -31,7 +31,7 @@ const (
 	unknownOfRating = `{"severity": {"name": "LOW", "score": 0.125}}`
 )
 
-// withUnknownFields encodes an answer as such services do: indented, with undocumented fields.
+// withUnknownFields encodes an answer with the fields above, and indented, so that clients are tested with both.
 func withUnknownFields(answer wireResponse) []byte {
 	body := object(plainly(answer))
 	merge(body, unknownOfAnswer)

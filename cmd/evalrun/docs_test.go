@@ -240,7 +240,7 @@ const (
 		"and `any`, scores that part. An answer that was cut at its limit of tokens is scored, and marked as cut in reports.\n\n" +
 		"```yaml\n- contains: Once upon a time\n  partial: allow\n```\n\n"
 
-	// outcomesDoc is the rule that all scorers and combinators follow; TestLimits tries all combinations.
+	// outcomesDoc is the rule that all scorers and combinators follow; TestLimitsAreWhatTheFileSays tries all combinations.
 	outcomesDoc = "## What a score says\n\n" +
 		"A score passes or fails, with a value from 0 to 1 (yes or no is 1 or 0), or it is unscored: the trial is then an " +
 		"error.\n\n" +

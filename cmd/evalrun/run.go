@@ -247,8 +247,5 @@ func (a *app) dryRun(files []string, o runOptions) error {
 	if plan.Size() == 0 && !o.AllowEmpty {
 		return j.Nothing("; --allow-empty makes this no error")
 	}
-	if err := forecast.CheckRaces(plan, &j.Flags.Options, a.runs.Dir, j.Suites); err != nil {
-		return err
-	}
-	return forecast.WriteRequests(a.out, plan)
+	return forecast.WriteRequests(a.out, j, plan)
 }

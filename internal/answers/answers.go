@@ -153,7 +153,8 @@ func (l *answerLine) result() *eval.Result {
 
 // fits reports whether a line is the answer to a trial. A line without a repeat is the first one.
 func (l *answerLine) fits(t *eval.Trial) bool {
-	return l.Case == t.Case && max(1, l.Repeat) == t.Repeat && (l.Suite == "" || l.Suite == t.Suite) && (l.Arm == "" || l.Arm == t.Arm)
+	return l.Case == t.Case && max(1, l.Repeat) == t.Repeat &&
+		(l.Suite == "" || l.Suite == t.Suite) && (l.Arm == "" || l.Arm == t.Arm)
 }
 
 // Check compares the answers with the plan: one that belongs to no trial is a problem.

@@ -55,7 +55,7 @@ var direct = map[string][]string{
 	},
 	"internal/selection":  {"internal/rundir", "runner"},
 	"internal/layers":     nil,
-	"internal/forecast":   {"internal/verdict"},
+	"internal/forecast":   {"internal/job", "internal/verdict"},
 	"internal/judgecheck": {"labels", "internal/exit", "internal/stats", "internal/regular", "journal", "scorers", "internal/term"},
 	"internal/setup":      {"internal/harness"},
 	"internal/exit":       nil,
@@ -129,7 +129,7 @@ var direct = map[string][]string{
 	"history":          {"journal", "eval", "glob", "internal/stats"},
 	"runner":           {"scorers", "suite", "eval", "diag", "internal/estimate"},
 	"internal/githead": {"internal/lazy", "internal/regular"},
-	"internal/project": {"internal/githead", "internal/rundir", "reports", "suite"},
+	"internal/project": {"internal/exit", "internal/githead", "reports", "suite"},
 	"internal/dialect": {
 		"internal/flow", "runner", "clients/account", "clients/generative", "clients/openai", "clients/anthropic", "clients/responses",
 		"internal/program", "internal/secret", "suite",
@@ -186,12 +186,14 @@ var only = map[string][]string{
 type pkg struct {
 	ImportPath string
 	Doc        string
+	Dir        string
+	GoFiles    []string
 	Imports    []string
 }
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Doc,Imports", "../../...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Doc,Dir,GoFiles,Imports", "../../...").Output()
 	expect.OK(t, err)
 	var all []pkg
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {

@@ -40,7 +40,7 @@ func TestKeysAreTakenFromTables(t *testing.T) {
 // readsMapping reports whether a call is of Node.Map with keys.
 func readsMapping(call *ast.CallExpr) bool {
 	method, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && len(call.Args) > 0 && method.Sel.Name == "Map" && !isPackage(method.X, "strings") && !isPackage(method.X, "shape")
+	return ok && len(call.Args) > 0 && method.Sel.Name == "Map" && !isNamed(method.X, "strings") && !isNamed(method.X, "shape")
 }
 
 // takesBlock reports whether the keys of a call are the names of a block, or a variable with names that are needed
@@ -54,9 +54,4 @@ func takesBlock(call *ast.CallExpr) bool {
 		return keys.Name == "keys"
 	}
 	return false
-}
-
-func isPackage(x ast.Expr, name string) bool {
-	id, ok := x.(*ast.Ident)
-	return ok && id.Name == name
 }

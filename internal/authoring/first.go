@@ -1,5 +1,6 @@
-// Package authoring helps people write suites: it makes a first suite, and prints JSON Schemas for editors,
-// the scorer kinds and the documentation.
+// Package authoring helps people write suites. It writes a first suite (First) and project file, imports suites
+// from promptfoo, checks files for editors, and prints JSON Schemas, the kinds of scorers and the pages of the
+// documentation.
 package authoring
 
 import (

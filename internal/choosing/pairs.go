@@ -65,7 +65,8 @@ func trialsOf(d *journal.Document, side *compare.Side) (map[caseKey][]int, error
 		if err != nil {
 			return nil, err
 		}
-		if f.Suite != side.Suite || f.Arm != side.Arm || f.Extra || f.SkippedEarly || f.Outcome == eval.Skip || f.Outcome == eval.Err ||
+		if f.Suite != side.Suite || f.Arm != side.Arm || f.Extra ||
+			f.SkippedEarly || f.Outcome == eval.Skip || f.Outcome == eval.Err ||
 			f.Repeat < 1 ||
 			f.Repeat > suite.MaxRepeats {
 			continue

@@ -37,7 +37,11 @@ func (c *Chooser) Rank(ctx context.Context, what RankRequest) (*compare.Preferen
 	if err != nil {
 		return nil, err
 	}
-	out := &compare.Preferences{Run: compare.Compared{Run: c.head.Run.ID, Name: what.Name, StartedAt: c.head.Run.StartedAt}}
+	out := &compare.Preferences{Run: compare.Compared{
+		Run:       c.head.Run.ID,
+		Name:      what.Name,
+		StartedAt: c.head.Run.StartedAt,
+	}}
 	var suites []*rankedSuite
 	for _, s := range sides {
 		if len(what.Arms) > 0 && !slices.Contains(what.Arms, s.Arm) {

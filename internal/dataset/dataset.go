@@ -1,10 +1,11 @@
 // Package dataset reads rows of named values from data files: CSV, TSV, JSON lines and JSON, with or
 // without gzip. It streams one row at a time, so the memory does not depend on the size of the file. Only a
-// JSON document whose rows an expression selects is read as a whole. A bad row is an Error with its line.
+// JSON document whose rows an expression selects is read as a whole. A bad row is a LineError.
 // Reading continues at the next row whose beginning is certain.
 //
 // The package refuses what it would silently change: text that is not UTF-8, columns without a unique name,
-// rows with more or fewer cells than the header, and duplicate keys.
+// rows with more or fewer cells than the header, and duplicate keys. For such files it says what they are:
+// ForeignContent and ForeignName know other formats, such as spreadsheets.
 package dataset
 
 import (
@@ -183,5 +184,9 @@ func UTF16(head []byte) error {
 }
 
 func tooLong(line int) error {
-	return &LineError{Line: line, Message: fmt.Sprintf("a row has more than %d bytes", MaxRow), Hint: "is a quote or a bracket open?"}
+	return &LineError{
+		Line:    line,
+		Message: fmt.Sprintf("a row has more than %d bytes", MaxRow),
+		Hint:    "is a quote or a bracket open?",
+	}
 }

@@ -1,4 +1,5 @@
-// Package exit holds the exit codes of the commands, and errors that carry one.
+// Package exit holds the exit codes of the commands, errors that carry one, and the codes of signals. Until ends a
+// context at a signal; Catch calls a function.
 package exit
 
 import (

@@ -9,7 +9,6 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/job"
 	"github.com/evalrun/evalrun/internal/project"
-	"github.com/evalrun/evalrun/internal/rundir"
 )
 
 // Identity adds the flags for the name and the labels of a run, by which it can be found later.
@@ -110,7 +109,7 @@ type runName string
 func (n *runName) String() string { return string(*n) }
 func (n *runName) Type() string   { return "NAME" }
 func (n *runName) Set(s string) error {
-	if err := rundir.CheckName(s); err != nil {
+	if err := project.CheckName(s); err != nil {
 		return err
 	}
 	*n = runName(s)
@@ -122,7 +121,7 @@ type labels map[string]string
 func (l labels) String() string { return "" }
 func (l labels) Type() string   { return "LABEL" }
 func (l labels) Set(s string) error {
-	key, value, err := rundir.ParseLabel(s)
+	key, value, err := project.ParseLabel(s)
 	if err != nil {
 		return err
 	}

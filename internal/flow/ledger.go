@@ -123,7 +123,8 @@ func (l *Ledger) Book(write func(eval.Booking) error) {
 func (l *Ledger) Spent() eval.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := eval.Spent{Calls: l.calls, Tokens: l.spent.tokens, BudgetCalls: l.cfg.BudgetCalls, BudgetTokens: l.cfg.BudgetTokens}
+	out := eval.Spent{Calls: l.calls, Tokens: l.spent.tokens}
+	out.BudgetCalls, out.BudgetTokens = l.cfg.BudgetCalls, l.cfg.BudgetTokens
 	if p := l.cfg.Prices; p != nil {
 		out.Money = l.spent.money
 		out.BudgetMoney = l.cfg.BudgetMoney

@@ -1,5 +1,5 @@
-// Package forecast estimates what a plan would send, how long it takes within the limits, and what it may
-// cost.
+// Package forecast estimates what a plan would send, how long it takes within the limits, what it may cost, and
+// what its gates can detect. WriteRequests writes the requests themselves.
 package forecast
 
 import (
@@ -90,12 +90,6 @@ type GateOutlook struct {
 	Trials    int                    `json:"trials"`
 	Calls     int                    `json:"calls"`  // to generate
 	Tokens    int                    `json:"tokens"` // of prompts and of answers of maximum length
-}
-
-// CheckRaces returns an error if the arms of a suite cannot race under the options.
-func CheckRaces(plan *runner.Plan, o *eval.Options, in rundir.Dir, suites []*suite.Suite) error {
-	_, err := (&verdict.Checks{Options: o, Dir: in, Plan: plan}).Races(suites)
-	return err
 }
 
 // Outlooks adds, for each suite whose gate has a baseline, what its comparison costs and can show.

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/evalrun/evalrun/eval"
+	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/internal/verdict"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/runner"
 )
@@ -22,8 +24,13 @@ type request struct {
 	Judges []runner.JudgePrompt `json:"judges,omitempty"`
 }
 
-// WriteRequests writes the requests of a plan as JSON lines. Repeats have one line, and secrets are left out.
-func WriteRequests(w io.Writer, plan *runner.Plan) error {
+// WriteRequests writes the requests of a job's plan as JSON lines. Repeats have one line, and secrets are left out. It
+// writes nothing for arms that cannot race: a run would end with the same error before it sends anything.
+func WriteRequests(w io.Writer, j *job.Job, plan *runner.Plan) error {
+	checks := &verdict.Checks{Options: &j.Flags.Options, Dir: j.Flags.Dir, Plan: plan}
+	if _, err := checks.Races(j.Suites); err != nil {
+		return err
+	}
 	var last *request
 	show := func() error {
 		if last == nil {

@@ -73,8 +73,13 @@ type ListedRun struct {
 // NewListedRun makes a list entry of the header of a run.
 func NewListedRun(key string, header *eval.Run) ListedRun {
 	r := ListedRun{
-		Key: key, ID: header.ID, Suites: []string{}, Marks: header.Marks(), StartedAt: header.StartedAt, Emulator: header.Emulator,
-		Planned: header.Plan.Trials,
+		Key:       key,
+		ID:        header.ID,
+		Suites:    []string{},
+		Marks:     header.Marks(),
+		StartedAt: header.StartedAt,
+		Emulator:  header.Emulator,
+		Planned:   header.Plan.Trials,
 	}
 	for i := range header.Suites {
 		r.Suites = append(r.Suites, header.Suites[i].Name)

@@ -136,7 +136,13 @@ func (t *Trends) add(c *Course, points []history.Point) {
 	}
 	for _, p := range points {
 		one := TrendPoint{
-			Run: p.RunID, Key: t.keys[p.RunID], StartedAt: p.StartedAt, Commit: t.commits[p.RunID], Emulator: p.Emulator, Value: p.Value, N: p.N,
+			Run:       p.RunID,
+			Key:       t.keys[p.RunID],
+			StartedAt: p.StartedAt,
+			Commit:    t.commits[p.RunID],
+			Emulator:  p.Emulator,
+			Value:     p.Value,
+			N:         p.N,
 		}
 		if p.Bounded {
 			one.Interval = &[2]float64{p.Lo, p.Hi}

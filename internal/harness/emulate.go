@@ -66,7 +66,13 @@ func (s *Session) startEmulator() error {
 		return err
 	}
 	e := emulator.New(
-		emulator.Options{Script: script, Key: emulatorKey, HeaderPrefix: s.Settings.Service.HeaderPrefix, Seed: s.Flags.Seed, AnyModel: true},
+		emulator.Options{
+			Script:       script,
+			Key:          emulatorKey,
+			HeaderPrefix: s.Settings.Service.HeaderPrefix,
+			Seed:         s.Flags.Seed,
+			AnyModel:     true,
+		},
 	)
 	server, err := e.Start("127.0.0.1:0")
 	if err != nil {

@@ -100,7 +100,13 @@ func (s *Session) sign(run *eval.Run, dir string) error {
 }
 
 func (s *Session) checks(plan *runner.Plan) *verdict.Checks {
-	return &verdict.Checks{Options: &s.Flags.Options, Dir: s.Flags.Dir, Plan: plan, Answers: s.origin.id(), Notice: s.Notice}
+	return &verdict.Checks{
+		Options: &s.Flags.Options,
+		Dir:     s.Flags.Dir,
+		Plan:    plan,
+		Answers: s.origin.id(),
+		Notice:  s.Notice,
+	}
 }
 
 // carryOut runs the trials that are left and finishes the run file.

@@ -152,7 +152,11 @@ func (s *shared) LimitsTokens() bool { return s.tokens }
 // Grant has a call granted.
 func (s *shared) Grant(ctx context.Context, call flow.Claim) (flow.Granted, error) {
 	g, err := s.Client.Grant(
-		ctx, s.session.account(call.Service, call.Model), ledger.Amount{Calls: call.Calls, Tokens: call.Tokens, Money: call.Money},
+		ctx, s.session.account(call.Service, call.Model), ledger.Amount{
+			Calls:  call.Calls,
+			Tokens: call.Tokens,
+			Money:  call.Money,
+		},
 	)
 	var refused *ledger.Refused
 	switch {
@@ -164,7 +168,12 @@ func (s *shared) Grant(ctx context.Context, call flow.Claim) (flow.Granted, erro
 		s.end(refused.Reason)
 	}
 	if s.session.Flags.Ledger.Lost != nil && ctx.Err() == nil {
-		return nil, &eval.Error{Kind: eval.KindTransport, Lost: true, Unsent: true, Message: "the ledger of the worker grants nothing"}
+		return nil, &eval.Error{
+			Kind:    eval.KindTransport,
+			Lost:    true,
+			Unsent:  true,
+			Message: "the ledger of the worker grants nothing",
+		}
 	}
 	return nil, eval.Errorf(eval.KindCanceled, "the run was stopped before this call")
 }

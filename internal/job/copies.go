@@ -86,7 +86,7 @@ func (l *Loaded) SettleLike(d *journal.Document, doing string) (*Job, error) {
 		return nil, err
 	}
 	s := &j.Settings
-	if vetted || s.Service.BaseURL == EmulatorURL || s.trust.Signed(d) {
+	if vetted || s.Service.BaseURL == emulatorURL || s.trust.Signed(d) {
 		return j, nil
 	}
 	c := claims{run: d, address: s.elsewhere(own.settle(j.Getenv))}

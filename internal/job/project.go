@@ -11,7 +11,6 @@ import (
 	"github.com/evalrun/evalrun/internal/layers"
 	"github.com/evalrun/evalrun/internal/project"
 	"github.com/evalrun/evalrun/internal/regular"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/suite"
 )
 
@@ -51,12 +50,12 @@ func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
 // checkIdentity checks the name and the labels of the run.
 func (f *Flags) checkIdentity() error {
 	if f.Name != "" {
-		if err := rundir.CheckName(f.Name); err != nil {
+		if err := project.CheckName(f.Name); err != nil {
 			return exit.BadInput("%w", err)
 		}
 	}
 	for key, value := range f.Labels {
-		if err := rundir.CheckLabel(key, value); err != nil {
+		if err := project.CheckLabel(key, value); err != nil {
 			return exit.BadInput("%w", err)
 		}
 	}

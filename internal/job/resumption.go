@@ -78,7 +78,8 @@ func Reopen(name string, flags Flags, retryErrors bool) (*Resumption, error) {
 		r.Close()
 		return nil, err
 	}
-	if was := doc.Run.Service.BaseURL; flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
+	was := doc.Run.Service.BaseURL
+	if flags.BaseURL != "" && !r.untrusted && strings.TrimRight(flags.BaseURL, "/") != was {
 		r.Close()
 		return nil, exit.BadInput(
 			"the run %s sends to %s, and --base-url says %s: leave it out, or add --untrusted to send elsewhere",

@@ -47,8 +47,8 @@ func (s *Settings) Key() string { return s.key }
 // UseKey replaces the API key: an emulator has its own key, and a login needs none.
 func (s *Settings) UseKey(key string) { s.key = key }
 
-// EmulatorURL is a placeholder for the embedded emulator's address until it listens on a port.
-const EmulatorURL = "http://127.0.0.1"
+// emulatorURL is a placeholder for the embedded emulator's address until it listens on a port.
+const emulatorURL = "http://127.0.0.1"
 
 // Defaults of the limits.
 const (
@@ -82,7 +82,7 @@ func (l *Loaded) settings() (Settings, error) {
 		if f.BaseURL != "" {
 			return Settings{}, exit.BadInput("--emulator and --base-url name two services: choose one")
 		}
-		f.BaseURL = EmulatorURL
+		f.BaseURL = emulatorURL
 	}
 	s := Settings{Service: m.service(&f.ServiceOptions, getenv), Limits: m.limits(&f.LimitOptions)}
 	s.Capped = m.capped

@@ -62,7 +62,7 @@ func TestSettlePrefersFlagsThenVariablesThenSuites(t *testing.T) {
 		},
 		"emulator": {
 			options: eval.Options{ServiceOptions: eval.ServiceOptions{Emulator: eval.DemoScript}},
-			env:     env, file: suite, url: EmulatorURL, auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second,
+			env:     env, file: suite, url: emulatorURL, auth: "apiKeyQuery", concurrency: 3, timeout: 5 * time.Second,
 		},
 	} {
 		j, err := settled(t, test.options, test.env, test.file)

@@ -1,7 +1,9 @@
-// Package jq runs jq expressions over JSON values, with bounds on steps, on time, and on the size of what
-// they make. An expression of an untrusted suite may only select: see Expression.OnlyPicks.
+// Package jq runs jq expressions over JSON values, with bounds on steps, on time, and on the size of what they
+// make. JSON and Line write what they make. An expression of an untrusted suite may only select: see
+// Code.OnlyPicks.
 //
-// The usual order: Compile once, Run for each value.
+// The usual order: Compile once, Code.Run for each value. Rows is an expression that selects the rows of a
+// document.
 package jq
 
 import (

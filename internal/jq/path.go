@@ -19,7 +19,8 @@ type step struct {
 
 // pathOf returns the path that a query consists of, nil for other queries.
 func pathOf(q *gojq.Query) []step {
-	if q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0 || q.Term == nil || q.Term.Type != gojq.TermTypeIndex {
+	if q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0 ||
+		q.Term == nil || q.Term.Type != gojq.TermTypeIndex {
 		return nil
 	}
 	first, ok := stepOf(q.Term.Index)
@@ -45,7 +46,8 @@ func stepOf(i *gojq.Index) (step, bool) {
 	switch {
 	case i.Name != "":
 		return step{key: i.Name, isKey: true}, true
-	case i.Str != nil || i.IsSlice || i.End != nil || i.Start == nil || i.Start.Term == nil || i.Start.Term.Type != gojq.TermTypeNumber ||
+	case i.Str != nil || i.IsSlice || i.End != nil || i.Start == nil ||
+		i.Start.Term == nil || i.Start.Term.Type != gojq.TermTypeNumber ||
 		len(i.Start.Term.SuffixList) > 0:
 		return step{}, false
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// picks implements Expression.OnlyPicks.
+// picks implements Code.OnlyPicks.
 func picks(q *gojq.Query) bool {
 	switch {
 	case q == nil || q.Meta != nil || len(q.Imports)+len(q.FuncDefs)+len(q.Patterns) > 0:
@@ -46,5 +46,6 @@ func literal(q *gojq.Query) bool {
 	if t != nil && t.Type == gojq.TermTypeUnary && len(t.SuffixList) == 0 {
 		t = t.Unary.Term
 	}
-	return t != nil && len(t.SuffixList) == 0 && (t.Type == gojq.TermTypeNumber || t.Type == gojq.TermTypeString && plainText(t.Str))
+	return t != nil && len(t.SuffixList) == 0 &&
+		(t.Type == gojq.TermTypeNumber || t.Type == gojq.TermTypeString && plainText(t.Str))
 }

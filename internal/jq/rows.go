@@ -43,7 +43,7 @@ func CompileRows(source string) (*Rows, *QueryError) {
 // whole document.
 func (r *Rows) List() (keys []string, each bool) { return r.keys, r.each }
 
-// OnlyPicks reports whether the expression only selects; see Expression.OnlyPicks.
+// OnlyPicks reports whether the expression only selects; see Code.OnlyPicks.
 func (r *Rows) OnlyPicks() bool { return r.all.onlyPicks }
 
 // Run yields the rows of an item, or of the whole document; see List. Selected objects are the ones of

@@ -1,5 +1,5 @@
 // Package jsondiff compares two JSON values and finds where they differ. Values are as encoding/json
-// decodes them with UseNumber.
+// decodes them after json.Decoder.UseNumber.
 package jsondiff
 
 import (

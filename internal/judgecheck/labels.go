@@ -196,7 +196,8 @@ func (l *labelFile) add(one *label) {
 
 // fits reports whether the label is about an answer to its case.
 func (l *label) fits(r *eval.Result) bool {
-	return (l.Suite == "" || l.Suite == r.Suite) && (l.Arm == "" || l.Arm == r.Arm) && (l.Repeat == 0 || l.Repeat == r.Repeat)
+	return (l.Suite == "" || l.Suite == r.Suite) &&
+		(l.Arm == "" || l.Arm == r.Arm) && (l.Repeat == 0 || l.Repeat == r.Repeat)
 }
 
 // choose returns the judge's score that the label is about, nil if the answer could not be judged.

@@ -1,4 +1,5 @@
-// Package lazy holds what is made when it is first used, so that a start of the program does not pay for it.
+// Package lazy has regular expressions that are compiled when they are first used, so that a start of the program
+// does not pay for them.
 package lazy
 
 import (

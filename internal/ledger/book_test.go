@@ -172,8 +172,8 @@ func TestKilledLedgerForgetsNothing(t *testing.T) {
 	before := b.balances()
 
 	killed := t.TempDir() // the file as it is, without an orderly end, and half a line of what was never answered
-	text, err := os.ReadFile(filepath.Join(dir, FileName))
-	expect.OK(t, err, os.WriteFile(filepath.Join(killed, FileName), append(text, `{"type":"grant","at":"2026-`...), 0o600))
+	text, err := os.ReadFile(filepath.Join(dir, fileName))
+	expect.OK(t, err, os.WriteFile(filepath.Join(killed, fileName), append(text, `{"type":"grant","at":"2026-`...), 0o600))
 	b = openBook(t, killed, limits)
 	expect.Same(t, "balances", b.balances(), before)
 	b = openBook(t, killedCopy(t, killed), limits) // rewritten, with fewer events
@@ -198,9 +198,9 @@ func TestKilledLedgerForgetsNothing(t *testing.T) {
 
 func killedCopy(t *testing.T, dir string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, FileName))
+	text, err := os.ReadFile(filepath.Join(dir, fileName))
 	to := t.TempDir()
-	expect.OK(t, err, os.WriteFile(filepath.Join(to, FileName), text, 0o600))
+	expect.OK(t, err, os.WriteFile(filepath.Join(to, fileName), text, 0o600))
 	return to
 }
 
@@ -377,9 +377,9 @@ func TestPaceSurvivesARestart(t *testing.T) {
 // Damage in the middle of the file is reported; what it granted is not guessed.
 func TestDamageInTheFileIsReported(t *testing.T) {
 	dir := t.TempDir()
-	expect.OK(t, os.WriteFile(filepath.Join(dir, FileName), []byte("{\"type\":\"settle\",\"id\":\"x\"}\n{\"type\":\"grant\"}\n"), 0o600))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte("{\"type\":\"settle\",\"id\":\"x\"}\n{\"type\":\"grant\"}\n"), 0o600))
 	_, err := openFile(dir, newBook(nil), nil)
-	expect.Contains(t, "a damaged ledger", fmt.Sprint(err), FileName+":2 is damaged")
+	expect.Contains(t, "a damaged ledger", fmt.Sprint(err), fileName+":2 is damaged")
 	b := openBook(t, t.TempDir(), AccountLimits{})
 	_, err = openFile(filepath.Dir(b.file.path), newBook(nil), nil)
 	expect.Contains(t, "a second ledger", fmt.Sprint(err), "another ledger uses the folder")

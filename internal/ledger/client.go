@@ -96,8 +96,8 @@ func trust(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// ErrLost is returned when the ledger was unavailable for too long, and when the process ends.
-var ErrLost = errors.New("the ledger does not answer")
+// errLost is returned when the ledger was unavailable for too long, and when the process ends.
+var errLost = errors.New("the ledger does not answer")
 
 // Refused is the error of a call that will never be granted.
 type Refused struct {
@@ -120,7 +120,7 @@ type Grant struct {
 	id string
 }
 
-// Grant waits, however long, until the ledger grants a call. It returns a *Refused, ErrLost, or the error
+// Grant waits, however long, until the ledger grants a call. It returns a *Refused, errLost, or the error
 // of ctx.
 func (c *Client) Grant(ctx context.Context, account ModelAccount, cost Amount) (*Grant, error) {
 	ask := GrantRequest{ID: rand.Text(), Owner: c.owner, Account: account, Cost: cost}
@@ -211,7 +211,7 @@ func (c *Client) settleSome(ctx context.Context) bool {
 	return true
 }
 
-// beat sends signs of life.
+// beat keeps the grants of this process: the server takes back those of a process that it has not heard of for too long.
 func (c *Client) beat() {
 	every := time.NewTicker(heartbeat)
 	defer every.Stop()
@@ -243,7 +243,7 @@ func (c *Client) insist(ctx context.Context, path string, body, into any) error 
 		case errors.As(err, &r), ctx.Err() != nil:
 			return err
 		case c.gone(err):
-			return ErrLost
+			return errLost
 		}
 		select {
 		case <-time.After(tryEvery):

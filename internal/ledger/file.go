@@ -20,8 +20,8 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 )
 
-// FileName is the name of the ledger's file in its folder.
-const FileName = "ledger.jsonl"
+// fileName is the name of the ledger's file in its folder.
+const fileName = "ledger.jsonl"
 
 // retryPause is the time between attempts to write.
 const retryPause = time.Second
@@ -64,7 +64,7 @@ func openFile(dir string, b *book, notice func(string)) (*file, error) {
 	f := &file{
 		notice:  notice,
 		lock:    lock,
-		path:    filepath.Join(dir, FileName),
+		path:    filepath.Join(dir, fileName),
 		book:    b,
 		least:   smallest,
 		moved:   make(chan struct{}),

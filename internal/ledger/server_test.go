@@ -115,8 +115,8 @@ func TestLedgerStaysAway(t *testing.T) {
 	var lost notes
 	c := dial(t, Options{URL: "http://127.0.0.1:1", Wait: 300 * time.Millisecond, Lost: lost.add})
 	_, err := c.Grant(t.Context(), someModel, call(1))
-	if !errors.Is(err, ErrLost) || !strings.Contains(lost.String(), "did not answer for 300ms") {
-		t.Errorf("%v, %q, want %v, did not answer for 300ms", err, lost.String(), ErrLost)
+	if !errors.Is(err, errLost) || !strings.Contains(lost.String(), "did not answer for 300ms") {
+		t.Errorf("%v, %q, want %v, did not answer for 300ms", err, lost.String(), errLost)
 	}
 }
 
@@ -287,8 +287,8 @@ func TestOpenLedgersAreRefused(t *testing.T) {
 	_, err = dial(t, Options{URL: url, Token: "x", CA: cert}).Check(t.Context(), []ModelAccount{someModel})
 	expect.OK(t, err)
 	c := dial(t, Options{URL: url, Token: "x", Wait: time.Millisecond})
-	if _, err = c.Check(t.Context(), []ModelAccount{someModel}); !errors.Is(err, ErrLost) {
-		t.Errorf("a certificate of an unknown issuer: got %v, want %v", err, ErrLost)
+	if _, err = c.Check(t.Context(), []ModelAccount{someModel}); !errors.Is(err, errLost) {
+		t.Errorf("a certificate of an unknown issuer: got %v, want %v", err, errLost)
 	}
 }
 

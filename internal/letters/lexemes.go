@@ -129,7 +129,8 @@ func (r *reader) listItem(i int) bool {
 
 // lists reports whether only a letter follows, as in B; C.
 func (r *reader) lists(i int) bool {
-	return i+1 < len(r.marks) && r.marks[i+1].label != notALetter && (i+2 == len(r.marks) || oneOf("\n.;", r.marks[i+2].text))
+	return i+1 < len(r.marks) && r.marks[i+1].label != notALetter &&
+		(i+2 == len(r.marks) || oneOf("\n.;", r.marks[i+2].text))
 }
 
 // abbreviated reports whether the period belongs to a title or an initial.
@@ -140,7 +141,8 @@ func (r *reader) abbreviated(i int) bool {
 	if slices.Contains(titles, r.marks[i-1].text) {
 		return true
 	}
-	return r.marks[i-1].label != notALetter && len(r.marks[i+1].text) == 1 && i+2 < len(r.marks) && r.marks[i+2].text == "."
+	return r.marks[i-1].label != notALetter && len(r.marks[i+1].text) == 1 &&
+		i+2 < len(r.marks) && r.marks[i+2].text == "."
 }
 
 var titles = []string{"mr", "mrs", "ms", "dr", "prof", "st", "vs", "fig", "sr", "sra", "mme", "approx", "ca", "bzw", "inkl"}

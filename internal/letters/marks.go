@@ -275,7 +275,7 @@ func (m *marker) symbol(r, after rune) {
 	}
 }
 
-// stop reads marks at the end of a sentence. A point within a word is not one: 500 B.C.
+// stop reads marks at the end of a sentence. A point within a word is not one: example.com
 func (m *marker) stop(text string) int {
 	n := 0
 	for n < len(text) && strings.ContainsRune(".!?", rune(text[n])) {

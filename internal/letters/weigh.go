@@ -1,4 +1,4 @@
-// Package letters finds out which letter of a multiple-choice question an answer chooses.
+// Package letters finds out which letter of a multiple-choice question an answer chooses. Limits says how well.
 package letters
 
 import (

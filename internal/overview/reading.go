@@ -192,7 +192,7 @@ func MetricWords(m *compare.MetricComparison) string {
 		parts = gatedWords(m)
 	}
 	if m.Cap != nil {
-		parts = append(parts, "each case at most "+Amount(m.Name, *m.Cap))
+		parts = append(parts, "each case at most "+amount(m.Name, *m.Cap))
 	}
 	if m.Anytime {
 		parts = append(parts, fmt.Sprintf("anytime-valid interval (%s), the estimate is biased away from zero", Level(m)))
@@ -231,7 +231,7 @@ func gatedWords(m *compare.MetricComparison) []string {
 	if m.N > 0 && !eval.IsRatio(m.Name) {
 		parts = append(parts, fmt.Sprintf("%d gained, %d regressed", m.Gained, m.Regressed))
 	}
-	if words := Probabilities(m); words != "" {
+	if words := probabilities(m); words != "" {
 		parts = append(parts, words)
 	}
 	if m.HeadErrors > 0 && m.PWithErrors != nil {
@@ -252,8 +252,8 @@ func Margin(m *compare.MetricComparison) string {
 	return fmt.Sprintf("margin %g", *m.Margin)
 }
 
-// Probabilities lists the p values that decide, "" if there are none.
-func Probabilities(m *compare.MetricComparison) string {
+// probabilities lists the p values that decide, "" if there are none.
+func probabilities(m *compare.MetricComparison) string {
 	var out []string
 	for _, p := range []struct {
 		name  string
@@ -266,8 +266,8 @@ func Probabilities(m *compare.MetricComparison) string {
 	return strings.Join(out, ", ")
 }
 
-// Amount returns a value of a metric with its unit.
-func Amount(metric string, x float64) string {
+// amount returns a value of a metric with its unit.
+func amount(metric string, x float64) string {
 	switch metric {
 	case eval.MetricLatency:
 		return fmt.Sprintf("%.4g ms", x)

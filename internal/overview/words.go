@@ -45,13 +45,13 @@ func Progress(d *journal.Document) string {
 	case d.End == nil:
 		return fmt.Sprintf("the run was killed: it has %d of %d trials", has, planned)
 	case d.End.Reason != eval.EndCompleted:
-		return Incomplete(d.End)
+		return incomplete(d.End)
 	}
 	return ""
 }
 
-// Incomplete says why a run ended early.
-func Incomplete(end *eval.End) string {
+// incomplete says why a run ended early.
+func incomplete(end *eval.End) string {
 	what := map[eval.EndReason]string{
 		eval.EndInterrupted: "the run was interrupted",
 		eval.EndBudget:      "the run stopped: its budget is spent",

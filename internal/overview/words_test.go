@@ -46,7 +46,7 @@ func TestEachEarlyEndHasItsWords(t *testing.T) {
 		"the run could not be completed: the key was refused": {Reason: eval.EndStopped, Message: "the key was refused"},
 		"the run ended: laterVersion":                         {Reason: "laterVersion"},
 	} {
-		expect.Same(t, "incomplete", Incomplete(&end), want)
+		expect.Same(t, "incomplete", incomplete(&end), want)
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package payload writes the contents of a request in the form that is sent, and counts their bytes, texts
-// and images.
+// Package payload writes the contents of a request in the form that is sent to the service or to an application,
+// and counts their bytes, texts, images and files.
 package payload
 
 import (
@@ -96,9 +96,9 @@ func Size(contents []eval.Content) int {
 	return files + len(Append(nil, light))
 }
 
-// TextBytes returns the number of UTF-8 bytes of all texts, raw parts and results of calls. It is at least
+// textBytes returns the number of UTF-8 bytes of all texts, raw parts and results of calls. It is at least
 // the number of tokens of a prompt without files.
-func TextBytes(contents []eval.Content) int {
+func textBytes(contents []eval.Content) int {
 	n := 0
 	for _, p := range parts(contents) {
 		n += len(p.Text) + len(p.Raw)
@@ -131,9 +131,9 @@ func Files(contents []eval.Content) int {
 	return n
 }
 
-// PromptBytes is TextBytes of the whole prompt of a request, including the system text and the declarations of tools.
+// PromptBytes is textBytes of the whole prompt of a request, including the system text and the declarations of tools.
 func PromptBytes(r *eval.Request) int {
-	n := TextBytes(r.Contents) + len(r.System)
+	n := textBytes(r.Contents) + len(r.System)
 	if len(r.Tools) > 0 {
 		n += len(AppendTools(nil, r.Tools))
 	}

@@ -65,8 +65,8 @@ func TestTextsAndImagesAreCounted(t *testing.T) {
 		{Role: "user", Parts: []eval.Part{{Text: "日本"}, {Image: &eval.Image{Data: []byte("123")}}}},
 		{Role: "model", Parts: []eval.Part{{Text: "abc"}, {Image: &eval.Image{}}, {Image: &eval.Image{}}}},
 	}
-	expect.Same(t, "bytes and images", [2]int{TextBytes(contents), Images(contents)}, [2]int{9, 3})
-	expect.Same(t, "of nothing", [2]int{TextBytes(nil), Images(nil)}, [2]int{0, 0})
+	expect.Same(t, "bytes and images", [2]int{textBytes(contents), Images(contents)}, [2]int{9, 3})
+	expect.Same(t, "of nothing", [2]int{textBytes(nil), Images(nil)}, [2]int{0, 0})
 	contents = []eval.Content{{Parts: []eval.Part{
 		{Data: &eval.Image{}},
 		{Raw: []byte(`{"fileData":{}}`)},
@@ -74,7 +74,7 @@ func TestTextsAndImagesAreCounted(t *testing.T) {
 		{Result: &tool.Result{Text: "{}"}},
 		{Image: &eval.Image{}},
 	}}}
-	expect.Same(t, "bytes, images and files", [3]int{TextBytes(contents), Images(contents), Files(contents)}, [3]int{15 + 12 + 2, 1, 3})
+	expect.Same(t, "bytes, images and files", [3]int{textBytes(contents), Images(contents), Files(contents)}, [3]int{15 + 12 + 2, 1, 3})
 }
 
 // A system text and declarations make another prompt, and longer.

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// MaxSide is the largest width and height that the service uses.
-const MaxSide = 3072
+// maxSide is the largest width and height that the service uses.
+const maxSide = 3072
 
 // maxDecoded bounds the memory of a decoded image, in bytes. Photographs of fifty million pixels fit, and
 // screenshots of thirty million.
@@ -35,7 +35,7 @@ var turn = make(chan struct{}, 1)
 // ErrType is returned for types that cannot be decoded here: heic and heif.
 var ErrType = errors.New("only png, jpeg and webp can be resized")
 
-// Fit returns an image of at most MaxSide in width and height and at most limit bytes, as PNG or JPEG. An
+// Fit returns an image of at most maxSide in width and height and at most limit bytes, as PNG or JPEG. An
 // image that fits is returned unchanged, whatever its type.
 func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, err error) {
 	pixels, err := Check(data, mimeType, limit)
@@ -55,7 +55,7 @@ func Fit(data []byte, mimeType string, limit int) (out []byte, outType string, e
 	if err != nil {
 		return nil, "", err
 	}
-	small := scale(img, shrunk(img.Bounds(), MaxSide))
+	small := scale(img, shrunk(img.Bounds(), maxSide))
 	return encode(upright(small, orientation(data, mimeType)), mimeType, limit)
 }
 
@@ -69,7 +69,7 @@ func Check(data []byte, mimeType string, limit int) (pixels int, err error) {
 		return 0, nil
 	case err != nil:
 		return 0, err
-	case light && max(config.Width, config.Height) <= MaxSide:
+	case light && max(config.Width, config.Height) <= maxSide:
 		return 0, nil
 	}
 	if err := resizable(config); err != nil {

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// MaxOutput bounds what a program may write to its standard output, in bytes, where Command.MaxOutput does not.
-	MaxOutput = 1 << 20
-	// MaxComplaint bounds what is kept of its standard error: the end of it.
-	MaxComplaint = 4 << 10
+	// maxOutput bounds what a program may write to its standard output, in bytes, where Invocation.MaxOutput does not.
+	maxOutput = 1 << 20
+	// maxComplaint bounds what is kept of its standard error: the end of it.
+	maxComplaint = 4 << 10
 	// lingering is how long the output may stay open after the program has ended.
 	lingering = time.Second
 )
@@ -31,10 +31,10 @@ type Invocation struct {
 	Args  []string
 	Dir   string   // in which it runs
 	Env   []string // NAME=VALUE, in addition to the environment of evalrun
-	Pass  []string // names of variables that evalrun keeps to itself otherwise; see Environment
+	Pass  []string // names of variables that evalrun keeps to itself otherwise; see environment
 	Keys  []string // names of variables that hold keys
 	Input []byte
-	// MaxOutput bounds its standard output in bytes; 0: the constant of that name.
+	// MaxOutput bounds its standard output in bytes; 0: maxOutput.
 	MaxOutput int
 	// Timeout is the longest it may run.
 	Timeout time.Duration
@@ -42,7 +42,7 @@ type Invocation struct {
 	Stop <-chan struct{}
 }
 
-// ErrStopped is the error of a program that was ended by Command.Stop.
+// ErrStopped is the error of a program that was ended by Invocation.Stop.
 var ErrStopped = errors.New("was abandoned when the run was stopped")
 
 // Failure is why a program gave no output.
@@ -74,7 +74,7 @@ func (c *Invocation) Output() ([]byte, error) {
 		case <-ctx.Done():
 		}
 	}()
-	most := cmp.Or(c.MaxOutput, MaxOutput)
+	most := cmp.Or(c.MaxOutput, maxOutput)
 	out := &output{most: most, full: func() { cancel(fmt.Errorf("wrote more than %d bytes", most)) }}
 	complaint := &tail{}
 	cmd := exec.CommandContext(ctx, c.Path, c.Args...) //nolint:gosec // which program runs is the suite's choice
@@ -94,7 +94,7 @@ func (c *Invocation) Output() ([]byte, error) {
 
 // environ is the environment of the program. Its PWD is where it runs, as programs expect.
 func (c *Invocation) environ() []string {
-	env := Environment(os.Environ(), c.Keys, c.Pass)
+	env := environment(os.Environ(), c.Keys, c.Pass)
 	if c.Dir != "" && runtime.GOOS != "windows" {
 		env = append(env, "PWD="+c.Dir)
 	}
@@ -130,10 +130,10 @@ func (l late) Error() string { return fmt.Sprintf("did not end within %s", time.
 // Is reports that it is a timeout, by the name that package os has for one.
 func (late) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
-// Environment returns the part of an environment that programs get: all but the variables of evalrun
+// environment returns the part of an environment that programs get: all but the variables of evalrun
 // (EVALRUN_...), which include its key, and those with the names in keys. Variables that pass names are
 // always included.
-func Environment(all, keys, pass []string) []string {
+func environment(all, keys, pass []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return IsPrivate(name, keys) && !has(pass, name)
@@ -185,8 +185,8 @@ type tail struct {
 }
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p[max(0, len(p)-MaxComplaint-1):]...)
-	if extra := len(t.kept) - MaxComplaint; extra > 0 {
+	t.kept = append(t.kept, p[max(0, len(p)-maxComplaint-1):]...)
+	if extra := len(t.kept) - maxComplaint; extra > 0 {
 		t.kept = append(t.kept[:0], t.kept[extra:]...)
 		t.cut = true
 	}

@@ -36,13 +36,13 @@ func TestOutputIsReadWithoutTheKey(t *testing.T) {
 	if _, err := large.Output(); err != nil {
 		t.Error(err)
 	}
-	if out, err := sh("head -c 1048576 /dev/zero").Output(); err != nil || len(out) != MaxOutput {
-		t.Errorf("got %v, %v, want %d bytes", len(out), err, MaxOutput)
+	if out, err := sh("head -c 1048576 /dev/zero").Output(); err != nil || len(out) != maxOutput {
+		t.Errorf("got %v, %v, want %d bytes", len(out), err, maxOutput)
 	}
 	more := sh("head -c 1048577 /dev/zero")
 	more.MaxOutput = 1 << 21
-	if out, err := more.Output(); err != nil || len(out) != MaxOutput+1 {
-		t.Errorf("got %v, %v, want %d bytes", len(out), err, MaxOutput+1)
+	if out, err := more.Output(); err != nil || len(out) != maxOutput+1 {
+		t.Errorf("got %v, %v, want %d bytes", len(out), err, maxOutput+1)
 	}
 	where := &Invocation{Path: "/usr/bin/env", Dir: dir, Timeout: time.Minute}
 	if out, err := where.Output(); err != nil || !strings.Contains("\n"+string(out), "\nPWD="+dir+"\n") {
@@ -89,8 +89,8 @@ func TestALongComplaintKeepsItsEnd(t *testing.T) {
 	if !errors.As(err, &f) {
 		t.Fatalf("got %v, want a failure", err)
 	}
-	if len(f.Complaint) > MaxComplaint+3 || !strings.HasPrefix(f.Complaint, "…") || !strings.HasSuffix(f.Complaint, "\nlast") {
-		t.Errorf("%d bytes: %v, want the last %d bytes", len(f.Complaint), err, MaxComplaint)
+	if len(f.Complaint) > maxComplaint+3 || !strings.HasPrefix(f.Complaint, "…") || !strings.HasSuffix(f.Complaint, "\nlast") {
+		t.Errorf("%d bytes: %v, want the last %d bytes", len(f.Complaint), err, maxComplaint)
 	}
 }
 
@@ -141,5 +141,5 @@ func TestNothingOutlivesItsProgram(t *testing.T) {
 
 func TestEnvironmentHoldsNoKey(t *testing.T) {
 	all := []string{"A=1", "EVALRUN_API_KEY=x", "evalrun_other=y", "MY_EVALRUN_=z"}
-	expect.Same(t, "environment", strings.Join(Environment(all, nil, nil), " "), "A=1 MY_EVALRUN_=z")
+	expect.Same(t, "environment", strings.Join(environment(all, nil, nil), " "), "A=1 MY_EVALRUN_=z")
 }

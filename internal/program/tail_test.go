@@ -19,15 +19,15 @@ func TestTheEndOfAComplaintIsKept(t *testing.T) {
 		var all strings.Builder
 		var kept tail
 		for range random.IntN(12) {
-			part := strings.Repeat(string(rune('a'+random.IntN(26))), random.IntN(2*MaxComplaint))
+			part := strings.Repeat(string(rune('a'+random.IntN(26))), random.IntN(2*maxComplaint))
 			all.WriteString(part)
 			if n, err := kept.Write([]byte(part)); n != len(part) || err != nil {
 				t.Fatalf("got %d of %d bytes, want all: %v", n, len(part), err)
 			}
 		}
 		want := all.String()
-		if len(want) > MaxComplaint {
-			want = "…" + want[len(want)-MaxComplaint:]
+		if len(want) > maxComplaint {
+			want = "…" + want[len(want)-maxComplaint:]
 		}
 		if diff := cmp.Diff(want, kept.String()); diff != "" {
 			t.Errorf("of %d bytes (-want +got):\n%s", all.Len(), diff)
@@ -38,7 +38,7 @@ func TestTheEndOfAComplaintIsKept(t *testing.T) {
 func TestAComplaintIsValidText(t *testing.T) {
 	t.Parallel()
 	var kept tail
-	text := strings.Repeat("日本", MaxComplaint) + "\xff\n"
+	text := strings.Repeat("日本", maxComplaint) + "\xff\n"
 	if _, err := kept.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestProgramsDoNotGetVariablesOfEvalrun(t *testing.T) {
 	}
 	before := append([]string{}, all...)
 	want := []string{"PATH=/bin", "MY_EVALRUN_API_KEY=y", "EVALRUNNER=z", "=C:=C:\\"}
-	if diff := cmp.Diff(want, Environment(all, nil, nil)); diff != "" {
+	if diff := cmp.Diff(want, environment(all, nil, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	expect.Same(t, "the environment after", all, before)
@@ -79,7 +79,7 @@ func TestProgramsDoNotGetVariablesOfEvalrun(t *testing.T) {
 func TestVariablesArePassedOnByName(t *testing.T) {
 	t.Parallel()
 	all := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "EVALRUN_BASE_URL=u", "VENDOR_API_KEY=y", "OTHER_API_KEY=z", "EMPTY"}
-	got := Environment(all, []string{"VENDOR_API_KEY", "OTHER_API_KEY"}, []string{"EVALRUN_API_KEY", "OTHER_API_KEY", "UNSET"})
+	got := environment(all, []string{"VENDOR_API_KEY", "OTHER_API_KEY"}, []string{"EVALRUN_API_KEY", "OTHER_API_KEY", "UNSET"})
 	want := []string{"PATH=/bin", "EVALRUN_API_KEY=x", "OTHER_API_KEY=z", "EMPTY"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

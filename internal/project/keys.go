@@ -10,7 +10,6 @@ import (
 
 	"github.com/evalrun/evalrun/diag"
 	"github.com/evalrun/evalrun/eval"
-	"github.com/evalrun/evalrun/internal/rundir"
 	"github.com/evalrun/evalrun/internal/service"
 	"github.com/evalrun/evalrun/internal/shape"
 	"github.com/evalrun/evalrun/internal/stats"
@@ -218,7 +217,7 @@ func flagSettings() []setting {
 			shape.Key{Name: "name", Is: shape.Text, Doc: "The name of runs."},
 			func(f *File, n yamlnode.Node) {
 				name := n.Str()
-				if err := rundir.CheckName(name); err != nil {
+				if err := CheckName(name); err != nil {
 					n.Errorf("", "%s", err)
 				}
 				f.flag("name", name)
@@ -342,7 +341,7 @@ func (f *File) labels(n yamlnode.Node) {
 	}
 	for _, item := range n.Items() {
 		text := item.Str()
-		key, value, err := rundir.ParseLabel(text)
+		key, value, err := ParseLabel(text)
 		switch {
 		case text == "": // reported already, or an empty text
 			f.label(item, "", "")
@@ -355,7 +354,7 @@ func (f *File) labels(n yamlnode.Node) {
 }
 
 func (f *File) label(n yamlnode.Node, key, value string) {
-	if err := rundir.CheckLabel(key, value); err != nil {
+	if err := CheckLabel(key, value); err != nil {
 		n.Errorf("such as nightly, or team=search", "%s", err)
 		return
 	}

@@ -1,5 +1,5 @@
-// Package project reads project files: evalrun.yaml, which lists the suites of a project and the defaults
-// of flags.
+// Package project reads project files: evalrun.yaml, which lists the suites of a project and the defaults of
+// flags. It also checks the names and labels of runs, which the file and flags give in the same form.
 //
 // The usual order: Find (or a file that the user named), Load, File.SuiteFiles.
 package project

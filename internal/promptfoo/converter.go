@@ -51,9 +51,18 @@ type converter struct {
 
 func newConverter(s *source) *converter {
 	return &converter{
-		source: s, notes: newLedger(), files: map[string][]byte{}, shims: newShims(), uses: map[string]bool{}, taken: map[string]bool{},
-		texts: map[string]bool{}, typed: map[string]bool{}, metric: map[string]string{},
-		outer: map[string]string{}, services: services{}, judges: judges{},
+		source:   s,
+		notes:    newLedger(),
+		files:    map[string][]byte{},
+		shims:    newShims(),
+		uses:     map[string]bool{},
+		taken:    map[string]bool{},
+		texts:    map[string]bool{},
+		typed:    map[string]bool{},
+		metric:   map[string]string{},
+		outer:    map[string]string{},
+		services: services{},
+		judges:   judges{},
 	}
 }
 

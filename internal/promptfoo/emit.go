@@ -296,7 +296,8 @@ func (w *writer) text(s string, indent int) {
 }
 
 func isBlock(s string) bool {
-	if !strings.Contains(s, "\n") || strings.HasPrefix(s, " ") || strings.HasPrefix(s, "\n") || strings.HasSuffix(s, "\n\n") {
+	if !strings.Contains(s, "\n") || strings.HasPrefix(s, " ") ||
+		strings.HasPrefix(s, "\n") || strings.HasSuffix(s, "\n\n") {
 		return false
 	}
 	if strings.Trim(s, "\n") == "" || !utf8.ValidString(s) {

@@ -39,7 +39,7 @@ type line struct {
 	order int
 }
 
-// ledger has the fates of keys, by path.
+// ledger collects what became of each key of the source (see fate), and the lines of the report about it.
 type ledger struct {
 	fates map[string]fate
 	lines []line

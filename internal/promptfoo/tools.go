@@ -24,7 +24,8 @@ func (c *converter) tools(s src) any {
 			for _, f := range item.get("functionDeclarations").items() {
 				out.add(tool(f))
 			}
-		case !item.get("name").IsZero() && item.get("type").text() != "mcp" && !strings.Contains(item.get("type").text(), "_20"):
+		case !item.get("name").IsZero() && item.get("type").text() != "mcp" &&
+			!strings.Contains(item.get("type").text(), "_20"):
 			out.add(tool(item))
 			item.get("type").ok("")
 		default:

@@ -63,8 +63,14 @@ func (s *site) writeAssets() error {
 // page makes a page below root, which is "" or leads up to the site.
 func (s *site) page(name, title, root string) gallery.PageSource {
 	p := gallery.PageSource{
-		Name: name, Title: title, Maker: "evalrun", Area: "Site", Policy: policy, Style: root + s.assets.style, Code: root + s.assets.code,
-		Root: root,
+		Name:   name,
+		Title:  title,
+		Maker:  "evalrun",
+		Area:   "Site",
+		Policy: policy,
+		Style:  root + s.assets.style,
+		Code:   root + s.assets.code,
+		Root:   root,
 		Links: []gallery.PageLink{
 			{Name: "runs", Title: "Runs", Address: root + indexPage},
 			{Name: "trends", Title: "Trends", Address: root + trendsPage},

@@ -40,7 +40,8 @@ func (c Cache) Answer(trialID string) *StoredAnswer {
 	}
 	var file cached
 	var a StoredAnswer
-	if json.Unmarshal(data, &file) != nil || sumOf(file.Answer) != file.SHA256 || json.Unmarshal(file.Answer, &a) != nil || a.ID != trialID ||
+	if json.Unmarshal(data, &file) != nil || sumOf(file.Answer) != file.SHA256 ||
+		json.Unmarshal(file.Answer, &a) != nil || a.ID != trialID ||
 		a.Response == nil {
 		return nil
 	}

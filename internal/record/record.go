@@ -1,8 +1,10 @@
 // Package record keeps answers in a folder that people commit and review. Each case has a readable file
-// with sorted answers: the request as sent, and the answer as received. Errors are not recorded. A replay
-// takes its answers from a Store.
+// with sorted answers: the request as sent, and the answer as received. Errors are not recorded.
 //
-// The usual order: Open, then Store.Answer; or Open, Store.Put for each result, Store.Save.
+// The usual order to replay: Open, then Recordings.Answer. To record: Open, Recordings.Put for each result,
+// Recordings.Save.
+//
+// A Cache has the same answers in another form: one file for each request, for this machine alone.
 package record
 
 import (
@@ -30,8 +32,8 @@ import (
 	"github.com/evalrun/evalrun/tool"
 )
 
-// Version is the version of the file format.
-const Version = 1
+// version is the version of the file format.
+const version = 1
 
 // maxFile bounds the files that are read, in bytes.
 const maxFile = 64 << 20
@@ -172,8 +174,8 @@ func (s *Recordings) decodeCase(name string, data []byte) error {
 	}
 	f := &file{}
 	err := json.Unmarshal(data, f)
-	if err == nil && (f.Version > Version || f.Version < 1) {
-		err = fmt.Errorf("version %d; this evalrun reads 1 to %d", f.Version, Version)
+	if err == nil && (f.Version > version || f.Version < 1) {
+		err = fmt.Errorf("version %d; this evalrun reads 1 to %d", f.Version, version)
 	}
 	s.files[name] = f
 	for i := range f.Answers {
@@ -236,7 +238,7 @@ func (s *Recordings) Put(r *eval.Result) {
 	name := fileName(r.Suite, r.Case)
 	f := s.files[name]
 	if f == nil {
-		f = &file{Version: Version, Suite: r.Suite, Case: r.Case}
+		f = &file{Version: version, Suite: r.Suite, Case: r.Case}
 		s.files[name] = f
 	}
 	a := newAnswer(r)

@@ -1,4 +1,4 @@
-// Package refusing finds out whether an answer declines the request.
+// Package refusing finds out whether an answer declines the request. Limits says how well.
 package refusing
 
 import (

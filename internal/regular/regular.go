@@ -1,6 +1,8 @@
 // Package regular opens regular files alone: a pipe would wait for a writer, and a device may never end. The check
-// comes after the file is opened, so that nothing can replace it in between. It also knows where systems differ: names
-// that one of them keeps for devices, and ends of lines.
+// comes after the file is opened, so that nothing can replace it in between. FS does the same for a folder, and
+// Noting reports each name before it is read. Input also takes Standard, the name of standard input.
+//
+// It knows where systems differ, too: names that one of them keeps for devices, and ends of lines.
 package regular
 
 import (

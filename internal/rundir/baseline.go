@@ -22,8 +22,8 @@ import (
 	"github.com/evalrun/evalrun/journal"
 )
 
-// BaselinesFile has the names of baselines. Users should commit it.
-const BaselinesFile = "baselines.json"
+// baselinesFile has the names of baselines. Users should commit it.
+const baselinesFile = "baselines.json"
 
 // Baseline is a named run.
 type Baseline struct {
@@ -35,7 +35,7 @@ type Baseline struct {
 // Baselines reads the named baselines; none if the file is missing.
 func (d Dir) Baselines() (map[string]Baseline, error) {
 	named := map[string]Baseline{}
-	data, err := regular.ReadFile(d.Join(BaselinesFile), maxFile)
+	data, err := regular.ReadFile(d.Join(baselinesFile), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return named, nil
 	}
@@ -43,12 +43,12 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 		err = json.Unmarshal(data, &named)
 	}
 	if err != nil {
-		return nil, exit.BadInput("%s cannot be read: %w", BaselinesFile, err)
+		return nil, exit.BadInput("%s cannot be read: %w", baselinesFile, err)
 	}
 	for name, b := range named {
 		if b.Path == "" {
 			return nil, exit.BadInput(
-				"%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", BaselinesFile, name, name,
+				"%s: the baseline %s has no path; name it again: evalrun baseline set %s RUN", baselinesFile, name, name,
 			)
 		}
 	}
@@ -92,7 +92,7 @@ func (d Dir) SetBaseline(name, run string) (*Baseline, error) {
 	b := Baseline{Run: doc.Run.ID, Path: filepath.ToSlash(path), SetAt: time.Now().UTC().Format(time.RFC3339)}
 	named[name] = b
 	if err := d.writeBaselines(named); err != nil {
-		return nil, exit.BadInput("%s cannot be written: %w", BaselinesFile, err)
+		return nil, exit.BadInput("%s cannot be written: %w", baselinesFile, err)
 	}
 	return &b, nil
 }
@@ -102,7 +102,7 @@ func (d Dir) writeBaselines(named map[string]Baseline) error {
 	if err != nil {
 		return err
 	}
-	return atomic.Write(d.Join(BaselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
+	return atomic.Write(d.Join(baselinesFile), 0o644, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err })
 }
 
 // Usable says why a run cannot be a baseline.

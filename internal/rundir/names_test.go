@@ -169,7 +169,7 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 	if _, err := d.SetBaseline("main", "good"); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(d.Join(BaselinesFile))
+	before, err := os.ReadFile(d.Join(baselinesFile))
 	if err != nil || !strings.Contains(string(before), `"good/run.jsonl"`) {
 		t.Fatalf("%s, %v, want a path that is good on another machine", before, err)
 	}
@@ -180,7 +180,7 @@ func TestBaselinesAreCompleteRuns(t *testing.T) {
 		_, err := d.SetBaseline(name, run)
 		badInput(t, err)
 	}
-	if after, err := os.ReadFile(d.Join(BaselinesFile)); err != nil || string(after) != string(before) {
+	if after, err := os.ReadFile(d.Join(baselinesFile)); err != nil || string(after) != string(before) {
 		t.Errorf("refused names: got (%v)\n%s\nwant the file as it was", err, cmp.Diff(string(before), string(after)))
 	}
 }
@@ -215,22 +215,22 @@ func TestABaselineIsFoundByNameRunOrFile(t *testing.T) {
 func TestDamagedBaselinesAreKept(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		`{"main":`: BaselinesFile, `[]`: BaselinesFile, `{"main":{"run":"r"}}`: "evalrun baseline set main",
+		`{"main":`: baselinesFile, `[]`: baselinesFile, `{"main":{"run":"r"}}`: "evalrun baseline set main",
 	} {
 		d := At(t.TempDir())
 		endedRun(t, d, "good", eval.Pass, &eval.End{Reason: eval.EndCompleted})
-		put(t, d, BaselinesFile, text)
+		put(t, d, baselinesFile, text)
 		_, err := d.Baselines()
 		badInput(t, err, says)
 		_, err = d.SetBaseline("other", "good")
 		badInput(t, err, says)
-		if got, err := os.ReadFile(d.Join(BaselinesFile)); err != nil || string(got) != text {
+		if got, err := os.ReadFile(d.Join(baselinesFile)); err != nil || string(got) != text {
 			t.Errorf("the file is %q, %v, want %q", got, err, text)
 		}
 	}
 	d := At(t.TempDir())
 	endedRun(t, d, "good", eval.Pass, &eval.End{Reason: eval.EndCompleted})
-	put(t, d, BaselinesFile, "null")
+	put(t, d, baselinesFile, "null")
 	if _, err := d.SetBaseline("main", "good"); err != nil {
 		t.Errorf("where the file says null: %v, want no error", err)
 	}

@@ -1,5 +1,8 @@
-// Package rundir knows the paths of runs, baselines, history and cache in .evalrun. It finds runs by name,
-// and replaces files atomically.
+// Package rundir keeps the folder .evalrun: it knows the paths of runs, baselines, history and cache, and names,
+// finds and prunes runs. It puts runs into the history (Dir.Remember) and can make the history again
+// (Dir.RebuildHistory). Files are replaced as a whole.
+//
+// Everything begins with At, which returns the Dir of a folder.
 package rundir
 
 import (

@@ -79,9 +79,9 @@ func (s Selector) Matches(run *eval.Run) bool {
 	return false
 }
 
-// Selected reports whether a run matches the selectors: of each kind in the list, one must match. Without
+// selected reports whether a run matches the selectors: of each kind in the list, one must match. Without
 // selectors every run matches. It ignores Latest, which the caller must handle.
-func Selected(selectors []Selector, run *eval.Run) bool {
+func selected(selectors []Selector, run *eval.Run) bool {
 	for _, s := range selectors {
 		same := func(other Selector) bool { return other.kind == s.kind && other.Matches(run) }
 		if !slices.ContainsFunc(selectors, same) {
@@ -111,7 +111,7 @@ func Choose(selectors []Selector, n int, at func(int) *eval.Run) (out []int) {
 	newest := slices.DeleteFunc(slices.Clone(selectors), func(s Selector) bool { return !s.Latest })
 	if len(newest) == 0 {
 		for i := range n {
-			if Selected(filters, at(i)) {
+			if selected(filters, at(i)) {
 				out = append(out, i)
 			}
 		}
@@ -119,7 +119,7 @@ func Choose(selectors []Selector, n int, at func(int) *eval.Run) (out []int) {
 	}
 	for _, s := range newest {
 		for i := n - 1; i >= 0; i-- {
-			if Selected(filters, at(i)) && s.Matches(at(i)) {
+			if selected(filters, at(i)) && s.Matches(at(i)) {
 				out = append(out, i)
 				break
 			}

@@ -54,7 +54,11 @@ func (f Folder) Compare(ctx context.Context, names []string, o CompareRequest) (
 	if err != nil {
 		return nil, err
 	}
-	what := verdict.Comparing{Base: names[0], Head: names[len(names)-1], Rules: func(string) *eval.BaselineRule { return rule }}
+	what := verdict.Comparing{
+		Base:  names[0],
+		Head:  names[len(names)-1],
+		Rules: func(string) *eval.BaselineRule { return rule },
+	}
 	if len(o.Arms) == 2 {
 		what.HeadArm, what.BaseOf = o.Arms[1], func(string) string { return o.Arms[0] }
 	}
@@ -132,7 +136,8 @@ type PreferenceResult struct{ found *compare.Preferences }
 
 // Exit returns 0 if every suite has a ranking.
 func (p *PreferenceResult) Exit() int {
-	if p.found.Judge.Incomplete != "" || slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
+	if p.found.Judge.Incomplete != "" ||
+		slices.ContainsFunc(p.found.Suites, func(s compare.SuitePreferences) bool { return s.Why != "" }) {
 		return exit.CodeIncomplete
 	}
 	return 0

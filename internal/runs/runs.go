@@ -88,7 +88,7 @@ func (f Folder) ReportBaseline(name string, formats []string, screen term.Screen
 	return err
 }
 
-// ShowOptions select what to show of a run.
+// ShowOptions select the cases and trials that Folder.Show writes.
 type ShowOptions struct {
 	Case     string         // a glob; "" lists the cases
 	Arms     []string       // globs; empty means all arms

@@ -92,7 +92,8 @@ const hidden = "[key]"
 
 // isPath reports whether a word with slashes is a file name, or the path of an address.
 func isPath(word string) bool {
-	return strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../") || strings.HasPrefix(word, "~/")
+	return strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./") ||
+		strings.HasPrefix(word, "../") || strings.HasPrefix(word, "~/")
 }
 
 // hideIn masks the parts of a word that look like keys. by separates the parts; "" makes the word one part.

@@ -1,5 +1,6 @@
-// Package secret masks keys, tokens and passwords in texts that are shown or stored. It recognizes them as
-// they are, escaped, in hexadecimal and in base64.
+// Package secret finds and masks keys, tokens and passwords. A Set masks known ones in texts that are shown or
+// stored: it recognizes them as they are, escaped, in hexadecimal and in base64. IsKey, MayBeKey and OutOfProse
+// find texts that look like keys.
 package secret
 
 import (

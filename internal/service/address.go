@@ -54,7 +54,8 @@ func PlainHTTP(raw string) bool {
 // isScopeBase reports whether scopes may begin so.
 func isScopeBase(base string) bool {
 	u, err := url.Parse(base)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && !strings.ContainsAny(base, " \"\\")
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") &&
+		u.Host != "" && u.RawQuery == "" && !strings.ContainsAny(base, " \"\\")
 }
 
 // CheckScopeBase says what is wrong with the prefix of scopes, "" when nothing is.

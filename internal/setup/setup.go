@@ -1,7 +1,7 @@
 // Package setup prepares the services that runs use. It logs in to them, lists their models and checks the whole set-up,
 // and serves two that evalrun brings, the emulator and the ledger.
 //
-// A Caller connects to services and lists models. NewLogin, NewLoginStatus and ForgetLogin keep the login of a user.
+// A Requester connects to services and lists models. NewLogin, NewLoginStatus and ForgetLogin keep the login of a user.
 // Doctor.Examine is the check-up. Emulation.Start and LedgerService.Start serve.
 package setup
 

@@ -1,5 +1,5 @@
-// Package shape describes the keys and values of evalrun's YAML files. Loaders and the JSON Schemas for
-// editors use the same Blocks, so that both know the same keys.
+// Package shape describes the keys and values of evalrun's YAML files. Loaders and the JSON schemas for
+// editors use the same values of Block, so that both know the same keys.
 //
 // A Shape is what an editor can check without the rest of the suite: types, words and bounds. Loaders check
 // more, such as variables in templates, globs and files.

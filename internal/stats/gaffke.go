@@ -24,7 +24,7 @@ func Gaffke(d []float64, supportMin, alpha float64) float64 {
 		return supportMin
 	}
 	if atMin, n, two := twoValued(values, supportMin); two {
-		return supportMin + (values[last].at-supportMin)*BetaQuantile(alpha, n-atMin, atMin+1)
+		return supportMin + (values[last].at-supportMin)*betaQuantile(alpha, n-atMin, atMin+1)
 	}
 	below := func(c float64) float64 { return gaffkeBelow(values, supportMin, c) - alpha }
 	return root(below, supportMin, values[last].at)
@@ -45,7 +45,7 @@ func GaffkeNonInferiority(d []float64, supportMin, margin float64) float64 {
 		return 0
 	}
 	if atMin, n, two := twoValued(values, supportMin); two {
-		return RegIncBeta((-margin-supportMin)/(top-supportMin), n-atMin, atMin+1)
+		return regIncBeta((-margin-supportMin)/(top-supportMin), n-atMin, atMin+1)
 	}
 	return gaffkeBelow(values, supportMin, -margin)
 }

@@ -19,7 +19,7 @@ func NewMcNemar(regressed, gained int) McNemar {
 	}
 	r, g := float64(regressed), float64(gained)
 	point := math.Exp(logChoose(regressed+gained, regressed) - (r+g)*math.Ln2)
-	atLeast := func(k, rest float64) float64 { return RegIncBeta(0.5, k, rest+1) }
+	atLeast := func(k, rest float64) float64 { return regIncBeta(0.5, k, rest+1) }
 	m := McNemar{Worse: atLeast(r, g), Better: atLeast(g, r)}
 	m.TwoSided = min(1, 2*min(m.Worse, m.Better))
 	m.MidWorse = probability(m.Worse - point/2)
@@ -94,7 +94,7 @@ func TangoNonInferiority(n, gained, regressed int, margin float64) (z, p float64
 		return 0, 1
 	}
 	z = tangoZ(float64(n), float64(gained), float64(regressed), -margin)
-	return z, NormalCDF(-z)
+	return z, normalCDF(-z)
 }
 
 // TangoBeyond is the lower tail Phi(T(-margin)): the p of the hypothesis that B is worse by
@@ -104,7 +104,7 @@ func TangoBeyond(n, gained, regressed int, margin float64) float64 {
 	if !tangoTestable(n, gained, regressed, margin) {
 		return 1
 	}
-	return NormalCDF(tangoZ(float64(n), float64(gained), float64(regressed), -margin))
+	return normalCDF(tangoZ(float64(n), float64(gained), float64(regressed), -margin))
 }
 
 func tangoTestable(n, gained, regressed int, margin float64) bool {

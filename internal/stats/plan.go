@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// DefaultPower is the planned probability that a comparison succeeds if nothing changed (section A2).
-const DefaultPower = 0.80
+// defaultPower is the planned probability that a comparison succeeds if nothing changed (section A2).
+const defaultPower = 0.80
 
 // manyCases means that no number of cases is enough.
 const manyCases = math.MaxInt32
@@ -48,11 +48,11 @@ func MDE(n int, alpha, power, variance float64) float64 {
 	return min(1, zSum(alpha, power)*math.Sqrt(max(0, variance)/float64(n)))
 }
 
-// MinCasesWithoutFlip is the smallest number of paired cases with which Tango can show
+// minCasesWithoutFlip is the smallest number of paired cases with which Tango can show
 // non-inferiority within margin at one-sided alpha when no case flips:
 // floor(z^2*(1/margin-1))+1. No margin: MaxInt32.
 // Source: Tango's statistic at gained = regressed = 0; section A2 (.05 needs 52).
-func MinCasesWithoutFlip(alpha, margin float64) int {
+func minCasesWithoutFlip(alpha, margin float64) int {
 	if !(margin > 0) {
 		return manyCases
 	}
@@ -90,11 +90,11 @@ func Discordance(n, gained, regressed int) float64 {
 
 // CasesNeeded is the number of paired cases that decide a comparison within margin with probability power if nothing
 // changed. The variance is Discordance for pass/fail, and the squared SD of the differences for scores. It is never
-// below MinCasesWithoutFlip. For a candidate that looks worse or better by diff, pass the distance |margin+diff|.
+// below minCasesWithoutFlip. For a candidate that looks worse or better by diff, pass the distance |margin+diff|.
 // Source: section A2, "how many more".
 func CasesNeeded(variance, margin, alpha, power float64) int {
 	return max(
 		SampleSizeNonInferiority(NonInferiorityPlan{Alpha: alpha, Power: power, Discordance: variance, Margin: margin}),
-		MinCasesWithoutFlip(alpha, margin),
+		minCasesWithoutFlip(alpha, margin),
 	)
 }

@@ -3,7 +3,7 @@ package stats
 import "math"
 
 // NotWorseTables are the outcomes of n paired cases that are called not worse within margin at one-sided alpha. The
-// test is the exact one for up to MostExact pairs, and Tango's above. None is called so where (1-margin)^n is above
+// test is the exact one for up to mostExact pairs, and Tango's above. None is called so where (1-margin)^n is above
 // alpha.
 type NotWorseTables struct {
 	n     int
@@ -17,7 +17,7 @@ func NewNotWorseTables(n int, margin, alpha float64) NotWorseTables {
 		return NotWorseTables{n: n}
 	}
 	least := NormalQuantile(1 - alpha)
-	if n <= MostExact {
+	if n <= mostExact {
 		lo, hi := 0.0, 2*least+5
 		for range 14 {
 			if mid := (lo + hi) / 2; tangoTailsFrom(n, -margin, mid).most(n, -margin, coarse) <= alpha {
@@ -78,5 +78,5 @@ func PowerOfMean(n int, psi, margin, alpha float64) float64 {
 	if psi <= 0 {
 		return 1
 	}
-	return NormalCDF(margin*math.Sqrt(float64(n)/psi) - NormalQuantile(1-alpha))
+	return normalCDF(margin*math.Sqrt(float64(n)/psi) - NormalQuantile(1-alpha))
 }

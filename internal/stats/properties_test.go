@@ -177,15 +177,15 @@ func TestSignFlipDrawsAreCloseToTheExactLaw(t *testing.T) {
 func TestQuantilesInvertTheirDistributions(t *testing.T) {
 	t.Parallel()
 	for _, p := range []float64{1e-200, 1e-15, 1e-9, 1e-4, 0.01, 0.3, 0.4999, 0.5, 0.6, 0.95, 1 - 1e-9} {
-		near(t, fmt.Sprint("normal ", p), NormalCDF(NormalQuantile(p))/p, 1)
+		near(t, fmt.Sprint("normal ", p), normalCDF(NormalQuantile(p))/p, 1)
 		for _, df := range []float64{0.5, 1, 2.5, 9, 300, 1e5, 1e9} {
 			if p > 1e-10 {
-				check(t, fmt.Sprint("t ", p, df), StudentTCDF(StudentTQuantile(p, df), df), p, 1e-9)
+				check(t, fmt.Sprint("t ", p, df), studentTCDF(StudentTQuantile(p, df), df), p, 1e-9)
 			}
 		}
-		check(t, "beta", RegIncBeta(BetaQuantile(p, 3, 40), 3, 40), p, 1e-9)
+		check(t, "beta", regIncBeta(betaQuantile(p, 3, 40), 3, 40), p, 1e-9)
 	}
-	near(t, "symmetric", RegIncBeta(0.3, 200, 500), 1-RegIncBeta(0.7, 500, 200))
+	near(t, "symmetric", regIncBeta(0.3, 200, 500), 1-regIncBeta(0.7, 500, 200))
 }
 
 // oddSamples are empty, constant, of one unit, and no numbers.
@@ -266,7 +266,7 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 				lo, hi := Wilson(float64(x)/float64(n), float64(n), NormalQuantile(p))
 				see(fmt.Sprint("table ", n, x, p), two(z, ni), two(z0, ni0), TangoBeyond(n, x, 0, p), Tango(n, x, 0, p), two(lo, hi),
 					MDE(n, p, 0.8, p), SampleSizeNonInferiority(NonInferiorityPlan{p, 0.8, 0.1, p, 0}),
-					CasesNeeded(p, 0.05, p, p), MinCasesConstant(p, p), MinCasesWithoutFlip(p, p))
+					CasesNeeded(p, 0.05, p, p), MinCasesConstant(p, p), minCasesWithoutFlip(p, p))
 			}
 		}
 	}
@@ -274,8 +274,8 @@ func TestNoInputGivesNumbersThatAreNotFinite(t *testing.T) {
 	c, d := FisherExact(0, 5, 0, 5)
 	see("Fisher", two(a, b), two(c, d))
 	for _, p := range parameters {
-		see("quantiles", NormalQuantile(p), NormalCDF(p), StudentTQuantile(p, 3), StudentTQuantile(0.9, p), StudentTCDF(p, p),
-			BetaQuantile(p, 1, 2), BetaQuantile(0.5, p, p), RegIncBeta(p, p, 2))
+		see("quantiles", NormalQuantile(p), normalCDF(p), StudentTQuantile(p, 3), StudentTQuantile(0.9, p), studentTCDF(p, p),
+			betaQuantile(p, 1, 2), betaQuantile(0.5, p, p), regIncBeta(p, p, 2))
 		bet := NewBetting(p, p, 0)
 		for _, d := range parameters {
 			bet.Add(d, d, 1)

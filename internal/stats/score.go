@@ -56,7 +56,7 @@ func tTails(estimate, se, df float64) (t, worse, better, twoSided float64) {
 		return 0, 1, 1, 1
 	}
 	t = estimate / se
-	worse, better = StudentTCDF(t, df), StudentTCDF(-t, df)
+	worse, better = studentTCDF(t, df), studentTCDF(-t, df)
 	return t, worse, better, min(1, 2*min(worse, better))
 }
 
@@ -92,10 +92,10 @@ func NonInferiorityHall(d []float64, margin float64) float64 {
 	return better
 }
 
-// SkewnessCases is the number of units from which t may be trusted at skewness g1:
+// skewnessCases is the number of units from which t may be trusted at skewness g1:
 // 28 + 25*g1^2.
 // Source: Sugden, Smith & Jones, JRSS B 62, 2000, extending Cochran; section A2.
-func SkewnessCases(g1 float64) float64 { return 28 + 25*g1*g1 }
+func skewnessCases(g1 float64) float64 { return 28 + 25*g1*g1 }
 
 // UseT says whether the t rules apply to d: enough units for their skewness and a standard
 // error above 0. Otherwise Gaffke decides; with a standard error of 0 and 28 units t would
@@ -103,5 +103,5 @@ func SkewnessCases(g1 float64) float64 { return 28 + 25*g1*g1 }
 // Source: section A2.
 func UseT(d []float64) bool {
 	s := NewSample(d)
-	return s.SE > 0 && float64(s.N) >= SkewnessCases(s.Skewness)
+	return s.SE > 0 && float64(s.N) >= skewnessCases(s.Skewness)
 }

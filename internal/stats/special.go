@@ -2,11 +2,11 @@ package stats
 
 import "math"
 
-// NormalCDF is the standard normal distribution function; NaN gives 1.
+// normalCDF is the standard normal distribution function; NaN gives 1.
 // Source: Abramowitz & Stegun 26.2.29, through erfc, which keeps the lower tail's digits.
-func NormalCDF(x float64) float64 { return probability(math.Erfc(-x/math.Sqrt2) / 2) }
+func normalCDF(x float64) float64 { return probability(math.Erfc(-x/math.Sqrt2) / 2) }
 
-// NormalQuantile is the inverse of NormalCDF. A p outside (0,1) is moved to the nearest probability inside that a
+// NormalQuantile is the inverse of normalCDF. A p outside (0,1) is moved to the nearest probability inside that a
 // float64 distinguishes from 0 and 1, so the result is always finite. Source: Halley's iteration on erfc from
 // math.Erfcinv (in the far tail, where that loses its digits, from the leading term of the asymptotic expansion, A&S
 // 26.2.23).
@@ -23,7 +23,7 @@ func NormalQuantile(p float64) float64 {
 		z = -math.Sqrt2 * math.Erfcinv(2*p)
 	}
 	for range 6 {
-		e := (NormalCDF(z) - p) / (math.Exp(-z*z/2) / math.Sqrt(2*math.Pi))
+		e := (normalCDF(z) - p) / (math.Exp(-z*z/2) / math.Sqrt(2*math.Pi))
 		step := e / (1 + z*e/2)
 		z -= step
 		if math.Abs(step) <= 1e-16*math.Abs(z) {
@@ -39,11 +39,11 @@ func critical(conf float64) float64 { return -NormalQuantile(tail(conf)) }
 // tail returns the probability beyond each bound of a two-sided interval.
 func tail(conf float64) float64 { return (1 - clamp(conf)) / 2 }
 
-// RegIncBeta is the regularised incomplete beta function I_x(a,b): the probability that a
+// regIncBeta is the regularised incomplete beta function I_x(a,b): the probability that a
 // Beta(a,b) variable is at most x. A shape that is not positive gives the point mass of the
 // limit: at 0 for a <= 0, at 1 for b <= 0.
 // Source: continued fraction DLMF 8.17.22, evaluated by Lentz's method.
-func RegIncBeta(x, a, b float64) float64 {
+func regIncBeta(x, a, b float64) float64 {
 	switch {
 	case math.IsNaN(x + a + b):
 		return 1
@@ -91,9 +91,9 @@ func lgamma(x float64) float64 {
 	return v
 }
 
-// BetaQuantile is the x with RegIncBeta(x,a,b) = p; p is taken into [0,1].
+// betaQuantile is the x with regIncBeta(x,a,b) = p; p is taken into [0,1].
 // Source: bisection, which cannot leave the unit interval and ends at neighbouring floats.
-func BetaQuantile(p, a, b float64) float64 {
+func betaQuantile(p, a, b float64) float64 {
 	switch p = clamp(p); {
 	case p == 0 || math.IsNaN(a+b):
 		return 0
@@ -106,7 +106,7 @@ func BetaQuantile(p, a, b float64) float64 {
 		if mid == lo || mid == hi {
 			break
 		}
-		if RegIncBeta(mid, a, b) < p {
+		if regIncBeta(mid, a, b) < p {
 			lo = mid
 		} else {
 			hi = mid
@@ -119,22 +119,22 @@ func BetaQuantile(p, a, b float64) float64 {
 // 1e-8.
 const hugeDF = 1e8
 
-// StudentTCDF is the distribution function of Student's t with df > 0 degrees of freedom,
+// studentTCDF is the distribution function of Student's t with df > 0 degrees of freedom,
 // not necessarily whole (Welch). df <= 0 or NaN gives 1.
 // Source: A&S 26.7.1, P(|T| > t) = I_{df/(df+t^2)}(df/2, 1/2).
-func StudentTCDF(t, df float64) float64 {
+func studentTCDF(t, df float64) float64 {
 	switch {
 	case math.IsNaN(t) || !(df > 0):
 		return 1
 	case df > hugeDF:
-		return NormalCDF(t)
+		return normalCDF(t)
 	}
 	// The smaller of the two complementary arguments is the more exact one.
 	var beyond float64
 	if t2 := t * t; t2 < df {
-		beyond = (1 - RegIncBeta(t2/(df+t2), 0.5, df/2)) / 2
+		beyond = (1 - regIncBeta(t2/(df+t2), 0.5, df/2)) / 2
 	} else {
-		beyond = RegIncBeta(1/(1+t2/df), df/2, 0.5) / 2
+		beyond = regIncBeta(1/(1+t2/df), df/2, 0.5) / 2
 	}
 	if t > 0 {
 		return probability(1 - beyond)
@@ -142,7 +142,7 @@ func StudentTCDF(t, df float64) float64 {
 	return probability(beyond)
 }
 
-// StudentTQuantile is the inverse of StudentTCDF, always finite: p outside (0,1) is taken as
+// StudentTQuantile is the inverse of studentTCDF, always finite: p outside (0,1) is taken as
 // in NormalQuantile, and df <= 0 gives 0.
 // Source: the beta quantiles behind A&S 26.7.1.
 func StudentTQuantile(p, df float64) float64 {
@@ -156,9 +156,9 @@ func StudentTQuantile(p, df float64) float64 {
 	}
 	beyond := max(2*(1-p), 0x1p-53)
 	if beyond > 0.5 {
-		y := BetaQuantile(1-beyond, 0.5, df/2)
+		y := betaQuantile(1-beyond, 0.5, df/2)
 		return math.Sqrt(df * y / (1 - y))
 	}
-	x := max(BetaQuantile(beyond, df/2, 0.5), 0x1p-1000)
+	x := max(betaQuantile(beyond, df/2, 0.5), 0x1p-1000)
 	return math.Sqrt(df * (1 - x) / x)
 }

@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// MostExact is the largest number of pairs for which plans use the exact tests.
-const MostExact = 500
+// mostExact is the largest number of pairs for which plans use the exact tests.
+const mostExact = 500
 
 // When comparisons use the exact tests (docs/explanation/statistics.md).
 const (
@@ -198,7 +198,7 @@ func (b binomial) atLeast(m, k int) float64 {
 	case k > m:
 		return 0
 	}
-	return RegIncBeta(math.Exp(b.yes), float64(k), float64(m-k+1))
+	return regIncBeta(math.Exp(b.yes), float64(k), float64(m-k+1))
 }
 
 // logTimes is n times a logarithm, 0 for none of them.

@@ -40,7 +40,7 @@ func scoreVectors() map[string]func(*testing.T, json.RawMessage) {
 		"skewness_rule": each(func(t *testing.T, v skewness) {
 			s := NewSample(v.D)
 			near(t, "g1", s.Skewness, v.G1)
-			near(t, "required", SkewnessCases(s.Skewness), v.Required)
+			near(t, "required", skewnessCases(s.Skewness), v.Required)
 			if useT := UseT(v.D); s.N != v.N || useT != (v.Use == "t") {
 				t.Errorf("rule: got the t test for %d scores: %t, want %s for %d", s.N, useT, v.Use, v.N)
 			}

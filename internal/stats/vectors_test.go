@@ -89,13 +89,13 @@ func specialVectors() map[string]func(*testing.T, json.RawMessage) {
 			check(t, "t", StudentTQuantile(v.P, v.DF), v.T, 1e-8)
 		}),
 		"pt": each(func(t *testing.T, v struct{ T, DF, CDF float64 }) {
-			near(t, "cdf", StudentTCDF(v.T, v.DF), v.CDF)
+			near(t, "cdf", studentTCDF(v.T, v.DF), v.CDF)
 		}),
 		"reg_inc_beta": each(func(t *testing.T, v struct{ X, A, B, I float64 }) {
-			near(t, "I", RegIncBeta(v.X, v.A, v.B), v.I)
+			near(t, "I", regIncBeta(v.X, v.A, v.B), v.I)
 		}),
 		"qbeta": each(func(t *testing.T, v struct{ P, A, B, X float64 }) {
-			check(t, "x", BetaQuantile(v.P, v.A, v.B), v.X, 1e-8)
+			check(t, "x", betaQuantile(v.P, v.A, v.B), v.X, 1e-8)
 		}),
 	}
 }
@@ -182,7 +182,7 @@ func checkGate(t *testing.T, v gateVector) {
 	near(t, "worse", m.MidWorse, v.Worse)
 	near(t, "better", m.MidBetter, v.Better)
 	near(t, "beyond", beyond, v.Beyond)
-	needed := CasesNeeded(Discordance(v.N, v.Gained, v.Regressed), v.Margin, v.Alpha, DefaultPower)
+	needed := CasesNeeded(Discordance(v.N, v.Gained, v.Regressed), v.Margin, v.Alpha, defaultPower)
 	if needed != v.Needed {
 		t.Errorf("needed: got %d, want %d", needed, v.Needed)
 	}
@@ -266,7 +266,7 @@ func planVectors() map[string]func(*testing.T, json.RawMessage) {
 			near(t, "mde", MDE(v.N, v.Alpha, v.Power, v.Discordance), v.MDE)
 		}),
 		"min_n_zero_discordant": each(func(t *testing.T, v plan) {
-			same(t, MinCasesWithoutFlip(v.Alpha, v.Margin), v.N)
+			same(t, minCasesWithoutFlip(v.Alpha, v.Margin), v.N)
 			if _, p := TangoNonInferiority(v.N, 0, 0, v.Margin); p > v.Alpha {
 				t.Errorf("%d cases: got no pass, want one", v.N)
 			}

@@ -130,7 +130,13 @@ func (p *ProgressBar) bar(size int) string {
 		progressbar.OptionSetWidth(size),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+		progressbar.OptionSetTheme(progressbar.Theme{
+			Saucer:        "=",
+			SaucerHead:    ">",
+			SaucerPadding: " ",
+			BarStart:      "[",
+			BarEnd:        "]",
+		}),
 	)
 	if bar.Set(min(p.counts.Total(), p.total)) != nil || bar.RenderBlank() != nil {
 		return "" // failing to draw must not stop the run

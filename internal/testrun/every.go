@@ -118,7 +118,12 @@ func (l *list) unanswered() {
 		}
 	})
 	l.add("skipped", "pro/ask", eval.Skip, func(r *eval.Result) {
-		*r = eval.Result{Trial: r.Trial, Outcome: eval.Skip, SkipReason: "the budget of 3 calls is spent", Scores: []eval.Score{}}
+		*r = eval.Result{
+			Trial:      r.Trial,
+			Outcome:    eval.Skip,
+			SkipReason: "the budget of 3 calls is spent",
+			Scores:     []eval.Score{},
+		}
 	})
 }
 

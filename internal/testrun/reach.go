@@ -53,7 +53,12 @@ type reach []*eval.Result
 
 func (l *reach) add(name, target, prompt string, r *eval.Result) *eval.Result {
 	r.Trial = eval.Trial{
-		N: len(*l), ID: fmt.Sprintf("%c", 'a'+len(*l)), CaseID: "c" + name, Suite: "shop", Case: name, Arm: target + "/" + prompt,
+		N:      len(*l),
+		ID:     fmt.Sprintf("%c", 'a'+len(*l)),
+		CaseID: "c" + name,
+		Suite:  "shop",
+		Case:   name,
+		Arm:    target + "/" + prompt,
 		Target: target, Prompt: prompt, Repeat: 1,
 	}
 	if target == "pro" {
@@ -98,7 +103,13 @@ func step(answer *eval.Response, results ...tool.Result) eval.Turn {
 	return eval.Turn{
 		Response: *answer, Results: results,
 		Usage: eval.Usage{
-			PromptTokens: 20, OutputTokens: 9, TotalTokens: 33, CachedTokens: 8, ToolUseTokens: 4, ReasoningTokens: 5, Source: eval.UsageService,
+			PromptTokens:    20,
+			OutputTokens:    9,
+			TotalTokens:     33,
+			CachedTokens:    8,
+			ToolUseTokens:   4,
+			ReasoningTokens: 5,
+			Source:          eval.UsageService,
 		},
 		Timing: eval.Timing{LatencyMs: 120, Attempts: 1},
 	}
@@ -150,7 +161,11 @@ func (l *reach) model() {
 	}})
 	request.ToolChoice = &tool.Choice{Name: "search"}
 	l.add("files", "pro", "support", &eval.Result{
-		Outcome: eval.Pass, Request: request, Response: thoughtful("It was shipped."), Usage: &last.Usage, Timing: &last.Timing,
+		Outcome:  eval.Pass,
+		Request:  request,
+		Response: thoughtful("It was shipped."),
+		Usage:    &last.Usage,
+		Timing:   &last.Timing,
 	})
 }
 
@@ -198,6 +213,9 @@ func (l *reach) applications() {
 		}}),
 	})
 	l.add("echo", "mirror", "support", &eval.Result{
-		Outcome: eval.Pass, Request: requestTo(app.Request{Echo: true}), Response: Answered(question, "STOP"), Timing: &eval.Timing{Attempts: 1},
+		Outcome:  eval.Pass,
+		Request:  requestTo(app.Request{Echo: true}),
+		Response: Answered(question, "STOP"),
+		Timing:   &eval.Timing{Attempts: 1},
 	})
 }

@@ -107,7 +107,8 @@ func (g Rouge) TooLong(got RougeText, refs []RougeText) (words int, tooLong bool
 		words += len(ref.words)
 	}
 	total := words + 64*len(refs)
-	return words, g.Kind == "L" && len(got.words)*(total/64) > maxCommon || g.Kind == "Lsum" && len(got.words)*total > maxTable
+	return words, g.Kind == "L" && len(got.words)*(total/64) > maxCommon ||
+		g.Kind == "Lsum" && len(got.words)*total > maxTable
 }
 
 // Len returns the number of words.

@@ -63,7 +63,8 @@ func Rank(d *journal.Document, o RankBy) ([]ranking.Ranking, error) {
 
 // hasArm reports whether the suite itself has an arm, rather than an earlier version that ran next to it.
 func hasArm(s *journal.SuiteSummary, arm string) bool {
-	return slices.ContainsFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == arm }) && !strings.Contains(arm, "@")
+	return slices.ContainsFunc(s.Arms, func(a journal.ArmSummary) bool { return a.Name == arm }) &&
+		!strings.Contains(arm, "@")
 }
 
 // rankedBy returns the error for a metric by which arms cannot be ranked, with the ones by which they can.

@@ -106,7 +106,14 @@ const slack = 1e-12
 
 // rule adds one that was applied. Without a value there was nothing to apply it to: the run is not complete.
 func (r *rulings) rule(name, arm string, value *float64, limit float64, holds bool) {
-	rule := eval.GateRule{Suite: r.suite.Name, Name: name, Arm: arm, Value: value, Limit: limit, Holds: holds && value != nil}
+	rule := eval.GateRule{
+		Suite: r.suite.Name,
+		Name:  name,
+		Arm:   arm,
+		Value: value,
+		Limit: limit,
+		Holds: holds && value != nil,
+	}
 	switch {
 	case value == nil:
 		r.codes = append(r.codes, exit.CodeIncomplete)

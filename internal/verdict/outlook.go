@@ -43,7 +43,7 @@ func (arm *armPreview) outlook(suite string, rule *eval.BaselineRule) ArmOutlook
 // the baselines that the run could not use.
 func Outlooks(c *Checks, suites []*suite.Suite) (out []ArmOutlook, problems []string, err error) {
 	for _, one := range suites {
-		rule, err := Effective(one, c.Options)
+		rule, err := effective(one, c.Options)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -96,7 +96,7 @@ const selfTestDraws = 2000
 // SelfTest compares each arm of a run with itself, by the rule of the suite or of the options. Cases need
 // two judged repeats.
 func SelfTest(s *suite.Suite, d *journal.Document, o *eval.Options) ([]ArmSelfTest, error) {
-	rule, err := Effective(s, o)
+	rule, err := effective(s, o)
 	if err == nil && rule == nil {
 		rule, err = RuleOf(o.Rule)
 	}

@@ -58,7 +58,7 @@ func (c *Checks) Gates(suites []*suite.Suite) ([]*eval.GateConfig, error) {
 
 // rule is the checked baseline rule of a suite, nil where nothing is compared.
 func (c *Checks) rule(s *suite.Suite) (*eval.BaselineRule, error) {
-	rule, err := Effective(s, c.Options)
+	rule, err := effective(s, c.Options)
 	if err != nil || rule == nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/evalrun/evalrun/suite"
 )
 
-// Effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
-func Effective(s *suite.Suite, o *eval.Options) (*eval.BaselineRule, error) {
+// effective is the baseline rule of a suite's gate, with what the options say instead; nil when nothing is compared.
+func effective(s *suite.Suite, o *eval.Options) (*eval.BaselineRule, error) {
 	var rule eval.BaselineRule
 	_, ref := s.BaseVersion()
 	switch g := s.Gate; {
@@ -70,7 +70,8 @@ func withDefaults(o eval.RuleOptions, rule *eval.BaselineRule, d eval.RuleOption
 
 // override replaces parts of a rule by what the options say, and checks the result.
 func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
-	if r.OnInconclusive != "" && !slices.Contains([]eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
+	if r.OnInconclusive != "" &&
+		!slices.Contains([]eval.OnInconclusive{eval.OnFail, eval.OnWarn, eval.OnPass}, r.OnInconclusive) {
 		return exit.BadInput("--on-inconclusive takes fail, warn or pass")
 	}
 	if r.Alpha > suite.MaxAlpha {

@@ -86,7 +86,7 @@ func TestOptionsReplacePartsOfARule(t *testing.T) {
 			t.Parallel()
 			o := &eval.Options{}
 			o.Rule = test.options
-			rule, err := Effective(s, o)
+			rule, err := effective(s, o)
 			expect.OK(t, err)
 			expect.Same(t, "metrics", metricsOf(rule), test.metrics)
 			if test.check != nil && !test.check(rule) {
@@ -108,24 +108,24 @@ func TestASuiteIsComparedWithWhatItNames(t *testing.T) {
 	bare, _ := load(t, without, runner.Filter{})
 
 	o := &eval.Options{}
-	rule, err := Effective(s, o)
+	rule, err := effective(s, o)
 	expect.OK(t, err)
 	expect.Same(t, "the suite's own", [2]any{rule.Run, rule.StopEarly}, [2]any{"main", true})
 
 	o.Baseline, o.Rescore = "night", "yesterday"
-	rule, err = Effective(s, o)
+	rule, err = effective(s, o)
 	expect.OK(t, err)
 	expect.Same(t, "named by an option, rescored", [2]any{rule.Run, rule.StopEarly}, [2]any{"night", false})
 
-	rule, err = Effective(bare, &eval.Options{})
+	rule, err = effective(bare, &eval.Options{})
 	expect.OK(t, err)
 	expect.Same(t, "a suite without a gate", rule, nil)
 
-	_, err = Effective(bare, o)
+	_, err = effective(bare, o)
 	expect.Same(t, "exit code without a margin", exit.Of(err), exit.CodeBadInput)
 
 	o.Rule.Margin = 0.1
-	rule, err = Effective(bare, o)
+	rule, err = effective(bare, o)
 	expect.OK(t, err)
 	expect.Same(t, "a suite without a gate, compared by options", metricsOf(rule), []metric{{"pass", 0.1}})
 	expect.Same(t, "its defaults", [2]any{rule.Alpha, rule.OnInconclusive}, [2]any{eval.DefaultAlpha, eval.OnFail})

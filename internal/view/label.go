@@ -285,7 +285,15 @@ func (s *Server) append(ctx context.Context, r *eval.Result, given *sent) error 
 		return err
 	}
 	return labels.Append(s.options.Dir.Abs(""), lock, &labels.Label{
-		Suite: r.Suite, Case: r.Case, CaseID: r.CaseID, Arm: r.Arm, Repeat: r.Repeat, AnswerHash: given.Hash, Label: given.Label,
-		Comment: strings.TrimSpace(given.Comment), Who: s.labelling.who, At: time.Now().UTC().Format(time.RFC3339),
+		Suite:      r.Suite,
+		Case:       r.Case,
+		CaseID:     r.CaseID,
+		Arm:        r.Arm,
+		Repeat:     r.Repeat,
+		AnswerHash: given.Hash,
+		Label:      given.Label,
+		Comment:    strings.TrimSpace(given.Comment),
+		Who:        s.labelling.who,
+		At:         time.Now().UTC().Format(time.RFC3339),
 	})
 }

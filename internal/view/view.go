@@ -7,7 +7,6 @@
 // list of runs: no text of a request ever becomes a path.
 //
 // The usual order: Start, Server.URL, Server.Close.
-// The usual order: Start, Server.URL, Server.Close.
 package view
 
 import (
@@ -110,7 +109,9 @@ func Start(o Options) (*Server, error) {
 	s.program = []byte(program())
 	s.stopped, s.stop = context.WithCancel(context.Background())
 	s.http = &http.Server{
-		Handler: s.guard(s.routes()), ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return s.stopped },
+		Handler:           s.guard(s.routes()),
+		ErrorLog:          log.New(io.Discard, "", 0),
+		BaseContext:       func(net.Listener) context.Context { return s.stopped },
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 1 << 16,
 	}

@@ -126,7 +126,11 @@ type clock struct {
 
 // Unsendable returns the error for a request that could not be made.
 func (c *Conn) Unsendable(err error) error {
-	return &eval.Error{Kind: eval.KindTransport, Message: c.Secrets().OutOf("the request cannot be made: " + err.Error()), Permanent: true}
+	return &eval.Error{
+		Kind:      eval.KindTransport,
+		Message:   c.Secrets().OutOf("the request cannot be made: " + err.Error()),
+		Permanent: true,
+	}
 }
 
 // Do sends one request and returns the whole reply, with keys in camelCase and secrets masked.
@@ -279,7 +283,8 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 // speak TLS.
 func isPermanent(err error) bool {
 	text := err.Error()
-	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") || strings.Contains(text, "remote error: tls:") ||
+	return errors.Is(err, errKeyToProxy) || strings.Contains(text, "x509:") ||
+		strings.Contains(text, "remote error: tls:") ||
 		strings.Contains(text, "server gave HTTP response to HTTPS client") ||
 		strings.Contains(text, "unsupported protocol scheme")
 }

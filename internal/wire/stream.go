@@ -104,7 +104,8 @@ func (s *reading) complete() bool { return s.in.ended() || s.out.Finished() }
 // delimited reports whether the end of a response is marked, so that a broken connection cannot look like
 // the end.
 func delimited(resp *http.Response) bool {
-	return resp.ProtoMajor > 1 || resp.ContentLength >= 0 || resp.Uncompressed || slices.Contains(resp.TransferEncoding, "chunked")
+	return resp.ProtoMajor > 1 || resp.ContentLength >= 0 ||
+		resp.Uncompressed || slices.Contains(resp.TransferEncoding, "chunked")
 }
 
 // afterTheEnd is how long to wait for further events after all candidates have finished. Usage may still

@@ -1,5 +1,6 @@
-// Package wirejson writes JSON without the escapes for HTML and reads the service's spellings of keys. It knows no
-// noun of evalrun.
+// Package wirejson has JSON as services send and expect it. Marshal, Append and OpenObject write it without the
+// escapes for HTML. DecodeAnyCase reads keys in any of the service's spellings. Members, Items and Text walk
+// through a value without decoding the whole. The package knows no noun of evalrun.
 package wirejson
 
 import (

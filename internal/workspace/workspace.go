@@ -1,5 +1,6 @@
-// Package workspace hashes and copies the folders in which programs under test work. What cannot be copied faithfully
-// (a device, a link that leads out of the folder, more than the bounds allow) is refused with an error for people.
+// Package workspace hashes, copies and removes the folders in which programs under test work. What cannot be
+// copied faithfully (a device, a link that leads out of the folder, more than the bounds allow) is refused with an
+// error for people.
 package workspace
 
 import (
@@ -18,8 +19,8 @@ import (
 
 // Bounds of a folder: each trial gets a copy.
 const (
-	MaxEntries = 10_000    // files, folders and links
-	MaxBytes   = 256 << 20 // of all files together
+	maxEntries = 10_000    // files, folders and links
+	maxBytes   = 256 << 20 // of all files together
 )
 
 // Digest is the SHA-256, in hex, of the names below a folder, of what files hold, which of them are executable, and
@@ -76,8 +77,8 @@ func (w *walker) below(dir string) error {
 		return explain(dir, err)
 	}
 	for _, entry := range entries {
-		if w.entries++; w.entries > MaxEntries {
-			return fmt.Errorf("it has more than %d files and folders", MaxEntries)
+		if w.entries++; w.entries > maxEntries {
+			return fmt.Errorf("it has more than %d files and folders", maxEntries)
 		}
 		if err := w.entry(path.Join(dir, entry.Name())); err != nil {
 			return err
@@ -129,8 +130,8 @@ func (w *walker) file(name string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if w.bytes += n; w.bytes > MaxBytes {
-		return fmt.Errorf("its files have more than %d MiB together", MaxBytes>>20)
+	if w.bytes += n; w.bytes > maxBytes {
+		return fmt.Errorf("its files have more than %d MiB together", maxBytes>>20)
 	}
 	w.sum.Write(content.Sum(nil))
 	return nil
@@ -146,7 +147,7 @@ func (w *walker) copy(in io.Reader, content hash.Hash, name string, mode fs.File
 	if out != nil {
 		to = io.MultiWriter(content, out)
 	}
-	n, err := io.Copy(to, io.LimitReader(in, MaxBytes-w.bytes+1))
+	n, err := io.Copy(to, io.LimitReader(in, maxBytes-w.bytes+1))
 	if out != nil {
 		err = errors.Join(err, out.Close())
 	}

@@ -118,7 +118,7 @@ func TestLinksStayInside(t *testing.T) {
 func TestWhatCannotBeCopiedIsRefused(t *testing.T) {
 	t.Parallel()
 	many := fstest.MapFS{}
-	for i := range MaxEntries + 1 {
+	for i := range maxEntries + 1 {
 		many[strings.Repeat("x", 1+i/100)+string(rune('0'+i%100))] = &fstest.MapFile{}
 	}
 	large := tree(t, map[string]string{"a": "", "b": ""})

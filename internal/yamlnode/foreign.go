@@ -8,8 +8,8 @@ import (
 	"github.com/evalrun/evalrun/diag"
 )
 
-// Hint suggests a key instead of an unknown one: evalrun's key for one of another tool, or else the nearest known key.
-func Hint(word string, known []string) string {
+// hint suggests a key instead of an unknown one: evalrun's key for one of another tool, or else the nearest known key.
+func hint(word string, known []string) string {
 	return cmp.Or(elsewhere(word, known), diag.DidYouMean(word, known))
 }
 

@@ -24,7 +24,7 @@ func TestKeysOfOtherToolsHaveAHint(t *testing.T) {
 		{"scorer", inCase, "did you mean `scorers`?"},
 		{"assert", []string{"hang", "latency"}, "known here: hang, latency"},
 	} {
-		if got := Hint(test.word, test.known); got != test.want {
+		if got := hint(test.word, test.known); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.word, got, test.want)
 		}
 	}

@@ -33,7 +33,7 @@ func (m Map) Misspells(keys ...string) bool {
 
 // ReportUnknown reports an unknown key, with a hint.
 func (m *Map) ReportUnknown(e Entry, known []string) {
-	hint := Hint(e.Name(), known)
+	hint := hint(e.Name(), known)
 	m.hints = append(m.hints, hint)
 	e.Key.Errorf(hint, "unknown key `%s`", e.Name())
 }

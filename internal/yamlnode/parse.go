@@ -30,10 +30,10 @@ import (
 // Bounds that stop a hostile file within a second.
 const (
 	MaxFileBytes  = 16 << 20
-	MaxDepth      = 64
-	MaxAliasNodes = 100_000 // nodes reached through aliases, over all expansions
-	MaxKeys       = 10_000  // in one mapping
-	MaxEntries    = 190_000 // lines and commas of a file, which bound its values before they are parsed
+	maxDepth      = 64
+	maxAliasNodes = 100_000 // nodes reached through aliases, over all expansions
+	maxKeys       = 10_000  // in one mapping
+	maxEntries    = 190_000 // lines and commas of a file, which bound its values before they are parsed
 )
 
 type doc struct {
@@ -62,10 +62,10 @@ func (d *doc) bounded() (src []byte, ok bool) {
 		d.diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", n, MaxFileBytes)
 		return nil, false
 	}
-	if n := bytes.Count(d.src, []byte("\n")) + bytes.Count(d.src, []byte(",")); n > MaxEntries {
+	if n := bytes.Count(d.src, []byte("\n")) + bytes.Count(d.src, []byte(",")); n > maxEntries {
 		d.diags.Errorf(
 			top, "split it, or keep the cases in a data file", "the file has %d lines and commas; at most %d are read",
-			n, MaxEntries,
+			n, maxEntries,
 		)
 		return nil, false
 	}
@@ -146,16 +146,16 @@ func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
 	switch {
 	case c.cut && (n.Kind == yaml.AliasNode || n.Anchor != ""):
 		return false
-	case depth > MaxDepth:
-		c.errorf(n, "", "nested deeper than %d levels", MaxDepth)
+	case depth > maxDepth:
+		c.errorf(n, "", "nested deeper than %d levels", maxDepth)
 		return false
-	case c.aliased > MaxAliasNodes:
-		c.errorf(n, "write the repeated part out, or share less of it", "aliases expand to more than %d values", MaxAliasNodes)
+	case c.aliased > maxAliasNodes:
+		c.errorf(n, "write the repeated part out, or share less of it", "aliases expand to more than %d values", maxAliasNodes)
 		return false
 	case n.Kind == yaml.AliasNode:
 		return c.check(n.Alias, depth+1, true)
-	case n.Kind == yaml.MappingNode && len(n.Content)/2 > MaxKeys:
-		c.errorf(n, "", "a mapping of %d keys; at most %d are read", len(n.Content)/2, MaxKeys)
+	case n.Kind == yaml.MappingNode && len(n.Content)/2 > maxKeys:
+		c.errorf(n, "", "a mapping of %d keys; at most %d are read", len(n.Content)/2, maxKeys)
 		return false
 	case !plainTag(n):
 		c.errorf(n, "remove the tag", "the YAML tag `%s` is not supported", n.Tag)

@@ -190,7 +190,7 @@ func laughs(n int) string {
 func TestHostileFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	var many strings.Builder
-	for i := range MaxKeys + 1 {
+	for i := range maxKeys + 1 {
 		many.WriteString("k" + strconv.Itoa(i) + ": 1\n")
 	}
 	for name, test := range map[string]struct{ src, want string }{
@@ -201,8 +201,8 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"deep nesting":           {strings.Repeat("[", 70) + strings.Repeat("]", 70), "nested deeper than 64 levels"},
 		"very deep nesting":      {strings.Repeat("[", 200_000), "not valid YAML"},
 		"a mapping of many keys": {many.String(), "a mapping of 10001 keys; at most 10000 are read"},
-		"many items":             {"[" + strings.Repeat("1,", MaxEntries+1) + "1]", "lines and commas; at most 190000 are read"},
-		"many lines":             {strings.Repeat("\n", MaxEntries+1) + "a: 1", "lines and commas; at most 190000 are read"},
+		"many items":             {"[" + strings.Repeat("1,", maxEntries+1) + "1]", "lines and commas; at most 190000 are read"},
+		"many lines":             {strings.Repeat("\n", maxEntries+1) + "a: 1", "lines and commas; at most 190000 are read"},
 		"a large file":           {"a: " + strings.Repeat("x", MaxFileBytes), "at most 16777216 are read"},
 		"a tag of a program":     {"a: !!python/object:os.system x\n", "is not supported"},
 		"an own tag":             {"a: !include x.yaml\n", "the YAML tag `!include` is not supported"},
@@ -226,7 +226,7 @@ func TestModestSharingIsAllowed(t *testing.T) {
 	if got := len(n.Map().Need("a3").Seq()); got != 9 || diags.Len() > 0 {
 		t.Errorf("got %d items and %v, want 9", got, problems(diags))
 	}
-	deep := strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)
+	deep := strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth)
 	if n, _ := parsed(t, deep); string(n.JSON(nil)) != deep {
 		t.Errorf("got %s, want %s", n.JSON(nil), deep)
 	}

@@ -78,7 +78,7 @@ func (b *bench) close() {
 	_ = os.RemoveAll(b.dir)
 }
 
-// server starts the one with a delay, unless it runs.
+// server returns the address of the server that replies after a delay. Measurements with the same delay share one.
 func (b *bench) server(delay time.Duration) (string, error) {
 	if s := b.servers[delay]; s != nil {
 		return s.url, nil
