@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // transcript runs the commands of a file, and writes what they print to another: transcript refused.txt got.txt. A line
-// "$ NAME=value evalrun ARG..." is a command; the arguments have no spaces, and $NAME in them is an environment variable. Below
+// "$ NAME=value evalrun ARG..." is a command; the arguments have no spaces, $NAME in them is an environment variable, and \n a line break. Below
 // it are the lines on standard error, and the exit code when it is not 2. All other lines but comments (#) are left out.
 func transcript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
@@ -30,17 +31,20 @@ func transcript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(out.String()), 0o600))
 }
 
+// runID is the name of a run, which has the time and some digits by chance.
+var runID = regexp.MustCompile(`\d{8}-\d{6}\.\d{3}-[0-9a-f]{6}`)
+
 // refusedBy runs a command, and returns what it prints on standard error.
 func refusedBy(ts *testscript.TestScript, words []string) string {
 	was := map[string]string{}
 	for len(words) > 0 && strings.Contains(words[0], "=") {
 		name, value, _ := strings.Cut(words[0], "=")
 		was[name] = ts.Getenv(name)
-		ts.Setenv(name, os.Expand(value, ts.Getenv))
+		ts.Setenv(name, expanded(ts, value))
 		words = words[1:]
 	}
 	for i := range words {
-		words[i] = os.Expand(words[i], ts.Getenv)
+		words[i] = expanded(ts, words[i])
 	}
 	err := ts.Exec(words[0], words[1:]...)
 	for name, value := range was {
@@ -53,9 +57,14 @@ func refusedBy(ts *testscript.TestScript, words []string) string {
 	} else {
 		ts.Check(err)
 	}
-	printed := strings.ReplaceAll(ts.ReadFile("stderr"), ts.Getenv("WORK"), "$WORK")
+	printed := runID.ReplaceAllString(strings.ReplaceAll(ts.ReadFile("stderr"), ts.Getenv("WORK"), "$WORK"), "RUN-ID")
 	if code != 2 {
 		printed += fmt.Sprintf("exit code %d\n", code)
 	}
 	return printed
+}
+
+// expanded has the values of environment variables, and a line break for \n.
+func expanded(ts *testscript.TestScript, word string) string {
+	return strings.ReplaceAll(os.Expand(word, ts.Getenv), `\n`, "\n")
 }
