@@ -28,7 +28,7 @@ var ceilings = map[kindOfMessage]int{
 }
 
 // withoutHint is how many diagnostics say what is wrong and where, but have no hint.
-const withoutHint = 113
+const withoutHint = 0
 
 // A kindOfMessage is what makes a message.
 type kindOfMessage string
