@@ -32,7 +32,7 @@ func TestWhatIsTooLongIsRefusedWithItsBound(t *testing.T) {
 		},
 		"functions": {
 			"prompts: [{name: p, text: x, tools: " + many(129, "{name: f}") + "}]\ncases: [{name: a, scorers: [{contains: x}]}]\n",
-			"there are 129 tools; at most 128 are allowed", "declare those that this prompt needs",
+			"there are 129 tools; at most 128 are allowed", "declare the ones that this prompt needs",
 		},
 		"classes": {
 			"classification: {label: c1, classes: [" + strings.Join(classes, ", ") + "]}\n" + scorer("contains: x"),

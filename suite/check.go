@@ -332,7 +332,8 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 			continue
 		}
 		warnings.Warnf(
-			sc.yaml().Entry.Get("arms").Pos(), "widen `arms` of the scorer or of the case", "case `%s` runs on no arm that this scorer is for", c.Name,
+			sc.yaml().Entry.Get("arms").Pos(), "widen `arms` of the scorer or of the case",
+			"case `%s` runs on no arm that this scorer is for", c.Name,
 		)
 	}
 }

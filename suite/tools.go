@@ -125,7 +125,7 @@ func (t *toolReader) declarations(n yamlnode.Node) {
 	case n.IsSequence() && len(items) == 0:
 		n.Errorf("declare a function, or remove `tools`", "there are no tools")
 	case len(items) > maxTools:
-		n.Errorf("declare those that this prompt needs", "there are %d tools; at most %d are allowed", len(items), maxTools)
+		n.Errorf("declare the ones that this prompt needs", "there are %d tools; at most %d are allowed", len(items), maxTools)
 	}
 	t.undeclared = t.undeclared || t.diags.Len() > before && len(t.names) == 0
 }

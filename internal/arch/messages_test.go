@@ -48,7 +48,7 @@ var leastMessages = map[kindOfMessage]int{ofCommand: 0, ofDiagnostic: 0, ofError
 // "%s: %w", is in some test by accident.
 const leastFragment = 12
 
-// A message is a literal text at a call that makes a mistake for the user.
+// A message is the literal text of an error or a warning that the user reads.
 type message struct {
 	kind     kindOfMessage
 	at       string
@@ -163,7 +163,7 @@ func textOfTests(t *testing.T, root string) string {
 	return strings.ReplaceAll(out.String(), "\\", "")
 }
 
-// writeLiterals writes the strings of Go code; those that are added to each other are one.
+// writeLiterals writes the strings of Go code; a sum of strings is one.
 func writeLiterals(out *strings.Builder, code []byte) {
 	var s scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(code))
@@ -171,10 +171,10 @@ func writeLiterals(out *strings.Builder, code []byte) {
 	before := token.ILLEGAL
 	for {
 		_, tok, lit := s.Scan()
-		switch {
-		case tok == token.EOF:
+		switch tok {
+		case token.EOF:
 			return
-		case tok == token.STRING:
+		case token.STRING:
 			if before != token.ADD {
 				out.WriteByte('\n')
 			}
@@ -314,7 +314,7 @@ func isEmpty(x ast.Expr) bool {
 // verb is a verb of a format, or where an argument is added to the literal text.
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(?:\.[0-9]+)?(?:\[[0-9]+\])?[a-zA-Z]`)
 
-// verbs counts the arguments of a format; -1 means that there is no literal.
+// verbs counts the arguments of a format, -1 without a literal.
 func verbs(format string) int {
 	if format == "" {
 		return -1

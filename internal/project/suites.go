@@ -51,7 +51,8 @@ func (f *File) SuiteFiles(diags *diag.List) []string {
 			case left(name) || slices.Contains(out, path):
 			case !below(f.dir(), path):
 				diags.Errorf(
-					g.At, "copy the suite into the folder, or name it on the command line", "%s leads out of the folder of the project file by a symbolic link", name,
+					g.At, "copy the suite into the folder, or name it on the command line",
+					"%s leads out of the folder of the project file by a symbolic link", name,
 				)
 			default:
 				out = append(out, path)
