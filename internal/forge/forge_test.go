@@ -95,7 +95,7 @@ func TestAForksPullRequestIsFoundByItsCommit(t *testing.T) {
 	expect.Same(t, "writes", h.Writes(), []string{"POST /repos/o/r/issues/8/comments"})
 
 	_, err = h.gitHub(strings.Replace(event, "abc", "gone", 1)).Comment(t.Context(), 0, mark, mark)
-	expect.Contains(t, "without a pull request", fmt.Sprint(err), "no open pull request has the commit gone")
+	expect.Contains(t, "without a pull request", fmt.Sprint(err), "no open pull request has the commit gone any more: it was closed, or pushed to since")
 }
 
 // One issue lives while runs fail.
