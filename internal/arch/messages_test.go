@@ -24,7 +24,7 @@ import (
 var ceilings = map[kindOfMessage]int{
 	ofCommand:    13,
 	ofDiagnostic: 13,
-	ofError:      197,
+	ofError:      176,
 	ofWrapped:    73,
 }
 
@@ -42,7 +42,7 @@ const (
 )
 
 // leastMessages are how many messages of each kind there are at least: fewer mean that the search misses some.
-var leastMessages = map[kindOfMessage]int{ofCommand: 0, ofDiagnostic: 0, ofError: 197, ofWrapped: 73}
+var leastMessages = map[kindOfMessage]int{ofCommand: 0, ofDiagnostic: 0, ofError: 176, ofWrapped: 73}
 
 // leastFragment is how many characters the longest literal part of a message has at least. A shorter one, as of
 // "%s: %w", is in some test by accident.
