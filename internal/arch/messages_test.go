@@ -22,9 +22,9 @@ import (
 // ceilings are how many messages no test and no golden shows, by what makes them. Write the test of a new message;
 // lower a figure that you beat.
 var ceilings = map[kindOfMessage]int{
-	ofCommand:    13,
+	ofCommand:    11,
 	ofDiagnostic: 13,
-	ofError:      176,
+	ofError:      174,
 	ofWrapped:    73,
 }
 
