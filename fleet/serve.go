@@ -166,7 +166,7 @@ func (f *serving) embed() error {
 		}
 		certificate = &pair
 	case f.cfg.TLSCert+f.cfg.TLSKey != "":
-		return exit.BadInput("--tls-cert and --tls-key go together")
+		return exit.BadInput("--tls-cert and --tls-key go together: give both")
 	case !loopback(host):
 		return exit.BadInput("%s is not of this machine alone: give a certificate by --tls-cert and --tls-key", listen)
 	}

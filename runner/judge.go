@@ -316,7 +316,7 @@ func (c *modelCheck) judge(ctx context.Context, j *suite.Judge) error {
 	}
 	if g := j.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
 		c.diags.Errorf(
-			j.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
+			j.MaxOutputPos, "lower it", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
 			m.OutputTokenLimit, j.Model,
 		)
 	}

@@ -283,7 +283,7 @@ func Missing(ctx context.Context, source ModelSource, w ModelUse, err *eval.Erro
 func (c *modelCheck) target(t *suite.Target, m *eval.Model) {
 	if g := t.GenerationConfig; g != nil && g.MaxOutputTokens != nil && m.OutputTokenLimit > 0 && *g.MaxOutputTokens > m.OutputTokenLimit {
 		c.diags.Errorf(
-			t.MaxOutputPos, "", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
+			t.MaxOutputPos, "lower it", "maxOutputTokens %d is above the outputTokenLimit %d of %s", *g.MaxOutputTokens,
 			m.OutputTokenLimit, t.Model,
 		)
 	}

@@ -336,7 +336,7 @@ cases: [{name: c, arms: ["a/p", "b/p", "c/p", "d/p"], scorers: [{contains: x}]}]
 	}
 	want := []string{
 		"6 the service has no model `svc-prp` (target `c`) did you mean `svc-pro`?",
-		"7 maxOutputTokens 11 is above the outputTokenLimit 10 of known ",
+		"7 maxOutputTokens 11 is above the outputTokenLimit 10 of known lower it",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(src.sent) != "[v1/known v1beta/known v1/svc-prp v1beta/svc-prp]" {
 		t.Errorf("%q after %v, want %q after each name in both versions", got, src.sent, want)

@@ -59,7 +59,9 @@ func compileChoice(a args) Scorer {
 	if i := foldedIndex(of, c.want); i >= 0 {
 		c.want = of[i]
 	} else {
-		is.Errorf("name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", c.want, strings.Join(of, ", "))
+		is.Errorf(
+			"name the letters there are with `of: [...]`", "`%s` is not one of the choices %s", c.want, strings.Join(of, ", "),
+		)
 	}
 	return onText(fold{normalize: "nfc"}, c.check)
 }
@@ -102,7 +104,7 @@ func labelsOf(n yamlnode.Node) []string {
 		of = append(of, label)
 	}
 	if len(of) < 2 {
-		n.Errorf("", "`of` needs at least two letters")
+		n.Errorf("such as [A, B, C, D]", "`of` needs at least two letters")
 	}
 	return of
 }

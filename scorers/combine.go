@@ -84,7 +84,7 @@ func (a args) nestedList() []Scorer {
 		}
 	}
 	if len(a.Args.Seq()) == 0 {
-		a.Args.Errorf("", "`%s` needs at least one scorer", a.Kind)
+		a.Args.Errorf("such as `- contains: Paris`", "`%s` needs at least one scorer", a.Kind)
 	}
 	return out
 }

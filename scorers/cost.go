@@ -29,7 +29,7 @@ func amountsOf(m yamlnode.Map) span {
 		}
 	}
 	if s.min != nil && s.max != nil && *s.min > *s.max {
-		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+		m.Get("max").Errorf("swap them", "`max` is below `min`: nothing can pass")
 	}
 	return s
 }

@@ -166,7 +166,7 @@ func environment(m yamlnode.Map) []string {
 			e.Key.Errorf("letters, digits and `_` are allowed", "`%s` is not the name of an environment variable", e.Name())
 		}
 		if text := textOf(e.Value); strings.ContainsRune(text, 0) {
-			e.Value.Errorf("", "an environment variable cannot hold a zero byte")
+			e.Value.Errorf("remove it", "an environment variable cannot hold a zero byte")
 		} else {
 			out = append(out, e.Name()+"="+text)
 		}

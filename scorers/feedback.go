@@ -108,7 +108,7 @@ func (b *feedbackBounds) read(bound string, n yamlnode.Node) {
 		b.of().set(bound, n)
 		return
 	case n.Map().Len() == 0:
-		n.Errorf("", "`%s` names no category", bound)
+		n.Errorf("such as HARM_CATEGORY_HARASSMENT", "`%s` names no category", bound)
 	}
 	for e := range n.Map().Entries() {
 		warnUnknownCategory(e.Key, e.Name())
@@ -123,7 +123,7 @@ func (c *safetyCheck) set(bound string, n yamlnode.Node) {
 		c.min = level(n)
 	}
 	if c.contradicts() {
-		n.Errorf("", "`max` is below `min`: nothing can pass")
+		n.Errorf("swap them", "`max` is below `min`: nothing can pass")
 	}
 }
 

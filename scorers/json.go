@@ -77,7 +77,7 @@ func compileJSON(a args) Scorer {
 func (a args) checkValid(m yamlnode.Map) {
 	for _, key := range []string{"ignore", "tolerance", "order", "partial"} {
 		if m.Has(key) {
-			m.Key(key).Errorf("", "`%s` goes with `equals`", key)
+			m.Key(key).Errorf("add `equals`, or remove it", "`%s` goes with `equals`", key)
 		}
 	}
 	if m.IsMapping() && m.Len() == 0 {

@@ -220,7 +220,7 @@ func (r *fillIn) texts(name string, n yamlnode.Node) {
 	}
 	items := n.Items()
 	if len(items) == 0 {
-		n.Errorf("", "`%s` needs at least one text", name)
+		n.Errorf("such as the passages that the answer may use", "`%s` needs at least one text", name)
 		r.ok = false
 	}
 	texts := make([]string, len(items))
@@ -246,7 +246,7 @@ func (r *fillIn) text(n yamlnode.Node) string {
 	}
 	s := textOf(n)
 	if n.IsScalar() && !n.IsNull() && strings.TrimSpace(s) == "" {
-		n.Errorf("", "the text is empty")
+		n.Errorf("write what the judge shall look for", "the text is empty")
 	}
 	r.ok = r.ok && s != ""
 	return s
@@ -274,9 +274,9 @@ func (r *fillIn) scale(m yamlnode.Map) {
 	ends := n.Seq()
 	switch {
 	case len(r.choices) > 0:
-		m.Key("scale").Errorf("", "a scale is for numbers, and this is judged by a choice")
+		m.Key("scale").Errorf("remove `scale`", "a scale is for numbers, and this is judged by a choice")
 	case r.tally != nil:
-		m.Key("scale").Errorf("", "a scale is for numbers of the judge, and this one evalrun counts")
+		m.Key("scale").Errorf("remove `scale`", "a scale is for numbers of the judge, and this one evalrun counts")
 	case len(ends) != 2:
 		n.Errorf("such as [1, 5]", "`scale` takes the least and the largest number")
 	default:

@@ -54,7 +54,7 @@ func (r *fillIn) with(e yamlnode.Entry, judges []*suite.Judge) {
 		e.Key.Errorf("choose another name, in the template too", "`%s` is what the judge judges, and is not given", name)
 	case len(known) == 0: // the broken template was already reported
 	case !slices.Contains(known, name):
-		e.Key.Errorf("", "the template of the judge `%s` does not use `%s`", judges[0].Name, name)
+		e.Key.Errorf("use it there, or remove it here", "the template of the judge `%s` does not use `%s`", judges[0].Name, name)
 	case name == entry.JudgeQuestion:
 		r.question = new(r.text(e.Value))
 		return

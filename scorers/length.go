@@ -111,7 +111,7 @@ func unitSpan(n yamlnode.Node, unit string) span {
 	}
 	m := n.Map(boundsKeys().Names()...)
 	if m.IsMapping() && m.Len() == 0 {
-		n.Errorf("", "`%s` needs min, max or both", unit)
+		n.Errorf("such as {max: 5}", "`%s` needs min, max or both", unit)
 	}
 	return spanOf(m)
 }

@@ -69,7 +69,7 @@ func compileList(a args) Scorer {
 		c.ordered = m.Get("order").Bool()
 		if v := m.Get("recall"); !v.IsZero() {
 			if c.recall = v.Float(0, 1); c.recall == 0 && strings.Trim(v.Written(), "0.") == "" {
-				v.Errorf("", "`recall: 0` always passes")
+				v.Errorf("such as 0.8", "`recall: 0` always passes")
 			}
 		}
 	}
@@ -89,16 +89,16 @@ func (c *listCheck) read(items yamlnode.Node) {
 			places[key] = n.Pos()
 		}
 		if blank.Is(key) {
-			n.Errorf("", "an empty item is never listed")
+			n.Errorf("remove it", "an empty item is never listed")
 		}
 		c.place[key] = len(c.items)
 		c.items = append(c.items, text)
 	}
 	switch {
 	case items.IsSequence() && len(c.items) == 0:
-		items.Errorf("", "`list` needs at least one item")
+		items.Errorf("such as [apples, pears]", "`list` needs at least one item")
 	case len(c.items) > maxItems:
-		items.Errorf("", "%d items; at most %d", len(c.items), maxItems)
+		items.Errorf("split it into several scorers", "%d items; at most %d", len(c.items), maxItems)
 	}
 }
 

@@ -60,14 +60,14 @@ func (a args) references(n yamlnode.Node) []string {
 			out = append(out, text)
 			size += len(text)
 		case item.IsScalar() && !item.IsNull():
-			item.Errorf("", "an empty text shares nothing with any answer")
+			item.Errorf("remove it", "an empty text shares nothing with any answer")
 		}
 	}
 	if n.IsSequence() && len(n.Items()) == 0 {
-		n.Errorf("", "`%s` needs at least one text", a.Kind)
+		n.Errorf("such as [Paris]", "`%s` needs at least one text", a.Kind)
 	}
 	if size > maxReferences {
-		n.Errorf("", "the references have %d bytes, `%s` takes at most %d", size, a.Kind, maxReferences)
+		n.Errorf("shorten them", "the references have %d bytes, `%s` takes at most %d", size, a.Kind, maxReferences)
 		return nil
 	}
 	return out

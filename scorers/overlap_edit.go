@@ -98,7 +98,7 @@ func (a args) editRule(m yamlnode.Map) editRule {
 	if n := m.Get("definition"); !n.IsZero() {
 		r.indel = n.Word("length", "indel") == "indel"
 		if m.Has("max") {
-			m.Key("definition").Errorf("", "`definition` is of the ratio; `max` bounds the distance")
+			m.Key("definition").Errorf("keep one of them", "`definition` is of the ratio; `max` bounds the distance")
 		}
 	}
 	a.checkEditRule(m)

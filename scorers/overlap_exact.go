@@ -20,7 +20,7 @@ func exactMatchKind() Kind {
 
 func compileExactMatch(a args) Scorer {
 	if a.Args.IsMapping() {
-		a.Args.Errorf("", "`exactMatch` takes a text or a list of texts, found a mapping")
+		a.Args.Errorf("such as `exactMatch: Paris`", "`exactMatch` takes a text or a list of texts, found a mapping")
 		return nil
 	}
 	want := a.references(a.Args)

@@ -96,7 +96,7 @@ func checkWords(g textmetric.Rouge, n yamlnode.Node) {
 		return
 	}
 	if g.Definition == "unicode" {
-		n.Errorf("", "there is no word in this text: every answer would score 0")
+		n.Errorf("write the words that a good answer has", "there is no word in this text: every answer would score 0")
 		return
 	}
 	n.Warnf("leave `definition` away for texts in every script", "rouge-score finds no word of a-z and 0-9 in this text: every answer "+

@@ -184,15 +184,15 @@ func TestCustomKindsHaveNamesOfTheirOwn(t *testing.T) {
 		return scorers.New(name, func(string) (scorers.Func, error) { return nil, nil })
 	}
 	for want, kinds := range map[string]scorers.Table{
-		"`equals` already":          {kind("equals")},
-		"`mine` already":            {kind("mine"), kind("mine")},
-		"`weight` is an option":     {kind("weight")},
+		"`equals` already: choose another name": {kind("equals")},
+		"`mine` already":                        {kind("mine"), kind("mine")},
+		"`weight` is an option of scorers, and no name for a kind: choose another": {kind("weight")},
 		"`use` is an option":        {kind("use")},
 		"`ignoreCase` is an option": {kind("ignoreCase")},
 		`"" is not a name`:          {kind("")},
-		`"two words" is not a name`: {kind("two words")},
-		`"a\nb" is not a name`:      {kind("a\nb")},
-		"`literal` does nothing":    {{Name: "literal"}},
+		"\"two words\" is not a name for a kind of scorer: letters, digits, `_` and `-` are allowed, and a letter comes first": {kind("two words")},
+		`"a\nb" is not a name`:                           {kind("a\nb")},
+		"`literal` does nothing: make it by scorers.New": {{Name: "literal"}},
 	} {
 		if _, err := scorers.Builtin().With(kinds); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %[2]v, want %[1]s", want, err)

@@ -42,7 +42,7 @@ func compileRefusal(a args) Scorer {
 		for _, n := range m.Get("also").Items() {
 			phrase := refusing.Plain(textOf(n), maxPhrase)
 			if phrase == "" {
-				n.Errorf("", "an empty phrase is found in every answer")
+				n.Errorf("remove it", "an empty phrase is found in every answer")
 			}
 			also = append(also, phrase)
 		}

@@ -82,7 +82,7 @@ func (a args) schemaFile(node yamlnode.Node) (schemaSource, bool) {
 	case map[string]any, bool:
 		return src, true
 	}
-	src.errorf("", "a JSON Schema is an object")
+	src.errorf("such as {type: object, required: [name]}", "a JSON Schema is an object")
 	return src, false
 }
 

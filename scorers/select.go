@@ -87,7 +87,7 @@ func (a args) selector(step yamlnode.Node, key string) *selector {
 		step.Errorf("such as {jq: .name}", "`%s` needs jq, json, regex, fence or response", key)
 		return nil
 	case m.Has("group") && ways[0] != "regex":
-		m.Key("group").Errorf("", "`group` goes with `regex`")
+		m.Key("group").Errorf("add `regex`, or remove `group`", "`group` goes with `regex`")
 	}
 	switch way := ways[0]; way {
 	case "jq", "response":
@@ -246,9 +246,9 @@ func patternAt(n yamlnode.Node, source string) (compiled *pattern, ok bool) {
 			strings.TrimPrefix(err.Error(), "error parsing regexp: "),
 		)
 	case err != nil:
-		n.Errorf("", "not a regular expression that can be used: %s", err)
+		n.Errorf("make it shorter", "not a regular expression that can be used: %s", err)
 	case source == "":
-		n.Errorf("", "`regex` needs an expression")
+		n.Errorf("such as 'answer: (.*)'", "`regex` needs an expression")
 	default:
 		return compiled, true
 	}

@@ -81,7 +81,7 @@ func compileFinishReason(a args) Scorer {
 	}
 	want := finishReasonCheck(a.Args.Strings())
 	if len(want) == 0 && a.Args.IsSequence() || slices.Contains(want, "") {
-		a.Args.Errorf("", "`finishReason` needs at least one reason")
+		a.Args.Errorf("such as [STOP, MAX_TOKENS]", "`finishReason` needs at least one reason")
 	}
 	return want
 }
@@ -143,7 +143,7 @@ func compileSafety(a args) Scorer {
 		a.Args.Errorf("such as {max: LOW}", "`safety` needs max, min or absent")
 	}
 	if c.contradicts() {
-		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+		m.Get("max").Errorf("swap them", "`max` is below `min`: nothing can pass")
 	}
 	return c
 }

@@ -39,14 +39,14 @@ func compileSimilar(a args) Scorer {
 	}
 	for _, n := range m.Need("to").Items() {
 		if text := textOf(n); blank.Is(text) {
-			n.Errorf("", "a text that shows nothing has no meaning to compare with")
+			n.Errorf("write a text with words", "a text that shows nothing has no meaning to compare with")
 		} else {
 			a.needs.References = append(a.needs.References, text)
 		}
 	}
 	references := a.needs.References
 	if to := m.Get("to"); to.IsSequence() && len(to.Items()) == 0 {
-		to.Errorf("", "`to` needs at least one text")
+		to.Errorf("such as [Paris is the capital of France.]", "`to` needs at least one text")
 	}
 	least := a.least(m, -1)
 	return Func(func(a *Answer) Finding {

@@ -40,7 +40,7 @@ func spanOf(m yamlnode.Map) span {
 		s.max = new(float64(v.Int(0, math.MaxInt32)))
 	}
 	if s.min != nil && s.max != nil && *s.min > *s.max {
-		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+		m.Get("max").Errorf("swap them", "`max` is below `min`: nothing can pass")
 	}
 	return s
 }

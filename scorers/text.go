@@ -121,7 +121,7 @@ func compileContainsAll(a args) Scorer {
 func compileRegex(a args) Scorer {
 	pattern := textOf(a.Args)
 	if pattern == "" {
-		a.Args.Errorf("", "`regex` needs an expression")
+		a.Args.Errorf("such as '^[0-9]+$'", "`regex` needs an expression")
 		return nil
 	}
 	f := a.fold()

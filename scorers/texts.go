@@ -72,7 +72,7 @@ func (a args) wantedTexts(list bool) []string {
 		return nil
 	}
 	if a.Args.IsMapping() {
-		a.Args.Errorf("", "`%s` takes a text, found a mapping", a.Kind)
+		a.Args.Errorf("such as Paris", "`%s` takes a text, found a mapping", a.Kind)
 		return nil
 	}
 	var out []string
@@ -82,7 +82,7 @@ func (a args) wantedTexts(list bool) []string {
 		out = append(out, text)
 	}
 	if a.Args.IsSequence() && len(out) == 0 {
-		a.Args.Errorf("", "`%s` needs at least one text", a.Kind)
+		a.Args.Errorf("such as [Paris, France]", "`%s` needs at least one text", a.Kind)
 	}
 	return out
 }
@@ -93,11 +93,15 @@ func (a args) checkBlank(n yamlnode.Node, text string) {
 	case !blank.Is(text) || !n.IsScalar() || n.IsNull():
 		return
 	case a.Kind == "equals":
-		n.Warnf("", "no answer equals a text that shows nothing: an answer without text fails")
+		n.Warnf(
+			"for an answer without text write `length: {chars: 0}`", "no answer equals a text that shows nothing: an answer without text fails",
+		)
 	case text == "":
-		n.Errorf("", "`%s` of an empty text always passes", a.Kind)
+		n.Errorf("write a text, or remove the scorer", "`%s` of an empty text always passes", a.Kind)
 	case strings.HasPrefix(a.Kind, "contains") && !a.nestedIn:
-		n.Warnf("", "`%s` of white space or invisible characters alone says little about an answer", a.Kind)
+		n.Warnf(
+			"write a text that a good answer has", "`%s` of white space or invisible characters alone says little about an answer", a.Kind,
+		)
 	}
 	if text != "" {
 		a.changed()
@@ -113,7 +117,7 @@ func texts() shape.Shape { return shape.OneOrMore(shape.Text) }
 // textOf is the text of a node, which may be a quoted empty one.
 func textOf(n yamlnode.Node) string {
 	if n.IsMapping() || n.IsSequence() || n.IsNull() {
-		n.Errorf("", "expected a text, found %s", n.Describe())
+		n.Errorf("put quotes around it", "expected a text, found %s", n.Describe())
 		return ""
 	}
 	return n.Str()

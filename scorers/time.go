@@ -64,7 +64,7 @@ func timeBoundsOf(a args) (shortest, longest time.Duration) {
 		a.Args.Errorf("such as {max: 2s}", "`%s` needs max or min", a.Kind)
 	}
 	if longest > 0 && shortest > longest {
-		m.Get("max").Errorf("", "`max` is below `min`: nothing can pass")
+		m.Get("max").Errorf("swap them", "`max` is below `min`: nothing can pass")
 	}
 	return shortest, longest
 }

@@ -105,7 +105,7 @@ func (c *callsCheck) read(calls yamlnode.Node, needs *needs) {
 		m := n.Map(callKeys().Names()...)
 		name, args := m.Need("name"), m.Get("args")
 		if name.IsScalar() && !name.IsNull() && name.Str() == "" {
-			name.Errorf("", "the name of a tool is empty")
+			name.Errorf("such as get_weather", "the name of a tool is empty")
 		}
 		one := readCall{name.Str(), map[string]any{}}
 		needs.Tools = append(needs.Tools, suite.ToolUse{Name: one.name, Pos: name.Pos()})
@@ -118,7 +118,7 @@ func (c *callsCheck) read(calls yamlnode.Node, needs *needs) {
 	case calls.IsSequence() && len(c.want) == 0:
 		calls.Errorf("`toolCalls: none` passes when no tool was called", "`toolCalls` needs at least one call")
 	case len(c.want) > maxListedCalls:
-		calls.Errorf("", "%d calls; at most %d", len(c.want), maxListedCalls)
+		calls.Errorf("split them into several scorers", "%d calls; at most %d", len(c.want), maxListedCalls)
 	}
 }
 

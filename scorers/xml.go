@@ -89,14 +89,14 @@ func xmlPaths(required yamlnode.Node) []string {
 			n.Errorf("such as order/items/item, or order/@id", "`%s` is not a path of elements", path)
 		}
 		if strings.Count(path, "/") >= maxNesting {
-			n.Errorf("", "a path of more than %d elements", maxNesting)
+			n.Errorf("shorten it", "a path of more than %d elements", maxNesting)
 		}
 		paths = append(paths, strings.TrimPrefix(path, "/"))
 	}
 	if len(paths) > 100 {
-		required.Errorf("", "%d paths; at most 100", len(paths))
+		required.Errorf("split them into several scorers", "%d paths; at most 100", len(paths))
 	} else if required.IsSequence() && len(paths) == 0 {
-		required.Errorf("", "`required` needs at least one path")
+		required.Errorf("such as [order/id]", "`required` needs at least one path")
 	}
 	return paths
 }

@@ -103,7 +103,7 @@ func (l *loader) program(n yamlnode.Node) *Program {
 	l.workspace(p, m)
 	if v := m.Get("timeout"); !v.IsZero() {
 		if p.Timeout = v.Duration(); p.Timeout > programLongest {
-			v.Errorf("", "a program may take %s at most", programLongest)
+			v.Errorf("shorten it", "a program may take %s at most", programLongest)
 		}
 	}
 	p.Env = l.PassedVariables(m.Get("env"))
@@ -127,7 +127,7 @@ func (l *loader) command(p *Program, n yamlnode.Node) {
 			)
 		}
 		if strings.ContainsRune(words[i], 0) {
-			item.Errorf("", "an argument cannot hold a zero byte")
+			item.Errorf("remove it", "an argument cannot hold a zero byte")
 		}
 	}
 	p.Command, p.identity = words, l.commandIdentity(words)

@@ -200,7 +200,7 @@ func (l *loader) readCase(item yamlnode.Node, keys []string) *caseDef {
 
 func (l *loader) caseName(n yamlnode.Node) source {
 	if n.IsScalar() && !n.IsNull() && strings.TrimSpace(n.Str()) == "" {
-		n.Errorf("", "a case name must not be empty")
+		n.Errorf("such as `capital of France`", "a case name must not be empty")
 	}
 	return l.template(n)
 }

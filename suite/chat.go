@@ -24,7 +24,7 @@ func (l *loader) chat(n yamlnode.Node, live bool) []turn {
 	}
 	switch {
 	case len(items) == 0 && n.IsSequence():
-		n.Errorf("", "there are no turns")
+		n.Errorf("such as `- user: Hello`", "there are no turns")
 	case c.last() == eval.RoleModel && !c.unknown:
 		items[len(items)-1].Errorf("end with the turn that the model shall answer", "the last turn is the user's")
 	}
@@ -74,10 +74,12 @@ func (c *chat) fits(e yamlnode.Entry, role string) bool {
 		return role == eval.RoleUser
 	}
 	if c.last() == role {
-		e.Key.Errorf("", "turns alternate between user and model; this is the second `%s` in a row", role)
+		e.Key.Errorf(
+			"join the two, or add the turn between them", "turns alternate between user and model; this is the second `%s` in a row", role,
+		)
 	}
 	if len(c.turns) == 0 && role == eval.RoleModel {
-		e.Key.Errorf("", "the first turn is the user's")
+		e.Key.Errorf("begin with `- user: ...`", "the first turn is the user's")
 	}
 	return true
 }

@@ -38,7 +38,7 @@ func (l *checker) finish() {
 		if l.trials[arm] > 0 {
 			l.checkArm(arm)
 		} else if len(l.cases) > 0 && !l.diags.HasErrors() {
-			l.diags.Warnf(arm.Prompt.Pos, "", "no case runs on the arm %s", arm.Name())
+			l.diags.Warnf(arm.Prompt.Pos, "widen `arms` of a case, or remove the prompt", "no case runs on the arm %s", arm.Name())
 		}
 	}
 	l.checkVars()
@@ -148,14 +148,16 @@ func (l *checker) noRows(def *caseDef) {
 		return
 	}
 	if where := def.rows.where; where != nil {
-		l.diags.Errorf(where.node.Pos(), "", "`where` is true of no row, so there would be no case")
+		l.diags.Errorf(where.node.Pos(), "widen it, or remove the dataset", "`where` is true of no row, so there would be no case")
 		return
 	}
 	if def.rows.path != nil {
-		l.diags.Errorf(def.node.Get("rows").Pos(), "", "`rows` selects nothing, so there would be no case")
+		l.diags.Errorf(
+			def.node.Get("rows").Pos(), "widen it, or correct the path", "`rows` selects nothing, so there would be no case",
+		)
 		return
 	}
-	l.diags.Errorf(def.rows.node.Pos(), "", "there are no rows, so there would be no case")
+	l.diags.Errorf(def.rows.node.Pos(), "add a row, or remove the dataset", "there are no rows, so there would be no case")
 }
 
 // try reports problems that scorers have with the variables of the case.
@@ -270,20 +272,22 @@ func (l *checker) checkID(def *caseDef, c *Case) {
 func (l *checker) checkName(c *Case) (numbered bool) {
 	switch {
 	case strings.TrimSpace(c.Name) == "":
-		l.diags.Errorf(c.Pos, "", "the case name renders to nothing")
+		l.diags.Errorf(c.Pos, "use a variable that has a value in this case", "the case name renders to nothing")
 		return false
 	case strings.ContainsAny(c.Name, "\n\r"):
-		l.diags.Errorf(c.Pos, "", "a case name is a single line")
+		l.diags.Errorf(c.Pos, "write it in one line", "a case name is a single line")
 	}
 	if c.many {
 		return l.names.number(c)
 	}
 	if first, twice := l.first[c.Name]; twice {
-		l.diags.Errorf(c.Pos, "", "duplicate case name `%s`, first %s", c.Name, first.SeenFrom(c.Pos))
+		l.diags.Errorf(c.Pos, "rename one of them", "duplicate case name `%s`, first %s", c.Name, first.SeenFrom(c.Pos))
 		return false
 	}
 	if l.names.take(c.Name) {
-		l.diags.Errorf(c.Pos, "", "duplicate case name `%s`: a row before it has it", c.Name)
+		l.diags.Errorf(
+			c.Pos, "use a column in the name that differs from row to row", "duplicate case name `%s`: a row before it has it", c.Name,
+		)
 	}
 	l.first[c.Name] = c.Pos
 	return false
@@ -327,7 +331,10 @@ func (l *loader) dead(def *caseDef, c *Case, warnings *diag.List) {
 		if slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.Matches(sc.Arms) }) {
 			continue
 		}
-		warnings.Warnf(sc.yaml().Entry.Get("arms").Pos(), "", "case `%s` runs on no arm that this scorer is for", c.Name)
+		warnings.Warnf(
+			sc.yaml().Entry.Get("arms").Pos(), "widen `arms` of the scorer or of the case",
+			"case `%s` runs on no arm that this scorer is for", c.Name,
+		)
 	}
 }
 

@@ -89,9 +89,9 @@ func (l *loader) readClasses(n yamlnode.Node) {
 		case class == classification.OtherAnswers:
 			item.Errorf("such as `other`", "`(other)` is the column of answers outside of the classes")
 		case len(class) > longestClass:
-			item.Errorf("", "a class has at most %d bytes", longestClass)
+			item.Errorf("shorten it", "a class has at most %d bytes", longestClass)
 		case strings.ContainsFunc(class, isControl):
-			item.Errorf("", "the name of a class is a single line without control characters")
+			item.Errorf("write it in one line", "the name of a class is a single line without control characters")
 		case twice:
 			item.Errorf(
 				"white space and upper case make no difference",
@@ -108,7 +108,7 @@ func (l *loader) readClasses(n yamlnode.Node) {
 	case len(l.classes) < fewestClasses:
 		n.Errorf("such as [refund, order, other]", "a classification needs at least %d classes", fewestClasses)
 	case len(l.classes) > mostClasses:
-		n.Errorf("", "%d classes are too many: %d at most", len(l.classes), mostClasses)
+		n.Errorf("join the rare ones as `other`", "%d classes are too many: %d at most", len(l.classes), mostClasses)
 	}
 }
 

@@ -40,7 +40,7 @@ func CommandTime(source node) time.Duration {
 	}
 	limit := n.Duration()
 	if limit > maxCommandTime {
-		n.Errorf("", "a program may take %s at most", maxCommandTime)
+		n.Errorf("shorten it", "a program may take %s at most", maxCommandTime)
 	}
 	return limit
 }
@@ -91,7 +91,7 @@ func commandWords(n yamlnode.Node, of string) (words []string, ok bool) {
 		case item.IsScalar() && !item.IsNull():
 			word = item.Str()
 		default:
-			item.Errorf("", "expected a text, found %s", item.Describe())
+			item.Errorf("put quotes around it", "expected a text, found %s", item.Describe())
 		}
 		words = append(words, word)
 	}

@@ -134,7 +134,7 @@ func (r *rows) checkSelection(m yamlnode.Map) {
 		m.Key("sample").Errorf("keep one of them", "`limit` takes the first rows and `sample` some of all rows")
 	}
 	if m.Has("seed") && r.sample == 0 {
-		m.Key("seed").Errorf("", "`seed` goes with `sample`")
+		m.Key("seed").Errorf("add `sample`, or remove `seed`", "`seed` goes with `sample`")
 	}
 }
 
@@ -174,7 +174,7 @@ func (l *loader) dataFiles(n yamlnode.Node) []string {
 	case err != nil:
 		n.Errorf("", "%s", err)
 	case len(names) == 0:
-		n.Errorf("", "`%s` matches no file in the suite's folder", name)
+		n.Errorf("check the spelling; the glob begins in the suite's folder", "`%s` matches no file in the suite's folder", name)
 	}
 	return names
 }

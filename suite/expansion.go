@@ -195,7 +195,9 @@ func (x *expansion) layer(layer []*scorerDef, out []*Scorer, c *Case, diags *dia
 		}
 		if sc.Name != "" {
 			if taken[sc.Name] {
-				diags.Errorf(sc.yaml().Entry.Get("name").Pos(), "", "two scorers of case `%s` are named `%s`", c.Name, sc.Name)
+				diags.Errorf(
+					sc.yaml().Entry.Get("name").Pos(), "rename one of them", "two scorers of case `%s` are named `%s`", c.Name, sc.Name,
+				)
 			}
 			if taken == nil {
 				taken = map[string]bool{}

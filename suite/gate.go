@@ -287,7 +287,7 @@ func checkCompared(n yamlnode.Node, m yamlnode.Map, b *eval.BaselineRule) {
 		)
 	}
 	if b.Run != "" && b.Arm != "" {
-		m.Get("arm").Errorf("", "a gate compares with a run or with an arm, not with both")
+		m.Get("arm").Errorf("keep one of them", "a gate compares with a run or with an arm, not with both")
 	}
 }
 

@@ -190,7 +190,7 @@ func (l *loader) checkJudges() {
 	}
 	for _, j := range l.Judges {
 		if !j.used && !j.Chooses {
-			l.diags.Warnf(j.pos, "", "no scorer uses the judge `%s`", j.Name)
+			l.diags.Warnf(j.pos, "name it by `judge` of a scorer, or remove it", "no scorer uses the judge `%s`", j.Name)
 		}
 	}
 }

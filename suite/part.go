@@ -32,7 +32,7 @@ func (l *loader) parts(n yamlnode.Node) []part {
 		}
 	}
 	if n.IsSequence() && len(n.Seq()) == 0 {
-		n.Errorf("", "there are no parts")
+		n.Errorf("such as `- text: Describe the image.`", "there are no parts")
 	}
 	return out
 }
@@ -51,7 +51,7 @@ func partForm(m yamlnode.Map) string {
 		given = form
 	}
 	if given == "" {
-		m.Errorf("", "a part has one of text, image, data and raw")
+		m.Errorf("such as `text: Describe the image.`", "a part has one of text, image, data and raw")
 	}
 	return given
 }
@@ -59,10 +59,10 @@ func partForm(m yamlnode.Map) string {
 // checkPartSiblings reports keys for files on a part that is not a file.
 func checkPartSiblings(m yamlnode.Map, form string) {
 	if m.Has("mimeType") && form != "image" && form != "data" {
-		m.Key("mimeType").Errorf("", "mimeType belongs to an image, or to data")
+		m.Key("mimeType").Errorf("move it there, or remove it", "mimeType belongs to an image, or to data")
 	}
 	if m.Has("resize") && form != "image" {
-		m.Key("resize").Errorf("", "resize belongs to an image")
+		m.Key("resize").Errorf("move it there, or remove it", "resize belongs to an image")
 	}
 }
 

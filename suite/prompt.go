@@ -128,13 +128,15 @@ func formOf(m yamlnode.Map) string {
 		if m.Misspells(promptForms()...) {
 			return ""
 		}
-		m.Errorf("", "a prompt needs one of text, file, turns and parts")
+		m.Errorf("such as `text: \"Answer {{.question}}\"`", "a prompt needs one of text, file, turns and parts")
 		return ""
 	case 1:
 		return given[0]
 	}
 	m.Key(given[1]).
-		Errorf("keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "))
+		Errorf(
+			"keep one of them", "a prompt has one of text, file, turns and parts; this one has %s", strings.Join(given, " and "),
+		)
 	return ""
 }
 

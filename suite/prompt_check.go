@@ -21,7 +21,7 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 	n := payload.Images(prompt.Contents)
 	switch {
 	case n > service.MaxImages:
-		l.diags.Errorf(p.Pos, "", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, service.MaxImages)
+		l.diags.Errorf(p.Pos, "remove some", "the prompt `%s` has %d images; at most %d are allowed", p.Name, n, service.MaxImages)
 	case n > 1:
 		l.diags.Warnf(p.Pos, "", "the prompt `%s` has %d images; one alone tends to give better answers", p.Name, n)
 	}
@@ -32,7 +32,9 @@ func (l *loader) checkPrompt(c *Case, arm Arm) {
 		)
 	}
 	if slices.ContainsFunc(prompt.Contents, saysNothing) {
-		l.diags.Errorf(p.Pos, "", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name)
+		l.diags.Errorf(
+			p.Pos, "give its variables a value in this case", "case `%s`: the prompt `%s` has an empty turn", c.Name, p.Name,
+		)
 	}
 	l.checkRequest(c, arm, prompt)
 	l.checkSpoken(arm, prompt)

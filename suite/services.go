@@ -392,7 +392,9 @@ func (l *loader) checkServices() {
 	used := l.usedServices()
 	for _, s := range l.Services {
 		if !slices.Contains(used, s.Name) {
-			l.diags.Warnf(s.pos, "", "no target, no judge and no `embedding` names the service `%s`", s.Name)
+			l.diags.Warnf(
+				s.pos, "name it by `service` of a target, or remove it", "no target, no judge and no `embedding` names the service `%s`", s.Name,
+			)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (l *loader) fromSets(item yamlnode.Node, within []string) []*scorerDef {
 			n.Errorf(diag.DidYouMean(name, names(l.sets)), "there is no scorer set `%s`", name)
 		case slices.Contains(within, name):
 			circle := slices.Concat(within[slices.Index(within, name):], []string{name})
-			n.Errorf("", "the scorer sets use each other in a circle: %s", strings.Join(circle, ", "))
+			n.Errorf("remove one of the uses", "the scorer sets use each other in a circle: %s", strings.Join(circle, ", "))
 		default:
 			set.used = true
 			out = append(out, l.readSet(name, within)...)

@@ -118,7 +118,7 @@ func (t *toolReader) answer(n yamlnode.Node) *ToolAnswer {
 	text, command := m.Get("text"), m.Get("command")
 	switch {
 	case text.IsZero() == command.IsZero():
-		n.Errorf("", "a result has one of text and command")
+		n.Errorf("such as `text: sunny`", "a result has one of text and command")
 		return nil
 	case command.IsZero():
 		for _, key := range []string{"timeout", "env"} {

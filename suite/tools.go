@@ -125,7 +125,7 @@ func (t *toolReader) declarations(n yamlnode.Node) {
 	case n.IsSequence() && len(items) == 0:
 		n.Errorf("declare a function, or remove `tools`", "there are no tools")
 	case len(items) > maxTools:
-		n.Errorf("", "there are %d tools; at most %d are allowed", len(items), maxTools)
+		n.Errorf("declare the ones that this prompt needs", "there are %d tools; at most %d are allowed", len(items), maxTools)
 	}
 	t.undeclared = t.undeclared || t.diags.Len() > before && len(t.names) == 0
 }
@@ -153,7 +153,9 @@ func isToolName(n yamlnode.Node) bool {
 	if toolName.Matches(n.Str()) {
 		return true
 	}
-	n.Errorf("1 to 64 letters, digits, `_`, `.` and `-`, the first a letter or `_`", "`%s` is not the name of a function", n.Str())
+	n.Errorf(
+		"1 to 64 letters, digits, `_`, `.` and `-`, the first a letter or `_`", "`%s` is not the name of a function", n.Str(),
+	)
 	return false
 }
 
@@ -214,7 +216,9 @@ func (t *toolReader) advise(m yamlnode.Map) {
 		)
 	case choice == nil || !answered:
 	case choice.Mode == tool.None:
-		m.Key("toolResults").Warnf("", "`toolChoice: none` lets the model call no function, so these are never used")
+		m.Key("toolResults").Warnf(
+			"remove `toolResults`, or `toolChoice`", "`toolChoice: none` lets the model call no function, so these are never used",
+		)
 	case choice.Mode == tool.Required || choice.Name != "":
 		m.Key("toolChoice").Warnf(
 			"`auto` lets the model give an answer", "the model has to call a function in every step, so each trial runs until `maxSteps`",

@@ -173,7 +173,9 @@ func (l *loader) checkVars() {
 	for _, name := range names(l.opts.Vars) {
 		if !l.used[name] {
 			delete(l.used, ".") // the mark of templates that take all variables
-			l.diags.Warnf(diag.Pos{File: l.File}, diag.DidYouMean(name, names(l.used)), "--var %s: the suite uses no such variable", name)
+			l.diags.Warnf(
+				diag.Pos{File: l.File}, diag.DidYouMean(name, names(l.used)), "--var %s: the suite uses no such variable", name,
+			)
 		}
 	}
 }
@@ -181,7 +183,7 @@ func (l *loader) checkVars() {
 func warnUnused(vars yamlnode.Map, used map[string]bool, diags *diag.List) {
 	for e := range vars.Entries() {
 		if !used[e.Name()] {
-			diags.Warnf(e.Key.Pos(), "", "the variable `%s` is not used", e.Name())
+			diags.Warnf(e.Key.Pos(), "use it in a prompt, or remove it", "the variable `%s` is not used", e.Name())
 		}
 	}
 }

@@ -256,7 +256,7 @@ func (a *app) root() *cobra.Command {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 				if len(args) > 0 {
-					return exit.BadInput("there is no completion for %q: bash, fish, powershell or zsh", args[0])
+					return exit.BadInput("there is no completion for %q: name bash, fish, powershell or zsh", args[0])
 				}
 				return c.Help()
 			}

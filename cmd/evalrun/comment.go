@@ -23,7 +23,7 @@ func (a *app) commentCommand() *cobra.Command {
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Issue && o.Number != 0 {
-				return exit.BadInput("--issue and --number do not go together: an issue is found by its suites")
+				return exit.BadInput("--issue and --number do not go together: leave out --number, since an issue is found by its suites")
 			}
 			done, err := a.runs.Comment(cmd.Context(), args[0], o)
 			switch {

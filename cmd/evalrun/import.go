@@ -30,7 +30,9 @@ func (a *app) importCommand() *cobra.Command {
 				if ext := filepath.Ext(args[0]); ext == ".yaml" || ext == ".yml" || ext == ".json" {
 					return exit.BadInput("name the tool first: evalrun import promptfoo %s", diag.CleanLine(args[0]))
 				}
-				return exit.BadInput("configurations of %q cannot be imported; promptfoo's can", diag.CleanLine(args[0]))
+				return exit.BadInput(
+					"configurations of %q cannot be imported; those of promptfoo can: evalrun import promptfoo FILE", diag.CleanLine(args[0]),
+				)
 			}
 			return cmd.Help()
 		},

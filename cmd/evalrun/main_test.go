@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "signaled": signaled, "lines": lines, "visits": visits, "fetch": fetch,
 			"viewed": viewed, "labelled": labelled,
-			"rewrite": rewrite, "blocks": blocks, "post": post, "unserve": unserve,
+			"rewrite": rewrite, "blocks": blocks, "post": post, "unserve": unserve, "transcript": transcript,
 		},
 	})
 }

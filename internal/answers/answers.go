@@ -173,7 +173,7 @@ func (a *Answers) Check(plan *runner.Plan) error {
 		}
 		lines := a.take(&t.Trial)
 		if len(lines) > 1 {
-			return exit.BadInput("%s: two lines answer %s", a.file, runner.Describe(&t.Trial))
+			return exit.BadInput("%s: two lines answer %s: remove one, or give each its `repeat`", a.file, runner.Describe(&t.Trial))
 		}
 		for _, l := range lines {
 			if err := l.checkTurns(t); err != nil {

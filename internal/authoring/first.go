@@ -74,10 +74,10 @@ func (f *First) check() error {
 	named := service.NamedModel(f.Model)
 	switch {
 	case f.Model != "" && !oneLine.Matches(f.Model):
-		return exit.BadInput("invalid model name %q", f.Model)
+		return exit.BadInput("invalid model name %q: write it in one line, such as svc-pro", f.Model)
 	case named != nil && !named.Supports(service.MethodGenerate):
 		return exit.BadInput(
-			"the model %s does not answer prompts; it supports %s", f.Model,
+			"the model %s does not answer prompts; it supports %s: name another one, such as svc-pro", f.Model,
 			strings.Join(named.SupportedGenerationMethods, ", "),
 		)
 	case len(f.Prompt) > maxFirstPrompt || !oneLine.Matches(f.Prompt):

@@ -167,3 +167,24 @@ func TestErrorsAreAtTheirByte(t *testing.T) {
 		}
 	}
 }
+
+// What a function cannot do with a value of a row says what it takes.
+func TestFunctionsSayWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`text matches n`:                 "`matches` takes two texts",
+		`text matches "(" + text`:        "`matches` takes a regular expression: missing closing ): `(Größe`",
+		`len(text..n) > 1`:               "`..` takes two whole numbers",
+		`replace(list, "a", "b") == "x"`: "`replace` takes texts",
+		`join(text, ",") == "x"`:         "`join` takes a list of texts",
+		`join(list, n) == "x"`:           "`join` joins by a text",
+	} {
+		p, err := Compile(text, Open{}, Grade)
+		if err == nil {
+			_, err = p.Run(columns())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}

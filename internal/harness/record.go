@@ -77,7 +77,7 @@ func (s *Session) recordedAnswers() (*record.Recordings, error) {
 		return nil, err
 	}
 	if _, err := os.Stat(f.Replay); err != nil {
-		return nil, exit.BadInput("there are no recorded answers: %w", err)
+		return nil, exit.BadInput("there are no recorded answers: %w; --record %s records them", err, f.Replay)
 	}
 	return openStore(f.Replay)
 }

@@ -104,7 +104,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 		return nil, err
 	}
 	if interleave != "" && !slices.Contains(files, interleave) {
-		return nil, exit.BadInput("--interleave names %s, which is not among the suites of this command", interleave)
+		return nil, exit.BadInput("--interleave names %s, which is not among the suites of this command: name it with them", interleave)
 	}
 	for _, file := range files {
 		refOf := ""

@@ -31,7 +31,7 @@ func (f *Flags) UseProject(c ProjectChoice, suites []string) error {
 	}
 	switch named := c.File != ""; {
 	case c.None && named:
-		return exit.BadInput("--config and --no-config exclude each other")
+		return exit.BadInput("--config names a project file, and --no-config uses none: choose one")
 	case f.Untrusted && named:
 		return exit.BadInput("--untrusted uses no project file: leave --config out, and give by flags what the file says")
 	case c.None || f.Untrusted:

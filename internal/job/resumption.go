@@ -270,7 +270,9 @@ func (r *Resumption) loadFiles(getenv func(string) string) (*Loaded, error) {
 		base, _ := s.BaseVersion()
 		if s.Hash() != one.Hash || base != nil && one.EarlierHash != "" && base.Hash() != one.EarlierHash {
 			return nil, exit.BadInput(
-				"the suite %s has changed since the run began, and a run with --no-content keeps no copy of it", files[i],
+				"the suite %s has changed since the run began, and a run with --no-content keeps no copy of it: "+
+					"restore the file, or run the suite again",
+				files[i],
 			)
 		}
 	}

@@ -79,7 +79,7 @@ func redirect(all map[string]*Named, name, url string, emulated bool) error {
 	named := all[name]
 	switch {
 	case named == nil && len(all) == 0:
-		return exit.BadInput("--service %s.baseUrl: the suites name no services", name)
+		return exit.BadInput("--service %s.baseUrl: the suites name no services; --base-url sets the address of all targets", name)
 	case named == nil:
 		names := slices.Sorted(maps.Keys(all))
 		return exit.BadInput("--service %s.baseUrl: there is no service %s; %s", name, name, diag.DidYouMean(name, names))

@@ -111,7 +111,7 @@ func Check(d *journal.Document, file string) (*AgreementReport, error) {
 	return c.report(file)
 }
 
-var errNoJudges = exit.BadInput("this run has no scores of judges: there is nothing to measure against the labels")
+var errNoJudges = exit.BadInput("this run has no scores of judges to measure against the labels: run a suite that has the scorer `judge`")
 
 func (c *labelCheck) read(d *journal.Document) error {
 	for r, err := range d.Trials() {

@@ -83,7 +83,7 @@ func readLabels(file string) (*labelFile, error) {
 	case ".jsonl", regular.Standard:
 		l.readLines(data)
 	default:
-		return nil, exit.BadInput("the labels in %s are neither .csv nor .jsonl", file)
+		return nil, exit.BadInput("the labels in %s are neither .csv nor .jsonl: `evalrun help judge-check` shows both", file)
 	}
 	for _, one := range l.all {
 		l.by[one.Case] = append(l.by[one.Case], one)

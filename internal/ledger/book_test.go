@@ -379,10 +379,11 @@ func TestDamageInTheFileIsReported(t *testing.T) {
 	dir := t.TempDir()
 	expect.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte("{\"type\":\"settle\",\"id\":\"x\"}\n{\"type\":\"grant\"}\n"), 0o600))
 	_, err := openFile(dir, newBook(nil), nil)
-	expect.Contains(t, "a damaged ledger", fmt.Sprint(err), fileName+":2 is damaged")
+	expect.Contains(t, "a damaged ledger", fmt.Sprint(err), fileName+
+		":2 is damaged: what was granted is not known; move the file away to begin with empty accounts")
 	b := openBook(t, t.TempDir(), AccountLimits{})
 	_, err = openFile(filepath.Dir(b.file.path), newBook(nil), nil)
-	expect.Contains(t, "a second ledger", fmt.Sprint(err), "another ledger uses the folder")
+	expect.Contains(t, "a second ledger", fmt.Sprint(err), "--state: another ledger uses the folder")
 }
 
 // The file is rewritten when it has grown, and says the same.

@@ -91,7 +91,7 @@ func trust(file string) (*x509.CertPool, error) {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, exit.BadInput("--ledger-ca: %s has no certificate in PEM form", file)
+		return nil, exit.BadInput("--ledger-ca: %s has no certificate in PEM form: name the file that --tls-cert of the ledger names", file)
 	}
 	return pool, nil
 }

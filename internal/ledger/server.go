@@ -93,7 +93,7 @@ func (c *Config) security() (*tls.Config, error) {
 	case c.Cert == "" && c.CertKey == "":
 		return nil, nil //nolint:nilnil // plain http
 	case c.Cert == "" || c.CertKey == "":
-		return nil, exit.BadInput("--tls-cert and --tls-key go together")
+		return nil, exit.BadInput("--tls-cert and --tls-key go together: give both")
 	}
 	pair, err := tls.LoadX509KeyPair(c.Cert, c.CertKey)
 	if err != nil {

@@ -35,7 +35,7 @@ func Parse(in rundir.Dir, values []string) ([]Output, error) {
 		case err != nil:
 			return nil, err
 		case hasPath && path == "":
-			return nil, exit.BadInput("-o %s names no file after the =", v)
+			return nil, exit.BadInput("-o %s names no file after the =, such as %[1]sFILE", v)
 		case hasPath && path != regular.Standard:
 			path = in.Join(path)
 			if err := rundir.Writable(path); err != nil {

@@ -45,7 +45,7 @@ func ParseLabel(text string) (key, value string, err error) {
 		return "", "", err
 	}
 	if named && value == "" {
-		return "", "", errors.New("there is no value after the =")
+		return "", "", errors.New("there is no value after the =, such as team=search")
 	}
 	return key, value, nil
 }

@@ -112,14 +112,16 @@ func (f *File) path(n yamlnode.Node, name string) string {
 	native := filepath.FromSlash(name)
 	switch {
 	case name == "":
-		n.Errorf("", "the path is empty")
+		n.Errorf("such as evals/suite.yaml", "the path is empty")
 		return ""
 	case !filepath.IsLocal(native) || strings.Contains(name, `\`) && !filepath.IsLocal(strings.ReplaceAll(name, `\`, "/")):
 		n.Errorf("write it relative to the project file", "`%s` is not below the folder of the project file", name)
 		return ""
 	}
 	if !below(f.dir(), filepath.Join(f.dir(), native)) {
-		n.Errorf("", "`%s` leads out of the folder of the project file by a symbolic link", name)
+		n.Errorf(
+			"copy the file into the folder, or name it by a flag", "`%s` leads out of the folder of the project file by a symbolic link", name,
+		)
 		return ""
 	}
 	return filepath.Join(filepath.Dir(f.shown), native)

@@ -50,14 +50,17 @@ func (f *File) SuiteFiles(diags *diag.List) []string {
 			switch {
 			case left(name) || slices.Contains(out, path):
 			case !below(f.dir(), path):
-				diags.Errorf(g.At, "", "%s leads out of the folder of the project file by a symbolic link", name)
+				diags.Errorf(
+					g.At, "copy the suite into the folder, or name it on the command line",
+					"%s leads out of the folder of the project file by a symbolic link", name,
+				)
 			default:
 				out = append(out, path)
 			}
 		}
 	}
 	if len(out) == 0 && !diags.HasErrors() {
-		diags.Errorf(f.Suites[0].At, "", "the globs that begin with `!` leave no suite")
+		diags.Errorf(f.Suites[0].At, "narrow them, or add a glob without `!`", "the globs that begin with `!` leave no suite")
 	}
 	return out
 }
@@ -98,7 +101,7 @@ func (f *File) matching(g Glob, diags *diag.List) []string {
 	patterns := glob.New(alternatives(g.Pattern))
 	found := slices.DeleteFunc(files, func(name string) bool { return !patterns.Match(name) })
 	if len(found) == 0 {
-		diags.Errorf(g.At, "", "`%s` matches no file", g.Pattern)
+		diags.Errorf(g.At, "such as `evals/*.yaml`, from the folder of the project file", "`%s` matches no file", g.Pattern)
 	}
 	return found
 }

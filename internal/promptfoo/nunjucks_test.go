@@ -63,17 +63,20 @@ func TestTemplatesWithoutCounterpartAreRefused(t *testing.T) {
 	for in, want := range map[string]string{
 		"{{ x | shuffle }}":                 "the filter `shuffle`",
 		"{{ f(1) }}":                        "`call`",
-		"{% include 'x' %}":                 "`{% include %}`",
-		"{% macro m() %}{% endmacro %}":     "`{% macro %}`",
-		"{{ env.KEY }}":                     "reads the environment",
+		"{% include 'x' %}":                 "`{% include %}` has no counterpart",
+		"{% macro m() %}{% endmacro %}":     "`{% macro %}` has no counterpart",
+		"{{ env.KEY }}":                     "reads the environment, which a suite does in addresses and headers only",
 		"{{#each chunks}}{{this}}{{/each}}": "cannot read `#each chunks` as a template either",
 		"{% for x in list %}":               "is not closed",
-		"{% endif %}":                       "do not match",
-		"{{ a + 1 }}":                       "no counterpart",
-		"{{ }}":                             "an expression is empty",
-		"{{ n > 3 }}":                       "with the number 3",
+		"{# x":                              "promptfoo cannot read this template either: `{#` begins a comment that never ends",
+		"{{ a[0 }}":                         "a bracket of the template is not closed",
+		"{{ (a }}":                          "a parenthesis of the template is not closed",
+		"{% endif %}":                       "the statements of the template do not match",
+		"{{ a + 1 }}":                       "has no counterpart in a template",
+		"{{ }}":                             "promptfoo cannot read this template either: an expression is empty",
+		"{{ n > 3 }}":                       "a comparison of a variable with the number 3",
 		"{% for x in list %}{{ loop.last }}{% endfor %}":             "loop.last",
-		strings.Repeat("{{ (", 1) + strings.Repeat("(", 200) + " }}": "nested too deep",
+		strings.Repeat("{{ (", 1) + strings.Repeat("(", 200) + " }}": "the template is nested too deep",
 	} {
 		got, err := dialect{}.translate(in)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -72,7 +72,9 @@ func (c *checking) thinkingByBudget() {
 	limit := c.config.maxTokens(defaultMaxToken)
 	switch n := *t.Budget; {
 	case n > 0 && n < minThinking:
-		c.refuse(key, "", "the protocol anthropic has no thinkingBudget below %d, but 0 and -1", minThinking)
+		c.refuse(
+			key, "use 0, -1 or a larger number", "the protocol anthropic has no thinkingBudget below %d, but 0 and -1", minThinking,
+		)
 	case n >= limit:
 		c.refuse(key, "raise `maxOutputTokens`, which counts thoughts too",
 			"thinkingBudget %d leaves no room in %d tokens of output", n, limit)

@@ -45,7 +45,7 @@ func TestPublishRefusesWhatIsNoSiteAndSaysWhatToDo(t *testing.T) {
 		"a marker of another":  {to(marked(`{"madeBy":"x","version":1}`)), "is not the marker of a site"},
 		"a huge marker":        {to(marked(strings.Repeat(" ", 1<<11))), "is not the marker of a site"},
 		"a marker that links":  {to("link"), "is not the marker of a site"},
-		"a marker of tomorrow": {to(marked(`{"madeBy":"evalrun publish","version":2}`)), "newer evalrun"},
+		"a marker of tomorrow": {to(marked(`{"madeBy":"evalrun publish","version":2}`)), "was written by a newer evalrun: name another folder, or update evalrun"},
 	} {
 		_, err := publish.Write(f.Dir, test.o)
 		expect.Contains(t, name, fmt.Sprint(err), test.want)

@@ -60,10 +60,10 @@ func (d Dir) Baselines() (map[string]Baseline, error) {
 
 func checkBaselineName(name string) error {
 	if name == latest {
-		return exit.BadInput("latest is the newest run below %s, and no name of a baseline", Runs)
+		return exit.BadInput("invalid baseline name: latest is the newest run below %s; choose another one, such as main", Runs)
 	}
 	if !baselineName.Matches(name) {
-		return exit.BadInput("%q is not a name of a baseline: letters, digits, dot, dash and underscore", name)
+		return exit.BadInput("invalid baseline name %q: use letters, digits, dot, dash and underscore", name)
 	}
 	return nil
 }

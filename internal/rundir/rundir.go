@@ -114,7 +114,7 @@ func (d Dir) Check(named string) error {
 		return exit.BadInput("the run directory cannot be made: %w", err)
 	}
 	if !info.IsDir() {
-		return exit.BadInput("the run directory cannot be made: %s is not a folder", at)
+		return exit.BadInput("the run directory cannot be made: %s is not a folder; name another one with --out", at)
 	}
 	if err := Writable(filepath.Join(at, ".evalrun-probe")); err != nil {
 		return exit.BadInput("the run directory cannot be made in %s: %w", at, err)

@@ -44,7 +44,7 @@ func (e *Emulation) Start(dir rundir.Dir) (*emulator.Server, error) {
 	for alias, model := range e.Alias {
 		id := strings.TrimPrefix(model, "models/")
 		if service.NamedModel(id) == nil {
-			return nil, exit.BadInput("--alias %s=%s: the emulator has no such model", alias, model)
+			return nil, exit.BadInput("--alias %s=%s: the emulator has no such model; `evalrun models --emulator` lists them", alias, model)
 		}
 		e.Alias[alias] = id
 	}

@@ -55,7 +55,7 @@ func (c *Checks) Races(suites []*suite.Suite) (out []RaceOutlook, err error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, exit.BadInput("--race needs two arms or more in a suite: there is nothing to race against")
+		return nil, exit.BadInput("--race needs two arms or more in a suite: add a prompt or a target to race against")
 	}
 	return out, nil
 }
@@ -79,7 +79,7 @@ func racedOn(s *suite.Suite, metric string) error {
 	known = slices.DeleteFunc(slices.Clone(known), unraced)
 	switch {
 	case unraced(metric):
-		return exit.BadInput("--race takes a metric between 0 and 1 where more is better, and not %s", metric)
+		return exit.BadInput("--race takes a metric between 0 and 1 where more is better, such as pass, and not %s", metric)
 	case s.Gate != nil && s.Gate.Best != nil && s.Gate.Best.Metric != metric:
 		return exit.BadInput(
 			"--race=%s: the gate of %s wants the best by %s; --race alone races on that", metric, s.Name, s.Gate.Best.Metric,

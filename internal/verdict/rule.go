@@ -101,7 +101,7 @@ func override(rule *eval.BaselineRule, r eval.RuleOptions) error {
 			return err
 		}
 		if slices.ContainsFunc(rule.Metrics, func(m eval.MetricMargin) bool { return m.Name == one.Name }) {
-			return exit.BadInput("--metric %s is given twice", one.Name)
+			return exit.BadInput("--metric %s is given twice: leave one out", one.Name)
 		}
 		rule.Metrics = append(rule.Metrics, one)
 	}

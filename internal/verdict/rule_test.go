@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // gateSuite is a suite with a gate that compares the pass rate and a named metric.
@@ -236,4 +238,16 @@ func TestComparisonsOfSeveralSuitesAreMerged(t *testing.T) {
 	})
 	expect.Same(t, "warnings", whole.Warnings, []string{"drift", "emulator"})
 	expect.Same(t, "verdict", whole.Verdict, eval.Regressed)
+}
+
+// An error rate that only the API can give is refused as the flags refuse it.
+func TestAVerdictIsNotWrongTooOften(t *testing.T) {
+	t.Parallel()
+	err := override(&eval.BaselineRule{}, eval.RuleOptions{Alpha: 0.5})
+	expect.Contains(t, "a rule", fmt.Sprint(err), "--alpha 0.5: a verdict that is wrong so often says nothing; 0.2 at most")
+	s, plan := load(t, gateSuite, runner.Filter{})
+	o := &eval.Options{}
+	o.Race, o.Rule.Alpha = "pass", 0.5
+	_, err = (&Checks{Options: o, Plan: plan}).Races([]*suite.Suite{s})
+	expect.Contains(t, "a race", fmt.Sprint(err), "--alpha 0.5: a race that is wrong so often says nothing; 0.2 at most")
 }

@@ -209,8 +209,9 @@ func TestWatchersAreBounded(t *testing.T) {
 		last = r.watch(t, "")
 		last.next(t)
 	}
-	if resp, _ := ask(t, r.s, r.events(r.mark), nil); resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("got %v, want 503", resp.Status)
+	const want = "too many pages watch runs"
+	if resp, said := ask(t, r.s, r.events(r.mark), nil); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(said, want) {
+		t.Errorf("got %v and %q, want 503 and %q", resp.Status, said, want)
 	}
 	r.s.Close()
 	for last.lines.Scan() { // what was under way

@@ -140,6 +140,8 @@ func TestOnlyPagesWithTheTokenMayLabel(t *testing.T) {
 	} {
 		if resp, text := label(t, s, path, good, test.change); resp.StatusCode != test.want || strings.Contains(text, s.labelling.token) {
 			t.Errorf("%s: %s: %s, want %d", what, resp.Status, text, test.want)
+		} else if !strings.Contains(text, refusals[what]) {
+			t.Errorf("%s: got %q, want %q in it", what, text, refusals[what])
 		}
 		none(t, what)
 	}
@@ -386,4 +388,13 @@ func TestThePageLearnsWhichAnswersAreLabelled(t *testing.T) {
 	if resp, _ := ask(t, s, "/run/"+keyOfRun(t, s, "own1")+"/labelled?of=other", nil); resp.StatusCode != 409 {
 		t.Errorf("an earlier reading: %s, want 409", resp.Status)
 	}
+}
+
+// refusals are what a page says of some of the requests that it refuses.
+var refusals = map[string]string{
+	"no token":       "this page may not label: open the address that evalrun view --label printed when it started",
+	"another host":   "this is not the host name of the server: open http://127.0.0.1:",
+	"delete":         "this server is read-only",
+	"another run":    "there is no such run: see the list of runs",
+	"another answer": "the trial has another answer than the one that you saw: reload the page",
 }

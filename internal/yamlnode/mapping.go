@@ -93,7 +93,7 @@ func inherited(merged []Node, first map[string]int) []Entry {
 	var out []Entry
 	for _, m := range merged {
 		if !m.IsMapping() {
-			m.Errorf("", "`<<` takes a mapping, found %s", m.Describe())
+			m.Errorf("such as `<<: *base`", "`<<` takes a mapping, found %s", m.Describe())
 			continue
 		}
 		for _, e := range m.entries() {
@@ -139,7 +139,7 @@ func (m Map) Has(key string) bool { return !m.Get(key).IsZero() }
 func (m Map) Need(key string) Node {
 	v := m.Get(key)
 	if v.IsZero() && m.IsMapping() && !m.Misspells(key) {
-		m.Errorf("", "the key `%s` is missing", key)
+		m.Errorf("add `"+key+": ...`", "the key `%s` is missing", key)
 	}
 	return v
 }

@@ -228,7 +228,7 @@ func (n Node) Float(lo, hi float64) float64 {
 	text := n.resolve().Value
 	v, ok := finite(text)
 	if !ok {
-		n.Errorf("", "`%s` is not a number", text)
+		n.Errorf("such as 5 or 0.5", "`%s` is not a number", text)
 		return 0
 	}
 	if v < lo || v > hi {
@@ -300,7 +300,7 @@ func (n Node) Duration() time.Duration {
 		return 0
 	}
 	if v <= 0 {
-		n.Errorf("", "`%s` is not above zero", s)
+		n.Errorf("such as 30s", "`%s` is not above zero", s)
 		return 0
 	}
 	return v

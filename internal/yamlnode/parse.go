@@ -59,7 +59,9 @@ func Parse(file string, src []byte, diags *diag.List) (Node, bool) {
 func (d *doc) bounded() (src []byte, ok bool) {
 	top := diag.Pos{File: d.file}
 	if n := len(d.src); n > MaxFileBytes {
-		d.diags.Errorf(top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", n, MaxFileBytes)
+		d.diags.Errorf(
+			top, "split it, or keep the cases in a data file", "the file has %d bytes; at most %d are read", n, MaxFileBytes,
+		)
 		return nil, false
 	}
 	if n := bytes.Count(d.src, []byte("\n")) + bytes.Count(d.src, []byte(",")); n > maxEntries {
@@ -84,7 +86,7 @@ func (d *doc) parse(src []byte) (Node, bool) {
 		return Node{}, false
 	}
 	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
-		d.diags.Errorf(top, "", "the file holds no YAML document")
+		d.diags.Errorf(top, "`evalrun init` writes a first suite", "the file holds no YAML document")
 		return Node{}, false
 	}
 	c := checker{doc: d}
@@ -147,7 +149,7 @@ func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
 	case c.cut && (n.Kind == yaml.AliasNode || n.Anchor != ""):
 		return false
 	case depth > maxDepth:
-		c.errorf(n, "", "nested deeper than %d levels", maxDepth)
+		c.errorf(n, "make it flatter", "nested deeper than %d levels", maxDepth)
 		return false
 	case c.aliased > maxAliasNodes:
 		c.errorf(n, "write the repeated part out, or share less of it", "aliases expand to more than %d values", maxAliasNodes)
@@ -155,7 +157,7 @@ func (c *checker) check(n *yaml.Node, depth int, inAlias bool) bool {
 	case n.Kind == yaml.AliasNode:
 		return c.check(n.Alias, depth+1, true)
 	case n.Kind == yaml.MappingNode && len(n.Content)/2 > maxKeys:
-		c.errorf(n, "", "a mapping of %d keys; at most %d are read", len(n.Content)/2, maxKeys)
+		c.errorf(n, "make several of it", "a mapping of %d keys; at most %d are read", len(n.Content)/2, maxKeys)
 		return false
 	case !plainTag(n):
 		c.errorf(n, "remove the tag", "the YAML tag `%s` is not supported", n.Tag)

@@ -1,0 +1,20 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/evalrun/evalrun/internal/expect"
+	"github.com/evalrun/evalrun/internal/job"
+	"github.com/evalrun/evalrun/journal"
+)
+
+// Answers of a run that is still in progress are not judged again yet.
+func TestRescoreWaitsForTheEndOfARun(t *testing.T) {
+	t.Parallel()
+	var one Session
+	one.Job = &job.Job{}
+	one.Flags.Rescore = "now"
+	err := one.admit(&origin{doc: &journal.Document{Running: true}})
+	expect.Contains(t, "error", fmt.Sprint(err), "now is still in progress: rescore it when it finishes")
+}
