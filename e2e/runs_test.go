@@ -42,7 +42,7 @@ func bigTrial(n int) *eval.Result {
 		},
 		Request: &eval.Request{
 			Contents: []eval.Content{
-				{Role: "user", Parts: []eval.Part{{Text: fmt.Sprintf("What is the capital of country %d? Answer in one word.", k)}}},
+				{Role: "user", Parts: []eval.Part{eval.TextPart{Text: fmt.Sprintf("What is the capital of country %d? Answer in one word.", k)}}},
 			},
 		},
 		Usage:  &eval.Usage{PromptTokens: 12, OutputTokens: 20 + k%50, TotalTokens: 32 + k%50, Source: eval.UsageEstimated},
@@ -144,7 +144,9 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 		Outcome: eval.Fail,
 		Request: &eval.Request{
 			Contents: []eval.Content{
-				{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}},
+				{Role: text, Parts: []eval.Part{
+					eval.TextPart{Text: text}, eval.ImagePart{Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}},
+				}},
 			},
 		},
 		Response: &eval.Response{
@@ -199,7 +201,8 @@ func reach(r *eval.Result, text string, endpoint bool) {
 	q.ToolChoice, q.ToolResults, q.Extra = &tool.Choice{Name: text}, text, eval.Extra{text: literal}
 	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: endpoint}}
 	q.Contents[0].Parts = append(
-		q.Contents[0].Parts, eval.Part{Data: &eval.Image{Path: text, MIMEType: text}}, eval.Part{Raw: literal}, eval.Part{Result: &results[0]},
+		q.Contents[0].Parts, eval.DataPart{Data: &eval.Image{Path: text, MIMEType: text}}, eval.RawPart{Raw: literal},
+		eval.ResultPart{Result: &results[0]},
 	)
 	q.App = &app.Request{Program: &app.ProgramRun{
 		Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text,
@@ -212,7 +215,10 @@ func reach(r *eval.Result, text string, endpoint bool) {
 	}
 	c.VendorReason, c.Raw = text, literal
 	c.Parts = []eval.Piece{
-		{Text: text}, {Reasoning: text}, {Call: &tool.Call{ID: text, Name: text, Args: literal}}, {Other: literal},
+		eval.TextPiece{Text: text},
+		eval.ReasoningPiece{Reasoning: text},
+		eval.CallPiece{Call: &tool.Call{ID: text, Name: text, Args: literal}},
+		eval.OtherPiece{Other: literal},
 	}
 	r.TraceID, r.Workspace = text, text
 }

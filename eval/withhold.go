@@ -74,19 +74,6 @@ func (r *Request) withheld() Request {
 	return out
 }
 
-// withheld is the part without its content; files stay as their hash.
-func (p *Part) withheld() Part {
-	switch {
-	case p.Image != nil || p.Data != nil:
-		return *p
-	case p.Raw != nil:
-		return Part{Withheld: withhold(string(p.Raw))}
-	case p.Result != nil:
-		return Part{Withheld: withhold(p.Result.Text)}
-	}
-	return Part{Withheld: withhold(p.Text)}
-}
-
 // withheldResults are results without their texts.
 func withheldResults(results []tool.Result) []tool.Result {
 	results = slices.Clone(results)
@@ -103,8 +90,8 @@ func withheldResults(results []tool.Result) []tool.Result {
 func withheldPieces(parts []Piece) []Piece {
 	var out []Piece
 	for _, p := range parts {
-		if p.Call != nil {
-			out = append(out, Piece{Call: &tool.Call{Name: word(p.Call.Name)}})
+		if kept := p.withheldPiece(); kept != nil {
+			out = append(out, kept)
 		}
 	}
 	return out

@@ -107,10 +107,8 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 	return func(yield func(*eval.Image) bool) {
 		for _, content := range r.Contents {
 			for _, part := range content.Parts {
-				for _, one := range []*eval.Image{part.Image, part.Data} {
-					if one != nil && !yield(one) {
-						return
-					}
+				if file := eval.FileOf(part); file != nil && !yield(file) {
+					return
 				}
 			}
 		}

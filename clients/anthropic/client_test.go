@@ -91,9 +91,9 @@ func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 		expect.OK(t, err)
 		c := got.Candidates[0]
 		expect.Same(t, "the parts", c.Parts, []eval.Piece{
-			{Reasoning: "so"},
-			{Text: "ab"},
-			{Call: &tool.Call{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0,"m":9007199254740993}`)}},
+			eval.ReasoningPiece{Reasoning: "so"},
+			eval.TextPiece{Text: "ab"},
+			eval.CallPiece{Call: &tool.Call{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0,"m":9007199254740993}`)}},
 		})
 		expect.Same(t, "the end", []string{c.Text, c.FinishReason, c.VendorReason}, []string{"ab", "TOOL_CALLS", "tool_use"})
 		u := got.Usage

@@ -39,7 +39,9 @@ func newClient(t *testing.T, h http.HandlerFunc, change func(*Config)) *Client {
 
 func ask(t *testing.T, c *Client) (*eval.Response, *eval.Error) {
 	t.Helper()
-	call := &eval.Call{Request: eval.Request{Model: "svc-pro", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "hi"}}}}}}
+	call := &eval.Call{Request: eval.Request{Model: "svc-pro", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{
+		eval.TextPart{Text: "hi"},
+	}}}}}
 	resp, err := c.Generate(context.Background(), call)
 	if err == nil {
 		return resp, nil
@@ -66,10 +68,12 @@ func TestRequestIsSentAsSpecified(t *testing.T) {
 		Model: "svc-pro", APIVersion: "v1beta",
 		Contents: []eval.Content{
 			{
-				Role:  "user",
-				Parts: []eval.Part{{Text: "a <b> & \"c\"\n"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}}},
+				Role: "user",
+				Parts: []eval.Part{
+					eval.TextPart{Text: "a <b> & \"c\"\n"}, eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}},
+				},
 			},
-			{Role: "model", Parts: []eval.Part{{Text: "ready"}}},
+			{Role: "model", Parts: []eval.Part{eval.TextPart{Text: "ready"}}},
 		},
 		GenerationConfig: &eval.GenerationConfig{Temperature: &zero, MaxOutputTokens: &limit, StopSequences: []string{"\n"}},
 		SafetySettings:   []eval.SafetySetting{{Category: "HARM_CATEGORY_HARASSMENT", Threshold: "BLOCK_ONLY_HIGH"}},
@@ -399,7 +403,7 @@ func TestCountTokensReadsTheTotal(t *testing.T) {
 			Request: eval.Request{
 				Model:          "svc-pro",
 				APIVersion:     "v1beta",
-				Contents:       []eval.Content{{Parts: []eval.Part{{Text: "hi"}}}},
+				Contents:       []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "hi"}}}},
 				SafetySettings: []eval.SafetySetting{{}},
 			},
 		})

@@ -184,7 +184,7 @@ type candidate struct {
 func calls(all ...tool.Call) []eval.Piece {
 	var out []eval.Piece
 	for _, c := range all {
-		out = append(out, eval.Piece{Call: &c})
+		out = append(out, eval.CallPiece{Call: &c})
 	}
 	return out
 }

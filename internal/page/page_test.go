@@ -172,7 +172,9 @@ func everywhere(text string) *eval.Result {
 	call := &tool.Call{ID: text, Name: text, Args: literal}
 	answer := testrun.Answered(text, text)
 	answer.Candidates[0].VendorReason, answer.Candidates[0].Raw = text, literal
-	answer.Candidates[0].Parts = []eval.Piece{{Text: text}, {Reasoning: text}, {Call: call}, {Other: literal}}
+	answer.Candidates[0].Parts = []eval.Piece{
+		eval.TextPiece{Text: text}, eval.ReasoningPiece{Reasoning: text}, eval.CallPiece{Call: call}, eval.OtherPiece{Other: literal},
+	}
 	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: true}}
 	return &eval.Result{
 		TraceID: text, Workspace: text,
@@ -181,11 +183,11 @@ func everywhere(text string) *eval.Result {
 		Response: answer,
 		Request: &eval.Request{
 			Contents: []eval.Content{{Role: text, Parts: []eval.Part{
-				{Text: text},
-				{Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}},
-				{Data: &eval.Image{Path: text, MIMEType: text}},
-				{Raw: literal},
-				{Result: &results[0]},
+				eval.TextPart{Text: text},
+				eval.ImagePart{Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}},
+				eval.DataPart{Data: &eval.Image{Path: text, MIMEType: text}},
+				eval.RawPart{Raw: literal},
+				eval.ResultPart{Result: &results[0]},
 			}}},
 			System: text, Tools: []tool.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &tool.Choice{Name: text},
 			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Request{
@@ -219,7 +221,7 @@ func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *
 		trials = append(trials, &eval.Result{
 			Trial:   eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: "c", Arm: "a/b"},
 			Outcome: eval.Pass,
-			Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Image: &img}}}}},
+			Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.ImagePart{Image: &img}}}}},
 		})
 	}
 	return testrun.Record(t, &run, nil, trials...)

@@ -102,7 +102,7 @@ func End(c *eval.Candidate, word string) error {
 	default:
 		reason = other
 	}
-	if (reason == "" || reason == "STOP") && endsInCall(c.Parts) {
+	if (reason == "" || reason == "STOP") && c.EndsInCall() {
 		reason = CallsReason
 	}
 	c.FinishReason = reason
@@ -128,14 +128,4 @@ func BlockedPrompt(e *eval.Error) *eval.Response {
 	return &eval.Response{PromptFeedback: &eval.PromptFeedback{
 		BlockReason: Blocked, Extra: eval.NewExtra(map[string]json.RawMessage{"message": Quoted(e.Message)}),
 	}}
-}
-
-// endsInCall reports whether the last part, apart from thoughts, is a call.
-func endsInCall(parts []eval.Piece) bool {
-	for _, p := range slices.Backward(parts) {
-		if p.Reasoning == "" {
-			return p.Call != nil
-		}
-	}
-	return false
 }
