@@ -204,11 +204,11 @@ func reach(r *eval.Result, text string, endpoint bool) {
 		q.Contents[0].Parts, eval.DataPart{Data: &eval.Image{Path: text, MIMEType: text}}, eval.RawPart{Raw: literal},
 		eval.ResultPart{Result: &results[0]},
 	)
-	q.App = &app.Request{Program: &app.ProgramRun{
+	q.App = &app.Request{Payload: &app.ProgramRun{
 		Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text,
 	}}
 	if endpoint {
-		q.App = &app.Request{HTTP: &app.HTTP{
+		q.App = &app.Request{Payload: &app.HTTP{
 			Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text, Stream: true,
 		}}
 		r.Turns = []eval.Turn{{Response: *r.Response, Results: results}, {Response: *r.Response}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -44,6 +45,8 @@ func (f *filler) fill(v reflect.Value) {
 		v.Set(reflect.ValueOf([]Part{
 			some[TextPart](f), some[ImagePart](f), some[DataPart](f), some[RawPart](f), some[ResultPart](f),
 		}))
+	case app.Request:
+		v.Set(reflect.ValueOf(app.Request{Payload: new(some[app.HTTP](f))}))
 	case []Piece:
 		v.Set(reflect.ValueOf([]Piece{some[TextPiece](f), some[ReasoningPiece](f), some[CallPiece](f), some[OtherPiece](f)}))
 	case Extra:
@@ -279,7 +282,7 @@ func withContent() *Result {
 	r.Request.GenerationConfig, r.Request.SafetySettings = nil, nil // the suite's own words
 	r.Request.ToolChoice, r.Request.ToolResults = nil, "hash"
 	r.Request.Service, r.Request.Protocol = "", ""
-	r.Request.App.HTTP.Method, r.Request.App.Program = "POST", nil
+	r.Request.App.Payload.(*app.HTTP).Method = "POST"
 	r.TraceID, r.Workspace = "0af7", "workspaces/1"
 	for i := range r.Request.Contents {
 		r.Request.Contents[i].Role = RoleUser

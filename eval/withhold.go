@@ -3,6 +3,7 @@ package eval
 import (
 	"slices"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/tool"
 )
@@ -49,7 +50,11 @@ func (r *Result) Withhold() {
 
 // ranProgram reports whether a program was under test: its errors show what it wrote, whatever their kind.
 func (r *Result) ranProgram() bool {
-	return r.Request != nil && r.Request.App != nil && r.Request.App.Program != nil
+	if r.Request == nil || r.Request.App == nil {
+		return false
+	}
+	_, ok := r.Request.App.Payload.(*app.ProgramRun)
+	return ok
 }
 
 // withheld is the request without prompts, declarations, and what is sent to an application.

@@ -102,9 +102,9 @@ func literal(s string) json.RawMessage {
 
 // requestOf is a request with all that one can have. What an application is sent is an endpoint or a program by the length of a text.
 func requestOf(a, b string) *eval.Request {
-	to := &app.Request{HTTP: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
+	to := &app.Request{Payload: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
 	if len(a)%2 == 0 {
-		to = &app.Request{Program: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
+		to = &app.Request{Payload: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
 	}
 	parts := []eval.Part{
 		eval.TextPart{Text: b},

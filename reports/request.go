@@ -120,12 +120,12 @@ func (c *caseReport) declaration(t *tool.Declaration) {
 
 // application writes what an application was sent.
 func (c *caseReport) application(r *app.Request) {
-	switch {
-	case r.HTTP != nil:
-		c.http(r.HTTP)
-	case r.Program != nil:
-		c.program(r.Program)
-	case r.Echo:
+	switch p := r.Payload.(type) {
+	case *app.HTTP:
+		c.http(p)
+	case *app.ProgramRun:
+		c.program(p)
+	case app.Echo:
 		c.fact("echo", "the application answers with the prompt")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/suite"
@@ -18,7 +19,7 @@ func identity(r *eval.Request) [16]byte {
 	light.Contents = slices.Clone(r.Contents)
 	if r.App != nil {
 		light.App = r.App.Identity()
-		if r.App.HTTP != nil && !r.Live { // what of the prompt is sent is in the body
+		if isHTTP(r.App) && !r.Live { // what of the prompt is sent is in the body
 			light.Contents, light.System = nil, ""
 		}
 	}
@@ -26,6 +27,11 @@ func identity(r *eval.Request) [16]byte {
 		light.Contents[i].Parts = hashedFiles(c.Parts)
 	}
 	return hashed(r, marshaled(&light))
+}
+
+func isHTTP(r *app.Request) bool {
+	_, ok := r.Payload.(*app.HTTP)
+	return ok
 }
 
 // hashedFiles are the parts with the hashes of their files only.

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -78,7 +79,11 @@ func (h *HTTPClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 			Unsent:    true,
 		}
 	}
-	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, sent.HTTP) }
+	to, ok := sent.Payload.(*app.HTTP)
+	if !ok {
+		return nil, fmt.Errorf("the request is %T, and not one for an endpoint", sent.Payload)
+	}
+	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, to) }
 	resp, err := h.answer(ctx, call, request)
 	if err != nil {
 		return nil, unshownError(err, h.conn.Secrets())

@@ -32,7 +32,7 @@ type fixed struct{ app.HTTP }
 func (f *fixed) Render(in *app.Input) (*app.Request, error) {
 	own := f.HTTP
 	own.Body = fmt.Sprintf("%s %d %s", in.Trial, in.Attempt, in.Prompt())
-	return &app.Request{HTTP: &own}, nil
+	return &app.Request{Payload: &own}, nil
 }
 
 // called calls an address once, with a deadline that only what hangs meets.

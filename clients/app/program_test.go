@@ -23,7 +23,7 @@ type target struct{ fail error }
 
 func (t target) Render(in *app.Input) (*app.Request, error) {
 	input, err := json.Marshal(map[string]any{"prompt": in.Prompt(), "trial": in.Trial, "attempt": in.Attempt})
-	return &app.Request{Program: &app.ProgramRun{Input: input}}, errors.Join(err, t.fail)
+	return &app.Request{Payload: &app.ProgramRun{Input: input}}, errors.Join(err, t.fail)
 }
 
 func prompt(text string) *eval.Call {

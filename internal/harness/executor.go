@@ -104,11 +104,12 @@ func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 
 // attempterFor makes the client of an application.
 func (s *Session) attempterFor(t *suite.Target) attempter {
-	switch {
-	case t.App.Program != nil:
-		return s.program(t.App.Program)
-	case t.App.HTTP != nil:
-		return s.endpoint(t)
+	switch a := t.App.(type) {
+	case *suite.Program:
+		return s.program(a)
+	case *suite.Endpoint:
+		return s.endpoint(t.Name, a)
+	case *suite.Echo:
 	}
 	return client.Echo{}
 }

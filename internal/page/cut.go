@@ -114,18 +114,19 @@ func (c *cutter) application(r *app.Request) {
 	if r == nil {
 		return
 	}
-	if r.HTTP != nil {
-		c.shorten(&r.HTTP.URL)
-		c.shorten(&r.HTTP.Body)
-		for i := range r.HTTP.Headers {
-			c.shorten(&r.HTTP.Headers[i].Value)
+	switch p := r.Payload.(type) {
+	case *app.HTTP:
+		c.shorten(&p.URL)
+		c.shorten(&p.Body)
+		for i := range p.Headers {
+			c.shorten(&p.Headers[i].Value)
 		}
-	}
-	if r.Program != nil {
-		c.raw(&r.Program.Input)
-		for i := range r.Program.Command {
-			c.shorten(&r.Program.Command[i])
+	case *app.ProgramRun:
+		c.raw(&p.Input)
+		for i := range p.Command {
+			c.shorten(&p.Command[i])
 		}
+	case app.Echo:
 	}
 }
 

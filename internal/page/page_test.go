@@ -137,7 +137,7 @@ func FuzzPage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		run := eval.Run{ID: text, Suites: []eval.RunSuite{{Name: text, Dir: text}}}
-		written := pageOf(t, testrun.Record(t, &run, nil, everywhere(text)))
+		written := pageOf(t, testrun.Record(t, &run, nil, everywhere(text)...))
 		if !utf8.Valid(written) {
 			t.Error("got a page that is not UTF-8, want UTF-8")
 		}
@@ -163,8 +163,8 @@ func contained(t *testing.T, page []byte) {
 	}
 }
 
-// everywhere is a trial all of whose texts are one.
-func everywhere(text string) *eval.Result {
+// everywhere are trials all of whose texts are one, one per kind of application.
+func everywhere(text string) []*eval.Result {
 	literal, err := json.Marshal(text)
 	if err != nil { // strings always encode
 		panic(err)
@@ -176,7 +176,7 @@ func everywhere(text string) *eval.Result {
 		eval.TextPiece{Text: text}, eval.ReasoningPiece{Reasoning: text}, eval.CallPiece{Call: call}, eval.OtherPiece{Other: literal},
 	}
 	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: true}}
-	return &eval.Result{
+	endpoint := &eval.Result{
 		TraceID: text, Workspace: text,
 		Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}},
 		Outcome:  eval.Fail,
@@ -191,8 +191,7 @@ func everywhere(text string) *eval.Result {
 			}}},
 			System: text, Tools: []tool.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &tool.Choice{Name: text},
 			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Request{
-				HTTP:    &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
-				Program: &app.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
+				Payload: &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
 			},
 		},
 		Scores: []eval.Score{{
@@ -205,6 +204,12 @@ func everywhere(text string) *eval.Result {
 			ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text},
 		}},
 	}
+	program, request := *endpoint, *endpoint.Request
+	request.App = &app.Request{
+		Payload: &app.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
+	}
+	program.ID, program.Request = "y", &request
+	return []*eval.Result{endpoint, &program}
 }
 
 // picture is a run whose two trials send the same image.

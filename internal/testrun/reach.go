@@ -176,7 +176,7 @@ func (l *reach) applications() {
 		own.App = &to
 		return &own
 	}
-	endpoint := requestTo(app.Request{HTTP: &app.HTTP{
+	endpoint := requestTo(app.Request{Payload: &app.HTTP{
 		Method: "POST", URL: "http://127.0.0.1:8080/chat?shop=a%20b",
 		Headers: []app.Header{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Secret: true}},
 		Body:    `{"question":"Where is order 4711?"}`, Stream: true,
@@ -194,12 +194,12 @@ func (l *reach) applications() {
 	l.add("program", "agent", "support", &eval.Result{
 		Outcome: eval.Err, Timing: &timing, Workspace: ".evalrun/runs/r/workspaces/a",
 		Error: &eval.Error{Kind: eval.KindProgram, Message: "python3 agent.py: exit status 1: no such order"},
-		Request: requestTo(app.Request{Program: &app.ProgramRun{
+		Request: requestTo(app.Request{Payload: &app.ProgramRun{
 			Command: []string{"python3", "agent.py", "two words"}, Files: map[string]string{"agent.py": "ab12ab12ab12ab12"},
 			Input: json.RawMessage(`{"prompt":"Where is order 4711?"}`), Workspace: "cd34cd34cd34cd34",
 		}}),
 	})
 	l.add("echo", "mirror", "support", &eval.Result{
-		Outcome: eval.Pass, Request: requestTo(app.Request{Echo: true}), Response: Answered(question, "STOP"), Timing: &eval.Timing{Attempts: 1},
+		Outcome: eval.Pass, Request: requestTo(app.Request{Payload: app.Echo{}}), Response: Answered(question, "STOP"), Timing: &eval.Timing{Attempts: 1},
 	})
 }
