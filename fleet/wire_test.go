@@ -80,10 +80,10 @@ func TestErrorsArriveWithAllThatARunDecidesBy(t *testing.T) {
 	for name, sent := range map[string]*eval.Error{
 		"plain":     {Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "שלום <later>"},
 		"retry":     {Kind: eval.KindStatus, Status: 429, RetryAfter: 90 * time.Second},
-		"permanent": {Kind: eval.KindTransport, Permanent: true},
-		"login":     {Kind: eval.KindAuth, OfLogin: true, Renewed: true},
+		"permanent": {Kind: eval.KindTransport, Retry: eval.RetryNever},
+		"login":     {Kind: eval.KindAuth, Origin: eval.FromLogin, Retry: eval.RetryWithLogin},
 		"unsent":    {Kind: eval.KindTransport, Unsent: true},
-		"lost":      {Kind: eval.KindTransport, Lost: true},
+		"lost":      {Kind: eval.KindTransport, Origin: eval.FromProcess},
 		"an answer": {Kind: eval.KindMalformed, Answer: &eval.Response{Candidates: []eval.Candidate{{Text: "half"}}, Usage: usage}},
 	} {
 		var a answer
@@ -208,6 +208,6 @@ func TestAPanicCostsACallAndNotTheWorker(t *testing.T) {
 	a := w.call(t.Context(), []byte(`={"method":"generate"}`))
 	e := eval.AsError(a.Error.err())
 	expect.Same(t, "message", e.Message, "this is a bug in evalrun, not in what you did: out of range")
-	expect.Same(t, "permanent", e.Permanent, true)
+	expect.Same(t, "permanent", e.Retry == eval.RetryNever, true)
 	expect.Same(t, "counts", w.call(t.Context(), []byte(`={"method":"count"}`)).Tokens, 11)
 }

@@ -61,7 +61,7 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 			if e == nil {
 				t.Fatalf("%s %s: got an answer, want an error", test.message, what)
 			}
-			expect.Same(t, test.message+" "+what, outcome{e.Kind, e.Status, e.Code, e.Permanent}, test.want)
+			expect.Same(t, test.message+" "+what, outcome{e.Kind, e.Status, e.Code, e.Retry == eval.RetryNever}, test.want)
 		}
 	}
 }

@@ -73,10 +73,10 @@ func (h *HTTPClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 	})
 	if err != nil {
 		return nil, &eval.Error{
-			Kind:      eval.KindTransport,
-			Message:   h.conn.Secrets().OutOf("the request cannot be made: " + err.Error()),
-			Permanent: true,
-			Unsent:    true,
+			Kind:    eval.KindTransport,
+			Message: h.conn.Secrets().OutOf("the request cannot be made: " + err.Error()),
+			Retry:   eval.RetryNever,
+			Unsent:  true,
 		}
 	}
 	to, ok := sent.Payload.(*app.HTTP)

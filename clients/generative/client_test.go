@@ -70,7 +70,8 @@ func TestRequestIsSentAsSpecified(t *testing.T) {
 			{
 				Role: "user",
 				Parts: []eval.Part{
-					eval.TextPart{Text: "a <b> & \"c\"\n"}, eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}},
+					eval.TextPart{Text: "a <b> & \"c\"\n"},
+					eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}},
 				},
 			},
 			{Role: "model", Parts: []eval.Part{eval.TextPart{Text: "ready"}}},
@@ -309,8 +310,8 @@ func TestErrorsSayHowLongToWait(t *testing.T) {
 			w.WriteHeader(429)
 			fmt.Fprint(w, test.body)
 		}, nil))
-		if e.RetryAfter < test.least || e.RetryAfter > test.least+15*time.Second || e.Permanent != test.permanent {
-			t.Errorf("%s: wait %s, permanent %t, want at least %s, and %t", name, e.RetryAfter, e.Permanent, test.least, test.permanent)
+		if e.RetryAfter < test.least || e.RetryAfter > test.least+15*time.Second || (e.Retry == eval.RetryNever) != test.permanent {
+			t.Errorf("%s: wait %s, retry %v, want at least %s, and never: %t", name, e.RetryAfter, e.Retry, test.least, test.permanent)
 		}
 	}
 }
@@ -327,7 +328,7 @@ func TestRedirectsAreErrors(t *testing.T) {
 				http.Redirect(w, r, other.URL+"/take?"+r.URL.RawQuery, status)
 			}, func(c *Config) { c.KeyInQuery = inQuery })
 			_, e := ask(t, c)
-			if e == nil || e.Kind != eval.KindStatus || !e.Permanent || !strings.Contains(e.Message, other.URL+"/take") {
+			if e == nil || e.Kind != eval.KindStatus || e.Retry != eval.RetryNever || !strings.Contains(e.Message, other.URL+"/take") {
 				t.Errorf("%d: %v, want a permanent %s that names %s/take", status, e, eval.KindStatus, other.URL)
 			}
 			noKey(t, e.Error())

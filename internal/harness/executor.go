@@ -179,7 +179,7 @@ func (h *here) of(name string) (flow.Service, error) {
 
 // unknown is the error of a call to what the suites do not have. It can only come from another process.
 func unknown(what, name string) *eval.Error {
-	return &eval.Error{Kind: eval.KindTransport, Permanent: true, Unsent: true, Message: "the suites have no " + what + " " + name}
+	return &eval.Error{Kind: eval.KindTransport, Retry: eval.RetryNever, Unsent: true, Message: "the suites have no " + what + " " + name}
 }
 
 // elsewhere is the link of a session whose attempts other processes make.

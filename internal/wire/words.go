@@ -45,7 +45,7 @@ func (b *errorBody) classify(e *eval.Error) {
 	switch {
 	case e.Status >= 500:
 	case said(spentWords), spentPhrase.Matches(b.Message) && b.Words != nil:
-		e.Kind, e.Permanent = eval.KindQuota, true
+		e.Kind, e.Retry = eval.KindQuota, eval.RetryNever
 	case said(tooLongWords), tooLongPhrase.Matches(b.Message) && e.Status != 401 && e.Status != 403:
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
@@ -89,7 +89,7 @@ func End(c *eval.Candidate, word string) error {
 	}
 	if lower == pausedReason {
 		return &eval.Error{
-			Kind: eval.KindTruncated, Permanent: true, // the same turn would take as long again, and cost as much
+			Kind: eval.KindTruncated, Retry: eval.RetryNever, // the same turn would take as long again, and cost as much
 			Message: fmt.Sprintf("the answer is not complete: the service paused the turn (%q), and evalrun does not continue it", word),
 		}
 	}
