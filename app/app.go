@@ -57,15 +57,15 @@ func TraceID(session string) string {
 // Request is what an application gets. Its JSON is written to run files, without secrets.
 type Request struct{ Payload Payload }
 
-// Payload is what is sent: a *HTTP, a *ProgramRun, or an Echo.
+// Payload is what is sent: a *HTTP, a *ProgramRun, or an EchoRun.
 type Payload interface {
 	withheld() Payload
 	identity() Payload
 	recorded() Payload
 }
 
-// Echo is a request to answer with the prompt.
-type Echo struct{}
+// EchoRun is a request to answer with the prompt.
+type EchoRun struct{}
 
 // HTTP is a request to an endpoint.
 type HTTP struct {
@@ -176,9 +176,9 @@ func (p *ProgramRun) withheld() Payload {
 func (p *ProgramRun) identity() Payload { return p }
 func (p *ProgramRun) recorded() Payload { return p }
 
-func (e Echo) withheld() Payload { return e }
-func (e Echo) identity() Payload { return e }
-func (e Echo) recorded() Payload { return e }
+func (e EchoRun) withheld() Payload { return e }
+func (e EchoRun) identity() Payload { return e }
+func (e EchoRun) recorded() Payload { return e }
 
 // written is a request in JSON: exactly one member is there.
 type written struct {
@@ -195,7 +195,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 		out.HTTP = p
 	case *ProgramRun:
 		out.Program = p
-	case Echo:
+	case EchoRun:
 		out.Echo = true
 	}
 	return wirejson.Marshal(out)
@@ -213,7 +213,7 @@ func (r *Request) UnmarshalJSON(data []byte) error {
 	case in.Program != nil && in.HTTP == nil && !in.Echo:
 		r.Payload = in.Program
 	case in.Echo && in.HTTP == nil && in.Program == nil:
-		r.Payload = Echo{}
+		r.Payload = EchoRun{}
 	default:
 		return errors.New("a request to an application has one of http, program and echo")
 	}

@@ -125,7 +125,7 @@ func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 	for want, r := range map[string]*app.Request{
 		`{"http":{"method":"POST","url":"","stream":true}}`:                                                          secretRequest(),
 		`{"program":{"command":["python3","agent.py"],"files":{"agent.py":"ab12"},"input":null,"workspace":"cd34"}}`: {Payload: program},
-		`{"echo":true}`: {Payload: app.Echo{}},
+		`{"echo":true}`: {Payload: app.EchoRun{}},
 	} {
 		expect.Same(t, "withheld request", asJSON(t, r.Withheld()), want)
 	}
@@ -134,7 +134,7 @@ func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 // Programs and echoes have no secrets, and go into run files as they are.
 func TestRequestsWithoutAnAddressAreRecordedAsTheyAre(t *testing.T) {
 	t.Parallel()
-	for _, r := range []*app.Request{{Payload: app.Echo{}}, {Payload: &app.ProgramRun{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}}} {
+	for _, r := range []*app.Request{{Payload: app.EchoRun{}}, {Payload: &app.ProgramRun{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}}} {
 		if got := r.Recorded(); got.Payload != r.Payload {
 			t.Errorf("recorded: got %+v, want the request itself", got)
 		}

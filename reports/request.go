@@ -125,7 +125,7 @@ func (c *caseReport) application(r *app.Request) {
 		c.http(p)
 	case *app.ProgramRun:
 		c.program(p)
-	case app.Echo:
+	case app.EchoRun:
 		c.fact("echo", "the application answers with the prompt")
 	}
 }

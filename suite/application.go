@@ -8,7 +8,7 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Application is a target that is not a model of a service: an *Endpoint, a *Program or an *Echo.
+// Application is a target that is not a model of a service: an *HTTPTarget, a *Program or an *EchoTarget.
 type Application interface {
 	app.RequestMaker
 	// String describes the application in a few words.
@@ -22,8 +22,8 @@ type Application interface {
 	sources(yield func(source) bool)
 }
 
-// Echo answers with the prompt.
-type Echo struct{ _ byte } // two echoes are two applications, which values without a size need not be
+// EchoTarget answers with the prompt.
+type EchoTarget struct{ _ byte } // two echoes are two applications, which values without a size need not be
 
 // applicationForms are the keys of a target that make it an application.
 func applicationForms() []string { return []string{"http", "program", "echo"} }
@@ -66,7 +66,7 @@ func (l *loader) applicationOf(form string, n yamlnode.Node) Application {
 	if n.IsBool() && !n.Bool() {
 		n.Errorf("write `echo: true`, or remove the target", "`echo: false` is not a target")
 	}
-	return &Echo{}
+	return &EchoTarget{}
 }
 
 // targetForm returns the key of targetForms that the target has, or "".
@@ -91,10 +91,10 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 }
 
 // KeepsSessions reports whether the endpoint receives the name of the trial.
-func (h *Endpoint) KeepsSessions() bool { return h.calls("trial") }
+func (h *HTTPTarget) KeepsSessions() bool { return h.calls("trial") }
 
 // Unset returns the environment variables that requests need and that are not set.
-func (h *Endpoint) Unset(ofAddress bool) map[string]diag.Pos {
+func (h *HTTPTarget) Unset(ofAddress bool) map[string]diag.Pos {
 	out := map[string]diag.Pos{}
 	for _, u := range h.unset {
 		if _, known := out[u.name]; !known && (u.inURL || !ofAddress) {
@@ -113,16 +113,16 @@ func (p *Program) Unset(bool) map[string]diag.Pos { return nil }
 func (p *Program) sources(func(source) bool) {}
 
 // Render makes the request to answer with the prompt.
-func (e *Echo) Render(*app.Input) (*app.Request, error) {
-	return &app.Request{Payload: app.Echo{}}, nil
+func (e *EchoTarget) Render(*app.Input) (*app.Request, error) {
+	return &app.Request{Payload: app.EchoRun{}}, nil
 }
 
-func (e *Echo) String() string { return "echo" }
+func (e *EchoTarget) String() string { return "echo" }
 
 // KeepsSessions is false.
-func (e *Echo) KeepsSessions() bool { return false }
+func (e *EchoTarget) KeepsSessions() bool { return false }
 
 // Unset is empty.
-func (e *Echo) Unset(bool) map[string]diag.Pos { return nil }
+func (e *EchoTarget) Unset(bool) map[string]diag.Pos { return nil }
 
-func (e *Echo) sources(func(source) bool) {}
+func (e *EchoTarget) sources(func(source) bool) {}

@@ -12,7 +12,7 @@ import (
 
 // checkRequest renders the request to an endpoint for a case, and reports its problems.
 func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
-	h, ok := arm.Target.App.(*Endpoint)
+	h, ok := arm.Target.App.(*HTTPTarget)
 	if !ok {
 		return
 	}
@@ -31,7 +31,7 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 
 // checkSaid warns about turns of a prompt that the request to an endpoint leaves out.
 func (l *loader) checkSaid(a Arm) {
-	e, ok := a.Target.App.(*Endpoint)
+	e, ok := a.Target.App.(*HTTPTarget)
 	if !ok || l.diags.HasErrors() { // an invalid template may cause this warning
 		return
 	}
@@ -48,7 +48,7 @@ func (l *loader) checkSaid(a Arm) {
 }
 
 // unsaid names the turns of a prompt that the request to an endpoint leaves out; "" when it needs no more.
-func (h *Endpoint) unsaid(p *Prompt) (what, hint string) {
+func (h *HTTPTarget) unsaid(p *Prompt) (what, hint string) {
 	all := h.wantsMessages
 	switch {
 	case !all && !h.calls("prompt") && !h.usesVariables():
@@ -64,7 +64,7 @@ func (h *Endpoint) unsaid(p *Prompt) (what, hint string) {
 }
 
 // usesVariables reports whether the request contains variables of the case.
-func (h *Endpoint) usesVariables() bool {
+func (h *HTTPTarget) usesVariables() bool {
 	for s := range h.sources {
 		if s.t != nil && (len(s.t.Fields()) > 0 || s.t.UsesAll()) {
 			return true

@@ -16,7 +16,7 @@ import (
 )
 
 // endpoint loads a target with an http block in flow style.
-func endpoint(t testing.TB, block string, opts suite.Options) (*suite.Endpoint, *diag.List) {
+func endpoint(t testing.TB, block string, opts suite.Options) (*suite.HTTPTarget, *diag.List) {
 	t.Helper()
 	s, diags := fromText(`version: 1
 name: s
@@ -24,7 +24,7 @@ targets: [{name: a, http: `+block+`}]
 prompts: [{name: p, text: "Hi {{.x}}"}]
 cases: [{name: c, vars: {x: X, d: D, l: [a, {b: c}], m: {k: v}}, scorers: [{contains: x}]}]
 `, opts)
-	e, _ := s.Targets[0].App.(*suite.Endpoint)
+	e, _ := s.Targets[0].App.(*suite.HTTPTarget)
 	return e, diags
 }
 

@@ -116,9 +116,9 @@ func (l *loader) targets() {
 		switch a := t.App.(type) {
 		case nil:
 			t.Stream = l.stream
-		case *Endpoint:
+		case *HTTPTarget:
 			t.Stream = a.Reading.Stream
-		case *Echo:
+		case *EchoTarget:
 		case *Program: // a program that fails once mostly fails again
 			t.Attempts = max(1, t.Attempts)
 		}

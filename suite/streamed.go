@@ -35,9 +35,9 @@ func (t *Target) streamKey() string {
 	switch t.App.(type) {
 	case nil:
 		return "`stream: true` to the target"
-	case *Endpoint:
+	case *HTTPTarget:
 		return "`stream: sse` to the `http` block"
-	case *Program, *Echo:
+	case *Program, *EchoTarget:
 	}
 	return ""
 }

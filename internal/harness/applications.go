@@ -84,15 +84,15 @@ func (s *Session) wayToTarget(t *suite.Target) flow.Service {
 	switch a := t.App.(type) {
 	case *suite.Program:
 		return flow.Retry(s.placed(s.ledger.Budget(flow.By(s.executor, ""))), s.retryPolicy(to))
-	case *suite.Endpoint:
+	case *suite.HTTPTarget:
 		to.timeout = cmp.Or(a.Timeout, to.timeout)
-	case *suite.Echo:
+	case *suite.EchoTarget:
 	}
 	return s.decorated(to)
 }
 
 // endpoint makes the client of an HTTP endpoint.
-func (s *Session) endpoint(name string, of *suite.Endpoint) attempter {
+func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 	one := client.NewHTTP(client.HTTPConfig{
 		Name:        name,
 		Reading:     of.Reading,
@@ -121,7 +121,7 @@ func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Respons
 	}
 	readers := map[app.RequestMaker]*client.Reader{}
 	for t := range s.Targets {
-		if e, ok := t.App.(*suite.Endpoint); ok {
+		if e, ok := t.App.(*suite.HTTPTarget); ok {
 			readers[e] = client.NewReader(e.Reading)
 		}
 	}
@@ -137,7 +137,7 @@ func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Respons
 func (s *Session) secrets() []string {
 	var out []string
 	for t := range s.Targets {
-		if e, ok := t.App.(*suite.Endpoint); ok {
+		if e, ok := t.App.(*suite.HTTPTarget); ok {
 			out = append(out, e.Secrets...)
 		}
 	}

@@ -107,9 +107,9 @@ func (s *Session) attempterFor(t *suite.Target) attempter {
 	switch a := t.App.(type) {
 	case *suite.Program:
 		return s.program(a)
-	case *suite.Endpoint:
+	case *suite.HTTPTarget:
 		return s.endpoint(t.Name, a)
-	case *suite.Echo:
+	case *suite.EchoTarget:
 	}
 	return client.Echo{}
 }

@@ -107,7 +107,7 @@ func programsOf(j *Job, ofScorers bool) []string {
 func endpointsOf(j *Job) []string {
 	var out []string
 	for t := range j.Targets {
-		if e, ok := t.App.(*suite.Endpoint); ok {
+		if e, ok := t.App.(*suite.HTTPTarget); ok {
 			out = append(out, e.String())
 		}
 	}

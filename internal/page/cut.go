@@ -126,7 +126,7 @@ func (c *cutter) application(r *app.Request) {
 		for i := range p.Command {
 			c.shorten(&p.Command[i])
 		}
-	case app.Echo:
+	case app.EchoRun:
 	}
 }
 

@@ -200,6 +200,6 @@ func (l *reach) applications() {
 		}}),
 	})
 	l.add("echo", "mirror", "support", &eval.Result{
-		Outcome: eval.Pass, Request: requestTo(app.Request{Payload: app.Echo{}}), Response: Answered(question, "STOP"), Timing: &eval.Timing{Attempts: 1},
+		Outcome: eval.Pass, Request: requestTo(app.Request{Payload: app.EchoRun{}}), Response: Answered(question, "STOP"), Timing: &eval.Timing{Attempts: 1},
 	})
 }

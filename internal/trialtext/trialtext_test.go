@@ -132,7 +132,7 @@ func TestTokensInWordsNameTheirSource(t *testing.T) {
 		"5 prompt + 2 output = 7 (service)":                                        {Usage: &plain},
 		"5 prompt (4 cached) + 3 tool use + 2 output (1 reasoning) = 10 (service)": {Usage: &rich},
 		"5 prompt + 2 output = 7 (application)": {
-			Usage: &plain, Request: &eval.Request{App: &app.Request{Payload: app.Echo{}}},
+			Usage: &plain, Request: &eval.Request{App: &app.Request{Payload: app.EchoRun{}}},
 		},
 	} {
 		if got := Tokens(r); got != want {
