@@ -244,21 +244,20 @@ func judged(d *journal.Document) {
 			},
 			Metrics: []compare.MetricComparison{
 				{
-					Name:      "pass",
-					Base:      0.945,
-					Head:      0.89,
-					Estimate:  -0.055,
-					Interval:  interval,
-					Level:     0.9,
-					N:         25000,
-					Gained:    10,
-					Regressed: 30,
-					Test:      "paired",
-					Gated:     true,
-					Margin:    &margin,
-					Verdict:   eval.Regressed,
+					Name: "pass",
+					MetricChange: compare.MetricChange{
+						Base: 0.945, Head: 0.89, Estimate: -0.055, Interval: interval, Level: 0.9, N: 25000, Gained: 10, Regressed: 30,
+					},
+					MetricTests:   compare.MetricTests{Test: "paired", Gated: true, Margin: &margin},
+					MetricVerdict: compare.MetricVerdict{Verdict: eval.Regressed},
 				},
-				{Name: "latency", Base: 650, Head: 700, Estimate: 1.08, Interval: &[2]float64{1.02, 1.13}, Level: 0.9, N: 25000, Test: "signed rank"},
+				{
+					Name: "latency",
+					MetricChange: compare.MetricChange{
+						Base: 650, Head: 700, Estimate: 1.08, Interval: &[2]float64{1.02, 1.13}, Level: 0.9, N: 25000,
+					},
+					MetricTests: compare.MetricTests{Test: "signed rank"},
+				},
 			},
 			Flips: []compare.Flip{
 				{

@@ -291,7 +291,10 @@ func compared(t testing.TB) *journal.Document {
 		},
 		Flips: []compare.Flip{{Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
 		Metrics: []compare.MetricComparison{{
-			Name: eval.MetricPass, N: 2, Level: 0.98, Anytime: true, Gated: true, Margin: new(0.05), Flags: []string{"worse_within_margin"},
+			Name:          eval.MetricPass,
+			MetricChange:  compare.MetricChange{N: 2, Level: 0.98, Anytime: true},
+			MetricTests:   compare.MetricTests{Gated: true, Margin: new(0.05)},
+			MetricVerdict: compare.MetricVerdict{Flags: []string{"worse_within_margin"}},
 		}},
 	}}}
 	return d
