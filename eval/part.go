@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/tool"
 )
 
@@ -75,7 +76,7 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 			ResultPart
 		} `json:"parts"`
 	}
-	if err := json.Unmarshal(data, &written); err != nil {
+	if err := wirejson.DecodeAnyCase(data, &written); err != nil {
 		return err
 	}
 	*c = Content{Role: written.Role}
@@ -168,7 +169,7 @@ func (c *Candidate) UnmarshalJSON(data []byte) error {
 			OtherPiece
 		} `json:"parts"`
 	}{}
-	if err := json.Unmarshal(data, &written); err != nil {
+	if err := wirejson.DecodeAnyCase(data, &written); err != nil {
 		return err
 	}
 	*c = Candidate(written.plain)
