@@ -109,7 +109,7 @@ type LedgerOptions struct {
 	Wait time.Duration // how long the ledger may be away before the run ends; 0 for ten minutes
 
 	// Lost is for an Executor, which has no run to end. It is called once, when the ledger was away for Wait or grants
-	// nothing to this process. From then on calls fail with an error that is Lost and Unsent. Optional.
+	// nothing to this process. From then on calls fail with an error that is Unsent and eval.FromProcess. Optional.
 	Lost func(reason string)
 }
 

@@ -7,9 +7,11 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
+	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/variable"
 )
 
@@ -52,13 +54,18 @@ func TraceID(session string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Request is what an application gets. Exactly one of its members is set. Its JSON is written to run files,
-// without secrets.
-type Request struct {
-	HTTP    *HTTP       `json:"http,omitempty"`
-	Program *ProgramRun `json:"program,omitempty"`
-	Echo    bool        `json:"echo,omitempty"`
+// Request is what an application gets. Its JSON is written to run files, without secrets.
+type Request struct{ Payload Payload }
+
+// Payload is what is sent: a *HTTP, a *ProgramRun, or an EchoRun.
+type Payload interface {
+	withheld() Payload
+	identity() Payload
+	recorded() Payload
 }
+
+// EchoRun is a request to answer with the prompt.
+type EchoRun struct{}
 
 // HTTP is a request to an endpoint.
 type HTTP struct {
@@ -121,40 +128,32 @@ type ProgramRun struct {
 }
 
 // Withheld returns the request without anything that may quote a prompt.
-func (r *Request) Withheld() *Request {
-	switch {
-	case r.HTTP != nil:
-		return &Request{HTTP: &HTTP{Method: r.HTTP.Method, Stream: r.HTTP.Stream}}
-	case r.Program != nil:
-		return &Request{Program: &ProgramRun{Command: r.Program.Command, Files: r.Program.Files, Workspace: r.Program.Workspace}}
-	}
-	return r
-}
+func (r *Request) Withheld() *Request { return &Request{r.Payload.withheld()} }
 
 // Identity returns the part of the request that makes two recorded requests the same. Of headers, it has
 // the names, and values with data of the case.
-func (r *Request) Identity() *Request {
-	if r.HTTP == nil {
-		return r
-	}
-	own := *r.HTTP
+func (r *Request) Identity() *Request { return &Request{r.Payload.identity()} }
+
+// Recorded returns the request without secrets, for run files.
+func (r *Request) Recorded() *Request { return &Request{r.Payload.recorded()} }
+
+func (h *HTTP) withheld() Payload { return &HTTP{Method: h.Method, Stream: h.Stream} }
+
+func (h *HTTP) identity() Payload {
+	own := *h
 	own.URL, own.Headers = strings.TrimSpace(own.URL+" "+own.Digest), nil
-	for _, h := range r.HTTP.Headers {
-		named := Header{Name: strings.ToLower(h.Name)}
-		if h.Data {
-			named.Value = h.Value
+	for _, one := range h.Headers {
+		named := Header{Name: strings.ToLower(one.Name)}
+		if one.Data {
+			named.Value = one.Value
 		}
 		own.Headers = append(own.Headers, named)
 	}
-	return &Request{HTTP: &own}
+	return &own
 }
 
-// Recorded returns the request without secrets, for run files.
-func (r *Request) Recorded() *Request {
-	if r.HTTP == nil {
-		return r
-	}
-	out, own := *r, *r.HTTP
+func (h *HTTP) recorded() Payload {
+	own := *h
 	own.Headers = nil
 	if own.Shown != "" {
 		sum := sha256.Sum256([]byte(own.URL))
@@ -162,12 +161,61 @@ func (r *Request) Recorded() *Request {
 		own.Shown = ""
 		own.Digest = hex.EncodeToString(sum[:])
 	}
-	for _, h := range r.HTTP.Headers {
-		if h.Secret {
-			h.Value = ""
+	for _, one := range h.Headers {
+		if one.Secret {
+			one.Value = ""
 		}
-		own.Headers = append(own.Headers, h)
+		own.Headers = append(own.Headers, one)
 	}
-	out.HTTP = &own
-	return &out
+	return &own
+}
+
+func (p *ProgramRun) withheld() Payload {
+	return &ProgramRun{Command: p.Command, Files: p.Files, Workspace: p.Workspace}
+}
+func (p *ProgramRun) identity() Payload { return p }
+func (p *ProgramRun) recorded() Payload { return p }
+
+func (e EchoRun) withheld() Payload { return e }
+func (e EchoRun) identity() Payload { return e }
+func (e EchoRun) recorded() Payload { return e }
+
+// written is a request in JSON: exactly one member is there.
+type written struct {
+	HTTP    *HTTP       `json:"http,omitempty"`
+	Program *ProgramRun `json:"program,omitempty"`
+	Echo    bool        `json:"echo,omitempty"`
+}
+
+// MarshalJSON writes the payload under the name of its kind.
+func (r Request) MarshalJSON() ([]byte, error) {
+	var out written
+	switch p := r.Payload.(type) {
+	case *HTTP:
+		out.HTTP = p
+	case *ProgramRun:
+		out.Program = p
+	case EchoRun:
+		out.Echo = true
+	}
+	return wirejson.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Request) UnmarshalJSON(data []byte) error {
+	var in written
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	switch {
+	case in.HTTP != nil && in.Program == nil && !in.Echo:
+		r.Payload = in.HTTP
+	case in.Program != nil && in.HTTP == nil && !in.Echo:
+		r.Payload = in.Program
+	case in.Echo && in.HTTP == nil && in.Program == nil:
+		r.Payload = EchoRun{}
+	default:
+		return errors.New("a request to an application has one of http, program and echo")
+	}
+	return nil
 }

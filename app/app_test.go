@@ -44,7 +44,7 @@ func TestTraceIDIsSixteenBytesOfHexAndTheSameForASession(t *testing.T) {
 }
 
 func secretRequest() *app.Request {
-	return &app.Request{HTTP: &app.HTTP{
+	return &app.Request{Payload: &app.HTTP{
 		Method: "POST", URL: "https://app.example/chat?key=hush", Shown: "https://app.example/chat?key=${env:KEY}", Body: `{"q":"שלום"}`,
 		Stream: true, Headers: []app.Header{
 			{Name: "Authorization", Value: "Bearer hush", Secret: true},
@@ -70,11 +70,11 @@ func TestRecordedRequestHoldsNoSecretAndLeavesTheOriginalAlone(t *testing.T) {
 		t.Errorf("got the secret in %s, want it left out", text)
 	}
 	expect.Same(t, "the request that is sent", asJSON(t, r), before)
-	expect.Same(t, "address", out.HTTP.URL, "https://app.example/chat?key=${env:KEY}")
-	expect.Same(t, "headers", out.HTTP.Headers, []app.Header{
+	expect.Same(t, "address", out.Payload.(*app.HTTP).URL, "https://app.example/chat?key=${env:KEY}")
+	expect.Same(t, "headers", out.Payload.(*app.HTTP).Headers, []app.Header{
 		{Name: "Authorization", Secret: true}, {Name: "X-Team", Value: "shop"}, {Name: "X-Question", Value: "2+2", Data: true},
 	})
-	expect.Same(t, "length of the digest", len(out.HTTP.Digest), 64)
+	expect.Same(t, "length of the digest", len(out.Payload.(*app.HTTP).Digest), 64)
 	expect.Same(t, "recorded twice", out.Recorded(), out)
 }
 
@@ -82,7 +82,7 @@ func TestRecordedRequestHoldsNoSecretAndLeavesTheOriginalAlone(t *testing.T) {
 func TestRecordedRequestsOfTwoAddressesHaveTwoIdentities(t *testing.T) {
 	t.Parallel()
 	one, other := secretRequest(), secretRequest()
-	other.HTTP.URL = "https://app.example/chat?key=other"
+	other.Payload.(*app.HTTP).URL = "https://app.example/chat?key=other"
 	expect.Same(t, "what is written", asJSON(t, one.Recorded()), asJSON(t, other.Recorded()))
 	if got := asJSON(t, one.Recorded().Identity()); got == asJSON(t, other.Recorded().Identity()) {
 		t.Errorf("got the identity %s for both addresses, want two identities", got)
@@ -109,7 +109,7 @@ func TestIdentityKeepsNamesOfHeadersAndValuesWithDataOfTheCase(t *testing.T) {
 		"an answer without stream": {func(h *app.HTTP) { h.Stream = false }, false},
 	} {
 		r := secretRequest()
-		test.change(r.HTTP)
+		test.change(r.Payload.(*app.HTTP))
 		if got := asJSON(t, r.Identity()); (got == base) != test.same {
 			t.Errorf("%s: got the identity %s, want it to be the same as %s: %v", name, got, base, test.same)
 		}
@@ -124,8 +124,8 @@ func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 	}
 	for want, r := range map[string]*app.Request{
 		`{"http":{"method":"POST","url":"","stream":true}}`:                                                          secretRequest(),
-		`{"program":{"command":["python3","agent.py"],"files":{"agent.py":"ab12"},"input":null,"workspace":"cd34"}}`: {Program: program},
-		`{"echo":true}`: {Echo: true},
+		`{"program":{"command":["python3","agent.py"],"files":{"agent.py":"ab12"},"input":null,"workspace":"cd34"}}`: {Payload: program},
+		`{"echo":true}`: {Payload: app.EchoRun{}},
 	} {
 		expect.Same(t, "withheld request", asJSON(t, r.Withheld()), want)
 	}
@@ -134,12 +134,34 @@ func TestWithheldRequestSaysHowItWasSentAndNoMore(t *testing.T) {
 // Programs and echoes have no secrets, and go into run files as they are.
 func TestRequestsWithoutAnAddressAreRecordedAsTheyAre(t *testing.T) {
 	t.Parallel()
-	for _, r := range []*app.Request{{Echo: true}, {Program: &app.ProgramRun{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}}} {
-		if got := r.Recorded(); got != r {
+	for _, r := range []*app.Request{{Payload: app.EchoRun{}}, {Payload: &app.ProgramRun{Command: []string{"a b", ""}, Input: json.RawMessage("{}")}}} {
+		if got := r.Recorded(); got.Payload != r.Payload {
 			t.Errorf("recorded: got %+v, want the request itself", got)
 		}
-		if got := r.Identity(); got != r {
+		if got := r.Identity(); got.Payload != r.Payload {
 			t.Errorf("identity: got %+v, want the request itself", got)
+		}
+	}
+}
+
+func TestOnlyRequestsOfOneKindAreRead(t *testing.T) {
+	t.Parallel()
+	for text, fine := range map[string]bool{
+		`{"echo":true}`:                            true,
+		`{"http":{"method":"GET","url":"/"}}`:      true,
+		`{"program":{"command":["a"],"input":{}}}`: true,
+		`{}`:             false,
+		`{"echo":false}`: false,
+		`{"http":{"method":"GET","url":"/"},"echo":true}`:            false,
+		`{"http":{"method":"GET","url":"/"},"program":{"input":{}}}`: false,
+	} {
+		var r app.Request
+		err := json.Unmarshal([]byte(text), &r)
+		if fine != (err == nil) {
+			t.Errorf("%s: got the error %v, want one: %v", text, err, !fine)
+		}
+		if fine {
+			expect.Same(t, "written again", asJSON(t, r), text)
 		}
 	}
 }

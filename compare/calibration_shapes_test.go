@@ -222,7 +222,9 @@ func TestEqualArmsAreHardlyEverCalledDifferent(t *testing.T) {
 // armOf is the comparison of an arm by the tests of its pass rate alone.
 func armOf(n int, tests tested) ArmComparison {
 	return ArmComparison{Metrics: []MetricComparison{{
-		Name: eval.MetricPass, Gated: true, Margin: &passMargin5.Margin, N: n,
-		PNonInferior: &tests.notInferior, PWorse: &tests.worse, PBetter: &tests.better,
+		Name: eval.MetricPass, MetricChange: MetricChange{N: n},
+		MetricTests: MetricTests{
+			Gated: true, Margin: &passMargin5.Margin, PNonInferior: &tests.notInferior, PWorse: &tests.worse, PBetter: &tests.better,
+		},
 	}}}
 }

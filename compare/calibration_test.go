@@ -77,7 +77,10 @@ func TestControlAsymptoticExceedsItsLevel(t *testing.T) {
 // asymptoticVerdict is the verdict by the tests of large numbers alone.
 func asymptoticVerdict(n, gained, regressed int, margin float64) eval.Verdict {
 	p := asymptotically(n, gained, regressed, margin)
-	one := MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
+	one := MetricComparison{
+		MetricChange: MetricChange{N: n},
+		MetricTests:  MetricTests{PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better},
+	}
 	decide(&one, p, nominal)
 	return one.Verdict
 }

@@ -134,11 +134,10 @@ func Compare(base, head *Side, o Options) ArmComparison {
 	for i, g := range o.Gated { // a missing metric must not count as "not worse"
 		if !slices.ContainsFunc(c.Metrics, func(m MetricComparison) bool { return m.Name == g.Name }) {
 			c.Metrics = append(c.Metrics, MetricComparison{
-				Name:   g.Name,
-				Level:  1 - 2*o.Alpha,
-				Gated:  true,
-				Margin: &o.Gated[i].Margin,
-				Advice: "no case has this metric on both sides",
+				Name:          g.Name,
+				MetricChange:  MetricChange{Level: 1 - 2*o.Alpha},
+				MetricTests:   MetricTests{Gated: true, Margin: &o.Gated[i].Margin},
+				MetricVerdict: MetricVerdict{Advice: "no case has this metric on both sides"},
 			})
 		}
 	}

@@ -89,10 +89,18 @@ type Pairing struct {
 	Quarantined []string `json:"quarantined,omitempty"`
 }
 
-// MetricComparison compares one metric. Estimate is head minus base or, for latency and tokens, head divided by
-// base.
+// MetricComparison compares one metric: how it changed, what tests say of the change, and what follows.
 type MetricComparison struct {
 	Name string `json:"name"`
+	MetricChange
+	MetricTests
+	MetricVerdict
+	// scale is the largest change of the metric by one unit, 0 for a mean of values up to 1.
+	scale float64
+}
+
+// MetricChange is how a metric changed. Estimate is head minus base or, for latency and tokens, head divided by base.
+type MetricChange struct {
 	// Base and Head are the means that Estimate compares; for ratios, of amounts capped at Cap.
 	Base     float64 `json:"base"`
 	Head     float64 `json:"head"`
@@ -105,10 +113,14 @@ type MetricComparison struct {
 	Anytime bool `json:"anytime,omitempty"`
 	N       int  `json:"n"` // number of units
 	// Gained counts cases that went from failing to passing, Regressed the reverse.
-	Gained    int    `json:"gained"`
-	Regressed int    `json:"regressed"`
-	Test      string `json:"test"`
-	Gated     bool   `json:"gated"`
+	Gained    int `json:"gained"`
+	Regressed int `json:"regressed"`
+}
+
+// MetricTests are the tests of a change, and what a gate wants of it.
+type MetricTests struct {
+	Test  string `json:"test"`
+	Gated bool   `json:"gated"`
 	// Margin is the largest loss that counts as not worse or, for ratios, the largest ratio. nil: none was stated.
 	Margin       *float64 `json:"margin,omitempty"`
 	PNonInferior *float64 `json:"pNonInferior,omitempty"`
@@ -124,6 +136,10 @@ type MetricComparison struct {
 	Cap *float64 `json:"cap,omitempty"`
 	// Needs is the least number of units that can show that a ratio is within its limit; 0 for other metrics.
 	Needs int `json:"needs,omitempty"`
+}
+
+// MetricVerdict is what follows from the tests, in a word and in words.
+type MetricVerdict struct {
 	// Advisory says that fewer cases are compared than required, and that the gate accepts it.
 	Advisory bool         `json:"advisory,omitempty"`
 	Verdict  eval.Verdict `json:"verdict,omitempty"`
@@ -134,8 +150,6 @@ type MetricComparison struct {
 	MoreCases int `json:"moreCases,omitempty"`
 	// Repeats is the number of repeats per case that would replace more cases; -1: no number is enough.
 	Repeats int `json:"repeats,omitempty"`
-	// scale is the largest change of the metric by one unit, 0 for a mean of values up to 1.
-	scale float64
 }
 
 // Asymptotic are Tango's interval and test, and McNemar's mid-p.

@@ -35,7 +35,7 @@ func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
 
 // metric compares one metric, without a verdict.
 func (m *measure) metric(name string, base, head *Side) MetricComparison {
-	c := MetricComparison{Name: name, Level: 1 - 2*m.Alpha}
+	c := MetricComparison{Name: name, MetricChange: MetricChange{Level: 1 - 2*m.Alpha}}
 	g, _ := m.gatedAs(name)
 	switch {
 	case eval.IsRatio(name):

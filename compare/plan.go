@@ -144,7 +144,10 @@ func drawnFlips(outcomes [][]bool, rng *rand.Rand) (gained, regressed int) {
 // binaryVerdict is the verdict on a pass rate from counts alone.
 func binaryVerdict(n, gained, regressed int, margin, alpha float64) eval.Verdict {
 	p := testCounts(n, gained, regressed, margin)
-	one := MetricComparison{N: n, PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better}
+	one := MetricComparison{
+		MetricChange: MetricChange{N: n},
+		MetricTests:  MetricTests{PNonInferior: &p.notInferior, PWorse: &p.worse, PBetter: &p.better},
+	}
 	decide(&one, p, alpha)
 	return one.Verdict
 }

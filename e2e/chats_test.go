@@ -18,7 +18,7 @@ func chatRun() (eval.Run, iter.Seq[*eval.Result]) {
 		Plan:      eval.RunPlan{Trials: 2, Arms: []string{"pro/shop", "warm/shop"}},
 	}
 	said := func(role, text string) eval.Content {
-		return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
+		return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: text}}}
 	}
 	turn := func(text string, n int) eval.Turn {
 		return eval.Turn{

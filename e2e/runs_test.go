@@ -42,7 +42,7 @@ func bigTrial(n int) *eval.Result {
 		},
 		Request: &eval.Request{
 			Contents: []eval.Content{
-				{Role: "user", Parts: []eval.Part{{Text: fmt.Sprintf("What is the capital of country %d? Answer in one word.", k)}}},
+				{Role: "user", Parts: []eval.Part{eval.TextPart{Text: fmt.Sprintf("What is the capital of country %d? Answer in one word.", k)}}},
 			},
 		},
 		Usage:  &eval.Usage{PromptTokens: 12, OutputTokens: 20 + k%50, TotalTokens: 32 + k%50, Source: eval.UsageEstimated},
@@ -144,7 +144,9 @@ func hostileTrial(n int, text, suite string) *eval.Result {
 		Outcome: eval.Fail,
 		Request: &eval.Request{
 			Contents: []eval.Content{
-				{Role: text, Parts: []eval.Part{{Text: text}, {Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}}}},
+				{Role: text, Parts: []eval.Part{
+					eval.TextPart{Text: text}, eval.ImagePart{Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}},
+				}},
 			},
 		},
 		Response: &eval.Response{
@@ -199,20 +201,24 @@ func reach(r *eval.Result, text string, endpoint bool) {
 	q.ToolChoice, q.ToolResults, q.Extra = &tool.Choice{Name: text}, text, eval.Extra{text: literal}
 	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: endpoint}}
 	q.Contents[0].Parts = append(
-		q.Contents[0].Parts, eval.Part{Data: &eval.Image{Path: text, MIMEType: text}}, eval.Part{Raw: literal}, eval.Part{Result: &results[0]},
+		q.Contents[0].Parts, eval.DataPart{Data: &eval.Image{Path: text, MIMEType: text}}, eval.RawPart{Raw: literal},
+		eval.ResultPart{Result: &results[0]},
 	)
-	q.App = &app.Request{Program: &app.ProgramRun{
+	q.App = &app.Request{Payload: &app.ProgramRun{
 		Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text,
 	}}
 	if endpoint {
-		q.App = &app.Request{HTTP: &app.HTTP{
+		q.App = &app.Request{Payload: &app.HTTP{
 			Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text, Stream: true,
 		}}
 		r.Turns = []eval.Turn{{Response: *r.Response, Results: results}, {Response: *r.Response}}
 	}
 	c.VendorReason, c.Raw = text, literal
 	c.Parts = []eval.Piece{
-		{Text: text}, {Reasoning: text}, {Call: &tool.Call{ID: text, Name: text, Args: literal}}, {Other: literal},
+		eval.TextPiece{Text: text},
+		eval.ReasoningPiece{Reasoning: text},
+		eval.CallPiece{Call: &tool.Call{ID: text, Name: text, Args: literal}},
+		eval.OtherPiece{Other: literal},
 	}
 	r.TraceID, r.Workspace = text, text
 }
@@ -238,21 +244,20 @@ func judged(d *journal.Document) {
 			},
 			Metrics: []compare.MetricComparison{
 				{
-					Name:      "pass",
-					Base:      0.945,
-					Head:      0.89,
-					Estimate:  -0.055,
-					Interval:  interval,
-					Level:     0.9,
-					N:         25000,
-					Gained:    10,
-					Regressed: 30,
-					Test:      "paired",
-					Gated:     true,
-					Margin:    &margin,
-					Verdict:   eval.Regressed,
+					Name: "pass",
+					MetricChange: compare.MetricChange{
+						Base: 0.945, Head: 0.89, Estimate: -0.055, Interval: interval, Level: 0.9, N: 25000, Gained: 10, Regressed: 30,
+					},
+					MetricTests:   compare.MetricTests{Test: "paired", Gated: true, Margin: &margin},
+					MetricVerdict: compare.MetricVerdict{Verdict: eval.Regressed},
 				},
-				{Name: "latency", Base: 650, Head: 700, Estimate: 1.08, Interval: &[2]float64{1.02, 1.13}, Level: 0.9, N: 25000, Test: "signed rank"},
+				{
+					Name: "latency",
+					MetricChange: compare.MetricChange{
+						Base: 650, Head: 700, Estimate: 1.08, Interval: &[2]float64{1.02, 1.13}, Level: 0.9, N: 25000,
+					},
+					MetricTests: compare.MetricTests{Test: "signed rank"},
+				},
 			},
 			Flips: []compare.Flip{
 				{

@@ -95,6 +95,27 @@ const (
 // IsUnjudged reports whether an answer came and could not be judged.
 func (k ErrorKind) IsUnjudged() bool { return k == KindUnscored || k == KindScorer }
 
+// Retry says whether another attempt may go better.
+type Retry int
+
+// What another attempt may do.
+const (
+	RetryByKind    Retry = iota // the kind and the status of the error decide
+	RetryNever                  // no attempt helps although the kind suggests it
+	RetryWithLogin              // the login of the request has been replaced since: the next attempt has the new one
+)
+
+// Origin says where an error comes from.
+type Origin int
+
+// The origins of errors.
+const (
+	FromService Origin = iota // the service, or the way to it
+	FromLogin                 // the login, which says nothing about the service
+	FromBreaker               // the service is taken to be gone: nothing more is sent
+	FromProcess               // the process that made the attempt is gone, which says nothing about the service
+)
+
 // Error is why something could not be done, in one type for the client, the
 // decorators and the run file.
 type Error struct {
@@ -104,21 +125,15 @@ type Error struct {
 	Message string    `json:"message"`
 	// RetryAfter is the least time to wait that the service requested.
 	RetryAfter time.Duration `json:"-"`
-	// Permanent says that no retry can help although the kind suggests it.
-	Permanent bool `json:"-"`
-	// Renewed says that the login of this request has been replaced since: another try may go better.
-	Renewed bool `json:"-"`
-	// Gone says that the service is taken to be gone: nothing more is sent.
-	Gone bool `json:"-"`
-	// OfLogin says that the trouble is with the login, and not with the service.
-	OfLogin bool `json:"-"`
+	// Retry says whether another attempt may go better, where the kind does not decide.
+	Retry Retry `json:"-"`
+	// Origin says whose trouble it is.
+	Origin Origin `json:"-"`
 	// Answer is a reply that could not be read as an answer. It is kept because the suite may later read it
 	// in another way.
 	Answer *Response `json:"-"`
 	// Unsent says that the request never left: it cannot have cost anything.
 	Unsent bool `json:"-"`
-	// Lost says that the process that made the attempt is gone: it says nothing about the service.
-	Lost bool `json:"-"`
 	// Service and Model say where the error came from; both are "" if that is unknown. "" is also the
 	// unnamed service.
 	Service string `json:"-"`
@@ -146,7 +161,7 @@ func AsError(err error) *Error {
 	}
 	var e *Error
 	if !errors.As(err, &e) {
-		return &Error{Kind: KindTransport, Message: err.Error(), Permanent: true}
+		return &Error{Kind: KindTransport, Message: err.Error(), Retry: RetryNever}
 	}
 	return e
 }

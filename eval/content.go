@@ -14,7 +14,6 @@ import (
 	"strconv"
 
 	"github.com/evalrun/evalrun/internal/wirejson"
-	"github.com/evalrun/evalrun/tool"
 )
 
 // Roles of a Content in a conversation.
@@ -28,21 +27,6 @@ const (
 type Content struct {
 	Role  string `json:"role,omitempty"`
 	Parts []Part `json:"parts"`
-}
-
-// Part is a piece of a turn: a text, or the one of the other members that is set.
-type Part struct {
-	Text  string `json:"text,omitempty"`
-	Image *Image `json:"image,omitempty"`
-	// Data is a file other than an image: audio, video, a PDF. It is sent like an image.
-	Data *Image `json:"data,omitempty"`
-	// Raw is a part in the syntax of the protocol that is sent unchanged: from the suite, or from the
-	// model's own turn.
-	Raw json.RawMessage `json:"raw,omitempty"`
-	// Result is the result of a tool call.
-	Result *tool.Result `json:"result,omitempty"`
-	// Withheld stands for a text that is kept out of files.
-	Withheld *Withheld `json:"withheld,omitempty"`
 }
 
 // Withheld replaces a text that is not kept in files.

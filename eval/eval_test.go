@@ -17,9 +17,9 @@ func TestARequestReadsBackAsItWasWritten(t *testing.T) {
 			{
 				Role: "user",
 				Parts: []Part{
-					{Text: "<a>\u2028"},
-					{Text: ""},
-					{Image: &Image{Path: "x.png", MIMEType: "image/png", SHA256: "00", Bytes: 3, Data: []byte("abc")}},
+					TextPart{Text: "<a>\u2028"},
+					TextPart{Text: ""},
+					ImagePart{Image: &Image{Path: "x.png", MIMEType: "image/png", SHA256: "00", Bytes: 3, Data: []byte("abc")}},
 				},
 			},
 		},

@@ -24,7 +24,7 @@ func FuzzAppendJSON(f *testing.F) {
 			Trial: Trial{N: int(n), ID: s, Tags: []string{s, ""}, Threshold: &x}, Outcome: Outcome(s),
 			Scores: []Score{{Name: s, Value: &x, Weight: x}, {}},
 			Request: &Request{
-				Contents: []Content{{Role: s, Parts: []Part{{Text: s}, {Image: &Image{Path: s, Data: []byte(s)}}}}},
+				Contents: []Content{{Role: s, Parts: []Part{TextPart{Text: s}, ImagePart{Image: &Image{Path: s, Data: []byte(s)}}}}},
 				GenerationConfig: &GenerationConfig{
 					Temperature:   &x,
 					StopSequences: []string{s},

@@ -40,19 +40,11 @@ type Candidate struct {
 	Extra Extra `json:"extra,omitempty"`
 }
 
-// Piece is a part of an answer: the one member that is set.
-type Piece struct {
-	Text      string          `json:"text,omitempty"`
-	Reasoning string          `json:"reasoning,omitempty"` // what the model thought
-	Call      *tool.Call      `json:"call,omitempty"`
-	Other     json.RawMessage `json:"other,omitempty"` // unchanged
-}
-
 // Calls are the tool calls of the candidate, in order.
 func (c *Candidate) Calls() []tool.Call {
 	var out []tool.Call
 	for _, p := range c.Parts {
-		if p.Call != nil {
+		if p, ok := p.(CallPiece); ok {
 			out = append(out, *p.Call)
 		}
 	}
@@ -129,7 +121,7 @@ func (c *Candidate) HasContent() bool {
 	if !blank.Is(c.Text) || c.Withheld != nil && c.Withheld.Bytes > 0 {
 		return true
 	}
-	if slices.ContainsFunc(c.Parts, func(p Piece) bool { return p.Call != nil || p.Other != nil }) {
+	if c.ShowsMore() {
 		return true
 	}
 	type part struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/classification"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/internal/wirejson"
@@ -40,6 +41,14 @@ func (f *filler) fill(v reflect.Value) {
 		v.Set(reflect.ValueOf(Shard{2, 7}))
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)))
+	case []Part:
+		v.Set(reflect.ValueOf([]Part{
+			some[TextPart](f), some[ImagePart](f), some[DataPart](f), some[RawPart](f), some[ResultPart](f),
+		}))
+	case app.Request:
+		v.Set(reflect.ValueOf(app.Request{Payload: new(some[app.HTTP](f))}))
+	case []Piece:
+		v.Set(reflect.ValueOf([]Piece{some[TextPiece](f), some[ReasoningPiece](f), some[CallPiece](f), some[OtherPiece](f)}))
 	case Extra:
 		deep := json.RawMessage(`{"deep":[1.10,null,"` + f.text + `"]}`)
 		v.Set(reflect.ValueOf(Extra{"unknown": deep, "other_field": json.RawMessage(`1e3`)}))
@@ -47,6 +56,13 @@ func (f *filler) fill(v reflect.Value) {
 		f.parts(v)
 		f.scalar(v)
 	}
+}
+
+// some is a value with all its fields.
+func some[T any](f *filler) T {
+	var out T
+	f.fill(reflect.ValueOf(&out).Elem())
+	return out
 }
 
 // parts fills what holds other values.
@@ -266,20 +282,12 @@ func withContent() *Result {
 	r.Request.GenerationConfig, r.Request.SafetySettings = nil, nil // the suite's own words
 	r.Request.ToolChoice, r.Request.ToolResults = nil, "hash"
 	r.Request.Service, r.Request.Protocol = "", ""
-	r.Request.App.HTTP.Method, r.Request.App.Program = "POST", nil
+	r.Request.App.Payload.(*app.HTTP).Method = "POST"
 	r.TraceID, r.Workspace = "0af7", "workspaces/1"
 	for i := range r.Request.Contents {
 		r.Request.Contents[i].Role = RoleUser
-		for j := range r.Request.Contents[i].Parts {
-			part := &r.Request.Contents[i].Parts[j]
-			part.Image, part.Data, part.Withheld = nil, nil, nil
-			if j > 0 {
-				part.Raw = nil
-			}
-			if j != 1 {
-				part.Result = nil
-			}
-		}
+		isFile := func(p Part) bool { return FileOf(p) != nil } // hashes and paths stay
+		r.Request.Contents[i].Parts = slices.DeleteFunc(r.Request.Contents[i].Parts, isFile)
 	}
 	r.Usage.Source, r.Error.Kind, r.Outcome = UsageService, KindStatus, Fail
 	for i := range r.Turns {
@@ -306,10 +314,13 @@ func TestWithheldRecordsHoldNoContent(t *testing.T) {
 	if i := strings.Index(string(text), secretText); i >= 0 {
 		t.Errorf("got content: %s, want none", text[max(0, i-80):min(len(text), i+80)])
 	}
-	if got := kept.Request.Contents[0].Parts[0].Withheld; got == nil ||
-		got.Bytes != len(r.Request.Contents[0].Parts[0].Raw) || len(got.SHA256) != 64 {
-		t.Errorf("of a text %+v is kept, want its hash and length", got)
+	for i, p := range kept.Request.Contents[0].Parts {
+		if got, ok := p.(TextPart); !ok || got.Withheld == nil || got.Withheld.Bytes == 0 || len(got.Withheld.SHA256) != 64 {
+			t.Errorf("of %T %+v is kept, want its hash and length", r.Request.Contents[0].Parts[i], p)
+		}
 	}
+	raw := r.Request.Contents[0].Parts[1].(RawPart)
+	expect.Same(t, "the length of a withheld part", kept.Request.Contents[0].Parts[1].(TextPart).Withheld.Bytes, len(raw.Raw))
 	after, err := wirejson.Marshal(r)
 	if err != nil {
 		t.Fatal(err)

@@ -44,27 +44,31 @@ func (t *Turn) Block() string {
 // reply returns the model's own turn for the next request. It uses the raw parts if there is more than
 // text, because they have ids and signatures. A reply of an application is a text.
 func (t *Turn) reply(application bool) Content {
-	parts := t.raw()
-	if parts == nil || application {
-		parts = []Part{{Text: t.Text()}}
+	raw := t.raw()
+	if raw == nil || application {
+		return Content{Role: RoleModel, Parts: []Part{TextPart{Text: t.Text()}}}
+	}
+	parts := make([]Part, len(raw))
+	for i := range raw {
+		parts[i] = RawPart{Raw: raw[i]}
 	}
 	return Content{Role: RoleModel, Parts: parts}
 }
 
 // raw returns the raw parts of the first candidate, nil if they are only text.
-func (t *Turn) raw() []Part {
+func (t *Turn) raw() []json.RawMessage {
 	if len(t.Candidates) == 0 {
 		return nil
 	}
-	var out []Part
+	var out []json.RawMessage
 	for _, part := range partsOf(t.Candidates[0].Raw) {
 		var compact bytes.Buffer // files may be indented
 		if json.Compact(&compact, part) != nil {
 			return nil
 		}
-		out = append(out, Part{Raw: compact.Bytes()})
+		out = append(out, compact.Bytes())
 	}
-	if !slices.ContainsFunc(out, func(p Part) bool { return !isText(p.Raw) }) {
+	if !slices.ContainsFunc(out, func(part json.RawMessage) bool { return !isText(part) }) {
 		return nil
 	}
 	return out
@@ -127,7 +131,7 @@ func isText(part json.RawMessage) bool {
 func (t *Turn) results() Content {
 	out := Content{Role: RoleUser}
 	for i := range t.Results {
-		out.Parts = append(out.Parts, Part{Result: &t.Results[i]})
+		out.Parts = append(out.Parts, ResultPart{Result: &t.Results[i]})
 	}
 	return out
 }
@@ -179,7 +183,7 @@ func (t *Trial) TurnID(answered []Turn) string {
 		turn := &answered[i]
 		fmt.Fprintf(h, "\n%q", turn.Text())
 		for _, part := range turn.raw() {
-			fmt.Fprintf(h, " raw %q", part.Raw)
+			fmt.Fprintf(h, " raw %q", part)
 		}
 		for _, result := range turn.Results {
 			fmt.Fprintf(h, " result %q %q %q %t", result.ID, result.Name, result.Text, result.Failed)

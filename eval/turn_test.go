@@ -26,7 +26,7 @@ func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 	t.Parallel()
 	r := Request{Model: "m", Live: true}
 	for _, text := range []string{"a", "b", "c"} {
-		r.Contents = append(r.Contents, Content{Role: RoleUser, Parts: []Part{{Text: text}}})
+		r.Contents = append(r.Contents, Content{Role: RoleUser, Parts: []Part{TextPart{Text: text}}})
 	}
 	for want, turns := range map[string][]Turn{
 		"user:a":                               nil,
@@ -37,7 +37,7 @@ func TestAfterAddsTheTurnsToTheRequest(t *testing.T) {
 		var got []string
 		next := r.After(turns)
 		for _, c := range next.Contents {
-			got = append(got, c.Role+":"+c.Parts[0].Text)
+			got = append(got, c.Role+":"+c.Parts[0].(TextPart).Text)
 		}
 		if strings.Join(got, " ") != want || next.Model != "m" || len(r.Contents) != 3 {
 			t.Errorf("%v, want %s", got, want)
@@ -65,22 +65,22 @@ func TestAfterStepsResultsFollowTheModelsTurn(t *testing.T) {
 	)
 	said := step(`{"content": {"parts": [{"text": "a"}, {"text": "b"}]}, "avgLogprobs": 1}`)
 	said.Candidates[0].Text = "ab"
-	user := func(text string) Content { return Content{Role: RoleUser, Parts: []Part{{Text: text}}} }
+	user := func(text string) Content { return Content{Role: RoleUser, Parts: []Part{TextPart{Text: text}}} }
 	back := []Content{
 		{Role: RoleModel, Parts: []Part{
-			{Raw: json.RawMessage(`{"text":"so","thought":true}`)},
-			{Raw: json.RawMessage(`{"functionCall":{"id":"1","name":"f"},"signature":"s"}`)},
+			RawPart{Raw: json.RawMessage(`{"text":"so","thought":true}`)},
+			RawPart{Raw: json.RawMessage(`{"functionCall":{"id":"1","name":"f"},"signature":"s"}`)},
 		}},
-		{Role: RoleUser, Parts: []Part{{Result: &called.Results[0]}, {Result: &called.Results[1]}}},
+		{Role: RoleUser, Parts: []Part{ResultPart{Result: &called.Results[0]}, ResultPart{Result: &called.Results[1]}}},
 	}
-	once := Request{Contents: []Content{user("a"), {Role: RoleModel, Parts: []Part{{Text: "fixed"}}}, user("b")}}
+	once := Request{Contents: []Content{user("a"), {Role: RoleModel, Parts: []Part{TextPart{Text: "fixed"}}}, user("b")}}
 	expect.Same(t, "a fixed chat", once.After(nil).Contents, once.Contents)
 	expect.Same(t, "a fixed chat after a step", once.After([]Turn{called}).Contents, slices.Concat(once.Contents, back))
 	live := Request{Live: true, Contents: []Content{user("a"), user("b")}}
 	expect.Same(t, "a live chat after a step", live.After([]Turn{called}).Contents, slices.Concat(live.Contents[:1], back))
 	expect.Same(
 		t, "a live chat after a step and a reply", live.After([]Turn{called, said}).Contents,
-		slices.Concat(live.Contents[:1], back, []Content{{Role: RoleModel, Parts: []Part{{Text: "ab"}}}}, live.Contents[1:]),
+		slices.Concat(live.Contents[:1], back, []Content{{Role: RoleModel, Parts: []Part{TextPart{Text: "ab"}}}}, live.Contents[1:]),
 	)
 }
 

@@ -3,6 +3,7 @@ package eval
 import (
 	"slices"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/internal/lazy"
 	"github.com/evalrun/evalrun/tool"
 )
@@ -49,7 +50,11 @@ func (r *Result) Withhold() {
 
 // ranProgram reports whether a program was under test: its errors show what it wrote, whatever their kind.
 func (r *Result) ranProgram() bool {
-	return r.Request != nil && r.Request.App != nil && r.Request.App.Program != nil
+	if r.Request == nil || r.Request.App == nil {
+		return false
+	}
+	_, ok := r.Request.App.Payload.(*app.ProgramRun)
+	return ok
 }
 
 // withheld is the request without prompts, declarations, and what is sent to an application.
@@ -74,19 +79,6 @@ func (r *Request) withheld() Request {
 	return out
 }
 
-// withheld is the part without its content; files stay as their hash.
-func (p *Part) withheld() Part {
-	switch {
-	case p.Image != nil || p.Data != nil:
-		return *p
-	case p.Raw != nil:
-		return Part{Withheld: withhold(string(p.Raw))}
-	case p.Result != nil:
-		return Part{Withheld: withhold(p.Result.Text)}
-	}
-	return Part{Withheld: withhold(p.Text)}
-}
-
 // withheldResults are results without their texts.
 func withheldResults(results []tool.Result) []tool.Result {
 	results = slices.Clone(results)
@@ -103,8 +95,8 @@ func withheldResults(results []tool.Result) []tool.Result {
 func withheldPieces(parts []Piece) []Piece {
 	var out []Piece
 	for _, p := range parts {
-		if p.Call != nil {
-			out = append(out, Piece{Call: &tool.Call{Name: word(p.Call.Name)}})
+		if kept := p.withheldPiece(); kept != nil {
+			out = append(out, kept)
 		}
 	}
 	return out

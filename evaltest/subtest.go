@@ -67,6 +67,8 @@ func show(t *testing.T, e evalrun.Event) {
 		if testing.Verbose() {
 			t.Log(diag.CleanLine(trialLine(e.Result)))
 		}
+	case evalrun.RunOpened, evalrun.RunResumed, evalrun.Started, evalrun.Finished, evalrun.RunWritten, evalrun.RunEnded,
+		evalrun.RunRead, evalrun.ReportsDue, evalrun.RetryPlanned: // the log of a test has results only
 	}
 }
 

@@ -314,7 +314,7 @@ var errGone = errors.New("the worker is gone")
 
 // lost returns the error for a call whose worker is gone.
 func lost(unsent bool) *eval.Error {
-	return &eval.Error{Kind: eval.KindTransport, Lost: true, Unsent: unsent, Message: "the worker that made the call is gone"}
+	return &eval.Error{Kind: eval.KindTransport, Origin: eval.FromProcess, Unsent: unsent, Message: "the worker that made the call is gone"}
 }
 
 // unanswered returns the error for a call without an answer.

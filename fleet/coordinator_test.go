@@ -182,7 +182,7 @@ func TestATrialKeepsItsPlaceUntilItsWorkerIsGone(t *testing.T) {
 	c.mu.Unlock()
 	_, err := c.Generate(ctx, &eval.Call{})
 	e := eval.AsError(err)
-	if e == nil || !e.Lost || !e.Unsent {
+	if e == nil || e.Origin != eval.FromProcess || !e.Unsent {
 		t.Errorf("a call at a worker that is gone: got %+v, want one that is lost and was not sent", e)
 	}
 	again, _ = c.Enter(ctx, nil)

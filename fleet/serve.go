@@ -17,6 +17,7 @@ import (
 	"github.com/evalrun/evalrun"
 	"github.com/evalrun/evalrun/internal/exit"
 	"github.com/evalrun/evalrun/journal"
+	"github.com/evalrun/evalrun/suite"
 )
 
 // ServeConfig configures a coordinator.
@@ -285,10 +286,10 @@ func (f *serving) run(ctx context.Context) (*evalrun.Result, error) {
 func (f *serving) check(job *evalrun.Job) error {
 	for _, s := range job.Suites() {
 		for _, t := range s.Targets {
-			if t.App != nil && t.App.Program != nil && t.App.Program.Workspace != "" {
+			if p, ok := t.App.(*suite.Program); ok && p.Workspace != "" {
 				return exit.BadInput(
 					"%s: the program of the target `%s` works in a copy of the workspace %s, which its scorers look at on another machine: run it with "+
-						"`evalrun run`", s.File, t.Name, t.App.Program.Workspace,
+						"`evalrun run`", s.File, t.Name, p.Workspace,
 				)
 			}
 		}

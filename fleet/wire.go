@@ -107,10 +107,8 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 	return func(yield func(*eval.Image) bool) {
 		for _, content := range r.Contents {
 			for _, part := range content.Parts {
-				for _, one := range []*eval.Image{part.Image, part.Data} {
-					if one != nil && !yield(one) {
-						return
-					}
+				if file := eval.FileOf(part); file != nil && !yield(file) {
+					return
 				}
 			}
 		}
@@ -172,11 +170,11 @@ func failed(err error) *failure {
 	out := &failure{
 		Error:      *e,
 		RetryAfter: e.RetryAfter,
-		Permanent:  e.Permanent,
-		Renewed:    e.Renewed,
-		OfLogin:    e.OfLogin,
+		Permanent:  e.Retry == eval.RetryNever,
+		Renewed:    e.Retry == eval.RetryWithLogin,
+		OfLogin:    e.Origin == eval.FromLogin,
 		Unsent:     e.Unsent,
-		Lost:       e.Lost,
+		Lost:       e.Origin == eval.FromProcess,
 		Answer:     e.Answer,
 	}
 	if e.Answer != nil {
@@ -192,11 +190,20 @@ func (f *failure) err() error {
 	}
 	e := f.Error
 	e.RetryAfter = f.RetryAfter
-	e.Permanent = f.Permanent
-	e.Renewed = f.Renewed
-	e.OfLogin = f.OfLogin
+	switch {
+	case f.Permanent:
+		e.Retry = eval.RetryNever
+	case f.Renewed:
+		e.Retry = eval.RetryWithLogin
+	}
+	switch {
+	case f.OfLogin:
+		e.Origin = eval.FromLogin
+	case f.Lost:
+		e.Origin = eval.FromProcess
+	}
 	e.Answer = f.Answer
-	e.Unsent, e.Lost = f.Unsent, f.Lost
+	e.Unsent = f.Unsent
 	if e.Answer != nil {
 		e.Answer.Usage = f.Usage
 	}

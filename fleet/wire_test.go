@@ -31,10 +31,10 @@ func TestCallsArriveAsTheyWereSent(t *testing.T) {
 	sent := &eval.Call{
 		Request: eval.Request{
 			System: "be <brief> & kind", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{
-				{Image: &eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: "aa", Bytes: 3, Data: []byte{0, 255, '\n'}}},
-				{Text: "between"},
-				{Data: &eval.Image{Path: "b.pdf", MIMEType: "application/pdf", Bytes: 0}},
-			}}, {Role: "user", Parts: []eval.Part{{Image: &eval.Image{Path: "c.png", Data: []byte("last")}}}}},
+				eval.ImagePart{Image: &eval.Image{Path: "a.png", MIMEType: "image/png", SHA256: "aa", Bytes: 3, Data: []byte{0, 255, '\n'}}},
+				eval.TextPart{Text: "between"},
+				eval.DataPart{Data: &eval.Image{Path: "b.pdf", MIMEType: "application/pdf", Bytes: 0}},
+			}}, {Role: "user", Parts: []eval.Part{eval.ImagePart{Image: &eval.Image{Path: "c.png", Data: []byte("last")}}}}},
 		},
 		TrialID: "t", Target: "app", Session: "s", Judge: "j", Vars: vars, PromptTokens: 1 << 40, OutputLimit: 7,
 		Timing: eval.Timing{Attempts: 3},
@@ -54,13 +54,15 @@ func TestTextsOfCallsAndAnswersSurviveTheWay(t *testing.T) {
 	t.Parallel()
 	for _, text := range hostile.Strings() {
 		want := strings.ToValidUTF8(text, "\ufffd")
-		m, err := newCall(methodCount, &eval.Call{Request: eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: text}}}}}})
+		m, err := newCall(methodCount, &eval.Call{Request: eval.Request{Contents: []eval.Content{{Parts: []eval.Part{
+			eval.TextPart{Text: text},
+		}}}}})
 		expect.OK(t, err)
 		var c call
 		carried(t, m, &c)
 		back, err := c.of()
 		expect.OK(t, err)
-		if got := back.Contents[0].Parts[0].Text; got != want && strings.ToValidUTF8(text, "") == text {
+		if got := back.Contents[0].Parts[0].(eval.TextPart).Text; got != want && strings.ToValidUTF8(text, "") == text {
 			t.Errorf("prompt: got %q, want %q", got, want)
 		}
 		var a answer
@@ -78,10 +80,10 @@ func TestErrorsArriveWithAllThatARunDecidesBy(t *testing.T) {
 	for name, sent := range map[string]*eval.Error{
 		"plain":     {Kind: eval.KindStatus, Status: 503, Code: "UNAVAILABLE", Message: "שלום <later>"},
 		"retry":     {Kind: eval.KindStatus, Status: 429, RetryAfter: 90 * time.Second},
-		"permanent": {Kind: eval.KindTransport, Permanent: true},
-		"login":     {Kind: eval.KindAuth, OfLogin: true, Renewed: true},
+		"permanent": {Kind: eval.KindTransport, Retry: eval.RetryNever},
+		"login":     {Kind: eval.KindAuth, Origin: eval.FromLogin, Retry: eval.RetryWithLogin},
 		"unsent":    {Kind: eval.KindTransport, Unsent: true},
-		"lost":      {Kind: eval.KindTransport, Lost: true},
+		"lost":      {Kind: eval.KindTransport, Origin: eval.FromProcess},
 		"an answer": {Kind: eval.KindMalformed, Answer: &eval.Response{Candidates: []eval.Candidate{{Text: "half"}}, Usage: usage}},
 	} {
 		var a answer
@@ -142,13 +144,13 @@ func worker(generate func(*eval.Call) (*eval.Response, error)) *Worker {
 }
 
 func echo(c *eval.Call) (*eval.Response, error) {
-	return &eval.Response{Candidates: []eval.Candidate{{Text: "echo " + c.Contents[0].Parts[0].Text}}}, nil
+	return &eval.Response{Candidates: []eval.Candidate{{Text: "echo " + c.Contents[0].Parts[0].(eval.TextPart).Text}}}, nil
 }
 
 func TestAWorkerMakesTheAttemptThatAMessageWants(t *testing.T) {
 	t.Parallel()
 	w := worker(echo)
-	prompt := &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "hi"}}}}}
+	prompt := &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "hi"}}}}}
 	text := func(a *answer) string { return a.response().Text() }
 	tokens := func(a *answer) string { return fmt.Sprint(a.Tokens) }
 	vectors := func(a *answer) string { return fmt.Sprint(a.Vectors) }
@@ -206,6 +208,6 @@ func TestAPanicCostsACallAndNotTheWorker(t *testing.T) {
 	a := w.call(t.Context(), []byte(`={"method":"generate"}`))
 	e := eval.AsError(a.Error.err())
 	expect.Same(t, "message", e.Message, "this is a bug in evalrun, not in what you did: out of range")
-	expect.Same(t, "permanent", e.Permanent, true)
+	expect.Same(t, "permanent", e.Retry == eval.RetryNever, true)
 	expect.Same(t, "counts", w.call(t.Context(), []byte(`={"method":"count"}`)).Tokens, 11)
 }

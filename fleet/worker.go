@@ -306,9 +306,9 @@ func (w *Worker) made(ctx context.Context, c *call) (out *answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = answered(nil, eval.Timing{}, &eval.Error{
-				Kind:      eval.KindTransport,
-				Permanent: true,
-				Message:   fmt.Sprintf("this is a bug in evalrun, not in what you did: %v", p),
+				Kind:    eval.KindTransport,
+				Retry:   eval.RetryNever,
+				Message: fmt.Sprintf("this is a bug in evalrun, not in what you did: %v", p),
 			})
 		}
 	}()

@@ -2,6 +2,7 @@ package history
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -75,7 +76,9 @@ func queries(t *testing.T, s *Store) (out []string) {
 			for _, metric := range []string{"", MetricErrors, MetricLatency, MetricTokens, "tone", "none"} {
 				for _, caseName := range []string{"case 3", "case 17", "case none"} {
 					points := course(t, s, Query{Suite: "s", Arm: arm, Case: caseName, Metric: metric, Limit: limit})
-					out = append(out, fmt.Sprint(arm, limit, metric, caseName, points))
+					written, err := json.Marshal(points)
+					expect.OK(t, err)
+					out = append(out, fmt.Sprint(arm, limit, metric, caseName, string(written)))
 				}
 			}
 		}

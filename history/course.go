@@ -52,10 +52,8 @@ type Point struct {
 	// N is the number of units: Value is their mean. They are cases, or trials for a single case. For
 	// latency and tokens they are always trials.
 	N int
-	// Lo and Hi are Wilson's 90 % interval, as in reports. They are set for pass rates, shares of errors
-	// and named scorers, which Bounded says.
-	Lo, Hi  float64
-	Bounded bool
+	// Interval is Wilson's 90 % interval, as in reports. Pass rates, shares of errors and named scorers have one.
+	Interval *[2]float64
 }
 
 // Course returns a metric in each run that has it, the newest last. It skips shards, because they are
@@ -165,7 +163,7 @@ func (p *Point) set(sum float64, of, n int) {
 // bound sets the interval.
 func (p *Point) bound() {
 	if p.N > 0 {
-		p.Lo, p.Hi = stats.Wilson(p.Value, float64(p.N), stats.Z95)
-		p.Bounded = true
+		lo, hi := stats.Wilson(p.Value, float64(p.N), stats.Z95)
+		p.Interval = &[2]float64{lo, hi}
 	}
 }

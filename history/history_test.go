@@ -222,12 +222,14 @@ func checkCourses(t *testing.T, s *Store) {
 			t.Fatalf("%+v: %+v, want 2 points, the first of run-0001 with the emulator", c, points)
 		}
 		p := points[1]
-		lo, hi := 0.0, 0.0
-		if c.bounded {
-			lo, hi = stats.Wilson(c.value, float64(c.n), stats.Z95)
+		if !near(p.Value, c.value) || p.N != c.n || (p.Interval != nil) != c.bounded {
+			t.Errorf("%+v: %+v, want %g of %d, bounded %t", c, p, c.value, c.n, c.bounded)
 		}
-		if !near(p.Value, c.value) || p.N != c.n || p.Bounded != c.bounded || !near(p.Lo, lo) || !near(p.Hi, hi) {
-			t.Errorf("%+v: %+v, want %g of %d within %g to %g, bounded %t", c, p, c.value, c.n, lo, hi, c.bounded)
+		if p.Interval != nil {
+			lo, hi := stats.Wilson(c.value, float64(c.n), stats.Z95)
+			if !near(p.Interval[0], lo) || !near(p.Interval[1], hi) {
+				t.Errorf("%+v: got the interval %v, want %g to %g", c, *p.Interval, lo, hi)
+			}
 		}
 	}
 }

@@ -241,7 +241,7 @@ func TestAnExportHasFactsAndNoWords(t *testing.T) {
 	value := 1.0
 	r := answered("a", "t/p", eval.Fail, 12)
 	r.ScorersHash, r.VarsHash, r.RequestHash, r.Tags, r.Cluster = "scorers", "vars", "request", []string{"x"}, "town"
-	r.Request = &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "secret prompt"}}}}}
+	r.Request = &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "secret prompt"}}}}}
 	r.Response = &eval.Response{ModelVersion: "v7", Candidates: []eval.Candidate{{Text: "secret answer", FinishReason: "STOP"}}}
 	r.Scores = []eval.Score{
 		{

@@ -185,7 +185,9 @@ func FuzzRoundTrip(f *testing.F) {
 				Cluster: b,
 			},
 			Outcome: eval.Err, Scores: []eval.Score{{Scorer: a, Name: b, Value: &one, Reason: a, Unscored: b, Diff: a}},
-			Request: &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}, {Image: &eval.Image{Path: a, MIMEType: b}}}}}},
+			Request: &eval.Request{Contents: []eval.Content{{Role: a, Parts: []eval.Part{
+				eval.TextPart{Text: b}, eval.ImagePart{Image: &eval.Image{Path: a, MIMEType: b}},
+			}}}},
 			Response: &eval.Response{
 				Candidates:   []eval.Candidate{{Text: a, FinishReason: b, SafetyRatings: []eval.SafetyRating{{Category: a, Probability: b}}}},
 				ModelVersion: a,

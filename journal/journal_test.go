@@ -20,7 +20,7 @@ func result(n int, outcome eval.Outcome) *eval.Result {
 	r := &eval.Result{
 		Trial:   eval.Trial{N: n, ID: fmt.Sprintf("id-%d", n), Suite: "s", Case: fmt.Sprintf("case %d", n/2), Arm: "t/p", Repeat: n%2 + 1},
 		Outcome: outcome, Scores: []eval.Score{{Scorer: "x", Name: "metric", Value: &value}},
-		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "<question>\u2028"}}}}},
+		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "<question>\u2028"}}}}},
 		Usage:   &eval.Usage{TotalTokens: 3},
 	}
 	if outcome == eval.Err {
@@ -74,7 +74,7 @@ func TestResultsAreReadInTheOrderOfThePlan(t *testing.T) {
 	for r, err := range d.Trials() {
 		expect.OK(t, err)
 		got = append(got, fmt.Sprintf("%d %s", r.N, r.Outcome))
-		expect.Same(t, "the prompt", r.Request.Contents[0].Parts[0].Text, "<question>\u2028")
+		expect.Same(t, "the prompt", r.Request.Contents[0].Parts[0].(eval.TextPart).Text, "<question>\u2028")
 	}
 	expect.Same(t, "the trials", got, []string{"0 pass", "1 fail", "2 skip", "5 pass"})
 	if bytes.Contains(data, []byte(`\u003c`)) {

@@ -28,7 +28,7 @@ func commonLine(t testing.TB) []byte {
 	r.Scores = []eval.Score{
 		{Scorer: "contains", Value: &half, Reason: `has "Paris"`}, {Scorer: "f1", Name: "overlap", Value: &half}, {Scorer: "judge", Name: "tone"},
 	}
-	r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "What?\n<b> \\"}}}}}
+	r.Request = &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "What?\n<b> \\"}}}}}
 	rating := eval.SafetyRating{Category: "HARM", Probability: "LOW"}
 	feedback := &eval.PromptFeedback{SafetyRatings: []eval.SafetyRating{rating}}
 	r.Response = &eval.Response{ModelVersion: "v7", PromptFeedback: feedback, Candidates: []eval.Candidate{

@@ -19,7 +19,7 @@ func secretive(n int, outcome eval.Outcome) *eval.Result {
 	r := result(n, outcome)
 	r.Vars = map[string]string{"mail": secretText}
 	r.Request.System = secretText
-	r.Request.Contents[0].Parts[0].Text = secretText
+	r.Request.Contents[0].Parts[0] = eval.TextPart{Text: secretText}
 	r.Response = &eval.Response{Candidates: []eval.Candidate{{Text: secretText, FinishReason: "STOP"}}}
 	r.Turns = []eval.Turn{{Response: *r.Response}}
 	r.Scores[0].Reason, r.Scores[0].Diff, r.Scores[0].Passed = secretText, secretText, outcome == eval.Pass

@@ -160,10 +160,11 @@ func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
 			if c.Withheld != nil {
 				return nil, false
 			}
-			if p.Call == nil && p.Other == nil {
+			shown := shownPiece(p)
+			if shown == nil {
 				continue
 			}
-			piece, err := json.Marshal(eval.Piece{Call: withoutID(p), Other: p.Other})
+			piece, err := json.Marshal(shown)
 			if err != nil { // a run file has valid JSON
 				return nil, false
 			}
@@ -175,8 +176,7 @@ func appendAnswer(all []byte, r *eval.Response) ([]byte, bool) {
 
 // isText reports whether people see only a text of the candidate.
 func isText(c *eval.Candidate) bool {
-	isNoText := func(p eval.Piece) bool { return p.Call != nil || p.Other != nil }
-	return c.Block() == "" && !slices.ContainsFunc(c.Parts, isNoText)
+	return c.Block() == "" && !c.ShowsMore()
 }
 
 func textHash(c *eval.Candidate) string {
@@ -186,12 +186,17 @@ func textHash(c *eval.Candidate) string {
 	return digest([]byte(string([]rune(c.Text)))) // run files have U+FFFD for invalid UTF-8
 }
 
-// withoutID returns a call without the service's id, which differs from answer to answer.
-func withoutID(p eval.Piece) *tool.Call {
-	if p.Call == nil {
-		return nil
+// shownPiece is what people see of a piece, nil for nothing next to the text. The service's id of a call differs from
+// answer to answer.
+func shownPiece(p eval.Piece) eval.Piece {
+	switch p := p.(type) {
+	case eval.CallPiece:
+		return eval.CallPiece{Call: &tool.Call{Name: p.Call.Name, Args: p.Call.Args}}
+	case eval.OtherPiece:
+		return p
+	case eval.TextPiece, eval.ReasoningPiece:
 	}
-	return &tool.Call{Name: p.Call.Name, Args: p.Call.Args}
+	return nil
 }
 
 func digest(data []byte) string {

@@ -114,24 +114,26 @@ func (c *caseReport) candidate(label string, one *eval.Candidate) {
 		c.block(label, shownText("", one.Withheld))
 	}
 	for i := range one.Parts {
-		c.piece(label, &one.Parts[i])
+		c.piece(label, one.Parts[i])
 	}
 }
 
 // piece writes a part of an answer, with the model's thoughts dimmed.
-func (c *caseReport) piece(label string, p *eval.Piece) {
-	switch {
-	case p.Call != nil:
+func (c *caseReport) piece(label string, p eval.Piece) {
+	switch p := p.(type) {
+	case eval.CallPiece:
 		text := trialtext.Call(p.Call, mostArgs)
 		if p.Call.ID != "" {
 			text += ", id " + p.Call.ID
 		}
 		c.block("call", diag.CleanLine(text))
-	case p.Reasoning != "":
+	case eval.ReasoningPiece:
 		c.painted("reasoning", p.Reasoning, c.dim)
-	case len(p.Other) > 0:
+	case eval.OtherPiece:
 		c.block("other", string(p.Other))
-	case p.Text != "":
-		c.block(label, p.Text)
+	case eval.TextPiece:
+		if p.Text != "" {
+			c.block(label, p.Text)
+		}
 	}
 }

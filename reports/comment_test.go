@@ -141,7 +141,7 @@ func withComparison(d *journal.Document, a, b string) {
 	d.Decision.Comparison = &compare.Comparison{
 		Base: compare.Compared{Run: a, Name: b}, Warnings: []string{a, b},
 		Arms: []compare.ArmComparison{{
-			Suite: a, HeadArm: b, Metrics: []compare.MetricComparison{{Name: a, Verdict: eval.Regressed}},
+			Suite: a, HeadArm: b, Metrics: []compare.MetricComparison{{Name: a, MetricVerdict: compare.MetricVerdict{Verdict: eval.Regressed}}},
 			Flips: []compare.Flip{
 				{Case: b, BasePassed: 1, BaseJudged: 1, HeadJudged: 1, BaseAnswer: a, HeadAnswer: b},
 				{Case: a, BasePassed: 1, BaseJudged: 1, HeadJudged: 1},

@@ -57,7 +57,7 @@ func trialOf(a, b string, outcome eval.Outcome) *eval.Result {
 	first.Candidates[0].SafetyRatings = ratings
 	reach(answer, a, b)
 	reach(&first.Response, b, a)
-	first.Candidates[0].Parts = append(first.Candidates[0].Parts, eval.Piece{Call: &tool.Call{ID: a, Name: b, Args: literal(a)}})
+	first.Candidates[0].Parts = append(first.Candidates[0].Parts, eval.CallPiece{Call: &tool.Call{ID: a, Name: b, Args: literal(a)}})
 	r := &eval.Result{
 		Outcome: outcome,
 		Request: requestOf(a, b),
@@ -87,7 +87,7 @@ func reach(r *eval.Response, a, b string) {
 	c := &r.Candidates[0]
 	c.VendorReason, c.Raw = a, literal(b)
 	c.Parts = []eval.Piece{
-		{Text: a}, {Reasoning: b}, {Other: literal(b)},
+		eval.TextPiece{Text: a}, eval.ReasoningPiece{Reasoning: b}, eval.OtherPiece{Other: literal(b)},
 	}
 }
 
@@ -102,16 +102,16 @@ func literal(s string) json.RawMessage {
 
 // requestOf is a request with all that one can have. What an application is sent is an endpoint or a program by the length of a text.
 func requestOf(a, b string) *eval.Request {
-	to := &app.Request{HTTP: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
+	to := &app.Request{Payload: &app.HTTP{Method: a, URL: b, Headers: []app.Header{{Name: a, Value: b}, {Name: b, Secret: true}}, Body: a}}
 	if len(a)%2 == 0 {
-		to = &app.Request{Program: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
+		to = &app.Request{Payload: &app.ProgramRun{Command: []string{a, b}, Files: map[string]string{a: b}, Input: literal(a), Workspace: b}}
 	}
 	parts := []eval.Part{
-		{Text: b},
-		{Image: &eval.Image{Path: a}},
-		{Data: &eval.Image{Path: b, MIMEType: a}},
-		{Raw: literal(a)},
-		{Result: &tool.Result{Name: a, Text: b}},
+		eval.TextPart{Text: b},
+		eval.ImagePart{Image: &eval.Image{Path: a}},
+		eval.DataPart{Data: &eval.Image{Path: b, MIMEType: a}},
+		eval.RawPart{Raw: literal(a)},
+		eval.ResultPart{Result: &tool.Result{Name: a, Text: b}},
 	}
 	return &eval.Request{
 		Contents: []eval.Content{{Role: "user", Parts: parts}}, System: a,

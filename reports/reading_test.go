@@ -30,15 +30,29 @@ func worseArm() compare.ArmComparison {
 		},
 		Metrics: []compare.MetricComparison{
 			{
-				Name: eval.MetricPass, N: 4, Base: 0.9, Head: 0.8, Estimate: -0.1, Interval: &[2]float64{-0.2, -0.01}, Level: 0.98, Anytime: true,
-				Regressed: 1, Test: "a test", Gated: true, Margin: new(0.25), PNonInferior: new(0.01), PWorse: new(0.03),
-				HeadErrors: 2, PWithErrors: &[2]float64{0.04, 1}, Verdict: eval.NotWorse, Flags: []string{"worse_within_margin"},
+				Name: eval.MetricPass,
+				MetricChange: compare.MetricChange{
+					N: 4, Base: 0.9, Head: 0.8, Estimate: -0.1, Interval: &[2]float64{-0.2, -0.01}, Level: 0.98, Anytime: true, Regressed: 1,
+				},
+				MetricTests: compare.MetricTests{
+					Test: "a test", Gated: true, Margin: new(0.25), PNonInferior: new(0.01), PWorse: new(0.03),
+					HeadErrors: 2, PWithErrors: &[2]float64{0.04, 1},
+				},
+				MetricVerdict: compare.MetricVerdict{Verdict: eval.NotWorse, Flags: []string{"worse_within_margin"}},
 			},
 			{
-				Name: eval.MetricTokens, N: 4, Base: 100, Head: 110, Estimate: 1.1, Level: 0.9, Gated: true, Margin: new(1.2), Cap: new(400.0),
-				Needs: 77, Advisory: true, Verdict: eval.Inconclusive, Advice: "a ratio of 1.2 at most takes 77 cases even if none differs",
+				Name:         eval.MetricTokens,
+				MetricChange: compare.MetricChange{N: 4, Base: 100, Head: 110, Estimate: 1.1, Level: 0.9},
+				MetricTests:  compare.MetricTests{Gated: true, Margin: new(1.2), Cap: new(400.0), Needs: 77},
+				MetricVerdict: compare.MetricVerdict{
+					Advisory: true, Verdict: eval.Inconclusive, Advice: "a ratio of 1.2 at most takes 77 cases even if none differs",
+				},
 			},
-			{Name: eval.MetricLatency, N: 4, Base: 10, Head: 10, Estimate: 1, Level: 0.9, Cap: new(50.0)},
+			{
+				Name:         eval.MetricLatency,
+				MetricChange: compare.MetricChange{N: 4, Base: 10, Head: 10, Estimate: 1, Level: 0.9},
+				MetricTests:  compare.MetricTests{Cap: new(50.0)},
+			},
 		},
 		Flips: []compare.Flip{
 			{

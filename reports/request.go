@@ -62,7 +62,7 @@ func (c *caseReport) prompt(r *eval.Result) {
 	}
 	for _, content := range conversation(r) {
 		for _, p := range content.Parts {
-			c.block(cmp.Or(diag.CleanLine(content.Role), "text"), partText(&p))
+			c.block(cmp.Or(diag.CleanLine(content.Role), "text"), partText(p))
 		}
 	}
 }
@@ -77,7 +77,7 @@ func conversation(r *eval.Result) []eval.Content {
 	for i := range contents {
 		if own := &contents[i]; own.Role == eval.RoleModel && r.Request.Live && len(replies) > 0 {
 			if said := replies[0].Candidates; len(said) > 0 {
-				own.Parts = []eval.Part{{Text: said[0].Text, Withheld: said[0].Withheld}}
+				own.Parts = []eval.Part{eval.TextPart{Text: said[0].Text, Withheld: said[0].Withheld}}
 			}
 			replies = replies[1:]
 		}
@@ -120,12 +120,12 @@ func (c *caseReport) declaration(t *tool.Declaration) {
 
 // application writes what an application was sent.
 func (c *caseReport) application(r *app.Request) {
-	switch {
-	case r.HTTP != nil:
-		c.http(r.HTTP)
-	case r.Program != nil:
-		c.program(r.Program)
-	case r.Echo:
+	switch p := r.Payload.(type) {
+	case *app.HTTP:
+		c.http(p)
+	case *app.ProgramRun:
+		c.program(p)
+	case app.EchoRun:
 		c.fact("echo", "the application answers with the prompt")
 	}
 }
@@ -166,18 +166,20 @@ func (c *caseReport) program(r *app.ProgramRun) {
 }
 
 // partText is the text of a part, or a description of another part.
-func partText(p *eval.Part) string {
-	switch {
-	case p.Image != nil:
+func partText(p eval.Part) string {
+	switch p := p.(type) {
+	case eval.ImagePart:
 		return fileText("image", p.Image)
-	case p.Data != nil:
+	case eval.DataPart:
 		return fileText("data", p.Data)
-	case p.Raw != nil:
+	case eval.RawPart:
 		return "[raw] " + string(p.Raw)
-	case p.Result != nil:
+	case eval.ResultPart:
 		return "[result] " + resultText(p.Result)
+	case eval.TextPart:
+		return shownText(p.Text, p.Withheld)
 	}
-	return shownText(p.Text, p.Withheld)
+	return ""
 }
 
 // fileText describes a file that was sent.

@@ -83,8 +83,8 @@ func (c *caseReport) saidIn(one *eval.Candidate, text bool) {
 		}
 		return
 	}
-	for i := range one.Parts {
-		if p := &one.Parts[i]; text || p.Text == "" {
+	for _, p := range one.Parts {
+		if _, isText := p.(eval.TextPiece); text || !isText {
 			c.piece("text", p)
 		}
 	}

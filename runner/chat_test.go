@@ -59,7 +59,7 @@ func converse(t *testing.T, scorers string, cfg runner.Config) eval.Result {
 func spoken(contents []eval.Content) string {
 	var out []string
 	for _, c := range contents {
-		out = append(out, c.Role[:1]+":"+c.Parts[0].Text)
+		out = append(out, c.Role[:1]+":"+c.Parts[0].(eval.TextPart).Text)
 	}
 	return strings.Join(out, " ")
 }

@@ -67,7 +67,7 @@ func TestEmbeddingsAreSentInBatches(t *testing.T) { synctest.Test(t, embeddingsI
 func embeddingsInBatches(t *testing.T) {
 	e, called := &embedder{}, &fake{}
 	called.generate = func(_ context.Context, call *eval.Call) (*eval.Response, error) {
-		text := call.Contents[0].Parts[0].Text
+		text := call.Contents[0].Parts[0].(eval.TextPart).Text
 		if text == "question 249" { // the clock stops until all others wait for their vectors
 			time.Sleep(time.Minute)
 		}

@@ -74,7 +74,7 @@ func (r *run) reread(t *Planned, known *eval.Result) (*eval.Result, error) {
 
 // trace takes down the trace of a call that was sent to an endpoint.
 func (a *scoring) trace(session string, timing *eval.Timing) {
-	if sent := a.trial.Request.App; sent != nil && sent.HTTP != nil && timing.Attempts > 0 {
+	if sent := a.trial.Request.App; sent != nil && isHTTP(sent) && timing.Attempts > 0 {
 		a.result.TraceID = app.TraceID(session)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/evalrun/evalrun/app"
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/wirejson"
 	"github.com/evalrun/evalrun/suite"
@@ -18,7 +19,7 @@ func identity(r *eval.Request) [16]byte {
 	light.Contents = slices.Clone(r.Contents)
 	if r.App != nil {
 		light.App = r.App.Identity()
-		if r.App.HTTP != nil && !r.Live { // what of the prompt is sent is in the body
+		if isHTTP(r.App) && !r.Live { // what of the prompt is sent is in the body
 			light.Contents, light.System = nil, ""
 		}
 	}
@@ -28,15 +29,21 @@ func identity(r *eval.Request) [16]byte {
 	return hashed(r, marshaled(&light))
 }
 
+func isHTTP(r *app.Request) bool {
+	_, ok := r.Payload.(*app.HTTP)
+	return ok
+}
+
 // hashedFiles are the parts with the hashes of their files only.
 func hashedFiles(parts []eval.Part) []eval.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
-		if p.Image != nil {
-			parts[i] = eval.Part{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.Identity()}}
-		}
-		if p.Data != nil {
-			parts[i] = eval.Part{Data: &eval.Image{MIMEType: p.Data.MIMEType, SHA256: p.Data.SHA256}}
+		switch p := p.(type) {
+		case eval.ImagePart:
+			parts[i] = eval.ImagePart{Image: &eval.Image{MIMEType: p.Image.MIMEType, SHA256: p.Image.Identity()}}
+		case eval.DataPart:
+			parts[i] = eval.DataPart{Data: &eval.Image{MIMEType: p.Data.MIMEType, SHA256: p.Data.SHA256}}
+		case eval.TextPart, eval.RawPart, eval.ResultPart: // hashed as they are
 		}
 	}
 	return parts
@@ -101,7 +108,7 @@ func appendTexts(dst []byte, r *eval.Request) (out []byte, plain bool) {
 			if j > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(wirejson.AppendString(append(dst, `{"text":`...), c.Parts[j].Text), '}')
+			dst = append(wirejson.AppendString(append(dst, `{"text":`...), eval.TextOf(c.Parts[j])), '}')
 		}
 		dst = append(dst, "]}"...)
 	}
@@ -110,7 +117,8 @@ func appendTexts(dst []byte, r *eval.Request) (out []byte, plain bool) {
 
 // isMore reports whether a part is not a text alone, or has none.
 func isMore(p eval.Part) bool {
-	return p.Image != nil || p.Data != nil || p.Raw != nil || p.Result != nil || p.Withheld != nil || p.Text == ""
+	text, ok := p.(eval.TextPart)
+	return !ok || text.Withheld != nil || text.Text == ""
 }
 
 func trialID(base [16]byte, equal, repeat int) string {

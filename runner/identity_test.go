@@ -16,13 +16,13 @@ func TestAnArmGivesTrialsTheirIdentity(t *testing.T) {
 	t.Parallel()
 	w := (&Plan{}).walk()
 	config := &eval.GenerationConfig{Temperature: new(0.5), MaxOutputTokens: new(64), Extra: eval.Extra{"x": json.RawMessage(`{"y":[1]}`)}}
-	text := func(s string) eval.Part { return eval.Part{Text: s} }
+	text := func(s string) eval.Part { return eval.TextPart{Text: s} }
 	for i, s := range append(hostile.Strings(), "", "plain", "a\nb", "<&>\u2028") {
 		for _, contents := range [][]eval.Content{
 			{{Role: "user", Parts: []eval.Part{text(s)}}},
 			{{Role: "user", Parts: []eval.Part{text("a"), text(s)}}, {Role: "model", Parts: []eval.Part{text(s + "!")}}},
 			{{Role: s, Parts: []eval.Part{text("a")}}},
-			{{Role: "user", Parts: []eval.Part{{Raw: json.RawMessage(`{"a":1}`)}}}},
+			{{Role: "user", Parts: []eval.Part{eval.RawPart{Raw: json.RawMessage(`{"a":1}`)}}}},
 			{{Role: "user", Parts: []eval.Part{}}},
 			{{Role: "user"}},
 			nil,

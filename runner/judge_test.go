@@ -29,11 +29,11 @@ type bench struct {
 func newBench(judge func(call *eval.Call, question string) (string, error)) *bench {
 	b := &bench{judge: judge, put: map[string]int{}}
 	b.generate = func(_ context.Context, call *eval.Call) (*eval.Response, error) {
-		text := call.Contents[0].Parts[0].Text
+		text := call.Contents[0].Parts[0].(eval.TextPart).Text
 		if strings.HasPrefix(text, "You are a judge.") {
 			b.mu.Lock()
 			b.put[call.TrialID]++
-			b.turns = append(b.turns, call.Contents[len(call.Contents)-1].Parts[0].Text)
+			b.turns = append(b.turns, call.Contents[len(call.Contents)-1].Parts[0].(eval.TextPart).Text)
 			b.mu.Unlock()
 			var err error
 			if text, err = b.judge(call, text); err != nil {
@@ -259,10 +259,10 @@ func TestLeavingWhileJudgingLeavesNothingBehind(t *testing.T) {
 	generate := b.generate
 	b.judge = func(*eval.Call, string) (string, error) { return fine, nil }
 	b.generate = func(ctx context.Context, call *eval.Call) (*eval.Response, error) {
-		if strings.Contains(call.Contents[0].Parts[0].Text, "\nquestion 0\n") {
+		if strings.Contains(call.Contents[0].Parts[0].(eval.TextPart).Text, "\nquestion 0\n") {
 			return generate(ctx, call)
 		}
-		if strings.HasPrefix(call.Contents[0].Parts[0].Text, "You are") {
+		if strings.HasPrefix(call.Contents[0].Parts[0].(eval.TextPart).Text, "You are") {
 			<-ctx.Done()
 			return nil, eval.Errorf(eval.KindCanceled, "canceled")
 		}

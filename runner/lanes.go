@@ -47,9 +47,10 @@ func laneOf(t *Planned) modelKey {
 
 // workersOf is how many trials of a target may be under way at once.
 func (c *Config) workersOf(t *suite.Target) int {
+	p, isProgram := t.App.(*suite.Program)
 	switch {
-	case t.App != nil && t.App.Program != nil:
-		return t.App.Program.Workers(c.Concurrency, runtime.GOMAXPROCS(0))
+	case isProgram:
+		return p.Workers(c.Concurrency, runtime.GOMAXPROCS(0))
 	case t.Service != nil:
 		return max(1, cmp.Or(c.Services[t.Service.Name], c.Concurrency))
 	}

@@ -18,7 +18,7 @@ type modelKey struct {
 	service, apiVersion, id string
 
 	protocol string // that the service speaks
-	app      *suite.Application
+	app      suite.Application
 }
 
 // keyOf names a model of a service. apiVersion is the version in the request, "" for that of the run.
@@ -85,7 +85,7 @@ func (p *Plan) Targets() []eval.RunTarget {
 }
 
 // describe describes an application in a few words; it is "" for a model.
-func describe(a *suite.Application) string {
+func describe(a suite.Application) string {
 	if a == nil {
 		return ""
 	}

@@ -194,7 +194,7 @@ type Planned struct {
 	vars    variable.Dict
 	guessed bool               // its tokens cannot be counted
 	tools   *suite.ToolResults // nil: the suite answers no tool calls
-	to      *suite.Application // nil: the target is a model
+	to      suite.Application  // nil: the target is a model
 	// attempts bounds the attempts of a call; 0: the limit of the run
 	attempts int
 }
@@ -207,10 +207,8 @@ func (t *Planned) KeepsSessions() bool { return t.to != nil && t.Request.Live &&
 
 // Program is the program that the trial runs, nil for a trial of something else.
 func (t *Planned) Program() *suite.Program {
-	if t.to == nil {
-		return nil
-	}
-	return t.to.Program
+	p, _ := t.to.(*suite.Program)
+	return p
 }
 
 // Trials yields the trials that the filter selects, as often as it is called. Place and identity do not depend on the

@@ -9,6 +9,7 @@ import (
 	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/runner"
+	"github.com/evalrun/evalrun/suite"
 )
 
 const ownSpeeds = `version: 1
@@ -59,7 +60,7 @@ func TestProgramsHaveWorkersOfTheirOwn(t *testing.T) {
 func TestTheTargetSaysHowManyProgramsRunAtOnce(t *testing.T) {
 	t.Parallel()
 	p := plan(t, ownSpeeds, runner.Filter{})
-	own := p.Arms()[1].Target.App.Program
+	own := p.Arms()[1].Target.App.(*suite.Program)
 	expect.Same(t, "as the target says", own.Workers(2, 1), 6)
 	free := *own
 	free.Concurrency = 0

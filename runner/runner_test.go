@@ -56,7 +56,7 @@ func (f *fake) Generate(ctx context.Context, call *eval.Call) (*eval.Response, e
 	if f.generate != nil {
 		return f.generate(ctx, call)
 	}
-	return &eval.Response{Candidates: []eval.Candidate{{Text: call.Contents[0].Parts[0].Text, FinishReason: "STOP"}}}, nil
+	return &eval.Response{Candidates: []eval.Candidate{{Text: call.Contents[0].Parts[0].(eval.TextPart).Text, FinishReason: "STOP"}}}, nil
 }
 
 func (f *fake) CountTokens(context.Context, *eval.Call) (int, error) {
@@ -187,7 +187,7 @@ func TestNoMoreIsSentThanWasTaken(t *testing.T) {
 func TestPanicsCostOnlyTheirTrial(t *testing.T) {
 	t.Parallel()
 	f := &fake{generate: func(_ context.Context, call *eval.Call) (*eval.Response, error) {
-		if call.Contents[0].Parts[0].Text == "b" {
+		if call.Contents[0].Parts[0].(eval.TextPart).Text == "b" {
 			panic("oops")
 		}
 		return &eval.Response{Candidates: []eval.Candidate{{Text: "a", FinishReason: "STOP"}}}, nil

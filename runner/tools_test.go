@@ -48,7 +48,7 @@ func calls(all ...tool.Call) *eval.Response {
 	c := eval.Candidate{FinishReason: "TOOL_CALLS", VendorReason: "STOP"}
 	var parts []string
 	for _, one := range all {
-		c.Parts = append(c.Parts, eval.Piece{Call: new(one)})
+		c.Parts = append(c.Parts, eval.CallPiece{Call: new(one)})
 		parts = append(parts, fmt.Sprintf(`{"functionCall":{"id":%q,"name":%q},"signature":"s"}`, one.ID, one.Name))
 	}
 	c.Raw = json.RawMessage(`{"content":{"role":"model","parts":[` + strings.Join(parts, ",") + `]}}`)
@@ -138,13 +138,14 @@ func (k *keeper) KeepJudgement(string, *eval.Judgement) {}
 func last(c *eval.Call) string {
 	var out []string
 	for _, p := range c.Contents[len(c.Contents)-1].Parts {
+		back, ok := p.(eval.ResultPart)
 		switch {
-		case p.Result != nil && p.Result.Failed:
-			out = append(out, fmt.Sprintf("%s %s failed: %s", p.Result.ID, p.Result.Name, p.Result.Text))
-		case p.Result != nil:
-			out = append(out, fmt.Sprintf("%s %s: %s", p.Result.ID, p.Result.Name, p.Result.Text))
+		case ok && back.Result.Failed:
+			out = append(out, fmt.Sprintf("%s %s failed: %s", back.Result.ID, back.Result.Name, back.Result.Text))
+		case ok:
+			out = append(out, fmt.Sprintf("%s %s: %s", back.Result.ID, back.Result.Name, back.Result.Text))
 		default:
-			out = append(out, p.Text)
+			out = append(out, p.(eval.TextPart).Text)
 		}
 	}
 	return strings.Join(out, "; ")
@@ -170,7 +171,7 @@ func TestToolLoopContinuesToTheAnswer(t *testing.T) {
 		"first Bern", `1 run: {"b": 1}; 2 get: {"id": "4711", "to": "Bern"}`, `3 get: {"id": "", "to": "Bern"}`,
 	})
 	own := s.sent[1].Contents[1].Parts
-	expect.Same(t, "the model's own turn", string(own[1].Raw), `{"functionCall":{"id":"2","name":"get"},"signature":"s"}`)
+	expect.Same(t, "the model's own turn", string(own[1].(eval.RawPart).Raw), `{"functionCall":{"id":"2","name":"get"},"signature":"s"}`)
 	expect.Same(t, "the outcome", r.Outcome, eval.Pass)
 	expect.Same(t, "the answer", r.Response.Text(), "done")
 	expect.Same(t, "the request", len(r.Request.Contents), 5)
@@ -226,7 +227,7 @@ func TestEachTurnOfAChatHasItsToolLoop(t *testing.T) {
 	}.result(t.Context(), t)
 	const back = `1 get: {"id": "1", "to": "Bern"}`
 	expect.Same(t, "what came last", s.lasts(), []string{"first Bern", back, "second", back})
-	expect.Same(t, "the reply in the conversation", s.sent[3].Contents[3].Parts[0].Text, "reply")
+	expect.Same(t, "the reply in the conversation", s.sent[3].Contents[3].Parts[0].(eval.TextPart).Text, "reply")
 	expect.Same(t, "the outcome", r.Outcome, eval.Pass)
 	expect.Same(t, "turns", len(r.Turns), 4)
 

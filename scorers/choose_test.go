@@ -31,7 +31,7 @@ func chosen(
 			t.Errorf("got a choice before the judge has replied: %+v, want none", choice)
 		}
 		for _, q := range replies.Wanted {
-			known[q.Key] = &eval.Judgement{Reply: reply(q.Contents[len(q.Contents)-1].Parts[0].Text), FinishReason: "STOP"}
+			known[q.Key] = &eval.Judgement{Reply: reply(q.Contents[len(q.Contents)-1].Parts[0].(eval.TextPart).Text), FinishReason: "STOP"}
 			questions = append(questions, q)
 		}
 	}
@@ -131,7 +131,7 @@ func TestNoJudgeIsCalledWhereNothingIsToChoose(t *testing.T) {
 func TestChooseShowsTheQuestions(t *testing.T) {
 	t.Parallel()
 	turn := func(role, text string) eval.Content {
-		return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
+		return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: text}}}
 	}
 	result := func(answer string, turns ...eval.Content) scorers.Exchange {
 		return scorers.NewExchange(
@@ -157,8 +157,8 @@ func TestChooseShowsTheQuestions(t *testing.T) {
 		"no question": {scorers.Exchange{Answer: "x"}, scorers.Exchange{Answer: "y"}, map[string]string{"answerA": "x", "answerB": "y"}},
 	} {
 		_, questions := chosen(t, "", scorers.AnswerPair{Base: test.base, Head: test.head}, always(pick("tie")))
-		expect.Same(t, name, fmt.Sprint(fenced(t, questions[0].Contents[0].Parts[0].Text)), fmt.Sprint(test.want))
-		if swapped := fenced(t, questions[1].Contents[0].Parts[0].Text); swapped["answerA"] != test.want["answerB"] ||
+		expect.Same(t, name, fmt.Sprint(fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)), fmt.Sprint(test.want))
+		if swapped := fenced(t, questions[1].Contents[0].Parts[0].(eval.TextPart).Text); swapped["answerA"] != test.want["answerB"] ||
 			swapped["questionA"] != test.want["questionB"] {
 			t.Errorf("%s: %q, want the texts of %q in the other order", name, swapped, test.want)
 		}
@@ -203,7 +203,7 @@ func TestAnswersCannotEndTheirFenceOrBeReadAsRulings(t *testing.T) {
 	c := compile(t, byRubric)
 	for name, text := range injections() {
 		_, questions := judged(t, c, answer("x"), ownRuling)
-		plain := questions[0].Contents[0].Parts[0].Text
+		plain := questions[0].Contents[0].Parts[0].(eval.TextPart).Text
 		code := opening.FindStringSubmatch(plain)[1]
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "INSTRUCTION", plain), "CODE", code)
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func staysInItsFence(t *testing.T, c *scorers.Compiled, text, plain string) (cod
 	if len(questions) != 1 || *s.Value != 0 {
 		t.Errorf("got the value %v after %d questions, want 0 after 1", *s.Value, len(questions))
 	}
-	question := questions[0].Contents[0].Parts[0].Text
+	question := questions[0].Contents[0].Parts[0].(eval.TextPart).Text
 	if diff := cmp.Diff(map[string]string{"answer": text, "rubric": "It is polite."}, fenced(t, question)); diff != "" {
 		t.Errorf("texts in fences (-want +got):\n%s", diff)
 	}
@@ -257,7 +257,7 @@ func choosesNothing(t *testing.T, p scorers.AnswerPair, criteria string) {
 	expect.Same(t, "preferred", got.Preferred, scorers.Tie)
 	expect.Same(t, "questions", len(questions), 2)
 	for i, q := range questions {
-		texts := fenced(t, q.Contents[0].Parts[0].Text)
+		texts := fenced(t, q.Contents[0].Parts[0].(eval.TextPart).Text)
 		order := [2]string{p.Base.Answer, p.Head.Answer}
 		if texts["answerA"] != order[i] || texts["answerB"] != order[1-i] || texts["criteria"] != criteria {
 			t.Errorf("order %d: got %.300q, want the answers in that order with the criteria", i, texts)
@@ -277,7 +277,7 @@ func FuzzChoose(f *testing.F) {
 			t.Errorf("%+v after %d, want a preference or why not, after at most 4", got, len(questions))
 		}
 		if len(questions) > 1 {
-			if texts := fenced(t, questions[0].Contents[0].Parts[0].Text); texts["answerA"] != base || texts["answerB"] != head {
+			if texts := fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text); texts["answerA"] != base || texts["answerB"] != head {
 				t.Errorf("%q, want %q, %q", texts, base, head)
 			}
 		}

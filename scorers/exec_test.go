@@ -152,7 +152,7 @@ func TestExecPassesTheAnswerAndHidesTheKey(t *testing.T) {
 		Usage: eval.Usage{PromptTokens: 2, OutputTokens: 3, TotalTokens: 5, Source: eval.UsageService},
 		Vars:  variable.Dict{"n": "1.10", "l": variable.List{"a"}},
 		Request: &eval.Request{
-			Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "ask"}}}},
+			Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "ask"}}}},
 		},
 		Context: &scorers.Context{Trial: eval.Trial{Suite: "s", Case: "c", Arm: "t/p", Model: "m", Repeat: 2}},
 	})

@@ -123,12 +123,17 @@ func exprParts(c *eval.Candidate) []exprPart {
 	}
 	out := make([]exprPart, len(c.Parts))
 	for i, p := range c.Parts {
-		out[i] = exprPart{Text: p.Text, Reasoning: p.Reasoning}
-		if p.Call != nil {
+		switch p := p.(type) {
+		case eval.TextPiece:
+			out[i].Text = p.Text
+		case eval.ReasoningPiece:
+			out[i].Reasoning = p.Reasoning
+		case eval.CallPiece:
 			out[i].Call = map[string]any{"name": p.Call.Name, "args": exprArgs(p.Call.Args)}
-		}
-		if json.Unmarshal(p.Other, &out[i].Other) != nil {
-			out[i].Other = nil
+		case eval.OtherPiece:
+			if json.Unmarshal(p.Other, &out[i].Other) != nil {
+				out[i].Other = nil
+			}
 		}
 	}
 	return out

@@ -134,7 +134,10 @@ func TestExprReadsToolCalls(t *testing.T) {
 	a := looping("It is shipped.", []string{`get_order {"id": 7, "deep": {"l": [1, 2]}}`, "close null"}, []string{"search []"})
 	last := &a.Turns[2].Candidates[0]
 	last.Parts = []eval.Piece{
-		{Reasoning: "hm"}, {Text: "It is "}, {Text: "shipped."}, {Other: []byte(`{"inlineData":{"mimeType":"image/png"}}`)},
+		eval.ReasoningPiece{Reasoning: "hm"},
+		eval.TextPiece{Text: "It is "},
+		eval.TextPiece{Text: "shipped."},
+		eval.OtherPiece{Other: []byte(`{"inlineData":{"mimeType":"image/png"}}`)},
 	}
 	a.Usage = eval.Usage{
 		PromptTokens: 10, OutputTokens: 5, TotalTokens: 15, CachedTokens: 3, ReasoningTokens: 2, ToolUseTokens: 1, Source: eval.UsageService,

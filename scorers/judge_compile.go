@@ -66,7 +66,7 @@ func (j *judging) preview(judge *suite.Judge, r *eval.Request, vars variable.Dic
 	if problem != "" {
 		return ""
 	}
-	return p.contents[0].Parts[0].Text
+	return eval.TextOf(p.contents[0].Parts[0])
 }
 
 // judges are the judges that a scorer names: one, or a panel.

@@ -73,20 +73,20 @@ func turnParts(contents []eval.Content, replies []eval.Turn) []part {
 func sentParts(name string, c eval.Content) []part {
 	var out []part
 	for _, p := range c.Parts {
-		switch {
-		case p.Result != nil:
+		switch p := p.(type) {
+		case eval.ResultPart:
 			text := p.Result.Name + ": " + p.Result.Text
 			if p.Result.Failed {
 				text = p.Result.Name + " failed: " + p.Result.Text
 			}
 			out = append(out, part{"result", text})
-		case p.Image != nil:
+		case eval.ImagePart:
 			out = append(out, part{name, "[an image]"})
-		case p.Data != nil:
+		case eval.DataPart:
 			out = append(out, part{name, fmt.Sprintf("[a file: %s]", p.Data.MIMEType)})
-		case p.Raw != nil:
+		case eval.RawPart:
 			out = append(out, part{name, string(p.Raw)})
-		default:
+		case eval.TextPart:
 			out = append(out, part{name, p.Text})
 		}
 	}
@@ -100,13 +100,16 @@ func pieceParts(c *eval.Candidate) []part {
 	}
 	var out []part
 	for _, p := range c.Parts {
-		switch {
-		case p.Call != nil:
+		switch p := p.(type) {
+		case eval.CallPiece:
 			out = append(out, part{"call", p.Call.Name + "(" + strings.TrimSpace(string(p.Call.Args)) + ")"})
-		case p.Other != nil:
+		case eval.OtherPiece:
 			out = append(out, part{"model", string(p.Other)})
-		case p.Text != "":
-			out = append(out, part{"model", p.Text})
+		case eval.TextPiece:
+			if p.Text != "" {
+				out = append(out, part{"model", p.Text})
+			}
+		case eval.ReasoningPiece:
 		}
 	}
 	return out

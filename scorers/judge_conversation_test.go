@@ -22,16 +22,18 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 	result := tool.Result{Name: "get_order", Text: "shipped"}
 	failed := tool.Result{Name: "get_order", Text: "exit status 1", Failed: true}
 	called := candidate(`get_order {"id":"7"}`, `get_order {"id":"8"}`)
-	called.Parts = append([]eval.Piece{{Reasoning: "a secret thought"}, {Text: "Let me see."}}, called.Parts...)
+	called.Parts = append([]eval.Piece{
+		eval.ReasoningPiece{Reasoning: "a secret thought"}, eval.TextPiece{Text: "Let me see."},
+	}, called.Parts...)
 	called.Text = "Let me see."
 	a := &scorers.Answer{
 		Request: &eval.Request{
 			Live: true, System: "You are a shop.",
 			Contents: []eval.Content{
-				user(eval.Part{Image: &eval.Image{}}, eval.Part{Text: "Hello"}), model(eval.Part{Text: "Hi."}),
-				user(eval.Part{Text: "Where are my orders?"}), model(eval.Part{Raw: json.RawMessage(`{"functionCall":{}}`)}),
-				user(eval.Part{Result: &result}, eval.Part{Result: &failed}), model(eval.Part{Text: "One is on its way."}),
-				user(eval.Part{Text: "Thanks."}),
+				user(eval.ImagePart{Image: &eval.Image{}}, eval.TextPart{Text: "Hello"}), model(eval.TextPart{Text: "Hi."}),
+				user(eval.TextPart{Text: "Where are my orders?"}), model(eval.RawPart{Raw: json.RawMessage(`{"functionCall":{}}`)}),
+				user(eval.ResultPart{Result: &result}, eval.ResultPart{Result: &failed}), model(eval.TextPart{Text: "One is on its way."}),
+				user(eval.TextPart{Text: "Thanks."}),
 			},
 		},
 		Turns: []eval.Turn{
@@ -41,7 +43,9 @@ func aConversation(last ...eval.Piece) *scorers.Answer {
 		},
 	}
 	for _, p := range last {
-		a.Turns[2].Candidates[0].Text += p.Text
+		if text, ok := p.(eval.TextPiece); ok {
+			a.Turns[2].Candidates[0].Text += text.Text
+		}
 	}
 	a.Response = &a.Turns[2].Response
 	return a
@@ -70,7 +74,7 @@ func questionTo(t *testing.T, entry string, a *scorers.Answer) []string {
 	if len(questions) != 1 {
 		t.Fatalf("%s: %d questions, want one", entry, len(questions))
 	}
-	return inFences(t, questions[0].Contents[0].Parts[0].Text)
+	return inFences(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)
 }
 
 func TestJudgeSeesTheConversation(t *testing.T) {
@@ -81,11 +85,11 @@ func TestJudgeSeesTheConversation(t *testing.T) {
 		"model: Let me see.", `call: get_order({"id":"7"})`, `call: get_order({"id":"8"})`,
 		"result: get_order: shipped", "result: get_order failed: exit status 1", "model: One is on its way.", "user: Thanks.",
 	}
-	a := aConversation(eval.Piece{Text: "You are welcome."})
+	a := aConversation(eval.TextPiece{Text: "You are welcome."})
 	if diff := cmp.Diff(append(before, "answer: You are welcome."), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees (-want +got):\n%s", diff)
 	}
-	a = aConversation(eval.Piece{Call: &tool.Call{Name: "close"}})
+	a = aConversation(eval.CallPiece{Call: &tool.Call{Name: "close"}})
 	if diff := cmp.Diff(append(before, "call: close()", "answer: "), questionTo(t, ofConversation, a)); diff != "" {
 		t.Errorf("what the judge sees of an answer that is a call (-want +got):\n%s", diff)
 	}
@@ -94,7 +98,7 @@ func TestJudgeSeesTheConversation(t *testing.T) {
 	if diff := cmp.Diff(want, questionTo(t, ofConversation+"\n  turn: 1", a)); diff != "" {
 		t.Errorf("what the judge sees of the first turn (-want +got):\n%s", diff)
 	}
-	a = aConversation(eval.Piece{Text: "You are welcome."})
+	a = aConversation(eval.TextPiece{Text: "You are welcome."})
 	want = []string{before[0], before[1], "answer: You are welcome."}
 	for _, entry := range []string{byRubric, "- judge: {rubric: It is polite., sees: answer}"} {
 		if diff := cmp.Diff(want, questionTo(t, entry, a)); diff != "" {
@@ -120,17 +124,17 @@ func TestJudgeThatSeesTheAnswerIsSentWhatItWas(t *testing.T) {
 func TestConversationStaysInItsFences(t *testing.T) {
 	t.Parallel()
 	for _, text := range attacks() {
-		a := aConversation(eval.Piece{Text: "x" + text})
+		a := aConversation(eval.TextPiece{Text: "x" + text})
 		a.Request.System = text
-		a.Request.Contents[2].Parts[0].Text = text
-		a.Request.Contents[4].Parts[0].Result.Text = text
-		a.Turns[0].Candidates[0].Parts[2].Call.Name = text
+		a.Request.Contents[2].Parts[0] = eval.TextPart{Text: text}
+		a.Request.Contents[4].Parts[0].(eval.ResultPart).Result.Text = text
+		a.Turns[0].Candidates[0].Parts[2].(eval.CallPiece).Call.Name = text
 		s, questions := judged(t, compile(t, ofConversation), a, `{"reason": "no", "score": 0}`)
 		if letter(s) != "f" || len(questions) != 1 {
 			t.Errorf("%q: %s after %d questions, want f after one", text, letter(s), len(questions))
 			continue
 		}
-		got := inFences(t, questions[0].Contents[0].Parts[0].Text)
+		got := inFences(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)
 		for _, want := range []string{"user: " + text, "result: get_order: " + text, "call: " + text + `({"id":"7"})`, "answer: x" + text} {
 			found := 0
 			for _, one := range got {
@@ -147,7 +151,7 @@ func TestConversationStaysInItsFences(t *testing.T) {
 
 func TestJudgeSeesNoConversationWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	blocked := aConversation(eval.Piece{Call: &tool.Call{Name: "close"}})
+	blocked := aConversation(eval.CallPiece{Call: &tool.Call{Name: "close"}})
 	blocked.Turns[2].Candidates[0].FinishReason = "SAFETY"
 	for _, a := range []*scorers.Answer{
 		aConversation(), blocked, {Response: &eval.Response{PromptFeedback: &eval.PromptFeedback{BlockReason: "SAFETY"}}},
@@ -157,8 +161,8 @@ func TestJudgeSeesNoConversationWithoutAnAnswer(t *testing.T) {
 			t.Errorf("%s (%s) after %d questions, want f without one", letter(s), s.Reason, len(questions))
 		}
 	}
-	long := aConversation(eval.Piece{Text: "x"})
-	long.Request.Contents[4].Parts[0].Result.Text = strings.Repeat("x", 5<<20)
+	long := aConversation(eval.TextPiece{Text: "x"})
+	long.Request.Contents[4].Parts[0].(eval.ResultPart).Result.Text = strings.Repeat("x", 5<<20)
 	s, questions := judged(t, compile(t, ofConversation), long, "never")
 	if letter(s) != "u" || len(questions) > 0 || !strings.Contains(s.Reason, "too long for a judge") {
 		t.Errorf("%s (%s) after %d questions, want it unscored as too long", letter(s), s.Reason, len(questions))

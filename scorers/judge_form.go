@@ -61,7 +61,7 @@ func newQuestion(j *suite.Judge, contents []eval.Content, repeat int) Question {
 }
 
 // Prompt is the last message to the judge: the question, or the correction of a malformed reply.
-func (q *Question) Prompt() string { return q.Contents[len(q.Contents)-1].Parts[0].Text }
+func (q *Question) Prompt() string { return eval.TextOf(q.Contents[len(q.Contents)-1].Parts[0]) }
 
 // posed is a form with an answer, ready for a judge.
 type posed struct {
@@ -135,7 +135,7 @@ func tooLong(parts []part) bool {
 }
 
 func oneTurn(text string) ([]eval.Content, bool) {
-	contents := []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: text}}}}
+	contents := []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: text}}}}
 	return contents, payload.Size(contents) <= service.MaxPromptBytes
 }
 
@@ -241,7 +241,7 @@ func (p *posed) corrected(reply string, bad *badReply) posed {
 		wrong = "That reply does not count: " + bad.why + ". "
 	}
 	turn := func(role, text string) eval.Content {
-		return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
+		return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: text}}}
 	}
 	repeated := *p
 	repeated.contents = append(slices.Clone(p.contents), turn(eval.RoleModel, reply),

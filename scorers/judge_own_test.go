@@ -29,7 +29,7 @@ func TestOwnTemplateKeepsTextsInFences(t *testing.T) {
 		}
 		a := answer(text)
 		a.Vars = oneCase.Vars()
-		a.Request = &eval.Request{Contents: []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: "Which {{.x}}?"}}}}}
+		a.Request = &eval.Request{Contents: []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: "Which {{.x}}?"}}}}}
 		s, questions := ruled(t, c, a, alwaysSays(`{"reason": "so", "choice": "b"}`))
 		if *s.Value != 0.5 || s.Judged.Choice != "B" || len(questions) != 1 {
 			t.Fatalf("%q: %+v after %d, want B and 0.5 after 1", text, s, len(questions))
@@ -86,7 +86,7 @@ func TestOwnTemplateIsGivenTexts(t *testing.T) {
 		t, ownJudge, `judge: {with: {ref: "not {{.ref}}", question: "Really?"}, sees: conversation}`,
 		map[string]string{"judge.md": ownTemplate + "\n{{.conversation}}"},
 	)
-	a := aConversation(eval.Piece{Text: "You are welcome."})
+	a := aConversation(eval.TextPiece{Text: "You are welcome."})
 	a.Vars = oneCase.Vars()
 	_, questions := ruled(t, c, a, alwaysSays("no"))
 	texts := inFences(t, questions[0].Prompt())

@@ -207,7 +207,7 @@ func TestAPanelIsUnscoredWhenAJudgeDoesNotReply(t *testing.T) {
 func TestPanelSeesTheConversation(t *testing.T) {
 	t.Parallel()
 	c, _ := compileJudged(t, threeJudges, "judge: {contextRecall: {reference: r, context: c}, panel: [a, b], sees: conversation}", nil)
-	a := aConversation(eval.Piece{Text: "You are welcome."})
+	a := aConversation(eval.TextPiece{Text: "You are welcome."})
 	_, questions := ruled(t, c, a, func(scorers.Question) string {
 		return `{"reason": "x", "statements": [{"statement": "s", "supported": true}]}`
 	})

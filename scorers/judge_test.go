@@ -154,14 +154,14 @@ func quotesReply(t *testing.T, questions []scorers.Question) {
 	if len(turns) != 3 || turns[1].Role != eval.RoleModel || turns[2].Role != eval.RoleUser {
 		t.Fatalf("asked again: %+v, want 3 turns", turns)
 	}
-	if turns[0].Parts[0].Text != questions[0].Contents[0].Parts[0].Text {
-		t.Errorf("the question is %q, want the one before", turns[0].Parts[0].Text)
+	if turns[0].Parts[0].(eval.TextPart).Text != questions[0].Contents[0].Parts[0].(eval.TextPart).Text {
+		t.Errorf("the question is %q, want the one before", turns[0].Parts[0].(eval.TextPart).Text)
 	}
-	if quoted := turns[1].Parts[0].Text; strings.TrimSpace(quoted) == "" || len(quoted) > 4096 {
+	if quoted := turns[1].Parts[0].(eval.TextPart).Text; strings.TrimSpace(quoted) == "" || len(quoted) > 4096 {
 		t.Errorf("the reply is quoted as %q, want 1 to 4096 bytes", quoted)
 	}
-	if !strings.Contains(turns[2].Parts[0].Text, `"score": a number from 0 to 1`) {
-		t.Errorf("asked for %q, want a score from 0 to 1", turns[2].Parts[0].Text)
+	if !strings.Contains(turns[2].Parts[0].(eval.TextPart).Text, `"score": a number from 0 to 1`) {
+		t.Errorf("asked for %q, want a score from 0 to 1", turns[2].Parts[0].(eval.TextPart).Text)
 	}
 }
 
@@ -202,7 +202,7 @@ func areRepeats(t *testing.T, questions []scorers.Question) {
 	t.Helper()
 	keys := map[string]bool{}
 	for i, q := range questions {
-		if keys[q.Key] || q.Repeat != i+1 || q.Contents[0].Parts[0].Text != questions[0].Contents[0].Parts[0].Text {
+		if keys[q.Key] || q.Repeat != i+1 || q.Prompt() != questions[0].Prompt() {
 			t.Errorf("%d: %+v, want repeat %d of the same text under a key of its own", i, q, i+1)
 		}
 		keys[q.Key] = true
@@ -306,7 +306,7 @@ func TestInjectionStaysInItsFence(t *testing.T) {
 			t.Errorf("%q: %v, %s, want 0, %s", text, *s.Value, s.Reason, plain.Reason)
 		}
 		want := map[string]string{"answer": text, "reference": "a {{reference}}", "question": "which?"}
-		if diff := cmp.Diff(want, fenced(t, questions[0].Contents[0].Parts[0].Text)); diff != "" {
+		if diff := cmp.Diff(want, fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)); diff != "" {
 			t.Errorf("texts in fences (-want +got):\n%s", diff)
 		}
 	}
@@ -317,13 +317,13 @@ func TestAFenceCodeInsideAnAnswerIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := compile(t, "- judge: {factuality: {reference: 'a {{\"{{\"}}reference}}', question: \"which?\"}}")
 	_, questions := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
-	code := opening.FindStringSubmatch(questions[0].Contents[0].Parts[0].Text)[1]
+	code := opening.FindStringSubmatch(questions[0].Contents[0].Parts[0].(eval.TextPart).Text)[1]
 	_, second := judged(t, c, answer("x"), `{"reason": "no", "choice": "disagrees"}`)
 	if second[0].Key != questions[0].Key {
 		t.Errorf("the key of the same answer is %s, want %s", second[0].Key, questions[0].Key)
 	}
 	_, questions = judged(t, c, answer("answer "+strings.ToUpper(code)+">>>"), `{"reason": "no", "choice": "disagrees"}`)
-	fenced(t, questions[0].Contents[0].Parts[0].Text)
+	fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)
 }
 
 // A judge that repeats what an answer forges next to its own ruling has not ruled.
@@ -347,8 +347,8 @@ func TestJudgeSeesTheQuestion(t *testing.T) {
 	turn := func(role string, parts ...eval.Part) eval.Content { return eval.Content{Role: role, Parts: parts} }
 	a := answer("An answer.")
 	a.Request = &eval.Request{Contents: []eval.Content{
-		turn(eval.RoleUser, eval.Part{Text: "first"}), turn(eval.RoleModel, eval.Part{Text: "reply"}),
-		turn(eval.RoleUser, eval.Part{Image: &eval.Image{}}, eval.Part{Text: "last {{.x}}"}),
+		turn(eval.RoleUser, eval.TextPart{Text: "first"}), turn(eval.RoleModel, eval.TextPart{Text: "reply"}),
+		turn(eval.RoleUser, eval.ImagePart{Image: &eval.Image{}}, eval.TextPart{Text: "last {{.x}}"}),
 	}}
 	for entry, want := range map[string]string{
 		"- judge: {rubric: x}":                                 "[an image]\nlast {{.x}}",
@@ -358,7 +358,7 @@ func TestJudgeSeesTheQuestion(t *testing.T) {
 		"- judge: {faithfulness: {context: x, question: own}}": "own",
 	} {
 		_, questions := judged(t, compile(t, entry), a, `{"reason": "x", "score": 1}`)
-		if got := fenced(t, questions[0].Contents[0].Parts[0].Text)["question"]; got != want {
+		if got := fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)["question"]; got != want {
 			t.Errorf("%s: %q, want %q", entry, got, want)
 		}
 	}
@@ -395,7 +395,7 @@ func FuzzJudgeFence(f *testing.F) {
 			return
 		}
 		_, questions := judged(t, c, answer(text), `{"reason": "x", "choice": "yes"}`)
-		if got := fenced(t, questions[0].Contents[0].Parts[0].Text); got["answer"] != text ||
+		if got := fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text); got["answer"] != text ||
 			slices.Contains([]string{got["question"], got["reference"]}, "") {
 			t.Errorf("%q, want the answer %q, a question and a reference", got, text)
 		}

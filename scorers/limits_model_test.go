@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/internal/blank"
 	"github.com/evalrun/evalrun/internal/expect"
 	"github.com/evalrun/evalrun/scorers"
@@ -50,7 +51,7 @@ func fenceFigures(t *testing.T) string {
 			continue
 		}
 		_, questions := judged(t, c, answer(text), `{"reason": "no", "choice": "no"}`)
-		got := fenced(t, questions[0].Contents[0].Parts[0].Text)
+		got := fenced(t, questions[0].Contents[0].Parts[0].(eval.TextPart).Text)
 		n.add(got["answer"] == text && got["reference"] == "x" && got["question"] == "q")
 	}
 	return fmt.Sprintf("Of answers made to break programs or to give orders to the judge, %s reach it whole and within their fence. Whether "+

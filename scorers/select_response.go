@@ -47,14 +47,14 @@ func candidateParts(c *eval.Candidate) []any {
 		parts = append(parts, map[string]any{"text": c.Text})
 	}
 	for _, p := range c.Parts {
-		switch {
-		case p.Call != nil:
+		switch p := p.(type) {
+		case eval.CallPiece:
 			parts = append(parts, map[string]any{"functionCall": map[string]any{"name": p.Call.Name, "args": readArgs(p.Call.Args)}})
-		case p.Other != nil:
+		case eval.OtherPiece:
 			parts = append(parts, p.Other)
-		case p.Reasoning != "":
+		case eval.ReasoningPiece:
 			parts = append(parts, map[string]any{"text": p.Reasoning, "thought": true})
-		default:
+		case eval.TextPiece:
 			parts = append(parts, map[string]any{"text": p.Text})
 		}
 	}

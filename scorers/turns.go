@@ -114,17 +114,18 @@ func conversation(contents []eval.Content) string {
 func turnText(c eval.Content) string {
 	var texts []string
 	for _, p := range c.Parts {
-		if p.Image != nil {
-			p.Text = "[an image]"
+		text := eval.TextOf(p)
+		if _, ok := p.(eval.ImagePart); ok {
+			text = "[an image]"
 		}
-		texts = append(texts, p.Text)
+		texts = append(texts, text)
 	}
 	return strings.Join(texts, "\n")
 }
 
 // holdsResults reports a turn of tool results, which comes from the suite and not from the user.
 func holdsResults(c eval.Content) bool {
-	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Result != nil })
+	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool { _, ok := p.(eval.ResultPart); return ok })
 }
 
 // lastOfUser is the text of the last user turn, "" when there is none.

@@ -8,14 +8,22 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// Application is a target that is not a model of a service. Exactly one field is set. It implements app.RequestMaker.
-type Application struct {
-	Echo    bool          // answers with the prompt
-	HTTP    *app.Endpoint // how it is called; Render makes its requests
-	Program *Program
-
-	endpoint *endpoint
+// Application is a target that is not a model of a service: an *HTTPTarget, a *Program or an *EchoTarget.
+type Application interface {
+	app.RequestMaker
+	// String describes the application in a few words.
+	String() string
+	// KeepsSessions reports whether the application may remember earlier turns itself.
+	KeepsSessions() bool
+	// Unset returns the environment variables that requests need and that are not set, each with the position of its first
+	// use. With ofAddress, it considers the address only, which is part of a trial's identity.
+	Unset(ofAddress bool) map[string]diag.Pos
+	// sources yields every template of the application's request.
+	sources(yield func(source) bool)
 }
+
+// EchoTarget answers with the prompt.
+type EchoTarget struct{ _ byte } // two echoes are two applications, which values without a size need not be
 
 // applicationForms are the keys of a target that make it an application.
 func applicationForms() []string { return []string{"http", "program", "echo"} }
@@ -29,7 +37,7 @@ func modelKeys() []string {
 }
 
 // application reads the block that makes a target an application. It is nil for a model.
-func (l *loader) application(m yamlnode.Map) *Application {
+func (l *loader) application(m yamlnode.Map) Application {
 	form := l.targetForm(m)
 	if form == "" || form == "model" {
 		return nil
@@ -48,17 +56,17 @@ func (l *loader) application(m yamlnode.Map) *Application {
 }
 
 // applicationOf reads the block of one form.
-func (l *loader) applicationOf(form string, n yamlnode.Node) *Application {
+func (l *loader) applicationOf(form string, n yamlnode.Node) Application {
 	switch form {
 	case "http":
-		return l.http(n)
+		return l.endpoint(n)
 	case "program":
-		return &Application{Program: l.program(n)}
+		return l.program(n)
 	}
 	if n.IsBool() && !n.Bool() {
 		n.Errorf("write `echo: true`, or remove the target", "`echo: false` is not a target")
 	}
-	return &Application{Echo: true}
+	return &EchoTarget{}
 }
 
 // targetForm returns the key of targetForms that the target has, or "".
@@ -82,31 +90,13 @@ func (l *loader) targetForm(m yamlnode.Map) string {
 	return form
 }
 
-// Render makes the request to the application.
-func (a *Application) Render(in *app.Input) (*app.Request, error) {
-	switch {
-	case a.HTTP != nil:
-		return a.endpoint.request(in)
-	case a.Program != nil:
-		return a.Program.render(in)
-	}
-	return &app.Request{Echo: true}, nil
-}
+// KeepsSessions reports whether the endpoint receives the name of the trial.
+func (h *HTTPTarget) KeepsSessions() bool { return h.calls("trial") }
 
-// KeepsSessions reports whether the application may remember earlier turns itself. A program may, and so may an endpoint
-// that receives the name of the trial.
-func (a *Application) KeepsSessions() bool {
-	return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial")
-}
-
-// Unset returns the environment variables that requests need and that are not set, each with the position of its first
-// use. With ofAddress, it considers the address only, which is part of a trial's identity.
-func (a *Application) Unset(ofAddress bool) map[string]diag.Pos {
+// Unset returns the environment variables that requests need and that are not set.
+func (h *HTTPTarget) Unset(ofAddress bool) map[string]diag.Pos {
 	out := map[string]diag.Pos{}
-	if a.HTTP == nil {
-		return out
-	}
-	for _, u := range a.endpoint.unset {
+	for _, u := range h.unset {
 		if _, known := out[u.name]; !known && (u.inURL || !ofAddress) {
 			out[u.name] = u.pos
 		}
@@ -114,20 +104,25 @@ func (a *Application) Unset(ofAddress bool) map[string]diag.Pos {
 	return out
 }
 
-// String describes the application in a few words.
-func (a *Application) String() string {
-	switch {
-	case a.HTTP != nil:
-		return a.endpoint.String()
-	case a.Program != nil:
-		return a.Program.String()
-	}
-	return "echo"
+// KeepsSessions is true: a program may have a folder or a service of its own.
+func (p *Program) KeepsSessions() bool { return true }
+
+// Unset is empty: a program gets the environment as it is.
+func (p *Program) Unset(bool) map[string]diag.Pos { return nil }
+
+func (p *Program) sources(func(source) bool) {}
+
+// Render makes the request to answer with the prompt.
+func (e *EchoTarget) Render(*app.Input) (*app.Request, error) {
+	return &app.Request{Payload: app.EchoRun{}}, nil
 }
 
-// sources yields every template of the application's request.
-func (a *Application) sources(yield func(source) bool) {
-	if a != nil && a.HTTP != nil {
-		a.endpoint.sources(yield)
-	}
-}
+func (e *EchoTarget) String() string { return "echo" }
+
+// KeepsSessions is false.
+func (e *EchoTarget) KeepsSessions() bool { return false }
+
+// Unset is empty.
+func (e *EchoTarget) Unset(bool) map[string]diag.Pos { return nil }
+
+func (e *EchoTarget) sources(func(source) bool) {}

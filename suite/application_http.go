@@ -14,8 +14,8 @@ import (
 	"github.com/evalrun/evalrun/internal/yamlnode"
 )
 
-// endpoint is an HTTP endpoint as a target: the templates of its request, and how it is called.
-type endpoint struct {
+// HTTPTarget is an HTTP endpoint as a target: the templates of its request, and how it is called.
+type HTTPTarget struct {
 	app.Endpoint
 	unset []unset
 
@@ -90,14 +90,9 @@ func tlsBlock() shape.Block {
 }
 
 // http reads an http block.
-func (l *loader) http(n yamlnode.Node) *Application {
-	e := l.endpoint(n)
-	return &Application{HTTP: &e.Endpoint, endpoint: e}
-}
-
-func (l *loader) endpoint(n yamlnode.Node) *endpoint {
+func (l *loader) endpoint(n yamlnode.Node) *HTTPTarget {
 	m := n.Map(httpBlock().Names()...)
-	h := &endpoint{method: methodPost, url: httpURL{sent: source{t: nothing(), node: n}}}
+	h := &HTTPTarget{method: methodPost, url: httpURL{sent: source{t: nothing(), node: n}}}
 	if !n.IsMapping() {
 		return h
 	}
@@ -144,7 +139,7 @@ func (l *loader) jq(m yamlnode.Map, key string) string {
 }
 
 // checkSecrecy reports secrets, and warns of prompts, that would travel in the clear.
-func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
+func (l *loader) checkSecrecy(h *HTTPTarget, m yamlnode.Map) {
 	const hint = "use https"
 	n, host := m.Get("url"), hostOf(h.url.prefix)
 	if host == "" || !service.PlainHTTP(h.url.prefix) {
@@ -163,18 +158,18 @@ func (l *loader) checkSecrecy(h *endpoint, m yamlnode.Map) {
 }
 
 // render makes the request for a case. It calls report with each problem and its template.
-func (h *endpoint) render(in *rendered) *app.Request {
+func (h *HTTPTarget) render(in *rendered) *app.Request {
 	out := &app.HTTP{Method: h.method, Stream: h.Reading.Stream}
 	h.url.render(in, out)
 	for i := range h.headers {
 		h.headers[i].render(in, out)
 	}
 	h.body.render(in, out)
-	return &app.Request{HTTP: out}
+	return &app.Request{Payload: out}
 }
 
-// request makes the request for a case, and returns the first problem as an error.
-func (h *endpoint) request(in *app.Input) (*app.Request, error) {
+// Render makes the request for a case, and returns the first problem as an error.
+func (h *HTTPTarget) Render(in *app.Input) (*app.Request, error) {
 	var first error
 	filled := h.rendered(in)
 	filled.report = func(s source, e *tmpl.TemplateError) {
@@ -187,7 +182,7 @@ func (h *endpoint) request(in *app.Input) (*app.Request, error) {
 }
 
 // sources yields every template of the request.
-func (h *endpoint) sources(yield func(source) bool) {
+func (h *HTTPTarget) sources(yield func(source) bool) {
 	if !yield(h.url.sent) {
 		return
 	}
@@ -204,7 +199,7 @@ func (h *endpoint) sources(yield func(source) bool) {
 }
 
 // calls reports whether a template of the request uses a function, such as trial.
-func (h *endpoint) calls(function string) bool {
+func (h *HTTPTarget) calls(function string) bool {
 	for s := range h.sources {
 		if s.t == nil {
 			continue
@@ -219,4 +214,4 @@ func (h *endpoint) calls(function string) bool {
 }
 
 // String describes the request in a few words, with the address as written in the suite.
-func (h *endpoint) String() string { return strings.TrimSpace(h.method + " " + h.url.sent.text) }
+func (h *HTTPTarget) String() string { return strings.TrimSpace(h.method + " " + h.url.sent.text) }

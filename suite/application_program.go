@@ -202,8 +202,8 @@ type programInput struct {
 	Attempt  int           `json:"attempt,omitempty"`
 }
 
-// render makes the input of the program for a case.
-func (p *Program) render(in *app.Input) (*app.Request, error) {
+// Render makes the input of the program for a case.
+func (p *Program) Render(in *app.Input) (*app.Request, error) {
 	vars := in.Vars
 	if vars == nil {
 		vars = variable.Dict{}
@@ -212,7 +212,7 @@ func (p *Program) render(in *app.Input) (*app.Request, error) {
 	if err != nil { // impossible: all values were checked
 		return nil, fmt.Errorf("the input cannot be written: %w", err)
 	}
-	return &app.Request{Program: &app.ProgramRun{
+	return &app.Request{Payload: &app.ProgramRun{
 		Command: p.Command, Files: p.files, Input: json.RawMessage(input), Workspace: p.WorkspaceDigest,
 	}}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -52,7 +53,7 @@ func outline(s *suite.Suite) string {
 			fmt.Fprintf(&b, "! %s\n", err)
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %q%s\n", c.Name, prompt.Contents[0].Parts[0].Text, settings(c))
+		fmt.Fprintf(&b, "%s: %q%s\n", c.Name, prompt.Contents[0].Parts[0].(eval.TextPart).Text, settings(c))
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -88,7 +89,7 @@ func TestArmsOfTwoVersionsAreMatchedByName(t *testing.T) {
 	for c := range s.Cells() {
 		cells = append(cells, c.Arm.Name())
 		prompt, err := c.Suite.Render(c.Case, c.Arm)
-		if want := c.Arm.Prompt.Name + " a"; err != nil || prompt.Contents[0].Parts[0].Text != want {
+		if want := c.Arm.Prompt.Name + " a"; err != nil || prompt.Contents[0].Parts[0].(eval.TextPart).Text != want {
 			t.Errorf("%s renders to %v, %v, want %q", c.Arm.Name(), prompt, err, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -34,7 +35,7 @@ cases:
 				fmt.Println(err)
 				return
 			}
-			fmt.Printf("%s on %s: %s\n", c.Name, arm.Name(), prompt.Contents[0].Parts[0].Text)
+			fmt.Printf("%s on %s: %s\n", c.Name, arm.Name(), prompt.Contents[0].Parts[0].(eval.TextPart).Text)
 		}
 	}
 	// Output:

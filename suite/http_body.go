@@ -28,7 +28,7 @@ type bodyPart struct {
 // maxBody is the largest body, in bytes.
 const maxBody = tmpl.MaxOutput
 
-func (l *loader) httpBody(h *endpoint, n yamlnode.Node) (b httpBody) {
+func (l *loader) httpBody(h *HTTPTarget, n yamlnode.Node) (b httpBody) {
 	switch {
 	case n.IsZero():
 		return b

@@ -12,10 +12,10 @@ import (
 
 // checkRequest renders the request to an endpoint for a case, and reports its problems.
 func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
-	if arm.Target.App == nil || arm.Target.App.HTTP == nil {
+	h, ok := arm.Target.App.(*HTTPTarget)
+	if !ok {
 		return
 	}
-	h := arm.Target.App.endpoint
 	in := h.rendered(&app.Input{Vars: c.vars, System: prompt.System, Messages: payload.Messages(prompt.Contents)})
 	in.budget = c.budget
 	in.report = func(s source, e *tmpl.TemplateError) {
@@ -31,10 +31,10 @@ func (l *loader) checkRequest(c *Case, arm Arm, prompt eval.Request) {
 
 // checkSaid warns about turns of a prompt that the request to an endpoint leaves out.
 func (l *loader) checkSaid(a Arm) {
-	if a.Target.App.HTTP == nil || l.diags.HasErrors() { // an invalid template may cause this warning
+	e, ok := a.Target.App.(*HTTPTarget)
+	if !ok || l.diags.HasErrors() { // an invalid template may cause this warning
 		return
 	}
-	e := a.Target.App.endpoint
 	if what, hint := e.unsaid(a.Prompt); what != "" {
 		l.diags.Warnf(e.url.sent.node.Pos(), hint, "the target `%s` is not sent %s", a.Target.Name, what)
 	}
@@ -48,7 +48,7 @@ func (l *loader) checkSaid(a Arm) {
 }
 
 // unsaid names the turns of a prompt that the request to an endpoint leaves out; "" when it needs no more.
-func (h *endpoint) unsaid(p *Prompt) (what, hint string) {
+func (h *HTTPTarget) unsaid(p *Prompt) (what, hint string) {
 	all := h.wantsMessages
 	switch {
 	case !all && !h.calls("prompt") && !h.usesVariables():
@@ -64,7 +64,7 @@ func (h *endpoint) unsaid(p *Prompt) (what, hint string) {
 }
 
 // usesVariables reports whether the request contains variables of the case.
-func (h *endpoint) usesVariables() bool {
+func (h *HTTPTarget) usesVariables() bool {
 	for s := range h.sources {
 		if s.t != nil && (len(s.t.Fields()) > 0 || s.t.UsesAll()) {
 			return true

@@ -66,7 +66,7 @@ func (l *loader) suspect(n yamlnode.Node, hint, format string, args ...any) {
 	})
 }
 
-func (l *loader) httpHeaders(h *endpoint, n yamlnode.Node) []httpHeader {
+func (l *loader) httpHeaders(h *HTTPTarget, n yamlnode.Node) []httpHeader {
 	var out []httpHeader
 	for e, name := range headersOf(n) {
 		out = append(out, l.httpHeader(h, e, name))
@@ -97,7 +97,7 @@ func headersOf(n yamlnode.Node) iter.Seq2[yamlnode.Entry, string] {
 	}
 }
 
-func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHeader {
+func (l *loader) httpHeader(h *HTTPTarget, e yamlnode.Entry, name string) httpHeader {
 	if e.Value.InBraces() || !e.Value.IsScalar() || e.Value.IsNull() {
 		e.Value.Str() // which reports what it is
 		return httpHeader{name: e.Name(), value: source{t: nothing(), node: e.Value}}
@@ -117,7 +117,7 @@ func (l *loader) httpHeader(h *endpoint, e yamlnode.Entry, name string) httpHead
 }
 
 // keepSecret hides the secrets of a header in all output, and warns about secrets that a suite should not contain.
-func (l *loader) keepSecret(h *endpoint, one *httpHeader, env map[string]string) {
+func (l *loader) keepSecret(h *HTTPTarget, one *httpHeader, env map[string]string) {
 	for _, value := range env {
 		h.Secrets = append(h.Secrets, value)
 	}

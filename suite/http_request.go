@@ -26,7 +26,7 @@ type rendered struct {
 // unnamed stands for the name of a trial in a request that is only hashed or shown, so that readers see where it goes.
 const unnamed = "{{trial}}"
 
-func (h *endpoint) rendered(in *app.Input) *rendered {
+func (h *HTTPTarget) rendered(in *app.Input) *rendered {
 	var messages variable.List
 	if h.wantsMessages {
 		messages = make(variable.List, len(in.Messages))

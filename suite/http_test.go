@@ -16,7 +16,7 @@ import (
 )
 
 // endpoint loads a target with an http block in flow style.
-func endpoint(t testing.TB, block string, opts suite.Options) (*suite.Application, *diag.List) {
+func endpoint(t testing.TB, block string, opts suite.Options) (*suite.HTTPTarget, *diag.List) {
 	t.Helper()
 	s, diags := fromText(`version: 1
 name: s
@@ -24,7 +24,8 @@ targets: [{name: a, http: `+block+`}]
 prompts: [{name: p, text: "Hi {{.x}}"}]
 cases: [{name: c, vars: {x: X, d: D, l: [a, {b: c}], m: {k: v}}, scorers: [{contains: x}]}]
 `, opts)
-	return s.Targets[0].App, diags
+	e, _ := s.Targets[0].App.(*suite.HTTPTarget)
+	return e, diags
 }
 
 // conversation is what templates get.
@@ -48,7 +49,7 @@ func rendered(t testing.TB, block string, in *app.Input) *app.HTTP {
 	}
 	sent, err := a.Render(in)
 	expect.OK(t, err)
-	return sent.HTTP
+	return sent.Payload.(*app.HTTP)
 }
 
 // Values go in as data, and a text of a mapping that is one action keeps the type of its value.
@@ -133,7 +134,7 @@ func TestHTTPHeadersRefuseLineBreaks(t *testing.T) {
 				{Name: "x-two", Value: "t\tab v", Data: true},
 				{Name: "Content-Type", Value: "text/csv"},
 			}
-			expect.Same(t, value, sent.HTTP.Headers, want)
+			expect.Same(t, value, sent.Payload.(*app.HTTP).Headers, want)
 		}
 	}
 }
@@ -153,12 +154,12 @@ func TestHTTPEnvironmentIsSentAndNotRecorded(t *testing.T) {
 		in.Vars["x"] = "${env:EVALRUN_TOKEN}"
 		sent, err := a.Render(in)
 		expect.OK(t, err)
-		expect.Same(t, "secrets", len(a.HTTP.Secrets) >= 2, true)
+		expect.Same(t, "secrets", len(a.Secrets) >= 2, true)
 		return sent
 	}
 	sent := render()
-	expect.Same(t, "url", sent.HTTP.URL, "http://127.0.0.1:8080/v?key=k%201%7B%7B.x%7D%7D")
-	expect.Same(t, "headers", sent.HTTP.Headers, []app.Header{
+	expect.Same(t, "url", sent.Payload.(*app.HTTP).URL, "http://127.0.0.1:8080/v?key=k%201%7B%7B.x%7D%7D")
+	expect.Same(t, "headers", sent.Payload.(*app.HTTP).Headers, []app.Header{
 		{Name: "x", Value: "T canary-1", Secret: true},
 		{Name: "authorization", Value: "${env:EVALRUN_TOKEN}", Secret: true, Data: true},
 	})
@@ -201,9 +202,9 @@ func TestHTTPAddressEscapesVariables(t *testing.T) {
 		expect.OK(t, diags.Err())
 		sent, err := a.Render(conversation())
 		expect.OK(t, err)
-		expect.Same(t, address, sent.HTTP.URL, want)
-		if sent.HTTP.Shown != strings.Replace(address, "{{.m.k}}", "v", 1) {
-			t.Errorf("%s: got %s, want the names of variables", address, sent.HTTP.Shown)
+		expect.Same(t, address, sent.Payload.(*app.HTTP).URL, want)
+		if sent.Payload.(*app.HTTP).Shown != strings.Replace(address, "{{.m.k}}", "v", 1) {
+			t.Errorf("%s: got %s, want the names of variables", address, sent.Payload.(*app.HTTP).Shown)
 		}
 	}
 }
@@ -323,7 +324,7 @@ func FuzzHTTP(f *testing.F) {
 		if err != nil {
 			return
 		}
-		checkInserted(t, sent.HTTP, text)
+		checkInserted(t, sent.Payload.(*app.HTTP), text)
 	})
 }
 

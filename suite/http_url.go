@@ -21,7 +21,7 @@ type httpURL struct {
 }
 
 // httpURL reads the address of an endpoint.
-func (l *loader) httpURL(h *endpoint, n yamlnode.Node) (u httpURL) {
+func (l *loader) httpURL(h *HTTPTarget, n yamlnode.Node) (u httpURL) {
 	if n.IsZero() || !n.IsScalar() || n.IsNull() || n.InBraces() {
 		n.Str() // which reports what it is
 		return httpURL{sent: source{t: nothing(), node: n}}
@@ -113,7 +113,7 @@ func (a address) literal(env map[string]string) func(string) string {
 
 // hideURL records the secrets of an address: environment variables in its path and its query. If a variable holds the
 // host, the values of the query in it are secret.
-func (h *endpoint) hideURL(a address, env map[string]string) (secret bool) {
+func (h *HTTPTarget) hideURL(a address, env map[string]string) (secret bool) {
 	hide := func(texts ...string) {
 		for _, text := range texts {
 			if text != "" {

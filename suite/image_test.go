@@ -68,10 +68,10 @@ func shown(t *testing.T, s *suite.Suite) *eval.Image {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if heic := prompt.Contents[0].Parts[1].Image; heic.MIMEType != "image/heic" || heic.SourceSHA256 != "" {
+		if heic := prompt.Contents[0].Parts[1].(eval.ImagePart).Image; heic.MIMEType != "image/heic" || heic.SourceSHA256 != "" {
 			t.Errorf("%+v, want a heic file as it was", heic)
 		}
-		return prompt.Contents[0].Parts[0].Image
+		return prompt.Contents[0].Parts[0].(eval.ImagePart).Image
 	}
 	t.Fatal("got no case, want one")
 	return nil

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evalrun/evalrun/eval"
 )
 
 // expanded is what a case is after its defaults.
@@ -66,7 +68,7 @@ func TestCasesInheritOrReplaceDefaults(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := expanded{c.Tags, c.Repeats, c.Cluster, *c.Threshold, nil, prompt.Contents[0].Parts[0].Text}
+				got := expanded{c.Tags, c.Repeats, c.Cluster, *c.Threshold, nil, prompt.Contents[0].Parts[0].(eval.TextPart).Text}
 				for _, sc := range c.Scorers {
 					got.Scorers = append(got.Scorers, sc.Kind+" "+sc.Name)
 				}

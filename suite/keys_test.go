@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evalrun/evalrun/diag"
+	"github.com/evalrun/evalrun/eval"
 	"github.com/evalrun/evalrun/scorers"
 	"github.com/evalrun/evalrun/suite"
 )
@@ -328,7 +329,7 @@ func TestVariablesAreDataAsWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff("say "+want, prompt.Contents[0].Parts[0].Text); diff != "" {
+			if diff := cmp.Diff("say "+want, prompt.Contents[0].Parts[0].(eval.TextPart).Text); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", value, diff)
 			}
 		}
@@ -350,7 +351,7 @@ func TestAVariableOfTheCommandLineWinsAndIsNoPartOfTheCase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, seen{c.ID, prompt.Contents[0].Parts[0].Text})
+			got = append(got, seen{c.ID, prompt.Contents[0].Parts[0].(eval.TextPart).Text})
 		}
 	}
 	if diff := cmp.Diff([]seen{{got[0].ID, "own"}, {got[0].ID, "given {{.v}}"}}, got); diff != "" {

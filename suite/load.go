@@ -113,12 +113,13 @@ func (l *loader) targets() {
 			Attempts:         m.Get("attempts").Int(1, MaxAttempts),
 			ModelPos:         model.Pos(),
 		}
-		switch {
-		case t.App == nil:
+		switch a := t.App.(type) {
+		case nil:
 			t.Stream = l.stream
-		case t.App.HTTP != nil:
-			t.Stream = t.App.HTTP.Reading.Stream
-		case t.App.Program != nil: // a program that fails once mostly fails again
+		case *HTTPTarget:
+			t.Stream = a.Reading.Stream
+		case *EchoTarget:
+		case *Program: // a program that fails once mostly fails again
 			t.Attempts = max(1, t.Attempts)
 		}
 		if m.Has("stream") {

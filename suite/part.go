@@ -95,30 +95,30 @@ func (one part) render(c *Case, files *files, diags *diag.List, load bool, limit
 	}
 	text, ok := one.source.render(c, diags)
 	if !ok {
-		return out, false
+		return nil, false
 	}
 	switch {
 	case one.image:
 		if img := one.picture(one.wishWithin(text, limit), c, files, diags, load); img != nil {
-			return eval.Part{Image: &img.Image}, true
+			return eval.ImagePart{Image: &img.Image}, true
 		}
-		return out, false
+		return nil, false
 	case one.data:
-		out.Data = one.file(text, c, files, diags, load)
-		return out, out.Data != nil
+		file := one.file(text, c, files, diags, load)
+		return eval.DataPart{Data: file}, file != nil
 	}
-	return eval.Part{Text: text}, true
+	return eval.TextPart{Text: text}, true
 }
 
 func (one part) renderRaw(c *Case, diags *diag.List) (out eval.Part, ok bool) {
 	n, ok := one.raw.render(c, diags)
 	if !ok {
-		return out, false
+		return nil, false
 	}
 	var own diag.List // a value that JSON cannot express is a problem in every case
-	out.Raw = n.WithDiags(&own).JSON(nil)
+	raw := n.WithDiags(&own).JSON(nil)
 	diags.Merge(own)
-	return out, !own.HasErrors()
+	return eval.RawPart{Raw: raw}, !own.HasErrors()
 }
 
 // wish is the image of a part without a limit from other parts.

@@ -354,7 +354,7 @@ func (p *Prompt) share(contents []eval.Content) int {
 	for i, t := range p.turns {
 		for j, one := range t.parts {
 			if one.resize {
-				bytes := contents[i].Parts[j].Image.Bytes
+				bytes := eval.FileOf(contents[i].Parts[j]).Bytes
 				sizes = append(sizes, bytes)
 				room += (bytes + 2) / 3 * 4
 			}

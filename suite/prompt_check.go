@@ -50,12 +50,12 @@ func sizeOver(prompt eval.Request) int {
 	most := 0
 	for _, c := range prompt.Contents {
 		most += around
-		for i := range c.Parts {
-			p := &c.Parts[i]
-			if p.Image != nil || p.Data != nil || p.Raw != nil {
+		for _, p := range c.Parts {
+			text, ok := p.(eval.TextPart)
+			if !ok {
 				return encodedSize(prompt.Contents) + len(prompt.System)
 			}
-			most += around + longest*len(p.Text)
+			most += around + longest*len(text.Text)
 		}
 	}
 	if most+len(prompt.System) <= service.MaxPromptBytes {
@@ -67,7 +67,8 @@ func sizeOver(prompt eval.Request) int {
 // saysNothing reports whether a turn has neither a text to read nor a file.
 func saysNothing(c eval.Content) bool {
 	return !slices.ContainsFunc(c.Parts, func(p eval.Part) bool {
-		return p.Image != nil || p.Data != nil || p.Raw != nil || !blank.Is(p.Text)
+		text, ok := p.(eval.TextPart)
+		return !ok || !blank.Is(text.Text)
 	})
 }
 
@@ -76,10 +77,8 @@ func encodedSize(contents []eval.Content) int {
 	size := payload.Size(contents)
 	for _, c := range contents {
 		for _, p := range c.Parts {
-			for _, file := range []*eval.Image{p.Image, p.Data} {
-				if file != nil {
-					size += (file.Bytes + 2) / 3 * 4
-				}
+			if file := eval.FileOf(p); file != nil {
+				size += (file.Bytes + 2) / 3 * 4
 			}
 		}
 	}

@@ -32,11 +32,12 @@ type unstreamed struct {
 
 // streamKey describes the setting that makes the target stream; "" when it cannot.
 func (t *Target) streamKey() string {
-	switch {
-	case t.App == nil:
+	switch t.App.(type) {
+	case nil:
 		return "`stream: true` to the target"
-	case t.App.HTTP != nil:
+	case *HTTPTarget:
 		return "`stream: sse` to the `http` block"
+	case *Program, *EchoTarget:
 	}
 	return ""
 }

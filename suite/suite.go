@@ -143,7 +143,7 @@ type Target struct {
 	SafetySettings   []eval.SafetySetting
 	Extra            eval.Extra    // additional fields at the top level of requests
 	Service          *NamedService // nil means the unnamed service
-	App              *Application  // the application under test; nil for a model
+	App              Application   // the application under test; nil for a model
 	Attempts         int           // most attempts of a call; 0 means the limit of the run
 	ModelPos         diag.Pos
 	MaxOutputPos     diag.Pos // position of maxOutputTokens, if set

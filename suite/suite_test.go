@@ -155,7 +155,7 @@ func TestImagesAreKnownByTheirBytes(t *testing.T) {
 			}
 			for c := range s.Cases() {
 				prompt, err := s.Render(c, c.Arms[0])
-				if err != nil || !bytes.Equal(prompt.Contents[0].Parts[0].Image.Data, data) {
+				if err != nil || !bytes.Equal(prompt.Contents[0].Parts[0].(eval.ImagePart).Image.Data, data) {
 					t.Errorf("%s: %v, want the bytes of the file", file, err)
 				}
 			}
@@ -275,7 +275,7 @@ cases:
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprintf("%s %v %g %d %v %s", c.Name, c.Tags, *c.Threshold, c.Repeats, kinds, prompt.Contents[0].Parts[0].Text))
+		got = append(got, fmt.Sprintf("%s %v %g %d %v %s", c.Name, c.Tags, *c.Threshold, c.Repeats, kinds, eval.TextOf(prompt.Contents[0].Parts[0])))
 	}
 	want := []string{
 		"inherits [all default] 0.5 1 [contains:shared contains:] dadb",
@@ -372,7 +372,7 @@ func TestServiceAddressesReadOnlyEvalrunVariables(t *testing.T) {
 func TestEncodedSizeIsWhatIsSent(t *testing.T) {
 	t.Parallel()
 	contents := []eval.Content{{Role: "user", Parts: []eval.Part{
-		{Text: "<é \"quoted\"\n\u2028 \U0001F600"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte("12345")}},
+		eval.TextPart{Text: "<é \"quoted\"\n\u2028 \U0001F600"}, eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte("12345")}},
 	}}}
 	expect.Same(t, "size", payload.Size(contents), len(payload.Append(nil, contents)))
 }

@@ -63,7 +63,7 @@ cases:
 	var got []string
 	for _, prompt := range renderedOf(t, s) {
 		got = append(got, prompt.System)
-		expect.Same(t, "the text", prompt.Contents[0].Parts[0].Text, "hi")
+		expect.Same(t, "the text", prompt.Contents[0].Parts[0].(eval.TextPart).Text, "hi")
 	}
 	expect.Same(t, "the system texts", got, []string{"Be {{.evil}}.", "all of it", "", "Be .", "", ""})
 	var names []string
@@ -102,9 +102,10 @@ cases: [{name: c, vars: {sound: a/../beep.wav}, scorers: [{contains: x}]}]
 `, map[string]string{"paper.pdf": pdf, "beep.wav": wave, "notes.md": "# Notes\n", "noise.pcm": "\x01\x02\x03\x04"})
 	var got []string
 	for _, p := range renderedOf(t, s)[0].Contents[0].Parts {
-		got = append(got, p.Data.Path+" "+p.Data.MIMEType)
-		if p.Image != nil || p.Data.Bytes != len(p.Data.Data) || p.Data.Bytes == 0 || len(p.Data.SHA256) != 64 {
-			t.Errorf("%+v, want the bytes of a file and their hash", p.Data)
+		file := p.(eval.DataPart).Data
+		got = append(got, file.Path+" "+file.MIMEType)
+		if file.Bytes != len(file.Data) || file.Bytes == 0 || len(file.SHA256) != 64 {
+			t.Errorf("%+v, want the bytes of a file and their hash", file)
 		}
 	}
 	expect.Same(t, "the files", got, []string{
@@ -146,9 +147,10 @@ prompts:
 cases: [{name: c, vars: {name: 'a"}, "b": {"', n: 5}, scorers: [{contains: x}]}]
 `, nil)
 	parts := renderedOf(t, s)[0].Contents[0].Parts
-	expect.Same(t, "the part", string(parts[0].Raw), `{"fileData":{"fileUri":"gs://b/a\"}, \"b\": {\"","mimeType":"audio/mpeg"},`+
-		`"videoMetadata":{"fps":0.50,"on":true,"{{.name}}":null},"n":"5"}`)
-	expect.Same(t, "the text", parts[1].Text, "what is this?")
+	expect.Same(t, "the part", string(parts[0].(eval.RawPart).Raw),
+		`{"fileData":{"fileUri":"gs://b/a\"}, \"b\": {\"","mimeType":"audio/mpeg"},`+
+			`"videoMetadata":{"fps":0.50,"on":true,"{{.name}}":null},"n":"5"}`)
+	expect.Same(t, "the text", parts[1].(eval.TextPart).Text, "what is this?")
 }
 
 // The fields that evalrun learned later are sent as those of `extra` were.

@@ -211,8 +211,8 @@ func (s source) writeVars(w io.Writer, vars variable.Dict) {
 func (s *Suite) Programs() []string {
 	var out []string
 	for _, t := range s.Targets {
-		if t.App != nil && t.App.Program != nil {
-			out = append(out, t.App.Program.identity)
+		if p, ok := t.App.(*Program); ok {
+			out = append(out, p.identity)
 		}
 	}
 	for _, p := range s.Prompts {

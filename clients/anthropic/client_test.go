@@ -61,7 +61,7 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 			if e == nil {
 				t.Fatalf("%s %s: got an answer, want an error", test.message, what)
 			}
-			expect.Same(t, test.message+" "+what, outcome{e.Kind, e.Status, e.Code, e.Permanent}, test.want)
+			expect.Same(t, test.message+" "+what, outcome{e.Kind, e.Status, e.Code, e.Retry == eval.RetryNever}, test.want)
 		}
 	}
 }
@@ -91,9 +91,9 @@ func TestThoughtsTextAndCallsKeepTheirOrder(t *testing.T) {
 		expect.OK(t, err)
 		c := got.Candidates[0]
 		expect.Same(t, "the parts", c.Parts, []eval.Piece{
-			{Reasoning: "so"},
-			{Text: "ab"},
-			{Call: &tool.Call{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0,"m":9007199254740993}`)}},
+			eval.ReasoningPiece{Reasoning: "so"},
+			eval.TextPiece{Text: "ab"},
+			eval.CallPiece{Call: &tool.Call{ID: "1", Name: "f", Args: json.RawMessage(`{"n":1.0,"m":9007199254740993}`)}},
 		})
 		expect.Same(t, "the end", []string{c.Text, c.FinishReason, c.VendorReason}, []string{"ab", "TOOL_CALLS", "tool_use"})
 		u := got.Usage

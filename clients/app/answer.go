@@ -44,10 +44,10 @@ func Candidate(text string, calls []tool.Call, word string) eval.Candidate {
 	}
 	c.FinishReason, c.VendorReason = finish(word)
 	for i := range calls {
-		c.Parts = append(c.Parts, eval.Piece{Call: &calls[i]})
+		c.Parts = append(c.Parts, eval.CallPiece{Call: &calls[i]})
 	}
 	if len(calls) > 0 && text != "" {
-		c.Parts = append(c.Parts, eval.Piece{Text: text})
+		c.Parts = append(c.Parts, eval.TextPiece{Text: text})
 	}
 	return c
 }

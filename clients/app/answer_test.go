@@ -113,12 +113,14 @@ func TestAnswersBecomeCandidates(t *testing.T) {
 	}{
 		"a text": {answer{text: "a"}, eval.Candidate{Text: "a", FinishReason: "STOP"}},
 		"calls": {
-			answer{calls: call}, eval.Candidate{FinishReason: "TOOL_CALLS", Parts: []eval.Piece{{Call: &call[0]}}},
+			answer{calls: call}, eval.Candidate{FinishReason: "TOOL_CALLS", Parts: []eval.Piece{eval.CallPiece{Call: &call[0]}}},
 		},
 		"both": {
 			answer{text: "a", calls: call, reason: "length", raw: json.RawMessage(`{}`)},
 			eval.Candidate{
-				Text: "a", FinishReason: "MAX_TOKENS", VendorReason: "length", Parts: []eval.Piece{{Call: &call[0]}, {Text: "a"}},
+				Text: "a", FinishReason: "MAX_TOKENS", VendorReason: "length", Parts: []eval.Piece{
+					eval.CallPiece{Call: &call[0]}, eval.TextPiece{Text: "a"},
+				},
 				Raw: json.RawMessage(`{}`),
 			},
 		},

@@ -14,7 +14,7 @@ func (Echo) Generate(_ context.Context, call *eval.Call) (*eval.Response, error)
 	text := ""
 	if n := len(call.Contents); n > 0 {
 		for _, p := range call.Contents[n-1].Parts {
-			text += p.Text
+			text += eval.TextOf(p)
 		}
 	}
 	return &eval.Response{Candidates: []eval.Candidate{{Text: text, FinishReason: "STOP"}}}, nil

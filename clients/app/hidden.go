@@ -17,10 +17,14 @@ func unshown(resp *eval.Response, hidden *secret.Set) *eval.Response {
 		m := mask{hidden: hidden}
 		m.texts(&c.Text, &c.FinishReason, &c.VendorReason)
 		for j := range c.Parts {
-			p := &c.Parts[j]
-			if m.texts(&p.Text); p.Call != nil {
+			switch p := c.Parts[j].(type) {
+			case eval.TextPiece:
+				m.texts(&p.Text)
+				c.Parts[j] = p
+			case eval.CallPiece:
 				m.texts(&p.Call.ID, &p.Call.Name)
 				p.Call.Args = json.RawMessage(hidden.OutOfAnswer(p.Call.Args))
+			case eval.ReasoningPiece, eval.OtherPiece: // applications send neither
 			}
 		}
 		if m.found {

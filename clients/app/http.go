@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -72,13 +73,17 @@ func (h *HTTPClient) Generate(ctx context.Context, call *eval.Call) (*eval.Respo
 	})
 	if err != nil {
 		return nil, &eval.Error{
-			Kind:      eval.KindTransport,
-			Message:   h.conn.Secrets().OutOf("the request cannot be made: " + err.Error()),
-			Permanent: true,
-			Unsent:    true,
+			Kind:    eval.KindTransport,
+			Message: h.conn.Secrets().OutOf("the request cannot be made: " + err.Error()),
+			Retry:   eval.RetryNever,
+			Unsent:  true,
 		}
 	}
-	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, sent.HTTP) }
+	to, ok := sent.Payload.(*app.HTTP)
+	if !ok {
+		return nil, fmt.Errorf("the request is %T, and not one for an endpoint", sent.Payload)
+	}
+	request := func(ctx context.Context) (*http.Request, error) { return h.request(ctx, call, to) }
 	resp, err := h.answer(ctx, call, request)
 	if err != nil {
 		return nil, unshownError(err, h.conn.Secrets())

@@ -32,7 +32,7 @@ type fixed struct{ app.HTTP }
 func (f *fixed) Render(in *app.Input) (*app.Request, error) {
 	own := f.HTTP
 	own.Body = fmt.Sprintf("%s %d %s", in.Trial, in.Attempt, in.Prompt())
-	return &app.Request{HTTP: &own}, nil
+	return &app.Request{Payload: &own}, nil
 }
 
 // called calls an address once, with a deadline that only what hangs meets.
@@ -45,7 +45,7 @@ func called(t *testing.T, address string, reading app.Reading, deadline time.Dur
 		Headers: []app.Header{{Name: "authorization", Value: "Bearer " + canary, Secret: true}},
 	}}
 	call := &eval.Call{To: to, Session: "5e55", Timing: eval.Timing{Attempts: 1}}
-	call.Contents = []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{{Text: "hello"}}}}
+	call.Contents = []eval.Content{{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: "hello"}}}}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	resp, err := h.Generate(ctx, call)
@@ -347,10 +347,10 @@ func TestHTTPAnswersKeepTheirKeys(t *testing.T) {
 	}{
 		`{"reply_text": "a", "steps": [{"name": "f", "args": {"x": 1.50}}], "stop_reason": "max_tokens", "error": null}`: {all, eval.Candidate{
 			Text: "a", FinishReason: "MAX_TOKENS", VendorReason: "max_tokens",
-			Parts: []eval.Piece{{Call: &tool.Call{Name: "f", Args: []byte(`{"x":1.50}`)}}, {Text: "a"}},
+			Parts: []eval.Piece{eval.CallPiece{Call: &tool.Call{Name: "f", Args: []byte(`{"x":1.50}`)}}, eval.TextPiece{Text: "a"}},
 		}},
 		`{"reply_text": null, "steps": [{"name": "f"}], "stop_reason": "tool_calls", "error": false}`: {all, eval.Candidate{
-			FinishReason: "TOOL_CALLS", VendorReason: "tool_calls", Parts: []eval.Piece{{Call: &tool.Call{Name: "f"}}},
+			FinishReason: "TOOL_CALLS", VendorReason: "tool_calls", Parts: []eval.Piece{eval.CallPiece{Call: &tool.Call{Name: "f"}}},
 		}},
 		`{"reply_text": "", "steps": [], "stop_reason": "end_turn", "error": ""}`: {
 			all,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -59,6 +60,10 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	if err != nil {
 		return nil, eval.Errorf(eval.KindProgram, "the input of the program %q cannot be made: %s", p.cfg.Shown, err)
 	}
+	run, ok := sent.Payload.(*app.ProgramRun)
+	if !ok {
+		return nil, fmt.Errorf("the request is %T, and not one for a program", sent.Payload)
+	}
 	if p.cfg.Path == "" {
 		return nil, eval.Errorf(eval.KindProgram, "the program %q cannot be run: the suite does not come from a folder", p.cfg.Shown)
 	}
@@ -68,7 +73,7 @@ func (p *ProgramClient) Generate(ctx context.Context, call *eval.Call) (*eval.Re
 	}
 	command := program.Invocation{
 		Path: p.cfg.Path, Args: p.cfg.Args, Dir: dir, Pass: p.cfg.Env, Keys: p.cfg.Keys,
-		Input: append(sent.Program.Input, '\n'), MaxOutput: MaxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
+		Input: append(run.Input, '\n'), MaxOutput: MaxProgramOutput, Timeout: p.cfg.Timeout, Stop: ctx.Done(),
 	}
 	began := time.Now()
 	out, err := command.Output()

@@ -23,12 +23,12 @@ type target struct{ fail error }
 
 func (t target) Render(in *app.Input) (*app.Request, error) {
 	input, err := json.Marshal(map[string]any{"prompt": in.Prompt(), "trial": in.Trial, "attempt": in.Attempt})
-	return &app.Request{Program: &app.ProgramRun{Input: input}}, errors.Join(err, t.fail)
+	return &app.Request{Payload: &app.ProgramRun{Input: input}}, errors.Join(err, t.fail)
 }
 
 func prompt(text string) *eval.Call {
 	return &eval.Call{
-		Request: eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: text}}}}},
+		Request: eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: text}}}}},
 		To:      target{}, Session: "s", Timing: eval.Timing{Attempts: 1},
 	}
 }
@@ -60,7 +60,7 @@ func TestAProgramAnswers(t *testing.T) {
 			FinishReason: "SAFETY", VendorReason: "safety", Raw: json.RawMessage(`{"finishReason":"safety"}`),
 		},
 		`echo '{"toolCalls": [{"name": "f", "args": {"a": 1}}]}'`: {
-			FinishReason: "TOOL_CALLS", Parts: []eval.Piece{{Call: &tool.Call{Name: "f", Args: json.RawMessage(`{"a":1}`)}}},
+			FinishReason: "TOOL_CALLS", Parts: []eval.Piece{eval.CallPiece{Call: &tool.Call{Name: "f", Args: json.RawMessage(`{"a":1}`)}}},
 			Raw: json.RawMessage(`{"toolCalls":[{"name":"f","args":{"a":1}}]}`),
 		},
 	} {

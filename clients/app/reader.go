@@ -138,7 +138,7 @@ func (e *expression) run(v any, data []byte) (out []json.RawMessage, nulls bool,
 // error returns an error that is permanent, because another attempt would have the same result.
 func (e *expression) error(format string, args ...any) error {
 	message := fmt.Sprintf("the jq of `%s`, %s, ", e.name, wire.Excerpt([]byte(e.source))) + fmt.Sprintf(format, args...)
-	return &eval.Error{Kind: eval.KindMalformed, Message: message, Permanent: true}
+	return &eval.Error{Kind: eval.KindMalformed, Message: message, Retry: eval.RetryNever}
 }
 
 func (e *expression) nothing(data []byte) error {

@@ -64,7 +64,7 @@ func each(t *testing.T, url string, run func(t *testing.T, name string, stream b
 }
 
 func asking(text string, stream bool) eval.Request {
-	return eval.Request{Model: "m", Stream: stream, Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: text}}}}}
+	return eval.Request{Model: "m", Stream: stream, Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: text}}}}}
 }
 
 // One script gives the same answers in all protocols: a text after a thought, cut ones, blocks, and what a tool loop takes.
@@ -108,7 +108,7 @@ rules:
 		france := ask(asking("The capital of France?", stream))
 		expect.Same(t, "the text", france.Text, "Paris, of course: 100 % “sure” 😄")
 		expect.Same(t, "the end", france.FinishReason, "STOP")
-		expect.Same(t, "the thought", france.Parts[0].Reasoning, "A capital is wanted, and nothing else.")
+		expect.Same(t, "the thought", france.Parts[0].(eval.ReasoningPiece).Reasoning, "A capital is wanted, and nothing else.")
 		long := asking("Something long", stream)
 		long.GenerationConfig = &eval.GenerationConfig{MaxOutputTokens: new(3)}
 		cut := ask(long)
@@ -235,7 +235,7 @@ func TestFilesVectorsAndCountsAreServed(t *testing.T) {
 	t.Parallel()
 	server := start(t, `rules: [{match: {image: true}, reply: "{{.images}} image, {{.turns}} turn"}]`, emulator.Options{AnyModel: true})
 	r := asking("See:", false)
-	r.Contents[0].Parts = append(r.Contents[0].Parts, eval.Part{Image: &eval.Image{MIMEType: "image/png", Data: []byte("png")}})
+	r.Contents[0].Parts = append(r.Contents[0].Parts, eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte("png")}})
 	for name, c := range all(server.URL) {
 		got, err := c.Generate(t.Context(), &eval.Call{Request: r})
 		expect.OK(t, err)

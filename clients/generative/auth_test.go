@@ -58,7 +58,7 @@ func TestBearerRequestsCarryTheTokenAndNoKey(t *testing.T) {
 		cfg.Tokens, cfg.Project, cfg.Key, cfg.HeaderPrefix = tokens, "my-project", "", "x-other"
 	})
 	_, e := ask(t, c)
-	if e == nil || e.Kind != eval.KindAuth || !e.Renewed || strings.Contains(e.Error(), "canary") {
+	if e == nil || e.Kind != eval.KindAuth || e.Retry != eval.RetryWithLogin || strings.Contains(e.Error(), "canary") {
 		t.Errorf("%+v, want a renewed token and %s, without the key", e, eval.KindAuth)
 	}
 	expect.Same(t, "renewals", tokens.renewed, 1)
@@ -70,7 +70,7 @@ func TestBearerRequestsCarryTheTokenAndNoKey(t *testing.T) {
 	expect.Same(t, "the project", got.Get("X-Other-User-Project"), "my-project")
 	expect.Same(t, "the key", got.Get("X-Other-Api-Key")+got.Get("X-Svc-Api-Key"), "")
 	tokens.err = eval.Errorf(eval.KindAuth, "log in again")
-	if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || e.Renewed {
+	if _, e := ask(t, c); e == nil || e.Kind != eval.KindAuth || e.Retry == eval.RetryWithLogin {
 		t.Errorf("%+v, want %s, and no renewed token", e, eval.KindAuth)
 	}
 }
@@ -93,7 +93,7 @@ func TestKeyAndPasswordStayOutOfProxiesAndErrors(t *testing.T) {
 		return eval.AsError(err)
 	}
 	e := ask("http://service.invalid", true)
-	if e == nil || !e.Permanent || !strings.Contains(e.Message, "use https") || seen != "" {
+	if e == nil || e.Retry != eval.RetryNever || !strings.Contains(e.Message, "use https") || seen != "" {
 		t.Errorf("%+v, the proxy saw %q, want a permanent error that names https, and nothing sent", e, seen)
 	}
 	if e := ask("http://service.invalid", false); e == nil || e.Status != 502 || seen == "" || strings.Contains(seen, "canary") {

@@ -16,7 +16,7 @@ import (
 func whole() eval.Request {
 	zero := 0.0
 	return eval.Request{
-		Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "hi"}}}}, System: "Be <terse>.",
+		Model: "m", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "hi"}}}}, System: "Be <terse>.",
 		GenerationConfig: &eval.GenerationConfig{Temperature: &zero, Extra: eval.Extra{"seed": []byte("7"), "candidateCount": []byte("2")}},
 		SafetySettings:   []eval.SafetySetting{{Category: "C", Threshold: "T"}},
 		Tools: []tool.Declaration{
@@ -52,7 +52,9 @@ func TestWholeRequestIsSentByteByByte(t *testing.T) {
 func TestCountTokensSendsWholeRequests(t *testing.T) {
 	t.Parallel()
 	const open, contents = `{"generateContentRequest":{"model":"models/m",`, `"contents":[{"role":"user","parts":[{"text":"hi"}]}]`
-	answered := eval.Request{Model: "m", Contents: []eval.Content{{Parts: []eval.Part{{Result: &tool.Result{Name: "f", Text: "x"}}}}}}
+	answered := eval.Request{Model: "m", Contents: []eval.Content{{Parts: []eval.Part{
+		eval.ResultPart{Result: &tool.Result{Name: "f", Text: "x"}},
+	}}}}
 	system := whole()
 	system.Tools, system.ToolChoice, system.GenerationConfig = nil, nil, nil
 	all := whole()

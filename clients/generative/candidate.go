@@ -26,7 +26,7 @@ type found struct {
 // mark is a part that is more than text, with its position in the text of the candidate.
 type mark struct {
 	at, size int             // bytes of text before the part, and in it
-	piece    eval.Piece      // empty for a text that has something else with it, such as a signature
+	piece    eval.Piece      // nil for a text that has something else with it, such as a signature
 	raw      json.RawMessage // the part as the service sent it
 	joins    bool            // a thought and nothing else, which may be joined with its neighbours
 }
@@ -161,11 +161,11 @@ func (p *part) mark(at int) mark {
 	m := mark{at: at, size: len(p.said()), raw: p.raw}
 	switch {
 	case p.call != nil:
-		m.piece.Call = p.call
+		m.piece = eval.CallPiece{Call: p.call}
 	case p.text != nil && p.thought:
-		m.piece.Reasoning, m.joins = *p.text, p.more == 0
+		m.piece, m.joins = eval.ReasoningPiece{Reasoning: *p.text}, p.more == 0
 	case p.text == nil && !p.thought && p.more > 0:
-		m.piece.Other = compact(p.raw)
+		m.piece = eval.OtherPiece{Other: compact(p.raw)}
 	}
 	return m
 }
@@ -177,11 +177,7 @@ const callsReason = "TOOL_CALLS"
 // endInCalls sets callsReason on an answer that ends in calls. Another reason of the service than
 // "complete" stays.
 func endInCalls(c *eval.Candidate) {
-	parts := c.Parts
-	for len(parts) > 0 && parts[len(parts)-1].Reasoning != "" {
-		parts = parts[:len(parts)-1]
-	}
-	if len(parts) == 0 || parts[len(parts)-1].Call == nil || !slices.Contains([]string{"", "STOP", unspecified}, c.FinishReason) {
+	if !c.EndsInCall() || !slices.Contains([]string{"", "STOP", unspecified}, c.FinishReason) {
 		return
 	}
 	c.FinishReason, c.VendorReason = callsReason, c.FinishReason

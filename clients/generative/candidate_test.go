@@ -27,13 +27,13 @@ var mixed = []string{
 // mixedPieces are what is made of them.
 func mixedPieces() []eval.Piece {
 	return []eval.Piece{
-		{Reasoning: "I think. Still. "},
-		{Text: "Let me see."},
-		{Call: &tool.Call{ID: "c1", Name: "get_time", Args: json.RawMessage(`{"top_p":"<x>","n":1.10}`)}},
-		{Text: "And then this."},
-		{Other: json.RawMessage(`{"executableCode":{"language":"PYTHON","code":"1"}}`)},
-		{Reasoning: "hm"},
-		{Call: &tool.Call{Name: "stop"}},
+		eval.ReasoningPiece{Reasoning: "I think. Still. "},
+		eval.TextPiece{Text: "Let me see."},
+		eval.CallPiece{Call: &tool.Call{ID: "c1", Name: "get_time", Args: json.RawMessage(`{"top_p":"<x>","n":1.10}`)}},
+		eval.TextPiece{Text: "And then this."},
+		eval.OtherPiece{Other: json.RawMessage(`{"executableCode":{"language":"PYTHON","code":"1"}}`)},
+		eval.ReasoningPiece{Reasoning: "hm"},
+		eval.CallPiece{Call: &tool.Call{Name: "stop"}},
 	}
 }
 

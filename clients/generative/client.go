@@ -103,8 +103,13 @@ func (c *Client) clean(one *eval.Candidate) {
 	hidden := c.conn.Secrets()
 	one.Text = hidden.OutOfText(one.Text)
 	for i := range one.Parts {
-		p := &one.Parts[i]
-		p.Text, p.Reasoning = hidden.OutOfText(p.Text), hidden.OutOfText(p.Reasoning)
+		switch p := one.Parts[i].(type) {
+		case eval.TextPiece:
+			one.Parts[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
+		case eval.ReasoningPiece:
+			one.Parts[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
+		case eval.CallPiece, eval.OtherPiece: // they came whole, and were masked then
+		}
 	}
 	if one.Raw != nil {
 		one.Raw = hidden.OutOfAnswer(one.Raw)

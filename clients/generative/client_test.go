@@ -39,7 +39,9 @@ func newClient(t *testing.T, h http.HandlerFunc, change func(*Config)) *Client {
 
 func ask(t *testing.T, c *Client) (*eval.Response, *eval.Error) {
 	t.Helper()
-	call := &eval.Call{Request: eval.Request{Model: "svc-pro", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "hi"}}}}}}
+	call := &eval.Call{Request: eval.Request{Model: "svc-pro", Contents: []eval.Content{{Role: "user", Parts: []eval.Part{
+		eval.TextPart{Text: "hi"},
+	}}}}}
 	resp, err := c.Generate(context.Background(), call)
 	if err == nil {
 		return resp, nil
@@ -66,10 +68,13 @@ func TestRequestIsSentAsSpecified(t *testing.T) {
 		Model: "svc-pro", APIVersion: "v1beta",
 		Contents: []eval.Content{
 			{
-				Role:  "user",
-				Parts: []eval.Part{{Text: "a <b> & \"c\"\n"}, {Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}}},
+				Role: "user",
+				Parts: []eval.Part{
+					eval.TextPart{Text: "a <b> & \"c\"\n"},
+					eval.ImagePart{Image: &eval.Image{MIMEType: "image/png", Data: []byte{0xff, 0xfe, 0xfd, 0xfc}}},
+				},
 			},
-			{Role: "model", Parts: []eval.Part{{Text: "ready"}}},
+			{Role: "model", Parts: []eval.Part{eval.TextPart{Text: "ready"}}},
 		},
 		GenerationConfig: &eval.GenerationConfig{Temperature: &zero, MaxOutputTokens: &limit, StopSequences: []string{"\n"}},
 		SafetySettings:   []eval.SafetySetting{{Category: "HARM_CATEGORY_HARASSMENT", Threshold: "BLOCK_ONLY_HIGH"}},
@@ -305,8 +310,8 @@ func TestErrorsSayHowLongToWait(t *testing.T) {
 			w.WriteHeader(429)
 			fmt.Fprint(w, test.body)
 		}, nil))
-		if e.RetryAfter < test.least || e.RetryAfter > test.least+15*time.Second || e.Permanent != test.permanent {
-			t.Errorf("%s: wait %s, permanent %t, want at least %s, and %t", name, e.RetryAfter, e.Permanent, test.least, test.permanent)
+		if e.RetryAfter < test.least || e.RetryAfter > test.least+15*time.Second || (e.Retry == eval.RetryNever) != test.permanent {
+			t.Errorf("%s: wait %s, retry %v, want at least %s, and never: %t", name, e.RetryAfter, e.Retry, test.least, test.permanent)
 		}
 	}
 }
@@ -323,7 +328,7 @@ func TestRedirectsAreErrors(t *testing.T) {
 				http.Redirect(w, r, other.URL+"/take?"+r.URL.RawQuery, status)
 			}, func(c *Config) { c.KeyInQuery = inQuery })
 			_, e := ask(t, c)
-			if e == nil || e.Kind != eval.KindStatus || !e.Permanent || !strings.Contains(e.Message, other.URL+"/take") {
+			if e == nil || e.Kind != eval.KindStatus || e.Retry != eval.RetryNever || !strings.Contains(e.Message, other.URL+"/take") {
 				t.Errorf("%d: %v, want a permanent %s that names %s/take", status, e, eval.KindStatus, other.URL)
 			}
 			noKey(t, e.Error())
@@ -399,7 +404,7 @@ func TestCountTokensReadsTheTotal(t *testing.T) {
 			Request: eval.Request{
 				Model:          "svc-pro",
 				APIVersion:     "v1beta",
-				Contents:       []eval.Content{{Parts: []eval.Part{{Text: "hi"}}}},
+				Contents:       []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "hi"}}}},
 				SafetySettings: []eval.SafetySetting{{}},
 			},
 		})

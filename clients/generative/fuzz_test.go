@@ -98,7 +98,7 @@ func FuzzRequestBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		r := &eval.Request{
-			Contents:       []eval.Content{{Role: a, Parts: []eval.Part{{Text: b}}}},
+			Contents:       []eval.Content{{Role: a, Parts: []eval.Part{eval.TextPart{Text: b}}}},
 			SafetySettings: []eval.SafetySetting{{Category: a, Threshold: b}},
 			System:         b, Tools: []tool.Declaration{{Name: a, Description: b}}, ToolChoice: &tool.Choice{Name: a},
 		}
@@ -124,7 +124,7 @@ func FuzzRequestBody(f *testing.F) {
 			}
 		}
 		expect.OK(t, json.Unmarshal(body, &sent))
-		expect.Same(t, "the text", sent.Contents[0].Parts[0].Text, inJSON(b))
+		expect.Same(t, "the text", sent.Contents[0].Parts[0].(eval.TextPart).Text, inJSON(b))
 		expect.Same(t, "the category", sent.Safety[0].Category, inJSON(a))
 		expect.Same(t, "the stop sequence", sent.Config.Stop[0], inJSON(a))
 		expect.Same(t, "the tool", sent.Tools[0].Declared[0], tool.Declaration{Name: inJSON(a), Description: inJSON(b)})
@@ -142,7 +142,7 @@ func FuzzRequestBody(f *testing.F) {
 		if len(embed.Requests) != 2 {
 			t.Fatalf("%s, want 2 requests", body)
 		}
-		expect.Same(t, "the second text", embed.Requests[1].Content.Parts[0].Text, inJSON(b))
+		expect.Same(t, "the second text", embed.Requests[1].Content.Parts[0].(eval.TextPart).Text, inJSON(b))
 		expect.Same(t, "the model", embed.Requests[0].Model, "models/"+inJSON(a))
 	})
 }

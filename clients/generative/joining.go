@@ -54,17 +54,20 @@ func pieces(marks []mark, text string) []eval.Piece {
 	more := false
 	j := joiner{
 		text:       text,
-		addText:    func(text string) { out = append(out, eval.Piece{Text: text}) },
-		addThought: func(text string) { out = append(out, eval.Piece{Reasoning: text}) },
+		addText:    func(text string) { out = append(out, eval.TextPiece{Text: text}) },
+		addThought: func(text string) { out = append(out, eval.ReasoningPiece{Reasoning: text}) },
 	}
 	for _, m := range marks {
-		switch {
-		case m.piece.Reasoning != "":
-			j.think(m.at, m.piece.Reasoning)
-		case m.piece.Call != nil || m.piece.Other != nil:
+		switch p := m.piece.(type) {
+		case eval.ReasoningPiece:
+			if p.Reasoning == "" {
+				continue
+			}
+			j.think(m.at, p.Reasoning)
+		case eval.CallPiece, eval.OtherPiece:
 			j.interrupt(m.at)
-			out = append(out, m.piece)
-		default:
+			out = append(out, p)
+		case nil, eval.TextPiece:
 			continue
 		}
 		more = true
@@ -96,8 +99,8 @@ func rawParts(dst []byte, marks []mark, text string) []byte {
 		addThought: func(text string) { add(text, `,"thought":true}`) },
 	}
 	for _, m := range marks {
-		if m.joins {
-			j.think(m.at, m.piece.Reasoning)
+		if thought, ok := m.piece.(eval.ReasoningPiece); ok && m.joins {
+			j.think(m.at, thought.Reasoning)
 			continue
 		}
 		j.interrupt(m.at)

@@ -23,7 +23,9 @@ import (
 )
 
 func streamCall() *eval.Call {
-	return &eval.Call{Request: eval.Request{Model: "svc-pro", Stream: true, Contents: []eval.Content{{Parts: []eval.Part{{Text: "hi"}}}}}}
+	return &eval.Call{Request: eval.Request{Model: "svc-pro", Stream: true, Contents: []eval.Content{{Parts: []eval.Part{
+		eval.TextPart{Text: "hi"},
+	}}}}}
 }
 
 // askStream lets a server send pieces, one write each, and reads the answer.
@@ -147,7 +149,7 @@ func TestStreamIsAssembledFromAnyChunks(t *testing.T) {
 			{
 				Text:         "Bb",
 				FinishReason: "SAFETY",
-				Parts:        []eval.Piece{{Text: "Bb"}, {Other: json.RawMessage(`{"functionCall":{}}`)}},
+				Parts:        []eval.Piece{eval.TextPiece{Text: "Bb"}, eval.OtherPiece{Other: json.RawMessage(`{"functionCall":{}}`)}},
 				Raw: json.RawMessage(`{"content":{"parts":[{"text":"Bb"},{"functionCall":{}}],"role":"model"},"finishReason":"SAFETY","index":1,` +
 					`"safetyRatings":[{"category":"A","probability":"LOW"},{"category":"B","probability":"ODD"}]}`),
 				SafetyRatings: []eval.SafetyRating{{Category: "A", Probability: "HIGH", Blocked: true}, {Category: "B", Probability: "ODD"}},

@@ -383,12 +383,12 @@ const LoginHint = "log in again: evalrun auth login --client-secrets FILE"
 // authError returns an error that ends the run.
 func authError(format string, args ...any) *eval.Error {
 	e := eval.Errorf(eval.KindAuth, format, args...)
-	e.Permanent = true
+	e.Retry = eval.RetryNever
 	return ofLogin(e)
 }
 
 // ofLogin marks an error as a problem of the login, rather than of one request.
 func ofLogin(e *eval.Error) *eval.Error {
-	e.OfLogin = true
+	e.Origin = eval.FromLogin
 	return e
 }

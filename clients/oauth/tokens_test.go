@@ -144,7 +144,7 @@ func TestRefreshOutlivesItsCallers(t *testing.T) {
 	}
 	late, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := tokens.Token(late); eval.AsError(err).Kind != eval.KindTimeout || !eval.AsError(err).OfLogin {
+	if _, err := tokens.Token(late); eval.AsError(err).Kind != eval.KindTimeout || eval.AsError(err).Origin != eval.FromLogin {
 		t.Errorf("%v, want a timeout of the login", err)
 	}
 	close(answer)

@@ -129,7 +129,7 @@ func TestErrorsHaveTheirKind(t *testing.T) {
 			if stream && test.status == 200 { // in words of its own
 				continue
 			}
-			expect.Same(t, name, outcome{e.Kind, e.Status, e.Code, e.Permanent, e.RetryAfter}, test.want)
+			expect.Same(t, name, outcome{e.Kind, e.Status, e.Code, e.Retry == eval.RetryNever, e.RetryAfter}, test.want)
 			if !strings.Contains(e.Message, test.text) || strings.Contains(e.Message, canary) {
 				t.Errorf("%s: got %q, want %q in it, and no key", name, e.Message, test.text)
 			}
@@ -184,7 +184,7 @@ type candidate struct {
 func calls(all ...tool.Call) []eval.Piece {
 	var out []eval.Piece
 	for _, c := range all {
-		out = append(out, eval.Piece{Call: &c})
+		out = append(out, eval.CallPiece{Call: &c})
 	}
 	return out
 }
@@ -267,7 +267,7 @@ func TestRequestsAreSent(t *testing.T) {
 		},
 	)
 	_, err = c.Generate(t.Context(), one)
-	if e := eval.AsError(err); e == nil || !e.Renewed || strings.Contains(e.Error(), "access-") {
+	if e := eval.AsError(err); e == nil || e.Retry != eval.RetryWithLogin || strings.Contains(e.Error(), "access-") {
 		t.Errorf("got %+v, want a renewed token, and none in the error", e)
 	}
 	expect.Same(t, "a token", seen.Header.Get("Authorization"), "Bearer access-0123456789")
@@ -301,7 +301,7 @@ func TestWhatCannotBeExpressedIsNotSent(t *testing.T) {
 	sent := 0
 	c := New(account.Account{BaseURL: "http://service.invalid", Transport: &replies.Canned{Seen: func(*http.Request, []byte) { sent++ }}})
 	_, err := c.Generate(t.Context(), &eval.Call{Request: eval.Request{GenerationConfig: &eval.GenerationConfig{TopK: new(5)}}})
-	if e := eval.AsError(err); e == nil || !e.Permanent || !strings.Contains(e.Message, "topK") || sent > 0 {
+	if e := eval.AsError(err); e == nil || e.Retry != eval.RetryNever || !strings.Contains(e.Message, "topK") || sent > 0 {
 		t.Errorf("got %v after %d requests, want an error that names topK", err, sent)
 	}
 }

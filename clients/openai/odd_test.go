@@ -68,7 +68,9 @@ func oddAnswers() map[string]oddAnswer {
 		},
 		"thoughts under two names": {
 			`{"choices":[{"message":{"content":"a","reasoning":"so","reasoning_content":"so"},"finish_reason":"stop"}]}`,
-			candidate{Text: "a", Reason: "STOP", Vendor: "stop", Parts: []eval.Piece{{Reasoning: "so"}, {Text: "a"}}},
+			candidate{Text: "a", Reason: "STOP", Vendor: "stop", Parts: []eval.Piece{
+				eval.ReasoningPiece{Reasoning: "so"}, eval.TextPiece{Text: "a"},
+			}},
 		},
 		"one piece instead of a stream": {
 			`{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}`, candidate{Text: "a", Reason: "STOP", Vendor: "stop"},

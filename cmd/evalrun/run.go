@@ -188,6 +188,7 @@ func (s *shown) event(e evalrun.Event) {
 		s.begin(e.Run)
 	case evalrun.Problem:
 		s.app.explain(e.Err)
+	case evalrun.RunOpened, evalrun.RunEnded, evalrun.RunRead: // nothing to show
 	}
 }
 

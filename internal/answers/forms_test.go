@@ -15,14 +15,14 @@ import (
 
 func TestAnswersKeepTheirToolCalls(t *testing.T) {
 	t.Parallel()
-	call := eval.Piece{Call: &tool.Call{Name: "get_order", Args: json.RawMessage(`{"id":"7"}`)}}
-	named := eval.Piece{Call: &tool.Call{ID: "c1", Name: "close"}}
+	call := eval.CallPiece{Call: &tool.Call{Name: "get_order", Args: json.RawMessage(`{"id":"7"}`)}}
+	named := eval.CallPiece{Call: &tool.Call{ID: "c1", Name: "close"}}
 	for line, want := range map[string]eval.Candidate{
 		`"toolCalls":[{"name":"get_order","args":{"id":"7"}},{"id":"c1","name":"close"}]`: {
 			FinishReason: "TOOL_CALLS", Parts: []eval.Piece{call, named},
 		},
 		`"text":"It is shipped.","toolCalls":[{"name":"get_order","args":{"id":"7"}}]`: {
-			Text: "It is shipped.", FinishReason: "STOP", Parts: []eval.Piece{call, {Text: "It is shipped."}},
+			Text: "It is shipped.", FinishReason: "STOP", Parts: []eval.Piece{call, eval.TextPiece{Text: "It is shipped."}},
 		},
 		`"toolCalls":[{"id":"c1","name":"close","args":null}],"finishReason":"tool_use"`: {
 			FinishReason: "TOOL_CALLS", VendorReason: "tool_use", Parts: []eval.Piece{named},

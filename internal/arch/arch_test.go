@@ -68,7 +68,7 @@ var direct = map[string][]string{
 	"labels":              {"eval", "tool", "internal/lazy", "internal/regular", "internal/stats"},
 	"pricing":             {"eval"},
 	"tool":                nil,
-	"app":                 {"variable"},
+	"app":                 {"internal/wirejson", "variable"},
 	"variable":            nil,
 	"internal/payload":    {"eval"},
 	"internal/service":    {"eval"},

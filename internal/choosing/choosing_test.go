@@ -110,7 +110,7 @@ func TestOnlyPairsWithoutARulingAreRequestedAgain(t *testing.T) {
 	prefer := favours("new")
 	b.judge.rules = func(x, y string) (string, error) {
 		if failing && strings.Contains(x+y, "third") {
-			return "", &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "boom", Permanent: true}
+			return "", &eval.Error{Kind: eval.KindStatus, Status: 400, Message: "boom", Retry: eval.RetryNever}
 		}
 		return prefer(x, y)
 	}

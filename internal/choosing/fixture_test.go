@@ -32,7 +32,7 @@ func (j *judge) Enter(ctx context.Context, _ <-chan struct{}) (context.Context, 
 }
 
 func (j *judge) Generate(_ context.Context, call *eval.Call) (*eval.Response, error) {
-	question := call.Contents[0].Parts[0].Text // what follows are a reply that does not count, and a request to correct it
+	question := call.Contents[0].Parts[0].(eval.TextPart).Text // what follows are a reply that does not count, and a request to correct it
 	j.mu.Lock()
 	j.seen = append(j.seen, question)
 	j.mu.Unlock()
@@ -163,7 +163,7 @@ func trial(n int, arm string, at, repeat int, text string) *eval.Result {
 			Repeat: repeat, VarsHash: fmt.Sprint("v ", at), RequestHash: fmt.Sprint("r ", at),
 		},
 		Outcome:  eval.Pass,
-		Request:  &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: fmt.Sprint("question ", at)}}}}},
+		Request:  &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: fmt.Sprint("question ", at)}}}}},
 		Response: testrun.Answered(text, "STOP"), Timing: &eval.Timing{LatencyMs: 100, Attempts: 1},
 	}
 	if text == "" {

@@ -95,7 +95,7 @@ func (a adapted) Model(ctx context.Context, apiVersion, id string) (*eval.Model,
 	source, ok := a.Speaker.(runner.ModelSource)
 	if !ok || a.bare {
 		return nil, &eval.Error{
-			Kind: eval.KindReplayMiss, Unsent: true, Permanent: true,
+			Kind: eval.KindReplayMiss, Unsent: true, Retry: eval.RetryNever,
 			Message: "the service does not describe its models",
 		}
 	}
@@ -135,7 +135,7 @@ func permitted(err error) error {
 // cannot returns the error for a method that the protocol lacks.
 func cannot(what string) *eval.Error {
 	return &eval.Error{
-		Kind: eval.KindStatus, Unsent: true, Permanent: true,
+		Kind: eval.KindStatus, Unsent: true, Retry: eval.RetryNever,
 		Message: "the protocol of the service cannot " + what,
 	}
 }

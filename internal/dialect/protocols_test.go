@@ -37,7 +37,7 @@ func TestWhatProtocolsCannotDoIsReported(t *testing.T) {
 		_, err := to.Models(t.Context(), "") // no metadata are requested
 		refused = append(refused, err)
 		for _, err := range refused {
-			if e := eval.AsError(err); e == nil || !e.Unsent || !e.Permanent {
+			if e := eval.AsError(err); e == nil || !e.Unsent || e.Retry != eval.RetryNever {
 				t.Errorf("%s: got %v, want an error of a call that was not sent", name, err)
 			}
 		}

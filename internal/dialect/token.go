@@ -157,7 +157,7 @@ const minToken, maxTokens = 8, 32
 // failed returns the error for a program that printed no token.
 func (p *Printed) failed(why string) error {
 	return &eval.Error{
-		Kind: eval.KindAuth, OfLogin: true, Unsent: true, Permanent: true,
+		Kind: eval.KindAuth, Origin: eval.FromLogin, Unsent: true, Retry: eval.RetryNever,
 		Message: fmt.Sprintf("the service `%s` has no token: the program %q %s", p.of.Name, p.of.Login.Words[0], why),
 	}
 }

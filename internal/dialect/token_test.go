@@ -115,7 +115,8 @@ func TestAProgramThatPrintsNoTokenIsAnErrorOfTheLogin(t *testing.T) {
 		}
 		expect.Contains(t, script, e.Message, "the service `s` has no token: the program \"sh\" ")
 		expect.Contains(t, script, e.Message, want)
-		expect.Same(t, "kind and ways of "+script, []any{e.Kind, e.OfLogin, e.Unsent, e.Permanent}, []any{eval.KindAuth, true, true, true})
+		expect.Same(t, "kind and ways of "+script, []any{e.Kind, e.Origin, e.Unsent, e.Retry},
+			[]any{eval.KindAuth, eval.FromLogin, true, eval.RetryNever})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 func TestEstimatesCountAllThatIsSent(t *testing.T) {
 	t.Parallel()
-	contents := []eval.Content{{Parts: []eval.Part{{Text: "12345"}, {Image: &eval.Image{}}}}}
+	contents := []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "12345"}, eval.ImagePart{Image: &eval.Image{}}}}}
 	expect.Same(t, "prompt", Prompt(contents), 2+TokensPerImage)
 	r := eval.Request{Contents: contents, System: "four", Tools: []tool.Declaration{{Name: "f"}}}
 	declared := len(`[{"functionDeclarations":[{"name":"f"}]}]`)

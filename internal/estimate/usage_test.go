@@ -63,12 +63,12 @@ func TestTextsAreEstimatedOneByOne(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{"": 0, "1234": 1, "日本語": 3} {
-		got := Prompt([]eval.Content{{Parts: []eval.Part{{Text: text}}}, {Parts: []eval.Part{{}}}})
+		got := Prompt([]eval.Content{{Parts: []eval.Part{eval.TextPart{Text: text}}}, {Parts: []eval.Part{eval.TextPart{}}}})
 		expect.Same(t, fmt.Sprintf("prompt of %q", text), got, want)
 	}
 	images := []eval.Content{
-		{Parts: []eval.Part{{Image: &eval.Image{}}, {Text: "12"}}},
-		{Parts: []eval.Part{{Image: &eval.Image{}}, {Text: "34"}}},
+		{Parts: []eval.Part{eval.ImagePart{Image: &eval.Image{}}, eval.TextPart{Text: "12"}}},
+		{Parts: []eval.Part{eval.ImagePart{Image: &eval.Image{}}, eval.TextPart{Text: "34"}}},
 	}
 	expect.Same(t, "texts of several contents, rounded up together", Prompt(images), 2*TokensPerImage+1)
 }

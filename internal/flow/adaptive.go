@@ -142,7 +142,7 @@ func (g *gate) overloaded(e *eval.Error, began time.Time) {
 		g.successes = 0
 		g.halved = now
 	}
-	if until := now.Add(e.RetryAfter); e.RetryAfter > 0 && !e.Permanent && until.After(g.paused) {
+	if until := now.Add(e.RetryAfter); e.RetryAfter > 0 && e.Retry != eval.RetryNever && until.After(g.paused) {
 		g.paused = until
 	}
 }

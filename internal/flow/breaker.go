@@ -141,10 +141,10 @@ func (b *circuit) enter(ctx context.Context, timing *eval.Timing) (probe bool, e
 
 func (b *circuit) gone() error {
 	return &eval.Error{
-		Kind:      eval.KindTransport,
-		Permanent: true,
-		Unsent:    true,
-		Gone:      true,
+		Kind:   eval.KindTransport,
+		Retry:  eval.RetryNever,
+		Unsent: true,
+		Origin: eval.FromBreaker,
 		Message: fmt.Sprintf("%s gave no answer for %d attempts, and none after waiting %s twice", b.Peer, breakerLimit,
 			breakerPause),
 	}
@@ -171,7 +171,8 @@ func (b *circuit) leave(e *eval.Error, probe bool) {
 
 // saysNothing reports whether the end of an attempt says nothing of the service.
 func saysNothing(e *eval.Error) bool {
-	return e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget || e.OfLogin || e.Unsent && e.Permanent)
+	return e != nil && (e.Kind == eval.KindCanceled || e.Kind == eval.KindBudget || e.Origin == eval.FromLogin ||
+		e.Unsent && e.Retry == eval.RetryNever)
 }
 
 // answered closes the circuit.

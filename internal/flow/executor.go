@@ -126,7 +126,7 @@ func (p placed) do(ctx context.Context, attempt func(context.Context) error) err
 		calling, leave := p.executor.Enter(ctx, p.stop)
 		err := attempt(calling)
 		leave()
-		if e := eval.AsError(err); e == nil || !e.Lost || ctx.Err() != nil {
+		if e := eval.AsError(err); e == nil || e.Origin != eval.FromProcess || ctx.Err() != nil {
 			return err
 		}
 		select {

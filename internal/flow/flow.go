@@ -95,7 +95,7 @@ func (d deadline) Models(ctx context.Context, apiVersion string) ([]eval.Model, 
 
 // explain adds the deadline to a timeout's message.
 func (d deadline) explain(err error) error {
-	if e := eval.AsError(err); e != nil && e.Kind == eval.KindTimeout && !e.OfLogin {
+	if e := eval.AsError(err); e != nil && e.Kind == eval.KindTimeout && e.Origin != eval.FromLogin {
 		e.Message = "no complete answer within " + d.timeout.String()
 	}
 	return err

@@ -58,33 +58,34 @@ func failing(kind eval.ErrorKind, status int) func(int, *eval.Call) (*eval.Respo
 func TestOnlyTransientErrorsAreRetried(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		kind      eval.ErrorKind
-		status    int
-		permanent bool
-		want      int
+		kind   eval.ErrorKind
+		status int
+		retry  eval.Retry
+		want   int
 	}{
-		{eval.KindTransport, 0, false, 5},
-		{eval.KindTimeout, 0, false, 5},
-		{eval.KindTruncated, 0, false, 5},
-		{eval.KindMalformed, 0, false, 5},
-		{eval.KindQuota, 429, false, 5},
-		{eval.KindQuota, 429, true, 1},
-		{eval.KindTransport, 0, true, 1},
-		{eval.KindStatus, 408, false, 5},
-		{eval.KindStatus, 500, false, 5},
-		{eval.KindStatus, 502, false, 5},
-		{eval.KindStatus, 503, false, 5},
-		{eval.KindStatus, 504, false, 5},
-		{eval.KindStatus, 400, false, 1},
-		{eval.KindStatus, 404, false, 1},
-		{eval.KindStatus, 501, false, 1},
-		{eval.KindAuth, 403, false, 1},
-		{eval.KindTooLarge, 0, false, 1},
-		{eval.KindBudget, 0, false, 1},
+		{eval.KindTransport, 0, eval.RetryByKind, 5},
+		{eval.KindTimeout, 0, eval.RetryByKind, 5},
+		{eval.KindTruncated, 0, eval.RetryByKind, 5},
+		{eval.KindMalformed, 0, eval.RetryByKind, 5},
+		{eval.KindQuota, 429, eval.RetryByKind, 5},
+		{eval.KindQuota, 429, eval.RetryNever, 1},
+		{eval.KindTransport, 0, eval.RetryNever, 1},
+		{eval.KindStatus, 408, eval.RetryByKind, 5},
+		{eval.KindStatus, 500, eval.RetryByKind, 5},
+		{eval.KindStatus, 502, eval.RetryByKind, 5},
+		{eval.KindStatus, 503, eval.RetryByKind, 5},
+		{eval.KindStatus, 504, eval.RetryByKind, 5},
+		{eval.KindStatus, 400, eval.RetryByKind, 1},
+		{eval.KindStatus, 404, eval.RetryByKind, 1},
+		{eval.KindStatus, 501, eval.RetryByKind, 1},
+		{eval.KindAuth, 403, eval.RetryByKind, 1},
+		{eval.KindAuth, 401, eval.RetryWithLogin, 5},
+		{eval.KindTooLarge, 0, eval.RetryByKind, 1},
+		{eval.KindBudget, 0, eval.RetryByKind, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{generate: func(int, *eval.Call) (*eval.Response, error) {
-				return nil, &eval.Error{Kind: test.kind, Status: test.status, Permanent: test.permanent}
+				return nil, &eval.Error{Kind: test.kind, Status: test.status, Retry: test.retry}
 			}}
 			_, err := Retry(f, RetryPolicy{Attempts: 5}).Generate(t.Context(), &eval.Call{})
 			if err == nil || len(f.times) != test.want {

@@ -156,7 +156,7 @@ func (s limited) usage(ctx context.Context, call *eval.Call, resp *eval.Response
 				return u
 			}
 			if c.Text != "" {
-				ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Text: c.Text}}})
+				ask.Contents = append(ask.Contents, eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Text: c.Text}}})
 			}
 		}
 		if n, err := s.count(ctx, ask, false); err == nil { // without it the estimate remains

@@ -36,7 +36,7 @@ func (r *replay) Generate(ctx context.Context, call *eval.Call) (*eval.Response,
 }
 
 func miss(format string, args ...any) error {
-	return &eval.Error{Kind: eval.KindReplayMiss, Permanent: true, Unsent: true, Message: fmt.Sprintf(format, args...)}
+	return &eval.Error{Kind: eval.KindReplayMiss, Retry: eval.RetryNever, Unsent: true, Message: fmt.Sprintf(format, args...)}
 }
 
 // CountTokens estimates, because there is no service to count. No limit depends on the number in a replay.

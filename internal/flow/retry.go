@@ -131,7 +131,7 @@ func (r retry) Models(ctx context.Context, apiVersion string) (out []eval.Model,
 func described(err error) error {
 	if e := eval.AsError(err); e != nil && e.Kind == eval.KindMalformed {
 		final := *e
-		final.Permanent = true
+		final.Retry = eval.RetryNever
 		return &final
 	}
 	return err
@@ -172,14 +172,14 @@ func (r retry) waitToRetry(ctx context.Context, timing *eval.Timing, e *eval.Err
 
 // passing reports whether a later attempt may go better.
 func passing(e *eval.Error) bool {
-	if e.Permanent {
+	if e.Retry == eval.RetryNever {
 		return false
 	}
 	switch e.Kind {
 	case eval.KindTransport, eval.KindTimeout, eval.KindTruncated, eval.KindMalformed, eval.KindQuota, eval.KindProgram:
 		return true
 	case eval.KindAuth:
-		return e.Renewed
+		return e.Retry == eval.RetryWithLogin
 	case eval.KindStatus:
 		return passingStatus(e.Status)
 	}

@@ -122,7 +122,7 @@ func TestTotalOutageGivesUpAfterFewCalls(t *testing.T) {
 		s, waits := chain(f, workers, nil)
 		started := time.Now()
 		errs := askAll(t, s, 200, workers)
-		if len(errs) != 200 || !eval.AsError(errs[len(errs)-1]).Gone {
+		if len(errs) != 200 || eval.AsError(errs[len(errs)-1]).Origin != eval.FromBreaker {
 			t.Errorf("%d errors, want 200; the last, which gives the service up: %v", len(errs), errs[len(errs)-1])
 		}
 		if n := len(f.times); n > breakerLimit+workers+breakerOpens {

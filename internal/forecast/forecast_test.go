@@ -333,7 +333,7 @@ type countEach struct {
 }
 
 func (c *countEach) CountTokens(_ context.Context, call *eval.Call) (int, error) {
-	c.calls[call.Model+" "+call.Contents[0].Parts[0].Text]++
+	c.calls[call.Model+" "+call.Contents[0].Parts[0].(eval.TextPart).Text]++
 	return 1000, c.err
 }
 

@@ -135,19 +135,10 @@ func (t *Trends) add(c *Course, points []history.Point) {
 		t.courses = append(t.courses, c)
 	}
 	for _, p := range points {
-		one := TrendPoint{
-			Run:       p.RunID,
-			Key:       t.keys[p.RunID],
-			StartedAt: p.StartedAt,
-			Commit:    t.commits[p.RunID],
-			Emulator:  p.Emulator,
-			Value:     p.Value,
-			N:         p.N,
-		}
-		if p.Bounded {
-			one.Interval = &[2]float64{p.Lo, p.Hi}
-		}
-		c.Points = append(c.Points, one)
+		c.Points = append(c.Points, TrendPoint{
+			Run: p.RunID, Key: t.keys[p.RunID], StartedAt: p.StartedAt, Commit: t.commits[p.RunID], Emulator: p.Emulator,
+			Value: p.Value, N: p.N, Interval: p.Interval,
+		})
 	}
 }
 

@@ -65,10 +65,11 @@ func (t target) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 // checkPlace refuses a run directory inside a workspace.
 func (s *Session) checkPlace(dir string) error {
 	for t := range s.Targets {
-		if t.App == nil || t.App.Program == nil {
+		p, ok := t.App.(*suite.Program)
+		if !ok {
 			continue
 		}
-		if err := trialdir.CheckRun(dir, t.App.Program); err != nil {
+		if err := trialdir.CheckRun(dir, p); err != nil {
 			return err
 		}
 	}
@@ -80,21 +81,22 @@ func (s *Session) checkPlace(dir string) error {
 func (s *Session) wayToTarget(t *suite.Target) flow.Service {
 	limits := &s.Settings.Limits
 	to := way{peer: "the target `" + t.Name + "`", timeout: limits.Timeout, concurrency: limits.Concurrency, counts: true}
-	switch a := t.App; {
-	case a.Program != nil:
+	switch a := t.App.(type) {
+	case *suite.Program:
 		return flow.Retry(s.placed(s.ledger.Budget(flow.By(s.executor, ""))), s.retryPolicy(to))
-	case a.HTTP != nil:
-		to.timeout = cmp.Or(a.HTTP.Timeout, to.timeout)
+	case *suite.HTTPTarget:
+		to.timeout = cmp.Or(a.Timeout, to.timeout)
+	case *suite.EchoTarget:
 	}
 	return s.decorated(to)
 }
 
 // endpoint makes the client of an HTTP endpoint.
-func (s *Session) endpoint(t *suite.Target) attempter {
+func (s *Session) endpoint(name string, of *suite.HTTPTarget) attempter {
 	one := client.NewHTTP(client.HTTPConfig{
-		Name:        t.Name,
-		Reading:     t.App.HTTP.Reading,
-		TLS:         t.App.HTTP.TLS,
+		Name:        name,
+		Reading:     of.Reading,
+		TLS:         of.TLS,
 		Secrets:     s.secrets(),
 		UserAgent:   "evalrun/" + s.Version,
 		Connections: s.Settings.Limits.Concurrency,
@@ -119,8 +121,8 @@ func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Respons
 	}
 	readers := map[app.RequestMaker]*client.Reader{}
 	for t := range s.Targets {
-		if t.App != nil && t.App.HTTP != nil {
-			readers[t.App] = client.NewReader(t.App.HTTP.Reading)
+		if e, ok := t.App.(*suite.HTTPTarget); ok {
+			readers[e] = client.NewReader(e.Reading)
 		}
 	}
 	return func(to app.RequestMaker, resp *eval.Response) (*eval.Response, error) {
@@ -135,8 +137,8 @@ func (s *Session) reader() func(app.RequestMaker, *eval.Response) (*eval.Respons
 func (s *Session) secrets() []string {
 	var out []string
 	for t := range s.Targets {
-		if t.App != nil && t.App.HTTP != nil {
-			out = append(out, t.App.HTTP.Secrets...)
+		if e, ok := t.App.(*suite.HTTPTarget); ok {
+			out = append(out, e.Secrets...)
 		}
 	}
 	slices.Sort(out)
@@ -152,7 +154,7 @@ func (s *Session) checkVariables(sends bool) error {
 		if arm.Target.App == nil {
 			continue
 		}
-		if p := arm.Target.App.Program; p != nil && p.Missing != "" && sends {
+		if p, ok := arm.Target.App.(*suite.Program); ok && p.Missing != "" && sends {
 			missing[p.Missing] = fmt.Sprintf("%s, and the target `%s` needs it", p.Missing, arm.Target.Name)
 		}
 		for name, pos := range arm.Target.App.Unset(!sends) {

@@ -126,7 +126,7 @@ func (s *Session) closes(to *eval.RunTarget, e *eval.Error) bool {
 	case e.Kind == eval.KindAuth && e.Status == forbidden: // the key may be good for other models
 	case e.Kind == eval.KindAuth:
 		what.model = ""
-	case e.Kind == eval.KindQuota && e.Permanent, e.Kind == eval.KindTransport && e.Gone:
+	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever, e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker:
 	default:
 		return false
 	}

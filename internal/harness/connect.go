@@ -420,7 +420,7 @@ func (s *Session) priced(p *runner.Plan) error {
 func (s *Session) Refused(err error) error {
 	e := eval.AsError(err)
 	switch {
-	case e.OfLogin, e.Kind == eval.KindBudget:
+	case e.Origin == eval.FromLogin, e.Kind == eval.KindBudget:
 		return exit.Incomplete("%w", err)
 	case e.Service != "" && e.Kind == eval.KindAuth:
 		return exit.Incomplete("%s", s.reasonOf(e.Service, e))

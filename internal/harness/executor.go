@@ -104,11 +104,12 @@ func (c caller) Generate(ctx context.Context, call *eval.Call) (*eval.Response, 
 
 // attempterFor makes the client of an application.
 func (s *Session) attempterFor(t *suite.Target) attempter {
-	switch {
-	case t.App.Program != nil:
-		return s.program(t.App.Program)
-	case t.App.HTTP != nil:
-		return s.endpoint(t)
+	switch a := t.App.(type) {
+	case *suite.Program:
+		return s.program(a)
+	case *suite.HTTPTarget:
+		return s.endpoint(t.Name, a)
+	case *suite.EchoTarget:
 	}
 	return client.Echo{}
 }
@@ -178,12 +179,7 @@ func (h *here) of(name string) (flow.Service, error) {
 
 // unknown is the error of a call to what the suites do not have. It can only come from another process.
 func unknown(what, name string) *eval.Error {
-	return &eval.Error{
-		Kind:      eval.KindTransport,
-		Permanent: true,
-		Unsent:    true,
-		Message:   "the suites have no " + what + " " + name,
-	}
+	return &eval.Error{Kind: eval.KindTransport, Retry: eval.RetryNever, Unsent: true, Message: "the suites have no " + what + " " + name}
 }
 
 // elsewhere is the link of a session whose attempts other processes make.

@@ -53,9 +53,9 @@ type byLogin struct {
 
 func (l byLogin) refusal(at *eval.RunService, e *eval.Error) string {
 	switch url := at.BaseURL; {
-	case e.OfLogin:
+	case e.Origin == eval.FromLogin:
 		return e.Error()
-	case e.Renewed:
+	case e.Retry == eval.RetryWithLogin:
 		return fmt.Sprintf("%s refused the access token, which has been replaced since: %s; try again", url, e)
 	case e.Status == unauthorized:
 		return fmt.Sprintf("%s refuses the login: %s; %s", url, e, oauth.LoginHint)

@@ -71,7 +71,7 @@ type named struct {
 func (n named) refusal(_ *eval.RunService, e *eval.Error) string {
 	who := runner.Served(n.of.Name)
 	switch {
-	case e.OfLogin:
+	case e.Origin == eval.FromLogin:
 		return e.Error()
 	case n.of.Login != nil:
 		return fmt.Sprintf("%s refuses the token that the program %q prints: %s", who, n.of.Login.Words[0], e)

@@ -10,7 +10,7 @@ import (
 type refusing string
 
 func (r refusing) err() *eval.Error {
-	return &eval.Error{Kind: eval.KindTransport, Permanent: true, Unsent: true, Message: string(r)}
+	return &eval.Error{Kind: eval.KindTransport, Retry: eval.RetryNever, Unsent: true, Message: string(r)}
 }
 
 // Generate refuses.

@@ -42,7 +42,7 @@ func TestStandInsRefuseCalls(t *testing.T) {
 		}
 		for what, call := range calls {
 			var e *eval.Error
-			if err := call(); !errors.As(err, &e) || e.Message != string(s.want) || !e.Permanent || !e.Unsent {
+			if err := call(); !errors.As(err, &e) || e.Message != string(s.want) || e.Retry != eval.RetryNever || !e.Unsent {
 				t.Errorf("%s, %s: got %v, want an *eval.Error with %q", name, what, err, s.want)
 			}
 		}

@@ -332,14 +332,15 @@ func (c *consumer) decideOnError(to *eval.RunTarget, e *eval.Error) {
 		c.halt(eval.EndStopped, fmt.Sprintf("the target `%s` refuses its requests: %s; look at its `headers`", to.Name, e))
 	case e.Kind == eval.KindAuth:
 		c.halt(eval.EndStopped, c.session.reasonOf(e.Service, e))
-	case e.Kind == eval.KindQuota && e.Permanent && to != nil:
+	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever && to != nil:
 		c.halt(
 			eval.EndStopped,
 			fmt.Sprintf("the quota of the target `%s` is used up for longer than waiting makes sense: %s", to.Name, e),
 		)
-	case e.Kind == eval.KindQuota && e.Permanent:
+	case e.Kind == eval.KindQuota && e.Retry == eval.RetryNever:
 		c.halt(eval.EndStopped, fmt.Sprintf("the quota is used up for longer than waiting makes sense: %s", e))
-	case e.Kind == eval.KindTransport && e.Gone && (to == nil || len(c.targets) == 1): // trials of other targets can continue
+	case e.Kind == eval.KindTransport && e.Origin == eval.FromBreaker &&
+		(to == nil || len(c.targets) == 1): // trials of other targets can continue
 		c.halt(eval.EndStopped, e.Error())
 	}
 }

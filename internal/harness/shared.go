@@ -169,10 +169,7 @@ func (s *shared) Grant(ctx context.Context, call flow.Claim) (flow.Granted, erro
 	}
 	if s.session.Flags.Ledger.Lost != nil && ctx.Err() == nil {
 		return nil, &eval.Error{
-			Kind:    eval.KindTransport,
-			Lost:    true,
-			Unsent:  true,
-			Message: "the ledger of the worker grants nothing",
+			Kind: eval.KindTransport, Origin: eval.FromProcess, Unsent: true, Message: "the ledger of the worker grants nothing",
 		}
 	}
 	return nil, eval.Errorf(eval.KindCanceled, "the run was stopped before this call")

@@ -27,8 +27,8 @@ func stopped(target string, only bool, e, trouble *eval.Error) string {
 func TestAStopNamesItsCause(t *testing.T) {
 	t.Parallel()
 	refused := &eval.Error{Kind: eval.KindAuth, Status: 401, Message: "no"}
-	gone := &eval.Error{Kind: eval.KindTransport, Gone: true, Message: "the target `app` gave no answer"}
-	spent := &eval.Error{Kind: eval.KindQuota, Permanent: true, Status: 429, Message: "tomorrow"}
+	gone := &eval.Error{Kind: eval.KindTransport, Origin: eval.FromBreaker, Message: "the target `app` gave no answer"}
+	spent := &eval.Error{Kind: eval.KindQuota, Retry: eval.RetryNever, Status: 429, Message: "tomorrow"}
 	for _, one := range []struct {
 		target     string
 		only       bool

@@ -126,7 +126,7 @@ func TestVariablesOfFlagsWinAndLeaveCasesTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		for trial := range j.Plan().Trials() {
-			texts, ids = append(texts, trial.Request.Contents[0].Parts[0].Text), append(ids, trial.CaseID)
+			texts, ids = append(texts, trial.Request.Contents[0].Parts[0].(eval.TextPart).Text), append(ids, trial.CaseID)
 		}
 		return texts, ids
 	}

@@ -136,8 +136,8 @@ func (j *Job) MostAtOnce(limits *suite.Limits) int {
 		most += own.Concurrency
 	}
 	for t := range j.Targets {
-		if t.App != nil && t.App.Program != nil {
-			most += t.App.Program.Workers(limits.Concurrency, runtime.GOMAXPROCS(0))
+		if p, ok := t.App.(*suite.Program); ok {
+			most += p.Workers(limits.Concurrency, runtime.GOMAXPROCS(0))
 		}
 	}
 	return most

@@ -107,8 +107,8 @@ func programsOf(j *Job, ofScorers bool) []string {
 func endpointsOf(j *Job) []string {
 	var out []string
 	for t := range j.Targets {
-		if t.App != nil && t.App.HTTP != nil {
-			out = append(out, t.App.String())
+		if e, ok := t.App.(*suite.HTTPTarget); ok {
+			out = append(out, e.String())
 		}
 	}
 	return few(out)

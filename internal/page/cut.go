@@ -83,12 +83,7 @@ func (c *cutter) request(r *eval.Request) {
 	}
 	for _, content := range r.Contents {
 		for i := range content.Parts {
-			p := &content.Parts[i]
-			c.text(&p.Text, &p.Withheld)
-			c.raw(&p.Raw)
-			if p.Result != nil {
-				c.shorten(&p.Result.Text)
-			}
+			content.Parts[i] = c.part(content.Parts[i])
 		}
 	}
 	c.shorten(&r.System)
@@ -100,22 +95,38 @@ func (c *cutter) request(r *eval.Request) {
 	c.application(r.App)
 }
 
+func (c *cutter) part(p eval.Part) eval.Part {
+	switch p := p.(type) {
+	case eval.TextPart:
+		c.text(&p.Text, &p.Withheld)
+		return p
+	case eval.RawPart:
+		c.raw(&p.Raw)
+		return p
+	case eval.ResultPart:
+		c.shorten(&p.Result.Text)
+	case eval.ImagePart, eval.DataPart: // their contents are not in a run file
+	}
+	return p
+}
+
 func (c *cutter) application(r *app.Request) {
 	if r == nil {
 		return
 	}
-	if r.HTTP != nil {
-		c.shorten(&r.HTTP.URL)
-		c.shorten(&r.HTTP.Body)
-		for i := range r.HTTP.Headers {
-			c.shorten(&r.HTTP.Headers[i].Value)
+	switch p := r.Payload.(type) {
+	case *app.HTTP:
+		c.shorten(&p.URL)
+		c.shorten(&p.Body)
+		for i := range p.Headers {
+			c.shorten(&p.Headers[i].Value)
 		}
-	}
-	if r.Program != nil {
-		c.raw(&r.Program.Input)
-		for i := range r.Program.Command {
-			c.shorten(&r.Program.Command[i])
+	case *app.ProgramRun:
+		c.raw(&p.Input)
+		for i := range p.Command {
+			c.shorten(&p.Command[i])
 		}
+	case app.EchoRun:
 	}
 }
 
@@ -135,7 +146,7 @@ func (c *cutter) response(r *eval.Response) {
 		c.extra(one.Extra)
 		c.raw(&one.Raw)
 		for i := range one.Parts {
-			c.piece(&one.Parts[i])
+			one.Parts[i] = c.piece(one.Parts[i])
 		}
 	}
 	c.extra(r.Extra)
@@ -157,13 +168,21 @@ func (c *cutter) raw(data *json.RawMessage) {
 	}
 }
 
-func (c *cutter) piece(p *eval.Piece) {
-	c.shorten(&p.Text)
-	c.shorten(&p.Reasoning)
-	c.raw(&p.Other)
-	if p.Call != nil {
+func (c *cutter) piece(p eval.Piece) eval.Piece {
+	switch p := p.(type) {
+	case eval.TextPiece:
+		c.shorten(&p.Text)
+		return p
+	case eval.ReasoningPiece:
+		c.shorten(&p.Reasoning)
+		return p
+	case eval.OtherPiece:
+		c.raw(&p.Other)
+		return p
+	case eval.CallPiece:
 		c.raw(&p.Call.Args)
 	}
+	return p
 }
 
 func (c *cutter) score(s *eval.Score) {

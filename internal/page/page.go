@@ -272,7 +272,7 @@ func images(r *eval.Request) func(yield func(*eval.Image) bool) {
 		}
 		for _, c := range r.Contents {
 			for _, p := range c.Parts {
-				if p.Image != nil && !yield(p.Image) {
+				if p, ok := p.(eval.ImagePart); ok && !yield(p.Image) {
 					return
 				}
 			}

@@ -137,7 +137,7 @@ func FuzzPage(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		run := eval.Run{ID: text, Suites: []eval.RunSuite{{Name: text, Dir: text}}}
-		written := pageOf(t, testrun.Record(t, &run, nil, everywhere(text)))
+		written := pageOf(t, testrun.Record(t, &run, nil, everywhere(text)...))
 		if !utf8.Valid(written) {
 			t.Error("got a page that is not UTF-8, want UTF-8")
 		}
@@ -163,8 +163,8 @@ func contained(t *testing.T, page []byte) {
 	}
 }
 
-// everywhere is a trial all of whose texts are one.
-func everywhere(text string) *eval.Result {
+// everywhere are trials all of whose texts are one, one per kind of application.
+func everywhere(text string) []*eval.Result {
 	literal, err := json.Marshal(text)
 	if err != nil { // strings always encode
 		panic(err)
@@ -172,25 +172,26 @@ func everywhere(text string) *eval.Result {
 	call := &tool.Call{ID: text, Name: text, Args: literal}
 	answer := testrun.Answered(text, text)
 	answer.Candidates[0].VendorReason, answer.Candidates[0].Raw = text, literal
-	answer.Candidates[0].Parts = []eval.Piece{{Text: text}, {Reasoning: text}, {Call: call}, {Other: literal}}
+	answer.Candidates[0].Parts = []eval.Piece{
+		eval.TextPiece{Text: text}, eval.ReasoningPiece{Reasoning: text}, eval.CallPiece{Call: call}, eval.OtherPiece{Other: literal},
+	}
 	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: true}}
-	return &eval.Result{
+	endpoint := &eval.Result{
 		TraceID: text, Workspace: text,
 		Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}},
 		Outcome:  eval.Fail,
 		Response: answer,
 		Request: &eval.Request{
 			Contents: []eval.Content{{Role: text, Parts: []eval.Part{
-				{Text: text},
-				{Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}},
-				{Data: &eval.Image{Path: text, MIMEType: text}},
-				{Raw: literal},
-				{Result: &results[0]},
+				eval.TextPart{Text: text},
+				eval.ImagePart{Image: &eval.Image{Path: text, MIMEType: text, SHA256: text}},
+				eval.DataPart{Data: &eval.Image{Path: text, MIMEType: text}},
+				eval.RawPart{Raw: literal},
+				eval.ResultPart{Result: &results[0]},
 			}}},
 			System: text, Tools: []tool.Declaration{{Name: text, Description: text, Parameters: literal}}, ToolChoice: &tool.Choice{Name: text},
 			ToolResults: text, Extra: eval.Extra{text: literal}, App: &app.Request{
-				HTTP:    &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
-				Program: &app.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
+				Payload: &app.HTTP{Method: text, URL: text, Headers: []app.Header{{Name: text, Value: text}}, Body: text},
 			},
 		},
 		Scores: []eval.Score{{
@@ -203,6 +204,12 @@ func everywhere(text string) *eval.Result {
 			ID: text, Judge: text, Model: text, Reply: text, FinishReason: text, Error: &eval.Error{Message: text},
 		}},
 	}
+	program, request := *endpoint, *endpoint.Request
+	request.App = &app.Request{
+		Payload: &app.ProgramRun{Command: []string{text}, Files: map[string]string{text: text}, Input: literal, Workspace: text},
+	}
+	program.ID, program.Request = "y", &request
+	return []*eval.Result{endpoint, &program}
 }
 
 // picture is a run whose two trials send the same image.
@@ -219,7 +226,7 @@ func picture(t *testing.T, options *eval.Options, img eval.Image, data []byte) *
 		trials = append(trials, &eval.Result{
 			Trial:   eval.Trial{N: n, ID: fmt.Sprint(n), Suite: "s", Case: "c", Arm: "a/b"},
 			Outcome: eval.Pass,
-			Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Image: &img}}}}},
+			Request: &eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.ImagePart{Image: &img}}}}},
 		})
 	}
 	return testrun.Record(t, &run, nil, trials...)
@@ -284,7 +291,10 @@ func compared(t testing.TB) *journal.Document {
 		},
 		Flips: []compare.Flip{{Case: "broke", BasePassed: 1, BaseJudged: 1, HeadJudged: 1}},
 		Metrics: []compare.MetricComparison{{
-			Name: eval.MetricPass, N: 2, Level: 0.98, Anytime: true, Gated: true, Margin: new(0.05), Flags: []string{"worse_within_margin"},
+			Name:          eval.MetricPass,
+			MetricChange:  compare.MetricChange{N: 2, Level: 0.98, Anytime: true},
+			MetricTests:   compare.MetricTests{Gated: true, Margin: new(0.05)},
+			MetricVerdict: compare.MetricVerdict{Flags: []string{"worse_within_margin"}},
 		}},
 	}}}
 	return d

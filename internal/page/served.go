@@ -297,7 +297,18 @@ func (c *TextCounts) add(r *eval.Result) {
 
 // hasText reports whether a message of a prompt was recorded.
 func hasText(c eval.Content) bool {
-	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Text != "" || len(p.Raw) > 0 || p.Result != nil })
+	return slices.ContainsFunc(c.Parts, func(p eval.Part) bool {
+		switch p := p.(type) {
+		case eval.TextPart:
+			return p.Text != ""
+		case eval.RawPart:
+			return len(p.Raw) > 0
+		case eval.ResultPart:
+			return true
+		case eval.ImagePart, eval.DataPart:
+		}
+		return false
+	})
 }
 
 // News returns the difference that a page needs for block n if it has all blocks before: its rows, and the

@@ -18,11 +18,11 @@ func FuzzContents(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, role, text string, image []byte) {
 		in := []eval.Content{{Role: role, Parts: []eval.Part{
-			{Text: text},
-			{Image: &eval.Image{MIMEType: text, Data: image}},
-			{},
-			{Data: &eval.Image{MIMEType: role, Data: image}},
-			{Result: &tool.Result{ID: role, Name: text, Text: text}},
+			eval.TextPart{Text: text},
+			eval.ImagePart{Image: &eval.Image{MIMEType: text, Data: image}},
+			eval.TextPart{},
+			eval.DataPart{Data: &eval.Image{MIMEType: role, Data: image}},
+			eval.ResultPart{Result: &tool.Result{ID: role, Name: text, Text: text}},
 		}}}
 		data := Append(nil, in)
 		expect.Same(t, "size", Size(in), len(data))

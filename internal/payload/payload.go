@@ -32,27 +32,29 @@ func Append(dst []byte, contents []eval.Content) []byte {
 			if j > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendPart(dst, &c.Parts[j])
+			dst = appendPart(dst, c.Parts[j])
 		}
 		dst = append(dst, "]}"...)
 	}
 	return append(dst, ']')
 }
 
-func appendPart(dst []byte, p *eval.Part) []byte {
-	switch {
-	case p.Image != nil:
+func appendPart(dst []byte, p eval.Part) []byte {
+	switch p := p.(type) {
+	case eval.ImagePart:
 		return appendFile(dst, p.Image)
-	case p.Data != nil:
+	case eval.DataPart:
 		return appendFile(dst, p.Data)
-	case p.Raw != nil:
+	case eval.RawPart:
 		return append(dst, p.Raw...)
-	case p.Result != nil:
+	case eval.ResultPart:
 		return appendResult(dst, p.Result)
+	case eval.TextPart:
+		dst = append(dst, `{"text":`...)
+		dst = wirejson.AppendString(dst, p.Text)
+		return append(dst, '}')
 	}
-	dst = append(dst, `{"text":`...)
-	dst = wirejson.AppendString(dst, p.Text)
-	return append(dst, '}')
+	return dst
 }
 
 func appendFile(dst []byte, file *eval.Image) []byte {
@@ -83,13 +85,10 @@ func Size(contents []eval.Content) int {
 	light := make([]eval.Content, len(contents))
 	for i, c := range contents {
 		light[i] = eval.Content{Role: c.Role, Parts: slices.Clone(c.Parts)}
-		for j := range c.Parts {
-			part := &light[i].Parts[j]
-			for _, file := range []**eval.Image{&part.Image, &part.Data} {
-				if *file != nil {
-					files += base64.StdEncoding.EncodedLen(len((*file).Data))
-					*file = &eval.Image{MIMEType: (*file).MIMEType}
-				}
+		for j, p := range c.Parts {
+			if file := eval.FileOf(p); file != nil {
+				files += base64.StdEncoding.EncodedLen(len(file.Data))
+				light[i].Parts[j] = eval.DataPart{Data: &eval.Image{MIMEType: file.MIMEType}}
 			}
 		}
 	}
@@ -101,9 +100,14 @@ func Size(contents []eval.Content) int {
 func textBytes(contents []eval.Content) int {
 	n := 0
 	for _, p := range parts(contents) {
-		n += len(p.Text) + len(p.Raw)
-		if p.Result != nil {
+		switch p := p.(type) {
+		case eval.TextPart:
+			n += len(p.Text)
+		case eval.RawPart:
+			n += len(p.Raw)
+		case eval.ResultPart:
 			n += len(p.Result.Response())
+		case eval.ImagePart, eval.DataPart:
 		}
 	}
 	return n
@@ -113,7 +117,7 @@ func textBytes(contents []eval.Content) int {
 func Images(contents []eval.Content) int {
 	n := 0
 	for _, p := range parts(contents) {
-		if p.Image != nil {
+		if _, ok := p.(eval.ImagePart); ok {
 			n++
 		}
 	}
@@ -122,10 +126,16 @@ func Images(contents []eval.Content) int {
 
 // Files counts the images and the other files in contents, including the ones that a part names by their address.
 func Files(contents []eval.Content) int {
-	n := Images(contents)
+	n := 0
 	for _, p := range parts(contents) {
-		if p.Data != nil || bytes.Contains(p.Raw, []byte(`"fileData"`)) || bytes.Contains(p.Raw, []byte(`"file_data"`)) {
+		switch p := p.(type) {
+		case eval.ImagePart, eval.DataPart:
 			n++
+		case eval.RawPart:
+			if bytes.Contains(p.Raw, []byte(`"fileData"`)) || bytes.Contains(p.Raw, []byte(`"file_data"`)) {
+				n++
+			}
+		case eval.TextPart, eval.ResultPart:
 		}
 	}
 	return n
@@ -143,7 +153,7 @@ func PromptBytes(r *eval.Request) int {
 // IsPlain reports whether contents are the whole prompt of a request: there is no system text, no tool, and no result
 // of a call.
 func IsPlain(r *eval.Request) bool {
-	hasResult := func(p eval.Part) bool { return p.Result != nil }
+	hasResult := func(p eval.Part) bool { _, ok := p.(eval.ResultPart); return ok }
 	return r.System == "" && len(r.Tools) == 0 && !slices.ContainsFunc(parts(r.Contents), hasResult)
 }
 
@@ -216,7 +226,7 @@ func Messages(contents []eval.Content) []app.Message {
 			out[i].Role = "assistant"
 		}
 		for _, p := range c.Parts {
-			out[i].Text += p.Text
+			out[i].Text += eval.TextOf(p)
 		}
 	}
 	return out

@@ -16,23 +16,27 @@ func TestContentsAreSentByteByByte(t *testing.T) {
 	for want, contents := range map[string][]eval.Content{
 		`[]`:                            nil,
 		`[{"parts":[]}]`:                {{}},
-		`[{"parts":[{"text":"a\"b"}]}]`: {{Parts: []eval.Part{{Text: `a"b`}}}},
+		`[{"parts":[{"text":"a\"b"}]}]`: {{Parts: []eval.Part{eval.TextPart{Text: `a"b`}}}},
 		`[{"role":"user","parts":[{"text":"x"},{"inline_data":{"mime_type":"image/png","data":"//4="}}]},` +
 			`{"role":"model","parts":[{"text":"y"}]}]`: {
-			{Role: "user", Parts: []eval.Part{{Text: "x"}, {Image: image}}}, {Role: "model", Parts: []eval.Part{{Text: "y"}}},
+			{Role: "user", Parts: []eval.Part{
+				eval.TextPart{Text: "x"}, eval.ImagePart{Image: image},
+			}}, {Role: "model", Parts: []eval.Part{eval.TextPart{Text: "y"}}},
 		},
 		`[{"parts":[{"inline_data":{"mime_type":"application/pdf","data":"//4="}}]}]`: {
-			{Parts: []eval.Part{{Data: &eval.Image{MIMEType: "application/pdf", Data: image.Data}}}},
+			{Parts: []eval.Part{eval.DataPart{Data: &eval.Image{MIMEType: "application/pdf", Data: image.Data}}}},
 		},
 		`[{"role":"model","parts":[{"functionCall":{"name":"f"}, "thoughtSignature": "s"},{"text":"y"}]}]`: {
-			{Role: "model", Parts: []eval.Part{{Raw: []byte(`{"functionCall":{"name":"f"}, "thoughtSignature": "s"}`)}, {Text: "y"}}},
+			{Role: "model", Parts: []eval.Part{
+				eval.RawPart{Raw: []byte(`{"functionCall":{"name":"f"}, "thoughtSignature": "s"}`)}, eval.TextPart{Text: "y"},
+			}},
 		},
 		`[{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"a": 1}}},` +
 			`{"functionResponse":{"name":"g","response":{"result":"[3]"}}},{"functionResponse":{"name":"g","response":{"error":"no"}}}]}]`: {
 			{Role: "user", Parts: []eval.Part{
-				{Result: &tool.Result{ID: "c1", Name: "f", Text: `{"a": 1}`}},
-				{Result: &tool.Result{Name: "g", Text: "[3]"}},
-				{Result: &tool.Result{Name: "g", Text: "no", Failed: true}},
+				eval.ResultPart{Result: &tool.Result{ID: "c1", Name: "f", Text: `{"a": 1}`}},
+				eval.ResultPart{Result: &tool.Result{Name: "g", Text: "[3]"}},
+				eval.ResultPart{Result: &tool.Result{Name: "g", Text: "no", Failed: true}},
 			}},
 		},
 	} {
@@ -48,7 +52,9 @@ func TestImagesAreAsLongAsPredicted(t *testing.T) {
 	t.Parallel()
 	for n := range 100 {
 		contents := []eval.Content{
-			{Parts: []eval.Part{{Image: &eval.Image{Data: bytes.Repeat([]byte{1}, n)}}, {Image: &eval.Image{Data: []byte("x")}}}},
+			{Parts: []eval.Part{
+				eval.ImagePart{Image: &eval.Image{Data: bytes.Repeat([]byte{1}, n)}}, eval.ImagePart{Image: &eval.Image{Data: []byte("x")}},
+			}},
 		}
 		data := Append(nil, contents)
 		expect.Same(t, "size", Size(contents), len(data))
@@ -62,17 +68,19 @@ func TestImagesAreAsLongAsPredicted(t *testing.T) {
 func TestTextsAndImagesAreCounted(t *testing.T) {
 	t.Parallel()
 	contents := []eval.Content{
-		{Role: "user", Parts: []eval.Part{{Text: "日本"}, {Image: &eval.Image{Data: []byte("123")}}}},
-		{Role: "model", Parts: []eval.Part{{Text: "abc"}, {Image: &eval.Image{}}, {Image: &eval.Image{}}}},
+		{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "日本"}, eval.ImagePart{Image: &eval.Image{Data: []byte("123")}}}},
+		{Role: "model", Parts: []eval.Part{
+			eval.TextPart{Text: "abc"}, eval.ImagePart{Image: &eval.Image{}}, eval.ImagePart{Image: &eval.Image{}},
+		}},
 	}
 	expect.Same(t, "bytes and images", [2]int{textBytes(contents), Images(contents)}, [2]int{9, 3})
 	expect.Same(t, "of nothing", [2]int{textBytes(nil), Images(nil)}, [2]int{0, 0})
 	contents = []eval.Content{{Parts: []eval.Part{
-		{Data: &eval.Image{}},
-		{Raw: []byte(`{"fileData":{}}`)},
-		{Raw: []byte(`{"text":"x"}`)},
-		{Result: &tool.Result{Text: "{}"}},
-		{Image: &eval.Image{}},
+		eval.DataPart{Data: &eval.Image{}},
+		eval.RawPart{Raw: []byte(`{"fileData":{}}`)},
+		eval.RawPart{Raw: []byte(`{"text":"x"}`)},
+		eval.ResultPart{Result: &tool.Result{Text: "{}"}},
+		eval.ImagePart{Image: &eval.Image{}},
 	}}}
 	expect.Same(t, "bytes, images and files", [3]int{textBytes(contents), Images(contents), Files(contents)}, [3]int{15 + 12 + 2, 1, 3})
 }
@@ -80,12 +88,12 @@ func TestTextsAndImagesAreCounted(t *testing.T) {
 // A system text and declarations make another prompt, and longer.
 func TestInstructionsAreOfThePrompt(t *testing.T) {
 	t.Parallel()
-	plain := eval.Request{Contents: []eval.Content{{Parts: []eval.Part{{Text: "abc"}}}}}
+	plain := eval.Request{Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "abc"}}}}}
 	system, tools, choice, answered := plain, plain, plain, plain
 	system.System = "four"
 	tools.Tools = []tool.Declaration{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
 	choice.Tools, choice.ToolChoice = tools.Tools, &tool.Choice{Mode: tool.None}
-	answered.Contents = []eval.Content{{Parts: []eval.Part{{Result: &tool.Result{Name: "f", Text: "x"}}}}}
+	answered.Contents = []eval.Content{{Parts: []eval.Part{eval.ResultPart{Result: &tool.Result{Name: "f", Text: "x"}}}}}
 	seen := map[string]bool{}
 	for _, r := range []*eval.Request{&plain, &system, &tools, &choice, &answered} {
 		seen[string(AppendPrompt(nil, r))] = true

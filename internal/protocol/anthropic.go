@@ -198,30 +198,32 @@ func messagesAnthropic(r *eval.Request) []json.RawMessage {
 // blocksAnthropic omits empty texts, which the protocol refuses. A template may produce one.
 func blocksAnthropic(c *eval.Content) []json.RawMessage {
 	var out []json.RawMessage
-	for i := range c.Parts {
-		if p := &c.Parts[i]; !isText(p) || p.Text != "" {
+	for _, p := range c.Parts {
+		if !isText(p) || eval.TextOf(p) != "" {
 			out = append(out, blockAnthropic(p))
 		}
 	}
 	return out
 }
 
-func blockAnthropic(p *eval.Part) json.RawMessage {
-	switch {
-	case p.Raw != nil:
+func blockAnthropic(p eval.Part) json.RawMessage {
+	switch p := p.(type) {
+	case eval.RawPart:
 		return p.Raw
-	case p.Image != nil:
+	case eval.ImagePart:
 		return typed("image", field{"source", sourceAnthropic(p.Image)})
-	case p.Data != nil:
+	case eval.DataPart:
 		return typed("document", field{"source", sourceAnthropic(p.Data)})
-	case p.Result != nil:
+	case eval.ResultPart:
 		fields := []field{{"tool_use_id", quote(p.Result.ID)}, {"content", quote(p.Result.Text)}}
 		if p.Result.Failed {
 			fields = append(fields, field{"is_error", json.RawMessage("true")})
 		}
 		return typed("tool_result", fields...)
+	case eval.TextPart:
+		return typed("text", field{"text", quote(p.Text)})
 	}
-	return typed("text", field{"text", quote(p.Text)})
+	return nil
 }
 
 func sourceAnthropic(file *eval.Image) json.RawMessage {

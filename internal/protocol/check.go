@@ -89,26 +89,27 @@ type files struct {
 func (c *checking) parts(takes files) {
 	for i := range c.request.Contents {
 		turn := &c.request.Contents[i]
-		for j := range turn.Parts {
-			c.part(&turn.Parts[j], turn.Role == eval.RoleModel, takes)
+		for _, p := range turn.Parts {
+			c.part(p, turn.Role == eval.RoleModel, takes)
 		}
 	}
 }
 
-func (c *checking) part(p *eval.Part, ofModel bool, takes files) {
-	key := "image"
-	file := p.Image
-	taken := takes.images
-	if p.Data != nil {
-		key = "data"
-		file = p.Data
-		taken = takes.data
+func (c *checking) part(p eval.Part, ofModel bool, takes files) {
+	switch p := p.(type) {
+	case eval.ImagePart:
+		c.file("image", p.Image, ofModel, takes.images, takes.types)
+	case eval.DataPart:
+		c.file("data", p.Data, ofModel, takes.data, takes.types)
+	case eval.TextPart, eval.RawPart, eval.ResultPart:
 	}
+}
+
+func (c *checking) file(key string, file *eval.Image, ofModel bool, taken func(mime string) bool, types string) {
 	switch {
-	case file == nil:
 	case ofModel:
 		c.refuse(key, "move it to a turn of the user", "the protocol %s has no files in turns of the model", c.protocol)
 	case !taken(file.MIMEType):
-		c.refuse(key, "it takes "+takes.types, "the protocol %s takes no %s", c.protocol, file.MIMEType)
+		c.refuse(key, "it takes "+types, "the protocol %s takes no %s", c.protocol, file.MIMEType)
 	}
 }

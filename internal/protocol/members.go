@@ -121,18 +121,18 @@ func fileName(file *eval.Image) json.RawMessage {
 // text joins the parts of a turn. It returns false if a part is not text.
 func text(c *eval.Content) (string, bool) {
 	var out strings.Builder
-	for i := range c.Parts {
-		p := &c.Parts[i]
+	for _, p := range c.Parts {
 		if !isText(p) {
 			return "", false
 		}
-		out.WriteString(p.Text)
+		out.WriteString(eval.TextOf(p))
 	}
 	return out.String(), true
 }
 
-func isText(p *eval.Part) bool {
-	return p.Image == nil && p.Data == nil && p.Raw == nil && p.Result == nil
+func isText(p eval.Part) bool {
+	_, ok := p.(eval.TextPart)
+	return ok
 }
 
 // role returns the role of a turn, as these protocols name it.

@@ -151,16 +151,16 @@ func turnOpenAI(c *eval.Content) []json.RawMessage {
 		return []json.RawMessage{object(field{"role", role(c)}, field{"content", quote(joined)})}
 	}
 	var out, content []json.RawMessage
-	for i := range c.Parts {
-		p := &c.Parts[i]
-		switch {
-		case p.Result != nil:
-			out = append(out, resultOpenAI(p.Result))
-		case p.Raw != nil && isMessage(p.Raw):
-			out = append(out, p.Raw)
-		default:
-			content = append(content, partOpenAI(p))
+	for _, p := range c.Parts {
+		if raw, ok := p.(eval.RawPart); ok && isMessage(raw.Raw) {
+			out = append(out, raw.Raw)
+			continue
 		}
+		if back, ok := p.(eval.ResultPart); ok {
+			out = append(out, resultOpenAI(back.Result))
+			continue
+		}
+		content = append(content, partOpenAI(p))
 	}
 	if content != nil {
 		out = append(out, object(field{"role", role(c)}, field{"content", list(content)}))
@@ -193,20 +193,24 @@ func resultText(r *tool.Result) json.RawMessage {
 	return quote(r.Text)
 }
 
-func partOpenAI(p *eval.Part) json.RawMessage {
-	switch {
-	case p.Raw != nil:
+func partOpenAI(p eval.Part) json.RawMessage {
+	switch p := p.(type) {
+	case eval.RawPart:
 		return p.Raw
-	case p.Image != nil:
+	case eval.ImagePart:
 		return typed("image_url", field{"image_url", object(field{"url", dataURL(p.Image)})})
-	case p.Data != nil && strings.HasPrefix(p.Data.MIMEType, "audio/"):
-		return typed("input_audio", field{"input_audio", object(
-			field{"data", inBase64(p.Data)}, field{"format", quote(audioFormat(p.Data.MIMEType))},
-		)})
-	case p.Data != nil:
+	case eval.DataPart:
+		if strings.HasPrefix(p.Data.MIMEType, "audio/") {
+			return typed("input_audio", field{"input_audio", object(
+				field{"data", inBase64(p.Data)}, field{"format", quote(audioFormat(p.Data.MIMEType))},
+			)})
+		}
 		return typed("file", field{"file", object(field{"filename", fileName(p.Data)}, field{"file_data", dataURL(p.Data)})})
+	case eval.TextPart:
+		return typed("text", field{"text", quote(p.Text)})
+	case eval.ResultPart: // a message, and not content
 	}
-	return typed("text", field{"text", quote(p.Text)})
+	return nil
 }
 
 // EmbedBody returns the body of a request for embeddings.

@@ -13,9 +13,9 @@ import (
 
 func user(parts ...eval.Part) eval.Content { return eval.Content{Role: eval.RoleUser, Parts: parts} }
 
-func say(text string) eval.Part { return eval.Part{Text: text} }
+func say(text string) eval.Part { return eval.TextPart{Text: text} }
 
-func raw(text string) eval.Part { return eval.Part{Raw: json.RawMessage(text)} }
+func raw(text string) eval.Part { return eval.RawPart{Raw: json.RawMessage(text)} }
 
 func file(mime string) *eval.Image {
 	return &eval.Image{Path: "dir/a.bin", MIMEType: mime, Data: []byte("bytes")}
@@ -120,8 +120,8 @@ func TestSchemasAreSent(t *testing.T) {
 func loop(came ...eval.Part) eval.Request {
 	r := plain()
 	r.Contents = append(r.Contents, eval.Content{Role: eval.RoleModel, Parts: came}, user(
-		eval.Part{Result: &tool.Result{ID: "c1", Name: "f", Text: "shipped"}},
-		eval.Part{Result: &tool.Result{ID: "c2", Name: "g", Text: "no such order", Failed: true}},
+		eval.ResultPart{Result: &tool.Result{ID: "c1", Name: "f", Text: "shipped"}},
+		eval.ResultPart{Result: &tool.Result{ID: "c2", Name: "g", Text: "no such order", Failed: true}},
 	))
 	return r
 }
@@ -179,7 +179,7 @@ func TestToolsAreSent(t *testing.T) {
 func TestFilesAreSent(t *testing.T) {
 	t.Parallel()
 	r := plain()
-	r.Contents = []eval.Content{user(say("See:"), eval.Part{Image: file("image/png")}, eval.Part{Data: file("application/pdf")})}
+	r.Contents = []eval.Content{user(say("See:"), eval.ImagePart{Image: file("image/png")}, eval.DataPart{Data: file("application/pdf")})}
 	bodies{
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"See:"},
 {"type":"image_url","image_url":{"url":"data:image/png;base64,Ynl0ZXM="}},
@@ -191,7 +191,7 @@ func TestFilesAreSent(t *testing.T) {
 {"type":"image","source":{"type":"base64","media_type":"image/png","data":"Ynl0ZXM="}},
 {"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"Ynl0ZXM="}}]}]}`,
 	}.check(t, &r)
-	r.Contents = []eval.Content{user(eval.Part{Data: file("audio/mpeg")}, raw(`{"type":"image_url","image_url":{"url":"u"}}`))}
+	r.Contents = []eval.Content{user(eval.DataPart{Data: file("audio/mpeg")}, raw(`{"type":"image_url","image_url":{"url":"u"}}`))}
 	bodies{`{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"Ynl0ZXM=","format":"mp3"}},
 {"type":"image_url","image_url":{"url":"u"}}]}]}`}.check(t, &r)
 }
@@ -267,15 +267,15 @@ func TestPartsThatAProtocolCannotExpressAreReported(t *testing.T) {
 		"application/pdf": {"", "", ""},
 	} {
 		r := plain()
-		r.Contents = []eval.Content{user(eval.Part{Data: file(mime)})}
+		r.Contents = []eval.Content{user(eval.DataPart{Data: file(mime)})}
 		for i, p := range all() {
 			expect.Same(t, p.Name+" of "+mime, keys(t, p, &r), want[i])
 		}
 	}
 	r := plain()
 	r.Contents = []eval.Content{
-		user(eval.Part{Image: file("image/heic")}),
-		{Role: eval.RoleModel, Parts: []eval.Part{{Image: file("image/png")}}},
+		user(eval.ImagePart{Image: file("image/heic")}),
+		{Role: eval.RoleModel, Parts: []eval.Part{eval.ImagePart{Image: file("image/png")}}},
 	}
 	r.SafetySettings = []eval.SafetySetting{{Category: "c", Threshold: "t"}}
 	for i, want := range []string{"safetySettings image", "safetySettings image", "safetySettings image image"} {
@@ -306,10 +306,10 @@ func FuzzBody(f *testing.F) {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		r := loop(say(a), eval.Part{Image: file(b)})
+		r := loop(say(a), eval.ImagePart{Image: file(b)})
 		r.System, r.Tools, r.ToolChoice = b, []tool.Declaration{{Name: a, Description: b}}, &tool.Choice{Name: a}
 		r.GenerationConfig = &eval.GenerationConfig{StopSequences: []string{a}}
-		r.Contents[2].Parts[0].Result.Text = b
+		r.Contents[2].Parts[0].(eval.ResultPart).Result.Text = b
 		for _, p := range all() {
 			body := p.Body(&r, Options{})
 			var sent map[string]any

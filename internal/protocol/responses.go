@@ -119,17 +119,17 @@ func turnResponses(c *eval.Content) []json.RawMessage {
 		return []json.RawMessage{object(field{"role", role(c)}, field{"content", quote(joined)})}
 	}
 	var out, content []json.RawMessage
-	for i := range c.Parts {
-		p := &c.Parts[i]
-		switch {
-		case p.Result != nil:
-			out = append(out, typed("function_call_output", field{"call_id", quote(p.Result.ID)},
-				field{"output", resultText(p.Result)}))
-		case p.Raw != nil && !isContent(typeOf(p.Raw)):
-			out = append(out, p.Raw)
-		default:
-			content = append(content, partResponses(p, c.Role == eval.RoleModel))
+	for _, p := range c.Parts {
+		if raw, ok := p.(eval.RawPart); ok && !isContent(typeOf(raw.Raw)) {
+			out = append(out, raw.Raw)
+			continue
 		}
+		if back, ok := p.(eval.ResultPart); ok {
+			out = append(out, typed("function_call_output", field{"call_id", quote(back.Result.ID)},
+				field{"output", resultText(back.Result)}))
+			continue
+		}
+		content = append(content, partResponses(p, c.Role == eval.RoleModel))
 	}
 	if content != nil {
 		out = append(out, object(field{"role", role(c)}, field{"content", list(content)}))
@@ -142,16 +142,20 @@ func isContent(kind string) bool {
 	return strings.HasPrefix(kind, "input_") || kind == "output_text" || kind == "refusal"
 }
 
-func partResponses(p *eval.Part, ofModel bool) json.RawMessage {
-	switch {
-	case p.Raw != nil:
+func partResponses(p eval.Part, ofModel bool) json.RawMessage {
+	switch p := p.(type) {
+	case eval.RawPart:
 		return p.Raw
-	case p.Image != nil:
+	case eval.ImagePart:
 		return typed("input_image", field{"image_url", dataURL(p.Image)})
-	case p.Data != nil:
+	case eval.DataPart:
 		return typed("input_file", field{"filename", fileName(p.Data)}, field{"file_data", dataURL(p.Data)})
-	case ofModel:
-		return typed("output_text", field{"text", quote(p.Text)})
+	case eval.TextPart:
+		if ofModel {
+			return typed("output_text", field{"text", quote(p.Text)})
+		}
+		return typed("input_text", field{"text", quote(p.Text)})
+	case eval.ResultPart: // an item, and not content
 	}
-	return typed("input_text", field{"text", quote(p.Text)})
+	return nil
 }

@@ -47,7 +47,9 @@ func trials(letters string) (out []*eval.Result) {
 				N: i, ID: fmt.Sprintf("%016x", i), CaseID: fmt.Sprint("id ", i), Suite: "s", Case: fmt.Sprint("case ", i), Arm: "t/p", Repeat: 1,
 			},
 			Outcome: map[rune]eval.Outcome{'p': eval.Pass, 'f': eval.Fail}[letter],
-			Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: fmt.Sprint("canaryprompt ", i)}}}}},
+			Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{
+				eval.TextPart{Text: fmt.Sprint("canaryprompt ", i)},
+			}}}},
 			Scores: []eval.Score{
 				{Scorer: "contains", Name: "right", Value: new(0.0), Weight: 1, Reason: `the answer does not contain "x": "canaryanswer"`},
 			},

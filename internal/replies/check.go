@@ -89,10 +89,14 @@ func (x *Expect) checkAnswer(t testing.TB, name string, c *eval.Candidate) {
 	calls := []FunctionCall{}
 	thoughts, joined := "", ""
 	for _, p := range c.Parts {
-		joined += p.Text
-		thoughts += p.Reasoning
-		if p.Call != nil {
+		switch p := p.(type) {
+		case eval.TextPiece:
+			joined += p.Text
+		case eval.ReasoningPiece:
+			thoughts += p.Reasoning
+		case eval.CallPiece:
 			calls = append(calls, FunctionCall{p.Call.Name, p.Call.Args})
+		case eval.OtherPiece:
 		}
 	}
 	if c.Parts != nil {

@@ -49,8 +49,10 @@ func check(t *testing.T, c *eval.Candidate) {
 	t.Helper()
 	joined := ""
 	for _, p := range c.Parts {
-		joined += p.Text
-		if p.Call != nil && (p.Call.Name == "" || p.Call.Args != nil && !json.Valid(p.Call.Args)) {
+		if text, ok := p.(eval.TextPiece); ok {
+			joined += text.Text
+		}
+		if p, ok := p.(eval.CallPiece); ok && (p.Call.Name == "" || p.Call.Args != nil && !json.Valid(p.Call.Args)) {
 			t.Errorf("the call %+v", p.Call)
 		}
 	}

@@ -249,11 +249,9 @@ func (h *History) courses(arm armName, caseName string, metrics []string) error 
 		}
 		c := history.ArmCourse{Suite: arm.suite, Arm: arm.arm, Case: caseName, Metric: metric, Level: 0.9}
 		for _, p := range points {
-			one := history.CoursePoint{Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N}
-			if p.Bounded {
-				one.Interval = &[2]float64{p.Lo, p.Hi}
-			}
-			c.Points = append(c.Points, one)
+			c.Points = append(c.Points, history.CoursePoint{
+				Run: p.RunID, StartedAt: p.StartedAt, Emulator: p.Emulator, Value: p.Value, N: p.N, Interval: p.Interval,
+			})
 		}
 		h.Courses = append(h.Courses, c)
 	}

@@ -45,7 +45,7 @@ func complete(r *eval.Result) {
 type chats struct{ before string }
 
 func said(role, text string) eval.Content {
-	return eval.Content{Role: role, Parts: []eval.Part{{Text: text}}}
+	return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: text}}}
 }
 
 func live(contents ...eval.Content) *eval.Request {

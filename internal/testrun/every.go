@@ -57,7 +57,7 @@ func (l *list) add(name, arm string, outcome eval.Outcome, change func(*eval.Res
 			Target: strings.Split(arm, "/")[0], Prompt: "ask", Model: "svc-pro", Repeat: 1,
 		},
 		Outcome: outcome, Scores: []eval.Score{},
-		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{{Text: "Question about " + name}}}}},
+		Request: &eval.Request{Contents: []eval.Content{{Role: "user", Parts: []eval.Part{eval.TextPart{Text: "Question about " + name}}}}},
 		Usage:   &eval.Usage{PromptTokens: 5, OutputTokens: 2, TotalTokens: 7, Source: eval.UsageEstimated},
 		Timing:  &eval.Timing{LatencyMs: 120, Attempts: 1},
 	}

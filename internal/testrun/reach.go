@@ -87,7 +87,7 @@ func toolRequest(contents ...eval.Content) *eval.Request {
 }
 
 func callOf(id, name, args string) eval.Piece {
-	return eval.Piece{Call: &tool.Call{ID: id, Name: name, Args: json.RawMessage(args)}}
+	return eval.CallPiece{Call: &tool.Call{ID: id, Name: name, Args: json.RawMessage(args)}}
 }
 
 // calling is an answer of calls.
@@ -119,9 +119,9 @@ func step(answer *eval.Response, results ...tool.Result) eval.Turn {
 func sent(t *eval.Turn) []eval.Content {
 	back := eval.Content{Role: eval.RoleUser}
 	for i := range t.Results {
-		back.Parts = append(back.Parts, eval.Part{Result: &t.Results[i]})
+		back.Parts = append(back.Parts, eval.ResultPart{Result: &t.Results[i]})
 	}
-	return []eval.Content{{Role: eval.RoleModel, Parts: []eval.Part{{Raw: json.RawMessage(`{"functionCall":{}}`)}}}, back}
+	return []eval.Content{{Role: eval.RoleModel, Parts: []eval.Part{eval.RawPart{Raw: json.RawMessage(`{"functionCall":{}}`)}}}, back}
 }
 
 // thoughtful is an answer with reasoning, and a piece that no report knows.
@@ -129,7 +129,9 @@ func thoughtful(text string) *eval.Response {
 	return &eval.Response{ModelVersion: "v1", Candidates: []eval.Candidate{{
 		Text: text, FinishReason: "STOP",
 		Parts: []eval.Piece{
-			{Reasoning: "The order was found.\nSo I can answer."}, {Text: text}, {Other: json.RawMessage(`{"executableCode":{"code":"1+1"}}`)},
+			eval.ReasoningPiece{Reasoning: "The order was found.\nSo I can answer."},
+			eval.TextPiece{Text: text},
+			eval.OtherPiece{Other: json.RawMessage(`{"executableCode":{"code":"1+1"}}`)},
 		},
 	}}}
 }
@@ -138,7 +140,7 @@ func thoughtful(text string) *eval.Response {
 func (l *reach) model() {
 	order := callOf("c1", "get_order", `{"id":"4711"}`)
 	first := step(
-		calling(eval.Piece{Reasoning: "I have to look it up."}, order, callOf("c2", "search", `{"q":"4711"}`)),
+		calling(eval.ReasoningPiece{Reasoning: "I have to look it up."}, order, callOf("c2", "search", `{"q":"4711"}`)),
 		tool.Result{ID: "c1", Name: "get_order", Text: `{"status":"shipped"}`},
 		tool.Result{ID: "c2", Name: "search", Text: "exit status 1\nno index", Failed: true},
 	)
@@ -156,8 +158,8 @@ func (l *reach) model() {
 		Outcome: eval.Fail, Request: toolRequest(), Response: calling(order), Usage: &first.Usage, Timing: &first.Timing,
 	})
 	request := toolRequest(eval.Content{Role: "user", Parts: []eval.Part{
-		{Data: &eval.Image{Path: "call.wav", MIMEType: "audio/wav", SHA256: "00ff00ff00ff00ff", Bytes: 1234}},
-		{Raw: json.RawMessage(`{"fileData":{"fileUri":"gs://shop/terms.pdf"}}`)},
+		eval.DataPart{Data: &eval.Image{Path: "call.wav", MIMEType: "audio/wav", SHA256: "00ff00ff00ff00ff", Bytes: 1234}},
+		eval.RawPart{Raw: json.RawMessage(`{"fileData":{"fileUri":"gs://shop/terms.pdf"}}`)},
 	}})
 	request.ToolChoice = &tool.Choice{Name: "search"}
 	l.add("files", "pro", "support", &eval.Result{
@@ -189,12 +191,12 @@ func (l *reach) applications() {
 		own.App = &to
 		return &own
 	}
-	endpoint := requestTo(app.Request{HTTP: &app.HTTP{
+	endpoint := requestTo(app.Request{Payload: &app.HTTP{
 		Method: "POST", URL: "http://127.0.0.1:8080/chat?shop=a%20b",
 		Headers: []app.Header{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Secret: true}},
 		Body:    `{"question":"Where is order 4711?"}`, Stream: true,
 	}})
-	answer := calling(callOf("", "get_order", `{"id":"4711"}`), eval.Piece{Text: "It has left."})
+	answer := calling(callOf("", "get_order", `{"id":"4711"}`), eval.TextPiece{Text: "It has left."})
 	answer.Candidates[0].Text, answer.ModelVersion = "It has left.", ""
 	answer.Candidates[0].Raw = json.RawMessage(`{"reply":{"text":"It has left."},"steps":[{"name":"get_order"}]}`)
 	for _, outcome := range []eval.Outcome{eval.Pass, eval.Fail} {
@@ -207,14 +209,14 @@ func (l *reach) applications() {
 	l.add("program", "agent", "support", &eval.Result{
 		Outcome: eval.Err, Timing: &timing, Workspace: ".evalrun/runs/r/workspaces/a",
 		Error: &eval.Error{Kind: eval.KindProgram, Message: "python3 agent.py: exit status 1: no such order"},
-		Request: requestTo(app.Request{Program: &app.ProgramRun{
+		Request: requestTo(app.Request{Payload: &app.ProgramRun{
 			Command: []string{"python3", "agent.py", "two words"}, Files: map[string]string{"agent.py": "ab12ab12ab12ab12"},
 			Input: json.RawMessage(`{"prompt":"Where is order 4711?"}`), Workspace: "cd34cd34cd34cd34",
 		}}),
 	})
 	l.add("echo", "mirror", "support", &eval.Result{
 		Outcome:  eval.Pass,
-		Request:  requestTo(app.Request{Echo: true}),
+		Request:  requestTo(app.Request{Payload: app.EchoRun{}}),
 		Response: Answered(question, "STOP"),
 		Timing:   &eval.Timing{Attempts: 1},
 	})

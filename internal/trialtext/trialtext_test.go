@@ -14,7 +14,7 @@ import (
 )
 
 func text(role, s string) eval.Content {
-	return eval.Content{Role: role, Parts: []eval.Part{{Text: s}}}
+	return eval.Content{Role: role, Parts: []eval.Part{eval.TextPart{Text: s}}}
 }
 
 func answered(finish string, results ...tool.Result) eval.Turn {
@@ -23,8 +23,8 @@ func answered(finish string, results ...tool.Result) eval.Turn {
 
 // own and back are what a step adds to a request: the model's turn, and the results of its calls.
 var (
-	own  = eval.Content{Role: eval.RoleModel, Parts: []eval.Part{{Raw: json.RawMessage(`{}`)}}}
-	back = eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Result: &tool.Result{Name: "f"}}}}
+	own  = eval.Content{Role: eval.RoleModel, Parts: []eval.Part{eval.RawPart{Raw: json.RawMessage(`{}`)}}}
+	back = eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.ResultPart{Result: &tool.Result{Name: "f"}}}}
 )
 
 // What the suite gives of a request is kept apart from what the trial added to it.
@@ -32,7 +32,7 @@ func TestSuiteContentsAreKeptFromThoseOfTheTrial(t *testing.T) {
 	t.Parallel()
 	step, last := answered("TOOL_CALLS", tool.Result{Name: "f"}), answered("STOP")
 	user, shot, more := text("user", "a"), text("model", "b"), text("user", "c")
-	withheld := eval.Content{Role: eval.RoleUser, Parts: []eval.Part{{Withheld: &eval.Withheld{}}}}
+	withheld := eval.Content{Role: eval.RoleUser, Parts: []eval.Part{eval.TextPart{Withheld: &eval.Withheld{}}}}
 	list := func(all ...eval.Content) []eval.Content { return all }
 	for name, test := range map[string]struct {
 		contents, want []eval.Content
@@ -94,7 +94,7 @@ func TestCallsAreNamedAsInErrors(t *testing.T) {
 func TestAnswersInWordsAreCut(t *testing.T) {
 	t.Parallel()
 	call := func(args string) eval.Piece {
-		return eval.Piece{Call: &tool.Call{Name: "f", Args: json.RawMessage(args)}}
+		return eval.CallPiece{Call: &tool.Call{Name: "f", Args: json.RawMessage(args)}}
 	}
 	many := make([]eval.Piece, 25)
 	for i := range many {
@@ -104,9 +104,9 @@ func TestAnswersInWordsAreCut(t *testing.T) {
 		c    eval.Candidate
 		want string
 	}{
-		"text":   {eval.Candidate{Text: "a", Parts: []eval.Piece{{Reasoning: "r"}, {Text: "a"}}}, "a"},
+		"text":   {eval.Candidate{Text: "a", Parts: []eval.Piece{eval.ReasoningPiece{Reasoning: "r"}, eval.TextPiece{Text: "a"}}}, "a"},
 		"a call": {eval.Candidate{Parts: []eval.Piece{call(`{"a":1}`)}}, `calls f {"a":1}`},
-		"both":   {eval.Candidate{Text: "a", Parts: []eval.Piece{{Text: "a"}, call("")}}, "a\ncalls f"},
+		"both":   {eval.Candidate{Text: "a", Parts: []eval.Piece{eval.TextPiece{Text: "a"}, call("")}}, "a\ncalls f"},
 		"long arguments": {
 			eval.Candidate{Parts: []eval.Piece{call(`"` + strings.Repeat("x", 400) + `"`)}}, `calls f "` + strings.Repeat("x", 299) + "...",
 		},
@@ -132,7 +132,7 @@ func TestTokensInWordsNameTheirSource(t *testing.T) {
 		"5 prompt + 2 output = 7 (service)":                                        {Usage: &plain},
 		"5 prompt (4 cached) + 3 tool use + 2 output (1 reasoning) = 10 (service)": {Usage: &rich},
 		"5 prompt + 2 output = 7 (application)": {
-			Usage: &plain, Request: &eval.Request{App: &app.Request{Echo: true}},
+			Usage: &plain, Request: &eval.Request{App: &app.Request{Payload: app.EchoRun{}}},
 		},
 	} {
 		if got := Tokens(r); got != want {

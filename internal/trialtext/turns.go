@@ -90,5 +90,16 @@ func areSteps(contents []eval.Content, turns []eval.Turn) bool {
 // holdResults reports whether a content has the results, which may be withheld.
 func holdResults(c *eval.Content, results []tool.Result) bool {
 	return len(c.Parts) == len(results) && len(results) > 0 &&
-		!slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return p.Result == nil && p.Withheld == nil })
+		!slices.ContainsFunc(c.Parts, func(p eval.Part) bool { return !mayBeResult(p) })
+}
+
+func mayBeResult(p eval.Part) bool {
+	switch p := p.(type) {
+	case eval.ResultPart:
+		return true
+	case eval.TextPart:
+		return p.Withheld != nil
+	case eval.ImagePart, eval.DataPart, eval.RawPart:
+	}
+	return false
 }

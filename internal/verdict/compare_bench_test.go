@@ -68,7 +68,7 @@ func writeCases(b *testing.B, dir string, cases int) {
 			},
 			Outcome: eval.Pass, Scores: []eval.Score{{Scorer: "contains", Name: "good", Value: &value, Passed: true}},
 			Request: &eval.Request{
-				Contents: []eval.Content{{Parts: []eval.Part{{Text: "What is the capital of France? Answer in one sentence."}}}},
+				Contents: []eval.Content{{Parts: []eval.Part{eval.TextPart{Text: "What is the capital of France? Answer in one sentence."}}}},
 			},
 			Response: &eval.Response{
 				Candidates: []eval.Candidate{{Text: "The capital of France is Paris.", FinishReason: "STOP", SafetyRatings: ratings}},

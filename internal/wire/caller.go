@@ -188,10 +188,16 @@ func (c *Caller) hideIn(one *eval.Candidate) {
 	hidden := c.Secrets()
 	one.Text = hidden.OutOfText(one.Text)
 	for i := range one.Parts {
-		p := &one.Parts[i]
-		p.Text, p.Reasoning = hidden.OutOfText(p.Text), hidden.OutOfText(p.Reasoning)
-		if p.Call != nil && p.Call.Args != nil {
-			p.Call.Args = hidden.OutOfAnswer(p.Call.Args)
+		switch p := one.Parts[i].(type) {
+		case eval.TextPiece:
+			one.Parts[i] = eval.TextPiece{Text: hidden.OutOfText(p.Text)}
+		case eval.ReasoningPiece:
+			one.Parts[i] = eval.ReasoningPiece{Reasoning: hidden.OutOfText(p.Reasoning)}
+		case eval.CallPiece:
+			if p.Call.Args != nil {
+				p.Call.Args = hidden.OutOfAnswer(p.Call.Args)
+			}
+		case eval.OtherPiece: // it came whole, and was masked then
 		}
 	}
 	if one.Raw != nil {

@@ -127,9 +127,8 @@ type clock struct {
 // Unsendable returns the error for a request that could not be made.
 func (c *Conn) Unsendable(err error) error {
 	return &eval.Error{
-		Kind:      eval.KindTransport,
-		Message:   c.Secrets().OutOf("the request cannot be made: " + err.Error()),
-		Permanent: true,
+		Kind: eval.KindTransport, Retry: eval.RetryNever,
+		Message: c.Secrets().OutOf("the request cannot be made: " + err.Error()),
 	}
 }
 
@@ -225,7 +224,9 @@ func (c *Conn) refusal(req *http.Request, resp *http.Response, token string) err
 		if err != nil {
 			return err
 		}
-		e.Renewed = renewed
+		if renewed && e.Retry == eval.RetryByKind {
+			e.Retry = eval.RetryWithLogin
+		}
 	}
 	return e
 }
@@ -275,7 +276,9 @@ func (c *Conn) transportError(req *http.Request, err error) error {
 	e := eval.Errorf(eval.KindTransport, "no answer from %s: %s", req.URL.Host, c.Secrets().OutOf(err.Error()))
 	var op *net.OpError
 	e.Unsent = errors.As(err, &op) && op.Op == "dial"
-	e.Permanent = isPermanent(err)
+	if isPermanent(err) {
+		e.Retry = eval.RetryNever
+	}
 	return e
 }
 
@@ -326,7 +329,7 @@ func (c *Conn) redirected(resp *http.Response) error {
 		where = c.Secrets().OutOf(u.Scheme + "://" + u.Host + u.Path)
 	}
 	return &eval.Error{
-		Kind: eval.KindStatus, Status: resp.StatusCode, Permanent: true,
+		Kind: eval.KindStatus, Status: resp.StatusCode, Retry: eval.RetryNever,
 		Message: fmt.Sprintf("%s redirects to %s; redirects are not followed, since key and prompt would go along", c.cfg.Peer, where),
 	}
 }

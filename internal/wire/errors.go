@@ -203,7 +203,9 @@ func (b *errorBody) fill(e *eval.Error) {
 	e.Message, e.Code = cutRunes(b.Message, maxMessage), cutRunes(b.Status, 100)
 	for _, d := range b.Details {
 		e.RetryAfter = max(e.RetryAfter, d.retryDelay)
-		e.Permanent = e.Permanent || d.exhausted
+		if d.exhausted {
+			e.Retry = eval.RetryNever
+		}
 		if strings.HasPrefix(d.reason, "API_KEY_") {
 			e.Kind = eval.KindAuth
 		}
@@ -257,11 +259,11 @@ func classify(e *eval.Error) {
 	case e.Status == http.StatusTooManyRequests:
 		e.Kind = eval.KindQuota
 	case e.Status == http.StatusPaymentRequired:
-		e.Kind, e.Permanent = eval.KindQuota, true
+		e.Kind, e.Retry = eval.KindQuota, eval.RetryNever
 	}
 	if mustWait := e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests || e.Status >= 500; mustWait &&
 		e.RetryAfter > maxWait {
-		e.Kind, e.Permanent = eval.KindQuota, true
+		e.Kind, e.Retry = eval.KindQuota, eval.RetryNever
 	}
 }
 

@@ -34,7 +34,7 @@ func outcomeOf(e *eval.Error) outcome {
 	if e == nil {
 		return outcome{}
 	}
-	return outcome{e.Kind, e.Status, e.Permanent}
+	return outcome{e.Kind, e.Status, e.Retry == eval.RetryNever}
 }
 
 func TestEachStatusHasItsKind(t *testing.T) {
@@ -82,7 +82,7 @@ func TestRetryAfterIsSecondsOrADate(t *testing.T) {
 				value := strings.ReplaceAll(test.value, "%s", time.Now().Add(90*time.Second).UTC().Format(http.TimeFormat))
 				c := cannedConn(canned{status: 429, header: header("Retry-After", value), body: strings.NewReader("{}")})
 				_, e := do(t, c, t.Context())
-				if e == nil || e.RetryAfter != test.want || e.Permanent {
+				if e == nil || e.RetryAfter != test.want || e.Retry == eval.RetryNever {
 					t.Errorf("%q: got %+v, want a wait of %s", value, e, test.want)
 				}
 			})
@@ -120,7 +120,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		calls := 0
 		c := canned{status: status, header: header("Location", "https://elsewhere.invalid/v1?key=x"), body: strings.NewReader(""), calls: &calls}
 		_, e := do(t, cannedConn(c), t.Context())
-		if e == nil || !e.Permanent || !strings.Contains(e.Message, "redirects to https://elsewhere.invalid/v1;") || calls != 1 {
+		if e == nil || e.Retry != eval.RetryNever || !strings.Contains(e.Message, "redirects to https://elsewhere.invalid/v1;") || calls != 1 {
 			t.Errorf("status %d: got %v after %d calls, want a permanent error after one", status, e, calls)
 		}
 	}
@@ -221,7 +221,7 @@ func TestTransportErrorsSayWhatARetryWouldDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, e := do(t, cannedConn(canned{err: test.err}), t.Context())
-			if e == nil || e.Kind != eval.KindTransport || e.Unsent != test.unsent || e.Permanent != test.permanent {
+			if e == nil || e.Kind != eval.KindTransport || e.Unsent != test.unsent || (e.Retry == eval.RetryNever) != test.permanent {
 				t.Errorf("got %+v, want kind %s, unsent %v, permanent %v", e, eval.KindTransport, test.unsent, test.permanent)
 			}
 			if e != nil && !strings.Contains(e.Message, "no answer from service.invalid") {

@@ -70,7 +70,7 @@ func checkWait(t *testing.T, e *eval.Error, header string) {
 	if e.RetryAfter < 0 || e.RetryAfter > 1e9*time.Second && !strings.Contains(header, "GMT") && len(header) < 20 {
 		t.Errorf("a wait of %s, want one of at most 1e9 seconds", e.RetryAfter)
 	}
-	if e.Status == 429 && e.RetryAfter > maxWait && !e.Permanent {
+	if e.Status == 429 && e.RetryAfter > maxWait && e.Retry != eval.RetryNever {
 		t.Errorf("got a wait of %s that is not permanent, want it permanent above %s", e.RetryAfter, maxWait)
 	}
 }

@@ -44,14 +44,14 @@ func (p *Pieces) add(text string, think bool) {
 // AddCall adds a call. Its arguments may still grow; then the caller calls Grow.
 func (p *Pieces) AddCall(c *tool.Call) {
 	p.end()
-	p.done = append(p.done, eval.Piece{Call: c})
+	p.done = append(p.done, eval.CallPiece{Call: c})
 	p.size += 200 + len(c.Args)
 }
 
 // AddOther adds a part of another kind, unchanged.
 func (p *Pieces) AddOther(raw json.RawMessage) {
 	p.end()
-	p.done = append(p.done, eval.Piece{Other: Compact(raw)})
+	p.done = append(p.done, eval.OtherPiece{Other: Compact(raw)})
 	p.size += 100 + len(raw)
 }
 
@@ -63,9 +63,9 @@ func (p *Pieces) end() {
 	if p.run.Len() == 0 {
 		return
 	}
-	piece := eval.Piece{Text: p.run.String()}
+	var piece eval.Piece = eval.TextPiece{Text: p.run.String()}
 	if p.think {
-		piece = eval.Piece{Reasoning: p.run.String()}
+		piece = eval.ReasoningPiece{Reasoning: p.run.String()}
 	}
 	p.done = append(p.done, piece)
 	p.run.Reset()
@@ -75,7 +75,7 @@ func (p *Pieces) end() {
 func (p *Pieces) Fill(c *eval.Candidate) {
 	p.end()
 	c.Text = p.text.String()
-	if slices.ContainsFunc(p.done, func(one eval.Piece) bool { return one.Text == "" }) {
+	if slices.ContainsFunc(p.done, func(one eval.Piece) bool { _, isText := one.(eval.TextPiece); return !isText }) {
 		c.Parts = p.done
 	}
 }
@@ -87,7 +87,9 @@ func (p *Pieces) Text() string { return p.text.String() }
 func (p *Pieces) Thoughts() string {
 	var out strings.Builder
 	for _, one := range p.done {
-		out.WriteString(one.Reasoning)
+		if thought, ok := one.(eval.ReasoningPiece); ok {
+			out.WriteString(thought.Reasoning)
+		}
 	}
 	if p.think {
 		out.WriteString(p.run.String())

@@ -45,7 +45,7 @@ func (b *errorBody) classify(e *eval.Error) {
 	switch {
 	case e.Status >= 500:
 	case said(spentWords), spentPhrase.Matches(b.Message) && b.Words != nil:
-		e.Kind, e.Permanent = eval.KindQuota, true
+		e.Kind, e.Retry = eval.KindQuota, eval.RetryNever
 	case said(tooLongWords), tooLongPhrase.Matches(b.Message) && e.Status != 401 && e.Status != 403:
 		e.Kind = eval.KindOverLimit
 	case e.Status == 0 && said([]string{"ratelimitreached", "too_many_requests", "429"}):
@@ -89,7 +89,7 @@ func End(c *eval.Candidate, word string) error {
 	}
 	if lower == pausedReason {
 		return &eval.Error{
-			Kind: eval.KindTruncated, Permanent: true, // the same turn would take as long again, and cost as much
+			Kind: eval.KindTruncated, Retry: eval.RetryNever, // the same turn would take as long again, and cost as much
 			Message: fmt.Sprintf("the answer is not complete: the service paused the turn (%q), and evalrun does not continue it", word),
 		}
 	}
@@ -102,7 +102,7 @@ func End(c *eval.Candidate, word string) error {
 	default:
 		reason = other
 	}
-	if (reason == "" || reason == "STOP") && endsInCall(c.Parts) {
+	if (reason == "" || reason == "STOP") && c.EndsInCall() {
 		reason = CallsReason
 	}
 	c.FinishReason = reason
@@ -128,14 +128,4 @@ func BlockedPrompt(e *eval.Error) *eval.Response {
 	return &eval.Response{PromptFeedback: &eval.PromptFeedback{
 		BlockReason: Blocked, Extra: eval.NewExtra(map[string]json.RawMessage{"message": Quoted(e.Message)}),
 	}}
-}
-
-// endsInCall reports whether the last part, apart from thoughts, is a call.
-func endsInCall(parts []eval.Piece) bool {
-	for _, p := range slices.Backward(parts) {
-		if p.Reasoning == "" {
-			return p.Call != nil
-		}
-	}
-	return false
 }

@@ -1,0 +1,192 @@
+package eval
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/evalrun/evalrun/internal/wirejson"
+	"github.com/evalrun/evalrun/tool"
+)
+
+// Part is a piece of a turn: a TextPart, ImagePart, DataPart, RawPart or ResultPart.
+type Part interface {
+	// withheld is the part without its content. Every kind has to say what of it may be kept.
+	withheld() Part
+}
+
+// TextPart is a text. Withheld stands for what is kept out of the file.
+type TextPart struct {
+	Text     string    `json:"text,omitempty"`
+	Withheld *Withheld `json:"withheld,omitempty"`
+}
+
+// ImagePart is an image.
+type ImagePart struct {
+	Image *Image `json:"image,omitempty"`
+}
+
+// DataPart is a file other than an image: audio, video, a PDF. It is sent like an image.
+type DataPart struct {
+	Data *Image `json:"data,omitempty"`
+}
+
+// RawPart is a part in the syntax of the protocol that is sent unchanged: from the suite, or from the model's own turn.
+type RawPart struct {
+	Raw json.RawMessage `json:"raw,omitempty"`
+}
+
+// ResultPart is the result of a tool call.
+type ResultPart struct {
+	Result *tool.Result `json:"result,omitempty"`
+}
+
+func (p TextPart) withheld() Part   { return TextPart{Withheld: withhold(p.Text)} }
+func (p ImagePart) withheld() Part  { return p } // a hash and a path
+func (p DataPart) withheld() Part   { return p }
+func (p RawPart) withheld() Part    { return TextPart{Withheld: withhold(string(p.Raw))} }
+func (p ResultPart) withheld() Part { return TextPart{Withheld: withhold(p.Result.Text)} }
+
+// TextOf is the text of a part, "" for one of another kind.
+func TextOf(p Part) string {
+	text, _ := p.(TextPart)
+	return text.Text
+}
+
+// FileOf is the image or the other file of a part, nil for a part without one.
+func FileOf(p Part) *Image {
+	switch p := p.(type) {
+	case ImagePart:
+		return p.Image
+	case DataPart:
+		return p.Data
+	case TextPart, RawPart, ResultPart:
+	}
+	return nil
+}
+
+// UnmarshalJSON reads a turn from a run file. The member of a part says which kind it is.
+func (c *Content) UnmarshalJSON(data []byte) error {
+	var written struct {
+		Role  string `json:"role"`
+		Parts []struct {
+			TextPart
+			ImagePart
+			DataPart
+			RawPart
+			ResultPart
+		} `json:"parts"`
+	}
+	if err := wirejson.DecodeAnyCase(data, &written); err != nil {
+		return err
+	}
+	*c = Content{Role: written.Role}
+	if written.Parts != nil {
+		c.Parts = make([]Part, len(written.Parts))
+	}
+	for i, p := range written.Parts {
+		switch {
+		case p.Image != nil:
+			c.Parts[i] = p.ImagePart
+		case p.Data != nil:
+			c.Parts[i] = p.DataPart
+		case p.Raw != nil:
+			c.Parts[i] = p.RawPart
+		case p.Result != nil:
+			c.Parts[i] = p.ResultPart
+		default:
+			c.Parts[i] = p.TextPart
+		}
+	}
+	return nil
+}
+
+// Piece is a part of an answer: a TextPiece, ReasoningPiece, CallPiece or OtherPiece.
+type Piece interface {
+	// withheldPiece is what may be kept of the piece without content, nil for nothing.
+	withheldPiece() Piece
+}
+
+// TextPiece is a text of the answer.
+type TextPiece struct {
+	Text string `json:"text,omitempty"`
+}
+
+// ReasoningPiece is what the model thought.
+type ReasoningPiece struct {
+	Reasoning string `json:"reasoning,omitempty"`
+}
+
+// CallPiece is a call of a tool.
+type CallPiece struct {
+	Call *tool.Call `json:"call,omitempty"`
+}
+
+// OtherPiece is a part that evalrun does not know, unchanged.
+type OtherPiece struct {
+	Other json.RawMessage `json:"other,omitempty"`
+}
+
+func (TextPiece) withheldPiece() Piece      { return nil }
+func (ReasoningPiece) withheldPiece() Piece { return nil }
+func (p CallPiece) withheldPiece() Piece    { return CallPiece{&tool.Call{Name: word(p.Call.Name)}} }
+func (OtherPiece) withheldPiece() Piece     { return nil }
+
+// ShowsMore reports whether people see a piece next to the text: a call, or a part that is not known.
+func (c *Candidate) ShowsMore() bool {
+	for _, p := range c.Parts {
+		switch p.(type) {
+		case CallPiece, OtherPiece:
+			return true
+		case TextPiece, ReasoningPiece:
+		}
+	}
+	return false
+}
+
+// EndsInCall reports whether the last piece, apart from thoughts, is a call.
+func (c *Candidate) EndsInCall() bool {
+	for _, p := range slices.Backward(c.Parts) {
+		switch p.(type) {
+		case CallPiece:
+			return true
+		case TextPiece, OtherPiece:
+			return false
+		case ReasoningPiece:
+		}
+	}
+	return false
+}
+
+// UnmarshalJSON reads a candidate from a run file. The member of a piece says which kind it is.
+func (c *Candidate) UnmarshalJSON(data []byte) error {
+	type plain Candidate // without this method
+	written := struct {
+		plain
+		Parts []struct {
+			TextPiece
+			ReasoningPiece
+			CallPiece
+			OtherPiece
+		} `json:"parts"`
+	}{}
+	if err := wirejson.DecodeAnyCase(data, &written); err != nil {
+		return err
+	}
+	*c = Candidate(written.plain)
+	if written.Parts != nil {
+		c.Parts = make([]Piece, len(written.Parts))
+	}
+	for i, p := range written.Parts {
+		switch {
+		case p.Call != nil:
+			c.Parts[i] = p.CallPiece
+		case p.Other != nil:
+			c.Parts[i] = p.OtherPiece
+		case p.Reasoning != "":
+			c.Parts[i] = p.ReasoningPiece
+		default:
+			c.Parts[i] = p.TextPiece
+		}
+	}
+	return nil
+}
