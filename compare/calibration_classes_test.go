@@ -114,15 +114,15 @@ func classSide(run string, classes []string) *Side {
 	s := &Side{Run: run, Suite: "s", Arm: "t/p", Classes: classes, Metrics: []string{classification.Accuracy}}
 	for _, label := range classes {
 		for _, answer := range append(slices.Clone(classes), "") {
-			s.Pairs = append(s.Pairs, classification.Pair{Label: label, Answer: answer})
+			s.Pairs = append(s.Pairs, classification.Pair{Expected: label, Answer: answer})
 		}
 	}
 	return s
 }
 
 // classCase is case i of k classes, with its label and answer.
-func classCase(i, label, answer, k int) Case {
-	c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
+func classCase(i, label, answer, k int) CaseTotals {
+	c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Ran: 1, Classes: []ClassCount{{Pair: label*(k+1) + answer, N: 1}}}
 	if answer == label {
 		c.Passed, c.Metrics = 1, []Sum{{1, 1}}
 	} else {

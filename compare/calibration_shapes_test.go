@@ -115,7 +115,7 @@ func fate(rng *rand.Rand, lost, gained float64) int {
 // grow adds a case, and returns its place.
 func (p *path) grow() int {
 	i := len(p.head)
-	one := Case{Name: caseNames[i], ID: caseNames[i], Ran: 1}
+	one := CaseTotals{Name: caseNames[i], ID: caseNames[i], Ran: 1}
 	p.base, p.head = append(p.base, one), append(p.head, one)
 	return i
 }

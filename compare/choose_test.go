@@ -13,7 +13,7 @@ import (
 func chosenSides(cluster func(i int) string, cases ...[]float64) (base, head *Side) {
 	base, head = &Side{Run: "a", Suite: "s", Arm: "x"}, &Side{Run: "b", Suite: "s", Arm: "x"}
 	for i, repeats := range cases {
-		c := Case{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: 1, Ran: 1, Cluster: cluster(i)}
+		c := CaseTotals{Name: fmt.Sprint(i), ID: fmt.Sprint(i), Passed: 1, Ran: 1, Cluster: cluster(i)}
 		base.Cases.Add(&c)
 		for _, v := range repeats {
 			c.Chosen.Add(v)

@@ -33,8 +33,8 @@ type Side struct {
 	Pairs   []classification.Pair
 }
 
-// Case is a case on an arm, summed over its repeats.
-type Case struct {
+// CaseTotals is a case on an arm, summed over its repeats.
+type CaseTotals struct {
 	Name, ID, Scorers, Cluster string
 	Vars                       string // hash of its variables; "" when the run does not record it
 	Request                    string // hash of the rendered request; "" when the run does not record it
@@ -73,15 +73,15 @@ func (s Sum) Mean() (float64, bool) {
 }
 
 // PassRate is the share of judged repeats that passed, false when none was judged.
-func (c *Case) PassRate() (float64, bool) {
+func (c *CaseTotals) PassRate() (float64, bool) {
 	return Sum{float64(c.Passed), c.Passed + c.Failed}.Mean()
 }
 
 // answered is the number of repeats with an answer, or blocked.
-func (c *Case) answered() int { return c.Ran - c.Errors }
+func (c *CaseTotals) answered() int { return c.Ran - c.Errors }
 
 // blockRate is the share of answered repeats that were blocked.
-func (c *Case) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
+func (c *CaseTotals) blockRate() (float64, bool) { return Sum{float64(c.Blocked), c.answered()}.Mean() }
 
 // Category counts the answers of an arm by their rating in a safety category.
 type Category struct {
@@ -100,7 +100,7 @@ type Options struct {
 	// MinPaired is the least share of the baseline cases covered by head that must be compared; 0 means no minimum.
 	MinPaired float64
 	// Selected reports whether head has to cover a case of the baseline, by its name and tags there; nil means all.
-	Selected func(*Case) bool
+	Selected func(*CaseTotals) bool
 }
 
 // Compare compares an arm with its baseline. Decide adds the verdicts.

@@ -40,7 +40,7 @@ type Part struct {
 	// model's own turn.
 	Raw json.RawMessage `json:"raw,omitempty"`
 	// Result is the result of a tool call.
-	Result *tool.Result `json:"result,omitempty"`
+	Result *tool.CallResult `json:"result,omitempty"`
 	// Withheld stands for a text that is kept out of files.
 	Withheld *Withheld `json:"withheld,omitempty"`
 }

@@ -176,7 +176,7 @@ func (x *index) shapeOf(s shape) uint32 {
 
 // moreOf keeps the metrics of a trial and the counts of its judges, and returns their place.
 func (x *index) moreOf(r *indexed) uint32 {
-	if len(r.metrics) == 0 && r.judging == (JudgeRequests{}) && r.class.Label == "" {
+	if len(r.metrics) == 0 && r.judging == (JudgeRequests{}) && r.class.Expected == "" {
 		return 0
 	}
 	m := more{firstMetric: clip(len(x.metrics)), metrics: clip(len(r.metrics)), class: x.classes.place(r.class)}

@@ -214,7 +214,7 @@ func (d *Document) ended(data []byte) error {
 	if err := json.Unmarshal(data, d.End); err != nil {
 		return err
 	}
-	d.sessions.until = parseTime(d.End.FinishedAt)
+	d.stretches.until = parseTime(d.End.FinishedAt)
 	d.spendPending()
 	if d.End.Spent != nil { // it knows of calls that no trial reports
 		d.Spent, d.Unpriced = *d.End.Spent, nil

@@ -149,7 +149,7 @@ func (r *indexed) score(_, v gjson.Result) bool {
 		case "value":
 			m.value, isNumber = v.Float(), v.Type == gjson.Number
 		case "class":
-			r.class = classification.Pair{Label: v.Get("label").String(), Answer: v.Get("answer").String()}
+			r.class = classification.Pair{Expected: v.Get("label").String(), Answer: v.Get("answer").String()}
 		}
 		return true
 	})

@@ -108,7 +108,7 @@ func (r *indexed) classFast(c *cursor) {
 	for key := range c.members {
 		switch string(key) {
 		case "label":
-			r.class.Label = recall(&r.last.label, c.text())
+			r.class.Expected = recall(&r.last.label, c.text())
 		case "answer":
 			r.class.Answer = recall(&r.last.answer, c.text())
 		default:

@@ -93,9 +93,9 @@ func (a *Application) Render(in *app.Input) (*app.Request, error) {
 	return &app.Request{Echo: true}, nil
 }
 
-// KeepsSessions reports whether the application may remember earlier turns itself. A program may, and so may an endpoint
+// KeepsChats reports whether the application may remember earlier turns itself. A program may, and so may an endpoint
 // that receives the name of the trial.
-func (a *Application) KeepsSessions() bool {
+func (a *Application) KeepsChats() bool {
 	return a.Program != nil || a.HTTP != nil && a.endpoint.calls("trial")
 }
 

@@ -52,7 +52,7 @@ func TestWholeRequestIsSentByteByByte(t *testing.T) {
 func TestCountTokensSendsWholeRequests(t *testing.T) {
 	t.Parallel()
 	const open, contents = `{"generateContentRequest":{"model":"models/m",`, `"contents":[{"role":"user","parts":[{"text":"hi"}]}]`
-	answered := eval.Request{Model: "m", Contents: []eval.Content{{Parts: []eval.Part{{Result: &tool.Result{Name: "f", Text: "x"}}}}}}
+	answered := eval.Request{Model: "m", Contents: []eval.Content{{Parts: []eval.Part{{Result: &tool.CallResult{Name: "f", Text: "x"}}}}}}
 	system := whole()
 	system.Tools, system.ToolChoice, system.GenerationConfig = nil, nil, nil
 	all := whole()

@@ -88,7 +88,7 @@ func Read(r io.Reader, o Options) iter.Seq2[DataRow, error] {
 }
 
 // open unpacks gzip, and refuses files that cannot have rows.
-func open(r io.Reader, packed bool) (*source, error) {
+func open(r io.Reader, packed bool) (*countedReader, error) {
 	file := bufio.NewReaderSize(r, bufferSize)
 	head, err := peek(file, len(gzipMagic))
 	switch {
@@ -105,7 +105,7 @@ func open(r io.Reader, packed bool) (*source, error) {
 	if foreign := ForeignContent(head); foreign != nil {
 		return nil, foreign
 	}
-	in := &source{r: file}
+	in := &countedReader{r: file}
 	return in, in.skipBOM()
 }
 
@@ -120,9 +120,9 @@ func peek(r *bufio.Reader, n int) ([]byte, error) {
 
 const bufferSize = 64 << 10
 
-// source counts what is read since the last mark, and refuses rows beyond MaxRow. It also finds the line of
+// countedReader counts what is read since the last mark, and refuses rows beyond MaxRow. It also finds the line of
 // an offset.
-type source struct {
+type countedReader struct {
 	r        *bufio.Reader
 	read     int64 // bytes read
 	mark     int64 // the value of read at the beginning of the row
@@ -133,7 +133,7 @@ type source struct {
 
 var errLong = errors.New("too long")
 
-func (s *source) Read(p []byte) (int, error) {
+func (s *countedReader) Read(p []byte) (int, error) {
 	if s.read-s.mark > MaxRow {
 		return 0, errLong
 	}
@@ -148,10 +148,10 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // row marks the beginning of the next row.
-func (s *source) row() { s.mark = s.read }
+func (s *countedReader) row() { s.mark = s.read }
 
 // lineAt returns the line of an offset. Offsets must not decrease, because it forgets earlier lines.
-func (s *source) lineAt(offset int64) int {
+func (s *countedReader) lineAt(offset int64) int {
 	n := 0
 	for n < len(s.newlines) && s.newlines[n] < offset {
 		n++
@@ -162,7 +162,7 @@ func (s *source) lineAt(offset int64) int {
 }
 
 // skipBOM skips the byte order mark of UTF-8 and refuses those of other encodings.
-func (s *source) skipBOM() error {
+func (s *countedReader) skipBOM() error {
 	head, err := peek(s.r, 3)
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/evalrun/evalrun/runner"
 )
 
-// request is what a forecast shows about the trials of a case on an arm.
-type request struct {
+// plannedRequest is what a forecast shows about the trials of a case on an arm.
+type plannedRequest struct {
 	Suite      string        `json:"suite"`
 	Case       string        `json:"case"`
 	Arm        string        `json:"arm"`
@@ -24,7 +24,7 @@ type request struct {
 
 // WriteRequests writes the requests of a plan as JSON lines. Repeats have one line, and secrets are left out.
 func WriteRequests(w io.Writer, plan *runner.Plan) error {
-	var last *request
+	var last *plannedRequest
 	show := func() error {
 		if last == nil {
 			return nil
@@ -43,7 +43,7 @@ func WriteRequests(w io.Writer, plan *runner.Plan) error {
 		if err := show(); err != nil {
 			return err
 		}
-		last = &request{t.Suite, t.Case, t.Arm, t.Model, t.Request.APIVersion, 1, &t.Request, plan.JudgePrompts(t)}
+		last = &plannedRequest{t.Suite, t.Case, t.Arm, t.Model, t.Request.APIVersion, 1, &t.Request, plan.JudgePrompts(t)}
 	}
 	return show()
 }

@@ -42,8 +42,8 @@ func (p *pairing) fit(at []string, want, got any) fit {
 		if g, ok := got.(object); ok {
 			return p.fitObjects(at, w, g)
 		}
-	case list:
-		if g, ok := got.(list); ok {
+	case jsonArray:
+		if g, ok := got.(jsonArray); ok {
 			return p.fitLists(at, w, g)
 		}
 	default:
@@ -95,8 +95,8 @@ func (p *pairing) fitObjects(at []string, want, got object) fit {
 // fewItems is the number of pairs up to which split is not worth its time.
 const fewItems = 100
 
-func (p *pairing) fitLists(at []string, want, got list) fit {
-	out := make(list, len(got))
+func (p *pairing) fitLists(at []string, want, got jsonArray) fit {
+	out := make(jsonArray, len(got))
 	f := fit{value: out}
 	if len(want)+len(got) == 0 {
 		f.equal = 1
@@ -142,7 +142,7 @@ func setOf(positions []int) map[int]bool {
 }
 
 // pairs compares each item with each other one. If that takes too long, it pairs the items in their order.
-func (p *pairing) pairs(at []string, want, got list, wants, gots []int) map[[2]int]fit {
+func (p *pairing) pairs(at []string, want, got jsonArray, wants, gots []int) map[[2]int]fit {
 	out := map[[2]int]fit{}
 	of := func(row, col int) fit {
 		return p.fit(below(at, strconv.Itoa(wants[row])), want[wants[row]], got[gots[col]])
@@ -167,7 +167,7 @@ func (p *pairing) pairs(at []string, want, got list, wants, gots []int) map[[2]i
 
 func below(at []string, key string) []string { return slices.Concat(at, []string{key}) }
 
-func positions(l list) []int {
+func positions(l jsonArray) []int {
 	out := make([]int, len(l))
 	for i := range out {
 		out[i] = i
@@ -176,7 +176,7 @@ func positions(l list) []int {
 }
 
 // split pairs identical items, and returns the indexes of the others.
-func split(want, got list) (twins map[int]int, wants, gots []int) {
+func split(want, got jsonArray) (twins map[int]int, wants, gots []int) {
 	twins = map[int]int{}
 	places := map[string][]int{}
 	for i := range len(want) {

@@ -173,7 +173,7 @@ func everywhere(text string) *eval.Result {
 	answer := testrun.Answered(text, text)
 	answer.Candidates[0].VendorReason, answer.Candidates[0].Raw = text, literal
 	answer.Candidates[0].Parts = []eval.Piece{{Text: text}, {Reasoning: text}, {Call: call}, {Other: literal}}
-	results := []tool.Result{{ID: text, Name: text, Text: text, Failed: true}}
+	results := []tool.CallResult{{ID: text, Name: text, Text: text, Failed: true}}
 	return &eval.Result{
 		TraceID: text, Workspace: text,
 		Trial:    eval.Trial{ID: "x", Suite: text, Case: text, Arm: text, Tags: []string{text}},

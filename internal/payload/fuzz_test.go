@@ -22,7 +22,7 @@ func FuzzContents(f *testing.F) {
 			{Image: &eval.Image{MIMEType: text, Data: image}},
 			{},
 			{Data: &eval.Image{MIMEType: role, Data: image}},
-			{Result: &tool.Result{ID: role, Name: text, Text: text}},
+			{Result: &tool.CallResult{ID: role, Name: text, Text: text}},
 		}}}
 		data := Append(nil, in)
 		expect.Same(t, "size", Size(in), len(data))

@@ -30,9 +30,9 @@ func TestContentsAreSentByteByByte(t *testing.T) {
 		`[{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"f","response":{"a": 1}}},` +
 			`{"functionResponse":{"name":"g","response":{"result":"[3]"}}},{"functionResponse":{"name":"g","response":{"error":"no"}}}]}]`: {
 			{Role: "user", Parts: []eval.Part{
-				{Result: &tool.Result{ID: "c1", Name: "f", Text: `{"a": 1}`}},
-				{Result: &tool.Result{Name: "g", Text: "[3]"}},
-				{Result: &tool.Result{Name: "g", Text: "no", Failed: true}},
+				{Result: &tool.CallResult{ID: "c1", Name: "f", Text: `{"a": 1}`}},
+				{Result: &tool.CallResult{Name: "g", Text: "[3]"}},
+				{Result: &tool.CallResult{Name: "g", Text: "no", Failed: true}},
 			}},
 		},
 	} {
@@ -71,7 +71,7 @@ func TestTextsAndImagesAreCounted(t *testing.T) {
 		{Data: &eval.Image{}},
 		{Raw: []byte(`{"fileData":{}}`)},
 		{Raw: []byte(`{"text":"x"}`)},
-		{Result: &tool.Result{Text: "{}"}},
+		{Result: &tool.CallResult{Text: "{}"}},
 		{Image: &eval.Image{}},
 	}}}
 	expect.Same(t, "bytes, images and files", [3]int{TextBytes(contents), Images(contents), Files(contents)}, [3]int{15 + 12 + 2, 1, 3})
@@ -85,7 +85,7 @@ func TestInstructionsAreOfThePrompt(t *testing.T) {
 	system.System = "four"
 	tools.Tools = []tool.Declaration{{Name: "f", Parameters: []byte(`{"type":"object"}`)}}
 	choice.Tools, choice.ToolChoice = tools.Tools, &tool.Choice{Mode: tool.None}
-	answered.Contents = []eval.Content{{Parts: []eval.Part{{Result: &tool.Result{Name: "f", Text: "x"}}}}}
+	answered.Contents = []eval.Content{{Parts: []eval.Part{{Result: &tool.CallResult{Name: "f", Text: "x"}}}}}
 	seen := map[string]bool{}
 	for _, r := range []*eval.Request{&plain, &system, &tools, &choice, &answered} {
 		seen[string(AppendPrompt(nil, r))] = true
