@@ -103,7 +103,7 @@ func (p path) fixed(g eval.MetricMargin, alpha float64, stop *eval.EarlyVerdict)
 		return sharedVerdict(p.cases(), gained, regressed, g.Margin, alpha)
 	}
 	base, head := p.sides()
-	o := Options{Alpha: alpha, Gated: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
+	o := Options{Alpha: alpha, Margins: []eval.MetricMargin{g}, MaxErrors: 0.01, Seed: 1}
 	m := newMeasure(o, judgedPairs(base, head))
 	m.testsOnly = true
 	one := m.metric(g.Name, base, head)

@@ -27,7 +27,7 @@ func ofChoice(t *testing.T, base, head *Side, margin float64) MetricComparison {
 	t.Helper()
 	o := Options{Alpha: 0.05, MaxErrors: 0.01}
 	if margin > 0 {
-		o.Gated = []eval.MetricMargin{{Name: eval.MetricChoose, Margin: margin}}
+		o.Margins = []eval.MetricMargin{{Name: eval.MetricChoose, Margin: margin}}
 	}
 	arms := []ArmComparison{Compare(base, head, o)}
 	Decide(arms, o)

@@ -29,7 +29,7 @@ func gatedNames(all []eval.MetricMargin) (out []string) {
 // isClassMetric reports whether a metric is computed from the confusion matrices of both sides. The accuracy is
 // not: like named metrics, it is a mean over cases.
 func isClassMetric(metric string, base, head *Side) bool {
-	if base == nil || head == nil || len(base.Pairs) == 0 || len(head.Pairs) == 0 || metric == classification.Accuracy {
+	if base == nil || head == nil || len(base.ClassPairs) == 0 || len(head.ClassPairs) == 0 || metric == classification.Accuracy {
 		return false
 	}
 	_, ok := classification.Parse(metric, classesOf(base, head))
@@ -95,7 +95,7 @@ func newClassing(base, head *Side) *classing {
 }
 
 func (k *classing) places(s *Side) (out []matrixCell) {
-	for _, p := range s.Pairs {
+	for _, p := range s.ClassPairs {
 		one := matrixCell{expected: slices.Index(k.classes, p.Expected), answer: slices.Index(k.classes, p.Answer)}
 		if one.answer < 0 {
 			one.answer = len(k.classes)

@@ -27,10 +27,10 @@ type Side struct {
 	Cases           Cases // in the order of the plan
 	Categories      []Category
 	Versions        []string // of the models that answered, as the service reports them
-	// Classes are the classes of the suite's classification, and Pairs the distinct classifications of its cases;
+	// Classes are the classes of the suite's classification, and ClassPairs the distinct classifications of its cases;
 	// both are nil without one.
-	Classes []string
-	Pairs   []classification.Pair
+	Classes    []string
+	ClassPairs []classification.Pair
 }
 
 // CaseTotals is a case on an arm, summed over its repeats.
@@ -92,7 +92,7 @@ type Category struct {
 // Options configure a comparison.
 type Options struct {
 	Alpha     float64             // one-sided error rate of a decision; the interval has the level 1-2*Alpha
-	Gated     []eval.MetricMargin // the metrics that get a verdict; none: estimates only
+	Margins   []eval.MetricMargin // the metrics that get a verdict; none: estimates only
 	MaxErrors float64             // share of errors above which a side is not comparable
 	Seed      uint64              // of the resampling tests
 	// EarlyVerdict is the early stop of head's arm that this comparison explains; nil without one.
@@ -131,13 +131,13 @@ func Compare(base, head *Side, o Options) ArmComparison {
 			c.Metrics = append(c.Metrics, one)
 		}
 	}
-	for i, g := range o.Gated { // a missing metric must not count as "not worse"
+	for i, g := range o.Margins { // a missing metric must not count as "not worse"
 		if !slices.ContainsFunc(c.Metrics, func(m MetricComparison) bool { return m.Name == g.Name }) {
 			c.Metrics = append(c.Metrics, MetricComparison{
 				Name:   g.Name,
 				Level:  1 - 2*o.Alpha,
 				Gated:  true,
-				Margin: &o.Gated[i].Margin,
+				Margin: &o.Margins[i].Margin,
 				Advice: "no case has this metric on both sides",
 			})
 		}
@@ -191,7 +191,7 @@ func (o *Options) metricsOf(base, head *Side, chosen bool) []string {
 			out = append(out, name)
 		}
 	}
-	for _, name := range slices.Concat(classMetrics(), gatedNames(o.Gated)) {
+	for _, name := range slices.Concat(classMetrics(), gatedNames(o.Margins)) {
 		if isClassMetric(name, base, head) && !slices.Contains(out, name) {
 			out = append(out, name)
 		}

@@ -66,7 +66,7 @@ func flipped(n, gained, regressed int) (base, head *Side) {
 }
 
 func options(alpha float64, metrics ...eval.MetricMargin) Options {
-	return Options{Alpha: alpha, Gated: metrics, MaxErrors: 0.01, Seed: 1}
+	return Options{Alpha: alpha, Margins: metrics, MaxErrors: 0.01, Seed: 1}
 }
 
 func passMargin(margin float64) eval.MetricMargin {

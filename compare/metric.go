@@ -26,11 +26,11 @@ func newMeasure(o Options, pairs pairs) *measure {
 
 // gatedAs is the gate's margin for a metric, false when it is not gated.
 func (o *Options) gatedAs(metric string) (eval.MetricMargin, bool) {
-	i := slices.IndexFunc(o.Gated, func(g eval.MetricMargin) bool { return g.Name == metric })
+	i := slices.IndexFunc(o.Margins, func(g eval.MetricMargin) bool { return g.Name == metric })
 	if i < 0 {
 		return eval.MetricMargin{}, false
 	}
-	return o.Gated[i], true
+	return o.Margins[i], true
 }
 
 // metric compares one metric, without a verdict.

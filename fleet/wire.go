@@ -56,12 +56,12 @@ type wireAnswer struct {
 	Model    *eval.Model    `json:"model,omitempty"`
 	Models   []eval.Model   `json:"models,omitempty"`
 	Timing   eval.Timing    `json:"timing"`
-	Error    *wireError     `json:"error,omitempty"`
+	Error    *sentError     `json:"error,omitempty"`
 	Emulated bool           `json:"emulated,omitempty"` // an emulator answered
 }
 
-// wireError is an eval.Error with the fields that its JSON omits.
-type wireError struct {
+// sentError is an eval.Error with the fields that its JSON omits.
+type sentError struct {
 	eval.Error
 	RetryAfter time.Duration  `json:"retryAfter,omitempty"`
 	Permanent  bool           `json:"permanent,omitempty"`
@@ -164,12 +164,12 @@ func (a *wireAnswer) response() *eval.Response {
 	return a.Response
 }
 
-func failed(err error) *wireError {
+func failed(err error) *sentError {
 	e := eval.AsError(err)
 	if e == nil {
 		return nil
 	}
-	out := &wireError{
+	out := &sentError{
 		Error:      *e,
 		RetryAfter: e.RetryAfter,
 		Permanent:  e.Permanent,
@@ -186,7 +186,7 @@ func failed(err error) *wireError {
 }
 
 // err decodes the error of a message, nil if there is none.
-func (f *wireError) err() error {
+func (f *sentError) err() error {
 	if f == nil {
 		return nil
 	}

@@ -54,8 +54,8 @@ type Document struct {
 	// Trials that have a result.
 
 	index     index
-	scratch   indexed // reused for every line
-	clustered bool    // some trial belongs to a cluster
+	scratch   scannedTrial // reused for every line
+	clustered bool         // some trial belongs to a cluster
 
 	// Trials that have no final result.
 

@@ -70,7 +70,7 @@ func minus(a, b eval.Usage) eval.Usage {
 	}
 }
 
-func (r *indexed) paid() paid {
+func (r *scannedTrial) paid() paid {
 	p := paid{model: r.model, attempts: r.attempts, usage: r.usage}
 	if len(r.startedAt) > 0 {
 		h := fnv.New64a()
@@ -122,7 +122,7 @@ func (d *Document) keptAnswer(data []byte, at int64) {
 // keptJudgement reads the line of a judge's reply and counts its cost. The line of the trial marks the
 // reply as noted, so that it does not count twice.
 func (d *Document) keptJudgement(data []byte, at int64) {
-	var one indexed
+	var one scannedTrial
 	one.judgement(gjson.Result{}, gjson.ParseBytes(data))
 	for _, j := range one.judges {
 		d.spend(j.model, j.attempts, j.usage)
@@ -132,7 +132,7 @@ func (d *Document) keptJudgement(data []byte, at int64) {
 }
 
 // settled records that a trial has its line, and returns the cost that was not counted before.
-func (d *Document) settled(r *indexed, answered bool) paid {
+func (d *Document) settled(r *scannedTrial, answered bool) paid {
 	id := r.id
 	delete(d.pending, id)
 	all := r.paid()

@@ -252,7 +252,7 @@ func (d *Document) trial(length int, at int64) {
 }
 
 // spendOn adds the cost of a trial and its judges that was not counted before.
-func (d *Document) spendOn(r *indexed) {
+func (d *Document) spendOn(r *scannedTrial) {
 	cost := d.settled(r, r.answered)
 	d.spend(cost.model, cost.attempts, cost.usage)
 	for _, j := range r.judges {

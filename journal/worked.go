@@ -32,7 +32,7 @@ func (d *Document) resumed(r *Resumed) {
 }
 
 // goneOn records that a trial came.
-func (d *Document) goneOn(r *indexed) {
+func (d *Document) goneOn(r *scannedTrial) {
 	d.End = nil // a resumed run
 	if at := r.started; !at.IsZero() {
 		if at = at.Add(time.Duration(r.latencyMs * float64(time.Millisecond))); at.After(d.stretches.until) {

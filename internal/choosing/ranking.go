@@ -147,11 +147,11 @@ func (s *rankedSuite) find() error {
 			return err
 		}
 	}
-	type armPair struct {
+	type pairOnArms struct {
 		between [3]int
 		pairPlace
 	}
-	var places []armPair
+	var places []pairOnArms
 	for i, base := range s.sides {
 		for j := i + 1; j < len(s.sides); j++ {
 			head, names := s.sides[j], base.Arm+", "+s.sides[j].Arm
@@ -163,14 +163,14 @@ func (s *rankedSuite) find() error {
 				for repeat := 1; repeat < min(len(b), len(h)); repeat++ {
 					if b[repeat] > 0 && h[repeat] > 0 {
 						p := pairPlace{pair[0], s.cases[at], s.name, names, repeat, [2]int{b[repeat] - 1, h[repeat] - 1}}
-						places = append(places, armPair{[3]int{at, i, j}, p})
+						places = append(places, pairOnArms{[3]int{at, i, j}, p})
 					}
 				}
 			}
 		}
 	}
 	s.findErrors(indexes)
-	slices.SortStableFunc(places, func(a, b armPair) int {
+	slices.SortStableFunc(places, func(a, b pairOnArms) int {
 		return cmp.Or(cmp.Compare(a.between[0], b.between[0]), cmp.Compare(a.repeat, b.repeat))
 	})
 	for _, p := range places {

@@ -38,7 +38,7 @@ type Options struct {
 	Format    FileFormat
 	Separator rune     // between the cells of CSV; 0: a comma
 	Columns   []string // the names of the cells of a table without a header; nil: its first record is one
-	Rows      *jq.Rows // selects the rows of JSON, or those of each line of JSON lines; nil: they are a list, or the lines
+	RowPath   *jq.Rows // selects the rows of JSON, or those of each line of JSON lines; nil: they are a list, or the lines
 	Packed    bool     // the file must be compressed with gzip. Any file may be: its bytes show it.
 }
 
@@ -76,10 +76,10 @@ func Read(r io.Reader, o Options) iter.Seq2[DataRow, error] {
 		case CSV, TSV:
 			table(in, o, yield)
 		case JSONLines:
-			lines(in, o.Rows, yield)
+			lines(in, o.RowPath, yield)
 		case JSON:
-			if o.Rows != nil {
-				whole(in, o.Rows, yield)
+			if o.RowPath != nil {
+				whole(in, o.RowPath, yield)
 				return
 			}
 			list(in, yield)

@@ -22,7 +22,7 @@ import (
 var protocols = map[string]protocol{
 	service.Generative: {(*generative.Client)(nil), "", func(c *Contact) Speaker {
 		return generative.New(generative.Config{
-			BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, Tokens: c.Tokens, Path: c.Path, Headers: c.headers(),
+			BaseURL: c.URL, HeaderPrefix: c.HeaderPrefix, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(),
 			Secrets: c.Secrets(), UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator,
 		})
 	}},
@@ -142,7 +142,7 @@ func cannot(what string) *eval.Error {
 
 func (c *Contact) account() account.Account {
 	return account.Account{
-		BaseURL: c.URL, Key: c.Key, Tokens: c.Tokens, Path: c.Path, Headers: c.headers(), Secrets: c.Secrets(),
+		BaseURL: c.URL, Key: c.Key, TokenSource: c.TokenSource, Path: c.Path, Headers: c.headers(), Secrets: c.Secrets(),
 		UserAgent: c.UserAgent, Connections: c.Connections, ToEmulator: c.ToEmulator, MaxTokensField: c.MaxTokensField,
 	}
 }

@@ -95,7 +95,7 @@ func Load(files []string, flags Flags, getenv func(string) string) (*Loaded, err
 	}
 	opts.Services = l.projectServices(opts)
 	var err error
-	if l.kinds, err = scorers.Builtin().With(flags.Scorers); err != nil {
+	if l.kinds, err = scorers.Builtin().With(flags.ScorerTable); err != nil {
 		return nil, exit.BadInput("%w", err)
 	}
 	names := map[string]string{}

@@ -231,7 +231,7 @@ func best(fits [][]fit) map[int]int {
 // Hungarian method with shortest augmenting paths (Jonker and Volgenant 1987). Row and column 0 belong to
 // the search.
 func assign(n, m int, cost func(row, col int) int) map[int]int {
-	a := assignment{
+	a := matching{
 		cost: cost, rowPrice: make([]int, n+1), colPrice: make([]int, m+1), rowOf: make([]int, m+1), from: make([]int, m+1),
 	}
 	for row := 1; row <= n; row++ {
@@ -246,9 +246,9 @@ func assign(n, m int, cost func(row, col int) int) map[int]int {
 	return out
 }
 
-// assignment is the state of assign. Rows and columns count from 1; column 0 has the row that is being
+// matching is the state of assign. Rows and columns count from 1; column 0 has the row that is being
 // placed.
-type assignment struct {
+type matching struct {
 	cost               func(row, col int) int
 	rowPrice, colPrice []int
 	rowOf              []int // the row of each column, 0 for none
@@ -256,7 +256,7 @@ type assignment struct {
 }
 
 // place finds the cheapest path from a row to a free column and moves the rows along it.
-func (a *assignment) place(row int) {
+func (a *matching) place(row int) {
 	a.rowOf[0] = row
 	shortest := make([]int, len(a.rowOf))
 	for col := range shortest {
@@ -277,7 +277,7 @@ func (a *assignment) place(row int) {
 }
 
 // nearest extends the paths by the column at. It returns the column that is cheapest to reach next.
-func (a *assignment) nearest(at int, shortest []int, done []bool) int {
+func (a *matching) nearest(at int, shortest []int, done []bool) int {
 	next, row := 0, a.rowOf[at]
 	for col := 1; col < len(shortest); col++ {
 		if done[col] {
@@ -294,7 +294,7 @@ func (a *assignment) nearest(at int, shortest []int, done []bool) int {
 }
 
 // reprice changes the prices so that the path to the nearest column, which costs delta, becomes free.
-func (a *assignment) reprice(delta int, shortest []int, done []bool) {
+func (a *matching) reprice(delta int, shortest []int, done []bool) {
 	for col := range done {
 		if done[col] {
 			a.rowPrice[a.rowOf[col]] += delta

@@ -157,9 +157,9 @@ func (s *sideInReading) class(c *compare.CaseTotals, p *classification.Pair) {
 	}
 	at, known := s.pairs[p]
 	if !known {
-		at = len(s.Pairs)
+		at = len(s.ClassPairs)
 		s.pairs[p] = at
-		s.Pairs = append(s.Pairs, *p)
+		s.ClassPairs = append(s.ClassPairs, *p)
 	}
 	for i := range c.Classes {
 		if c.Classes[i].Pair == at {

@@ -37,7 +37,7 @@ func NewCaller(a account.Account, keyHeader string) *Caller {
 
 // Renew implements Auth.
 func (c *Caller) Renew(ctx context.Context, refused string) (bool, error) {
-	return c.account.Tokens.Renew(ctx, refused)
+	return c.account.TokenSource.Renew(ctx, refused)
 }
 
 // Authenticate adds the headers, and either the key or an access token.
@@ -46,8 +46,8 @@ func (c *Caller) Authenticate(req *http.Request) (token string, err error) {
 		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	switch {
-	case c.account.Tokens != nil:
-		if token, err = c.account.Tokens.Token(req.Context()); err != nil {
+	case c.account.TokenSource != nil:
+		if token, err = c.account.TokenSource.Token(req.Context()); err != nil {
 			return "", err
 		}
 		c.Hide(token)

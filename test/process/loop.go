@@ -21,7 +21,7 @@ type chatContent struct {
 	Parts []textPart `json:"parts"`
 }
 
-type chatRequest struct {
+type sentChat struct {
 	Contents         []chatContent  `json:"contents"`
 	GenerationConfig map[string]any `json:"generationConfig"`
 }
@@ -82,7 +82,7 @@ func loop(args []string) error {
 
 // ask sends one request, and reports whether its answer passes.
 func ask(client *http.Client, url string, i int64) (bool, error) {
-	body, err := json.Marshal(chatRequest{
+	body, err := json.Marshal(sentChat{
 		Contents: []chatContent{{"user", []textPart{{fmt.Sprintf(
 			"What is the capital of country %d? Answer in one sentence.", i)}}}},
 		GenerationConfig: map[string]any{"temperature": 0, "maxOutputTokens": 64},
